@@ -1,0 +1,231 @@
+import { z } from 'zod'
+import type { Clock } from './clock.ts'
+import { withDeadline } from './deadline.ts'
+import { type Endpoint, eventStream, type Input, type Output, rawBytes } from './endpoint.ts'
+import { endpoints, maxBlobBytes, type OperationId } from './endpoints.ts'
+import { isProblemCode, Problem, ProblemError } from './problem.ts'
+import type { Random } from './random.ts'
+import { type RequestSigner, signedHeaders } from './request-signature.ts'
+import { retrying } from './retry.ts'
+import { SvcError } from './svc-error.ts'
+
+export type Fetch = (request: Request) => Promise<Response>
+
+/** What a call may change: who signs it, a read token instead, when to give up. */
+export type CallOptions = {
+  readonly signal?: AbortSignal | undefined
+  readonly readToken?: string
+  readonly lastEventId?: string
+  /** Milliseconds for one attempt, answer included; 15 s when left out. */
+  readonly timeoutMs?: number
+  /** 1 when left out: the caller's own loop retries. */
+  readonly attempts?: number
+}
+
+/** One method per endpoint: inputs are encoded, answers validated, problems thrown as ProblemError. */
+export type Api = {
+  [K in OperationId]: (
+    ...args: keyof Input<(typeof endpoints)[K]> extends never
+      ? [input?: Record<never, never>, options?: CallOptions]
+      : [input: Input<(typeof endpoints)[K]>, options?: CallOptions]
+  ) => Promise<Output<(typeof endpoints)[K]>>
+}
+
+export type ApiOptions = {
+  /** The ICL's public address: what signatures are bound to. */
+  readonly baseUrl: string
+  readonly fetch: Fetch
+  readonly clock: Clock
+  readonly random: Random
+  readonly signer?: RequestSigner
+}
+
+const defaultTimeoutMs = 15_000
+const maxAnswerBytes = maxBlobBytes + 1024
+
+/** Builds the typed client of an ICL. */
+export function createApi(options: ApiOptions): Api {
+  const caller = createCaller(options)
+  const entries = Object.entries(endpoints).map(([name, endpoint]) => [
+    name,
+    (input: Record<string, unknown> = {}, callOptions: CallOptions = {}) =>
+      caller(endpoint, input, callOptions),
+  ])
+  return Object.fromEntries(entries) as Api
+}
+
+function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
+  /** How far the ICL's clock is ahead of ours, learned from a `signature-stale`. */
+  let offsetSeconds = 0
+
+  const attempt = async (
+    endpoint: Endpoint,
+    input: Record<string, unknown>,
+    options: CallOptions,
+    signal: AbortSignal,
+  ): Promise<unknown> => {
+    const url = urlOf(endpoint, input, baseUrl)
+    const headers = new Headers()
+    const body = bodyOf(endpoint, input, headers)
+    if (options.readToken !== undefined) headers.set('authorization', `Bearer ${options.readToken}`)
+    if (options.lastEventId !== undefined) headers.set('last-event-id', options.lastEventId)
+    const signed =
+      signer === undefined || endpoint.auth === 'none' || options.readToken !== undefined
+        ? headers
+        : await signedHeaders({ method: endpoint.method, url, headers, body }, signer, {
+            created: Math.floor(clock.now() / 1000) + offsetSeconds,
+            nonce: random.bytes(16),
+          })
+    const response = await fetch(
+      new Request(url, {
+        method: endpoint.method,
+        headers: signed,
+        // A signature is for this ICL: it does not follow a redirect elsewhere.
+        redirect: 'error',
+        signal,
+        ...(body !== undefined && { body }),
+      }),
+    )
+    if (endpoint.response === eventStream && response.ok) return response
+    const bytes = await readLimited(response)
+    if (!response.ok) throw problemOf(response, bytes)
+    return decodeAnswer(endpoint, bytes)
+  }
+
+  return async (endpoint: Endpoint, input: Record<string, unknown>, options: CallOptions) => {
+    const timeoutMs = options.timeoutMs ?? defaultTimeoutMs
+    const once = () =>
+      withDeadline(
+        clock,
+        timeoutMs,
+        options.signal,
+        () => unreachable(baseUrl, 'timed out'),
+        (signal) =>
+          attempt(endpoint, input, options, signal).catch((error: unknown) => {
+            if (signal.aborted) throw signal.reason
+            if (error instanceof ProblemError || error instanceof SvcError) throw error
+            throw unreachable(baseUrl, 'failed', error)
+          }),
+      )
+    return retrying(
+      clock,
+      { attempts: options.attempts ?? 1, firstDelayMs: 250, maxDelayMs: 5_000 },
+      options.signal,
+      retryAfterMs,
+      async () => {
+        try {
+          return await once()
+        } catch (error) {
+          if (!(error instanceof ProblemError) || error.code !== 'signature-stale') throw error
+          if (error.serverTime === undefined) throw error
+          offsetSeconds = error.serverTime - Math.floor(clock.now() / 1000)
+          return await once()
+        }
+      },
+    )
+  }
+}
+
+/** Milliseconds that an error asks to wait before the call is tried again; undefined when that is no use. */
+function retryAfterMs(error: unknown): number | undefined {
+  if (error instanceof ProblemError) {
+    return error.retryable ? (error.retryAfterSeconds ?? 0) * 1000 : undefined
+  }
+  return error instanceof SvcError && error.retryable ? 0 : undefined
+}
+
+function urlOf(endpoint: Endpoint, input: Record<string, unknown>, baseUrl: string): URL {
+  const params = endpoint.params
+    ? (z.encode(endpoint.params, input.params as never) as Record<string, string>)
+    : {}
+  const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(params[name] ?? ''),
+  )
+  const url = new URL(path, baseUrl)
+  if (endpoint.query && input.query !== undefined) {
+    for (const [name, value] of Object.entries(input.query as Record<string, unknown>)) {
+      if (value !== undefined) url.searchParams.set(name, String(value))
+    }
+  }
+  return url
+}
+
+function bodyOf(
+  endpoint: Endpoint,
+  input: Record<string, unknown>,
+  headers: Headers,
+): Uint8Array<ArrayBuffer> | undefined {
+  if (endpoint.body === undefined) return undefined
+  if (endpoint.body === rawBytes) {
+    headers.set('content-type', 'application/octet-stream')
+    return input.body as Uint8Array<ArrayBuffer>
+  }
+  headers.set('content-type', 'application/json')
+  const json = z.encode(endpoint.body as z.ZodType, input.body)
+  return new TextEncoder().encode(JSON.stringify(json))
+}
+
+/** Reads an answer, but never more than the largest that the ICL gives. */
+async function readLimited(response: Response): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length
+    if (length > maxAnswerBytes) throw new TypeError('The answer is too large')
+    chunks.push(chunk)
+  }
+  const bytes = new Uint8Array(length)
+  let offset = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset)
+    offset += chunk.length
+  }
+  return bytes
+}
+
+function problemOf(response: Response, bytes: Uint8Array): Error {
+  const parsed = Problem.safeParse(parseJson(bytes))
+  if (!parsed.success || !isProblemCode(parsed.data.code)) {
+    return new SvcError(
+      'icl-unexpected-answer',
+      `The ICL answered ${response.status} without a known problem`,
+      {
+        hint: 'Check that the ICL address is right and that its version fits this one.',
+        retryable: response.status >= 500,
+      },
+    )
+  }
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+  return new ProblemError(parsed.data.code, parsed.data.detail ?? parsed.data.title, {
+    retryAfterSeconds: Number.isFinite(retryAfter)
+      ? Math.min(Math.max(retryAfter, 0), 60)
+      : undefined,
+    serverTime: parsed.data.server_time,
+  })
+}
+
+function decodeAnswer(endpoint: Endpoint, bytes: Uint8Array<ArrayBuffer>): unknown {
+  if (endpoint.response === rawBytes) return bytes
+  const parsed = (endpoint.response as z.ZodType).safeParse(parseJson(bytes))
+  if (parsed.success) return parsed.data
+  throw new SvcError(
+    'icl-unexpected-answer',
+    `The ICL's answer to ${endpoint.method} ${endpoint.path} has another form: ${z.prettifyError(parsed.error)}`,
+    { hint: 'Check that the ICL address is right and that its version fits this one.' },
+  )
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    return undefined
+  }
+}
+
+const unreachable = (baseUrl: string, how: string, cause?: unknown): SvcError =>
+  new SvcError('icl-unreachable', `The call to the ICL at ${baseUrl} ${how}`, {
+    hint: 'Check the network and the ICL address (SVC_ICL_ENDPOINT).',
+    retryable: true,
+    cause,
+  })

@@ -1,0 +1,43 @@
+import type { Address } from './codecs.ts'
+import { concatBytes, fromBase64Url, hmacSha256, sha256, utf8 } from './digest.ts'
+import type { AttestationBackend } from './schemas/nodes.ts'
+
+/** What an attestation binds together. */
+export type AttestationBinding = {
+  /** The ICL's public origin: evidence for one ICL is worth nothing at another. */
+  readonly origin: string
+  readonly chainId: number
+  readonly backend: AttestationBackend
+  readonly address: Address
+  readonly nonce: string
+  /** What only an enrolled TPM can recover; empty for mock. */
+  readonly activationSecret: Uint8Array
+  /** base64url */
+  readonly sessionPublicKey: string
+}
+
+const lengthPrefixed = (part: Uint8Array) =>
+  concatBytes(Uint8Array.of(part.length >> 8, part.length & 0xff), part)
+
+/** SHA-256 over every part with a 16-bit big-endian length before it, starting with "svc-attest-v1" (spec 5). */
+export const attestationDigest = (binding: AttestationBinding): Promise<Uint8Array<ArrayBuffer>> =>
+  sha256(
+    concatBytes(
+      ...[
+        utf8('svc-attest-v1'),
+        utf8(binding.origin),
+        utf8(String(binding.chainId)),
+        utf8(binding.backend),
+        utf8(binding.address),
+        utf8(binding.nonce),
+        binding.activationSecret,
+        fromBase64Url(binding.sessionPublicKey),
+      ].map(lengthPrefixed),
+    ),
+  )
+
+/** The evidence of the mock backend: HMAC-SHA256 over the digest with the key that the ICL's operator gave out. */
+export const mockEvidence = async (
+  binding: AttestationBinding,
+  mockKey: Uint8Array,
+): Promise<Uint8Array<ArrayBuffer>> => hmacSha256(mockKey, await attestationDigest(binding))

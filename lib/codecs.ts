@@ -1,0 +1,72 @@
+import { z } from 'zod'
+
+const hexString = (digits: number) => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`))
+
+/** A chain address: 20 bytes as 0x and hex, any case in, lower case out. */
+export const Address = hexString(40).toLowerCase().meta({ id: 'Address' }) as unknown as z.ZodType<
+  `0x${string}`,
+  string
+>
+export type Address = `0x${string}`
+
+/** 32 bytes as 0x and 64 hex digits. */
+export const Hash32 = hexString(64).toLowerCase().meta({ id: 'Hash32' }) as unknown as z.ZodType<
+  `0x${string}`,
+  string
+>
+export type Hash32 = `0x${string}`
+
+/** What a job is called everywhere, from the wire to the chain: 32 bytes, see `jobIdOf`. */
+export const JobId = Hash32
+export type JobId = Hash32
+
+/** A uint256: decimal or 0x text in, decimal text out, because JSON numbers lose precision above 2^53. */
+export const Uint256 = z.codec(
+  z.string().regex(/^(0x[0-9a-fA-F]{1,64}|0|[1-9][0-9]{0,77})$/),
+  z
+    .bigint()
+    .min(0n)
+    .max(2n ** 256n - 1n),
+  { decode: (text) => BigInt(text), encode: (value) => value.toString() },
+)
+
+/** A CIDv1 of a raw block hashed with sha2-256, in base32: the only kind this service makes (one block of at most 1 MiB). */
+export const Cid = z
+  .string()
+  .regex(/^bafkrei[a-z2-7]{52}$/, 'must be a CIDv1 of a raw sha2-256 block (bafkrei...)')
+  .meta({ id: 'Cid' })
+
+/** Bytes as base64url without padding. */
+export const Base64Url = (maxBytes: number) =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9_-]*$/)
+    .max(Math.ceil((maxBytes * 4) / 3))
+
+/** Seconds since the Unix epoch. */
+export const UnixSeconds = z.int().min(0).max(99_999_999_999)
+
+/** `<provider>:<model_name>` (spec 2.4). */
+export const ModelId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,31}:[A-Za-z0-9._:/@+-]{1,96}$/, 'must be <provider>:<model_name>')
+  .meta({ id: 'ModelId' })
+
+/** Decides whether two pieces of evidence show the same answer; versioned. */
+export const ComparatorId = z.enum(['exact']).meta({ id: 'ComparatorId' })
+export type ComparatorId = z.output<typeof ComparatorId>
+
+/** A model tier (spec 2.2). */
+export const ModelTier = z.int().min(0).max(255)
+
+/** An Ethereum signature: r, s, v. */
+export const WalletSignature = hexString(130) as unknown as z.ZodType<`0x${string}`, string>
+
+/** An Ed25519 signature, 64 bytes in base64url. */
+export const SessionSignature = z.string().regex(/^[A-Za-z0-9_-]{86}$/)
+
+/** An Ed25519 public key, 32 bytes in base64url. */
+export const SessionPublicKey = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{43}$/)
+  .meta({ id: 'SessionPublicKey' })

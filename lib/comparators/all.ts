@@ -1,0 +1,6 @@
+import type { ComparatorId } from '../codecs.ts'
+import type { Comparator } from './comparator.ts'
+import { exact } from './exact.ts'
+
+/** Every comparator that a job can name. */
+export const comparators: Record<ComparatorId, Comparator> = { exact }

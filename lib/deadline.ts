@@ -1,0 +1,30 @@
+import type { Clock } from './clock.ts'
+
+/** Runs `body` with a signal that aborts when `signal` does or after `ms`; then rejects with `onTimeout()` or the signal's reason. */
+export async function withDeadline<T>(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal | undefined,
+  onTimeout: () => Error,
+  body: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted()
+  const ended = new AbortController()
+  const timer = new AbortController()
+  const onAbort = () => ended.abort(signal?.reason)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  const aborted = new Promise<never>((_, reject) => {
+    ended.signal.addEventListener('abort', () => reject(ended.signal.reason), { once: true })
+  })
+  clock.sleep(ms, timer.signal).then(
+    () => ended.abort(onTimeout()),
+    () => {},
+  )
+  try {
+    // The race ends the wait even for work that does not heed its signal.
+    return await Promise.race([body(ended.signal), aborted])
+  } finally {
+    timer.abort()
+    signal?.removeEventListener('abort', onAbort)
+  }
+}

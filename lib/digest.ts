@@ -1,0 +1,70 @@
+import { base64url } from 'jose'
+import { bytesToHex } from 'viem'
+import type { Hash32 } from './codecs.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+const encoder = new TextEncoder()
+
+/** UTF-8 bytes of a text. */
+export const utf8 = (text: string): Bytes => encoder.encode(text) as Bytes
+
+/** One array of all parts in order. */
+export function concatBytes(...parts: readonly Uint8Array[]): Bytes {
+  const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
+  let offset = 0
+  for (const part of parts) {
+    joined.set(part, offset)
+    offset += part.length
+  }
+  return joined
+}
+
+/** SHA-256, 32 bytes. */
+export const sha256 = async (bytes: Uint8Array): Promise<Bytes> =>
+  new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Bytes))
+
+/** SHA-256 as 0x and hex. */
+export const sha256Hex = async (bytes: Uint8Array): Promise<Hash32> =>
+  bytesToHex(await sha256(bytes))
+
+/** HMAC-SHA256, 32 bytes. */
+export async function hmacSha256(key: Uint8Array, message: Uint8Array): Promise<Bytes> {
+  const imported = await crypto.subtle.importKey(
+    'raw',
+    key as Bytes,
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    ['sign'],
+  )
+  return new Uint8Array(await crypto.subtle.sign('HMAC', imported, message as Bytes))
+}
+
+/** HKDF-SHA256 (RFC 5869). */
+export async function hkdfSha256(
+  key: Uint8Array,
+  salt: Uint8Array,
+  info: string,
+  length: number,
+): Promise<Bytes> {
+  const imported = await crypto.subtle.importKey('raw', key as Bytes, 'HKDF', false, ['deriveBits'])
+  const bits = await crypto.subtle.deriveBits(
+    { name: 'HKDF', hash: 'SHA-256', salt: salt as Bytes, info: utf8(info) },
+    imported,
+    length * 8,
+  )
+  return new Uint8Array(bits)
+}
+
+/** Compares secrets without telling by its time where they differ. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  let difference = a.length ^ b.length
+  for (let index = 0; index < a.length; index++) difference |= (a[index] ?? 0) ^ (b[index] ?? 0)
+  return difference === 0
+}
+
+/** Bytes as base64url without padding. */
+export const toBase64Url = (bytes: Uint8Array): string => base64url.encode(bytes)
+
+/** Bytes of base64url text; throws on other text. */
+export const fromBase64Url = (text: string): Bytes => new Uint8Array(base64url.decode(text))

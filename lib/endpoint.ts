@@ -1,0 +1,44 @@
+import type { z } from 'zod'
+import type { ProblemCode } from './problem-codes.ts'
+
+/** Who may call: nobody in particular, a wallet, a client's wallet, an attested node, or the holder of a job's read token. */
+export type Auth = 'none' | 'wallet' | 'client' | 'node' | 'client-or-node' | 'client-or-read-token'
+
+/** Marks a body or an answer that is raw bytes (application/octet-stream). */
+export const rawBytes = { kind: 'bytes' } as const
+/** Marks an answer that is a stream of server-sent events. */
+export const eventStream = { kind: 'events' } as const
+
+/** One HTTP operation: the ICL serves it, clients call it, the OpenAPI document describes it. */
+export type Endpoint = {
+  readonly method: 'GET' | 'POST'
+  readonly path: `/${string}`
+  readonly summary: string
+  readonly auth: Auth
+  readonly params?: z.ZodObject
+  readonly query?: z.ZodObject
+  readonly body?: z.ZodType | typeof rawBytes
+  readonly response: z.ZodType | typeof rawBytes | typeof eventStream
+  readonly problems: readonly ProblemCode[]
+}
+
+type Decoded<T> = T extends z.ZodType
+  ? z.output<T>
+  : T extends typeof rawBytes
+    ? Uint8Array<ArrayBuffer>
+    : undefined
+
+/** What a handler receives and a caller supplies; parts that the endpoint lacks are absent. */
+export type Input<E extends Endpoint> = {
+  [K in 'params' | 'query' | 'body' as E[K] extends z.ZodType | typeof rawBytes
+    ? K
+    : never]: Decoded<E[K]>
+}
+
+/** What a handler returns and a caller gets; an event stream is the raw response. */
+export type Output<E extends Endpoint> = E['response'] extends typeof eventStream
+  ? Response
+  : Decoded<E['response']>
+
+/** Declares an endpoint and keeps its exact types. */
+export const defineEndpoint = <const E extends Endpoint>(endpoint: E): E => endpoint

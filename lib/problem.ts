@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { type ProblemCode, problemCodes } from './problem-codes.ts'
+
+/** An error as it crosses the wire: RFC 9457 problem+json with the code and whether trying again can help. */
+export const Problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    code: z.string(),
+    retryable: z.boolean(),
+    detail: z.string().optional(),
+    request_id: z.string().optional(),
+    server_time: z.int().optional(),
+  })
+  .meta({ id: 'Problem' })
+export type Problem = z.output<typeof Problem>
+
+/** A refusal with a code from the table; the ICL throws it and every client gets the same error back. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError'
+  readonly code: ProblemCode
+  readonly retryAfterSeconds: number | undefined
+  /** The ICL's clock in Unix seconds, told when a signature was refused for its age. */
+  readonly serverTime: number | undefined
+
+  constructor(
+    code: ProblemCode,
+    detail: string,
+    options: { retryAfterSeconds?: number | undefined; serverTime?: number | undefined } = {},
+  ) {
+    super(detail)
+    this.code = code
+    this.retryAfterSeconds = options.retryAfterSeconds
+    this.serverTime = options.serverTime
+  }
+
+  get status(): number {
+    return problemCodes[this.code].status
+  }
+
+  get retryable(): boolean {
+    return problemCodes[this.code].retryable
+  }
+
+  toProblem(requestId?: string): Problem {
+    return {
+      type: `urn:svc:problem:${this.code}`,
+      title: problemCodes[this.code].title,
+      status: this.status,
+      code: this.code,
+      retryable: this.retryable,
+      detail: this.message,
+      ...(requestId !== undefined && { request_id: requestId }),
+      ...(this.serverTime !== undefined && { server_time: this.serverTime }),
+    }
+  }
+}
+
+/** True for a code of the table: a newer ICL may send one that this client does not know. */
+export const isProblemCode = (code: string): code is ProblemCode =>
+  Object.hasOwn(problemCodes, code)

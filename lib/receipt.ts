@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { canonicalJson } from './canonical-json.ts'
+import type { Hash32 } from './codecs.ts'
+import { comparators } from './comparators/all.ts'
+import { sha256Hex } from './digest.ts'
+import { jobIdOf } from './job-id.ts'
+import { Receipt } from './schemas/receipt.ts'
+import { verifySession } from './session-grant.ts'
+import { verifySignature } from './session-key.ts'
+import { statementBytes, statementHash } from './statements.ts'
+import { SvcError } from './svc-error.ts'
+import { accepts, countVotes } from './tally.ts'
+
+/** The hash of a receipt, as it stands on chain: SHA-256 of its canonical JSON. */
+export const receiptHash = (receipt: Receipt): Promise<Hash32> =>
+  sha256Hex(canonicalJson(z.encode(Receipt, receipt)))
+
+const invalid = (why: string): SvcError =>
+  new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, {
+    hint: 'Do not rely on this answer; fetch the receipt again, or run the job again.',
+  })
+
+const check = (holds: boolean, why: string): void => {
+  if (!holds) throw invalid(why)
+}
+
+/**
+ * Checks a receipt without a network and without trusting the ICL: every node's wallet granted the key that signed its
+ * statement, the statements are about this job and one another, their evidence bears the verdicts out, and the votes
+ * accept the answer. `iclKeys`, when given, are the ICL's published keys (base64url), one of which must have signed the
+ * tally. Throws SvcError `receipt-invalid`.
+ */
+export async function verifyReceipt(
+  receipt: Receipt,
+  options: { readonly iclKeys?: readonly string[]; readonly minMatches?: number } = {},
+): Promise<void> {
+  check(jobIdOf(identityOf(receipt)) === receipt.jobId, 'the jobId is not that of its parts')
+  await verifyStatement(receipt, receipt.leader, 'the leader')
+  const { body: leader } = receipt.leader
+  check(leader.output_cid === receipt.output_cid, 'the leader stated another output')
+  const addresses = new Set([leader.address, receipt.client])
+  check(addresses.size === 2, 'the client led its own job')
+  const leaderHash = await statementHash(leader)
+  for (const verifier of receipt.verifiers) {
+    const { body } = verifier
+    await verifyStatement(receipt, verifier, `verifier ${body.address}`)
+    check(!addresses.has(body.address), `${body.address} took part twice`)
+    addresses.add(body.address)
+    check(body.leader_statement === leaderHash, `${body.address} compared with another statement`)
+    verifyVerdict(receipt, body)
+  }
+  await verifyTally(receipt, leaderHash, options)
+}
+
+const identityOf = (receipt: Receipt) => ({
+  chainId: receipt.chain_id,
+  client: receipt.client,
+  promptCid: receipt.prompt_cid,
+  kpHighHandle: receipt.kpHighHandle,
+  kpLowHandle: receipt.kpLowHandle,
+  clientNonce: receipt.client_nonce,
+})
+
+type Signed = Receipt['leader'] | Receipt['verifiers'][number]
+
+async function verifyStatement(receipt: Receipt, signed: Signed, who: string): Promise<void> {
+  const { body, session, signature } = signed
+  check(body.jobId === receipt.jobId, `${who} spoke of another job`)
+  const granted = await verifySession(
+    {
+      address: body.address,
+      key: session.key,
+      iclOrigin: receipt.icl_origin,
+      chainId: receipt.chain_id,
+      notAfter: session.not_after,
+    },
+    session.signature,
+  )
+  check(granted, `the wallet of ${who} did not grant the session key`)
+  check(session.not_after >= receipt.tally.body.settled_at, `the session of ${who} had ended`)
+  check(
+    await verifySignature(session.key, signature, statementBytes(body)),
+    `${who} did not sign the statement`,
+  )
+  const malformation = comparators[receipt.comparator].malformation(body.evidence)
+  check(malformation === undefined, `the evidence of ${who} is malformed: ${malformation}`)
+}
+
+function verifyVerdict(receipt: Receipt, body: Receipt['verifiers'][number]['body']): void {
+  const comparison = comparators[receipt.comparator].compare(
+    receipt.leader.body.evidence,
+    body.evidence,
+  )
+  if (body.verdict === 'match') {
+    check(comparison === 'match', `the evidence of ${body.address} refutes its verdict`)
+  } else if (body.reason === 'different-answer' || body.reason === 'inconclusive') {
+    check(comparison !== 'match', `the evidence of ${body.address} refutes its verdict`)
+  }
+}
+
+async function verifyTally(
+  receipt: Receipt,
+  leaderHash: Hash32,
+  { iclKeys, minMatches = 1 }: { iclKeys?: readonly string[]; minMatches?: number },
+): Promise<void> {
+  const { body, key, signature } = receipt.tally
+  check(iclKeys === undefined || iclKeys.includes(key), 'the tally key is not one of the ICL')
+  check(
+    await verifySignature(key, signature, statementBytes(body)),
+    'the ICL did not sign the tally',
+  )
+  check(body.jobId === receipt.jobId, 'the tally is of another job')
+  check(body.leader_statement === leaderHash, 'the tally names another leader statement')
+  const hashes = await Promise.all(
+    receipt.verifiers.map((verifier) => statementHash(verifier.body)),
+  )
+  check(
+    hashes.length === body.verifier_statements.length &&
+      hashes.every((hash, index) => hash === body.verifier_statements[index]),
+    'the tally names other verdicts',
+  )
+  const votes = receipt.verifiers.map(({ body: { verdict, reason } }) => ({ verdict, reason }))
+  const count = countVotes(votes)
+  check(
+    count.matches === body.matches &&
+      count.noMatches === body.no_matches &&
+      count.inconclusive === body.inconclusive,
+    'the tally is miscounted',
+  )
+  check(accepts(receipt.comparator, votes, minMatches), 'the votes do not accept the answer')
+}

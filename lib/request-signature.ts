@@ -1,0 +1,115 @@
+import { bytesToHex, type Hex, hexToBytes } from 'viem'
+import { verifyMessage } from 'viem/utils'
+import { Address } from './codecs.ts'
+import { fromBase64Url, toBase64Url } from './digest.ts'
+import { contentDigest, type ParsedSignature, signatureInput } from './http-signature.ts'
+import { type SigningKey, verifySignature } from './session-key.ts'
+
+/** Signs requests with a wallet: RFC 9421 in the ERC-8128 profile (EIP-191 over the signature base, a nonce, 60 s). */
+export type WalletSigner = {
+  readonly kind: 'wallet'
+  readonly address: Address
+  readonly chainId: number
+  readonly signMessage: (message: { raw: Hex }) => Promise<Hex>
+}
+
+/** Signs requests with the session key that an attestation bound to a node's wallet: RFC 9421 with Ed25519. */
+export type NodeSigner = {
+  readonly kind: 'node'
+  readonly address: Address
+  readonly key: SigningKey
+}
+
+export type RequestSigner = WalletSigner | NodeSigner
+
+/** The names under which the two kinds of signatures travel. */
+export const signatureLabels = { wallet: 'eth', node: 'node' } as const
+
+/** How long a wallet's signature may be used, in seconds. */
+export const walletSignatureSeconds = 60
+
+/** What a signature needs from outside: time in Unix seconds and 16 random bytes. */
+export type SignatureMoment = { readonly created: number; readonly nonce: Uint8Array }
+
+/** The headers that sign a request; existing headers stay. */
+export async function signedHeaders(
+  request: {
+    readonly method: string
+    readonly url: URL
+    readonly headers: Headers
+    readonly body?: Uint8Array<ArrayBuffer> | undefined
+  },
+  signer: RequestSigner,
+  moment: SignatureMoment,
+): Promise<Headers> {
+  const headers = new Headers(request.headers)
+  const hasBody = request.body !== undefined && request.body.length > 0
+  if (hasBody && request.body) headers.set('content-digest', await contentDigest(request.body))
+  const signable = { method: request.method, url: request.url, headers, hasBody }
+  const { created } = moment
+  if (signer.kind === 'wallet') {
+    const { input, base } = signatureInput(signable, {
+      created,
+      expires: created + walletSignatureSeconds,
+      nonce: toBase64Url(moment.nonce),
+      keyid: walletKeyId(signer),
+    })
+    const signature = await signer.signMessage({ raw: bytesToHex(base) })
+    setSignature(headers, signatureLabels.wallet, input, hexToBytes(signature))
+  } else {
+    const { input, base } = signatureInput(signable, { created, keyid: nodeKeyId(signer) })
+    const signature = fromBase64Url(await signer.key.sign(base))
+    setSignature(headers, signatureLabels.node, input, signature)
+  }
+  return headers
+}
+
+function setSignature(headers: Headers, label: string, input: string, signature: Uint8Array): void {
+  headers.set('signature-input', `${label}=${input}`)
+  headers.set('signature', `${label}=:${btoa(String.fromCharCode(...signature))}:`)
+}
+
+/** ERC-8128's name for a wallet on a chain. */
+export const walletKeyId = (signer: Pick<WalletSigner, 'address' | 'chainId'>): string =>
+  `erc8128:${signer.chainId}:${signer.address}`
+
+/** Our name for a node's session key. */
+export const nodeKeyId = (signer: NodeSigner): string =>
+  `svc-node:${signer.address}:${signer.key.thumbprint}`
+
+/** Reads ERC-8128's key id; undefined when it is not one. */
+export function parseWalletKeyId(keyId: string): { address: Address; chainId: number } | undefined {
+  const parts = /^erc8128:([1-9][0-9]{0,15}):(0x[0-9a-fA-F]{40})$/.exec(keyId)
+  if (!parts?.[1] || !parts[2]) return undefined
+  return { chainId: Number(parts[1]), address: Address.parse(parts[2]) }
+}
+
+/** Reads a node's key id; undefined when it is not one. */
+export function parseNodeKeyId(
+  keyId: string,
+): { address: Address; thumbprint: string } | undefined {
+  const parts = /^svc-node:(0x[0-9a-f]{40}):([A-Za-z0-9_-]{43})$/.exec(keyId)
+  if (!parts?.[1] || !parts[2]) return undefined
+  return { address: Address.parse(parts[1]), thumbprint: parts[2] }
+}
+
+/** True when the wallet signed; account recovery happens here, without a chain. */
+export async function verifyWalletSignature(
+  address: Address,
+  parsed: ParsedSignature,
+): Promise<boolean> {
+  try {
+    return await verifyMessage({
+      address,
+      message: { raw: bytesToHex(parsed.base) },
+      signature: bytesToHex(parsed.signature),
+    })
+  } catch {
+    // Recovery throws on bytes that are no signature at all.
+    return false
+  }
+}
+
+/** True when the session key signed. */
+export const verifyNodeSignature = (publicKey: string, parsed: ParsedSignature): Promise<boolean> =>
+  verifySignature(publicKey, toBase64Url(parsed.signature), parsed.base)

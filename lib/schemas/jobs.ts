@@ -1,0 +1,197 @@
+import { z } from 'zod'
+import {
+  Address,
+  Cid,
+  ComparatorId,
+  Hash32,
+  JobId,
+  ModelId,
+  ModelTier,
+  Uint256,
+  UnixSeconds,
+} from '../codecs.ts'
+
+/** A node's part in a job (spec 2.4). */
+export const Role = z.enum(['leader', 'verifier'])
+export type Role = z.output<typeof Role>
+
+/** What a verifier found (spec 2.4). */
+export const Verdict = z.enum(['match', 'no-match'])
+export type Verdict = z.output<typeof Verdict>
+
+/** Why a verdict is `no-match`; `inconclusive` counts against nobody. */
+export const VerdictReason = z.enum([
+  'different-answer',
+  'inconclusive',
+  'output-mismatch',
+  'output-unavailable',
+])
+export type VerdictReason = z.output<typeof VerdictReason>
+
+/** The life of a job; the last five are settled and never change. */
+export const JobPhase = z.enum([
+  'open',
+  'running',
+  'verifying',
+  'accepted',
+  'rejected',
+  'disputed',
+  'expired',
+  'cancelled',
+])
+export type JobPhase = z.output<typeof JobPhase>
+
+/** The life of one assignment. */
+export const SlotStatus = z.enum([
+  'awaiting-grant',
+  'offered',
+  'claimed',
+  'committed',
+  'done',
+  'aborted',
+  'lapsed',
+])
+export type SlotStatus = z.output<typeof SlotStatus>
+
+/** Why a node cannot do an assignment; some may pass when tried again. */
+export const AbortReason = z.enum([
+  'key-handles-missing',
+  'prompt-unavailable',
+  'prompt-unreadable',
+  'fhe-decrypt-denied',
+  'coprocessor-unavailable',
+  'chain-rate-limited',
+  'provider-key-refused',
+  'provider-model-unknown',
+  'provider-rate-limited',
+  'provider-refused',
+  'provider-unavailable',
+  'store-key-reverted',
+  'output-upload-failed',
+  'deadline-too-close',
+  'node-stopping',
+  'node-failed',
+])
+export type AbortReason = z.output<typeof AbortReason>
+
+/** Why an assignment ended without an answer. */
+export const SlotReason = z.enum([
+  ...AbortReason.options,
+  'offer-lapsed',
+  'lease-lapsed',
+  'never-revealed',
+  'verdict-refuted',
+])
+export type SlotReason = z.output<typeof SlotReason>
+
+/** Why a job is where it is. */
+export const JobReason = z.enum([
+  'awaiting-grant',
+  'not-enough-nodes',
+  'attempts-exhausted',
+  'deadline-passed',
+  'quorum-agreed',
+  'quorum-disagreed',
+  'leader-outvoted',
+  'cancelled-by-client',
+])
+export type JobReason = z.output<typeof JobReason>
+
+/** What the client may set of the inference itself. */
+export const Parameters = z
+  .object({ max_output_tokens: z.int().min(1).max(8_192).optional() })
+  .meta({ id: 'Parameters' })
+export type Parameters = z.output<typeof Parameters>
+
+/** A quorum that the ICL would use, and the sealed token that makes it use this very one. */
+export const QuorumPreview = z
+  .object({
+    leader: Address,
+    verifiers: z.array(Address),
+    model_id: ModelId,
+    preview: z.string(),
+    expires_at: UnixSeconds,
+  })
+  .meta({ id: 'QuorumPreview' })
+
+/** Query of the quorum preview; without `client` the token cannot be used to submit. */
+export const QuorumPreviewQuery = z.object({
+  client: Address.optional(),
+  model_id: ModelId.optional(),
+  min_tier: z.coerce.number<string>().pipe(ModelTier).default(0),
+  verifier_count: z.coerce.number<string>().pipe(z.int().min(2).max(5)).default(2),
+})
+
+/** A job to run. */
+export const SubmitJob = z
+  .object({
+    model_id: ModelId,
+    prompt_cid: Cid,
+    kpHighHandle: Uint256,
+    kpLowHandle: Uint256,
+    preview: z.string().min(1).max(4_096),
+    parameters: Parameters.optional(),
+    comparator: ComparatorId.optional(),
+    /** More agreeing verifiers than the rule asks for. */
+    min_matches: z.int().min(1).max(5).optional(),
+    client_nonce: Uint256,
+  })
+  .meta({ id: 'SubmitJob' })
+export type SubmitJob = z.output<typeof SubmitJob>
+
+/** The job that a submission made or found; the token reads it without a wallet. */
+export const SubmittedJob = z
+  .object({ jobId: JobId, status: JobPhase, read_token: z.string() })
+  .meta({ id: 'SubmittedJob' })
+
+/** One assignment of a job as its client sees it. */
+export const SlotView = z
+  .object({
+    seat: z.int(),
+    round: z.int(),
+    role: Role,
+    node: Address,
+    fence: z.int(),
+    status: SlotStatus,
+    reason: SlotReason.optional(),
+    verdict: Verdict.optional(),
+    verdict_reason: VerdictReason.optional(),
+  })
+  .meta({ id: 'SlotView' })
+
+/** A job as its client sees it. */
+export const JobView = z
+  .object({
+    jobId: JobId,
+    status: JobPhase,
+    reason: JobReason.optional(),
+    model_id: ModelId,
+    prompt_cid: Cid,
+    comparator: ComparatorId,
+    created_at: UnixSeconds,
+    deadline: UnixSeconds,
+    quorum: z.array(SlotView),
+    output_cid: Cid.optional(),
+    outHighHandle: Uint256.optional(),
+    outLowHandle: Uint256.optional(),
+    receipt_hash: Hash32.optional(),
+    commit_tx: Hash32.optional(),
+    commit_error: z.string().optional(),
+  })
+  .meta({ id: 'JobView' })
+export type JobView = z.output<typeof JobView>
+
+/** Something that happened to a job, in order; `seq` is the SSE id to resume from. */
+export const JobEvent = z
+  .object({
+    seq: z.int(),
+    at: UnixSeconds,
+    type: z.string(),
+    phase: JobPhase,
+    node: Address.optional(),
+    role: Role.optional(),
+    fence: z.int().optional(),
+    detail: z.string().optional(),
+  })
+  .meta({ id: 'JobEvent' })
+export type JobEvent = z.output<typeof JobEvent>

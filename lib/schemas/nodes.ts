@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { Address, ModelId, ModelTier, UnixSeconds } from '../codecs.ts'
+
+/** What proves a node's identity: an HMAC, for development, or a TPM 2.0 quote. */
+export const AttestationBackend = z.enum(['mock', 'tpm'])
+export type AttestationBackend = z.output<typeof AttestationBackend>
+
+/** One entry of the active pool. */
+export const ActiveNode = z
+  .object({
+    operator_address: Address,
+    model_tiers: z.array(ModelTier),
+    supported_model_ids: z.array(ModelId),
+    reputation_score: z.int(),
+    last_heartbeat: UnixSeconds,
+    attestation: z.object({ backend: AttestationBackend, expires_at: UnixSeconds }),
+  })
+  .meta({ id: 'ActiveNode' })
+
+/** A node's record (spec 2.2). */
+export const NodeRecord = z
+  .object({
+    operator_address: Address,
+    model_tiers: z.array(ModelTier),
+    active: z.boolean(),
+    metrics: z.object({
+      tasks_completed: z.int(),
+      tasks_accepted: z.int(),
+      tasks_rejected: z.int(),
+      reputation_score: z.int(),
+      /** Gwei: an integer that JSON numbers carry exactly, which wei are not. */
+      total_slash_amount: z.int(),
+      last_heartbeat: UnixSeconds,
+    }),
+  })
+  .meta({ id: 'NodeRecord' })
+
+/** The models served now. */
+export const Models = z
+  .object({ models: z.array(z.object({ model_id: ModelId, nodes: z.int() })) })
+  .meta({ id: 'Models' })
+
+/** A node's sign of life (spec 8: every 60 s). */
+export const Heartbeat = z
+  .object({
+    operator_address: Address,
+    timestamp: UnixSeconds,
+    version: z.string().max(64),
+    free_slots: z.int().min(0).max(64),
+    supported_model_ids: z.array(ModelId).max(64),
+    final: z.boolean().optional(),
+  })
+  .meta({ id: 'Heartbeat' })
+
+/** Why a node is not considered for jobs; each has a remedy in the node's log. */
+export const IneligibleReason = z.enum([
+  'not-registered',
+  'chain-inactive',
+  'stake-unbonding',
+  'no-model',
+  'no-tier',
+  'no-recent-poll',
+  'no-free-slot',
+  'leaving',
+  'certificate-expired',
+  'no-heartbeat',
+  'chain-unavailable',
+])
+export type IneligibleReason = z.output<typeof IneligibleReason>
+
+/** What the ICL makes of a heartbeat, and whether it considers the node for jobs. */
+export const HeartbeatAnswer = z
+  .object({
+    status: z.enum(['ok', 'ignored']),
+    certificate_expires_at: UnixSeconds,
+    eligible: z.boolean(),
+    reasons: z.array(IneligibleReason),
+  })
+  .meta({ id: 'HeartbeatAnswer' })

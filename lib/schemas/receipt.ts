@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import {
+  Address,
+  Base64Url,
+  Cid,
+  ComparatorId,
+  Hash32,
+  JobId,
+  ModelId,
+  SessionPublicKey,
+  SessionSignature,
+  Uint256,
+  UnixSeconds,
+} from '../codecs.ts'
+import { SessionGrant } from './attestation.ts'
+import { Evidence } from './evidence.ts'
+import { Verdict, VerdictReason } from './jobs.ts'
+import { Fence } from './tasks.ts'
+
+/** The session key that signed a statement and its wallet's word for it. */
+export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).meta({
+  id: 'StatementSession',
+})
+export type StatementSession = z.output<typeof StatementSession>
+
+/** What a leader signs: its answer's place, key handles and evidence. */
+export const LeaderStatement = z
+  .object({
+    statement: z.literal('svc-leader-v1'),
+    address: Address,
+    jobId: JobId,
+    fence: Fence,
+    output_cid: Cid,
+    outHighHandle: Uint256,
+    outLowHandle: Uint256,
+    evidence: Evidence,
+  })
+  .meta({ id: 'LeaderStatement' })
+export type LeaderStatement = z.output<typeof LeaderStatement>
+
+/** What a verifier signs: its verdict, its own evidence, and which leader statement it compared with. */
+export const VerifierStatement = z
+  .object({
+    statement: z.literal('svc-verifier-v1'),
+    address: Address,
+    jobId: JobId,
+    fence: Fence,
+    verdict: Verdict,
+    reason: VerdictReason.optional(),
+    evidence: Evidence,
+    salt: Base64Url(32),
+    leader_statement: Hash32,
+  })
+  .meta({ id: 'VerifierStatement' })
+export type VerifierStatement = z.output<typeof VerifierStatement>
+
+/** What the ICL signs: how it counted. */
+export const Tally = z
+  .object({
+    statement: z.literal('svc-tally-v1'),
+    jobId: JobId,
+    leader_statement: Hash32,
+    verifier_statements: z.array(Hash32),
+    matches: z.int(),
+    no_matches: z.int(),
+    inconclusive: z.int(),
+    settled_at: UnixSeconds,
+  })
+  .meta({ id: 'Tally' })
+export type Tally = z.output<typeof Tally>
+
+/** Who agreed on an answer: checks offline, and its hash is on chain. */
+export const Receipt = z
+  .object({
+    version: z.literal(1),
+    icl_origin: z.string(),
+    chain_id: z.int(),
+    jobId: JobId,
+    client: Address,
+    client_nonce: Uint256,
+    kpHighHandle: Uint256,
+    kpLowHandle: Uint256,
+    model_id: ModelId,
+    prompt_cid: Cid,
+    output_cid: Cid,
+    comparator: ComparatorId,
+    leader: z.object({
+      body: LeaderStatement,
+      signature: SessionSignature,
+      session: StatementSession,
+    }),
+    verifiers: z
+      .array(
+        z.object({
+          body: VerifierStatement,
+          signature: SessionSignature,
+          session: StatementSession,
+        }),
+      )
+      .max(5),
+    /** Signed by one of the ICL's published keys. */
+    tally: z.object({ body: Tally, key: SessionPublicKey, signature: SessionSignature }),
+  })
+  .meta({ id: 'Receipt' })
+export type Receipt = z.output<typeof Receipt>

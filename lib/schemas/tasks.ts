@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import {
+  Address,
+  Base64Url,
+  Cid,
+  ComparatorId,
+  Hash32,
+  JobId,
+  ModelId,
+  SessionSignature,
+  Uint256,
+  UnixSeconds,
+} from '../codecs.ts'
+import { Evidence } from './evidence.ts'
+import {
+  AbortReason,
+  JobPhase,
+  Parameters,
+  Role,
+  SlotStatus,
+  Verdict,
+  VerdictReason,
+} from './jobs.ts'
+
+/** Grows with every offer of a job's assignments: whoever holds an older one has lost the assignment. */
+export const Fence = z.int().min(1).max(1_000_000)
+
+/** Work that is offered to a node (spec 2.4). */
+export const Assignment = z
+  .object({
+    jobId: JobId,
+    role: Role,
+    model_id: ModelId,
+    prompt_cid: Cid,
+    client: Address,
+    deadline: UnixSeconds,
+    fence: Fence,
+  })
+  .meta({ id: 'Assignment' })
+export type Assignment = z.output<typeof Assignment>
+
+export const Assignments = z
+  .object({ assignments: z.array(Assignment) })
+  .meta({ id: 'Assignments' })
+
+/** Which assignment a node speaks of. */
+export const ClaimTask = z.object({ jobId: JobId, fence: Fence }).meta({ id: 'ClaimTask' })
+
+/** Everything a node needs to run a claimed assignment (spec 2.3). */
+export const ClaimResult = z
+  .object({
+    jobId: JobId,
+    fence: Fence,
+    role: Role,
+    kpHighHandle: Uint256,
+    kpLowHandle: Uint256,
+    claimDeadline: UnixSeconds,
+    client: Address,
+    model_id: ModelId,
+    prompt_cid: Cid,
+    comparator: ComparatorId,
+    parameters: Parameters,
+    /** Who must be able to read the output key: the client and the verifiers. */
+    output_readers: z.array(Address),
+    /** May grant the output key to verifiers that join later. */
+    output_delegate: Address,
+  })
+  .meta({ id: 'ClaimResult' })
+export type ClaimResult = z.output<typeof ClaimResult>
+
+/** A verifier's promise of its evidence, made before it may see the leader's. */
+export const CommitTask = z
+  .object({ jobId: JobId, fence: Fence, commitment: Hash32 })
+  .meta({ id: 'CommitTask' })
+
+/** The leader's answer (spec 4). */
+export const TaskResult = z
+  .object({
+    jobId: JobId,
+    fence: Fence,
+    output_cid: Cid,
+    outHighHandle: Uint256,
+    outLowHandle: Uint256,
+    evidence: Evidence,
+    signature: SessionSignature,
+  })
+  .meta({ id: 'TaskResult' })
+export type TaskResult = z.output<typeof TaskResult>
+
+/** The leader's signed statement as others see it. */
+export const SignedLeaderStatement = TaskResult.extend({ address: Address }).meta({
+  id: 'SignedLeaderStatement',
+})
+
+/** A verifier's answer (spec 4). */
+export const TaskVerdict = z
+  .object({
+    jobId: JobId,
+    fence: Fence,
+    verdict: Verdict,
+    reason: VerdictReason.optional(),
+    evidence: Evidence,
+    salt: Base64Url(32),
+    /** SHA-256 of the leader statement that was compared with. */
+    leader_statement: Hash32,
+    signature: SessionSignature,
+  })
+  .meta({ id: 'TaskVerdict' })
+export type TaskVerdict = z.output<typeof TaskVerdict>
+
+/** A node's own part in a job; the leader's statement only once the node has committed. */
+export const TaskView = z
+  .object({
+    jobId: JobId,
+    status: SlotStatus,
+    phase: JobPhase,
+    role: Role,
+    fence: Fence,
+    deadline: UnixSeconds.optional(),
+    leader_statement: SignedLeaderStatement.optional(),
+  })
+  .meta({ id: 'TaskView' })
+
+/** The node cannot do it. */
+export const AbortTask = z
+  .object({ jobId: JobId, fence: Fence, reason: AbortReason })
+  .meta({ id: 'AbortTask' })
+
+/** Where the assignment and the job stand now. */
+export const TaskAnswer = z
+  .object({ jobId: JobId, status: SlotStatus, phase: JobPhase })
+  .meta({ id: 'TaskAnswer' })

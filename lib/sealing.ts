@@ -1,0 +1,101 @@
+import type { Address, JobId } from './codecs.ts'
+import { concatBytes, utf8 } from './digest.ts'
+import type { Random } from './random.ts'
+import { SvcError } from './svc-error.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+const version = 1
+const ivBytes = 12
+const tagBytes = 16
+
+/** What a blob is and whose: bound into its seal, so that a blob cannot stand in for another. */
+export type BlobPurpose =
+  | { readonly kind: 'prompt'; readonly client: Address }
+  | { readonly kind: 'output'; readonly jobId: JobId }
+
+const additionalData = (purpose: BlobPurpose): Bytes =>
+  utf8(
+    purpose.kind === 'prompt'
+      ? `svc-prompt-v1:${purpose.client}`
+      : `svc-output-v1:${purpose.jobId}`,
+  )
+
+const importKey = (key: Bytes, use: 'encrypt' | 'decrypt') =>
+  crypto.subtle.importKey('raw', key, 'AES-GCM', false, [use])
+
+/** A new 32-byte AES-256 key. */
+export const newSealingKey = (random: Random): Bytes => random.bytes(32)
+
+/** Seals UTF-8 text with AES-256-GCM: one version byte, a 12-byte random IV, the ciphertext with its 16-byte tag. */
+export async function seal(
+  text: string,
+  key: Bytes,
+  purpose: BlobPurpose,
+  random: Random,
+): Promise<Bytes> {
+  const iv = random.bytes(ivBytes)
+  const ciphertext = await crypto.subtle.encrypt(
+    { name: 'AES-GCM', iv, additionalData: additionalData(purpose) },
+    await importKey(key, 'encrypt'),
+    utf8(text),
+  )
+  return concatBytes(Uint8Array.of(version), iv, new Uint8Array(ciphertext))
+}
+
+/** Opens a sealed blob; throws SvcError `blob-unreadable` when the key, the purpose or a byte is not the one sealed with. */
+export async function unseal(blob: Uint8Array, key: Bytes, purpose: BlobPurpose): Promise<string> {
+  if (blob.length < 1 + ivBytes + tagBytes || blob[0] !== version) {
+    throw unreadable('it is not a sealed blob of version 1')
+  }
+  let plain: ArrayBuffer
+  try {
+    plain = await crypto.subtle.decrypt(
+      {
+        name: 'AES-GCM',
+        iv: blob.slice(1, 1 + ivBytes),
+        additionalData: additionalData(purpose),
+      },
+      await importKey(key, 'decrypt'),
+      blob.slice(1 + ivBytes),
+    )
+  } catch {
+    throw unreadable('the key does not open it, or it was changed')
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(plain)
+  } catch {
+    throw unreadable('it does not hold UTF-8 text')
+  }
+}
+
+const unreadable = (why: string): SvcError =>
+  new SvcError('blob-unreadable', `The blob cannot be decrypted: ${why}`, {
+    hint: 'Ask whoever sealed the blob to seal and upload it again.',
+  })
+
+/** The two halves in which a sealing key is encrypted: big-endian uint128, bytes 0-15 high and 16-31 low. */
+export type KeyHalves = { readonly high: bigint; readonly low: bigint }
+
+/** Splits a 32-byte key. */
+export function splitKey(key: Uint8Array): KeyHalves {
+  if (key.length !== 32) throw new TypeError(`A sealing key has 32 bytes, not ${key.length}`)
+  const half = (start: number) =>
+    key.slice(start, start + 16).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n)
+  return { high: half(0), low: half(16) }
+}
+
+/** Rebuilds the 32-byte key of two halves. */
+export function joinKey({ high, low }: KeyHalves): Bytes {
+  const key = new Uint8Array(32)
+  for (const [half, offset] of [
+    [high, 0],
+    [low, 16],
+  ] as const) {
+    if (half < 0n || half >= 1n << 128n) throw new TypeError('A key half is a uint128')
+    for (let index = 0; index < 16; index++) {
+      key[offset + index] = Number((half >> BigInt(8 * (15 - index))) & 0xffn)
+    }
+  }
+  return key
+}

@@ -1,0 +1,52 @@
+import { bytesToHex, verifyTypedData } from 'viem'
+import type { Address } from './codecs.ts'
+import { fromBase64Url } from './digest.ts'
+
+const types = {
+  Session: [
+    { name: 'address', type: 'address' },
+    { name: 'key', type: 'bytes32' },
+    { name: 'iclOrigin', type: 'string' },
+    { name: 'chainId', type: 'uint256' },
+    { name: 'notAfter', type: 'uint64' },
+  ],
+} as const
+
+/** A wallet's word that a session key speaks for it, at one ICL on one chain, until a time in Unix seconds. */
+export type Session = {
+  readonly address: Address
+  /** base64url */
+  readonly key: string
+  readonly iclOrigin: string
+  readonly chainId: number
+  readonly notAfter: number
+}
+
+/** The EIP-712 typed data that the wallet signs. */
+export const sessionTypedData = (session: Session) =>
+  ({
+    domain: { name: 'svc-session', version: '1', chainId: session.chainId },
+    types,
+    primaryType: 'Session',
+    message: {
+      address: session.address,
+      key: bytesToHex(fromBase64Url(session.key)),
+      iclOrigin: session.iclOrigin,
+      chainId: BigInt(session.chainId),
+      notAfter: BigInt(session.notAfter),
+    },
+  }) as const
+
+/** True when the wallet signed this session. */
+export async function verifySession(session: Session, signature: `0x${string}`): Promise<boolean> {
+  try {
+    return await verifyTypedData({
+      ...sessionTypedData(session),
+      address: session.address,
+      signature,
+    })
+  } catch {
+    // Recovery throws on bytes that are no signature at all.
+    return false
+  }
+}

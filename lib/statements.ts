@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { canonicalJson } from './canonical-json.ts'
+import type { Address, Hash32, JobId } from './codecs.ts'
+import { sha256Hex } from './digest.ts'
+import type { Evidence } from './schemas/evidence.ts'
+import { LeaderStatement, Tally, VerifierStatement } from './schemas/receipt.ts'
+import type { TaskResult, TaskVerdict } from './schemas/tasks.ts'
+import type { SigningKey } from './session-key.ts'
+
+/** The bytes of a statement that are signed and hashed: canonical JSON of its wire form. */
+export function statementBytes(
+  statement: LeaderStatement | VerifierStatement | Tally,
+): Uint8Array<ArrayBuffer> {
+  switch (statement.statement) {
+    case 'svc-leader-v1':
+      return canonicalJson(z.encode(LeaderStatement, statement))
+    case 'svc-verifier-v1':
+      return canonicalJson(z.encode(VerifierStatement, statement))
+    case 'svc-tally-v1':
+      return canonicalJson(z.encode(Tally, statement))
+  }
+}
+
+/** SHA-256 of a statement: how other statements name it. */
+export const statementHash = (
+  statement: LeaderStatement | VerifierStatement | Tally,
+): Promise<Hash32> => sha256Hex(statementBytes(statement))
+
+/** What a leader's result states, without its signature. */
+export const leaderStatementOf = (
+  address: Address,
+  { signature: _, ...body }: TaskResult,
+): LeaderStatement => ({ statement: 'svc-leader-v1', address, ...body })
+
+/** What a verifier's verdict states, without its signature. */
+export const verifierStatementOf = (
+  address: Address,
+  { signature: _, ...body }: TaskVerdict,
+): VerifierStatement => ({ statement: 'svc-verifier-v1', address, ...body })
+
+/** A leader's result, signed by its session key. */
+export async function signResult(
+  address: Address,
+  body: Omit<TaskResult, 'signature'>,
+  key: SigningKey,
+): Promise<TaskResult> {
+  const statement = leaderStatementOf(address, { ...body, signature: '' })
+  return { ...body, signature: await key.sign(statementBytes(statement)) }
+}
+
+/** A verifier's verdict, signed by its session key. */
+export async function signVerdict(
+  address: Address,
+  body: Omit<TaskVerdict, 'signature'>,
+  key: SigningKey,
+): Promise<TaskVerdict> {
+  const statement = verifierStatementOf(address, { ...body, signature: '' })
+  return { ...body, signature: await key.sign(statementBytes(statement)) }
+}
+
+/** A verifier's promise of its evidence: SHA-256 of canonical {jobId, address, fence, evidence, salt}. */
+export const commitmentOf = (parts: {
+  readonly jobId: JobId
+  readonly address: Address
+  readonly fence: number
+  readonly evidence: Evidence
+  readonly salt: string
+}): Promise<Hash32> => {
+  const { jobId, address, fence, evidence, salt } = parts
+  return sha256Hex(canonicalJson({ jobId, address, fence, evidence, salt }))
+}
