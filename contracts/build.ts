@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { renderAbiFiles } from './abi-source.ts'
+import { type Artifacts, COMPILER_SETTINGS, compileSolidity } from './solc.ts'
+import { readSources } from './sources.ts'
+
+const CONTRACTS = import.meta.dirname
+const ARTIFACTS = join(CONTRACTS, 'out', 'artifacts.json')
+const ABI_FOLDER = join(CONTRACTS, '..', 'lib', 'abi')
+
+type Build = { readonly sourcesHash: string; readonly contracts: Artifacts }
+
+const hashSources = (sources: ReadonlyMap<string, string>): string => {
+  const { version } = createRequire(import.meta.url)('solc/package.json') as { version: string }
+  return createHash('sha256')
+    .update(JSON.stringify([version, COMPILER_SETTINGS, [...sources]]))
+    .digest('hex')
+}
+
+const readBuild = async (): Promise<Build | undefined> => {
+  try {
+    return JSON.parse(await readFile(ARTIFACTS, 'utf8')) as Build
+  } catch {
+    return undefined
+  }
+}
+
+// Several processes may build at once: each writes its own file and renames it into place.
+const writeWhole = async (file: string, text: string): Promise<void> => {
+  const temporary = `${file}.${process.pid}`
+  await writeFile(temporary, text)
+  await rename(temporary, file)
+}
+
+/** Compiles the contracts, or returns the artifacts of the last build when no source has changed since. */
+export const buildContracts = async (): Promise<Artifacts> => {
+  const sources = await readSources()
+  const sourcesHash = hashSources(sources)
+  const last = await readBuild()
+  if (last?.sourcesHash === sourcesHash) return last.contracts
+  const contracts = compileSolidity(sources)
+  await mkdir(join(CONTRACTS, 'out'), { recursive: true })
+  await writeWhole(ARTIFACTS, JSON.stringify({ sourcesHash, contracts } satisfies Build))
+  return contracts
+}
+
+/** The names of the files under `lib/abi/` that differ from what the contracts say. */
+export const findStaleAbis = async (artifacts: Artifacts): Promise<readonly string[]> => {
+  const stale: string[] = []
+  for (const [name, text] of renderAbiFiles(artifacts)) {
+    const committed = await readFile(join(ABI_FOLDER, name), 'utf8').catch(() => '')
+    if (committed !== text) stale.push(name)
+  }
+  return stale
+}
+
+const main = async (): Promise<void> => {
+  const started = performance.now()
+  const artifacts = await buildContracts()
+  const stale = await findStaleAbis(artifacts)
+  await mkdir(ABI_FOLDER, { recursive: true })
+  const texts = renderAbiFiles(artifacts)
+  for (const name of stale) await writeWhole(join(ABI_FOLDER, name), texts.get(name) ?? '')
+  const deployable = Object.values(artifacts).filter((artifact) => artifact.bytecode !== '0x')
+  const abis = stale.length === 0 ? 'ABIs are current' : `wrote lib/abi/{${stale.join(',')}}`
+  const elapsedMs = Math.round(performance.now() - started)
+  console.log(`contracts: ${deployable.length} ready in ${elapsedMs} ms; ${abis}`)
+}
+
+if (import.meta.main) await main()

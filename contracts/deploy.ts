@@ -1,0 +1,83 @@
+import { type BaseError, getContractError, type Hex, type LocalAccount } from 'viem'
+import { abortable } from '../lib/chain/abortable.ts'
+import { revertNameOf, shortMessageOf } from '../lib/chain/chain-error.ts'
+import { type ChainWriter, createChainWriter } from '../lib/chain/clients.ts'
+import { TASK_MANAGER } from '../lib/chain/task-manager.ts'
+import { buildContracts } from './build.ts'
+import type { Artifacts } from './solc.ts'
+
+const RECEIPT_TIMEOUT_MS = 120_000
+
+/** Who deploys, and whom the contracts obey. */
+export type DeployOptions = {
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly deployer: LocalAccount
+  readonly coordinator: Hex
+  readonly arbiter: Hex
+  readonly treasury: Hex
+  /** Wei. */
+  readonly minStake: bigint
+  readonly signal?: AbortSignal
+}
+
+/** Where the contracts are, in lower case, and the block from which their events start. */
+export type Deployment = {
+  readonly nodeRegistry: Hex
+  readonly promptKeyStore: Hex
+  readonly resultRegistry: Hex
+  readonly taskManager: Hex
+  readonly block: bigint
+}
+
+const deployOne = async (
+  { publicClient, walletClient }: ChainWriter,
+  artifacts: Artifacts,
+  name: string,
+  args: readonly unknown[],
+): Promise<{ address: Hex; block: bigint }> => {
+  const artifact = artifacts[name]
+  if (artifact === undefined) throw new Error(`no contract named ${name} was compiled`)
+  try {
+    const { abi, bytecode } = artifact
+    const hash = await walletClient.deployContract({ abi, bytecode, args })
+    const receipt = await publicClient.waitForTransactionReceipt({
+      hash,
+      timeout: RECEIPT_TIMEOUT_MS,
+    })
+    if (receipt.status !== 'success' || receipt.contractAddress == null) {
+      throw new Error(`transaction ${hash} reverted`)
+    }
+    return {
+      address: receipt.contractAddress.toLowerCase() as Hex,
+      block: receipt.blockNumber,
+    }
+  } catch (error) {
+    const named = getContractError(error as BaseError, {
+      abi: artifact.abi,
+      args,
+      functionName: 'constructor',
+    })
+    const reason = revertNameOf(named) ?? shortMessageOf(error)
+    throw new Error(`deploying ${name} failed: ${reason}`, { cause: error })
+  }
+}
+
+/** Deploys the three contracts in order; throws an error that names the contract and the reason. */
+export const deployContracts = async (options: DeployOptions): Promise<Deployment> => {
+  const { rpcUrl, chainId, deployer, coordinator, arbiter, treasury, minStake, signal } = options
+  const artifacts = await buildContracts()
+  const chain = createChainWriter({ rpcUrl, chainId, account: deployer })
+  const deploy = (name: string, args: readonly unknown[]) =>
+    abortable(deployOne(chain, artifacts, name, args), signal)
+  const nodes = await deploy('NodeRegistry', [coordinator, arbiter, treasury, minStake])
+  const keys = await deploy('PromptKeyStore', [nodes.address])
+  const results = await deploy('ResultRegistry', [coordinator])
+  return {
+    nodeRegistry: nodes.address,
+    promptKeyStore: keys.address,
+    resultRegistry: results.address,
+    taskManager: TASK_MANAGER,
+    block: nodes.block,
+  }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {LocalTaskManager, Permission} from "./LocalTaskManager.sol";
+
+/// @notice DEVELOPMENT ONLY: stands in for the threshold network; checks permits as the real one does.
+contract LocalThresholdNetwork {
+    LocalTaskManager private constant TASK_MANAGER = LocalTaskManager(0xeA30c4B8b44078Bbf8a6ef5b9f1eC1626C7848D9);
+
+    /// @notice The value behind a handle, sealed by XOR with the permit's key, or why it is refused.
+    function querySealOutput(uint256 handle, uint256, Permission memory permission)
+        external
+        view
+        returns (bool allowed, string memory refusal, bytes32 sealedValue)
+    {
+        try TASK_MANAGER.isAllowedWithPermission(permission, handle) returns (bool ok) {
+            if (!ok) return (false, "NotAllowed", 0);
+        } catch (bytes memory reason) {
+            return (false, _nameOf(bytes4(reason)), 0);
+        }
+        (uint256 plaintext, bool known) = TASK_MANAGER.plaintextOf(handle);
+        if (!known) return (false, "UnknownHandle", 0);
+        return (true, "", bytes32(plaintext) ^ permission.sealingKey);
+    }
+
+    function _nameOf(bytes4 selector) private pure returns (string memory) {
+        if (selector == LocalTaskManager.PermissionInvalid_Expired.selector) return "PermissionInvalid_Expired";
+        if (selector == LocalTaskManager.PermissionInvalid_IssuerSignature.selector) {
+            return "PermissionInvalid_IssuerSignature";
+        }
+        if (selector == LocalTaskManager.PermissionInvalid_RecipientSignature.selector) {
+            return "PermissionInvalid_RecipientSignature";
+        }
+        return "PermissionInvalid_Disabled";
+    }
+}

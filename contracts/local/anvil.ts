@@ -1,0 +1,124 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmod } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { type Hex, toHex } from 'viem'
+import { mnemonicToAccount } from 'viem/accounts'
+
+const DEV_MNEMONIC = 'test test test test test test test test test test test junk'
+const ACCOUNT_COUNT = 10
+const START_TIMEOUT_MS = 20_000
+
+const PLATFORMS: Readonly<Record<string, string>> = {
+  'linux-x64': 'linux-amd64',
+  'linux-arm64': 'linux-arm64',
+  'darwin-x64': 'darwin-amd64',
+  'darwin-arm64': 'darwin-arm64',
+  'win32-x64': 'win32-amd64',
+}
+
+/** A funded account of a local chain; its key is public knowledge. */
+export type DevAccount = { readonly address: Hex; readonly privateKey: Hex }
+
+/** A running local chain. */
+export type Anvil = {
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly accounts: readonly [DevAccount, DevAccount, ...DevAccount[]]
+  readonly pid: number
+  /** Ends the process and waits until it is gone. */
+  stop(): Promise<void>
+}
+
+/** How to start a local chain: without `blockTime` (seconds) every transaction gets its own block at once. */
+export type AnvilOptions = {
+  readonly chainId?: number
+  readonly port?: number
+  readonly blockTime?: number
+  readonly signal?: AbortSignal
+}
+
+const devAccounts = (): Anvil['accounts'] => {
+  const accountAt = (index: number): DevAccount => {
+    const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: index })
+    const privateKey = account.getHdKey().privateKey
+    if (privateKey === null) throw new Error('the development mnemonic gave no private key')
+    return { address: account.address.toLowerCase() as Hex, privateKey: toHex(privateKey) }
+  }
+  const rest = Array.from({ length: ACCOUNT_COUNT - 2 }, (_, index) => accountAt(index + 2))
+  return [accountAt(0), accountAt(1), ...rest]
+}
+
+const findBinary = async (): Promise<string> => {
+  const platform = PLATFORMS[`${process.platform}-${process.arch}`]
+  if (platform === undefined) {
+    throw new Error(`anvil has no binary for ${process.platform} on ${process.arch}`)
+  }
+  const name = `@foundry-rs/anvil-${platform}`
+  const fromAnvil = createRequire(
+    createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'),
+  )
+  const folder = dirname(fromAnvil.resolve(`${name}/package.json`))
+  const file = join(folder, 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil')
+  await chmod(file, 0o755).catch(() => {})
+  return file
+}
+
+// Its input closes when this process ends, however it ends; then it takes the chain down.
+const guard = (pid: number): ChildProcess | undefined => {
+  if (process.platform === 'win32') return undefined
+  const watcher = spawn('/bin/sh', ['-c', `cat >/dev/null; kill -9 ${pid} 2>/dev/null`], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
+  watcher.unref()
+  return watcher
+}
+
+const waitUntilListening = (child: ChildProcess, signal: AbortSignal): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let output = ''
+    const fail = (why: string) =>
+      reject(new Error(`anvil ${why}${output === '' ? '' : `: ${output.slice(-500).trim()}`}`))
+    const read = (chunk: unknown) => {
+      output = `${output}${chunk}`.slice(-4000)
+      const address = /Listening on (\S+:\d+)/.exec(output)?.[1]
+      if (address !== undefined) resolve(`http://${address}`)
+    }
+    child.stdout?.on('data', read)
+    child.stderr?.on('data', read)
+    child.once('error', (error) => fail(`did not start (${error.message})`))
+    child.once('exit', (code) => fail(`ended with code ${code}`))
+    signal.addEventListener('abort', () => fail('was not ready in time'), { once: true })
+  })
+
+/** Starts a local chain on a free port and resolves once it listens; throws with anvil's own words if it cannot. */
+export const startAnvil = async (options: AnvilOptions = {}): Promise<Anvil> => {
+  const { chainId = 31337, port = 0, blockTime, signal } = options
+  signal?.throwIfAborted()
+  const args = ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId)]
+  args.push('--mnemonic', DEV_MNEMONIC, '--accounts', String(ACCOUNT_COUNT))
+  if (blockTime !== undefined) args.push('--block-time', String(blockTime))
+  const child = spawn(await findBinary(), args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve())
+    child.once('error', () => resolve())
+  })
+  const watcher = child.pid === undefined ? undefined : guard(child.pid)
+  void exited.then(() => watcher?.kill('SIGKILL'))
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exited
+  }
+  const timeout = AbortSignal.timeout(START_TIMEOUT_MS)
+  const ended = signal === undefined ? timeout : AbortSignal.any([timeout, signal])
+  try {
+    const rpcUrl = await waitUntilListening(child, ended)
+    signal?.addEventListener('abort', () => void stop(), { once: true })
+    return { rpcUrl, chainId, accounts: devAccounts(), pid: child.pid ?? 0, stop }
+  } catch (error) {
+    await stop()
+    signal?.throwIfAborted()
+    throw error
+  }
+}

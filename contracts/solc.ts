@@ -1,0 +1,79 @@
+import { createRequire } from 'node:module'
+import type { Abi, Hex } from 'viem'
+
+/** One compiled contract; an interface has an empty (`0x`) bytecode. */
+export type Artifact = {
+  readonly abi: Abi
+  readonly bytecode: Hex
+  readonly deployedBytecode: Hex
+}
+
+/** Compiled contracts by name. */
+export type Artifacts = Readonly<Record<string, Artifact>>
+
+/** The compiler settings; a change here changes the bytecode. */
+export const COMPILER_SETTINGS = {
+  evmVersion: 'cancun',
+  optimizer: { enabled: true, runs: 10_000 },
+  metadata: { bytecodeHash: 'none', appendCBOR: false },
+  outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object'] } },
+} as const
+
+// Transient storage lasting to the transaction's end is what the local access list wants.
+const EXPECTED_WARNINGS: readonly string[] = ['2394']
+
+type SolcOutput = {
+  readonly errors?: readonly { errorCode?: string; formattedMessage: string }[]
+  readonly contracts?: Record<
+    string,
+    Record<
+      string,
+      { abi: Abi; evm: { bytecode: { object: string }; deployedBytecode: { object: string } } }
+    >
+  >
+}
+
+type Solc = { compile(input: string): string }
+
+const loadSolc = (): Solc => {
+  const events = ['uncaughtException', 'unhandledRejection']
+  const before = new Map(
+    events.map((event) => [event, new Set(process.listeners(event as 'exit'))]),
+  )
+  const solc = createRequire(import.meta.url)('solc') as Solc
+  // The compiler's runtime installs listeners that turn any later failure of this process into an abort.
+  for (const event of events) {
+    for (const listener of process.listeners(event as 'exit')) {
+      if (!before.get(event)?.has(listener)) process.removeListener(event, listener)
+    }
+  }
+  return solc
+}
+
+/** Compiles sources given by import path; throws with the compiler's own messages, warnings included. */
+export const compileSolidity = (sources: ReadonlyMap<string, string>): Artifacts => {
+  const input = {
+    language: 'Solidity',
+    sources: Object.fromEntries([...sources].map(([path, content]) => [path, { content }])),
+    settings: COMPILER_SETTINGS,
+  }
+  const output = JSON.parse(loadSolc().compile(JSON.stringify(input))) as SolcOutput
+  const problems = (output.errors ?? []).filter(
+    (problem) => !EXPECTED_WARNINGS.includes(problem.errorCode ?? ''),
+  )
+  if (problems.length > 0) {
+    throw new Error(`solc: ${problems.map((problem) => problem.formattedMessage).join('\n')}`)
+  }
+  const artifacts: Record<string, Artifact> = {}
+  for (const [path, contracts] of Object.entries(output.contracts ?? {})) {
+    if (path.startsWith('@')) continue
+    for (const [name, { abi, evm }] of Object.entries(contracts)) {
+      artifacts[name] = {
+        abi,
+        bytecode: `0x${evm.bytecode.object}`,
+        deployedBytecode: `0x${evm.deployedBytecode.object}`,
+      }
+    }
+  }
+  return artifacts
+}

@@ -1,0 +1,34 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join, posix } from 'node:path'
+
+const CONTRACTS = import.meta.dirname
+const require = createRequire(import.meta.url)
+
+const importsOf = (path: string, text: string): readonly string[] =>
+  [...text.matchAll(/^import\s[^"']*["']([^"']+)["'];/gm)].map(([, target = '']) =>
+    target.startsWith('.') ? posix.join(posix.dirname(path), target) : target,
+  )
+
+const fileOf = (path: string): string =>
+  path.startsWith('contracts/')
+    ? join(CONTRACTS, path.slice('contracts/'.length))
+    : require.resolve(path)
+
+/** Every Solidity source the project's contracts are made of, libraries included, by import path. */
+export const readSources = async (): Promise<ReadonlyMap<string, string>> => {
+  const waiting: string[] = []
+  for (const folder of ['', 'local/']) {
+    const names = await readdir(join(CONTRACTS, folder))
+    const sources = names.filter((name) => name.endsWith('.sol')).sort()
+    waiting.push(...sources.map((name) => `contracts/${folder}${name}`))
+  }
+  const sources = new Map<string, string>()
+  for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
+    if (sources.has(path)) continue
+    const text = await readFile(fileOf(path), 'utf8')
+    sources.set(path, text)
+    waiting.push(...importsOf(path, text))
+  }
+  return sources
+}

@@ -1,0 +1,56 @@
+import type { Address } from '../../lib/codecs.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { isSettled, type Job, slotOf } from '../rules/job.ts'
+
+/** Whether a node can read the keys of its job. */
+export type Access = {
+  readonly prompt: 'allowed' | 'missing' | 'not-needed'
+  /** True when there is nothing left to see to. */
+  readonly done: boolean
+}
+
+/**
+ * Sees that a node may read the prompt key, and the output key once there is one; what is missing is granted as the
+ * owner's delegate where the owner delegated it.
+ */
+export async function ensureAccess(
+  deps: Dependencies,
+  job: Job,
+  node: Address,
+  fence: number,
+): Promise<Access> {
+  const slot = slotOf(job, node)
+  const over = slot?.status === 'lapsed' || slot?.status === 'aborted' || slot?.status === 'done'
+  if (isSettled(job.phase) || slot?.fence !== fence || over) {
+    return { prompt: 'not-needed', done: true }
+  }
+  const prompt = await ensureReadable(deps, job.kpHighHandle, job.kpLowHandle, node)
+  if (!prompt) return { prompt: 'missing', done: false }
+  const output = job.result?.body
+  const done =
+    output === undefined ||
+    (await ensureReadable(deps, output.outHighHandle, output.outLowHandle, node))
+  return { prompt: 'allowed', done }
+}
+
+async function ensureReadable(
+  deps: Dependencies,
+  high: bigint,
+  low: bigint,
+  node: Address,
+): Promise<boolean> {
+  if (await isReadable(deps, high, low, node)) return true
+  const record = await deps.chain.keyRecordOf(high, low)
+  const now = Math.floor(deps.clock.now() / 1000)
+  const delegated =
+    record?.delegate === deps.chain.coordinator && record.grantsLeft > 0 && record.until > now
+  if (!delegated) return false
+  await deps.chain.grantAccess(high, low, node)
+  deps.log.info('access granted', { node })
+  return isReadable(deps, high, low, node)
+}
+
+async function isReadable({ chain }: Dependencies, high: bigint, low: bigint, node: Address) {
+  const allowed = await Promise.all([chain.isAllowed(high, node), chain.isAllowed(low, node)])
+  return allowed.every(Boolean)
+}

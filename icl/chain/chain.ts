@@ -1,0 +1,42 @@
+import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
+import type { ChainNode } from '../rules/eligibility.ts'
+
+/** An accepted job's result as it stands on chain. */
+export type ChainResult = {
+  readonly jobId: JobId
+  /** keccak256 of the output CID's text. */
+  readonly outputCidHash: Hash32
+  readonly receiptHash: Hash32
+  readonly leader: Address
+  readonly verifiers: readonly Address[]
+  readonly matches: number
+  readonly noMatches: number
+}
+
+/** Who a pair of key handles belongs to, and what its owner delegated to whom. */
+export type KeyRecord = {
+  readonly owner: Address
+  readonly delegate: Address
+  readonly grantsLeft: number
+  /** Unix seconds. */
+  readonly until: number
+}
+
+/** What the ICL reads from and sends to the chain. Every call has a timeout, and throws SvcError `chain-*` when it fails. */
+export interface Chain {
+  /** The account that sends grants and results. */
+  readonly coordinator: Address
+  /** Throws when the chain does not answer. */
+  ping(): Promise<void>
+  latestBlock(): Promise<{ readonly number: bigint; readonly hash: Hash32 }>
+  nodeOf(address: Address): Promise<ChainNode>
+  /** Undefined when the two handles are not one record. */
+  keyRecordOf(high: bigint, low: bigint): Promise<KeyRecord | undefined>
+  isAllowed(handle: bigint, account: Address): Promise<boolean>
+  /** Sends a grant as the delegate and waits until it is mined. */
+  grantAccess(high: bigint, low: bigint, reader: Address): Promise<void>
+  /** The transaction that committed exactly this result and is deep enough; undefined when there is none yet. */
+  findCommitment(result: ChainResult): Promise<Hash32 | undefined>
+  /** Sends results and waits until they are mined; answers the transaction. */
+  commitResults(results: readonly ChainResult[]): Promise<Hash32>
+}

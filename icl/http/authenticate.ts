@@ -1,0 +1,174 @@
+import type { Address } from '../../lib/codecs.ts'
+import { equalBytes, utf8 } from '../../lib/digest.ts'
+import type { Auth } from '../../lib/endpoint.ts'
+import {
+  contentDigest,
+  type ParsedSignature,
+  parseSignature,
+  requiredComponents,
+  type SignableRequest,
+} from '../../lib/http-signature.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import {
+  parseNodeKeyId,
+  parseWalletKeyId,
+  signatureLabels,
+  verifyNodeSignature,
+  verifyWalletSignature,
+} from '../../lib/request-signature.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { isReadToken } from '../keys.ts'
+import type { Node } from '../rules/eligibility.ts'
+
+/** Who is calling. */
+export type Caller =
+  | { readonly kind: 'anyone' }
+  | { readonly kind: 'wallet'; readonly address: Address }
+  | { readonly kind: 'node'; readonly address: Address; readonly node: Node }
+  /** Holds the read token of the job in the path. */
+  | { readonly kind: 'reader' }
+
+/** A request as far as authentication looks at it. */
+export type IncomingRequest = SignableRequest & {
+  readonly body: Uint8Array<ArrayBuffer>
+  /** The job in the path, for read tokens. */
+  readonly jobId: string | undefined
+}
+
+const freshnessSeconds = 60
+const longestValiditySeconds = 300
+
+/** Finds out who sent a request, or throws why it does not count as sent by anybody (spec 5). */
+export async function authenticate(
+  deps: Dependencies,
+  auth: Auth,
+  request: IncomingRequest,
+): Promise<Caller> {
+  if (auth === 'none') return { kind: 'anyone' }
+  if (auth === 'client-or-read-token' && request.headers.has('authorization')) {
+    return authenticateReader(deps, request)
+  }
+  const label = await labelOf(auth, request)
+  const parsed = parse(request, label)
+  await checkCoverage(request, parsed)
+  return label === signatureLabels.node
+    ? authenticateNode(deps, parsed)
+    : authenticateWallet(deps, parsed)
+}
+
+async function labelOf(auth: Auth, { headers }: IncomingRequest): Promise<string> {
+  if (auth === 'node') return signatureLabels.node
+  if (auth !== 'client-or-node') return signatureLabels.wallet
+  const isNode = headers.get('signature-input')?.startsWith(`${signatureLabels.node}=`)
+  return isNode ? signatureLabels.node : signatureLabels.wallet
+}
+
+function parse(request: IncomingRequest, label: string): ParsedSignature {
+  let parsed: ParsedSignature | undefined
+  try {
+    parsed = parseSignature(request, label)
+  } catch (error) {
+    throw new ProblemError(
+      'signature-invalid',
+      error instanceof Error ? error.message : 'The signature headers cannot be read',
+    )
+  }
+  if (parsed) return parsed
+  throw new ProblemError('signature-missing', `The request needs a signature named "${label}"`)
+}
+
+async function checkCoverage(request: IncomingRequest, parsed: ParsedSignature): Promise<void> {
+  const missing = requiredComponents(request).filter((name) => !parsed.components.includes(name))
+  if (missing.length > 0) {
+    throw new ProblemError(
+      'signature-invalid',
+      `The signature does not cover ${missing.join(', ')}`,
+    )
+  }
+  if (!request.hasBody) return
+  const claimed = utf8(request.headers.get('content-digest') ?? '')
+  if (!equalBytes(claimed, utf8(await contentDigest(request.body)))) {
+    throw new ProblemError('signature-invalid', 'The body is not the one that was signed')
+  }
+}
+
+/** Refuses a signature made too long ago or in the future, and tells the ICL's time so that a wrong clock can be allowed for. */
+function checkFreshness(deps: Dependencies, { created, expires }: ParsedSignature): void {
+  const now = Math.floor(deps.clock.now() / 1000)
+  const stale = (detail: string) => new ProblemError('signature-stale', detail, { serverTime: now })
+  if (created > now + freshnessSeconds) throw stale('The signature is from the future')
+  if (expires === undefined) {
+    if (created < now - freshnessSeconds) throw stale('The signature is older than 60 s')
+    return
+  }
+  if (expires <= created || expires - created > longestValiditySeconds) {
+    throw new ProblemError('signature-invalid', 'The signature must expire within 300 s')
+  }
+  if (expires < now) throw stale('The signature has expired')
+}
+
+async function authenticateWallet(deps: Dependencies, parsed: ParsedSignature): Promise<Caller> {
+  const keyId = parseWalletKeyId(parsed.keyId)
+  if (!keyId || parsed.nonce === undefined || parsed.nonce === '' || parsed.expires === undefined) {
+    throw new ProblemError(
+      'signature-invalid',
+      'A wallet signs with keyid erc8128:<chain id>:<address>, a nonce and an expiry',
+    )
+  }
+  if (keyId.chainId !== deps.network.chain_id) {
+    throw new ProblemError('signature-invalid', `The chain id here is ${deps.network.chain_id}`)
+  }
+  checkFreshness(deps, parsed)
+  if (!(await verifyWalletSignature(keyId.address, parsed))) {
+    throw new ProblemError('signature-invalid', 'The wallet did not sign this request')
+  }
+  const use = crypto.randomUUID()
+  const key = `nonce:${keyId.address}:${parsed.nonce.slice(0, 128)}`
+  const keptUntil = (parsed.expires + freshnessSeconds) * 1000
+  if ((await deps.store.claimKey(key, use, keptUntil)) !== use) {
+    throw new ProblemError('nonce-reused', 'The nonce of this signature was used before')
+  }
+  return { kind: 'wallet', address: keyId.address }
+}
+
+async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Promise<Caller> {
+  const keyId = parseNodeKeyId(parsed.keyId)
+  if (!keyId) {
+    throw new ProblemError(
+      'signature-invalid',
+      'A node signs with keyid svc-node:<address>:<thumbprint of the session key>',
+    )
+  }
+  checkFreshness(deps, parsed)
+  const node = (await deps.store.findNode(keyId.address))?.document
+  if (!node) {
+    throw new ProblemError(
+      'not-attested',
+      'The ICL knows no attestation of this node; attest again',
+    )
+  }
+  const { certificate } = node
+  if (keyId.thumbprint !== certificate.thumbprint) {
+    throw node.formerThumbprints.includes(keyId.thumbprint)
+      ? new ProblemError(
+          'certificate-superseded',
+          'This node attested again with another session key: is it running twice?',
+        )
+      : new ProblemError('signature-invalid', 'This session key was never attested')
+  }
+  if (!(await verifyNodeSignature(certificate.session.key, parsed))) {
+    throw new ProblemError('signature-invalid', 'The session key did not sign this request')
+  }
+  if (certificate.expiresAt <= deps.clock.now()) {
+    throw new ProblemError('certificate-expired', 'The certificate has expired; attest again')
+  }
+  return { kind: 'node', address: keyId.address, node }
+}
+
+async function authenticateReader(deps: Dependencies, request: IncomingRequest): Promise<Caller> {
+  const token = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  if (request.jobId && token && (await isReadToken(deps.keys, request.jobId, token))) {
+    return { kind: 'reader' }
+  }
+  throw new ProblemError('signature-invalid', 'The token does not read this job')
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import type { JobId } from '../../lib/codecs.ts'
+import { JobEvent } from '../../lib/schemas/jobs.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { loadJob } from '../operations/change-job.ts'
+import { pollUntil } from '../operations/poll.ts'
+import { isSettled, type Job } from '../rules/job.ts'
+import { jobKey } from '../waiters.ts'
+
+const pingMs = 15_000
+const lookAgainMs = 1_000
+
+/** A stream of a job's events after `lastSeq`, which ends when nothing more can happen; a comment is sent every 15 s. */
+export function followJob(
+  deps: Dependencies,
+  jobId: JobId,
+  lastSeq: number,
+  signal: AbortSignal,
+): Response {
+  const encoder = new TextEncoder()
+  const left = new AbortController()
+  const gone = AbortSignal.any([signal, left.signal])
+  const stream = new ReadableStream<Uint8Array>({
+    start: async (controller) => {
+      try {
+        for await (const chunk of eventChunks(deps, jobId, lastSeq, gone)) {
+          controller.enqueue(encoder.encode(chunk))
+        }
+        controller.close()
+      } catch (error) {
+        // Once the caller has gone there is nobody to tell.
+        if (!gone.aborted) controller.error(error)
+      }
+    },
+    cancel: () => left.abort(),
+  })
+  return new Response(stream, {
+    headers: {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    },
+  })
+}
+
+async function* eventChunks(
+  deps: Dependencies,
+  jobId: JobId,
+  lastSeq: number,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  let seen = lastSeq
+  let quietSince = deps.clock.now()
+  while (!signal.aborted) {
+    const job = await pollUntil(deps, [jobKey(jobId)], lookAgainMs, signal, async () => {
+      const now = await loadJob(deps, jobId)
+      return { seen: now, enough: hasEnded(now) || (now.events.at(-1)?.seq ?? 0) > seen }
+    })
+    const news = job.events.filter(({ seq }) => seq > seen)
+    for (const event of news) {
+      yield `id: ${event.seq}\nevent: job\ndata: ${JSON.stringify(z.encode(JobEvent, event))}\n\n`
+      seen = event.seq
+    }
+    if (hasEnded(job)) return
+    if (news.length > 0) quietSince = deps.clock.now()
+    else if (deps.clock.now() - quietSince >= pingMs) {
+      yield ': still here\n\n'
+      quietSince = deps.clock.now()
+    }
+  }
+}
+
+/** Settled, and on chain if it belongs there. */
+const hasEnded = (job: Job): boolean =>
+  isSettled(job.phase) && (job.phase !== 'accepted' || job.commitTx !== undefined)

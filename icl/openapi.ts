@@ -1,0 +1,144 @@
+import { z } from 'zod'
+import { type Auth, type Endpoint, eventStream, rawBytes } from '../lib/endpoint.ts'
+import { commonProblems, endpoints } from '../lib/endpoints.ts'
+import { Problem } from '../lib/problem.ts'
+import { type ProblemCode, problemCodes } from '../lib/problem-codes.ts'
+
+type Json = Record<string, unknown>
+
+/** Renders the endpoint table as an OpenAPI 3.1 document, whose schemas are JSON Schema 2020-12. */
+export function openApiDocument(version: string, serverUrl: string) {
+  const schemas: Record<string, Json> = {}
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const [operationId, endpoint] of Object.entries(endpoints) as [string, Endpoint][]) {
+    const path = paths[endpoint.path] ?? {}
+    paths[endpoint.path] = path
+    path[endpoint.method.toLowerCase()] = operation(operationId, endpoint, schemas)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Inference coordination service',
+      summary: 'Confidential LLM inference, agreed on by a quorum of attested nodes',
+      version,
+    },
+    servers: [{ url: serverUrl }],
+    tags: [
+      { name: 'service', description: 'The service itself' },
+      { name: 'nodes', description: 'The pool of nodes' },
+      { name: 'inference', description: 'Jobs, for their clients' },
+      { name: 'blobs', description: 'Encrypted prompts and outputs' },
+      { name: 'node', description: 'What nodes call' },
+    ],
+    paths,
+    components: { schemas, securitySchemes },
+  }
+}
+
+const securitySchemes = {
+  wallet: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Signature',
+    description: 'RFC 9421 HTTP Message Signature by an Ethereum account (ERC-8128), label "eth"',
+  },
+  node: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Signature',
+    description: 'RFC 9421 HTTP Message Signature by an attested Ed25519 session key, label "node"',
+  },
+  readToken: { type: 'http', scheme: 'bearer', description: 'The read_token of a submission' },
+}
+
+const securityOf: Record<Auth, readonly Json[]> = {
+  none: [],
+  wallet: [{ wallet: [] }],
+  client: [{ wallet: [] }],
+  node: [{ node: [] }],
+  'client-or-node': [{ wallet: [] }, { node: [] }],
+  'client-or-read-token': [{ readToken: [] }, { wallet: [] }],
+}
+
+function tagOf(path: string): string {
+  if (path.startsWith('/internal')) return 'node'
+  if (path.startsWith('/v1/inference')) return 'inference'
+  if (path.startsWith('/v1/nodes') || path === '/v1/models') return 'nodes'
+  return path.startsWith('/v1/blobs') || path.startsWith('/ipfs') ? 'blobs' : 'service'
+}
+
+function operation(operationId: string, endpoint: Endpoint, schemas: Record<string, Json>): Json {
+  return {
+    operationId,
+    summary: endpoint.summary,
+    tags: [tagOf(endpoint.path)],
+    security: securityOf[endpoint.auth],
+    parameters: parameters(endpoint, schemas),
+    ...(endpoint.body && {
+      requestBody: { required: true, content: content(endpoint.body, schemas) },
+    }),
+    responses: {
+      200: { description: 'Done', content: content(endpoint.response, schemas) },
+      ...problemResponses(endpoint, schemas),
+    },
+  }
+}
+
+function parameters(endpoint: Endpoint, schemas: Record<string, Json>): Json[] {
+  const list = (location: 'path' | 'query', object: z.ZodObject | undefined) =>
+    Object.entries(object?.shape ?? {}).map(([name, type]) => ({
+      name,
+      in: location,
+      required: location === 'path' || !z.safeParse(type as z.ZodType, undefined).success,
+      schema: schemaOf(type as z.ZodType, schemas),
+    }))
+  return [...list('path', endpoint.params), ...list('query', endpoint.query)]
+}
+
+function content(
+  body: z.ZodType | typeof rawBytes | typeof eventStream,
+  schemas: Record<string, Json>,
+): Json {
+  if (body === rawBytes) return { 'application/octet-stream': {} }
+  if (body === eventStream) return { 'text/event-stream': { schema: { type: 'string' } } }
+  return { 'application/json': { schema: schemaOf(body as z.ZodType, schemas) } }
+}
+
+function problemResponses(endpoint: Endpoint, schemas: Record<string, Json>): Json {
+  const byStatus = new Map<number, ProblemCode[]>()
+  for (const code of new Set<ProblemCode>([...endpoint.problems, ...commonProblems])) {
+    const { status } = problemCodes[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      status,
+      {
+        description: codes.map((code) => `${code}: ${problemCodes[code].title}`).join('. '),
+        content: { 'application/problem+json': { schema: schemaOf(Problem, schemas) } },
+      },
+    ]),
+  )
+}
+
+/** The JSON Schema of what travels; named schemas go to the components and are referred to. */
+function schemaOf(type: z.ZodType, schemas: Record<string, Json>): Json {
+  const {
+    $schema: _,
+    $defs,
+    ...schema
+  } = z.toJSONSchema(type, {
+    io: 'input',
+    unrepresentable: 'throw',
+  }) as Json & { $defs?: Record<string, Json> }
+  for (const [name, definition] of Object.entries($defs ?? {})) {
+    schemas[name] = withComponentRefs({ ...definition, id: undefined })
+  }
+  const { id, ...rest } = schema
+  if (typeof id !== 'string') return withComponentRefs(rest)
+  schemas[id] = withComponentRefs(rest)
+  return { $ref: `#/components/schemas/${id}` }
+}
+
+const withComponentRefs = (schema: Json): Json =>
+  JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/'))

@@ -1,0 +1,82 @@
+import type { JobId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Command } from '../rules/commands.ts'
+import { isSettled, type Job } from '../rules/job.ts'
+import { transition } from '../rules/transition.ts'
+import { dueKey, jobKey, nodeKey } from '../waiters.ts'
+import { withReceipt } from './make-receipt.ts'
+
+const maxTries = 50
+
+/** The job, or the problem that it does not exist. */
+export async function loadJob({ store }: Dependencies, id: JobId): Promise<Job> {
+  const found = await store.findJob(id)
+  if (!found) throw new ProblemError('job-not-found', `There is no job ${id}`)
+  return found.document
+}
+
+/**
+ * Loads a job, applies a command, and saves what comes of it unless somebody saved first: then it starts again. Throws
+ * the rule's refusal as a problem.
+ */
+export async function changeJob(
+  deps: Dependencies,
+  id: JobId,
+  command: Command | ((job: Job) => Promise<Command | undefined>),
+): Promise<Job> {
+  return updateJob(deps, id, async (job) => {
+    const wanted = typeof command === 'function' ? await command(job) : command
+    if (!wanted) return job
+    const next = transition(job, wanted, deps.clock.now(), deps.limits)
+    if ('refused' in next) throw new ProblemError(next.refused, next.detail)
+    return withReceipt(deps, next.job)
+  })
+}
+
+/** Saves what `change` makes of a job, starting again when somebody else saved in between. */
+export async function updateJob(
+  deps: Dependencies,
+  id: JobId,
+  change: (job: Job) => Promise<Job> | Job,
+): Promise<Job> {
+  for (let attempt = 0; attempt < maxTries; attempt++) {
+    const found = await deps.store.findJob(id)
+    if (!found) throw new ProblemError('job-not-found', `There is no job ${id}`)
+    const job = await change(found.document)
+    if (job === found.document) return job
+    if (await deps.store.replaceJob(job, found.version)) {
+      announce(deps, found.document, job)
+      return job
+    }
+  }
+  throw new ProblemError('unavailable', 'The job is being changed by too many at once', {
+    retryAfterSeconds: 1,
+  })
+}
+
+/** Tells everybody who waits for news of this job. */
+export function announce({ waiters, log }: Dependencies, before: Job | undefined, job: Job): void {
+  waiters.wake(jobKey(job.id))
+  const known = new Map(before?.slots.map((slot) => [slot.fence, slot.status]))
+  for (const slot of job.slots) {
+    if (slot.status === 'offered' && known.get(slot.fence) !== 'offered') {
+      waiters.wake(nodeKey(slot.node))
+    }
+  }
+  if (job.outbox.length > 0 || job.fillAt !== undefined) waiters.wake(dueKey)
+  const lastSeen = before?.events.at(-1)?.seq ?? 0
+  for (const event of job.events.filter(({ seq }) => seq > lastSeen)) {
+    log.info(`job ${event.type}`, {
+      jobId: job.id,
+      phase: job.phase,
+      node: event.node,
+      role: event.role,
+      fence: event.fence,
+      detail: event.detail,
+    })
+  }
+  if (isSettled(job.phase) && !(before && isSettled(before.phase))) {
+    log.info('job settled', { jobId: job.id, phase: job.phase, reason: job.reason })
+  }
+}

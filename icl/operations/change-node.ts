@@ -1,0 +1,26 @@
+import type { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Node } from '../rules/eligibility.ts'
+
+const maxTries = 20
+
+/** Saves what `change` makes of a node, starting again when somebody else saved in between; `change` may answer undefined to leave an absent node absent. */
+export async function changeNode(
+  { store }: Dependencies,
+  address: Address,
+  change: (node: Node | undefined) => Node | undefined,
+): Promise<Node | undefined> {
+  for (let attempt = 0; attempt < maxTries; attempt++) {
+    const found = await store.findNode(address)
+    const node = change(found?.document)
+    if (!node || node === found?.document) return node
+    const saved = found
+      ? await store.replaceNode(node, found.version)
+      : await store.insertNode(node)
+    if (saved) return node
+  }
+  throw new ProblemError('unavailable', 'The node is being changed by too many at once', {
+    retryAfterSeconds: 1,
+  })
+}

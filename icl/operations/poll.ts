@@ -1,0 +1,30 @@
+import type { Dependencies } from '../dependencies.ts'
+
+/** Looks until there is something to see, waiting for news under `keys` in between, for at most `ms`. */
+export async function pollUntil<T>(
+  { waiters, clock }: Dependencies,
+  keys: readonly string[],
+  ms: number,
+  signal: AbortSignal | undefined,
+  look: () => Promise<{ readonly seen: T; readonly enough: boolean }>,
+): Promise<T> {
+  const end = clock.now() + ms
+  for (;;) {
+    const looked = new AbortController()
+    const left = Math.max(end - clock.now(), 0)
+    // The wait starts before the look, so that news that comes in between is not missed.
+    const news = waiters.wait(keys, left, anySignal(signal, looked.signal))
+    const { seen, enough } = await look().catch((error: unknown) => {
+      looked.abort()
+      throw error
+    })
+    if (enough || left === 0 || signal?.aborted) {
+      looked.abort()
+      return seen
+    }
+    await news
+  }
+}
+
+const anySignal = (a: AbortSignal | undefined, b: AbortSignal): AbortSignal =>
+  a ? AbortSignal.any([a, b]) : b

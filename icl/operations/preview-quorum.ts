@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { Address, Hash32, ModelId } from '../../lib/codecs.ts'
+import { toBase64Url } from '../../lib/digest.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { type Draw, drawNodes } from '../rules/draw.ts'
+import { countJobsThisEpoch, drawSeed } from './draw-seed.ts'
+import { loadCandidates, loadEligible } from './load-pool.ts'
+
+const previewMs = 600_000
+const tokenPurpose = 'svc-preview'
+
+/** What a preview token holds; only the ICL that sealed it can read it. */
+const PreviewToken = z.object({
+  id: z.string(),
+  client: Address.optional(),
+  modelId: ModelId,
+  minTier: z.int(),
+  expiresAt: z.int(),
+  draw: z.object({
+    message: z.string(),
+    signature: z.string(),
+    poolDigest: Hash32,
+    chosen: z.array(Address).min(3),
+  }),
+})
+export type PreviewToken = z.output<typeof PreviewToken>
+
+type Query = {
+  readonly client?: Address | undefined
+  readonly model_id?: string | undefined
+  readonly min_tier: number
+  readonly verifier_count: number
+}
+
+/** Draws a quorum and seals it into a token that makes a submission use it (spec 4). */
+export async function previewQuorum(deps: Dependencies, query: Query) {
+  const modelId = query.model_id ?? (await mostServedModel(deps, query.min_tier))
+  const count = 1 + query.verifier_count
+  const pool = (await loadCandidates(deps, { modelId, minTier: query.min_tier })).filter(
+    ({ address }) => address !== query.client,
+  )
+  const free = pool.filter(({ busy }) => !busy).length
+  if (modelId === undefined || free < count) {
+    throw new ProblemError(
+      'not-enough-nodes',
+      `There are not enough active nodes for the requested quorum: ${count} are needed, ${free} can serve ${
+        modelId ?? 'a model'
+      } now`,
+    )
+  }
+  const seed = await drawSeed(deps, {
+    client: query.client,
+    jobId: undefined,
+    ordinal: query.client === undefined ? 0 : await countJobsThisEpoch(deps, query.client),
+    modelId,
+    minTier: query.min_tier,
+    count,
+  })
+  const draw = drawNodes(seed, pool, count)
+  return sealPreview(deps, query, modelId, draw)
+}
+
+async function sealPreview(deps: Dependencies, query: Query, modelId: string, draw: Draw) {
+  const [leader, ...verifiers] = draw.chosen
+  if (leader === undefined) throw new ProblemError('not-enough-nodes', 'Nobody was drawn')
+  const expiresAt = deps.clock.now() + previewMs
+  const content: z.input<typeof PreviewToken> = {
+    id: toBase64Url(deps.random.bytes(16)),
+    ...(query.client !== undefined && { client: query.client }),
+    modelId,
+    minTier: query.min_tier,
+    expiresAt,
+    draw: { ...draw, chosen: [...draw.chosen] },
+  }
+  return {
+    leader,
+    verifiers,
+    model_id: modelId,
+    preview: await deps.keys.sealToken(tokenPurpose, content),
+    expires_at: Math.floor(expiresAt / 1000),
+  }
+}
+
+/** Reads a preview token; throws `preview-invalid` for any that is not this client's, or has expired. */
+export async function openPreview(
+  deps: Dependencies,
+  token: string,
+  client: Address,
+): Promise<PreviewToken> {
+  const opened = PreviewToken.safeParse(await deps.keys.openToken(tokenPurpose, token))
+  if (!opened.success) throw new ProblemError('preview-invalid', 'The preview token is not valid')
+  if (opened.data.client !== client) {
+    throw new ProblemError('preview-invalid', 'The preview was not made for this client')
+  }
+  if (opened.data.expiresAt <= deps.clock.now()) {
+    throw new ProblemError('preview-invalid', 'The preview has expired; ask for a new one')
+  }
+  return opened.data
+}
+
+async function mostServedModel(deps: Dependencies, minTier: number): Promise<string | undefined> {
+  const models = await countModels(deps, minTier)
+  return models.toSorted((a, b) => b.nodes - a.nodes)[0]?.model_id
+}
+
+/** The models served now, by name, with how many nodes serve each. */
+export async function countModels(deps: Dependencies, minTier = 0) {
+  const eligible = await loadEligible(deps, { minTier })
+  const counts = new Map<string, number>()
+  for (const id of eligible.flatMap(({ node }) => [...new Set(node.modelIds)])) {
+    counts.set(id, (counts.get(id) ?? 0) + 1)
+  }
+  return [...counts]
+    .map(([model_id, nodes]) => ({ model_id, nodes }))
+    .sort((a, b) => (a.model_id < b.model_id ? -1 : 1))
+}

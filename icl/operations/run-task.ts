@@ -1,0 +1,212 @@
+import type { z } from 'zod'
+import type { Address, JobId } from '../../lib/codecs.ts'
+import { comparators } from '../../lib/comparators/all.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Evidence } from '../../lib/schemas/evidence.ts'
+import type { Assignment, ClaimResult, TaskResult, TaskVerdict } from '../../lib/schemas/tasks.ts'
+import { verifySignature } from '../../lib/session-key.ts'
+import {
+  commitmentOf,
+  leaderStatementOf,
+  statementBytes,
+  statementHash,
+  verifierStatementOf,
+} from '../../lib/statements.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Node } from '../rules/eligibility.ts'
+import { currentSlots, isSettled, type Job, type Slot, slotOf } from '../rules/job.ts'
+import { nodeKey } from '../waiters.ts'
+import { changeJob, loadJob } from './change-job.ts'
+import { pollUntil } from './poll.ts'
+import { notePoll } from './take-heartbeat.ts'
+
+const seconds = (ms: number): number => Math.floor(ms / 1000)
+
+/** Work offered to a node; waits up to `waitMs` for some. Nothing is handed out by being sent. */
+export async function listAssignments(
+  deps: Dependencies,
+  node: Address,
+  waitMs: number,
+  signal?: AbortSignal,
+): Promise<Assignment[]> {
+  await notePoll(deps, node)
+  const assignments = await pollUntil(deps, [nodeKey(node)], waitMs, signal, async () => {
+    const jobs = await deps.store.listJobsOfNode(node)
+    const seen = jobs.flatMap((job) => {
+      const slot = slotOf(job, node)
+      return slot?.status === 'offered' ? [viewAssignment(job, slot)] : []
+    })
+    return { seen, enough: seen.length > 0 }
+  })
+  await notePoll(deps, node)
+  return assignments
+}
+
+const viewAssignment = (job: Job, slot: Slot): Assignment => ({
+  jobId: job.id,
+  role: slot.role,
+  model_id: job.modelId,
+  prompt_cid: job.promptCid,
+  client: job.client,
+  deadline: seconds(slot.deadline ?? job.deadline),
+  fence: slot.fence,
+})
+
+/** Gives a node its assignment and the key handles (spec 2.3); claiming again gives the same. */
+export async function claimTask(
+  deps: Dependencies,
+  node: Address,
+  { jobId, fence }: { jobId: JobId; fence: number },
+): Promise<ClaimResult> {
+  const job = await changeJob(deps, jobId, { type: 'claim', node, fence })
+  const slot = slotOf(job, node)
+  if (!slot) throw new ProblemError('not-assigned', 'The node has no part in this job')
+  const verifiers = currentSlots(job).filter(({ role }) => role === 'verifier')
+  return {
+    jobId: job.id,
+    fence: slot.fence,
+    role: slot.role,
+    kpHighHandle: job.kpHighHandle,
+    kpLowHandle: job.kpLowHandle,
+    claimDeadline: seconds(slot.deadline ?? job.deadline),
+    client: job.client,
+    model_id: job.modelId,
+    prompt_cid: job.promptCid,
+    comparator: job.comparator,
+    parameters: job.parameters,
+    output_readers: [job.client, ...verifiers.map((verifier) => verifier.node)],
+    output_delegate: deps.chain.coordinator,
+  }
+}
+
+/** Takes the leader's result once its signature, its evidence and the client's access to the output key hold. */
+export async function takeResult(deps: Dependencies, node: Node, body: TaskResult) {
+  const job = await loadJob(deps, body.jobId)
+  const statement = leaderStatementOf(node.address, body)
+  await checkStatement(node, body.signature, statementBytes(statement))
+  checkEvidence(job, body.evidence)
+  const slot = slotOf(job, node.address)
+  // A repeated result is answered from the job: the chain need not be asked again.
+  if (slot?.status === 'claimed') await checkOutputKey(deps, job, node.address, body)
+  const result = {
+    body: statement,
+    hash: await statementHash(statement),
+    signature: body.signature,
+    session: node.certificate.session,
+  }
+  const { jobId, fence } = body
+  return answer(
+    await changeJob(deps, jobId, { type: 'post-result', node: node.address, fence, result }),
+    node.address,
+  )
+}
+
+/** Takes a verifier's verdict once its signature and evidence hold. */
+export async function takeVerdict(deps: Dependencies, node: Node, body: TaskVerdict) {
+  const { jobId, fence, evidence, salt } = body
+  if ((body.verdict === 'match') !== (body.reason === undefined)) {
+    throw new ProblemError(
+      'invalid-request',
+      'A no-match needs a reason, and only a no-match has one',
+    )
+  }
+  const job = await loadJob(deps, jobId)
+  const statement = verifierStatementOf(node.address, body)
+  await checkStatement(node, body.signature, statementBytes(statement))
+  checkEvidence(job, evidence)
+  const { address } = node
+  const verdict = {
+    body: statement,
+    hash: await statementHash(statement),
+    signature: body.signature,
+    session: node.certificate.session,
+  }
+  const commitment = await commitmentOf({ jobId, address, fence, evidence, salt })
+  return answer(
+    await changeJob(deps, jobId, {
+      type: 'post-verdict',
+      node: address,
+      fence,
+      verdict,
+      commitment,
+    }),
+    address,
+  )
+}
+
+/** Where a node's part and the job stand. */
+export function answer(job: Job, node: Address) {
+  const slot = slotOf(job, node)
+  if (!slot) throw new ProblemError('not-assigned', 'The node has no part in this job')
+  return { jobId: job.id, status: slot.status, phase: job.phase }
+}
+
+/** A node's own part; waits up to `waitMs` until it may compare, or until nothing is left to do. */
+export async function viewTask(
+  deps: Dependencies,
+  node: Address,
+  jobId: JobId,
+  waitMs: number,
+  signal?: AbortSignal,
+) {
+  return pollUntil(deps, [`job:${jobId}`], waitMs, signal, async () => {
+    const job = await loadJob(deps, jobId)
+    const slot = slotOf(job, node)
+    if (!slot) throw new ProblemError('not-assigned', 'The node has no part in this job')
+    const result = slot.round === job.round ? job.result : undefined
+    const mayCompare = slot.status === 'committed' || slot.status === 'done'
+    const seen = {
+      jobId: job.id,
+      status: slot.status,
+      phase: job.phase,
+      role: slot.role,
+      fence: slot.fence,
+      ...(slot.deadline !== undefined && { deadline: seconds(slot.deadline) }),
+      ...(result &&
+        mayCompare && { leader_statement: { ...result.body, signature: result.signature } }),
+    }
+    const waits = slot.status === 'committed' && !result && !isSettled(job.phase)
+    return { seen, enough: !waits }
+  })
+}
+
+async function checkStatement(
+  node: Node,
+  signature: string,
+  statement: Uint8Array<ArrayBuffer>,
+): Promise<void> {
+  if (await verifySignature(node.certificate.session.key, signature, statement)) return
+  throw new ProblemError(
+    'statement-signature-invalid',
+    'The session key did not sign this statement',
+  )
+}
+
+function checkEvidence(job: Job, evidence: z.output<typeof Evidence>): void {
+  const malformation =
+    evidence.comparator === job.comparator
+      ? comparators[job.comparator].malformation(evidence)
+      : `the job's comparator is ${job.comparator}`
+  if (malformation !== undefined) throw new ProblemError('evidence-invalid', malformation)
+}
+
+/** The client must be able to read the output key, else it would pay for an answer that it cannot open. */
+async function checkOutputKey(
+  { chain }: Dependencies,
+  job: Job,
+  leader: Address,
+  { outHighHandle, outLowHandle }: TaskResult,
+): Promise<void> {
+  const [record, high, low] = await Promise.all([
+    chain.keyRecordOf(outHighHandle, outLowHandle),
+    chain.isAllowed(outHighHandle, job.client),
+    chain.isAllowed(outLowHandle, job.client),
+  ])
+  if (record?.owner === leader && high && low) return
+  throw new ProblemError(
+    'output-key-unreadable',
+    record?.owner === leader
+      ? 'The client may not read the output key: store it with the output_readers of the claim'
+      : 'PromptKeyStore does not show the leader as owner of the output key handles',
+  )
+}

@@ -1,0 +1,60 @@
+import type { z } from 'zod'
+import type { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Heartbeat } from '../../lib/schemas/nodes.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { ineligibleReasons, type Node } from '../rules/eligibility.ts'
+import { changeNode } from './change-node.ts'
+import { chainNodeOf } from './load-pool.ts'
+
+/** Takes a sign of life and says whether the node is considered for jobs, and if not, why. */
+export async function takeHeartbeat(
+  deps: Dependencies,
+  caller: Address,
+  beat: z.output<typeof Heartbeat>,
+) {
+  if (beat.operator_address !== caller) {
+    throw new ProblemError('forbidden', 'A node sends heartbeats for itself only')
+  }
+  const now = deps.clock.now()
+  const busy = (await deps.store.countBusySlots()).get(caller) ?? 0
+  let ignored = false
+  const node = await changeNode(deps, caller, (known) => {
+    ignored = known?.heartbeatTimestamp !== undefined && beat.timestamp <= known.heartbeatTimestamp
+    if (!known || ignored) return known
+    return {
+      ...known,
+      heartbeatAt: now,
+      heartbeatTimestamp: beat.timestamp,
+      version: beat.version,
+      modelIds: beat.supported_model_ids,
+      capacity: beat.free_slots + busy,
+      leaving: beat.final === true,
+    }
+  })
+  if (!node) throw new ProblemError('not-attested', 'The ICL knows no attestation of this node')
+  const reasons = await whyNotEligible(deps, node, now)
+  return {
+    status: ignored ? ('ignored' as const) : ('ok' as const),
+    certificate_expires_at: Math.floor(node.certificate.expiresAt / 1000),
+    eligible: reasons.length === 0,
+    reasons,
+  }
+}
+
+async function whyNotEligible(deps: Dependencies, node: Node, now: number) {
+  const chain = await chainNodeOf(deps, node.address)
+  const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now)
+  // A node that has just started beats before it polls.
+  return reasons.filter((reason) => reason !== 'no-recent-poll' || node.polledAt !== undefined)
+}
+
+const pollNoteMs = 15_000
+
+/** Notes that a node asks for work; saved at most every 15 s. */
+export async function notePoll(deps: Dependencies, address: Address): Promise<void> {
+  const now = deps.clock.now()
+  await changeNode(deps, address, (node) =>
+    node && now - (node.polledAt ?? 0) >= pollNoteMs ? { ...node, polledAt: now } : node,
+  )
+}

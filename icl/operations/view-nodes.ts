@@ -1,0 +1,59 @@
+import type { z } from 'zod'
+import type { Address } from '../../lib/codecs.ts'
+import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ActiveNode, NodeRecord } from '../../lib/schemas/nodes.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { type Demand, ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
+import { chainNodeOf, loadEligible, type PoolNode } from './load-pool.ts'
+
+const pageSize = 100
+
+/** The active pool, by address, a page at a time. */
+export async function listActiveNodes(deps: Dependencies, demand: Demand, cursor?: string) {
+  const after = cursor === undefined ? '' : new TextDecoder().decode(fromBase64Url(cursor))
+  const eligible = (await loadEligible(deps, demand)).filter(({ node }) => node.address > after)
+  const page = eligible.slice(0, pageSize)
+  const last = page.at(-1)?.node.address
+  return {
+    nodes: page.map(viewActiveNode),
+    next_cursor: last !== undefined && eligible.length > pageSize ? toBase64Url(utf8(last)) : null,
+  }
+}
+
+const viewActiveNode = ({ node, chain }: PoolNode): z.output<typeof ActiveNode> => ({
+  operator_address: node.address,
+  model_tiers: [...(chain ? servedTiers(node, chain) : [])],
+  supported_model_ids: [...node.modelIds],
+  reputation_score: node.standing.score,
+  last_heartbeat: Math.floor((node.heartbeatAt ?? 0) / 1000),
+  attestation: {
+    backend: node.certificate.backend,
+    expires_at: Math.floor(node.certificate.expiresAt / 1000),
+  },
+})
+
+/** A node's record (spec 2.2). */
+export async function viewNode(
+  deps: Dependencies,
+  address: Address,
+): Promise<z.output<typeof NodeRecord>> {
+  const found = await deps.store.findNode(address)
+  if (!found) throw new ProblemError('node-not-found', `No node ${address} has attested here`)
+  const node = found.document
+  const chain = await chainNodeOf(deps, address)
+  const reasons = ineligibleReasons(node, chain, { minTier: 0 }, deps.clock.now())
+  return {
+    operator_address: address,
+    model_tiers: [...(chain ? servedTiers(node, chain) : [])],
+    active: reasons.length === 0,
+    metrics: {
+      tasks_completed: node.standing.completed,
+      tasks_accepted: node.standing.accepted,
+      tasks_rejected: node.standing.rejected,
+      reputation_score: node.standing.score,
+      total_slash_amount: chain?.slashedGwei ?? 0,
+      last_heartbeat: Math.floor((node.heartbeatAt ?? 0) / 1000),
+    },
+  }
+}

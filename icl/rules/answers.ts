@@ -1,0 +1,99 @@
+import { comparators } from '../../lib/comparators/all.ts'
+import { vacated } from './assignments.ts'
+import {
+  currentSlots,
+  type Job,
+  type JobLimits,
+  recorded,
+  type SignedResult,
+  type SignedVerdict,
+  type Slot,
+  type Transition,
+  withSlot,
+} from './job.ts'
+import { tally } from './settle.ts'
+
+/** The leader's result: verifiers that have committed may see it now, and their time to reveal starts. */
+export function postResult(
+  job: Job,
+  slot: Slot,
+  result: SignedResult,
+  now: number,
+  limits: JobLimits,
+): Transition {
+  if (slot.role !== 'leader')
+    return { refused: 'wrong-role', detail: 'Only a leader posts results' }
+  if (slot.status === 'done') {
+    return job.result?.hash === result.hash || job.round !== slot.round
+      ? { job, effects: [] }
+      : { refused: 'already-answered', detail: 'The leader posted another result before' }
+  }
+  if (slot.status !== 'claimed') {
+    return { refused: 'not-claimed', detail: `The assignment is ${slot.status}` }
+  }
+  const posted = recorded(
+    { ...withSlot(job, slot.fence, { status: 'done' }), phase: 'verifying', result },
+    now,
+    'result-posted',
+    { slot },
+  )
+  // A verifier that joined after the leader claimed is not among the readers that the leader named.
+  const effects = currentSlots(posted).flatMap(({ role, node, fence, status }) =>
+    role === 'verifier' && status !== 'awaiting-grant'
+      ? [{ type: 'ensure-access' as const, node, fence }]
+      : [],
+  )
+  const slots = posted.slots.map((other) =>
+    other.status === 'committed' ? { ...other, deadline: now + limits.revealMs } : other,
+  )
+  return { job: { ...posted, slots }, effects }
+}
+
+/** A verifier's verdict: it must open the commitment, speak of this very result, and follow from its evidence. */
+export function postVerdict(
+  job: Job,
+  slot: Slot,
+  verdict: SignedVerdict,
+  commitment: string,
+  now: number,
+  limits: JobLimits,
+): Transition {
+  if (slot.role !== 'verifier') return { refused: 'wrong-role', detail: 'Only a verifier votes' }
+  if (slot.status === 'done') {
+    return slot.verdict?.hash === verdict.hash
+      ? { job, effects: [] }
+      : { refused: 'already-answered', detail: 'The verifier posted another verdict before' }
+  }
+  if (slot.status !== 'committed') {
+    return { refused: 'not-committed', detail: `The assignment is ${slot.status}` }
+  }
+  if (!job.result) return { refused: 'no-result-yet', detail: 'There is nothing to compare with' }
+  if (commitment !== slot.commitment) {
+    return { refused: 'commitment-mismatch', detail: 'Evidence and salt make another commitment' }
+  }
+  if (verdict.body.leader_statement !== job.result.hash) {
+    return { refused: 'statement-mismatch', detail: 'Another leader statement was compared with' }
+  }
+  if (isRefuted(job.result, verdict)) {
+    const ended = vacated(job, slot, 'aborted', 'verdict-refuted', now)
+    const { node, fence } = slot
+    return { job: ended, effects: [{ type: 'score-node', node, fence, code: 'verdict-refuted' }] }
+  }
+  const done = withSlot(job, slot.fence, { status: 'done', verdict, deadline: undefined })
+  const detail = verdict.body.reason ?? verdict.body.verdict
+  return tally(
+    recorded(done, now, `verdict-${verdict.body.verdict}`, { slot, detail }),
+    now,
+    limits,
+  )
+}
+
+/** A verdict that its own evidence contradicts is no verdict, and provably a fault. */
+function isRefuted(result: SignedResult, { body }: SignedVerdict): boolean {
+  const comparator = comparators[result.body.evidence.comparator]
+  const comparison = comparator.compare(result.body.evidence, body.evidence)
+  if (body.verdict === 'match') return comparison !== 'match'
+  if (body.reason === 'different-answer') return comparison !== 'no-match'
+  if (body.reason === 'inconclusive') return comparison !== 'inconclusive'
+  return false
+}

@@ -1,0 +1,87 @@
+import type { Hash32 } from '../../lib/codecs.ts'
+import type { SlotReason } from '../../lib/schemas/jobs.ts'
+import {
+  currentSlots,
+  type Job,
+  type JobLimits,
+  recorded,
+  type Slot,
+  type Transition,
+  withSlot,
+} from './job.ts'
+
+type SlotReasonCode = (typeof SlotReason)['options'][number]
+
+const refused = (code: 'not-claimed' | 'wrong-role' | 'already-committed', detail: string) => ({
+  refused: code,
+  detail,
+})
+
+/** The node can read the keys now: its slot is offered. */
+export function seeAccess(job: Job, slot: Slot, now: number, limits: JobLimits): Transition {
+  if (slot.status !== 'awaiting-grant') return { job, effects: [] }
+  const offered = withSlot(job, slot.fence, { status: 'offered', deadline: now + limits.offerMs })
+  const waits = currentSlots(offered).some(({ status }) => status === 'awaiting-grant')
+  const reason = waits || job.reason !== 'awaiting-grant' ? job.reason : undefined
+  return { job: recorded({ ...offered, reason }, now, 'offered', { slot }), effects: [] }
+}
+
+/** The job waits for a grant that only the client can give. */
+export function missAccess(job: Job, slot: Slot, now: number): Transition {
+  if (slot.status !== 'awaiting-grant' || job.reason === 'awaiting-grant') {
+    return { job, effects: [] }
+  }
+  const waiting: Job = { ...job, reason: 'awaiting-grant' }
+  return { job: recorded(waiting, now, 'awaiting-grant', { slot }), effects: [] }
+}
+
+/** The node takes the slot: a lease until the claim deadline. Claiming again changes nothing. */
+export function claim(job: Job, slot: Slot, now: number, limits: JobLimits): Transition {
+  if (slot.status === 'claimed' || slot.status === 'committed') return { job, effects: [] }
+  if (slot.status !== 'offered') return refused('not-claimed', `The assignment is ${slot.status}`)
+  const deadline = Math.min(now + limits.leaseMs, job.deadline)
+  const claimed = withSlot(job, slot.fence, { status: 'claimed', deadline })
+  const phase = job.phase === 'open' ? 'running' : job.phase
+  return { job: recorded({ ...claimed, phase }, now, 'claimed', { slot }), effects: [] }
+}
+
+/** A verifier binds itself to its evidence: its lease ends, and its time to reveal starts once there is a result. */
+export function commit(
+  job: Job,
+  slot: Slot,
+  commitment: Hash32,
+  now: number,
+  limits: JobLimits,
+): Transition {
+  if (slot.role !== 'verifier') return refused('wrong-role', 'Only a verifier commits')
+  if (slot.commitment !== undefined) {
+    return slot.commitment === commitment
+      ? { job, effects: [] }
+      : refused('already-committed', 'The assignment has another commitment')
+  }
+  if (slot.status !== 'claimed') return refused('not-claimed', `The assignment is ${slot.status}`)
+  const committed = withSlot(job, slot.fence, {
+    status: 'committed',
+    commitment,
+    deadline: job.result ? now + limits.revealMs : undefined,
+  })
+  return { job: recorded(committed, now, 'committed', { slot }), effects: [] }
+}
+
+/** The node gives the slot back; another is looked for at once. */
+export function abort(job: Job, slot: Slot, reason: SlotReasonCode, now: number): Transition {
+  if (slot.status === 'done') return { job, effects: [] }
+  return { job: vacated(job, slot, 'aborted', reason, now), effects: [] }
+}
+
+/** The job with a slot ended and its seat empty. */
+export function vacated(
+  job: Job,
+  slot: Slot,
+  status: 'aborted' | 'lapsed',
+  reason: SlotReasonCode,
+  now: number,
+): Job {
+  const ended = withSlot(job, slot.fence, { status, reason, endedAt: now, deadline: undefined })
+  return recorded({ ...ended, fillAt: now }, now, status, { slot, detail: reason })
+}

@@ -1,0 +1,24 @@
+import type { Address } from '../../lib/codecs.ts'
+import type { ReputationCode } from './reputation.ts'
+
+/** What the outside world must do after a job is saved; every effect is safe to repeat. */
+export type Effect =
+  /** See that the node may read the prompt key (and the output key, once there is one), granting it where delegated. */
+  | { readonly type: 'ensure-access'; readonly node: Address; readonly fence: number }
+  /** Record a reason-coded event about a node. */
+  | {
+      readonly type: 'score-node'
+      readonly node: Address
+      readonly fence: number
+      readonly code: ReputationCode
+    }
+  /** Put the accepted result on chain. */
+  | { readonly type: 'commit-result' }
+
+/** An effect in a job's outbox: when it is due (milliseconds), and how often it was tried. */
+export type PendingEffect = {
+  readonly id: number
+  readonly effect: Effect
+  readonly attempts: number
+  readonly dueAt: number
+}

@@ -1,0 +1,185 @@
+import type { Address, ComparatorId, Hash32, JobId } from '../../lib/codecs.ts'
+import type { ProblemCode } from '../../lib/problem-codes.ts'
+import type {
+  JobEvent,
+  JobPhase,
+  JobReason,
+  Parameters,
+  Role,
+  SlotReason,
+  SlotStatus,
+} from '../../lib/schemas/jobs.ts'
+import type {
+  LeaderStatement,
+  Receipt,
+  StatementSession,
+  VerifierStatement,
+} from '../../lib/schemas/receipt.ts'
+import type { Draw } from './draw.ts'
+import type { Effect, PendingEffect } from './effects.ts'
+
+/** A leader's statement as it was posted. */
+export type SignedResult = {
+  readonly body: LeaderStatement
+  readonly hash: Hash32
+  readonly signature: string
+  readonly session: StatementSession
+}
+
+/** A verifier's statement as it was posted. */
+export type SignedVerdict = {
+  readonly body: VerifierStatement
+  readonly hash: Hash32
+  readonly signature: string
+  readonly session: StatementSession
+}
+
+/** One attempt of one node at one seat of a job; times in milliseconds. */
+export type Slot = {
+  /** 0 for the leader, 1 and up for verifiers. */
+  readonly seat: number
+  /** Counts whole quorums: a rejection starts the next. */
+  readonly round: number
+  /** Counts attempts at this seat in this round. */
+  readonly attempt: number
+  readonly role: Role
+  readonly node: Address
+  readonly fence: number
+  readonly status: SlotStatus
+  readonly deadline?: number | undefined
+  readonly endedAt?: number
+  readonly reason?: SlotReason
+  readonly commitment?: Hash32
+  readonly verdict?: SignedVerdict
+}
+
+/** Everything the ICL knows of a job; times in milliseconds. */
+export type Job = {
+  readonly id: JobId
+  readonly client: Address
+  readonly clientNonce: bigint
+  readonly modelId: string
+  readonly minTier: number
+  readonly promptCid: string
+  readonly kpHighHandle: bigint
+  readonly kpLowHandle: bigint
+  readonly parameters: Parameters
+  readonly comparator: ComparatorId
+  readonly minMatches: number
+  readonly verifierCount: number
+  /** SHA-256 of the submission: the same job with another body is a conflict. */
+  readonly submissionHash: Hash32
+  readonly createdAt: number
+  readonly deadline: number
+
+  readonly phase: JobPhase
+  readonly reason?: JobReason | undefined
+  readonly settledAt?: number
+  readonly round: number
+  /** Seats of the current round; grows when a tie needs one more verifier. */
+  readonly seats: number
+  readonly nextFence: number
+  readonly slots: readonly Slot[]
+  /** How every node came to be chosen. */
+  readonly draws: readonly Draw[]
+  /** The current round's result. */
+  readonly result?: SignedResult | undefined
+  readonly receipt?: Receipt
+  readonly receiptHash?: Hash32
+  readonly commitTx?: Hash32
+  readonly commitError?: string | undefined
+
+  readonly events: readonly JobEvent[]
+  /** What the outside world must still do; each is safe to repeat. */
+  readonly outbox: readonly PendingEffect[]
+  readonly nextEffect: number
+  /** When to try next to fill empty seats; undefined while none is empty. */
+  readonly fillAt?: number | undefined
+  /** When the job must be looked at again; undefined once settled. */
+  readonly wakeAt?: number | undefined
+}
+
+/** How long each step may take, in milliseconds, and how often it may fail. */
+export type JobLimits = {
+  readonly offerMs: number
+  readonly leaseMs: number
+  readonly revealMs: number
+  readonly refillMs: number
+  readonly maxAttempts: number
+  readonly maxVerifiers: number
+}
+
+export const defaultJobLimits: JobLimits = {
+  offerMs: 20_000,
+  leaseMs: 120_000,
+  revealMs: 60_000,
+  refillMs: 1_000,
+  maxAttempts: 3,
+  maxVerifiers: 5,
+}
+
+/** What comes of a command: the job as it is now and what the world must do about it, or why not. */
+export type Transition =
+  | { readonly job: Job; readonly effects: readonly Effect[] }
+  | { readonly refused: ProblemCode; readonly detail: string }
+
+export const isSettled = (phase: JobPhase): boolean =>
+  phase === 'accepted' ||
+  phase === 'rejected' ||
+  phase === 'disputed' ||
+  phase === 'expired' ||
+  phase === 'cancelled'
+
+/** Statuses in which a slot still holds its seat. */
+const isHeld = (status: SlotStatus): boolean => status !== 'aborted' && status !== 'lapsed'
+
+/** Statuses in which a slot takes one of its node's job slots. */
+export const isBusy = (status: SlotStatus): boolean =>
+  status === 'awaiting-grant' || status === 'offered' || status === 'claimed'
+
+/** The latest slot of a seat in the current round. */
+export const slotAt = (job: Job, seat: number): Slot | undefined =>
+  job.slots.findLast((slot) => slot.round === job.round && slot.seat === seat)
+
+/** The latest slot of every seat of the current round that was ever filled. */
+export function currentSlots(job: Job): readonly Slot[] {
+  return seatsOf(job).flatMap((seat) => slotAt(job, seat) ?? [])
+}
+
+/** The seats of the current round that no slot holds. */
+export const emptySeats = (job: Job): readonly number[] =>
+  seatsOf(job).filter((seat) => !isHeld(slotAt(job, seat)?.status ?? 'lapsed'))
+
+const seatsOf = (job: Job): readonly number[] =>
+  Array.from({ length: job.seats }, (_, seat) => seat)
+
+/** The newest slot of a node in a job. */
+export const slotOf = (job: Job, node: Address): Slot | undefined =>
+  job.slots.findLast((slot) => slot.node === node)
+
+/** The job with one slot changed. */
+export const withSlot = (job: Job, fence: number, change: Partial<Slot>): Job => ({
+  ...job,
+  slots: job.slots.map((slot) => (slot.fence === fence ? { ...slot, ...change } : slot)),
+})
+
+const maxEvents = 200
+
+/** The job with one more event in its history; the oldest go when there are too many. */
+export function recorded(
+  job: Job,
+  now: number,
+  type: string,
+  about: { slot?: Slot | undefined; detail?: string | undefined } = {},
+): Job {
+  const seq = (job.events.at(-1)?.seq ?? 0) + 1
+  const event: JobEvent = {
+    seq,
+    at: Math.floor(now / 1000),
+    type,
+    phase: job.phase,
+    ...(about.slot && { node: about.slot.node, role: about.slot.role, fence: about.slot.fence }),
+    ...(about.detail !== undefined && { detail: about.detail }),
+  }
+  return { ...job, events: [...job.events, event].slice(-maxEvents) }
+}

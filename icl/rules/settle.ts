@@ -1,0 +1,98 @@
+import { comparators } from '../../lib/comparators/all.ts'
+import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
+import { accepts, rejects } from '../../lib/tally.ts'
+import type { Effect } from './effects.ts'
+import {
+  currentSlots,
+  isSettled,
+  type Job,
+  type JobLimits,
+  recorded,
+  type Slot,
+  type Transition,
+} from './job.ts'
+import type { ReputationCode } from './reputation.ts'
+
+type JobReasonCode = (typeof JobReason)['options'][number]
+
+/** Ends a job for good. */
+export function settle(job: Job, phase: JobPhase, reason: JobReasonCode, now: number): Transition {
+  const settled: Job = { ...job, phase, reason, settledAt: now }
+  if (!isSettled(phase)) throw new TypeError(`${phase} does not settle a job`)
+  const effects: Effect[] = scores(job, phase)
+  if (phase === 'accepted') effects.push({ type: 'commit-result' })
+  return { job: recorded(settled, now, phase, { detail: reason }), effects }
+}
+
+/** Counts the verdicts once every seat has answered: accept, reject and start over, or draw one more verifier. */
+export function tally(job: Job, now: number, limits: JobLimits): Transition {
+  const slots = currentSlots(job)
+  if (slots.length < job.seats || slots.some(({ status }) => status !== 'done')) {
+    return { job, effects: [] }
+  }
+  const verifiers = slots.filter(({ role }) => role === 'verifier')
+  const votes = verifiers.flatMap(({ verdict }) => (verdict ? [verdict.body] : []))
+  if (accepts(job.comparator, votes, job.minMatches)) {
+    return settle(job, 'accepted', 'quorum-agreed', now)
+  }
+  if (rejects(votes, dissentersAgree(job, verifiers))) return startOver(job, now)
+  if (verifiers.length >= limits.maxVerifiers) {
+    return settle(job, 'disputed', 'quorum-disagreed', now)
+  }
+  const widened: Job = { ...job, seats: job.seats + 1, fillAt: now }
+  return { job: recorded(widened, now, 'verifier-added'), effects: [] }
+}
+
+/** True when all verifiers that contradict the leader gave, by their evidence, the same answer. */
+function dissentersAgree(job: Job, verifiers: readonly Slot[]): boolean {
+  const dissent = verifiers.flatMap(({ verdict }) =>
+    verdict?.body.verdict === 'no-match' && verdict.body.reason !== 'inconclusive'
+      ? [verdict.body.evidence]
+      : [],
+  )
+  const { compare } = comparators[job.comparator]
+  return dissent.every((a, index) =>
+    dissent.slice(index + 1).every((b) => compare(a, b) === 'match'),
+  )
+}
+
+/** The leader was outvoted: the job goes to a new quorum without anyone who took part. */
+function startOver(job: Job, now: number): Transition {
+  const next: Job = {
+    ...job,
+    phase: 'running',
+    reason: 'leader-outvoted',
+    round: job.round + 1,
+    seats: 1 + job.verifierCount,
+    result: undefined,
+    fillAt: now,
+  }
+  return { job: recorded(next, now, 'started-over'), effects: scores(job, 'rejected') }
+}
+
+/** What the end of a round says of each node that answered in it. */
+function scores(job: Job, outcome: JobPhase): Effect[] {
+  return currentSlots(job).flatMap(({ node, fence, role, status, verdict }): Effect[] => {
+    if (status !== 'done') return []
+    const code = role === 'leader' ? leaderCode(outcome) : verifierCode(outcome, verdict?.body)
+    return code === undefined ? [] : [{ type: 'score-node', node, fence, code }]
+  })
+}
+
+function leaderCode(outcome: JobPhase): ReputationCode | undefined {
+  if (outcome === 'accepted') return 'result-accepted'
+  if (outcome === 'rejected') return 'result-rejected'
+  return outcome === 'disputed' ? 'result-disputed' : undefined
+}
+
+function verifierCode(
+  outcome: JobPhase,
+  vote: { verdict: 'match' | 'no-match'; reason?: string | undefined } | undefined,
+): ReputationCode | undefined {
+  if (!vote) return undefined
+  if (outcome === 'disputed') return 'verdict-disputed'
+  if (outcome !== 'accepted' && outcome !== 'rejected') return undefined
+  if (vote.reason === 'inconclusive') return 'verdict-disputed'
+  const upheld = (vote.verdict === 'match') === (outcome === 'accepted')
+  return upheld ? 'verdict-upheld' : 'verdict-outvoted'
+}

@@ -1,0 +1,17 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Log, LogFields } from '../log.ts'
+
+const levels = ['debug', 'info', 'warn', 'error'] as const
+type Level = (typeof levels)[number]
+
+/** A log of one JSON object a line. */
+export function createJsonLog(clock: Clock, level: Level, write: (line: string) => void): Log {
+  const log =
+    (lineLevel: Level) =>
+    (message: string, fields: LogFields = {}) => {
+      if (levels.indexOf(lineLevel) < levels.indexOf(level)) return
+      const time = new Date(clock.now()).toISOString()
+      write(`${JSON.stringify({ time, level: lineLevel, message, ...fields })}\n`)
+    }
+  return { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }
+}

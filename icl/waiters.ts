@@ -1,0 +1,46 @@
+import type { Clock } from '../lib/clock.ts'
+
+/** Lets requests of this process wait for news under a key. */
+export interface Waiters {
+  /** Resolves at the next `wake` of any of the keys, after `ms`, or when the signal aborts. Never rejects. */
+  wait(keys: readonly string[], ms: number, signal?: AbortSignal): Promise<void>
+  wake(key: string): void
+}
+
+/** Waiters on a clock. */
+export function createWaiters(clock: Clock): Waiters {
+  const waiting = new Map<string, Set<() => void>>()
+  return {
+    wait: (keys, ms, signal) =>
+      new Promise((resolve) => {
+        const timer = new AbortController()
+        const done = () => {
+          for (const key of keys) {
+            const others = waiting.get(key)
+            others?.delete(done)
+            if (others?.size === 0) waiting.delete(key)
+          }
+          signal?.removeEventListener('abort', done)
+          timer.abort()
+          resolve()
+        }
+        for (const key of keys) {
+          const others = waiting.get(key) ?? new Set()
+          waiting.set(key, others.add(done))
+        }
+        if (signal?.aborted) return done()
+        signal?.addEventListener('abort', done, { once: true })
+        clock.sleep(ms, timer.signal).then(done, () => {})
+      }),
+    wake: (key) => {
+      for (const done of [...(waiting.get(key) ?? [])]) done()
+    },
+  }
+}
+
+/** News about a job's state. */
+export const jobKey = (jobId: string): string => `job:${jobId}`
+/** News about a node's offers. */
+export const nodeKey = (address: string): string => `node:${address}`
+/** News for the background passes. */
+export const dueKey = 'due'

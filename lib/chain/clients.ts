@@ -1,0 +1,69 @@
+import {
+  type Chain,
+  createNonceManager,
+  createPublicClient,
+  createWalletClient,
+  defineChain,
+  type HttpTransport,
+  http,
+  type LocalAccount,
+  type PublicClient,
+  type WalletClient,
+} from 'viem'
+import { jsonRpc } from 'viem/nonce'
+
+const LOCAL_CHAIN_ID = 31337
+
+/** Where a chain is reached, and how patiently: `timeoutMs` is for one request, which is tried up to 4 times with growing waits. */
+export type ChainEndpoint = {
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly timeoutMs?: number
+  /** Milliseconds between two looks for a receipt. */
+  readonly pollingIntervalMs?: number
+}
+
+/** Reads a chain. */
+export type ChainReader = { readonly publicClient: PublicClient<HttpTransport, Chain> }
+
+/** Reads a chain and sends transactions from one account. */
+export type ChainWriter = ChainReader & {
+  readonly walletClient: WalletClient<HttpTransport, Chain, LocalAccount>
+}
+
+const clientOptions = (endpoint: ChainEndpoint) => ({
+  chain: defineChain({
+    id: endpoint.chainId,
+    name: `chain ${endpoint.chainId}`,
+    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    rpcUrls: { default: { http: [endpoint.rpcUrl] } },
+  }),
+  transport: http(endpoint.rpcUrl, {
+    timeout: endpoint.timeoutMs ?? 10_000,
+    retryCount: 3,
+    retryDelay: 200,
+  }),
+  pollingInterval: endpoint.pollingIntervalMs ?? (endpoint.chainId === LOCAL_CHAIN_ID ? 50 : 1000),
+  cacheTime: 0,
+})
+
+/** Makes a client that reads the chain. */
+export const createChainReader = (endpoint: ChainEndpoint): ChainReader => ({
+  publicClient: createPublicClient(clientOptions(endpoint)),
+})
+
+/** Makes clients that send from `account` in parallel; use one per account and process, because nonces are counted in it. */
+export const createChainWriter = (
+  endpoint: ChainEndpoint & { readonly account: LocalAccount },
+): ChainWriter => {
+  // viem's shared counter knows accounts by chain id only, and would carry nonces over to another chain of that id.
+  const nonceManager = createNonceManager({ source: jsonRpc() })
+  const options = clientOptions(endpoint)
+  return {
+    publicClient: createPublicClient(options),
+    walletClient: createWalletClient({
+      ...options,
+      account: { ...endpoint.account, nonceManager },
+    }),
+  }
+}

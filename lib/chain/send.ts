@@ -1,0 +1,41 @@
+import { type Abi, BaseError, getContractError, type Hex, type TransactionReceipt } from 'viem'
+import { abortable } from './abortable.ts'
+import type { ChainWriter } from './clients.ts'
+
+const RECEIPT_TIMEOUT_MS = 120_000
+
+/** A contract call, encoded, with the ABI that names its errors. */
+export type ContractCall = {
+  readonly to: Hex
+  readonly data: Hex
+  readonly abi: Abi
+  readonly functionName: string
+}
+
+/** Sends a call with a fifth more gas than estimated and waits until it is in a block; throws viem errors, a revert included. */
+export const sendCall = async (
+  { publicClient, walletClient }: ChainWriter,
+  { to, data, abi, functionName }: ContractCall,
+  signal?: AbortSignal,
+): Promise<TransactionReceipt> => {
+  const account = walletClient.account
+  const explained = (error: unknown) =>
+    getContractError(error as BaseError, { abi, address: to, args: [], functionName })
+  // A call that would revert fails here already: it costs nothing and uses no nonce.
+  const estimate = publicClient.estimateGas({ account, to, data }).catch((error: unknown) => {
+    throw explained(error)
+  })
+  const gas = ((await abortable(estimate, signal)) * 12n) / 10n
+  const hash = await abortable(walletClient.sendTransaction({ to, data, gas }), signal)
+  const waiting = publicClient.waitForTransactionReceipt({ hash, timeout: RECEIPT_TIMEOUT_MS })
+  const receipt = await abortable(waiting, signal)
+  if (receipt.status === 'success') return receipt
+  // A receipt does not say why; the same call again, on the state that it met, mostly does.
+  const { blockNumber } = receipt
+  const replay = publicClient.call({ account, to, data, gas, blockNumber })
+  await abortable(replay, signal).catch((error: unknown) => {
+    signal?.throwIfAborted()
+    throw explained(error)
+  })
+  throw explained(new BaseError(`execution reverted in block ${blockNumber}`))
+}

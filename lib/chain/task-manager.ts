@@ -1,0 +1,29 @@
+import type { Hex } from 'viem'
+import { taskManagerAbi } from '../abi/task-manager.ts'
+import { abortable } from './abortable.ts'
+import { toChainError } from './chain-error.ts'
+import type { ChainReader } from './clients.ts'
+
+/** Where the coprocessor's task manager lives on every chain. */
+export const TASK_MANAGER: Hex = '0xea30c4b8b44078bbf8a6ef5b9f1ec1626c7848d9'
+
+/** Whether the coprocessor would decrypt a stored handle for an account; throws a chain error (spec 5). */
+export const isAllowed = async (
+  { publicClient }: ChainReader,
+  handle: bigint,
+  account: Hex,
+  signal?: AbortSignal,
+): Promise<boolean> => {
+  const read = publicClient.readContract({
+    address: TASK_MANAGER,
+    abi: taskManagerAbi,
+    functionName: 'isAllowed',
+    args: [handle, account],
+  })
+  try {
+    return await abortable(read, signal)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw toChainError(error, 'reading access rights')
+  }
+}
