@@ -19,7 +19,9 @@ import { wake } from './wake.ts'
 /** The whole life of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
 export function transition(job: Job, command: Command, now: number, limits: JobLimits): Transition {
   const next = apply(job, command, now, limits)
-  return 'refused' in next ? next : { ...next, job: timed(next.job, next.effects, now) }
+  // A command that changes nothing gives the very same job, so that nothing is saved for it.
+  if ('refused' in next || (next.job === job && next.effects.length === 0)) return next
+  return { ...next, job: timed(next.job, next.effects, now) }
 }
 
 function apply(job: Job, command: Command, now: number, limits: JobLimits): Transition {

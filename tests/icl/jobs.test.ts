@@ -1,0 +1,335 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ProblemError } from '../../lib/problem.ts'
+import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import {
+  beat,
+  claim,
+  commitTo,
+  createTestIcl,
+  joinNode,
+  modelId,
+  offersOf,
+  resultBody,
+  submit,
+  type TestIcl,
+  type TestNode,
+  walletOf,
+} from './test-icl.ts'
+
+let icl: TestIcl
+let nodes: TestNode[]
+
+beforeEach(async () => {
+  icl = await createTestIcl()
+  nodes = []
+  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+})
+afterEach(() => icl.stop())
+
+const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
+  call.then(
+    () => undefined,
+    (error: ProblemError) => error.code,
+  )
+const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
+
+/** Runs a job with the given answers by seat, up to its verdicts. */
+async function run(answers: readonly [string, string, string]) {
+  const job = await submit(icl)
+  const leader = nodeAt(job.preview.leader)
+  const verifiers = job.preview.verifiers.map(nodeAt)
+  const leaderTask = await claim(leader)
+  const reveals: [TestNode, () => ReturnType<Awaited<ReturnType<typeof commitTo>>>][] = []
+  for (const [index, verifier] of verifiers.entries()) {
+    const task = await claim(verifier)
+    reveals.push([verifier, await commitTo(verifier, task, answers[index + 1]!)])
+  }
+  await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, answers[0]) })
+  for (const [verifier, reveal] of reveals) {
+    await verifier.api.postVerdict({ body: await reveal() })
+  }
+  await icl.clock.advance(1_500)
+  const view = await job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+  return { job, leader, verifiers, view }
+}
+
+describe('a job from submission to chain', () => {
+  it('is accepted, receipted and committed when the quorum agrees', async () => {
+    const { job, leader, verifiers, view } = await run(['yes', 'yes', 'yes'])
+    expect([view.status, view.reason]).toEqual(['accepted', 'quorum-agreed'])
+    expect(view.quorum.filter(({ verdict }) => verdict === 'match')).toHaveLength(2)
+    const receipt = await job.api.getReceipt(
+      { params: { jobId: job.jobId } },
+      { readToken: job.readToken },
+    )
+    const { keys } = await icl.api().getJwks()
+    await verifyReceipt(receipt, { iclKeys: keys.map(({ x }) => x) })
+    expect(await receiptHash(receipt)).toBe(view.receipt_hash!)
+    expect(icl.chain.committed).toHaveLength(1)
+    expect(icl.chain.committed[0]).toMatchObject({
+      jobId: job.jobId,
+      receiptHash: view.receipt_hash,
+      leader: leader.address,
+      verifiers: verifiers.map(({ address }) => address),
+      matches: 2,
+    })
+    expect(view.commit_tx).toMatch(/^0x/)
+    const record = await icl.api().getNode({ params: { address: leader.address } })
+    expect(record.metrics).toMatchObject({ tasks_completed: 1, tasks_accepted: 1 })
+    expect(record.metrics.reputation_score).toBeGreaterThan(100)
+  })
+
+  it('is disputed when one of two verifiers differs and there is no third', async () => {
+    const { job, view } = await run(['yes', 'yes', 'no'])
+    expect([view.status, view.reason]).toEqual(['disputed', 'quorum-disagreed'])
+    expect(view.quorum.map(({ verdict }) => verdict)).toContain('no-match')
+    expect(icl.chain.committed).toEqual([])
+    const receipt = job.api.getReceipt(
+      { params: { jobId: job.jobId } },
+      { readToken: job.readToken },
+    )
+    expect(await codeOf(receipt)).toBe('receipt-not-ready')
+  })
+
+  it('goes to a third verifier that is granted access by delegation', async () => {
+    nodes.push(await joinNode(icl, 'n4'))
+    const job = await submit(icl, { delegate: true })
+    const [leader, agreeing, differing] = [job.preview.leader, ...job.preview.verifiers].map(nodeAt)
+    const spare = nodes.find(
+      ({ address }) => ![leader, agreeing, differing].some((node) => node!.address === address),
+    )!
+    const leaderTask = await claim(leader!)
+    const agree = await commitTo(agreeing!, await claim(agreeing!), 'yes')
+    const differ = await commitTo(differing!, await claim(differing!), 'no')
+    await leader!.api.postResult({ body: await resultBody(icl, leader!, leaderTask, 'yes') })
+    await agreeing!.api.postVerdict({ body: await agree() })
+    await differing!.api.postVerdict({ body: await differ() })
+    await icl.clock.advance(2_000)
+    const decide = await commitTo(spare, await claim(spare), 'yes')
+    await spare.api.postVerdict({ body: await decide() })
+    await icl.clock.advance(1_500)
+    const view = await job.api.getJob(
+      { params: { jobId: job.jobId } },
+      { readToken: job.readToken },
+    )
+    expect([view.status, view.quorum.length]).toEqual(['accepted', 4])
+  })
+})
+
+describe('access', () => {
+  it('a job waits for its client to grant access, and goes on once it does', async () => {
+    const job = await submit(icl, { grant: false })
+    const view = () =>
+      job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+    expect(await view()).toMatchObject({ status: 'open', reason: 'awaiting-grant' })
+    const leader = nodeAt(job.preview.leader)
+    expect(await offersOf(leader)).toEqual([])
+    const readers = [job.preview.leader, ...job.preview.verifiers]
+    icl.chain.store(job.body.kpHighHandle, job.body.kpLowHandle, job.client.address, readers)
+    await icl.clock.advance(1_500)
+    expect(await offersOf(leader)).toHaveLength(1)
+    expect((await view()).reason).toBeUndefined()
+  })
+
+  it('somebody else key handles are refused', async () => {
+    const job = await submit(icl)
+    const thief = walletOf('thief')
+    const api = icl.api(thief.signer)
+    const { preview } = await api.previewQuorum({
+      query: { client: thief.address, model_id: modelId, min_tier: 0, verifier_count: 2 },
+    })
+    expect(await codeOf(api.submitJob({ body: { ...job.body, preview } }))).toBe('not-key-owner')
+  })
+
+  it('nobody but the client and the holder of the read token sees a job', async () => {
+    const job = await submit(icl)
+    const path = { params: { jobId: job.jobId } }
+    expect((await job.api.getJob(path)).jobId).toBe(job.jobId)
+    expect(await codeOf(icl.api(walletOf('other').signer).getJob(path))).toBe('job-not-found')
+    expect(await codeOf(icl.api().getJob(path))).toBe('signature-missing')
+    const wrong = { readToken: 'A'.repeat(43) }
+    expect(await codeOf(icl.api().getJob(path, wrong))).toBe('signature-invalid')
+    const leader = nodeAt(job.preview.leader)
+    expect(await codeOf(leader.api.getJob(path))).toBe('signature-missing')
+  })
+})
+
+describe('submitting', () => {
+  it('the same again finds the same job, another body is a conflict', async () => {
+    const job = await submit(icl)
+    const again = await job.api.submitJob({ body: job.body })
+    expect(again).toMatchObject({ jobId: job.jobId, read_token: job.readToken })
+    const other = { ...job.body, min_matches: 2 }
+    expect(await codeOf(job.api.submitJob({ body: other }))).toBe('job-conflict')
+  })
+
+  it('a preview is for one job and one client, and ends', async () => {
+    const job = await submit(icl)
+    const second = { ...job.body, client_nonce: 5n }
+    expect(await codeOf(job.api.submitJob({ body: second }))).toBe('preview-invalid')
+    const look = await job.api.previewQuorum({
+      query: { model_id: modelId, min_tier: 0, verifier_count: 2 },
+    })
+    const unusable = { ...second, preview: look.preview }
+    expect(await codeOf(job.api.submitJob({ body: unusable }))).toBe('preview-invalid')
+    const forged = { ...second, preview: `${look.preview.slice(0, -2)}AA` }
+    expect(await codeOf(job.api.submitJob({ body: forged }))).toBe('preview-invalid')
+  })
+
+  it('a preview whose node has left is stale', async () => {
+    const client = walletOf('client')
+    const api = icl.api(client.signer)
+    const { preview } = await api.previewQuorum({
+      query: { client: client.address, model_id: modelId, min_tier: 0, verifier_count: 2 },
+    })
+    icl.chain.store(1n, 2n, client.address, [])
+    icl.chain.nodes.delete(nodes[0]!.address)
+    const body = {
+      model_id: modelId,
+      prompt_cid: `bafkrei${'a'.repeat(52)}`,
+      kpHighHandle: 1n,
+      kpLowHandle: 2n,
+      preview,
+      client_nonce: 1n,
+    }
+    expect(await codeOf(api.submitJob({ body }))).toBe('preview-stale')
+  })
+
+  it('too few nodes are told before anything is submitted', async () => {
+    const look = icl.api().previewQuorum({
+      query: { model_id: modelId, min_tier: 0, verifier_count: 3 },
+    })
+    const error = await look.catch((reason: ProblemError) => reason)
+    expect(error).toMatchObject({ code: 'not-enough-nodes', status: 400 })
+    expect((error as ProblemError).message).toMatch(/not enough active nodes.*quorum/)
+  })
+})
+
+describe('a node that goes missing', () => {
+  it('is replaced when its lease lapses, and its late result changes nothing', async () => {
+    nodes.push(await joinNode(icl, 'n4'))
+    const job = await submit(icl, { delegate: true })
+    const leader = nodeAt(job.preview.leader)
+    const task = await claim(leader)
+    const late = await resultBody(icl, leader, task, 'yes')
+    const reveals = []
+    for (const verifier of job.preview.verifiers.map(nodeAt)) {
+      reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
+    }
+    const spare = nodes.find(
+      ({ address }) => ![job.preview.leader, ...job.preview.verifiers].includes(address),
+    )!
+    await icl.clock.advance(50_000)
+    await beat(icl, spare)
+    await offersOf(spare)
+    await icl.clock.advance(50_000)
+    await offersOf(spare)
+    await icl.clock.advance(22_000)
+    expect(await codeOf(leader.api.postResult({ body: late }))).toBe('stale-fence')
+    const secondTask = await claim(spare)
+    expect(secondTask.role).toBe('leader')
+    await spare.api.postResult({ body: await resultBody(icl, spare, secondTask, 'yes') })
+    for (const [verifier, reveal] of reveals) {
+      await verifier.api.postVerdict({ body: await reveal() })
+    }
+    await icl.clock.advance(1_500)
+    const view = await job.api.getJob(
+      { params: { jobId: job.jobId } },
+      { readToken: job.readToken },
+    )
+    expect(view.status).toBe('accepted')
+  })
+
+  it('does not have its result taken while the client cannot read the output key', async () => {
+    const job = await submit(icl)
+    const leader = nodeAt(job.preview.leader)
+    const task = await claim(leader)
+    const body = await resultBody(icl, leader, { ...task, output_readers: [] }, 'yes')
+    expect(await codeOf(leader.api.postResult({ body }))).toBe('output-key-unreadable')
+  })
+})
+
+it('a verifier sees nothing of the leader before it has committed', async () => {
+  const job = await submit(icl)
+  const leader = nodeAt(job.preview.leader)
+  await leader.api.postResult({
+    body: await resultBody(icl, leader, await claim(leader), 'yes'),
+  })
+  const verifier = nodeAt(job.preview.verifiers[0]!)
+  const look = () => verifier.api.getTask({ params: { jobId: job.jobId }, query: { wait: 0 } })
+  expect((await look()).leader_statement).toBeUndefined()
+  const task = await claim(verifier)
+  expect((await look()).leader_statement).toBeUndefined()
+  await commitTo(verifier, task, 'yes')
+  expect((await look()).leader_statement).toMatchObject({ address: leader.address })
+})
+
+it('a held poll hears of work at once', async () => {
+  const polls = nodes.map((node) =>
+    node.api.getAssignments(
+      { params: { address: node.address }, query: { wait: 30 } },
+      { timeoutMs: 40_000 },
+    ),
+  )
+  const before = icl.clock.now()
+  await submit(icl)
+  for (const poll of polls) expect((await poll).assignments).toHaveLength(1)
+  expect(icl.clock.now() - before).toBeLessThan(1_000)
+})
+
+it('events of a job stream in order and end when it is on chain', async () => {
+  const { job } = await run(['yes', 'yes', 'yes'])
+  const response = await job.api.followJob(
+    { params: { jobId: job.jobId } },
+    { readToken: job.readToken },
+  )
+  const text = await response.text()
+  const types = [...text.matchAll(/"type":"([a-z-]+)"/g)].map(([, type]) => type)
+  expect(types[0]).toBe('submitted')
+  expect(types.slice(-2)).toEqual(['accepted', 'result-committed'])
+  const resumed = await job.api.followJob(
+    { params: { jobId: job.jobId } },
+    { readToken: job.readToken, lastEventId: String(types.length - 1) },
+  )
+  expect([...(await resumed.text()).matchAll(/^id: /gm)]).toHaveLength(1)
+})
+
+it('a commitment that the chain refuses for a while is made in the end', async () => {
+  const job = await submit(icl)
+  const leader = nodeAt(job.preview.leader)
+  const leaderTask = await claim(leader)
+  const reveals = []
+  for (const verifier of job.preview.verifiers.map(nodeAt)) {
+    reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
+  }
+  await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, 'yes') })
+  icl.chain.down = new SvcError('chain-unavailable', 'the chain is away', { hint: '' })
+  for (const [verifier, reveal] of reveals) {
+    await verifier.api.postVerdict({ body: await reveal() })
+  }
+  await icl.clock.advance(3_000)
+  const path = { params: { jobId: job.jobId } }
+  const token = { readToken: job.readToken }
+  expect(await job.api.getJob(path, token)).toMatchObject({
+    status: 'accepted',
+    commit_error: 'the chain is away',
+  })
+  icl.chain.down = undefined
+  await icl.clock.advance(30_000)
+  const view = await job.api.getJob(path, token)
+  expect([view.commit_error, icl.chain.committed.length]).toEqual([undefined, 1])
+})
+
+it('a cancelled job takes nothing more', async () => {
+  const job = await submit(icl)
+  const task = await claim(nodeAt(job.preview.leader))
+  const cancelled = await job.api.cancelJob(
+    { params: { jobId: job.jobId } },
+    { readToken: job.readToken },
+  )
+  expect(cancelled.status).toBe('cancelled')
+  const leader = nodeAt(job.preview.leader)
+  const body = await resultBody(icl, leader, task, 'yes')
+  expect(await codeOf(leader.api.postResult({ body }))).toBe('job-settled')
+})
