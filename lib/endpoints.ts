@@ -303,6 +303,7 @@ export const endpoints = {
       'not-claimed',
       'already-answered',
       'evidence-invalid',
+      'statement-mismatch',
       'statement-signature-invalid',
       'output-key-unreadable',
       'chain-unavailable',

@@ -50,7 +50,10 @@ export const problemCodes = {
   'not-committed': row(409, 'The verifier has not committed yet'),
   'no-result-yet': row(409, 'The leader has not posted a result yet', true),
   'commitment-mismatch': row(409, 'The evidence is not the one committed to'),
-  'statement-mismatch': row(409, 'The verdict names another leader statement'),
+  'statement-mismatch': row(
+    409,
+    'The statement is about another model or another leader statement',
+  ),
   'output-key-unreadable': row(409, 'The client cannot read the output key', true),
 
   'body-too-large': row(413, 'The body is too large'),

@@ -66,6 +66,7 @@ type Signed = Receipt['leader'] | Receipt['verifiers'][number]
 async function verifyStatement(receipt: Receipt, signed: Signed, who: string): Promise<void> {
   const { body, session, signature } = signed
   check(body.jobId === receipt.jobId, `${who} spoke of another job`)
+  check(body.model_id === receipt.model_id, `${who} ran another model`)
   const granted = await verifySession(
     {
       address: body.address,

@@ -84,6 +84,7 @@ export async function takeResult(deps: Dependencies, node: Node, body: TaskResul
   const job = await loadJob(deps, body.jobId)
   const statement = leaderStatementOf(node.address, body)
   await checkStatement(node, body.signature, statementBytes(statement))
+  checkModel(job, body.model_id)
   checkEvidence(job, body.evidence)
   const slot = slotOf(job, node.address)
   // A repeated result is answered from the job: the chain need not be asked again.
@@ -113,6 +114,7 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: TaskVerd
   const job = await loadJob(deps, jobId)
   const statement = verifierStatementOf(node.address, body)
   await checkStatement(node, body.signature, statementBytes(statement))
+  checkModel(job, body.model_id)
   checkEvidence(job, evidence)
   const { address } = node
   const verdict = {
@@ -180,6 +182,11 @@ async function checkStatement(
     'statement-signature-invalid',
     'The session key did not sign this statement',
   )
+}
+
+function checkModel(job: Job, modelId: string): void {
+  if (modelId === job.modelId) return
+  throw new ProblemError('statement-mismatch', `The job is for the model ${job.modelId}`)
 }
 
 function checkEvidence(job: Job, evidence: z.output<typeof Evidence>): void {

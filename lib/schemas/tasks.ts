@@ -78,6 +78,8 @@ export const TaskResult = z
   .object({
     jobId: JobId,
     fence: Fence,
+    /** The model that gave the answer: what the node vouches for. */
+    model_id: ModelId,
     output_cid: Cid,
     outHighHandle: Uint256,
     outLowHandle: Uint256,
@@ -97,6 +99,8 @@ export const TaskVerdict = z
   .object({
     jobId: JobId,
     fence: Fence,
+    /** The model that gave the verifier's own answer. */
+    model_id: ModelId,
     verdict: Verdict,
     reason: VerdictReason.optional(),
     evidence: Evidence,

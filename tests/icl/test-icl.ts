@@ -262,6 +262,7 @@ export async function resultBody(
     {
       jobId: task.jobId,
       fence: task.fence,
+      model_id: task.model_id,
       output_cid: `bafkrei${'b'.repeat(52)}`,
       outHighHandle: high,
       outLowHandle: low,
@@ -296,6 +297,7 @@ export async function commitTo(
       {
         jobId,
         fence,
+        model_id: task.model_id,
         verdict: matches ? 'match' : 'no-match',
         ...(!matches && { reason: 'different-answer' as const }),
         evidence,

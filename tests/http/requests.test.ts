@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openApiDocument } from '../../icl/openapi.ts'
+import type { Endpoint } from '../../lib/endpoint.ts'
+import { rawBytes } from '../../lib/endpoint.ts'
+import { endpoints, maxBodyBytes } from '../../lib/endpoints.ts'
+import { Problem } from '../../lib/problem.ts'
+import { problemCodes } from '../../lib/problem-codes.ts'
+import { type RequestSigner, signedHeaders } from '../../lib/request-signature.ts'
+import { Health } from '../../lib/schemas/network.ts'
+import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { systemRandom } from '../../lib/system.ts'
+import {
+  createTestIcl,
+  joinNode,
+  origin,
+  submit,
+  type TestIcl,
+  type TestNode,
+  walletOf,
+} from '../icl/test-icl.ts'
+
+let icl: TestIcl
+let node: TestNode
+let job: Awaited<ReturnType<typeof submit>>
+
+beforeAll(async () => {
+  icl = await createTestIcl()
+  node = await joinNode(icl, 'n1')
+  for (const name of ['n2', 'n3']) await joinNode(icl, name)
+  job = await submit(icl)
+})
+afterAll(() => icl.stop())
+
+const table: [string, Endpoint][] = Object.entries(endpoints)
+const signed = table.filter(([, endpoint]) => endpoint.auth !== 'none')
+const withBody = table.filter(([, endpoint]) => endpoint.body !== undefined)
+
+const pathOf = (endpoint: Endpoint, address = node.address): string =>
+  endpoint.path
+    .replace('{address}', address)
+    .replace('{jobId}', job.jobId)
+    .replace('{cid}', `bafkrei${'a'.repeat(52)}`)
+
+const signerOf = (endpoint: Endpoint): RequestSigner =>
+  endpoint.auth === 'node' ? node.signer : job.client.signer
+
+type Sending = {
+  readonly signer?: RequestSigner
+  readonly path?: string
+  readonly body?: Uint8Array<ArrayBuffer>
+  readonly signedBody?: Uint8Array<ArrayBuffer>
+  readonly signedOrigin?: string
+  readonly age?: number
+  readonly type?: string
+  readonly nonce?: Uint8Array
+}
+
+const json = (text: string) => new TextEncoder().encode(text) as Uint8Array<ArrayBuffer>
+
+/** Sends a request as told, signed or not, and reads its problem. */
+async function send(endpoint: Endpoint, how: Sending = {}) {
+  const path = how.path ?? pathOf(endpoint)
+  const isRaw = endpoint.body === rawBytes
+  const body = endpoint.body === undefined ? undefined : (how.body ?? json('{}'))
+  const headers = new Headers()
+  if (body)
+    headers.set(
+      'content-type',
+      how.type ?? (isRaw ? 'application/octet-stream' : 'application/json'),
+    )
+  const all = how.signer
+    ? await signedHeaders(
+        {
+          method: endpoint.method,
+          url: new URL(path, how.signedOrigin ?? origin),
+          headers,
+          body: how.signedBody ?? body,
+        },
+        how.signer,
+        {
+          created: Math.floor(icl.clock.now() / 1000) - (how.age ?? 0),
+          nonce: how.nonce ?? systemRandom.bytes(16),
+        },
+      )
+    : headers
+  const response = await icl.fetch(
+    new Request(new URL(path, origin), {
+      method: endpoint.method,
+      headers: all,
+      ...(body && { body }),
+    }),
+  )
+  // A stream that was let in has no end of its own.
+  if (response.ok) await response.body?.cancel()
+  const text = response.ok ? '' : await response.text()
+  return { status: response.status, headers: response.headers, text }
+}
+
+/** The code of a refusal, after checking that it is a proper one and documented. */
+function codeOf(endpoint: Endpoint, answer: Awaited<ReturnType<typeof send>>): string {
+  expect(answer.headers.get('content-type')).toBe('application/problem+json')
+  const problem = Problem.parse(JSON.parse(answer.text))
+  expect(problem.status).toBe(answer.status)
+  expect(problemCodes).toHaveProperty(problem.code)
+  expect([...endpoint.problems, 'internal-error', 'unavailable']).toContain(problem.code)
+  expect(problem.code).not.toBe('internal-error')
+  return problem.code
+}
+
+describe.each(signed)('%s', (_, endpoint) => {
+  it('is refused without a signature', async () => {
+    expect(codeOf(endpoint, await send(endpoint))).toBe('signature-missing')
+  })
+
+  it('is refused when another key signed', async () => {
+    const signer: RequestSigner =
+      endpoint.auth === 'node'
+        ? {
+            kind: 'node',
+            address: node.address,
+            key: await signingKeyFromSeed(new Uint8Array(32).fill(77)),
+          }
+        : {
+            ...(job.client.signer as RequestSigner & { kind: 'wallet' }),
+            signMessage: ({ raw }) =>
+              walletOf('stranger').account.signMessage({ message: { raw } }),
+          }
+    expect(codeOf(endpoint, await send(endpoint, { signer }))).toBe('signature-invalid')
+  })
+
+  it('is refused when the signature was made for another ICL', async () => {
+    const how = { signer: signerOf(endpoint), signedOrigin: 'https://relay.test' }
+    expect(codeOf(endpoint, await send(endpoint, how))).toBe('signature-invalid')
+  })
+
+  it('is refused when the signature is old, or from the future, and tells the time', async () => {
+    for (const age of [3_600, -3_600]) {
+      const answer = await send(endpoint, { signer: signerOf(endpoint), age })
+      expect(codeOf(endpoint, answer)).toBe('signature-stale')
+      expect(Problem.parse(JSON.parse(answer.text)).server_time).toBe(
+        Math.floor(icl.clock.now() / 1000),
+      )
+    }
+  })
+
+  it('is refused when the body is not the one that was signed', async () => {
+    if (endpoint.body === undefined) return
+    const how = { signer: signerOf(endpoint), signedBody: json('{"other":1}') }
+    expect(codeOf(endpoint, await send(endpoint, how))).toBe('signature-invalid')
+  })
+
+  it('is refused when a wallet sends the same request twice', async () => {
+    if (endpoint.auth === 'node') return
+    const how = { signer: signerOf(endpoint), nonce: systemRandom.bytes(16) }
+    await send(endpoint, how)
+    expect(codeOf(endpoint, await send(endpoint, how))).toBe('nonce-reused')
+  })
+})
+
+describe.each(withBody)('the body of %s', (_, endpoint) => {
+  it('is refused when it is too large', async () => {
+    const limit = endpoint.body === rawBytes ? 1024 * 1024 : maxBodyBytes
+    const body = new Uint8Array(limit + 1)
+    const answer = await send(endpoint, { signer: signerOf(endpoint), body })
+    expect(codeOf(endpoint, answer)).toBe('body-too-large')
+  })
+
+  it('is refused when its type is another', async () => {
+    const answer = await send(endpoint, { signer: signerOf(endpoint), type: 'text/plain' })
+    expect(codeOf(endpoint, answer)).toBe('unsupported-media-type')
+  })
+
+  it('is refused when it is no JSON, or not the documented JSON', async () => {
+    if (endpoint.body === rawBytes) return
+    for (const text of ['', '{', '[]', 'null', '{}', '\ufeff{}', '{"jobId":1}']) {
+      const answer = await send(endpoint, { signer: signerOf(endpoint), body: json(text) })
+      expect(codeOf(endpoint, answer)).toBe('invalid-request')
+    }
+  })
+})
+
+it('a node reads nobody else its assignments', async () => {
+  const other = walletOf('n2').address
+  const endpoint = endpoints.getAssignments
+  const answer = await send(endpoint, { signer: node.signer, path: pathOf(endpoint, other) })
+  expect(codeOf(endpoint, answer)).toBe('forbidden')
+})
+
+it('a node beats for nobody else', async () => {
+  const body = json(
+    JSON.stringify({
+      operator_address: walletOf('n2').address,
+      timestamp: 1,
+      version: '1',
+      free_slots: 1,
+      supported_model_ids: [],
+    }),
+  )
+  const answer = await send(endpoints.postHeartbeat, { signer: node.signer, body })
+  expect(codeOf(endpoints.postHeartbeat, answer)).toBe('forbidden')
+})
+
+it('unknown addresses and methods are told apart', async () => {
+  const missing = await icl.fetch(new Request(`${origin}/v2/nothing`))
+  expect([missing.status, (await missing.json()).code]).toEqual([404, 'not-found'])
+  const wrong = await icl.fetch(new Request(`${origin}/health`, { method: 'POST' }))
+  expect([wrong.status, (await wrong.json()).code]).toEqual([405, 'method-not-allowed'])
+})
+
+it('a path or query that is malformed is refused with its place', async () => {
+  const node0 = await icl.fetch(new Request(`${origin}/v1/nodes/0x12`))
+  expect([node0.status, (await node0.json()).detail]).toEqual([
+    400,
+    expect.stringContaining('path.address'),
+  ])
+  const preview = await icl.fetch(
+    new Request(`${origin}/v1/inference/quorum-preview?verifier_count=1`),
+  )
+  expect([preview.status, (await preview.json()).detail]).toEqual([
+    400,
+    expect.stringContaining('query.verifier_count'),
+  ])
+})
+
+it('health has exactly the documented fields', async () => {
+  const health = (await (await icl.fetch(new Request(`${origin}/health`))).json()) as object
+  expect(health).toEqual({ status: 'ok', chain_connected: true, mongo_connected: false })
+  icl.chain.down = new Error('away')
+  const down = await (await icl.fetch(new Request(`${origin}/health`))).json()
+  icl.chain.down = undefined
+  expect(Health.parse(down).chain_connected).toBe(false)
+})
+
+it('every answer carries its request id, and no error shows what failed inside', async () => {
+  icl.chain.down = new Error('secret detail')
+  const response = await icl.fetch(
+    new Request(`${origin}/v1/inference/quorum-preview?model_id=openai:test`),
+  )
+  icl.chain.down = undefined
+  const text = await response.text()
+  expect(text).not.toContain('secret detail')
+  expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9_-]{12}$/)
+})
+
+describe('the OpenAPI document', () => {
+  const document = openApiDocument('1.2.3', origin)
+
+  it('describes every endpoint', () => {
+    const described = Object.values(document.paths).flatMap((operations) =>
+      Object.values(operations).map(
+        (operation) => (operation as { operationId: string }).operationId,
+      ),
+    )
+    expect(new Set(described)).toEqual(new Set(Object.keys(endpoints)))
+  })
+
+  it('refers only to schemas that it has', () => {
+    const text = JSON.stringify(document)
+    const names = [...text.matchAll(/#\/components\/schemas\/([A-Za-z0-9]+)/g)].map(
+      ([, name]) => name!,
+    )
+    expect(names.length).toBeGreaterThan(20)
+    for (const name of names) expect(document.components.schemas).toHaveProperty(name)
+    expect(text).not.toContain('#/$defs/')
+  })
+
+  it('is served as it is rendered', async () => {
+    const served = await (await icl.fetch(new Request(`${origin}/openapi.json`))).json()
+    expect(served).toEqual(JSON.parse(JSON.stringify(openApiDocument('0.0.0', origin))))
+  })
+})

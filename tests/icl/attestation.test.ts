@@ -1,0 +1,200 @@
+import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
+import { hexToBytes } from 'viem'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ProblemError } from '../../lib/problem.ts'
+import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { attestationOf, beat, createTestIcl, joinNode, type TestIcl, walletOf } from './test-icl.ts'
+
+let icl: TestIcl
+beforeEach(async () => {
+  icl = await createTestIcl()
+})
+afterEach(() => icl.stop())
+
+const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
+  call.then(
+    () => undefined,
+    (error: ProblemError) => error.code,
+  )
+const name = 'n1'
+const key = () => signingKeyFromSeed(new Uint8Array(32).fill(4))
+const inSeconds = (seconds: number) => Math.floor(icl.clock.now() / 1000) + seconds
+
+async function challenge(of = name) {
+  const { address, signer } = walletOf(of)
+  const api = icl.api(signer)
+  return { api, nonce: (await api.getChallenge({ params: { address } })).nonce }
+}
+
+describe('mock attestation', () => {
+  it('gives a certificate that is bound to the session key and checks with the published keys', async () => {
+    const { api, nonce } = await challenge()
+    const session = await key()
+    const body = await attestationOf(name, nonce, session, inSeconds(40 * 3_600))
+    const answer = await api.verifyAttestation({ body })
+    const { keys } = await api.getJwks()
+    const { kid } = decodeProtectedHeader(answer.certificate)
+    const jwk = await importJWK(keys.find((entry) => entry.kid === kid)!, 'ES256')
+    const { payload } = await jwtVerify(answer.certificate, jwk, {
+      currentDate: new Date(icl.clock.now()),
+    })
+    expect(payload).toMatchObject({
+      sub: walletOf(name).address,
+      cnf: { jkt: session.thumbprint },
+      att: 'mock',
+    })
+    expect(payload.exp! - payload.iat!).toBe(24 * 3_600)
+  })
+
+  it('is refused for each thing that is wrong, and every try burns its nonce', async () => {
+    const session = await key()
+    const day = inSeconds(86_400)
+    const wrong = hexToBytes(`0x${'00'.repeat(16)}`)
+    const other = await signingKeyFromSeed(new Uint8Array(32).fill(5))
+    const cases: [
+      string,
+      (
+        nonce: string,
+      ) => Promise<Parameters<ReturnType<TestIcl['api']>['verifyAttestation']>[0]['body']>,
+    ][] = [
+      ['attestation-hmac-invalid', (nonce) => attestationOf(name, nonce, session, day, wrong)],
+      [
+        'attestation-hmac-invalid',
+        async (nonce) => ({
+          ...(await attestationOf(name, nonce, session, day)),
+          session_public_key: other.publicKey,
+        }),
+      ],
+      [
+        'attestation-backend-refused',
+        async (nonce) => ({
+          ...(await attestationOf(name, nonce, session, day)),
+          evidence: { backend: 'tpm', quote: 'AAAA' },
+        }),
+      ],
+      [
+        'session-signature-invalid',
+        async (nonce) => ({
+          ...(await attestationOf(name, nonce, session, day)),
+          session: (await attestationOf('n2', nonce, session, day)).session,
+        }),
+      ],
+      ['invalid-request', (nonce) => attestationOf(name, nonce, session, inSeconds(49 * 3_600))],
+      ['invalid-request', (nonce) => attestationOf(name, nonce, session, inSeconds(-1))],
+    ]
+    for (const [code, make] of cases) {
+      const { api, nonce } = await challenge()
+      expect(await codeOf(api.verifyAttestation({ body: await make(nonce) }))).toBe(code)
+      const right = await attestationOf(name, nonce, session, day)
+      expect(await codeOf(api.verifyAttestation({ body: right }))).toBe('challenge-used')
+    }
+  })
+
+  it('is refused with a nonce that is old, foreign or made up', async () => {
+    const session = await key()
+    const old = await challenge()
+    await icl.clock.jump(300_001)
+    const late = await attestationOf(name, old.nonce, session, inSeconds(86_400))
+    expect(await codeOf(old.api.verifyAttestation({ body: late }))).toBe('challenge-expired')
+    const { api, nonce } = await challenge()
+    const foreign = (await challenge('n2')).nonce
+    const flipped = `${nonce.slice(0, -2)}${nonce.endsWith('A') ? 'B' : 'A'}A`
+    for (const bad of [foreign, flipped, 'AAAA']) {
+      const body = await attestationOf(name, bad, session, inSeconds(86_400))
+      expect(await codeOf(api.verifyAttestation({ body }))).toBe('challenge-invalid')
+    }
+  })
+
+  it('is refused when another wallet sends it', async () => {
+    const { nonce } = await challenge()
+    const body = await attestationOf(name, nonce, await key(), inSeconds(86_400))
+    expect(await codeOf(icl.api(walletOf('n2').signer).verifyAttestation({ body }))).toBe(
+      'forbidden',
+    )
+  })
+
+  it('is refused where the operator has not turned it on', async () => {
+    await icl.stop()
+    icl = await createTestIcl({ mockAttestationKey: undefined })
+    const { api, nonce } = await challenge()
+    const body = await attestationOf(name, nonce, await key(), inSeconds(86_400))
+    expect(await codeOf(api.verifyAttestation({ body }))).toBe('attestation-backend-refused')
+  })
+})
+
+describe('a certificate', () => {
+  it('stops counting when it expires, and counts again after attesting again', async () => {
+    const node = await joinNode(icl, name)
+    await icl.clock.jump(24 * 3_600_000)
+    expect(await codeOf(beat(icl, node))).toBe('certificate-expired')
+    const again = await joinNode(icl, name)
+    expect(again.key.thumbprint).toBe(node.key.thumbprint)
+    expect((await beat(icl, node)).status).toBe('ignored')
+  })
+
+  it('is superseded by one for another session key', async () => {
+    const node = await joinNode(icl, name)
+    await icl.clock.advance(1_000)
+    await joinNode(icl, name, 'elsewhere')
+    expect(await codeOf(beat(icl, node))).toBe('certificate-superseded')
+  })
+
+  it('is what a node without one is told it lacks', async () => {
+    const { address } = walletOf('n9')
+    const signer = { kind: 'node', address, key: await key() } as const
+    const call = icl.api(signer).getAssignments({ params: { address }, query: { wait: 0 } })
+    expect(await codeOf(call)).toBe('not-attested')
+  })
+})
+
+describe('heartbeats', () => {
+  it('say why a node is not considered', async () => {
+    const node = await joinNode(icl, name)
+    await icl.clock.advance(1_000)
+    expect(await beat(icl, node)).toMatchObject({ eligible: true, reasons: [] })
+    icl.chain.nodes.delete(node.address)
+    await icl.clock.advance(1_000)
+    expect(await beat(icl, node)).toMatchObject({ eligible: false, reasons: ['not-registered'] })
+  })
+
+  it('keep a node in the pool for 150 s', async () => {
+    const node = await joinNode(icl, name)
+    const active = async () =>
+      (await icl.api().getActiveNodes({ query: { min_tier: 0 } })).nodes.length
+    const poll = () =>
+      node.api.getAssignments({ params: { address: node.address }, query: { wait: 0 } })
+    expect(await active()).toBe(1)
+    for (let passed = 0; passed < 150; passed += 50) {
+      await icl.clock.jump(50_000)
+      await poll()
+    }
+    expect(await active()).toBe(1)
+    await icl.clock.advance(1_000)
+    expect(await active()).toBe(0)
+  })
+
+  it('of a node that leaves take it out of the pool', async () => {
+    const node = await joinNode(icl, name)
+    await icl.clock.advance(1_000)
+    await node.api.postHeartbeat({
+      body: {
+        operator_address: node.address,
+        timestamp: inSeconds(0),
+        version: '1',
+        free_slots: 0,
+        supported_model_ids: [],
+        final: true,
+      },
+    })
+    expect((await icl.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toEqual([])
+  })
+})
+
+it('a certificate names no more than it has to', async () => {
+  const { api, nonce } = await challenge()
+  const body = await attestationOf(name, nonce, await key(), inSeconds(86_400))
+  const { certificate } = await api.verifyAttestation({ body })
+  expect(Object.keys(decodeJwt(certificate)).sort()).toEqual(
+    ['iss', 'sub', 'iat', 'exp', 'jti', 'cnf', 'att'].sort(),
+  )
+})

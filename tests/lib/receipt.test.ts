@@ -1,0 +1,102 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
+import { Receipt } from '../../lib/schemas/receipt.ts'
+import { claim, commitTo, createTestIcl, joinNode, resultBody, submit } from '../icl/test-icl.ts'
+
+let receipt: Receipt
+let iclKeys: string[]
+
+beforeAll(async () => {
+  const icl = await createTestIcl()
+  const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => joinNode(icl, name)))
+  const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
+  const job = await submit(icl)
+  const leader = nodeAt(job.preview.leader)
+  const leaderTask = await claim(leader)
+  const reveals = []
+  for (const verifier of job.preview.verifiers.map(nodeAt)) {
+    reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
+  }
+  await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, 'yes') })
+  for (const [verifier, reveal] of reveals) {
+    await verifier.api.postVerdict({ body: await reveal() })
+  }
+  receipt = await job.api.getReceipt({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+  iclKeys = (await icl.api().getJwks()).keys.map(({ x }) => x)
+  await icl.stop()
+})
+
+const refused = { code: 'receipt-invalid' }
+
+describe('a receipt', () => {
+  it('holds, with and without the keys of the ICL', async () => {
+    await verifyReceipt(receipt)
+    await verifyReceipt(receipt, { iclKeys, minMatches: 2 })
+  })
+
+  it('survives its own JSON', async () => {
+    const again = Receipt.parse(JSON.parse(JSON.stringify(z.encode(Receipt, receipt))))
+    await verifyReceipt(again, { iclKeys })
+    expect(await receiptHash(again)).toBe(await receiptHash(receipt))
+  })
+
+  it('does not hold with any character of any of its values changed', async () => {
+    const text = JSON.stringify(z.encode(Receipt, receipt))
+    const values = [...text.matchAll(/:("(?:[^"\\]*)"|\d+)/g)]
+    expect(values.length).toBeGreaterThan(50)
+    let tried = 0
+    for (const match of values) {
+      const start = match.index + 1
+      for (const at of [start + 1, start + match[1]!.length - 2]) {
+        const old = text[at]!
+        if (at < start || !/[0-9a-zA-Z]/.test(old)) continue
+        const changed = text.slice(0, at) + (old === '1' ? '2' : '1') + text.slice(at + 1)
+        const parsed = Receipt.safeParse(safeJson(changed))
+        if (!parsed.success) continue
+        tried++
+        const holds = await verifyReceipt(parsed.data, { iclKeys }).then(
+          () => true,
+          () => false,
+        )
+        // Base64's last character may carry unused bits, and hex may change case: then nothing was changed.
+        if (holds) expect(await sameMeaning(parsed.data)).toBe(true)
+      }
+    }
+    expect(tried).toBeGreaterThan(60)
+  })
+
+  it('does not hold with a signature or a verifier missing', async () => {
+    const [first, ...rest] = receipt.verifiers
+    await expect(verifyReceipt({ ...receipt, verifiers: rest })).rejects.toMatchObject(refused)
+    const swapped = { ...first!, signature: receipt.leader.signature }
+    await expect(
+      verifyReceipt({ ...receipt, verifiers: [swapped, ...rest] }),
+    ).rejects.toMatchObject(refused)
+  })
+
+  it('does not hold for keys of another ICL, or for more matches than there are', async () => {
+    const other = { iclKeys: ['A'.repeat(43)] }
+    await expect(verifyReceipt(receipt, other)).rejects.toMatchObject(refused)
+    await expect(verifyReceipt(receipt, { minMatches: 3 })).rejects.toMatchObject(refused)
+  })
+})
+
+const safeJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** True when the changed receipt differs only in how the same bytes are written. */
+const sameMeaning = async (changed: Receipt): Promise<boolean> => {
+  const bytes = (value: Receipt) =>
+    JSON.stringify(z.encode(Receipt, value), (_, item: unknown) =>
+      typeof item === 'string' && /^[A-Za-z0-9_-]{43,86}$/.test(item)
+        ? Buffer.from(item, 'base64url').toString('hex')
+        : item,
+    )
+  return bytes(changed) === bytes(receipt)
+}

@@ -1,0 +1,127 @@
+// biome-ignore lint/correctness/noUnresolvedImports: its package.json names types that it does not ship
+import { createSignerClient, createVerifierClient } from '@slicekit/erc8128'
+import { verifyMessage } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { describe, expect, it } from 'vitest'
+import type { Address } from '../../lib/codecs.ts'
+import { contentDigest, parseSignature } from '../../lib/http-signature.ts'
+import {
+  nodeKeyId,
+  parseNodeKeyId,
+  parseWalletKeyId,
+  signedHeaders,
+  verifyNodeSignature,
+  verifyWalletSignature,
+  type WalletSigner,
+} from '../../lib/request-signature.ts'
+import { signingKeyFromSeed } from '../../lib/session-key.ts'
+
+const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+const signer: WalletSigner = {
+  kind: 'wallet',
+  address: account.address.toLowerCase() as Address,
+  chainId: 31337,
+  signMessage: ({ raw }) => account.signMessage({ message: { raw } }),
+}
+const body = new TextEncoder().encode('{"a":1}')
+const url = new URL('https://icl.test/v1/inference?x=1')
+const created = Math.floor(Date.now() / 1000)
+const moment = { created, nonce: new Uint8Array(16).fill(5) }
+
+const sign = async (by: Parameters<typeof signedHeaders>[1] = signer) =>
+  signedHeaders({ method: 'POST', url, headers: new Headers(), body }, by, moment)
+
+describe('wallet signatures', () => {
+  it('verify, and name the wallet and its chain', async () => {
+    const headers = await sign()
+    const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'eth')!
+    expect(parseWalletKeyId(parsed.keyId)).toEqual({ address: signer.address, chainId: 31337 })
+    expect(await verifyWalletSignature(signer.address, parsed)).toBe(true)
+    expect(await verifyWalletSignature(`0x${'2'.repeat(40)}`, parsed)).toBe(false)
+  })
+
+  it.each([
+    ['method', { method: 'GET' }],
+    ['authority', { url: new URL('https://evil.test/v1/inference?x=1') }],
+    ['path', { url: new URL('https://icl.test/v1/other?x=1') }],
+    ['query', { url: new URL('https://icl.test/v1/inference?x=2') }],
+  ])('do not verify for another %s', async (_, change) => {
+    const headers = await sign()
+    const request = { method: 'POST', url, headers, hasBody: true, ...change }
+    expect(await verifyWalletSignature(signer.address, parseSignature(request, 'eth')!)).toBe(false)
+  })
+
+  it('do not verify for another digest', async () => {
+    const headers = await sign()
+    headers.set('content-digest', await contentDigest(new TextEncoder().encode('{"a":2}')))
+    const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'eth')!
+    expect(await verifyWalletSignature(signer.address, parsed)).toBe(false)
+  })
+
+  it('are accepted by an independent ERC-8128 verifier', async () => {
+    const request = new Request(url, { method: 'POST', headers: await sign(), body })
+    const used = new Set<string>()
+    const verifier = createVerifierClient({
+      verifyMessage,
+      nonceStore: {
+        consume: async (key: string) => !used.has(key) && used.add(key).size > 0,
+      },
+    })
+    const result = await verifier.verifyRequest({ request })
+    expect(result).toMatchObject({ ok: true, address: signer.address, chainId: 31337 })
+    expect((await verifier.verifyRequest({ request })).ok).toBe(false)
+  })
+
+  it('of an independent ERC-8128 signer verify here', async () => {
+    const client = createSignerClient({
+      chainId: 31337,
+      address: account.address,
+      signMessage: (raw: Uint8Array) => account.signMessage({ message: { raw } }),
+    })
+    const request: Request = await client.signRequest(url.href, { method: 'POST', body })
+    const { headers } = request
+    const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'eth')!
+    expect(parsed.components).toEqual(
+      expect.arrayContaining(['@authority', '@method', '@path', '@query', 'content-digest']),
+    )
+    expect(await verifyWalletSignature(signer.address, parsed)).toBe(true)
+  })
+})
+
+describe('node signatures', () => {
+  it('verify with the session key and no other', async () => {
+    const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
+    const other = await signingKeyFromSeed(new Uint8Array(32).fill(2))
+    const node = { kind: 'node', address: signer.address, key } as const
+    const headers = await sign(node)
+    const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'node')!
+    expect(parseNodeKeyId(nodeKeyId(node))).toEqual({
+      address: signer.address,
+      thumbprint: key.thumbprint,
+    })
+    expect(await verifyNodeSignature(key.publicKey, parsed)).toBe(true)
+    expect(await verifyNodeSignature(other.publicKey, parsed)).toBe(false)
+  })
+})
+
+describe('signature headers that cannot be read', () => {
+  it.each([
+    ['no parameters', 'eth=("@method")', 'eth=:AA==:'],
+    ['no list', 'eth="x";created=1;keyid="k"', 'eth=:AA==:'],
+    ['no bytes', 'eth=("@method");created=1;keyid="k"', 'eth="AA"'],
+    ['a repeated component', 'eth=("@method" "@method");created=1;keyid="k"', 'eth=:AA==:'],
+    ['a component with parameters', 'eth=("@method";req);created=1;keyid="k"', 'eth=:AA==:'],
+    ['an unknown derived component', 'eth=("@status");created=1;keyid="k"', 'eth=:AA==:'],
+    ['a time that is no time', 'eth=("@method");created=1.5;keyid="k"', 'eth=:AA==:'],
+    ['garbage', ')(', ')('],
+  ])('%s', (_, input, signature) => {
+    const headers = new Headers({ 'signature-input': input, signature })
+    const request = { method: 'GET', url, headers, hasBody: false }
+    expect(() => parseSignature(request, 'eth')).toThrow()
+  })
+
+  it('a missing signature is no error', () => {
+    const request = { method: 'GET', url, headers: new Headers(), hasBody: false }
+    expect(parseSignature(request, 'eth')).toBeUndefined()
+  })
+})
