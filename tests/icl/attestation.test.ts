@@ -1,5 +1,4 @@
-import { decodeJwt, decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
-import { hexToBytes } from 'viem'
+import { decodeJwt, decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ProblemError } from '../../lib/problem.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
@@ -34,7 +33,7 @@ describe('mock attestation', () => {
     const answer = await api.verifyAttestation({ body })
     const { keys } = await api.getJwks()
     const { kid } = decodeProtectedHeader(answer.certificate)
-    const jwk = await importJWK(keys.find((entry) => entry.kid === kid)!, 'ES256')
+    const jwk = await importJWK(keys.find((entry) => entry.kid === kid) as JWK, 'ES256')
     const { payload } = await jwtVerify(answer.certificate, jwk, {
       currentDate: new Date(icl.clock.now()),
     })
@@ -49,7 +48,7 @@ describe('mock attestation', () => {
   it('is refused for each thing that is wrong, and every try burns its nonce', async () => {
     const session = await key()
     const day = inSeconds(86_400)
-    const wrong = hexToBytes(`0x${'00'.repeat(16)}`)
+    const wrong = new Uint8Array(16)
     const other = await signingKeyFromSeed(new Uint8Array(32).fill(5))
     const cases: [
       string,

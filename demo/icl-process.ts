@@ -1,0 +1,73 @@
+import { join } from 'node:path'
+import { systemClock } from '../lib/system.ts'
+import { freePort } from './free-port.ts'
+import type { LocalChain } from './local-chain.ts'
+import { lastLogLines, type Processes, type Running } from './processes.ts'
+import { randomHex } from './random-hex.ts'
+
+/** A running ICL. */
+export type IclProcess = {
+  readonly url: string
+  readonly process: Running
+  /** Where it writes all that it stores when it ends or gets SIGUSR2. */
+  readonly dumpFile: string
+}
+
+const readyTimeoutMs = 20_000
+const pollMs = 50
+const main = join(import.meta.dirname, '..', 'icl', 'start', 'bun.ts')
+
+const answersReady = async (url: string): Promise<boolean> => {
+  try {
+    const { ok } = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })
+    return ok
+  } catch {
+    return false
+  }
+}
+
+/** Starts the ICL on a free port and resolves once it is ready. */
+export async function startIcl(options: {
+  readonly processes: Processes
+  readonly folder: string
+  readonly chain: LocalChain
+  readonly mockAttestationKey: string
+  readonly env?: Readonly<Record<string, string>> | undefined
+  readonly signal?: AbortSignal | undefined
+}): Promise<IclProcess> {
+  const { processes, folder, chain, mockAttestationKey, env, signal } = options
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const dumpFile = join(folder, 'icl-store.json')
+  const process = processes.start({
+    name: 'icl',
+    args: [main],
+    env: {
+      SVC_ICL_HOST: '127.0.0.1',
+      SVC_ICL_PORT: String(port),
+      SVC_ICL_PUBLIC_URL: url,
+      SVC_ICL_SECRET: randomHex(),
+      SVC_ICL_DATABASE_URL: 'memory:',
+      SVC_ICL_RPC_URL: chain.rpcUrl,
+      SVC_ICL_CHAIN_ID: String(chain.chainId),
+      SVC_ICL_COORDINATOR_KEY: chain.coordinatorKey,
+      SVC_ICL_NODE_REGISTRY: chain.contracts.nodeRegistry,
+      SVC_ICL_PROMPT_KEY_STORE: chain.contracts.promptKeyStore,
+      SVC_ICL_RESULT_REGISTRY: chain.contracts.resultRegistry,
+      SVC_ICL_MOCK_ATTESTATION_KEY: mockAttestationKey,
+      SVC_ICL_LOG_LEVEL: 'debug',
+      SVC_ICL_DUMP_FILE: dumpFile,
+      ...env,
+    },
+  })
+  const untilMs = systemClock.now() + readyTimeoutMs
+  while (!(await answersReady(url))) {
+    signal?.throwIfAborted()
+    if (process.hasExited() || systemClock.now() > untilMs) {
+      const how = process.hasExited() ? `ended with ${await process.exited}` : 'is not ready'
+      throw new Error(`The ICL ${how}:\n${await lastLogLines(process.logFile)}`)
+    }
+    await systemClock.sleep(pollMs, signal)
+  }
+  return { url, process, dumpFile }
+}

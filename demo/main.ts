@@ -1,0 +1,131 @@
+import { text } from 'node:stream/consumers'
+import { abortable } from '../lib/chain/abortable.ts'
+import { checkPrompt, maxPromptBytes } from '../lib/client/prompt-text.ts'
+import type { StepNews } from '../lib/client/steps.ts'
+import { SvcError } from '../lib/svc-error.ts'
+import { systemClock } from '../lib/system.ts'
+import { ask, stepLabels } from './ask.ts'
+import { chooseProvider, type DemoOptions, parseDemoOptions, usage } from './options.ts'
+import { jsonFailure, jsonResult, sentenceOf, tellResult } from './result.ts'
+import { Stopped, stopSignal } from './stop-signals.ts'
+import { createStory, type Story } from './story.ts'
+import { startWorld, type World } from './world.ts'
+
+const foreverMs = 2 ** 31 - 1
+
+const args = process.argv.slice(2)
+const signal = stopSignal()
+// Known before the options are: where a complaint about them goes.
+const story = createStory(args.includes('--json') ? process.stderr : process.stdout, () =>
+  performance.now(),
+)
+const exitCode = await main()
+for (const stream of [process.stdout, process.stderr]) await flush(stream)
+process.exit(exitCode)
+
+async function main(): Promise<number> {
+  let options: DemoOptions | undefined
+  try {
+    options = parseDemoOptions(args)
+    if (options.help) {
+      process.stdout.write(usage)
+      return 0
+    }
+    return await runDemo(options)
+  } catch (error) {
+    if (error instanceof Stopped) {
+      story.say(`${error.message}; everything it had started is stopped.`)
+      return error.exitCode
+    }
+    story.say(sentenceOf(error))
+    if (options?.json ?? args.includes('--json'))
+      printJson(jsonFailure(options?.model ?? '', error))
+    return 1
+  }
+}
+
+async function runDemo(options: DemoOptions): Promise<number> {
+  const { model, nodes, json, keep } = options
+  const prompt = options.prompt ?? (await readPrompt())
+  checkPrompt(prompt, maxPromptBytes)
+  const provider = chooseProvider(model, process.env)
+  const began = performance.now()
+  story.title(`Confidential inference with ${model}, all on this machine`)
+  story.say(provider.description)
+  story.say()
+  const world = await startWorld({
+    models: [model],
+    nodes,
+    providerEnv: provider.envOf,
+    standIn: provider.standIn,
+    reporter: story,
+    signal,
+  })
+  try {
+    const startedMs = Math.round(performance.now() - began)
+    const inference = await ask(world, { prompt, model, onStep: tellStep(story), signal })
+    tellResult(story, inference)
+    if (provider.standIn && inference.status === 'accepted')
+      story.say(`  note        ${provider.description}`)
+    const code = inference.status === 'accepted' ? 0 : 1
+    if (json) {
+      const line = jsonResult(inference)
+      printJson({ ...line, timings_ms: { ...line.timings_ms, world: startedMs } })
+    }
+    if (keep) await stayUp(world)
+    return code
+  } catch (error) {
+    story.end('failed')
+    if (!(error instanceof SvcError) && !signal.aborted) story.say(await world.lastLogs())
+    throw explain(error, nodes)
+  } finally {
+    await world.stop()
+  }
+}
+
+async function readPrompt(): Promise<string> {
+  if (process.stdin.isTTY) return ''
+  const piped = await abortable(text(process.stdin), signal)
+  return piped.replace(/\r?\n$/, '')
+}
+
+/** Says what to do in the demo's own terms. */
+function explain(error: unknown, nodes: number): unknown {
+  if (!(error instanceof SvcError) || error.code !== 'not-enough-nodes' || nodes >= 3) return error
+  return new SvcError(error.code, error.message, {
+    hint: 'Run the demo with --nodes 3 or more.',
+    cause: error,
+  })
+}
+
+function tellStep({ begin, progress, end }: Story) {
+  return ({ step, phase, detail }: StepNews): void => {
+    if (phase === 'start') begin(stepLabels[step])
+    else if (phase === 'end') end()
+    else progress(detail ?? '')
+  }
+}
+
+async function stayUp(world: World): Promise<void> {
+  const { chain, icl, nodes, standInUrl, folder } = world
+  story.say()
+  story.say('Still running (Ctrl-C stops it):')
+  story.say(`  ICL         ${icl.url}`)
+  story.say(`  chain RPC   ${chain.rpcUrl}  (chain id ${chain.chainId})`)
+  if (standInUrl !== undefined) story.say(`  stand-in    ${standInUrl}`)
+  for (const { name, address } of nodes) story.say(`  ${name.padEnd(11)} ${address}`)
+  story.say(`  files       ${folder}`)
+  await systemClock.sleep(foreverMs, signal).catch(() => {})
+}
+
+/** Leaving would cut off what a pipe has not taken yet. */
+function flush(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.destroyed) return Promise.resolve()
+  return new Promise((resolve) => {
+    stream.write('', () => resolve())
+  })
+}
+
+function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`)
+}

@@ -1,0 +1,127 @@
+import { parseArgs } from 'node:util'
+import { SvcError } from '../lib/svc-error.ts'
+import { standInModels } from './provider-standin.ts'
+
+/** What the demo was asked for. */
+export type DemoOptions = {
+  readonly prompt: string | undefined
+  readonly model: string
+  readonly nodes: number
+  readonly json: boolean
+  readonly keep: boolean
+  readonly help: boolean
+}
+
+/** How the demo is used. */
+export const usage = `Usage: npm run demo -- [--model MODEL] [--nodes N] [--json] [--keep] "PROMPT"
+
+Runs the whole service on this machine: a chain, the coordinator, three nodes in processes of their own, and one
+encrypted prompt through them. The prompt is read from standard input when it is not given.
+
+  --model MODEL  openai:gpt-4o-mini (default), anthropic:claude-sonnet-4-5, ...
+  --nodes N      how many nodes to start, 1 to 8 (default 3, which is the least a job needs)
+  --json         one line of JSON at the end of standard output; the story goes to standard error
+  --keep         leave everything running until Ctrl-C
+
+  OPENAI_API_KEY, ANTHROPIC_API_KEY            use the real provider; without them a local stand-in answers
+  SVC_OPENAI_BASE_URL, SVC_ANTHROPIC_BASE_URL  use another server that speaks the provider's protocol
+`
+
+const wrong = (message: string, hint = 'Run `npm run demo -- --help`.'): SvcError =>
+  new SvcError('usage', message, { hint })
+
+/** Reads the command line; throws SvcError `usage`. */
+export function parseDemoOptions(args: readonly string[]): DemoOptions {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        model: { type: 'string', default: 'openai:gpt-4o-mini' },
+        nodes: { type: 'string', default: '3' },
+        json: { type: 'boolean', default: false },
+        keep: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    })
+    if (!/^[1-8]$/.test(values.nodes)) {
+      throw wrong(`--nodes takes a number from 1 to 8, not ${values.nodes}`)
+    }
+    return {
+      ...values,
+      nodes: Number(values.nodes),
+      prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
+    }
+  } catch (error) {
+    if (error instanceof SvcError) throw error
+    throw wrong(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Who answers, and what each node needs in its environment for it. */
+export type Provider = {
+  readonly name: 'openai' | 'anthropic'
+  readonly standIn: boolean
+  /** Says who it is. */
+  readonly description: string
+  readonly envOf: (
+    index: number,
+    standInUrl: string | undefined,
+  ) => Readonly<Record<string, string>>
+}
+
+const providers = {
+  openai: {
+    label: 'OpenAI',
+    key: 'OPENAI_API_KEY',
+    baseUrl: 'SVC_OPENAI_BASE_URL',
+    standInPath: '/v1',
+  },
+  anthropic: {
+    label: 'Anthropic',
+    key: 'ANTHROPIC_API_KEY',
+    baseUrl: 'SVC_ANTHROPIC_BASE_URL',
+    standInPath: '',
+  },
+} as const
+
+/** Chooses who answers for a model; throws SvcError `model-unknown`. */
+export function chooseProvider(model: string, environment: Environment): Provider {
+  const name = model.slice(0, model.indexOf(':'))
+  if (name !== 'openai' && name !== 'anthropic') {
+    throw unknownModel(model, 'openai:gpt-4o-mini or anthropic:claude-sonnet-4-5')
+  }
+  const { label, key, baseUrl, standInPath } = providers[name]
+  const givenKey = environment[key] || undefined
+  const givenUrl = environment[baseUrl] || undefined
+  if (givenKey === undefined && givenUrl === undefined) {
+    if (!(standInModels as readonly string[]).includes(model)) {
+      throw unknownModel(model, `${standInModels.join(', ')} (or set ${key} to reach ${label})`)
+    }
+    return {
+      name,
+      standIn: true,
+      description: `A local stand-in answers instead of ${label}: no model runs. Set ${key} for the real one.`,
+      envOf: (index, standInUrl = '') => ({
+        [key]: `stand-in-node-${index + 1}`,
+        [baseUrl]: `${standInUrl}${standInPath}`,
+      }),
+    }
+  }
+  return {
+    name,
+    standIn: false,
+    description: givenUrl ? `${givenUrl} answers, in place of ${label}.` : `${label} answers.`,
+    envOf: (index) => ({
+      [key]: givenKey ?? `demo-node-${index + 1}`,
+      ...(givenUrl !== undefined && { [baseUrl]: givenUrl }),
+    }),
+  }
+}
+
+const unknownModel = (model: string, known: string): SvcError =>
+  new SvcError('model-unknown', `The model ${model} is not known here`, {
+    hint: `Choose ${known}.`,
+  })

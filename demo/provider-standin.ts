@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto'
+import { parseArgs } from 'node:util'
+
+/** Says in every place where an answer could be taken for a model's that it is none. */
+export const standInLabel = 'local stand-in, no model runs here'
+
+/** The models that the stand-in plays. */
+export const standInModels = [
+  'openai:gpt-4o-mini',
+  'openai:gpt-4o',
+  'anthropic:claude-sonnet-4-5',
+  'anthropic:claude-haiku-4-5',
+] as const
+
+const maxEchoChars = 400
+
+/** The stand-in's answer: the same for the same prompt, and plainly not a model's. */
+function standInAnswer(prompt: string): string {
+  const words = prompt.trim().split(/\s+/u).length
+  const hash = createHash('sha256').update(prompt).digest('hex').slice(0, 12)
+  const echo = prompt.length > maxEchoChars ? `${prompt.slice(0, maxEchoChars)} ...` : prompt
+  return `[${standInLabel}] Your prompt reached three nodes and was read by each of them. It has ${words} ${words === 1 ? 'word' : 'words'}, its SHA-256 begins with ${hash}, and it says: ${echo}`
+}
+
+type Message = { readonly role: string; readonly content: unknown }
+type Ask = {
+  readonly model?: unknown
+  readonly messages?: readonly Message[]
+  readonly stream?: unknown
+}
+type Protocol = 'openai' | 'anthropic'
+
+const problem = (protocol: Protocol, status: number, type: string, message: string): Response => {
+  const error = { type, message, ...(protocol === 'openai' && { code: type, param: null }) }
+  const body = protocol === 'openai' ? { error } : { type: 'error', error }
+  return Response.json(body, { status })
+}
+
+const textOf = (content: unknown): string => {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.map((part: { text?: unknown }) => String(part.text ?? '')).join('')
+}
+
+const promptOf = (messages: readonly Message[]): string =>
+  textOf(messages.filter(({ role }) => role === 'user').at(-1)?.content)
+
+const countTokens = (text: string): number => text.split(/\s+/u).filter(Boolean).length
+
+function completion(model: string, prompt: string, answer: string) {
+  const prompt_tokens = countTokens(prompt)
+  const completion_tokens = countTokens(answer)
+  return {
+    id: `chatcmpl-standin-${createHash('sha256').update(prompt).digest('hex').slice(0, 16)}`,
+    object: 'chat.completion',
+    created: 0,
+    model,
+    system_fingerprint: standInLabel,
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: answer, refusal: null },
+        logprobs: null,
+        finish_reason: 'stop',
+      },
+    ],
+    usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+  }
+}
+
+function message(model: string, prompt: string, answer: string) {
+  return {
+    id: `msg_standin_${createHash('sha256').update(prompt).digest('hex').slice(0, 16)}`,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [{ type: 'text', text: answer }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { input_tokens: countTokens(prompt), output_tokens: countTokens(answer) },
+  }
+}
+
+const modelList = () =>
+  standInModels.map((id) => ({
+    id: id.slice(id.indexOf(':') + 1),
+    object: 'model',
+    type: 'model',
+    created: 0,
+    display_name: `${id} (${standInLabel})`,
+    owned_by: standInLabel,
+  }))
+
+async function answer(request: Request, protocol: Protocol): Promise<Response> {
+  if (!request.headers.has('authorization') && !request.headers.has('x-api-key')) {
+    const type = protocol === 'openai' ? 'invalid_api_key' : 'authentication_error'
+    return problem(protocol, 401, type, 'The request carries no API key')
+  }
+  const invalid = (why: string) => problem(protocol, 400, 'invalid_request_error', why)
+  let ask: Ask
+  try {
+    ask = (await request.json()) as Ask
+  } catch {
+    return invalid('The body is not JSON')
+  }
+  const { model, messages } = ask
+  if (typeof model !== 'string') return invalid('model is missing')
+  if (!Array.isArray(messages) || messages.length === 0) return invalid('messages are missing')
+  if (ask.stream === true) return invalid(`Streaming is not offered: ${standInLabel}`)
+  if (!(standInModels as readonly string[]).includes(`${protocol}:${model}`)) {
+    const type = protocol === 'openai' ? 'model_not_found' : 'not_found_error'
+    return problem(protocol, 404, type, `There is no model ${model} (${standInLabel})`)
+  }
+  const prompt = promptOf(messages)
+  const text = standInAnswer(prompt)
+  return Response.json((protocol === 'openai' ? completion : message)(model, prompt, text), {
+    headers: { 'x-stand-in': standInLabel },
+  })
+}
+
+/** Answers a request in OpenAI's or Anthropic's protocol. */
+async function serveStandIn(request: Request): Promise<Response> {
+  const route = `${request.method} ${new URL(request.url).pathname}`
+  if (route === 'POST /v1/chat/completions') return await answer(request, 'openai')
+  if (route === 'POST /v1/messages') return await answer(request, 'anthropic')
+  if (route === 'GET /v1/models') {
+    return Response.json({ object: 'list', data: modelList(), has_more: false })
+  }
+  return problem('openai', 404, 'not_found', `There is nothing at ${route} (${standInLabel})`)
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { port: { type: 'string', default: '0' } } })
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: Number(values.port),
+    fetch: serveStandIn,
+  })
+  console.log(`Stand-in for OpenAI and Anthropic (${standInLabel}) at ${server.url.origin}`)
+}

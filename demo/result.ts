@@ -1,0 +1,65 @@
+import { type Inference, inferenceError } from '../lib/client/inference.ts'
+import { SvcError } from '../lib/svc-error.ts'
+import type { Story } from './story.ts'
+
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
+
+/** One sentence that says what went wrong and what to do. */
+export const sentenceOf = (error: unknown): string => {
+  if (!(error instanceof SvcError)) return error instanceof Error ? error.message : String(error)
+  return oneLine(`${error.message}: ${error.hint.charAt(0).toLowerCase()}${error.hint.slice(1)}`)
+}
+
+/** Prints how an inference ended. */
+export function tellResult(story: Story, inference: Inference): void {
+  story.say()
+  if (inference.status === 'accepted') {
+    story.say('Answer (decrypted and checked here):')
+    story.say()
+    story.say(inference.output.replace(/^/gm, '  '))
+    story.say()
+  }
+  story.say(`  job         ${inference.jobId}`)
+  story.say(`  status      ${inference.status}`)
+  story.say(`  leader      ${inference.leader ?? 'none'}`)
+  for (const { node, verdict, reason } of inference.verdicts) {
+    story.say(`  verifier    ${node}  ${verdict}${reason === undefined ? '' : ` (${reason})`}`)
+  }
+  if (inference.status === 'accepted') {
+    story.say(`  receipt     ${inference.receiptHash}`)
+    story.say(`  commit tx   ${inference.commitTx}`)
+  } else {
+    story.say()
+    story.say(`${sentenceOf(inferenceError(inference))}`)
+  }
+}
+
+/** The line of `--json` for an inference. */
+export const jsonResult = (inference: Inference) => {
+  const accepted = inference.status === 'accepted' ? inference : undefined
+  return {
+    jobId: inference.jobId,
+    status: inference.status,
+    model: inference.model,
+    output: accepted?.output ?? null,
+    leader: inference.leader ?? null,
+    verdicts: inference.verdicts.map(({ node, verdict }) => ({ node, verdict })),
+    commit_tx: accepted?.commitTx ?? null,
+    receipt_hash: accepted?.receiptHash ?? null,
+    timings_ms: inference.timingsMs,
+  }
+}
+
+/** The line of `--json` when there is no result. */
+export const jsonFailure = (model: string, error: unknown) => ({
+  jobId: null,
+  status: 'failed',
+  model,
+  output: null,
+  leader: null,
+  verdicts: [],
+  commit_tx: null,
+  receipt_hash: null,
+  timings_ms: {},
+  error: { code: error instanceof SvcError ? error.code : 'failed', message: sentenceOf(error) },
+})

@@ -1,0 +1,77 @@
+import type { Reporter } from './reporter.ts'
+
+/** Where the story is told. */
+export type StoryOutput = {
+  readonly write: (text: string) => unknown
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+/** Tells what happens, step by step, with times. */
+export type Story = Reporter & {
+  readonly title: (text: string) => void
+  readonly say: (text?: string) => void
+  /** Begins a step by hand; one step runs at a time. */
+  readonly begin: (label: string) => void
+  readonly progress: (detail: string) => void
+  readonly end: (mark?: 'ok' | 'failed') => void
+}
+
+const frameMs = 100
+// Without a terminal a slow step says every few seconds that it goes on.
+const plainEveryMs = 5_000
+const labelWidth = 58
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`.padStart(8)
+
+/** Makes a story; on a terminal the line of the running step is rewritten in place. */
+export function createStory(output: StoryOutput, now: () => number): Story {
+  let running: { label: string; since: number; detail: string; timer: Timer } | undefined
+
+  const lineOf = (mark: string): string => {
+    if (running === undefined) return ''
+    const { label, since, detail } = running
+    const text = detail === '' ? label : `${label}: ${detail}`
+    const room = output.isTTY ? Math.min(labelWidth, (output.columns ?? 80) - 14) : labelWidth
+    const cut = output.isTTY && text.length > room ? `${text.slice(0, room - 1)}…` : text
+    return `${mark} ${cut.padEnd(room)} ${seconds(now() - since)}`
+  }
+  const draw = (mark: string, last: boolean) => {
+    if (output.isTTY) output.write(`\r\u001b[2K${lineOf(mark)}${last ? '\n' : ''}`)
+    else output.write(`${lineOf(mark)}\n`)
+  }
+  const begin = (label: string) => {
+    if (running !== undefined) end()
+    const timer = setInterval(() => draw('  …', false), output.isTTY ? frameMs : plainEveryMs)
+    running = { label, since: now(), detail: '', timer }
+    if (output.isTTY) draw('  …', false)
+  }
+  const end = (mark: 'ok' | 'failed' = 'ok') => {
+    if (running === undefined) return
+    clearInterval(running.timer)
+    if (mark === 'ok') running.detail = ''
+    draw(mark === 'ok' ? '  ✓' : '  ✗', true)
+    running = undefined
+  }
+  const progress = (detail: string) => {
+    if (running !== undefined) running.detail = detail
+  }
+  return {
+    title: (text) => output.write(`${text}\n`),
+    say: (text = '') => output.write(`${text}\n`),
+    begin,
+    progress,
+    end,
+    step: async (label, body) => {
+      begin(label)
+      try {
+        const result = await body(progress)
+        end()
+        return result
+      } catch (error) {
+        end('failed')
+        throw error
+      }
+    },
+  }
+}

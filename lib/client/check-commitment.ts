@@ -1,0 +1,39 @@
+import type { Hash32, JobId } from '../codecs.ts'
+import type { JobView } from '../schemas/jobs.ts'
+import { SvcError } from '../svc-error.ts'
+import type { ClientContext } from './context.ts'
+
+const pollMs = 500
+
+/** Waits until the receipt's hash stands on chain and resolves with the transaction; throws SvcError `commit-missing` or `commit-conflict`. */
+export async function checkCommitment(
+  { api, chain, clock }: ClientContext,
+  job: { readonly jobId: JobId; readonly readToken: string; readonly hash: Hash32 },
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<Hash32> {
+  const { jobId, readToken, hash } = job
+  const untilMs = clock.now() + timeoutMs
+  for (;;) {
+    const view = await api.getJob({ params: { jobId } }, { readToken, signal, attempts: 3 })
+    if (view.commit_tx !== undefined) {
+      const onChain = await chain.receiptHashOf(jobId, signal)
+      if (onChain === hash) return view.commit_tx
+      if (onChain !== undefined) throw conflict(onChain, hash)
+    }
+    if (clock.now() >= untilMs) throw missing(view, timeoutMs)
+    await clock.sleep(pollMs, signal)
+  }
+}
+
+const missing = (view: JobView, timeoutMs: number): SvcError =>
+  new SvcError(
+    'commit-missing',
+    `The result was not on chain after ${Math.round(timeoutMs / 1000)} s${view.commit_error === undefined ? '' : ` (${view.commit_error})`}`,
+    { hint: "Ask the ICL's operator whether its account can pay for gas.", retryable: true },
+  )
+
+const conflict = (onChain: Hash32, hash: Hash32): SvcError =>
+  new SvcError('commit-conflict', `The chain holds another receipt (${onChain}) than ${hash}`, {
+    hint: 'Do not rely on this answer: the ICL committed to one receipt and showed another.',
+  })

@@ -1,0 +1,80 @@
+import type { ComparatorId, Hash32, JobId } from '../codecs.ts'
+import type { JobIdentity } from '../job-id.ts'
+import { receiptHash, verifyReceipt } from '../receipt.ts'
+import type { JobView } from '../schemas/jobs.ts'
+import type { Receipt } from '../schemas/receipt.ts'
+import { SvcError } from '../svc-error.ts'
+import type { ClientContext } from './context.ts'
+
+/** The very job that a receipt must be about. */
+export type ExpectedJob = {
+  readonly jobId: JobId
+  readonly identity: JobIdentity
+  readonly model: string
+  readonly comparator: ComparatorId
+  readonly minMatches?: number | undefined
+}
+
+/** Fetches a job's receipt and checks it wholly; throws SvcError `receipt-invalid`. */
+export async function fetchCheckedReceipt(
+  context: ClientContext,
+  job: ExpectedJob,
+  view: JobView,
+  readToken: string,
+  signal?: AbortSignal,
+): Promise<{ readonly receipt: Receipt; readonly hash: Hash32 }> {
+  const { api } = context
+  const receipt = await api.getReceipt(
+    { params: { jobId: job.jobId } },
+    { readToken, signal, attempts: 5 },
+  )
+  const { keys } = await api.getJwks({}, { signal, attempts: 3 })
+  const iclKeys = keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
+  await verifyReceipt(receipt, {
+    iclKeys: iclKeys.map(({ x }) => x),
+    ...(job.minMatches !== undefined && { minMatches: job.minMatches }),
+  })
+  checkIdentity(receipt, job, context)
+  const hash = await receiptHash(receipt)
+  check(hash === view.receipt_hash, 'its hash is not the one that the ICL named')
+  check(receipt.output_cid === view.output_cid, 'it is about another output')
+  await checkNodes(context, receipt, signal)
+  return { receipt, hash }
+}
+
+function checkIdentity(receipt: Receipt, job: ExpectedJob, { network }: ClientContext): void {
+  const { identity } = job
+  check(receipt.jobId === job.jobId, 'it is about another job')
+  check(receipt.chain_id === identity.chainId, 'it is about another chain')
+  check(receipt.client === identity.client, 'it is about another client')
+  check(receipt.client_nonce === identity.clientNonce, 'it has another nonce')
+  check(
+    receipt.kpHighHandle === identity.kpHighHandle && receipt.kpLowHandle === identity.kpLowHandle,
+    'it is about another prompt key',
+  )
+  check(receipt.prompt_cid === identity.promptCid, 'it is about another prompt')
+  check(receipt.model_id === job.model, 'it is about another model')
+  check(receipt.comparator === job.comparator, 'it used another comparator')
+  const origin = new URL(network.public_url).origin
+  check(receipt.icl_origin === origin, 'it comes from another ICL')
+}
+
+/** Invented wallets can sign too, so each must have a stake. */
+async function checkNodes(
+  { chain }: ClientContext,
+  receipt: Receipt,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
+  const registered = await Promise.all(nodes.map((node) => chain.isRegistered(node, signal)))
+  nodes.forEach((node, index) => {
+    check(registered[index] === true, `${node} is not a registered node`)
+  })
+}
+
+function check(holds: boolean, why: string): void {
+  if (holds) return
+  throw new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, {
+    hint: 'Do not rely on this answer; run the job again or use another ICL.',
+  })
+}

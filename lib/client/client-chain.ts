@@ -1,0 +1,89 @@
+import type { Hex, LocalAccount } from 'viem'
+import { nodeRegistryAbi } from '../abi/node-registry.ts'
+import { resultRegistryAbi } from '../abi/result-registry.ts'
+import { abortable } from '../chain/abortable.ts'
+import { toChainError } from '../chain/chain-error.ts'
+import { createChainWriter } from '../chain/clients.ts'
+import { storeKey } from '../chain/prompt-key-store.ts'
+import type { Address, Hash32, JobId } from '../codecs.ts'
+import type { EncryptedInput } from '../coprocessor/coprocessor.ts'
+import type { Network } from '../schemas/network.ts'
+
+/** A prompt key to store: its halves, who may read it, and who may let more nodes read it until `until` (Unix seconds). */
+export type PromptKey = {
+  readonly high: EncryptedInput
+  readonly low: EncryptedInput
+  readonly readers: readonly Address[]
+  readonly delegation: {
+    readonly delegate: Address
+    readonly maxGrants: number
+    readonly until: number
+  }
+}
+
+/** What a client does on chain. */
+export interface ClientChain {
+  /** The chain that the RPC endpoint serves. */
+  chainId(signal?: AbortSignal): Promise<number>
+  /** Stores a prompt key; the handles are those to hand out (spec 2.4). */
+  storeKey(
+    key: PromptKey,
+    signal?: AbortSignal,
+  ): Promise<{ readonly highHandle: bigint; readonly lowHandle: bigint; readonly txHash: Hex }>
+  /** The receipt hash that stands on chain for a job; undefined while none does. */
+  receiptHashOf(jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
+  /** Whether a node has registered with a stake. */
+  isRegistered(node: Address, signal?: AbortSignal): Promise<boolean>
+}
+
+/** Reaches the contracts of a deployment from one account. */
+export function createClientChain(options: {
+  readonly rpcUrl: string
+  readonly network: Network
+  readonly account: LocalAccount
+}): ClientChain {
+  const { rpcUrl, network, account } = options
+  const chain = createChainWriter({ rpcUrl, chainId: network.chain_id, account })
+  const reading = async <T>(
+    doing: string,
+    work: Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> => {
+    try {
+      return await abortable(work, signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw toChainError(error, doing)
+    }
+  }
+  return {
+    chainId: (signal) => reading('reading the chain id', chain.publicClient.getChainId(), signal),
+    storeKey: (key, signal) =>
+      storeKey({
+        ...chain,
+        contract: network.contracts.prompt_key_store,
+        ...key,
+        ...(signal && { signal }),
+      }),
+    receiptHashOf: async (jobId, signal) => {
+      const read = chain.publicClient.readContract({
+        address: network.contracts.result_registry,
+        abi: resultRegistryAbi,
+        functionName: 'resultOf',
+        args: [jobId],
+      })
+      const [result, committedAt] = await reading('reading the result', read, signal)
+      return committedAt === 0n ? undefined : result.receiptHash
+    },
+    isRegistered: async (node, signal) => {
+      const read = chain.publicClient.readContract({
+        address: network.contracts.node_registry,
+        abi: nodeRegistryAbi,
+        functionName: 'nodeOf',
+        args: [node],
+      })
+      const { registeredAt } = await reading('reading the node registry', read, signal)
+      return registeredAt > 0n
+    },
+  }
+}

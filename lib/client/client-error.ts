@@ -1,0 +1,22 @@
+import { ProblemError } from '../problem.ts'
+import type { ProblemCode } from '../problem-codes.ts'
+import { SvcError } from '../svc-error.ts'
+
+const hints: Partial<Record<ProblemCode, string>> = {
+  'not-enough-nodes': 'Wait until more nodes serve this model, or choose another model.',
+  'not-key-owner': 'Store the prompt key from the wallet that submits the job.',
+  'preview-stale': 'Ask for a new preview and submit again.',
+  'rate-limited': 'Wait a little and try again.',
+}
+
+/** What a client sees when the ICL refuses: the problem's code, with a hint on what to do. */
+export function toClientError(error: unknown): unknown {
+  if (!(error instanceof ProblemError)) return error
+  return new SvcError(error.code, error.message, {
+    hint:
+      hints[error.code] ??
+      (error.retryable ? 'Try again in a moment.' : 'Check the request and the version in use.'),
+    retryable: error.retryable,
+    cause: error,
+  })
+}

@@ -1,0 +1,38 @@
+import type { Api } from '../api.ts'
+import type { Clock } from '../clock.ts'
+import type { Address } from '../codecs.ts'
+import type { Coprocessor } from '../coprocessor/coprocessor.ts'
+import type { Random } from '../random.ts'
+import type { Network } from '../schemas/network.ts'
+import type { ClientChain } from './client-chain.ts'
+import type { BlobSource } from './fetch-blob.ts'
+
+/** The operations of the ICL that a client calls. */
+type ClientApi = Pick<
+  Api,
+  | 'getNetwork'
+  | 'getJwks'
+  | 'getModels'
+  | 'previewQuorum'
+  | 'putBlob'
+  | 'getBlob'
+  | 'submitJob'
+  | 'getJob'
+  | 'followJob'
+  | 'getReceipt'
+  | 'cancelJob'
+>
+
+/** Everything that the steps of an inference need of the world around them. */
+export type ClientContext = {
+  readonly api: ClientApi
+  readonly network: Network
+  /** The client's wallet. */
+  readonly address: Address
+  readonly chain: ClientChain
+  readonly coprocessor: Coprocessor
+  /** Where outputs are downloaded from, in the order in which they are tried. */
+  readonly blobSources: readonly BlobSource[]
+  readonly clock: Clock
+  readonly random: Random
+}

@@ -1,0 +1,58 @@
+import type { Clock } from '../clock.ts'
+import { withDeadline } from '../deadline.ts'
+import { SvcError } from '../svc-error.ts'
+
+/** One server-sent event. */
+export type ServerEvent = { readonly id: string | undefined; readonly data: string }
+
+const maxEventChars = 64 * 1024
+
+/** The events of a stream until it ends; throws SvcError `stream-silent` after `idleMs` without a byte (pings count). */
+export async function* readServerEvents(
+  response: Response,
+  options: {
+    readonly clock: Clock
+    readonly idleMs: number
+    readonly signal?: AbortSignal | undefined
+  },
+): AsyncGenerator<ServerEvent, void, undefined> {
+  const { clock, idleMs, signal } = options
+  const reader = response.body?.getReader()
+  if (reader === undefined) return
+  const decoder = new TextDecoder()
+  let waiting = ''
+  try {
+    for (;;) {
+      const { done, value } = await withDeadline(clock, idleMs, signal, silent, () => reader.read())
+      if (done) return
+      // A line end that is cut in two must not look like two line ends.
+      waiting = (waiting + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n')
+      if (waiting.length > maxEventChars) throw silent()
+      const blocks = waiting.split('\n\n')
+      waiting = blocks.pop() ?? ''
+      for (const block of blocks) {
+        const event = parseBlock(block)
+        if (event) yield event
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {})
+  }
+}
+
+function parseBlock(block: string): ServerEvent | undefined {
+  const data: string[] = []
+  let id: string | undefined
+  for (const line of block.split('\n')) {
+    const [, field, value = ''] = /^([a-z]+)(?:: ?(.*))?$/.exec(line) ?? []
+    if (field === 'data') data.push(value)
+    if (field === 'id') id = value
+  }
+  return data.length > 0 ? { id, data: data.join('\n') } : undefined
+}
+
+const silent = (): SvcError =>
+  new SvcError('stream-silent', 'The event stream brings no events', {
+    hint: 'Look at the job itself instead.',
+    retryable: true,
+  })

@@ -1,0 +1,102 @@
+import type { JobId } from '../codecs.ts'
+import { ProblemError } from '../problem.ts'
+import type { JobEvent, JobPhase, JobView } from '../schemas/jobs.ts'
+import { SvcError } from '../svc-error.ts'
+import { createBell } from './bell.ts'
+import type { ClientContext } from './context.ts'
+import { stuckJobError } from './stuck-job.ts'
+import { watchEvents } from './watch-events.ts'
+
+const pollMs = 1_000
+// With an open stream, a look now and then is enough to notice what no event tells.
+const relaxedPollMs = 10_000
+const graceMs = 30_000
+
+const settledPhases: readonly JobPhase[] = [
+  'accepted',
+  'rejected',
+  'disputed',
+  'expired',
+  'cancelled',
+]
+
+/** Which job to follow, and when to give it up. */
+export type Follow = {
+  readonly jobId: JobId
+  readonly readToken: string
+  readonly onEvent?: ((event: JobEvent) => void) | undefined
+  /** Milliseconds after which a job for which there are not enough nodes is given up; never when left out. */
+  readonly giveUpWhenStuckMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Resolves with the settled job. It listens to the job's events and looks at the job itself, each second while the
+ * stream is broken. Throws the reason of a job that is stuck longer than `giveUpWhenStuckMs`.
+ */
+export async function followJob(context: ClientContext, follow: Follow): Promise<JobView> {
+  const { clock } = context
+  const bell = createBell(clock)
+  const stop = new AbortController()
+  const signal = follow.signal ? AbortSignal.any([follow.signal, stop.signal]) : stop.signal
+  let streaming = false
+  const watching = watchEvents(
+    context,
+    follow,
+    {
+      onEvent: (event) => {
+        follow.onEvent?.(event)
+        bell.ring()
+      },
+      onStream: (open) => {
+        if (open !== streaming) bell.ring()
+        streaming = open
+      },
+    },
+    signal,
+  )
+  const stuckFor = stuckTimer(() => clock.now())
+  let deadlineMs = clock.now() + context.network.limits.job_seconds * 1000
+  try {
+    for (;;) {
+      const view = await look(context, follow, deadlineMs + graceMs)
+      if (view !== undefined) {
+        if (settledPhases.includes(view.status)) return view
+        deadlineMs = view.deadline * 1000
+        if (stuckFor(view) >= (follow.giveUpWhenStuckMs ?? Number.POSITIVE_INFINITY)) {
+          throw stuckJobError(view)
+        }
+      }
+      const patient = streaming && follow.giveUpWhenStuckMs === undefined
+      await bell.wait(patient ? relaxedPollMs : pollMs, follow.signal)
+    }
+  } finally {
+    stop.abort()
+    await watching
+  }
+}
+
+/** Looks at the job; undefined when the ICL cannot be reached and the job may still be running. */
+async function look(
+  { api, clock }: ClientContext,
+  { jobId, readToken, signal }: Follow,
+  untilMs: number,
+): Promise<JobView | undefined> {
+  try {
+    return await api.getJob({ params: { jobId } }, { readToken, signal })
+  } catch (error) {
+    signal?.throwIfAborted()
+    const passing = (error instanceof ProblemError || error instanceof SvcError) && error.retryable
+    if (!passing || clock.now() > untilMs) throw error
+    return undefined
+  }
+}
+
+/** Milliseconds for which a job has lacked nodes. */
+function stuckTimer(now: () => number): (view: JobView) => number {
+  let since: number | undefined
+  return (view) => {
+    since = view.reason === 'not-enough-nodes' ? (since ?? now()) : undefined
+    return since === undefined ? 0 : now() - since
+  }
+}

@@ -1,0 +1,81 @@
+import type { Address, Hash32, JobId } from '../codecs.ts'
+import type { JobReason, JobView, Verdict, VerdictReason } from '../schemas/jobs.ts'
+import type { Receipt } from '../schemas/receipt.ts'
+import { SvcError } from '../svc-error.ts'
+import type { Timings } from './steps.ts'
+
+/** What one verifier found. */
+export type NodeVerdict = {
+  readonly node: Address
+  readonly verdict: Verdict
+  readonly reason?: VerdictReason
+}
+
+type Common = {
+  readonly jobId: JobId
+  readonly model: string
+  readonly verdicts: readonly NodeVerdict[]
+  readonly timingsMs: Timings
+}
+
+/** An answer that the quorum agreed on and that this client has checked. */
+export type AcceptedInference = Common & {
+  readonly status: 'accepted'
+  readonly output: string
+  readonly leader: Address
+  readonly commitTx: Hash32
+  readonly receiptHash: Hash32
+  readonly receipt: Receipt
+}
+
+/** A job that ended without an answer. */
+export type FailedInference = Common & {
+  readonly status: 'rejected' | 'disputed' | 'expired' | 'cancelled'
+  readonly reason: JobReason | undefined
+  readonly leader: Address | undefined
+}
+
+/** How a job ended. */
+export type Inference = AcceptedInference | FailedInference
+
+/** The leader and the verdicts of a job's last round, as the ICL tells them. */
+export function lastRound(view: JobView): {
+  readonly leader: Address | undefined
+  readonly verdicts: readonly NodeVerdict[]
+} {
+  const round = Math.max(0, ...view.quorum.map((slot) => slot.round))
+  const slots = view.quorum.filter((slot) => slot.round === round)
+  const leaders = slots.filter((slot) => slot.role === 'leader')
+  const leader = leaders.find((slot) => slot.status === 'done') ?? leaders.at(-1)
+  const verdicts = slots.flatMap(({ node, verdict, verdict_reason: reason }) =>
+    verdict === undefined ? [] : [{ node, verdict, ...(reason && { reason }) }],
+  )
+  return { leader: leader?.node, verdicts }
+}
+
+const endings: Record<FailedInference['status'], { readonly what: string; readonly hint: string }> =
+  {
+    disputed: {
+      what: 'The nodes did not agree on an answer',
+      hint: 'Run it again, or use a model that answers the same each time.',
+    },
+    rejected: {
+      what: "The verifiers agreed that the leader's answer is wrong",
+      hint: 'Run it again when more nodes are active.',
+    },
+    expired: {
+      what: 'The job was not done before its deadline',
+      hint: 'Run it again; when it happens often, the nodes are overloaded.',
+    },
+    cancelled: { what: 'The job was cancelled', hint: 'Run it again.' },
+  }
+
+/** A failed inference as an error: SvcError `job-disputed`, `job-rejected`, `job-expired` or `job-cancelled`. */
+export function inferenceError({ status, reason }: FailedInference): SvcError {
+  const { what, hint } = endings[status]
+  const because = reason === undefined ? '' : ` (${reason})`
+  return new SvcError(`job-${status}`, `${what}${because}`, {
+    hint,
+    retryable: status !== 'cancelled',
+  })
+}

@@ -1,0 +1,17 @@
+import { cidOf } from '../cid.ts'
+import { SvcError } from '../svc-error.ts'
+import type { ClientContext } from './context.ts'
+
+/** Uploads an encrypted blob and resolves with its CID; throws SvcError `blob-cid-wrong` when the ICL names another. */
+export async function uploadBlob(
+  { api }: ClientContext,
+  blob: Uint8Array<ArrayBuffer>,
+  signal?: AbortSignal,
+): Promise<string> {
+  const expected = await cidOf(blob)
+  const { cid } = await api.putBlob({ body: blob }, { signal, attempts: 3 })
+  if (cid === expected) return cid
+  throw new SvcError('blob-cid-wrong', `The ICL stored ${cid} instead of ${expected}`, {
+    hint: 'Do not use this ICL: it changed the blob or its name.',
+  })
+}

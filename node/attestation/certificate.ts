@@ -1,0 +1,112 @@
+import { type Clock, unixSeconds } from '../../lib/clock.ts'
+import type { Random } from '../../lib/random.ts'
+import { errorText } from '../explain-error.ts'
+import { jittered } from '../jitter.ts'
+import type { Log } from '../log.ts'
+import { messages } from '../log-messages.ts'
+
+const firstRetryMs = 5_000
+const maxRetryMs = 10 * 60_000
+
+/** The node's attestation certificate through its states (spec 3.1). */
+export type Certificate = {
+  /** Seconds that it is still good for; 0 when it has expired or the ICL does not know it. */
+  secondsLeft(): number
+  /** Attests again; calls at the same time share one attempt; rejects when it fails. */
+  renew(why: string): Promise<void>
+  /** The ICL does not accept it (any more): attests again, and when that fails keeps trying in the background. */
+  recover(why: string): Promise<void>
+  /** Calls back when the background tries or the watchdog have ended a time without a certificate. */
+  onRenewed(callback: () => void): void
+}
+
+/** What keeping a certificate needs. */
+export type CertificateOptions = {
+  /** Unix seconds at which the recorded certificate expires. */
+  readonly expiresAt: number
+  readonly backend: string
+  /** Attests once, keeps the record, and gives the new expiry in Unix seconds. */
+  readonly attest: (signal: AbortSignal) => Promise<number>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  /** Ends background tries. */
+  readonly signal: AbortSignal
+}
+
+/** Keeps a certificate, starting from the recorded one. */
+export function createCertificate(options: CertificateOptions): Certificate {
+  const { clock, log, signal } = options
+  let { expiresAt } = options
+  let attempt: Promise<void> | undefined
+  let recovery: Promise<void> | undefined
+  let retryAt = 0
+  let failures = 0
+  let announce = () => {}
+
+  const secondsLeft = () => Math.max(0, expiresAt - unixSeconds(clock))
+
+  const tryOnce = async (why: string) => {
+    log.info(messages.attestationNeeded(why))
+    try {
+      expiresAt = await options.attest(signal)
+      failures = 0
+      log.info(messages.attested(options.backend, secondsLeft()))
+    } catch (error) {
+      signal.throwIfAborted()
+      const waitMs = jittered(options.random, Math.min(firstRetryMs * 2 ** failures, maxRetryMs))
+      failures += 1
+      retryAt = clock.now() + waitMs
+      log.warning(
+        secondsLeft() === 0
+          ? messages.attestationFailed(errorText(error), waitMs)
+          : messages.renewalFailed(errorText(error), secondsLeft()),
+      )
+      throw error
+    }
+  }
+
+  const attemptOnce = (why: string): Promise<void> => {
+    attempt ??= tryOnce(why).finally(() => {
+      attempt = undefined
+    })
+    return attempt
+  }
+
+  const renew = async (why: string) => {
+    const wasLost = secondsLeft() === 0
+    await attemptOnce(why)
+    if (wasLost) announce()
+  }
+
+  const recoverInBackground = async () => {
+    while (!signal.aborted && secondsLeft() === 0) {
+      await clock.sleep(Math.max(0, retryAt - clock.now()), signal)
+      // The watchdog may have been faster.
+      if (secondsLeft() === 0) await renew('trying again').catch(() => {})
+    }
+  }
+
+  return {
+    secondsLeft,
+    renew,
+    onRenewed: (callback) => {
+      announce = callback
+    },
+    async recover(why) {
+      expiresAt = 0
+      // Callers do not shorten the wait between tries.
+      if (recovery !== undefined && attempt === undefined) throw new Error('still not attested')
+      try {
+        await attemptOnce(why)
+      } catch (error) {
+        recovery ??= recoverInBackground()
+          .catch(() => {})
+          .finally(() => {
+            recovery = undefined
+          })
+        throw error
+      }
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { Address, UnixSeconds } from '../../lib/codecs.ts'
+import { toBase64Url } from '../../lib/digest.ts'
+import type { Random } from '../../lib/random.ts'
+import { AttestationBackend } from '../../lib/schemas/nodes.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { readJson, writePrivateJson } from '../private-files.ts'
+
+const AttestationRecord = z.object({
+  version: z.literal(1),
+  address: Address,
+  icl: z.string(),
+  chain_id: z.int(),
+  backend: AttestationBackend,
+  certificate: z.string(),
+  expires_at: UnixSeconds,
+  session_salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+})
+
+/** What a node keeps of its attestation; holds no secret: the session key is made anew from the wallet and the salt. */
+export type AttestationRecord = z.output<typeof AttestationRecord>
+
+/** Whose attestation at which ICL. */
+export type AttestationOwner = { readonly address: Address; readonly icl: string }
+
+/** Reads the record; undefined when there is none for this wallet at this ICL; throws SvcError `attestation-record-invalid`. */
+export async function readRecord(
+  path: string,
+  owner: AttestationOwner,
+): Promise<AttestationRecord | undefined> {
+  const json = await readJson(path)
+  if (json === undefined) return undefined
+  const parsed = AttestationRecord.safeParse(json)
+  if (!parsed.success) {
+    throw new SvcError('attestation-record-invalid', `${path} is no attestation record`, {
+      hint: 'Delete the file and run `svc-node attest`.',
+    })
+  }
+  const { address, icl } = parsed.data
+  return address === owner.address && icl === owner.icl ? parsed.data : undefined
+}
+
+/** Keeps a record, mode 0600. */
+export const writeRecord = (path: string, record: AttestationRecord): Promise<void> =>
+  writePrivateJson(path, record)
+
+/** A salt for a new session key: 32 random bytes in base64url. */
+export const newSessionSalt = (random: Random): string => toBase64Url(random.bytes(32))
+
+/** The error of a daemon that was never attested (spec 7). */
+export const notAttested = (): SvcError =>
+  new SvcError('not-attested', 'no attestation found, run `svc-node attest` first', {
+    hint: 'An attestation is for one wallet at one ICL.',
+  })

@@ -1,0 +1,110 @@
+import type { Fetch } from '../../lib/api.ts'
+import { cidOf } from '../../lib/cid.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { maxBlobBytes } from '../../lib/endpoints.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Blobs } from './blobs.ts'
+import { readLimited } from './read-limited.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** Where blobs come from, tried in turn, and how patiently; times in milliseconds. */
+export type GatewayOptions = {
+  readonly gateways: readonly string[]
+  readonly fetch: Fetch
+  readonly clock: Clock
+  /** For one gateway to give the whole blob. */
+  readonly attemptMs?: number
+  /** How often each gateway is asked. */
+  readonly rounds?: number
+  readonly firstBackoffMs?: number
+}
+
+type Attempt =
+  | { readonly bytes: Bytes }
+  | { readonly problem: string; readonly isUseless: boolean; readonly retryAfterMs: number }
+
+const maxBackoffMs = 8_000
+
+/** Downloads blobs through IPFS gateways: what a gateway sends counts only if it hashes to the CID. */
+export function createGatewayBlobs(options: GatewayOptions): Blobs {
+  const { clock, attemptMs = 10_000, rounds = 4, firstBackoffMs = 500 } = options
+  return {
+    async download(cid, signal) {
+      let gateways = [...new Set(options.gateways)]
+      const problems = new Map<string, string>()
+      for (let round = 1; gateways.length > 0; round++) {
+        const useless = new Set<string>()
+        let waitMs = Math.min(firstBackoffMs * 2 ** (round - 1), maxBackoffMs)
+        for (const gateway of gateways) {
+          const attempt = await fetchBlob(options, gateway, cid, attemptMs, signal)
+          if ('bytes' in attempt) return attempt.bytes
+          problems.set(gateway, attempt.problem)
+          if (attempt.isUseless) useless.add(gateway)
+          waitMs = Math.max(waitMs, Math.min(attempt.retryAfterMs, maxBackoffMs))
+        }
+        gateways = gateways.filter((gateway) => !useless.has(gateway))
+        if (round >= rounds || gateways.length === 0) break
+        await clock.sleep(waitMs, signal)
+      }
+      throw unavailable(cid, problems)
+    },
+  }
+}
+
+async function fetchBlob(
+  { fetch, clock }: GatewayOptions,
+  gateway: string,
+  cid: string,
+  attemptMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Attempt> {
+  const timedOut = new Error(`gave no whole answer within ${attemptMs} ms`)
+  try {
+    return await withDeadline(
+      clock,
+      attemptMs,
+      signal,
+      () => timedOut,
+      async (ended) => {
+        const response = await fetch(new Request(`${gateway}/ipfs/${cid}`, { signal: ended }))
+        if (!response.ok) {
+          await response.body?.cancel()
+          return failed(`answered ${response.status}`, { retryAfterMs: retryAfterMsOf(response) })
+        }
+        const bytes = await readLimited(response, maxBlobBytes)
+        if (bytes === undefined) {
+          return failed(`sent more than ${maxBlobBytes} bytes`, { isUseless: true })
+        }
+        if ((await cidOf(bytes)) !== cid) {
+          return failed('sent bytes that do not hash to the CID', { isUseless: true })
+        }
+        return { bytes }
+      },
+    )
+  } catch (error) {
+    signal?.throwIfAborted()
+    return failed(error === timedOut ? timedOut.message : 'cannot be reached')
+  }
+}
+
+const failed = (
+  problem: string,
+  { isUseless = false, retryAfterMs = 0 }: { isUseless?: boolean; retryAfterMs?: number } = {},
+): Attempt => ({ problem, isUseless, retryAfterMs })
+
+function retryAfterMsOf(response: Response): number {
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0
+}
+
+const unavailable = (cid: string, problems: ReadonlyMap<string, string>): SvcError =>
+  new SvcError(
+    'blob-unavailable',
+    `${cid}: ${[...problems].map(([gateway, problem]) => `${gateway} ${problem}`).join(', ')}`,
+    {
+      hint: 'Check the IPFS gateway (SVC_IPFS_GATEWAY): it may be down, limit requests, or not have the CID yet.',
+      retryable: true,
+    },
+  )

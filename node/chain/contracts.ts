@@ -1,0 +1,72 @@
+import { encodeFunctionData, type LocalAccount } from 'viem'
+import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
+import { abortable } from '../../lib/chain/abortable.ts'
+import { lacksFunds, toChainError } from '../../lib/chain/chain-error.ts'
+import { createChainWriter } from '../../lib/chain/clients.ts'
+import { storeKey } from '../../lib/chain/prompt-key-store.ts'
+import { sendCall } from '../../lib/chain/send.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { NodeChain } from './chain.ts'
+
+// One for each verifier that may join after the leader has claimed.
+const maxOutputGrants = 5
+
+/** Reaches the contracts with the node's wallet. */
+export function createNodeChain(options: {
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly account: LocalAccount
+  readonly nodeRegistry: Address
+  readonly promptKeyStore: Address
+}): NodeChain {
+  const { account, nodeRegistry } = options
+  const chain = createChainWriter(options)
+  return {
+    async registration(signal) {
+      const read = chain.publicClient.readContract({
+        address: nodeRegistry,
+        abi: nodeRegistryAbi,
+        functionName: 'nodeOf',
+        args: [account.address],
+      })
+      try {
+        const node = await abortable(read, signal)
+        if (node.registeredAt === 0n) return undefined
+        return { lastHeartbeat: Number(node.lastHeartbeat), modelTiers: node.modelTiers }
+      } catch (error) {
+        signal?.throwIfAborted()
+        throw toChainError(error, 'reading NodeRegistry')
+      }
+    },
+
+    async sendHeartbeat(signal) {
+      const functionName = 'heartbeat'
+      const data = encodeFunctionData({ abi: nodeRegistryAbi, functionName })
+      const call = { to: nodeRegistry, data, abi: nodeRegistryAbi, functionName }
+      try {
+        const receipt = await sendCall(chain, call, signal)
+        return receipt.transactionHash
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (!lacksFunds(error)) throw toChainError(error, 'sending heartbeat')
+        throw new SvcError('no-gas', 'the wallet cannot pay for the on-chain heartbeat', {
+          hint: `Send gas money to ${account.address.toLowerCase()}.`,
+        })
+      }
+    },
+
+    storeOutputKey: ({ high, low, readers, delegate, until }, signal) =>
+      storeKey({
+        ...chain,
+        contract: options.promptKeyStore,
+        high,
+        low,
+        readers,
+        delegate,
+        maxGrants: maxOutputGrants,
+        until,
+        ...(signal && { signal }),
+      }),
+  }
+}

@@ -1,0 +1,16 @@
+import type { Fetch } from '../../lib/api.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Random } from '../../lib/random.ts'
+import type { Environment } from '../config.ts'
+import type { Terminal } from '../password.ts'
+
+/** What every command gets from the process. */
+export type CommandContext = {
+  readonly environment: Environment
+  readonly terminal: Terminal
+  readonly fetch: Fetch
+  readonly clock: Clock
+  readonly random: Random
+  /** Prints one line to standard output. */
+  readonly print: (line: string) => void
+}

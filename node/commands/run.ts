@@ -1,0 +1,162 @@
+import { createApi } from '../../lib/api.ts'
+import type { Network } from '../../lib/schemas/network.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { attest } from '../attestation/attest.ts'
+import { createAttestor } from '../attestation/attestor.ts'
+import {
+  type AttestationRecord,
+  notAttested,
+  readRecord,
+  writeRecord,
+} from '../attestation/record.ts'
+import { sessionKeyOf } from '../attestation/session.ts'
+import { createGatewayBlobs } from '../blobs/gateways.ts'
+import { type LoadedConfig, loadConfig } from '../config-file.ts'
+import { type DaemonDeps, runDaemon } from '../daemon.ts'
+import { debuggingFetch } from '../debug-fetch.ts'
+import { errorText } from '../explain-error.ts'
+import { offerModels } from '../inference/models.ts'
+import { createLog, type Log } from '../log.ts'
+import { messages } from '../log-messages.ts'
+import { fetchNetwork } from '../network.ts'
+import { fileExists } from '../private-files.ts'
+import { listenForStop } from '../stop-signals.ts'
+import { version } from '../version.ts'
+import { openWallet, type Wallet } from '../wallet.ts'
+import type { CommandContext } from './context.ts'
+
+const firstNetworkRetryMs = 2_000
+const maxNetworkRetryMs = 60_000
+
+/** Runs the daemon until it is told to stop (spec 3.2); throws SvcError `not-attested` when `attest` was never run. */
+export async function runNode(context: CommandContext): Promise<void> {
+  const loaded = await loadConfig(context.environment)
+  const { config, attestationPath } = loaded
+  if (!(await fileExists(attestationPath))) throw notAttested()
+  const wallet = await openWallet(loaded, context)
+  const icl = new URL(config.icl_endpoint).origin
+  const record = await readRecord(attestationPath, { address: wallet.address, icl })
+  if (record === undefined) throw notAttested()
+  const { clock, print } = context
+  const log = createLog({
+    level: config.log_level,
+    address: wallet.address,
+    clock,
+    write: print,
+  })
+  const fetch = config.log_level === 'DEBUG' ? debuggingFetch(context.fetch, log) : context.fetch
+  const signals = listenForStop()
+  try {
+    const network = await awaitNetwork({ ...context, fetch }, icl, log, signals.stop)
+    if (network === undefined) return
+    const deps = await connect({ ...context, fetch }, loaded, wallet, record, network, log)
+    await runDaemon(deps, signals.stop, signals.abandon)
+  } finally {
+    signals.release()
+  }
+}
+
+/** Asks the ICL for its network until it answers; undefined when told to stop meanwhile. */
+async function awaitNetwork(
+  context: CommandContext,
+  icl: string,
+  log: Log,
+  signal: AbortSignal,
+): Promise<Network | undefined> {
+  const api = createApi({ ...context, baseUrl: icl })
+  for (let waitMs = firstNetworkRetryMs; !signal.aborted; ) {
+    try {
+      return await fetchNetwork(api, icl, signal)
+    } catch (error) {
+      if (signal.aborted) return undefined
+      if (!(error instanceof SvcError) || !error.retryable) throw error
+      log.warning(messages.networkUnknown(errorText(error), waitMs))
+    }
+    await context.clock.sleep(waitMs, signal).catch(() => {})
+    waitMs = Math.min(waitMs * 2, maxNetworkRetryMs)
+  }
+  return undefined
+}
+
+async function connect(
+  context: CommandContext,
+  loaded: LoadedConfig,
+  { account, address, privateKey }: Wallet,
+  record: AttestationRecord,
+  network: Network,
+  log: Log,
+): Promise<DaemonDeps> {
+  const { environment, fetch, clock, random } = context
+  const { config } = loaded
+  const { icl } = record
+  const sessionKey = await sessionKeyOf(privateKey, record.session_salt)
+  const { models, missingKeys } = await offerModels(config, environment, clock)
+  for (const { modelId, variable } of missingKeys) {
+    log.warning(messages.modelNotOffered(modelId, variable))
+  }
+  // The SDKs behind these are slow to load.
+  const { createNodeChain } = await import('../chain/contracts.ts')
+  const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
+  const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account }
+  const shared = { baseUrl: icl, fetch, clock, random }
+  return {
+    address,
+    version,
+    sessionKey,
+    models,
+    clock,
+    random,
+    log,
+    api: createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } }),
+    coprocessor: createCofheCoprocessor({ ...endpoint, clock, random }),
+    blobs: createGatewayBlobs({ gateways: [...(config.ipfs_gateway ?? []), icl], fetch, clock }),
+    chain: createNodeChain({
+      ...endpoint,
+      nodeRegistry: network.contracts.node_registry,
+      promptKeyStore: network.contracts.prompt_key_store,
+    }),
+    backend: record.backend,
+    expiresAt: record.expires_at,
+    attest: reattest(context, loaded, { account, address, privateKey }, record, network),
+    maxConcurrentJobs: config.max_concurrent_jobs,
+    drainMs: config.drain_seconds * 1000,
+  }
+}
+
+/** Attests again with the recorded backend and salt, which keeps the session key. */
+function reattest(
+  context: CommandContext,
+  { config, attestationPath }: LoadedConfig,
+  { account, address, privateKey }: Wallet,
+  record: AttestationRecord,
+  network: Network,
+): (signal: AbortSignal) => Promise<number> {
+  const { icl, backend, session_salt } = record
+  const chainId = network.chain_id
+  const signMessage = (message: { raw: `0x${string}` }) => account.signMessage({ message })
+  const signer = { kind: 'wallet', address, chainId, signMessage } as const
+  const api = createApi({ ...context, baseUrl: icl, signer })
+  return async (signal) => {
+    const attestor = createAttestor(backend, config.mock_attestation_key)
+    const sessionKey = await sessionKeyOf(privateKey, session_salt)
+    const { clock } = context
+    const attested = await attest({
+      api,
+      account,
+      address,
+      icl,
+      chainId,
+      sessionKey,
+      attestor,
+      clock,
+      signal,
+    })
+    await writeRecord(attestationPath, {
+      ...record,
+      chain_id: chainId,
+      certificate: attested.certificate,
+      expires_at: attested.expiresAt,
+    })
+    return attested.expiresAt
+  }
+}

@@ -1,0 +1,39 @@
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { SvcError } from '../lib/svc-error.ts'
+import { type Config, type Environment, parseConfig } from './config.ts'
+import { readJson } from './private-files.ts'
+
+/** Where the configuration is: SVC_CONFIG_PATH, else `~/.svc/config.json` (spec 2.4). */
+export const configPathOf = (environment: Environment): string =>
+  resolve(environment.SVC_CONFIG_PATH || join(homedir(), '.svc', 'config.json'))
+
+/** A configuration and the files that belong to it. */
+export type LoadedConfig = {
+  readonly config: Config
+  readonly configPath: string
+  readonly keystorePath: string
+  readonly attestationPath: string
+}
+
+/** The keystore's place: as configured, relative to the configuration's folder. */
+export const keystorePathOf = (configPath: string, configured: string | undefined): string =>
+  resolve(dirname(configPath), configured ?? 'keystore.json')
+
+/** Reads and checks the configuration; throws SvcError `config-missing` or `config-invalid`. */
+export async function loadConfig(environment: Environment): Promise<LoadedConfig> {
+  const configPath = configPathOf(environment)
+  const file = await readJson(configPath)
+  if (file === undefined) {
+    throw new SvcError('config-missing', `there is no configuration at ${configPath}`, {
+      hint: 'Run `svc-node init` first, or point SVC_CONFIG_PATH to the configuration.',
+    })
+  }
+  const config = parseConfig(file, environment, configPath)
+  return {
+    config,
+    configPath,
+    keystorePath: keystorePathOf(configPath, config.keystore_path),
+    attestationPath: join(dirname(configPath), 'attestation.json'),
+  }
+}

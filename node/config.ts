@@ -1,0 +1,150 @@
+import { z } from 'zod'
+import { ModelId } from '../lib/codecs.ts'
+import { AttestationBackend } from '../lib/schemas/nodes.ts'
+import { SvcError } from '../lib/svc-error.ts'
+
+/** Environment variables as the process got them. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const isHttpUrl = (text: string): boolean =>
+  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+
+const HttpUrl = z
+  .string('must be an address such as https://host.example')
+  .refine(isHttpUrl, 'must be an address such as https://host.example')
+  .transform((text) => text.replace(/\/+$/, ''))
+
+const Origin = HttpUrl.refine(
+  (text) => !isHttpUrl(text) || new URL(text).origin === text.toLowerCase(),
+  'must be scheme, host and port only, such as https://icl.example',
+)
+
+// A list is a JSON array in the file and comma-separated text in the environment.
+const split = (value: unknown): unknown =>
+  typeof value === 'string'
+    ? value
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '')
+    : value
+
+const wholeNumber = (min: number, max: number, what: string) => {
+  const message = `must be a whole number of ${what}`
+  return z.int(message).min(min, message).max(max, message)
+}
+
+const fields = {
+  attestation_backend: z.enum(
+    AttestationBackend.options,
+    `must be one of ${AttestationBackend.options.join(', ')}`,
+  ),
+  icl_endpoint: Origin,
+  ipfs_gateway: z
+    .preprocess(
+      split,
+      z.array(HttpUrl, 'must be a list of addresses').min(1, 'must name a gateway'),
+    )
+    .optional(),
+  cofhe_endpoint: HttpUrl,
+  supported_model_ids: z.preprocess(
+    split,
+    z
+      .array(z.string('must be a model id'), 'must list model ids, such as openai:gpt-4.1-mini')
+      .min(1, 'must name a model, such as openai:gpt-4.1-mini')
+      .max(64, 'must name at most 64 models'),
+  ),
+  model_aliases: z
+    .record(z.string(), ModelId, 'must map names to openai:<model> or anthropic:<model>')
+    .default({}),
+  log_level: z
+    .preprocess(
+      (value) =>
+        typeof value === 'string' ? value.toUpperCase().replace(/^WARN$/, 'WARNING') : value,
+      z.enum(['DEBUG', 'INFO', 'WARNING', 'ERROR'], 'must be DEBUG, INFO, WARNING or ERROR'),
+    )
+    .default('INFO'),
+  mock_attestation_key: z
+    .string()
+    .regex(/^(0x)?([0-9a-fA-F]{2}){16,}$/, 'must be hex of at least 16 bytes')
+    .transform((text) => text.replace(/^0x/, '').toLowerCase())
+    .optional(),
+  max_concurrent_jobs: wholeNumber(1, 64, 'jobs, 1 to 64').default(2),
+  drain_seconds: wholeNumber(0, 3_600, 'seconds, 0 to 3600').default(60),
+  openai_base_url: HttpUrl.optional(),
+  anthropic_base_url: HttpUrl.optional(),
+  keystore_path: z.string('must be a path').min(1, 'must be a path').optional(),
+}
+
+const environmentNames: Partial<Record<keyof typeof fields, string>> = {
+  icl_endpoint: 'SVC_ICL_ENDPOINT',
+  ipfs_gateway: 'SVC_IPFS_GATEWAY',
+  cofhe_endpoint: 'SVC_COFHE_ENDPOINT',
+  supported_model_ids: 'SVC_SUPPORTED_MODEL_IDS',
+  log_level: 'SVC_LOG_LEVEL',
+  mock_attestation_key: 'SVC_MOCK_ATTESTATION_KEY',
+  openai_base_url: 'SVC_OPENAI_BASE_URL',
+  anthropic_base_url: 'SVC_ANTHROPIC_BASE_URL',
+}
+
+const providers: readonly string[] = ['openai', 'anthropic']
+
+const Config = z.strictObject(fields).transform((config, context) => ({
+  ...config,
+  supported_model_ids: config.supported_model_ids.map((name): string => {
+    const modelId = name.includes(':') ? name : config.model_aliases[name]
+    const parsed = ModelId.safeParse(modelId)
+    if (parsed.success && providers.includes(parsed.data.split(':')[0] ?? '')) return parsed.data
+    context.addIssue({
+      code: 'custom',
+      path: ['supported_model_ids'],
+      message: name.includes(':')
+        ? `${name} must be openai:<model> or anthropic:<model>`
+        : `${name} has no provider: write openai:${name} or anthropic:${name}, or add it to model_aliases`,
+    })
+    return name
+  }),
+}))
+
+/** Everything the operator configures (spec 2.4). */
+export type Config = z.output<typeof Config>
+
+/** The configuration as it stands in the file. */
+export type ConfigFile = Partial<Record<keyof typeof fields, unknown>>
+
+/** Joins the file with the environment, which wins; throws SvcError `config-invalid` that lists every mistake. */
+export function parseConfig(file: unknown, environment: Environment, path: string): Config {
+  if (typeof file !== 'object' || file === null || Array.isArray(file)) {
+    throw new SvcError('config-invalid', `${path} does not hold a JSON object`, {
+      hint: 'Correct the file, or make a new one with `svc-node init --force`.',
+    })
+  }
+  const fromEnvironment = Object.entries(environmentNames).flatMap(([field, name]) => {
+    const value = environment[name]
+    return value === undefined || value === '' ? [] : [[field, value] as const]
+  })
+  const parsed = Config.safeParse({ ...file, ...Object.fromEntries(fromEnvironment) })
+  if (parsed.success) return parsed.data
+  const mistakes = mistakesOf(parsed.error, { ...file })
+  throw new SvcError(
+    'config-invalid',
+    `the configuration has ${mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`,
+    { hint: `Correct them in ${path} or in the environment.` },
+  )
+}
+
+function mistakesOf(error: z.ZodError, file: Record<string, unknown>): readonly string[] {
+  const lines = error.issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => `${key}: is no field of the configuration; remove it`)
+    }
+    const field = String(issue.path[0]) as keyof typeof fields
+    const variable = environmentNames[field]
+    const name = variable === undefined ? field : `${field} (${variable})`
+    const isMissing = issue.path.length === 1 && file[field] === undefined && isInvalidType(issue)
+    return [`${name}: ${isMissing ? `is missing; it ${issue.message}` : issue.message}`]
+  })
+  return [...new Set(lines)]
+}
+
+const isInvalidType = (issue: z.core.$ZodIssue): boolean =>
+  issue.code === 'invalid_type' || issue.code === 'invalid_value'

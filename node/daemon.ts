@@ -1,0 +1,169 @@
+import { type Certificate, createCertificate } from './attestation/certificate.ts'
+import type { NodeChain } from './chain/chain.ts'
+import { drain } from './drain.ts'
+import { errorText } from './explain-error.ts'
+import type { JobDeps } from './jobs/job-deps.ts'
+import { nodeStopping, runJob } from './jobs/run-job.ts'
+import { messages } from './log-messages.ts'
+import { chainHeartbeatCheckMs, createChainHeartbeat } from './loops/chain-heartbeat.ts'
+import { every } from './loops/every.ts'
+import { createHeartbeat, heartbeatPeriodMs, type SendHeartbeat } from './loops/heartbeat.ts'
+import { pollAssignments } from './loops/poller.ts'
+import { watchCertificate, watchdogPeriodMs } from './loops/watchdog.ts'
+import { keepAttested, type NodeApi, superseded } from './node-api.ts'
+import { createSlots, type Slots } from './slots.ts'
+import { sayStart } from './start-banner.ts'
+
+const finalHeartbeatMs = 5_000
+
+/** Everything the daemon touches, so that it runs whole on a virtual clock. */
+export type DaemonDeps = Omit<JobDeps, 'api' | 'chain'> & {
+  /** Signed by the session key. */
+  readonly api: NodeApi
+  readonly chain: NodeChain
+  readonly version: string
+  readonly backend: string
+  /** When the recorded certificate expires, in Unix seconds. */
+  readonly expiresAt: number
+  /** Attests once, keeps the record, and gives the new expiry in Unix seconds. */
+  readonly attest: (signal: AbortSignal) => Promise<number>
+  readonly maxConcurrentJobs: number
+  readonly drainMs: number
+}
+
+/** The parts of a running daemon. */
+type Daemon = {
+  readonly deps: DaemonDeps
+  readonly api: NodeApi
+  readonly certificate: Certificate
+  readonly slots: Slots
+  readonly beat: SendHeartbeat
+  /** Aborts when no new work is taken. */
+  readonly stopping: AbortController
+  /** Aborts when the jobs are given up. */
+  readonly jobs: AbortController
+  /** Aborts when everything is over. */
+  readonly ended: AbortController
+  /** Why it cannot go on, once that is so. */
+  readonly fatal: () => Error | undefined
+}
+
+/** Runs the node until `signal` aborts, then drains its jobs until they end, the drain time is over or `abandon` aborts (spec 3.2); throws SvcError `certificate-superseded`. */
+export async function runDaemon(
+  deps: DaemonDeps,
+  signal: AbortSignal,
+  abandon: AbortSignal = new AbortController().signal,
+): Promise<void> {
+  const daemon = assemble(deps)
+  const { certificate, stopping, jobs, ended, slots } = daemon
+  const stop = () => stopping.abort(nodeStopping())
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+
+  const modelIds = [...deps.models.keys()]
+  await sayStart(deps, modelIds, certificate.secondsLeft(), stopping.signal)
+  if (certificate.secondsLeft() === 0 && !stopping.signal.aborted) {
+    await certificate.recover('the recorded certificate has expired').catch(() => {})
+  }
+  const loops = runLoops(daemon)
+  await abortOf(stopping.signal)
+  deps.log.info(messages.daemonStopping(slots.running().length))
+  await drain(deps, slots, jobs, abandon)
+  if (daemon.fatal() === undefined) await sayGoodbye(daemon)
+  ended.abort(nodeStopping())
+  await loops
+  signal.removeEventListener('abort', stop)
+  deps.log.info(messages.daemonStopped())
+  const fatal = daemon.fatal()
+  if (fatal !== undefined) throw fatal
+}
+
+function assemble(deps: DaemonDeps): Daemon {
+  const stopping = new AbortController()
+  const jobs = new AbortController()
+  const ended = new AbortController()
+  let fatal: Error | undefined
+  const certificate = createCertificate({ ...deps, signal: ended.signal })
+  const api = keepAttested(deps.api, certificate, () => {
+    fatal ??= superseded()
+    stopping.abort(fatal)
+    jobs.abort(fatal)
+  })
+  const slots = createSlots(deps.maxConcurrentJobs)
+  const beat = createHeartbeat({
+    ...deps,
+    api,
+    modelIds: [...deps.models.keys()],
+    freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
+  })
+  return { deps, api, certificate, slots, beat, stopping, jobs, ended, fatal: () => fatal }
+}
+
+/** The four loops side by side (spec 4); the first poll comes after the first heartbeat. */
+async function runLoops(daemon: Daemon): Promise<void> {
+  const { deps, certificate, beat, stopping, ended } = daemon
+  const { clock, log } = deps
+  const first = Promise.withResolvers<void>()
+  const heartbeat = async () => {
+    try {
+      if (certificate.secondsLeft() === 0) throw new Error('no valid attestation certificate')
+      await beat({ signal: ended.signal })
+    } finally {
+      first.resolve()
+    }
+  }
+  const onHeartbeatError = (error: unknown) =>
+    log.warning(messages.heartbeatFailed(errorText(error)))
+  certificate.onRenewed(() => {
+    beat({ signal: ended.signal }).catch(onHeartbeatError)
+  })
+  const chainHeartbeat = createChainHeartbeat({ ...deps, signal: stopping.signal })
+  await Promise.all([
+    every(clock, heartbeatPeriodMs, ended.signal, heartbeat, onHeartbeatError),
+    every(clock, chainHeartbeatCheckMs, stopping.signal, chainHeartbeat, (error) =>
+      log.warning(messages.chainHeartbeatFailed(errorText(error))),
+    ),
+    every(
+      clock,
+      watchdogPeriodMs,
+      ended.signal,
+      () => watchCertificate(certificate),
+      () => {},
+    ),
+    first.promise.then(() => poll(daemon)),
+  ])
+}
+
+function poll({ deps, api, certificate, slots, stopping, jobs }: Daemon): Promise<void> {
+  const jobDeps = { ...deps, api }
+  return pollAssignments(
+    {
+      ...jobDeps,
+      slots,
+      mayWork: () => certificate.secondsLeft() > 0,
+      spawn: (assignment) => {
+        const claimed = Promise.withResolvers<void>()
+        slots.start(assignment, (freeSlot) =>
+          runJob(jobDeps, assignment, jobs.signal, {
+            onClaimed: claimed.resolve,
+            onSlotFree: freeSlot,
+          }),
+        )
+        return claimed.promise
+      },
+    },
+    stopping.signal,
+  )
+}
+
+async function sayGoodbye({ deps, beat }: Daemon): Promise<void> {
+  await beat({ final: true, timeoutMs: finalHeartbeatMs }).catch((error: unknown) =>
+    deps.log.warning(messages.heartbeatFailed(errorText(error))),
+  )
+}
+
+const abortOf = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })

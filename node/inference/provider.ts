@@ -1,0 +1,19 @@
+/** One inference: an already decrypted prompt for one model. */
+export type Completion = {
+  readonly model: string
+  readonly prompt: string
+  readonly maxOutputTokens: number
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A hosted LLM provider (spec 4); its errors are SvcErrors whose codes are abort reasons, `provider-...`. */
+export interface InferenceProvider {
+  /** The model's answer, never empty and never invented. */
+  complete(completion: Completion): Promise<string>
+}
+
+/** The name of a provider, in model ids and in messages. */
+export type ProviderName = 'openai' | 'anthropic'
+
+/** Output tokens when the job does not say how many; leader and verifiers have to use the same. */
+export const defaultMaxOutputTokens = 1_024

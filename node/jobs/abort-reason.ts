@@ -1,0 +1,34 @@
+import { ProblemError } from '../../lib/problem.ts'
+import { AbortReason } from '../../lib/schemas/jobs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+
+const reasons: Readonly<Record<string, AbortReason>> = {
+  'coprocessor-access-denied': 'fhe-decrypt-denied',
+  'coprocessor-too-many-requests': 'chain-rate-limited',
+  'coprocessor-unavailable': 'coprocessor-unavailable',
+  'coprocessor-encrypt-failed': 'coprocessor-unavailable',
+  'coprocessor-unsupported-chain': 'coprocessor-unavailable',
+  'chain-too-many-requests': 'chain-rate-limited',
+  'chain-unavailable': 'coprocessor-unavailable',
+  'blob-unreadable': 'prompt-unreadable',
+}
+
+/** Why a job is given back, in the words of the wire; `node-failed` for what nobody foresaw (spec 7). */
+export function abortReasonOf(error: unknown): AbortReason {
+  if (!(error instanceof SvcError)) return 'node-failed'
+  const parsed = AbortReason.safeParse(error.code)
+  return parsed.success ? parsed.data : (reasons[error.code] ?? 'node-failed')
+}
+
+const gone: readonly string[] = [
+  'stale-fence',
+  'job-settled',
+  'job-not-found',
+  'not-assigned',
+  'not-claimed',
+  'not-committed',
+]
+
+/** True when the ICL has taken the assignment away or the job is over: there is nothing left to do or to give back. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof ProblemError && gone.includes(error.code)

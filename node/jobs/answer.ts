@@ -1,0 +1,103 @@
+import { comparators } from '../../lib/comparators/all.ts'
+import { evidenceKey } from '../../lib/evidence.ts'
+import type { Evidence } from '../../lib/schemas/evidence.ts'
+import type { ClaimResult } from '../../lib/schemas/tasks.ts'
+import { unseal } from '../../lib/sealing.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { defaultMaxOutputTokens } from '../inference/provider.ts'
+import { messages } from '../log-messages.ts'
+import { decryptKey } from './decrypt-key.ts'
+import type { JobDeps } from './job-deps.ts'
+
+const grantPatienceMs = 8_000
+const slowInferenceMs = 30_000
+
+/** This node's own answer to a job, what compares it with others', and the key that made the comparison possible. */
+export type Answer = {
+  readonly text: string
+  readonly evidence: Evidence
+  readonly evidenceKey: Uint8Array<ArrayBuffer>
+}
+
+/** Decrypts the prompt, runs the inference and makes its evidence: the part that both roles share (spec 4). */
+export async function produceAnswer(
+  deps: JobDeps,
+  claim: ClaimResult,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { jobId, comparator } = claim
+  const promptKey = await decryptPromptKey(deps, claim, signal)
+  const prompt = await openPrompt(deps, claim, promptKey, signal)
+  const text = await runInference(deps, claim, prompt, signal)
+  const key = await evidenceKey(promptKey, jobId)
+  return { text, evidence: await comparators[comparator].evidenceOf(text, key), evidenceKey: key }
+}
+
+/** The error of a claim that failed or gave no handles (spec 7). */
+export const keyHandlesMissing = (why: string, cause?: unknown): SvcError =>
+  new SvcError(
+    'key-handles-missing',
+    `key handles are missing, the prompt cannot be decrypted (${why})`,
+    { hint: 'The ICL has to hand out the stored handles of the prompt key.', cause },
+  )
+
+async function decryptPromptKey(
+  deps: JobDeps,
+  { jobId, kpHighHandle: high, kpLowHandle: low }: ClaimResult,
+  signal: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (high === 0n || low === 0n) throw keyHandlesMissing('the claim gave empty handles')
+  const key = await decryptKey(deps, jobId, { high, low }, grantPatienceMs, signal)
+  deps.log.info(messages.promptKeyDecrypted(jobId))
+  return key
+}
+
+async function openPrompt(
+  { blobs, log }: JobDeps,
+  { jobId, client, prompt_cid }: ClaimResult,
+  key: Uint8Array<ArrayBuffer>,
+  signal: AbortSignal,
+): Promise<string> {
+  const blob = await blobs.download(prompt_cid, signal).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw promptUnavailable(error)
+  })
+  log.info(messages.promptDownloaded(jobId, blob.length))
+  const prompt = await unseal(blob, key, { kind: 'prompt', client })
+  log.debug(`Job ${jobId}: prompt: ${prompt}`)
+  return prompt
+}
+
+const promptUnavailable = (error: unknown): SvcError =>
+  new SvcError(
+    'prompt-unavailable',
+    `the prompt blob could not be fetched: ${error instanceof Error ? error.message : String(error)}`,
+    { hint: 'Check the IPFS gateway (SVC_IPFS_GATEWAY).', cause: error },
+  )
+
+async function runInference(
+  { models, clock, log }: JobDeps,
+  { jobId, model_id, parameters }: ClaimResult,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const offered = models.get(model_id)
+  if (offered === undefined) {
+    throw new SvcError('provider-model-unknown', `this node does not serve ${model_id}`, {
+      hint: 'Check supported_model_ids and the provider key variables.',
+    })
+  }
+  log.info(messages.running(jobId, model_id))
+  const startedAt = clock.now()
+  const text = await offered.provider.complete({
+    model: offered.model,
+    prompt,
+    maxOutputTokens: parameters.max_output_tokens ?? defaultMaxOutputTokens,
+    signal,
+  })
+  const elapsedMs = clock.now() - startedAt
+  log.info(messages.inferenceComplete(jobId, elapsedMs / 1000))
+  if (elapsedMs > slowInferenceMs) log.warning(messages.inferenceSlow(jobId, elapsedMs / 1000))
+  log.debug(`Job ${jobId}: output: ${text}`)
+  return text
+}

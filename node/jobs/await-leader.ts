@@ -1,0 +1,51 @@
+import type { z } from 'zod'
+import { ProblemError } from '../../lib/problem.ts'
+import type { JobPhase } from '../../lib/schemas/jobs.ts'
+import type { ClaimResult, SignedLeaderStatement } from '../../lib/schemas/tasks.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { isGone } from './abort-reason.ts'
+import type { JobDeps } from './job-deps.ts'
+
+const holdSeconds = 20
+const pauseMs = 2_000
+const live: readonly JobPhase[] = ['open', 'running', 'verifying']
+
+/** The leader's signed statement and by when to answer it (Unix seconds), or why there is nothing left to compare. */
+export type LeaderFound =
+  | {
+      readonly statement: z.output<typeof SignedLeaderStatement>
+      readonly deadline?: number | undefined
+    }
+  | { readonly over: string }
+
+/** Asks, held by the ICL, until the leader's statement is there or the job or the node's part in it is over. */
+export async function awaitLeader(
+  { api, clock }: JobDeps,
+  { jobId, fence }: ClaimResult,
+  signal: AbortSignal,
+): Promise<LeaderFound> {
+  for (;;) {
+    const startedAt = clock.now()
+    try {
+      const view = await api.getTask(
+        { params: { jobId }, query: { wait: holdSeconds } },
+        { signal, timeoutMs: (holdSeconds + 10) * 1000 },
+      )
+      if (view.fence !== fence) return { over: 'the assignment was offered again' }
+      if (view.status !== 'committed') return { over: `the assignment is ${view.status}` }
+      if (!live.includes(view.phase)) return { over: `the job is ${view.phase}` }
+      if (view.leader_statement)
+        return { statement: view.leader_statement, deadline: view.deadline }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isGone(error)) return { over: error instanceof Error ? error.message : String(error) }
+      if (!isPassing(error)) throw error
+    }
+    await clock.sleep(Math.max(0, startedAt + pauseMs - clock.now()), signal)
+  }
+}
+
+/** A commitment that is never opened counts against the node: only a lasting refusal ends the wait. */
+const isPassing = (error: unknown): boolean =>
+  (error instanceof ProblemError && (error.retryable || error.status === 401)) ||
+  (error instanceof SvcError && error.retryable)

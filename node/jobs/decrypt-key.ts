@@ -1,0 +1,53 @@
+import type { JobId } from '../../lib/codecs.ts'
+import { joinKey } from '../../lib/sealing.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { messages } from '../log-messages.ts'
+import type { JobDeps } from './job-deps.ts'
+
+const retryMs = 1_000
+const maxFailures = 3
+
+/** The stored handles of both halves of a key. */
+export type KeyHandles = { readonly high: bigint; readonly low: bigint }
+
+/** Decrypts a key; a refusal is taken for final only after `patienceMs`, because a grant may be on its way (spec 4, spec 7). */
+export async function decryptKey(
+  deps: Pick<JobDeps, 'coprocessor' | 'clock' | 'log'>,
+  jobId: JobId,
+  handles: KeyHandles,
+  patienceMs: number,
+  signal: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { coprocessor, clock, log } = deps
+  const giveUpAt = clock.now() + patienceMs
+  for (let failures = 1; ; failures++) {
+    try {
+      const [high, low] = await Promise.all([
+        coprocessor.decrypt(handles.high, { signal }),
+        coprocessor.decrypt(handles.low, { signal }),
+      ])
+      return joinHalves(high, low)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof SvcError)) throw error
+      const isDenied = error.code === 'coprocessor-access-denied'
+      const isPassing = isDenied
+        ? clock.now() < giveUpAt
+        : error.retryable && failures < maxFailures
+      if (!isPassing) throw error
+      log.warning(messages.decryptRetried(jobId, error.message))
+      await clock.sleep(retryMs, signal)
+    }
+  }
+}
+
+function joinHalves(high: bigint, low: bigint): Uint8Array<ArrayBuffer> {
+  try {
+    return joinKey({ high, low })
+  } catch (error) {
+    throw new SvcError('blob-unreadable', 'CoFHE decrypt failed: a half is no uint128', {
+      hint: 'Whoever stored the key has to encrypt both halves as uint128.',
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,30 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
+import type { Random } from '../../lib/random.ts'
+import type { SigningKey } from '../../lib/session-key.ts'
+import type { Blobs } from '../blobs/blobs.ts'
+import type { NodeChain } from '../chain/chain.ts'
+import type { OfferedModels } from '../inference/models.ts'
+import type { Log } from '../log.ts'
+import type { NodeApi } from '../node-api.ts'
+
+/** What running jobs needs. */
+export type JobDeps = {
+  readonly address: Address
+  readonly sessionKey: SigningKey
+  readonly api: Pick<
+    NodeApi,
+    'claimTask' | 'commitTask' | 'getTask' | 'postResult' | 'postVerdict' | 'abortTask' | 'putBlob'
+  >
+  readonly coprocessor: Coprocessor
+  readonly blobs: Blobs
+  readonly chain: Pick<NodeChain, 'storeOutputKey'>
+  readonly models: OfferedModels
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}
+
+/** Tries for one call of a job; every call may be repeated, and the job's deadline ends the tries. */
+export const callAttempts = 6

@@ -1,0 +1,90 @@
+import { cidOf } from '../../lib/cid.ts'
+import type { JobId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ClaimResult } from '../../lib/schemas/tasks.ts'
+import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
+import { signResult } from '../../lib/statements.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { errorText } from '../explain-error.ts'
+import { messages } from '../log-messages.ts'
+import { isGone } from './abort-reason.ts'
+import { produceAnswer } from './answer.ts'
+import { callAttempts, type JobDeps } from './job-deps.ts'
+
+// Verifiers that join later still have to be let in.
+const grantingSeconds = 3_600
+
+/** A leader's part of a job: answer, seal the output, store its key, upload it, post the result (spec 4). */
+export async function lead(deps: JobDeps, claim: ClaimResult, signal: AbortSignal): Promise<void> {
+  const { jobId, fence } = claim
+  const { text, evidence } = await produceAnswer(deps, claim, signal)
+  const outputKey = newSealingKey(deps.random)
+  const blob = await seal(text, outputKey, { kind: 'output', jobId }, deps.random)
+  // The upload does not depend on the key's place on chain.
+  const [stored, outputCid] = await Promise.all([
+    storeOutputKey(deps, claim, outputKey, signal),
+    uploadOutput(deps, jobId, blob, signal),
+  ])
+  const result = await signResult(
+    deps.address,
+    {
+      jobId,
+      fence,
+      model_id: claim.model_id,
+      output_cid: outputCid,
+      outHighHandle: stored.highHandle,
+      outLowHandle: stored.lowHandle,
+      evidence,
+    },
+    deps.sessionKey,
+  )
+  await deps.api.postResult({ body: result }, { signal, attempts: callAttempts })
+  deps.log.info(messages.leaderAccepted(jobId))
+}
+
+async function storeOutputKey(
+  { coprocessor, chain, log }: JobDeps,
+  claim: ClaimResult,
+  outputKey: Uint8Array,
+  signal: AbortSignal,
+) {
+  const halves = splitKey(outputKey)
+  const onStep = (step: string) =>
+    log.debug(`Job ${claim.jobId}: encrypting the output key: ${step}`)
+  const { high, low } = await coprocessor.encrypt(halves.high, halves.low, { signal, onStep })
+  return await chain.storeOutputKey(
+    {
+      high,
+      low,
+      readers: claim.output_readers,
+      delegate: claim.output_delegate,
+      until: claim.claimDeadline + grantingSeconds,
+    },
+    signal,
+  )
+}
+
+async function uploadOutput(
+  { api, log }: JobDeps,
+  jobId: JobId,
+  blob: Uint8Array<ArrayBuffer>,
+  signal: AbortSignal,
+): Promise<string> {
+  const expected = await cidOf(blob)
+  const { cid } = await api
+    .putBlob({ body: blob }, { signal, attempts: callAttempts })
+    .catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (isGone(error) || (error instanceof ProblemError && error.status === 401)) throw error
+      throw uploadFailed(errorText(error), error)
+    })
+  if (cid !== expected) throw uploadFailed(`it was stored as ${cid}, but it is ${expected}`)
+  log.info(messages.outputUploaded(jobId, cid))
+  return cid
+}
+
+const uploadFailed = (why: string, cause?: unknown): SvcError =>
+  new SvcError('output-upload-failed', `the encrypted output could not be uploaded: ${why}`, {
+    hint: 'Check that the ICL is reachable.',
+    cause,
+  })

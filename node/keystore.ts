@@ -1,0 +1,96 @@
+import { scrypt } from 'node:crypto'
+import { Keystore } from 'ox'
+import { bytesToHex, type Hex, hexToBytes } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { z } from 'zod'
+import { Address } from '../lib/codecs.ts'
+import type { Random } from '../lib/random.ts'
+import { SvcError } from '../lib/svc-error.ts'
+import { fileExists, readJson, writePrivateJson } from './private-files.ts'
+
+/** The usual cost of a keystore's scrypt: about a second and 256 MiB. */
+export const defaultScryptN = 262_144
+/** The lowest cost that is taken: fit for tests only. */
+export const minScryptN = 4_096
+
+const blockSize = 8
+const hex = (bytes?: number) =>
+  z
+    .string()
+    .regex(bytes === undefined ? /^([0-9a-fA-F]{2})+$/ : new RegExp(`^[0-9a-fA-F]{${2 * bytes}}$`))
+
+const Web3SecretStorage = z.object({
+  version: z.literal(3),
+  id: z.string(),
+  address: z.string().optional(),
+  crypto: z.object({
+    cipher: z.literal('aes-128-ctr'),
+    cipherparams: z.object({ iv: hex(16) }),
+    ciphertext: hex(32),
+    mac: hex(32),
+    kdf: z.literal('scrypt'),
+    kdfparams: z.object({
+      n: z.int().min(2).max(4_194_304),
+      r: z.int().min(1).max(64),
+      p: z.int().min(1).max(64),
+      dklen: z.literal(32),
+      salt: hex(),
+    }),
+  }),
+})
+
+type ScryptCost = { readonly n: number; readonly r: number; readonly p: number }
+
+const deriveKey = (password: string, salt: Uint8Array, { n, r, p }: ScryptCost): Promise<Hex> =>
+  new Promise((resolve, reject) => {
+    const memory = 128 * n * r + 128 * r * p + 1_048_576
+    scrypt(password, salt, 32, { N: n, r, p, maxmem: memory }, (error, key) =>
+      error ? reject(error) : resolve(bytesToHex(new Uint8Array(key))),
+    )
+  })
+
+/** Seals a wallet's private key with a password into a Web3 Secret Storage v3 file of mode 0600; returns its address. */
+export async function writeKeystore(
+  path: string,
+  wallet: { readonly privateKey: Hex; readonly password: string; readonly scryptN: number },
+  random: Random,
+): Promise<Address> {
+  const cost = { n: wallet.scryptN, r: blockSize, p: 1 }
+  const salt = random.bytes(32)
+  const key = await deriveKey(wallet.password, salt, cost)
+  const sealed = Keystore.encrypt(wallet.privateKey, key, {
+    kdf: 'scrypt',
+    kdfparams: { ...cost, dklen: 32, salt: bytesToHex(salt).slice(2) },
+    iv: random.bytes(16),
+  })
+  const address = Address.parse(privateKeyToAccount(wallet.privateKey).address)
+  await writePrivateJson(path, { ...sealed, address: address.slice(2) })
+  return address
+}
+
+/** Opens a keystore and gives the private key; throws SvcError `keystore-missing`, `keystore-invalid` or `keystore-password-wrong`. */
+export async function readKeystore(path: string, password: string): Promise<Hex> {
+  if (!(await fileExists(path))) {
+    throw new SvcError('keystore-missing', `there is no keystore at ${path}`, {
+      hint: 'Run `svc-node init` first, or correct keystore_path.',
+    })
+  }
+  const parsed = Web3SecretStorage.safeParse(await readJson(path))
+  if (!parsed.success) {
+    throw new SvcError(
+      'keystore-invalid',
+      `${path} is no Web3 Secret Storage v3 keystore with scrypt: ${z.prettifyError(parsed.error)}`,
+      { hint: 'Restore the keystore from a backup, or make a new one with `svc-node init`.' },
+    )
+  }
+  const { kdfparams } = parsed.data.crypto
+  const salt = hexToBytes(`0x${kdfparams.salt}`)
+  const key = await deriveKey(password, salt, kdfparams)
+  try {
+    return Keystore.decrypt(parsed.data, key)
+  } catch {
+    throw new SvcError('keystore-password-wrong', `the password does not open ${path}`, {
+      hint: 'Check SVC_KEY_PASSWORD.',
+    })
+  }
+}

@@ -1,0 +1,75 @@
+import type { Address, JobId } from '../lib/codecs.ts'
+import type { Role, Verdict } from '../lib/schemas/jobs.ts'
+
+/** Every message that operators and their tools look for, with the fragments of spec 6. */
+export const messages = {
+  daemonStarting: (banner: {
+    readonly address: Address
+    readonly tiers: readonly number[] | undefined
+    readonly modelIds: readonly string[]
+    readonly certificateSeconds: number
+    readonly version: string
+  }) =>
+    `Daemon starting: version ${banner.version}, address ${banner.address}, tier ${tiersText(banner.tiers)}, ` +
+    `models ${banner.modelIds.join(', ') || 'none'}, certificate valid for ${banner.certificateSeconds} s`,
+  daemonStopping: (jobs: number) =>
+    `Daemon stopping: no new assignments, waiting for ${jobs} running job(s)`,
+  daemonStopped: () => 'Daemon stopped',
+  jobsAbandoned: (jobs: number) => `Abandoning ${jobs} running job(s)`,
+
+  attested: (backend: string, seconds: number) =>
+    `Attested with the ICL (${backend}), certificate valid for ${seconds} s`,
+  attestationNeeded: (why: string) => `Attesting with the ICL: ${why}`,
+  attestationFailed: (why: string, nextMs: number) =>
+    `Attestation failed, taking no work, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
+  renewalFailed: (why: string, seconds: number) =>
+    `Attestation renewal failed, certificate valid for ${seconds} s more: ${why}`,
+
+  heartbeatSent: () => 'Heartbeat sent to ICL',
+  heartbeatFailed: (why: string) => `Heartbeat failed: ${why}`,
+  eligible: () => 'The ICL considers this node for jobs',
+  notEligible: (remedy: string) => `The ICL does not consider this node for jobs: ${remedy}`,
+  chainHeartbeatSent: (txHash: string) => `On-chain heartbeat sent: ${txHash}`,
+  chainHeartbeatFailed: (why: string) => `On-chain heartbeat failed: ${why}`,
+  notRegistered: () =>
+    'On-chain heartbeat skipped: this node is not registered; call NodeRegistry.register with its stake',
+
+  noAssignments: () => 'No assignments for last 60s',
+  receivedAssignments: (count: number) => `Received ${count} assignment(s)`,
+  pollFailed: (why: string) => `Polling for assignments failed: ${why}`,
+  spawning: (role: Role, jobId: JobId) => `Spawning ${role} job ${jobId}`,
+
+  jobStarting: (jobId: JobId, role: Role) => `Job ${jobId}: starting as ${role}`,
+  claimed: (jobId: JobId) => `Job ${jobId}: claimed`,
+  claimFailed: (jobId: JobId, why: string) => `Job ${jobId}: claim failed: ${why}`,
+  decryptRetried: (jobId: JobId, why: string) => `Job ${jobId}: ${why}; trying again`,
+  promptKeyDecrypted: (jobId: JobId) => `Job ${jobId}: Decrypted prompt key`,
+  promptDownloaded: (jobId: JobId, bytes: number) =>
+    `Job ${jobId}: Downloaded prompt blob (${bytes} bytes)`,
+  running: (jobId: JobId, modelId: string) =>
+    `Job ${jobId}: Running inference on the decrypted prompt via ${modelId}`,
+  inferenceComplete: (jobId: JobId, seconds: number) =>
+    `Job ${jobId}: Inference complete in ${seconds.toFixed(1)} s`,
+  inferenceSlow: (jobId: JobId, seconds: number) =>
+    `Job ${jobId}: slow inference, ${seconds.toFixed(1)} s; prompts above about 4k tokens are slower`,
+  outputUploaded: (jobId: JobId, cid: string) => `Job ${jobId}: uploaded encrypted output ${cid}`,
+  leaderAccepted: (jobId: JobId) => `Job ${jobId}: Leader result accepted`,
+  committed: (jobId: JobId) => `Job ${jobId}: committed, waiting for the leader's result`,
+  verdict: (jobId: JobId, verdict: Verdict, reason: string | undefined) =>
+    `Job ${jobId}: Verdict: ${verdict}${reason === undefined ? '' : ` (${reason})`}`,
+  stopped: (jobId: JobId, why: string) => `Job ${jobId}: stopped: ${why}`,
+  aborted: (jobId: JobId, why: string) => `Job ${jobId}: aborted: ${why}`,
+  abortNotSent: (jobId: JobId, why: string) =>
+    `Job ${jobId}: the ICL could not be told of the abort: ${why}`,
+
+  networkUnknown: (why: string, nextMs: number) =>
+    `Waiting for the ICL, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
+
+  modelNotOffered: (modelId: string, variable: string) =>
+    `Model ${modelId} is not offered: ${variable} is not set`,
+} as const
+
+const tiersText = (tiers: readonly number[] | undefined): string => {
+  if (tiers === undefined) return 'unknown'
+  return tiers.length === 0 ? 'none' : tiers.join(', ')
+}

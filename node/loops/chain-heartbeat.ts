@@ -1,0 +1,31 @@
+import { type Clock, unixSeconds } from '../../lib/clock.ts'
+import type { NodeChain } from '../chain/chain.ts'
+import type { Log } from '../log.ts'
+import { messages } from '../log-messages.ts'
+
+/** How often the chain is asked whether a heartbeat is due. */
+export const chainHeartbeatCheckMs = 3_600_000
+
+const dueAfterSeconds = 10 * 24 * 3_600
+
+/** One pass: sends `NodeRegistry.heartbeat()` when the last one is 10 days old (spec 8); throws chain errors. */
+export function createChainHeartbeat(options: {
+  readonly chain: Pick<NodeChain, 'registration' | 'sendHeartbeat'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly signal: AbortSignal
+}): () => Promise<void> {
+  const { chain, clock, log, signal } = options
+  let warned = false
+  return async () => {
+    const registration = await chain.registration(signal)
+    if (registration === undefined) {
+      if (!warned) log.warning(messages.notRegistered())
+      warned = true
+      return
+    }
+    warned = false
+    if (unixSeconds(clock) - registration.lastHeartbeat < dueAfterSeconds) return
+    log.info(messages.chainHeartbeatSent(await chain.sendHeartbeat(signal)))
+  }
+}

@@ -1,0 +1,58 @@
+import { type Clock, unixSeconds } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { remedies } from '../eligibility.ts'
+import type { Log } from '../log.ts'
+import { messages } from '../log-messages.ts'
+import type { NodeApi } from '../node-api.ts'
+
+/** How often the ICL gets a sign of life (spec 8). */
+export const heartbeatPeriodMs = 60_000
+
+/** What a heartbeat tells. */
+export type HeartbeatOptions = {
+  readonly api: Pick<NodeApi, 'postHeartbeat'>
+  readonly address: Address
+  readonly version: string
+  readonly modelIds: readonly string[]
+  readonly freeSlots: () => number
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Sends one heartbeat; `final` is the last word of a node that stops. */
+export type SendHeartbeat = (options?: {
+  readonly final?: boolean
+  readonly signal?: AbortSignal
+  readonly timeoutMs?: number
+}) => Promise<void>
+
+/** Makes the heartbeat: it says why the ICL does not consider the node, once per change. */
+export function createHeartbeat(options: HeartbeatOptions): SendHeartbeat {
+  const { api, log } = options
+  let lastTimestamp = 0
+  let lastReasons: string | undefined
+
+  return async ({ final = false, signal, timeoutMs = 15_000 } = {}) => {
+    // The ICL ignores a timestamp that does not increase.
+    lastTimestamp = Math.max(unixSeconds(options.clock), lastTimestamp + 1)
+    const answer = await api.postHeartbeat(
+      {
+        body: {
+          operator_address: options.address,
+          timestamp: lastTimestamp,
+          version: options.version,
+          free_slots: final ? 0 : options.freeSlots(),
+          supported_model_ids: [...options.modelIds],
+          ...(final && { final }),
+        },
+      },
+      { signal, timeoutMs },
+    )
+    log.info(messages.heartbeatSent())
+    const reasons = answer.reasons.map((reason) => remedies[reason]).join('; ')
+    if (final || reasons === lastReasons) return
+    lastReasons = reasons
+    if (reasons !== '') log.warning(messages.notEligible(reasons))
+    else log.info(messages.eligible())
+  }
+}

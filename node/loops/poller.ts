@@ -1,0 +1,89 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import type { Random } from '../../lib/random.ts'
+import type { Assignment } from '../../lib/schemas/tasks.ts'
+import { errorText } from '../explain-error.ts'
+import { jittered } from '../jitter.ts'
+import type { Log } from '../log.ts'
+import { messages } from '../log-messages.ts'
+import type { NodeApi } from '../node-api.ts'
+import type { Slots } from '../slots.ts'
+
+/** How often assignments are asked for (spec 8). */
+export const pollPeriodMs = 5_000
+
+const holdSeconds = 20
+const maxBackoffMs = 60_000
+const quietMs = 60_000
+const claimPatienceMs = 10_000
+
+/** What polling needs. */
+export type PollerOptions = {
+  readonly api: Pick<NodeApi, 'getAssignments'>
+  readonly address: Address
+  readonly slots: Slots
+  /** Starts a job in its slot; the promise settles as soon as its claim was answered. */
+  readonly spawn: (assignment: Assignment) => Promise<void>
+  /** False while there is no valid certificate: then no work is taken. */
+  readonly mayWork: () => boolean
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}
+
+/** Polls until `signal` aborts; a poll is held by the ICL while there are free slots, so that work arrives at once. */
+export async function pollAssignments(options: PollerOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log, slots } = options
+  let failures = 0
+  let quietSince = clock.now()
+
+  const pass = async (): Promise<'more' | 'wait'> => {
+    const offered = await fetchAssignments(options, signal)
+    failures = 0
+    const fresh = offered.filter((assignment) => !slots.isTaken(assignment))
+    if (fresh.length === 0) {
+      if (clock.now() - quietSince >= quietMs) {
+        log.info(messages.noAssignments())
+        quietSince = clock.now()
+      }
+      return 'wait'
+    }
+    quietSince = clock.now()
+    log.info(messages.receivedAssignments(fresh.length))
+    const claims = fresh.slice(0, slots.free()).map((assignment) => {
+      log.info(messages.spawning(assignment.role, assignment.jobId))
+      return options.spawn(assignment)
+    })
+    // What has been claimed is not offered again; a claim that hangs must not stop the polls.
+    await Promise.race([Promise.allSettled(claims), clock.sleep(claimPatienceMs, signal)])
+    return claims.length > 0 ? 'more' : 'wait'
+  }
+
+  while (!signal.aborted) {
+    const startedAt = clock.now()
+    let waitMs = pollPeriodMs
+    try {
+      if (options.mayWork() && (await pass()) === 'more') waitMs = 0
+    } catch (error) {
+      if (signal.aborted) return
+      log.warning(messages.pollFailed(errorText(error)))
+      waitMs = jittered(options.random, Math.min(pollPeriodMs * 2 ** failures, maxBackoffMs))
+      failures += 1
+      await clock.sleep(waitMs, signal).catch(() => {})
+      continue
+    }
+    await clock.sleep(Math.max(0, startedAt + waitMs - clock.now()), signal).catch(() => {})
+  }
+}
+
+async function fetchAssignments(
+  { api, address, slots }: PollerOptions,
+  signal: AbortSignal,
+): Promise<readonly Assignment[]> {
+  const wait = slots.free() > 0 ? holdSeconds : 0
+  const { assignments } = await api.getAssignments(
+    { params: { address }, query: { wait } },
+    { signal, timeoutMs: (wait + 10) * 1000 },
+  )
+  return assignments
+}

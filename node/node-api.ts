@@ -1,0 +1,67 @@
+import type { Api } from '../lib/api.ts'
+import { ProblemError } from '../lib/problem.ts'
+import { SvcError } from '../lib/svc-error.ts'
+import type { Certificate } from './attestation/certificate.ts'
+
+/** The operations that the daemon calls, signed by its session key. */
+export type NodeApi = Pick<
+  Api,
+  | 'postHeartbeat'
+  | 'getAssignments'
+  | 'claimTask'
+  | 'commitTask'
+  | 'getTask'
+  | 'postResult'
+  | 'postVerdict'
+  | 'abortTask'
+  | 'putBlob'
+>
+
+const lost: readonly string[] = ['certificate-expired', 'not-attested']
+
+/** Why a daemon ends when another machine attested with its wallet: there is no war of re-attestation. */
+export const superseded = (): SvcError =>
+  new SvcError(
+    'certificate-superseded',
+    'a newer attestation of this node uses another session key',
+    {
+      hint: 'Another machine attested with this wallet. Stop it, then run `svc-node attest` here.',
+    },
+  )
+
+const isSuperseded = (error: unknown): boolean =>
+  error instanceof ProblemError && error.code === 'certificate-superseded'
+
+/** Calls the ICL; when it does not accept the certificate, attests again and tries the call once more (spec 3.1). */
+export function keepAttested(
+  api: NodeApi,
+  certificate: Pick<Certificate, 'recover'>,
+  onSuperseded: () => void,
+): NodeApi {
+  const kept =
+    <I, O, R>(call: (input?: I, options?: O) => Promise<R>) =>
+    async (input?: I, options?: O): Promise<R> => {
+      try {
+        return await call(input, options)
+      } catch (error) {
+        if (isSuperseded(error)) onSuperseded()
+        if (!(error instanceof ProblemError) || !lost.includes(error.code)) throw error
+        await certificate.recover(error.message).catch(() => {
+          throw error
+        })
+        return await call(input, options)
+      }
+    }
+  const wrap = <F>(call: F): F => kept(call as never) as F
+  return {
+    postHeartbeat: wrap(api.postHeartbeat),
+    getAssignments: wrap(api.getAssignments),
+    claimTask: wrap(api.claimTask),
+    commitTask: wrap(api.commitTask),
+    getTask: wrap(api.getTask),
+    postResult: wrap(api.postResult),
+    postVerdict: wrap(api.postVerdict),
+    abortTask: wrap(api.abortTask),
+    putBlob: wrap(api.putBlob),
+  }
+}

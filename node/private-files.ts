@@ -1,0 +1,56 @@
+import { chmod, mkdir, open, readFile, rename, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { SvcError } from '../lib/svc-error.ts'
+
+/** Writes JSON for the owner's eyes only (file 0600, new folders 0700); a crash leaves the old file or the new one. */
+export async function writePrivateJson(path: string, value: unknown): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.new`
+  const file = await open(draft, 'w', 0o600)
+  try {
+    // A draft left by a crash keeps the mode that it was made with.
+    await chmod(draft, 0o600)
+    await file.writeFile(`${JSON.stringify(value, null, 2)}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(draft, path)
+}
+
+/** Reads a JSON file; undefined when there is none; throws SvcError `file-unreadable`. */
+export async function readJson(path: string): Promise<unknown> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw unreadable(path, error, 'Check who owns the file and its mode.')
+  }
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw unreadable(path, error, 'Correct the file: it has to be JSON.')
+  }
+}
+
+/** True when there is something at the path. */
+export async function fileExists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw unreadable(path, error, 'Check who owns the folder and its mode.')
+  }
+}
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : undefined
+
+const unreadable = (path: string, error: unknown, hint: string): SvcError =>
+  new SvcError(
+    'file-unreadable',
+    `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    { hint, cause: error },
+  )

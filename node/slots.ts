@@ -1,0 +1,42 @@
+import type { Assignment } from '../lib/schemas/tasks.ts'
+
+type Place = Pick<Assignment, 'jobId' | 'fence'>
+
+/** The node's job slots: how many may run at once, and which assignments were taken. */
+export type Slots = {
+  /** How many more jobs may start now. */
+  free(): number
+  /** Jobs that have not ended, those waiting for a leader included. */
+  running(): readonly Promise<void>[]
+  /** True for an assignment that is being worked on or was tried already. */
+  isTaken(place: Place): boolean
+  /** Starts a job; it holds a slot until it frees it or ends. */
+  start(place: Place, job: (freeSlot: () => void) => Promise<void>): void
+}
+
+const rememberedAssignments = 1_000
+
+/** Makes `count` slots. */
+export function createSlots(count: number): Slots {
+  const holding = new Set<symbol>()
+  const running = new Set<Promise<void>>()
+  const taken = new Set<string>()
+  const nameOf = ({ jobId, fence }: Place) => `${jobId}:${fence}`
+  return {
+    free: () => count - holding.size,
+    running: () => [...running],
+    isTaken: (place) => taken.has(nameOf(place)),
+    start(place, job) {
+      const slot = Symbol(nameOf(place))
+      holding.add(slot)
+      taken.add(nameOf(place))
+      const [oldest] = taken
+      if (taken.size > rememberedAssignments && oldest !== undefined) taken.delete(oldest)
+      const work = job(() => void holding.delete(slot)).finally(() => {
+        holding.delete(slot)
+        running.delete(work)
+      })
+      running.add(work)
+    },
+  }
+}

@@ -1,0 +1,24 @@
+import type { Hex, LocalAccount } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { Address } from '../lib/codecs.ts'
+import type { CommandContext } from './commands/context.ts'
+import type { LoadedConfig } from './config-file.ts'
+import { readKeystore } from './keystore.ts'
+import { askPassword } from './password.ts'
+
+/** The node's chain wallet (spec 5). */
+export type Wallet = {
+  readonly privateKey: Hex
+  readonly account: LocalAccount
+  readonly address: Address
+}
+
+/** Opens the keystore with the password from the environment or the terminal. */
+export async function openWallet(
+  { keystorePath }: Pick<LoadedConfig, 'keystorePath'>,
+  { environment, terminal }: Pick<CommandContext, 'environment' | 'terminal'>,
+): Promise<Wallet> {
+  const privateKey = await readKeystore(keystorePath, await askPassword(environment, terminal))
+  const account = privateKeyToAccount(privateKey)
+  return { privateKey, account, address: Address.parse(account.address) }
+}

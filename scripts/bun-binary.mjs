@@ -1,0 +1,49 @@
+import { accessSync, chmodSync, constants, existsSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The project's folder. */
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+const platforms = { win32: 'windows' }
+const architectures = { arm64: 'aarch64' }
+
+const usesMusl = () => {
+  if (process.platform !== 'linux') return false
+  const header = process.report?.getReport()?.header
+  return header !== undefined && header.glibcVersionRuntime === undefined
+}
+
+/** Names of the packages that may hold this machine's Bun, the best first. */
+const packageNames = () => {
+  const platform = platforms[process.platform] ?? process.platform
+  const architecture = architectures[process.arch] ?? process.arch
+  const name = `bun-${platform}-${architecture}`
+  const musl = `${name}-musl`
+  const libcs = usesMusl() ? [musl] : [name, musl]
+  return libcs.flatMap((libc) => [libc, `${libc}-baseline`])
+}
+
+/** The Bun binary that npm installed for this machine; undefined when there is none. */
+export const findBun = () => {
+  const folder = join(root, 'node_modules', '@oven')
+  const file = process.platform === 'win32' ? 'bun.exe' : 'bun'
+  for (const name of packageNames()) {
+    const binary = join(folder, name, 'bin', file)
+    if (!existsSync(binary)) continue
+    try {
+      accessSync(binary, constants.X_OK)
+    } catch {
+      chmodSync(binary, 0o755)
+    }
+    return binary
+  }
+  return undefined
+}
+
+/** Says which Bun is missing here. */
+export const describeMissingBun = () => {
+  const folder = join(root, 'node_modules', '@oven')
+  const present = existsSync(folder) ? readdirSync(folder).join(', ') : 'none'
+  return `No Bun binary for ${process.platform} ${process.arch} (wanted @oven/${packageNames()[0]}, found ${present}). Delete node_modules and run the command again with npm's optional dependencies switched on.`
+}

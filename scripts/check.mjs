@@ -1,0 +1,61 @@
+// npm run check: everything that a machine can say about the source without running it; ends with `N passed, N failed`.
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { root } from './bun-binary.mjs'
+import { countsLine } from './counts.mjs'
+import { runProcess } from './run-process.mjs'
+import { ensureSetup } from './setup.mjs'
+
+const bun = await ensureSetup()
+const folder = mkdtempSync(join(tmpdir(), 'svc-check-'))
+const binary = (name) => join(root, 'node_modules', '.bin', name)
+const quiet = {
+  cwd: root,
+  stdio: ['ignore', 'inherit', 'inherit'],
+  shell: process.platform === 'win32',
+  env: {
+    ...process.env,
+    REDOCLY_TELEMETRY: 'off',
+    REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
+  },
+}
+
+const lintOpenApi = async () => {
+  const file = join(folder, 'openapi.json')
+  const out = openSync(file, 'w')
+  const printed = await runProcess(bun, [join(root, 'icl', 'start', 'print-openapi.ts')], {
+    ...quiet,
+    stdio: ['ignore', out, 'inherit'],
+  })
+  closeSync(out)
+  if (printed !== 0) return printed
+  const config = join(root, 'redocly.yaml')
+  const args = existsSync(config) ? ['--config', config] : []
+  return runProcess(binary('redocly'), ['lint', file, ...args], quiet)
+}
+
+const checks = [
+  ['format and lint (Biome)', () => runProcess(binary('biome'), ['check', '.'], quiet)],
+  ['types', () => runProcess(binary('tsc'), ['-p', 'tsconfig.json', '--noEmit'], quiet)],
+  [
+    'types without a runtime',
+    () => runProcess(binary('tsc'), ['-p', 'tsconfig.portable.json', '--noEmit'], quiet),
+  ],
+  ['nothing unused (knip)', () => runProcess(binary('knip'), [], quiet)],
+  ['OpenAPI document (Redocly)', lintOpenApi],
+]
+
+let passed = 0
+try {
+  for (const [name, run] of checks) {
+    const code = await run()
+    if (code === 0) passed += 1
+    console.log(`${code === 0 ? 'pass' : 'FAIL'}  ${name}`)
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+const failed = checks.length - passed
+process.exitCode = failed === 0 ? 0 : 1
+console.log(countsLine({ passed, failed }))

@@ -1,0 +1,189 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
+
+const script = join(import.meta.dirname, '..', '..', 'scripts', 'demo.mjs')
+
+let provider: ProviderServer
+let answer: (call: ProviderCall) => string | undefined = () => ''
+
+beforeAll(async () => {
+  provider = await startProviderServer((call) => answer(call))
+})
+afterAll(() => provider.stop())
+
+type Run = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+
+/** Processes that have this text in their environment; none where there is no /proc. */
+async function processesWith(text: string): Promise<readonly string[]> {
+  const ids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
+  const found = await Promise.all(
+    ids.map(async (id) => {
+      const environment = await readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')
+      if (!environment.includes(text) || id === String(process.pid)) return []
+      return [`${id} ${await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')}`]
+    }),
+  )
+  return found.flat()
+}
+
+/** Runs the demo as a user does and checks that it leaves nothing behind. */
+async function demo(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  options: { input?: string; interruptAt?: RegExp; killParent?: boolean } = {},
+): Promise<Run> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-demo-test-'))
+  const child = spawn('node', [script, ...args], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: folder, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  child.stdin.end(options.input ?? '')
+  let stdout = ''
+  let stderr = ''
+  let interrupted = false
+  const read = () => {
+    if (interrupted || !options.interruptAt?.test(stdout + stderr)) return
+    interrupted = true
+    child.kill('SIGINT')
+  }
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk
+    read()
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+    read()
+  })
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  try {
+    // The guard of the processes needs a moment to notice that it is not needed.
+    for (let look = 0; look < 20 && (await processesWith(folder)).length > 0; look++) {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    expect(await processesWith(folder)).toEqual([])
+    expect(await readdir(folder)).toEqual([])
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+  return { code, stdout, stderr }
+}
+
+const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1) ?? ''
+
+describe('npm run demo', () => {
+  it('prints one line of JSON with --json, the story elsewhere', async () => {
+    const token = `token ${randomUUID()}`
+    answer = () => token
+    provider.calls.length = 0
+    const run = await demo(['--json', 'Why is the sea salty?'], {
+      SVC_OPENAI_BASE_URL: provider.openaiUrl,
+    })
+    expect(run.code).toBe(0)
+    expect(run.stdout.trimEnd().split('\n').length).toBe(1)
+    const result = JSON.parse(run.stdout)
+    expect(result).toMatchObject({
+      jobId: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+      status: 'accepted',
+      model: 'openai:gpt-4o-mini',
+      output: token,
+      leader: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+      commit_tx: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+      receipt_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+    })
+    expect(result.verdicts.map(({ verdict }: { verdict: string }) => verdict)).toEqual([
+      'match',
+      'match',
+    ])
+    expect(result.timings_ms.total).toBeGreaterThan(0)
+    expect(provider.calls.length).toBe(3)
+    expect(new Set(provider.calls.map(({ key }) => key)).size).toBe(3)
+    expect(run.stderr).toContain(token)
+  })
+
+  it('answers from the stand-in, and says so, when there is no key; takes the prompt from a pipe', async () => {
+    const model = 'anthropic:claude-sonnet-4-5'
+    const run = await demo(['--model', model], {}, { input: 'A piped question\n' })
+    expect(run.code).toBe(0)
+    expect(run.stdout).toContain('stand-in')
+    expect(run.stdout).toContain('it says: A piped question')
+    expect(run.stdout).toMatch(/verifier +0x[0-9a-f]{40} +match/)
+    expect(run.stdout).toMatch(/commit tx +0x[0-9a-f]{64}/)
+  })
+
+  it('shows no answer when the nodes got different ones', async () => {
+    answer = () => `answer ${randomUUID()}`
+    const run = await demo(['--json', 'Heads or tails?'], {
+      SVC_OPENAI_BASE_URL: provider.openaiUrl,
+    })
+    expect(run.code).toBe(1)
+    expect(JSON.parse(lastLine(run.stdout))).toMatchObject({
+      status: 'disputed',
+      output: null,
+      commit_tx: null,
+    })
+    expect(run.stderr).toContain('no-match')
+    expect(run.stderr).not.toContain('answer ')
+  })
+
+  it('says which variable to check when the provider refuses the key', async () => {
+    answer = () => undefined
+    const run = await demo(['Hello'], {
+      SVC_OPENAI_BASE_URL: provider.openaiUrl,
+      OPENAI_API_KEY: 'a key that is refused',
+    })
+    expect(run.code).toBe(1)
+    expect(lastLine(run.stdout)).toContain('OPENAI_API_KEY')
+    expect(run.stdout).not.toContain('a key that is refused')
+  })
+
+  it('says how many nodes a job needs when there are too few', async () => {
+    const run = await demo(['--nodes', '2', '--json', 'Hello'])
+    expect(run.code).toBe(1)
+    expect(lastLine(run.stderr)).toContain('--nodes 3')
+    expect(JSON.parse(lastLine(run.stdout))).toMatchObject({
+      status: 'failed',
+      error: { code: 'not-enough-nodes' },
+    })
+  })
+
+  it('stops everything on Ctrl-C', async () => {
+    answer = () => 'too late'
+    const run = await demo(
+      ['Hello'],
+      { SVC_OPENAI_BASE_URL: provider.openaiUrl },
+      { interruptAt: /Attesting/ },
+    )
+    expect(run.code).toBe(130)
+    expect(run.stdout).toContain('Stopped by SIGINT')
+  })
+
+  const mistakes: Record<string, { args: string[]; input?: string; sentence: string }> = {
+    'an empty prompt': { args: [''], sentence: 'The prompt is empty' },
+    'no prompt at all': { args: [], sentence: 'The prompt is empty' },
+    'an over-long prompt': {
+      args: [],
+      input: 'a'.repeat(32 * 1024 + 1),
+      sentence: 'at most 32768 fit',
+    },
+    'an unknown model': {
+      args: ['--model', 'openai:gpt-unknown', 'Hello'],
+      sentence: 'openai:gpt-4o-mini',
+    },
+    'an unknown provider': { args: ['--model', 'nobody:x', 'Hello'], sentence: 'is not known' },
+    'an impossible number of nodes': { args: ['--nodes', '0', 'Hello'], sentence: '--nodes' },
+    'an unknown option': { args: ['--wat'], sentence: '--help' },
+  }
+  for (const [name, { args, input, sentence }] of Object.entries(mistakes)) {
+    it(`refuses ${name} in one sentence`, async () => {
+      const run = await demo(args, {}, input === undefined ? {} : { input })
+      expect(run.code).toBe(1)
+      expect(run.stdout.trim().split('\n').length).toBe(1)
+      expect(run.stdout).toContain(sentence)
+    })
+  }
+})

@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises'
+import { hexToBytes } from 'viem'
+import type { World } from '../../demo/world.ts'
+import { createChainReader } from '../../lib/chain/clients.ts'
+import type { Place } from './leak-search.ts'
+
+/** Every transaction and every event of the world's chain. */
+export async function chainPlaces({ chain }: World): Promise<readonly Place[]> {
+  const { publicClient } = createChainReader(chain)
+  const places: Place[] = []
+  const latest = await publicClient.getBlockNumber()
+  for (let blockNumber = 0n; blockNumber <= latest; blockNumber++) {
+    const block = await publicClient.getBlock({ blockNumber, includeTransactions: true })
+    for (const { hash, input, to } of block.transactions) {
+      places.push({ name: `transaction ${hash} to ${to}`, bytes: hexToBytes(input) })
+    }
+  }
+  for (const log of await publicClient.getLogs({ fromBlock: 0n, toBlock: 'latest' })) {
+    const bytes = Buffer.concat([log.data, ...log.topics].map((part) => hexToBytes(part)))
+    places.push({ name: `event of ${log.transactionHash}`, bytes })
+  }
+  return places
+}
+
+/** The blobs with these CIDs as anyone can download them. */
+export const blobPlaces = ({ icl }: World, cids: readonly string[]): Promise<readonly Place[]> =>
+  Promise.all(
+    cids.map(async (cid) => {
+      const response = await fetch(`${icl.url}/ipfs/${cid}`)
+      if (!response.ok) throw new Error(`No blob ${cid}: ${response.status}`)
+      return { name: `blob ${cid}`, bytes: new Uint8Array(await response.arrayBuffer()) }
+    }),
+  )
+
+/** The ICL's log and, after its end, all that it had stored. */
+export async function iclPlaces({ icl }: World): Promise<readonly Place[]> {
+  icl.process.kill('SIGTERM')
+  await icl.process.exited
+  return [
+    { name: 'the log of the ICL', bytes: await readFile(icl.process.logFile) },
+    { name: 'the store of the ICL', bytes: await readFile(icl.dumpFile) },
+  ]
+}

@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto'
+import { hexToBytes, toHex } from 'viem'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startWorld, type World } from '../../demo/world.ts'
+import { createApi } from '../../lib/api.ts'
+import { createClient } from '../../lib/client/client.ts'
+import type { Inference } from '../../lib/client/inference.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import { blobPlaces, chainPlaces, iclPlaces } from './everything-written.ts'
+import { findLeaks, type Secret } from './leak-search.ts'
+import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
+
+const openaiModel = 'openai:gpt-4o-mini'
+const anthropicModel = 'anthropic:claude-sonnet-4-5'
+const keyOf = (index: number) => `key-of-node-${index + 1}`
+
+let world: World
+let provider: ProviderServer
+let answer: (call: ProviderCall) => string | undefined = () => ''
+let leader = ''
+const secrets: Secret[] = []
+const outputCids: string[] = []
+const receiptHashes: `0x${string}`[] = []
+
+/** Runs a prompt as a client whose keys and halves this test gets to know. */
+async function infer(prompt: string, model: string): Promise<Inference> {
+  const { rpcUrl, chainId, client: account } = world.chain
+  const coprocessor = createCofheCoprocessor({ rpcUrl, chainId, account, clock: systemClock })
+  const secretHalf = (name: string, half: bigint) => {
+    const bytes = hexToBytes(toHex(half, { size: 16 }))
+    secrets.push({ name, bytes }, { name: `${name} in decimal`, bytes: Buffer.from(`${half}`) })
+  }
+  const client = await createClient({
+    icl: world.icl.url,
+    rpcUrl,
+    account,
+    coprocessor: {
+      encrypt: (high, low, options) => {
+        secretHalf('high half of the prompt key', high)
+        secretHalf('low half of the prompt key', low)
+        const key = hexToBytes(`${toHex(high, { size: 16 })}${toHex(low, { size: 16 }).slice(2)}`)
+        secrets.push({ name: 'prompt key', bytes: key })
+        return coprocessor.encrypt(high, low, options)
+      },
+      decrypt: async (handle, options) => {
+        const half = await coprocessor.decrypt(handle, options)
+        secretHalf('half of the output key', half)
+        return half
+      },
+    },
+    // Tells this test who leads, which the nodes' calls do not show.
+    fetch: async (request) => {
+      const response = await fetch(request)
+      if (new URL(request.url).pathname.endsWith('/quorum-preview')) {
+        leader = ((await response.clone().json()) as { leader: string }).leader
+      }
+      return response
+    },
+    random: systemRandom,
+  })
+  provider.calls.length = 0
+  secrets.push({ name: 'prompt', bytes: Buffer.from(prompt) })
+  const inference = await client.infer(prompt, { model, giveUpWhenStuckMs: 5_000 })
+  if (inference.status === 'accepted') {
+    secrets.push({ name: 'output', bytes: Buffer.from(inference.output) })
+    receiptHashes.push(inference.receiptHash)
+    outputCids.push(inference.receipt.output_cid, inference.receipt.prompt_cid)
+  }
+  return inference
+}
+
+const addressOfKey = (key: string) =>
+  world.nodes[Number(key.replace('key-of-node-', '')) - 1]?.address
+
+beforeAll(async () => {
+  provider = await startProviderServer((call) => answer(call))
+  world = await startWorld({
+    models: [openaiModel, anthropicModel],
+    providerEnv: (index) => ({
+      OPENAI_API_KEY: keyOf(index),
+      ANTHROPIC_API_KEY: keyOf(index),
+      SVC_OPENAI_BASE_URL: provider.openaiUrl,
+      SVC_ANTHROPIC_BASE_URL: provider.anthropicUrl,
+    }),
+  })
+})
+
+afterAll(async () => {
+  await world?.stop()
+  await provider.stop()
+})
+
+describe('the whole service', () => {
+  for (const model of [openaiModel, anthropicModel]) {
+    it(`answers with what three nodes got from the provider of ${model}`, async () => {
+      const token = `token ${randomUUID()}`
+      answer = () => token
+      const prompt = `The violet ferry leaves at ${randomUUID()}`
+      const result = await infer(prompt, model)
+      if (result.status !== 'accepted') throw new Error(`It was ${result.status}`)
+      expect(result.output).toBe(token)
+      expect(result.verdicts.map(({ verdict }) => verdict)).toEqual(['match', 'match'])
+      expect(result.commitTx).toMatch(/^0x[0-9a-f]{64}$/)
+      expect(provider.calls.map((call) => call.prompt)).toEqual([prompt, prompt, prompt])
+      const protocol = model.startsWith('openai') ? 'openai' : 'anthropic'
+      expect(new Set(provider.calls.map((call) => call.protocol))).toEqual(new Set([protocol]))
+      const keys = new Set(provider.calls.map(({ key }) => key))
+      expect(keys).toEqual(new Set([keyOf(0), keyOf(1), keyOf(2)]))
+      const pids = new Set(world.nodes.map(({ process }) => process.pid))
+      expect(pids.size).toBe(3)
+    })
+  }
+
+  it('shows no answer when a verifier got another one', async () => {
+    let odd: string | undefined
+    answer = ({ key }) => {
+      if (addressOfKey(key) !== leader) odd ??= key
+      return key === odd ? 'another answer altogether' : 'the usual answer'
+    }
+    const result = await infer(`Who is right about ${randomUUID()}?`, openaiModel)
+    expect(result.status).toBe('disputed')
+    expect('output' in result).toBe(false)
+    expect(result.leader).toBe(leader as `0x${string}`)
+    const verdictOf = new Map(result.verdicts.map(({ node, verdict }) => [node, verdict]))
+    expect(verdictOf.size).toBe(2)
+    expect(verdictOf.get(addressOfKey(odd ?? '') ?? '0x')).toBe('no-match')
+    expect([...verdictOf.values()].filter((verdict) => verdict === 'match').length).toBe(1)
+  })
+
+  it('says which key to check when the provider refuses it', async () => {
+    answer = () => undefined
+    const work = infer(`Is anyone there, ${randomUUID()}?`, openaiModel)
+    await expect(work).rejects.toMatchObject({
+      code: 'provider-key-refused',
+      hint: expect.stringContaining('OPENAI_API_KEY'),
+    })
+  })
+
+  it('names the models that are served', async () => {
+    await expect(infer('Hello', 'openai:gpt-unknown')).rejects.toMatchObject({
+      code: 'model-unknown',
+      hint: expect.stringContaining(openaiModel),
+    })
+  })
+
+  // Last, because it ends the ICL to see what it had stored.
+  it('keeps prompts, outputs and keys to the client and the quorum', async () => {
+    const names = new Set(secrets.map(({ name }) => name))
+    for (const name of ['prompt', 'output', 'prompt key', 'half of the output key']) {
+      expect(names.has(name)).toBe(true)
+    }
+    const control = { name: 'control', bytes: Buffer.from(`planted ${randomUUID()}`) }
+    const controlCid = await upload(control.bytes)
+    const onChain = await chainPlaces(world)
+    const blobs = await blobPlaces(world, [...outputCids, controlCid])
+    const icl = await iclPlaces(world)
+    expect(findLeaks([...onChain, ...blobs, ...icl], secrets)).toEqual([])
+
+    // What is there is found: these are the right places, and the search reads them.
+    expect(findLeaks([...blobs, ...icl], [control])).toEqual([
+      `control in blob ${controlCid}`,
+      'control in the store of the ICL',
+    ])
+    const hash = { name: 'receipt hash', bytes: hexToBytes(receiptHashes[0] ?? '0x') }
+    expect(findLeaks(onChain, [hash]).length).toBeGreaterThan(0)
+  })
+})
+
+/** Stores bytes as they are, as no client of ours would. */
+async function upload(bytes: Uint8Array): Promise<string> {
+  const { client, chainId } = world.chain
+  const api = createApi({
+    baseUrl: world.icl.url,
+    fetch: (request) => fetch(request),
+    clock: systemClock,
+    random: systemRandom,
+    signer: {
+      kind: 'wallet',
+      address: client.address.toLowerCase() as Address,
+      chainId,
+      signMessage: ({ raw }) => client.signMessage({ message: { raw } }),
+    },
+  })
+  return (await api.putBlob({ body: new Uint8Array(bytes) })).cid
+}

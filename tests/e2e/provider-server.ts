@@ -1,0 +1,104 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** One call of a node to its provider. */
+export type ProviderCall = {
+  readonly protocol: 'openai' | 'anthropic'
+  /** The API key: each node has its own, which tells the processes apart. */
+  readonly key: string
+  readonly prompt: string
+}
+
+/** A provider in this test's hands. */
+export type ProviderServer = {
+  readonly openaiUrl: string
+  readonly anthropicUrl: string
+  readonly calls: ProviderCall[]
+  readonly stop: () => Promise<void>
+}
+
+type Message = { role: string; content: string | readonly { text?: string }[] }
+
+const promptOf = (messages: readonly Message[]): string => {
+  const content = messages.filter(({ role }) => role === 'user').at(-1)?.content ?? ''
+  return typeof content === 'string' ? content : content.map(({ text = '' }) => text).join('')
+}
+
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  let text = ''
+  for await (const chunk of request) text += chunk
+  return text
+}
+
+const answerBody = (protocol: ProviderCall['protocol'], model: string, answer: string) =>
+  protocol === 'openai'
+    ? {
+        id: 'chatcmpl-1',
+        object: 'chat.completion',
+        created: 1,
+        model,
+        choices: [
+          { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: answer } },
+        ],
+        usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+      }
+    : {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model,
+        content: [{ type: 'text', text: answer }],
+        stop_reason: 'end_turn',
+        stop_sequence: null,
+        usage: { input_tokens: 1, output_tokens: 1 },
+      }
+
+const send = (response: ServerResponse, status: number, body: unknown) => {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(body))
+}
+
+/** Starts a provider that answers as told; undefined refuses the key. */
+export async function startProviderServer(
+  answer: (call: ProviderCall) => string | undefined,
+): Promise<ProviderServer> {
+  const calls: ProviderCall[] = []
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    const protocol = request.url?.endsWith('/messages') ? 'anthropic' : 'openai'
+    const authorization = request.headers.authorization ?? String(request.headers['x-api-key'])
+    const key = authorization.replace(/^Bearer /, '')
+    const { model, messages } = JSON.parse(await bodyOf(request)) as {
+      model: string
+      messages: Message[]
+    }
+    const call = { protocol, key, prompt: promptOf(messages) } as const
+    calls.push(call)
+    const text = answer(call)
+    if (text === undefined) {
+      const error = {
+        type: 'authentication_error',
+        message: 'no such key',
+        code: 'invalid_api_key',
+      }
+      return send(response, 401, protocol === 'openai' ? { error } : { type: 'error', error })
+    }
+    send(response, 200, answerBody(protocol, model, text))
+  }
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) =>
+      send(response, 500, { error: String(error) }),
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    openaiUrl: `${url}/v1`,
+    anthropicUrl: url,
+    calls,
+    stop: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
+}

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { infer } from '../../../lib/client/infer.ts'
+import { receiptHash } from '../../../lib/receipt.ts'
+import type { Receipt } from '../../../lib/schemas/receipt.ts'
+import { createFakeWorld, type FakeOptions, verifierAddresses } from './fake-world.ts'
+
+const codeOf = async (options: FakeOptions): Promise<unknown> => {
+  const { context } = await createFakeWorld(options)
+  return await infer(context, 'Why?', { model: 'openai:gpt-4o-mini', commitTimeoutMs: 2_000 }).then(
+    ({ status }) => status,
+    (error: { code?: unknown }) => error.code,
+  )
+}
+
+describe('what the client does not believe', () => {
+  it('an output that is not the one the quorum agreed on', async () => {
+    expect(await codeOf({ delivered: 'something else' })).toBe('output-mismatch')
+  })
+
+  it('an output that differs only in white space at its end is the same by the rule', async () => {
+    expect(await codeOf({ delivered: 'answer to Why?\n' })).toBe('accepted')
+  })
+
+  const changes: Record<string, (receipt: Receipt) => Receipt> = {
+    'another model': (receipt) => ({ ...receipt, model_id: 'openai:cheaper' }),
+    'another nonce': (receipt) => ({ ...receipt, client_nonce: receipt.client_nonce + 1n }),
+    'another ICL': (receipt) => ({ ...receipt, icl_origin: 'http://other.test' }),
+    'another output': (receipt) => ({ ...receipt, output_cid: receipt.prompt_cid }),
+    'one verdict less': (receipt) => ({ ...receipt, verifiers: receipt.verifiers.slice(1) }),
+    'a forged tally': (receipt) => ({
+      ...receipt,
+      tally: { ...receipt.tally, signature: receipt.leader.signature },
+    }),
+  }
+  for (const [name, changeReceipt] of Object.entries(changes)) {
+    it(`a receipt with ${name}`, async () => {
+      expect(await codeOf({ changeReceipt })).toBe('receipt-invalid')
+    })
+  }
+
+  it('a whole and valid receipt of another job', async () => {
+    const other = await createFakeWorld()
+    const result = await infer(other.context, 'Why?', { model: 'openai:gpt-4o-mini' })
+    if (result.status !== 'accepted') throw new Error(result.status)
+    const { receipt } = result
+    expect(await receiptHash(receipt)).toBe(result.receiptHash)
+    expect(await codeOf({ changeReceipt: () => receipt })).toBe('receipt-invalid')
+  })
+
+  it('a verifier without a stake', async () => {
+    expect(await codeOf({ unregistered: verifierAddresses[1] })).toBe('receipt-invalid')
+  })
+
+  it('a receipt hash that is not on chain', async () => {
+    expect(await codeOf({ hashOnChain: `0x${'ee'.repeat(32)}` })).toBe('commit-conflict')
+  })
+
+  it('a commitment that never comes', async () => {
+    const views: FakeOptions['views'] = ({ commit_tx: _, ...view }) => [
+      { ...view, commit_tx: undefined } as never,
+    ]
+    expect(await codeOf({ views })).toBe('commit-missing')
+  })
+})

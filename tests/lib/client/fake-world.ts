@@ -1,0 +1,363 @@
+import { privateKeyToAccount } from 'viem/accounts'
+import { cidOf } from '../../../lib/cid.ts'
+import type { ClientContext } from '../../../lib/client/context.ts'
+import { iclBlobSource } from '../../../lib/client/fetch-blob.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import type { Address, Hash32 } from '../../../lib/codecs.ts'
+import { comparators } from '../../../lib/comparators/all.ts'
+import { evidenceKey } from '../../../lib/evidence.ts'
+import { jobIdOf } from '../../../lib/job-id.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { receiptHash } from '../../../lib/receipt.ts'
+import type { JobEvent, JobView, SubmitJob } from '../../../lib/schemas/jobs.ts'
+import type { Network } from '../../../lib/schemas/network.ts'
+import type { LeaderStatement, Receipt, VerifierStatement } from '../../../lib/schemas/receipt.ts'
+import { joinKey, newSealingKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
+import { sessionTypedData } from '../../../lib/session-grant.ts'
+import { signingKeyFromSeed } from '../../../lib/session-key.ts'
+import { statementBytes, statementHash } from '../../../lib/statements.ts'
+import { systemRandom } from '../../../lib/system.ts'
+
+/** Time that runs `speed` times as fast as the host's. */
+export function fastClock(speed = 50): Clock {
+  const start = performance.now()
+  return {
+    now: () => 1_800_000_000_000 + (performance.now() - start) * speed,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason)
+        const timer = setTimeout(resolve, ms / speed)
+        signal?.addEventListener('abort', () => {
+          clearTimeout(timer)
+          reject(signal.reason)
+        })
+      }),
+  }
+}
+
+const accountOf = (digit: number) =>
+  privateKeyToAccount(`0x${String(digit).repeat(64)}` as `0x${string}`)
+const addressOf = (digit: number) => accountOf(digit).address.toLowerCase() as Address
+
+export const clientAddress = addressOf(1)
+export const leaderAddress = addressOf(2)
+export const verifierAddresses = [addressOf(3), addressOf(4)] as const
+export const coordinator = addressOf(5)
+export const commitTx: Hash32 = `0x${'c0'.repeat(32)}`
+
+const network: Network = {
+  version: '0.1.0',
+  public_url: 'http://icl.test',
+  chain_id: 31337,
+  contracts: {
+    node_registry: addressOf(6),
+    prompt_key_store: addressOf(7),
+    result_registry: addressOf(8),
+  },
+  coordinator,
+  attestation_backends: ['mock'],
+  comparators: ['exact'],
+  default_comparator: 'exact',
+  limits: {
+    body_bytes: 262_144,
+    blob_bytes: 1_048_576,
+    prompt_bytes: 32_768,
+    wait_seconds: 30,
+    offer_seconds: 20,
+    lease_seconds: 120,
+    reveal_seconds: 60,
+    job_seconds: 600,
+    max_verifiers: 5,
+  },
+  blob_retention_days: 30,
+}
+
+/** What to make of the world; everything goes well unless it says otherwise. */
+export type FakeOptions = {
+  /** Answers a decrypted prompt. */
+  readonly answer?: (prompt: string) => string
+  /** What the output blob holds instead of the answer that the evidence is of. */
+  readonly delivered?: string
+  /** Changes the receipt after it was signed. */
+  readonly changeReceipt?: (receipt: Receipt) => Receipt
+  /** The views that the ICL gives one after the other; the last one stays. */
+  readonly views?: (accepted: JobView) => readonly Partial<JobView>[]
+  /** Streams of events, one per connection; the last one stays open. */
+  readonly streams?: readonly (readonly Partial<JobEvent>[])[]
+  readonly hashOnChain?: Hash32
+  readonly models?: readonly { model_id: string; nodes: number }[]
+  readonly stalePreviews?: number
+  readonly unregistered?: Address
+}
+
+type Call = { readonly name: string; readonly input: unknown; readonly options: unknown }
+
+/** A client's surroundings in memory: a quorum that really signs, and an ICL that keeps no secrets from the test. */
+export async function createFakeWorld(options: FakeOptions = {}) {
+  const calls: Call[] = []
+  const blobs = new Map<string, Uint8Array<ArrayBuffer>>()
+  const plain = new Map<bigint, bigint>()
+  const iclKey = await signingKeyFromSeed(new Uint8Array(32).fill(9))
+  const clock = fastClock()
+  let job: { body: SubmitJob; receipt: Receipt; accepted: JobView } | undefined
+  let previews = 0
+  let looks = 0
+  let streams = 0
+  let nextHandle = 1_000n
+
+  const keep = async (blob: Uint8Array<ArrayBuffer>) => {
+    const cid = await cidOf(blob)
+    blobs.set(cid, blob)
+    return cid
+  }
+  const storeHalf = (value: bigint) => {
+    nextHandle += 1n
+    plain.set(nextHandle, value)
+    return nextHandle
+  }
+  const current = () => {
+    if (job === undefined) throw new ProblemError('job-not-found', 'No such job')
+    return job
+  }
+
+  const api: ClientContext['api'] = {
+    getNetwork: async () => network,
+    getJwks: async () => ({
+      keys: [
+        {
+          kty: 'OKP',
+          crv: 'Ed25519',
+          x: iclKey.publicKey,
+          kid: iclKey.thumbprint,
+          alg: 'EdDSA',
+          use: 'sig' as const,
+        },
+      ],
+    }),
+    getModels: async () => ({ models: [...(options.models ?? [])] }),
+    previewQuorum: async (input) => {
+      calls.push({ name: 'previewQuorum', input, options: undefined })
+      if (options.models) throw new ProblemError('not-enough-nodes', 'Not enough')
+      previews += 1
+      return {
+        leader: leaderAddress,
+        verifiers: [...verifierAddresses],
+        model_id: input.query.model_id ?? '',
+        preview: `preview-${previews}`,
+        expires_at: 0,
+      }
+    },
+    putBlob: async ({ body }) => ({ cid: await keep(body) }),
+    getBlob: async ({ params }) => {
+      const blob = blobs.get(params.cid)
+      if (blob === undefined) throw new ProblemError('blob-not-found', 'No such blob')
+      return blob
+    },
+    submitJob: async ({ body }) => {
+      calls.push({ name: 'submitJob', input: body, options: undefined })
+      if (previews <= (options.stalePreviews ?? 0)) {
+        throw new ProblemError('preview-stale', 'A node has left')
+      }
+      const made = await makeReceipt(body)
+      job = { body, ...made }
+      return { jobId: made.receipt.jobId, status: 'open' as const, read_token: 'read-token' }
+    },
+    getJob: async () => {
+      const { accepted } = current()
+      const views = options.views?.(accepted) ?? [accepted]
+      const view = views[Math.min(looks, views.length - 1)]
+      looks += 1
+      return { ...accepted, ...view }
+    },
+    followJob: async (input, callOptions) => {
+      calls.push({ name: 'followJob', input, options: callOptions })
+      const all = options.streams ?? [[]]
+      const events = all[Math.min(streams, all.length - 1)] ?? []
+      const stays = streams >= all.length - 1
+      streams += 1
+      const text = events.map(
+        (event, index) =>
+          `id: ${event.seq ?? index}\ndata: ${JSON.stringify({ seq: index, at: 1, type: 'offered', phase: 'open', ...event })}\n\n`,
+      )
+      const body = new ReadableStream({
+        start: (controller) => {
+          for (const part of text) controller.enqueue(new TextEncoder().encode(part))
+          if (!stays) controller.close()
+        },
+      })
+      return new Response(body)
+    },
+    getReceipt: async () => {
+      const { receipt } = current()
+      return options.changeReceipt?.(receipt) ?? receipt
+    },
+    cancelJob: async (input, callOptions) => {
+      calls.push({ name: 'cancelJob', input, options: callOptions })
+      return { ...current().accepted, status: 'cancelled' as const }
+    },
+  }
+
+  async function sessionOf(digit: number) {
+    const key = await signingKeyFromSeed(new Uint8Array(32).fill(digit))
+    const not_after = 1_900_000_000
+    const signature = await accountOf(digit).signTypedData(
+      sessionTypedData({
+        address: addressOf(digit),
+        key: key.publicKey,
+        iclOrigin: 'http://icl.test',
+        chainId: network.chain_id,
+        notAfter: not_after,
+      }),
+    )
+    return { key, session: { not_after, signature, key: key.publicKey } }
+  }
+
+  async function makeReceipt(body: SubmitJob) {
+    const identity = {
+      chainId: network.chain_id,
+      client: clientAddress,
+      promptCid: body.prompt_cid,
+      kpHighHandle: body.kpHighHandle,
+      kpLowHandle: body.kpLowHandle,
+      clientNonce: body.client_nonce,
+    }
+    const jobId = jobIdOf(identity)
+    const promptKey = joinKey({
+      high: plain.get(body.kpHighHandle) ?? 0n,
+      low: plain.get(body.kpLowHandle) ?? 0n,
+    })
+    const promptBlob = blobs.get(body.prompt_cid) ?? new Uint8Array()
+    const prompt = await unseal(promptBlob, promptKey, { kind: 'prompt', client: clientAddress })
+    const answer = options.answer?.(prompt) ?? `answer to ${prompt}`
+    const evidence = await comparators.exact.evidenceOf(answer, await evidenceKey(promptKey, jobId))
+    const outputKey = newSealingKey(systemRandom)
+    const output_cid = await keep(
+      await seal(options.delivered ?? answer, outputKey, { kind: 'output', jobId }, systemRandom),
+    )
+    const halves = splitKey(outputKey)
+    const leaderBody: LeaderStatement = {
+      statement: 'svc-leader-v1',
+      address: leaderAddress,
+      jobId,
+      fence: 1,
+      model_id: body.model_id,
+      output_cid,
+      outHighHandle: storeHalf(halves.high),
+      outLowHandle: storeHalf(halves.low),
+      evidence,
+    }
+    const leader = await sessionOf(2)
+    const leader_statement = await statementHash(leaderBody)
+    const verifiers = await Promise.all(
+      [3, 4].map(async (digit) => {
+        const { key, session } = await sessionOf(digit)
+        const verdict: VerifierStatement = {
+          statement: 'svc-verifier-v1',
+          address: addressOf(digit),
+          jobId,
+          fence: 1,
+          model_id: body.model_id,
+          verdict: 'match',
+          evidence,
+          salt: 'c2FsdA',
+          leader_statement,
+        }
+        return { body: verdict, signature: await key.sign(statementBytes(verdict)), session }
+      }),
+    )
+    const tally = {
+      statement: 'svc-tally-v1' as const,
+      jobId,
+      leader_statement,
+      verifier_statements: await Promise.all(verifiers.map(({ body }) => statementHash(body))),
+      matches: 2,
+      no_matches: 0,
+      inconclusive: 0,
+      settled_at: 1_800_000_100,
+    }
+    const receipt: Receipt = {
+      version: 1,
+      icl_origin: 'http://icl.test',
+      chain_id: network.chain_id,
+      jobId,
+      client: clientAddress,
+      client_nonce: body.client_nonce,
+      kpHighHandle: body.kpHighHandle,
+      kpLowHandle: body.kpLowHandle,
+      model_id: body.model_id,
+      prompt_cid: body.prompt_cid,
+      output_cid,
+      comparator: 'exact',
+      leader: {
+        body: leaderBody,
+        signature: await leader.key.sign(statementBytes(leaderBody)),
+        session: leader.session,
+      },
+      verifiers,
+      tally: {
+        body: tally,
+        key: iclKey.publicKey,
+        signature: await iclKey.sign(statementBytes(tally)),
+      },
+    }
+    const slot = { round: 0, fence: 1, status: 'done' as const }
+    const accepted: JobView = {
+      jobId,
+      status: 'accepted',
+      reason: 'quorum-agreed',
+      model_id: body.model_id,
+      prompt_cid: body.prompt_cid,
+      comparator: 'exact',
+      created_at: 1_800_000_000,
+      deadline: 1_800_000_600,
+      quorum: [
+        { ...slot, seat: 0, role: 'leader', node: leaderAddress },
+        ...verifierAddresses.map((node, index) => ({
+          ...slot,
+          seat: index + 1,
+          role: 'verifier' as const,
+          node,
+          verdict: 'match' as const,
+        })),
+      ],
+      output_cid,
+      outHighHandle: leaderBody.outHighHandle,
+      outLowHandle: leaderBody.outLowHandle,
+      receipt_hash: await receiptHash(receipt),
+      commit_tx: commitTx,
+    }
+    return { receipt, accepted }
+  }
+
+  const context: ClientContext = {
+    api,
+    network,
+    address: clientAddress,
+    chain: {
+      chainId: async () => network.chain_id,
+      storeKey: async (key) => {
+        calls.push({ name: 'storeKey', input: key, options: undefined })
+        return {
+          highHandle: storeHalf(key.high.ctHash),
+          lowHandle: storeHalf(key.low.ctHash),
+          txHash: commitTx,
+        }
+      },
+      receiptHashOf: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
+      isRegistered: async (node) => node !== options.unregistered,
+    },
+    coprocessor: {
+      // The fake's ciphertext is the half itself.
+      encrypt: async (high, low) => {
+        const input = { securityZone: 0, utype: 6, signature: '0x' as const }
+        return { high: { ...input, ctHash: high }, low: { ...input, ctHash: low } }
+      },
+      decrypt: async (handle) => plain.get(handle) ?? 0n,
+    },
+    blobSources: [iclBlobSource(api)],
+    clock,
+    random: systemRandom,
+  }
+  const callsOf = (name: string) => calls.filter((call) => call.name === name)
+  return { context, callsOf, blobs }
+}

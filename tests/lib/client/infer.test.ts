@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest'
+import type { PromptKey } from '../../../lib/client/client-chain.ts'
+import { infer } from '../../../lib/client/infer.ts'
+import { inferenceError } from '../../../lib/client/inference.ts'
+import { inferenceSteps, type StepNews } from '../../../lib/client/steps.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import {
+  clientAddress,
+  commitTx,
+  coordinator,
+  createFakeWorld,
+  leaderAddress,
+  verifierAddresses,
+} from './fake-world.ts'
+
+const model = 'openai:gpt-4o-mini'
+
+const errorOf = async (work: Promise<unknown>): Promise<SvcError> => {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof SvcError) return error
+  throw new Error(`Expected a SvcError, got ${error}`)
+}
+
+describe('infer', () => {
+  it('delivers the answer of the quorum with everything that proves it', async () => {
+    const { context } = await createFakeWorld()
+    const news: StepNews[] = []
+    const result = await infer(context, 'Why?', { model, onStep: (item) => news.push(item) })
+    if (result.status !== 'accepted') throw new Error(result.status)
+    expect(result.output).toBe('answer to Why?')
+    expect(result.leader).toBe(leaderAddress)
+    expect(result.verdicts).toEqual(
+      verifierAddresses.map((node) => ({ node, verdict: 'match' as const })),
+    )
+    expect(result.commitTx).toBe(commitTx)
+    expect(result.receipt.client).toBe(clientAddress)
+    const begun = news.filter(({ phase }) => phase === 'start').map(({ step }) => step)
+    expect(begun).toEqual([...inferenceSteps])
+    expect(new Set(Object.keys(result.timingsMs))).toEqual(new Set([...inferenceSteps, 'total']))
+  })
+
+  it('lets the quorum read the prompt key and the coordinator replace nodes for a while', async () => {
+    const { context, callsOf } = await createFakeWorld()
+    await infer(context, 'Why?', { model })
+    const key = callsOf('storeKey')[0]?.input as PromptKey
+    expect(key.readers).toEqual([leaderAddress, ...verifierAddresses])
+    expect(key.delegation.delegate).toBe(coordinator)
+    expect(key.delegation.maxGrants).toBe(10)
+    expect(key.delegation.until - context.clock.now() / 1000).toBeGreaterThan(1_150)
+  })
+
+  it('uploads nothing but ciphertext', async () => {
+    const { context, blobs } = await createFakeWorld()
+    await infer(context, 'a very telling prompt', { model })
+    for (const blob of blobs.values()) {
+      expect(Buffer.from(blob).includes('telling')).toBe(false)
+    }
+  })
+
+  it('refuses an empty prompt and one that is too long before anything is sent', async () => {
+    const { context, callsOf } = await createFakeWorld()
+    expect((await errorOf(infer(context, ' \n', { model }))).code).toBe('prompt-empty')
+    const long = await errorOf(infer(context, 'é'.repeat(16_385), { model }))
+    expect(long.code).toBe('prompt-too-long')
+    expect(long.message).toContain('32770')
+    expect(callsOf('previewQuorum')).toEqual([])
+  })
+
+  it('names the models that are served when nobody serves the one asked for', async () => {
+    const { context } = await createFakeWorld({ models: [{ model_id: 'openai:other', nodes: 3 }] })
+    const error = await errorOf(infer(context, 'Why?', { model }))
+    expect(error.code).toBe('model-unknown')
+    expect(error.hint).toContain('openai:other')
+  })
+
+  it('says how many nodes are missing', async () => {
+    const { context } = await createFakeWorld({ models: [{ model_id: model, nodes: 2 }] })
+    const error = await errorOf(infer(context, 'Why?', { model }))
+    expect(error.code).toBe('not-enough-nodes')
+    expect(error.message).toContain('2 nodes serve')
+    expect(error.message).toContain('needs 3')
+  })
+
+  it('takes a new preview when a previewed node has left', async () => {
+    const { context, callsOf } = await createFakeWorld({ stalePreviews: 1 })
+    const result = await infer(context, 'Why?', { model })
+    expect(result.status).toBe('accepted')
+    const previews = callsOf('submitJob').map(({ input }) => (input as { preview: string }).preview)
+    expect(previews).toEqual(['preview-1', 'preview-2'])
+    expect(callsOf('storeKey').length).toBe(1)
+  })
+
+  it('shows no answer of a disputed job', async () => {
+    const { context } = await createFakeWorld({
+      views: ({ quorum }) => [
+        {
+          status: 'disputed',
+          reason: 'quorum-disagreed',
+          quorum: quorum.map((slot) =>
+            slot.seat === 2
+              ? { ...slot, verdict: 'no-match', verdict_reason: 'different-answer' }
+              : slot,
+          ),
+        },
+      ],
+    })
+    const result = await infer(context, 'Why?', { model })
+    if (result.status === 'accepted') throw new Error('It was accepted')
+    expect(result.status).toBe('disputed')
+    expect('output' in result).toBe(false)
+    expect(result.leader).toBe(leaderAddress)
+    expect(result.verdicts.map(({ verdict }) => verdict)).toEqual(['match', 'no-match'])
+    expect(inferenceError(result).code).toBe('job-disputed')
+  })
+
+  it('gives up a job whose nodes are refused by the provider and says which key to check', async () => {
+    const { context, callsOf } = await createFakeWorld({
+      views: ({ quorum }) => [
+        {
+          status: 'open',
+          reason: 'not-enough-nodes',
+          quorum: quorum.map(({ verdict: _, ...slot }) => ({
+            ...slot,
+            status: 'aborted',
+            reason: 'provider-key-refused',
+          })),
+        },
+      ],
+    })
+    const error = await errorOf(infer(context, 'Why?', { model, giveUpWhenStuckMs: 3_000 }))
+    expect(error.code).toBe('provider-key-refused')
+    expect(error.hint).toContain('OPENAI_API_KEY')
+    expect(callsOf('cancelJob').length).toBe(1)
+  })
+
+  it('cancels the job when it is aborted', async () => {
+    const { context, callsOf } = await createFakeWorld({ views: () => [{ status: 'running' }] })
+    const abort = new AbortController()
+    const reason = new Error('enough')
+    const work = infer(context, 'Why?', {
+      model,
+      signal: abort.signal,
+      onStep: ({ step }) => {
+        if (step === 'inference') setTimeout(() => abort.abort(reason), 10)
+      },
+    })
+    expect(await work.catch((error: unknown) => error)).toBe(reason)
+    const [cancel] = callsOf('cancelJob')
+    expect(cancel?.options).toMatchObject({ readToken: 'read-token' })
+  })
+})
