@@ -34,6 +34,7 @@ type NodePlace = {
 }
 
 const main = join(import.meta.dirname, '..', 'node', 'main.ts')
+const scryptN = '4096'
 const allowance = stake + parseEther('10')
 
 /** `svc-node init`: writes the configuration and a keystore for a new wallet. */
@@ -58,7 +59,9 @@ export async function prepareNode(
     ...providerEnv,
   }
   const args = ['init', '--icl-endpoint', iclUrl, '--cofhe-endpoint', chain.rpcUrl]
-  args.push('--models', models.join(','), '--attestation-backend', 'mock', '--json')
+  // The password is random: stretching it would only cost time.
+  args.push('--models', models.join(','), '--attestation-backend', 'mock', '--scrypt-n', scryptN)
+  args.push('--json')
   const output = await processes.run(
     {
       name: `${name}-init`,

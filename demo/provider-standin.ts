@@ -19,7 +19,7 @@ function standInAnswer(prompt: string): string {
   const words = prompt.trim().split(/\s+/u).length
   const hash = createHash('sha256').update(prompt).digest('hex').slice(0, 12)
   const echo = prompt.length > maxEchoChars ? `${prompt.slice(0, maxEchoChars)} ...` : prompt
-  return `[${standInLabel}] Your prompt reached three nodes and was read by each of them. It has ${words} ${words === 1 ? 'word' : 'words'}, its SHA-256 begins with ${hash}, and it says: ${echo}`
+  return `[${standInLabel}] The prompt has ${words} ${words === 1 ? 'word' : 'words'}, its SHA-256 begins with ${hash}, and it says: ${echo}`
 }
 
 type Message = { readonly role: string; readonly content: unknown }

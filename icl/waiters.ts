@@ -5,12 +5,23 @@ export interface Waiters {
   /** Resolves at the next `wake` of any of the keys, after `ms`, or when the signal aborts. Never rejects. */
   wait(keys: readonly string[], ms: number, signal?: AbortSignal): Promise<void>
   wake(key: string): void
+  /** Ends every wait, now and from now on: the process is stopping. */
+  close(): void
+  readonly closed: boolean
 }
 
 /** Waiters on a clock. */
 export function createWaiters(clock: Clock): Waiters {
   const waiting = new Map<string, Set<() => void>>()
+  let closed = false
   return {
+    get closed() {
+      return closed
+    },
+    close: () => {
+      closed = true
+      for (const dones of [...waiting.values()]) for (const done of [...dones]) done()
+    },
     wait: (keys, ms, signal) =>
       new Promise((resolve) => {
         const timer = new AbortController()
@@ -28,7 +39,7 @@ export function createWaiters(clock: Clock): Waiters {
           const others = waiting.get(key) ?? new Set()
           waiting.set(key, others.add(done))
         }
-        if (signal?.aborted) return done()
+        if (signal?.aborted || closed) return done()
         signal?.addEventListener('abort', done, { once: true })
         clock.sleep(ms, timer.signal).then(done, () => {})
       }),

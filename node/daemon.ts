@@ -1,3 +1,4 @@
+import { withDeadline } from '../lib/deadline.ts'
 import { type Certificate, createCertificate } from './attestation/certificate.ts'
 import type { NodeChain } from './chain/chain.ts'
 import { drain } from './drain.ts'
@@ -8,6 +9,7 @@ import { messages } from './log-messages.ts'
 import { chainHeartbeatCheckMs, createChainHeartbeat } from './loops/chain-heartbeat.ts'
 import { every } from './loops/every.ts'
 import { createHeartbeat, heartbeatPeriodMs, type SendHeartbeat } from './loops/heartbeat.ts'
+import { createMemoryWatch, memoryPeriodMs } from './loops/memory.ts'
 import { pollAssignments } from './loops/poller.ts'
 import { watchCertificate, watchdogPeriodMs } from './loops/watchdog.ts'
 import { keepAttested, type NodeApi, superseded } from './node-api.ts'
@@ -29,6 +31,8 @@ export type DaemonDeps = Omit<JobDeps, 'api' | 'chain'> & {
   readonly attest: (signal: AbortSignal) => Promise<number>
   readonly maxConcurrentJobs: number
   readonly drainMs: number
+  /** Memory that the process holds. */
+  readonly residentBytes: () => number
 }
 
 /** The parts of a running daemon. */
@@ -44,8 +48,10 @@ type Daemon = {
   readonly jobs: AbortController
   /** Aborts when everything is over. */
   readonly ended: AbortController
+  /** Ends the daemon because it cannot go on. */
+  readonly fail: (why: unknown) => void
   /** Why it cannot go on, once that is so. */
-  readonly fatal: () => Error | undefined
+  readonly failure: () => { readonly why: unknown } | undefined
 }
 
 /** Runs the node until `signal` aborts, then drains its jobs until they end, the drain time is over or `abandon` aborts (spec 3.2); throws SvcError `certificate-superseded`. */
@@ -63,32 +69,35 @@ export async function runDaemon(
   const modelIds = [...deps.models.keys()]
   await sayStart(deps, modelIds, certificate.secondsLeft(), stopping.signal)
   if (certificate.secondsLeft() === 0 && !stopping.signal.aborted) {
-    await certificate.recover('the recorded certificate has expired').catch(() => {})
+    const recovered = certificate.recover('the recorded certificate has expired')
+    await Promise.race([recovered.catch(() => {}), abortOf(stopping.signal)])
   }
-  const loops = runLoops(daemon)
+  // A loop ends only with the daemon: one that breaks takes it down rather than leave it half alive.
+  const loops = runLoops(daemon).catch(daemon.fail)
   await abortOf(stopping.signal)
   deps.log.info(messages.daemonStopping(slots.running().length))
   await drain(deps, slots, jobs, abandon)
-  if (daemon.fatal() === undefined) await sayGoodbye(daemon)
+  if (daemon.failure() === undefined) await sayGoodbye(daemon)
   ended.abort(nodeStopping())
   await loops
   signal.removeEventListener('abort', stop)
   deps.log.info(messages.daemonStopped())
-  const fatal = daemon.fatal()
-  if (fatal !== undefined) throw fatal
+  const failure = daemon.failure()
+  if (failure !== undefined) throw failure.why
 }
 
 function assemble(deps: DaemonDeps): Daemon {
   const stopping = new AbortController()
   const jobs = new AbortController()
   const ended = new AbortController()
-  let fatal: Error | undefined
+  let failure: { readonly why: unknown } | undefined
+  const fail = (why: unknown) => {
+    failure ??= { why }
+    stopping.abort(why)
+    jobs.abort(why)
+  }
   const certificate = createCertificate({ ...deps, signal: ended.signal })
-  const api = keepAttested(deps.api, certificate, () => {
-    fatal ??= superseded()
-    stopping.abort(fatal)
-    jobs.abort(fatal)
-  })
+  const api = keepAttested(deps.api, certificate, () => fail(superseded()))
   const slots = createSlots(deps.maxConcurrentJobs)
   const beat = createHeartbeat({
     ...deps,
@@ -96,10 +105,21 @@ function assemble(deps: DaemonDeps): Daemon {
     modelIds: [...deps.models.keys()],
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
   })
-  return { deps, api, certificate, slots, beat, stopping, jobs, ended, fatal: () => fatal }
+  return {
+    deps,
+    api,
+    certificate,
+    slots,
+    beat,
+    stopping,
+    jobs,
+    ended,
+    fail,
+    failure: () => failure,
+  }
 }
 
-/** The four loops side by side (spec 4); the first poll comes after the first heartbeat. */
+/** The loops side by side (spec 4); the first poll comes after the first heartbeat. */
 async function runLoops(daemon: Daemon): Promise<void> {
   const { deps, certificate, beat, stopping, ended } = daemon
   const { clock, log } = deps
@@ -130,6 +150,7 @@ async function runLoops(daemon: Daemon): Promise<void> {
       () => watchCertificate(certificate),
       () => {},
     ),
+    every(clock, memoryPeriodMs, ended.signal, createMemoryWatch(deps), () => {}),
     first.promise.then(() => poll(daemon)),
   ])
 }
@@ -156,10 +177,12 @@ function poll({ deps, api, certificate, slots, stopping, jobs }: Daemon): Promis
   )
 }
 
-async function sayGoodbye({ deps, beat }: Daemon): Promise<void> {
-  await beat({ final: true, timeoutMs: finalHeartbeatMs }).catch((error: unknown) =>
-    deps.log.warning(messages.heartbeatFailed(errorText(error))),
-  )
+async function sayGoodbye({ deps, beat, certificate }: Daemon): Promise<void> {
+  if (certificate.secondsLeft() === 0) return
+  const late = () => new Error('the ICL is slow')
+  await withDeadline(deps.clock, finalHeartbeatMs, undefined, late, (signal) =>
+    beat({ final: true, signal }),
+  ).catch((error: unknown) => deps.log.warning(messages.heartbeatFailed(errorText(error))))
 }
 
 const abortOf = (signal: AbortSignal): Promise<void> =>

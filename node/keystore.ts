@@ -85,7 +85,11 @@ export async function readKeystore(path: string, password: string): Promise<Hex>
   }
   const { kdfparams } = parsed.data.crypto
   const salt = hexToBytes(`0x${kdfparams.salt}`)
-  const key = await deriveKey(password, salt, kdfparams)
+  // The native scrypt refuses costs beyond RFC 7914, which some wallets have written.
+  const isNative = Math.log2(kdfparams.n) < 16 * kdfparams.r
+  const key = isNative
+    ? await deriveKey(password, salt, kdfparams)
+    : Keystore.toKey(parsed.data, { password })
   try {
     return Keystore.decrypt(parsed.data, key)
   } catch {

@@ -65,6 +65,8 @@ export const messages = {
   networkUnknown: (why: string, nextMs: number) =>
     `Waiting for the ICL, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
 
+  memoryHigh: (bytes: number) =>
+    `Memory use is ${(bytes / 2 ** 30).toFixed(1)} GB, above the warning level of 2 GB`,
   modelNotOffered: (modelId: string, variable: string) =>
     `Model ${modelId} is not offered: ${variable} is not set`,
 } as const

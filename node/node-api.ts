@@ -35,20 +35,24 @@ const isSuperseded = (error: unknown): boolean =>
 /** Calls the ICL; when it does not accept the certificate, attests again and tries the call once more (spec 3.1). */
 export function keepAttested(
   api: NodeApi,
-  certificate: Pick<Certificate, 'recover'>,
+  certificate: Pick<Certificate, 'recover' | 'generation'>,
   onSuperseded: () => void,
 ): NodeApi {
   const kept =
     <I, O, R>(call: (input?: I, options?: O) => Promise<R>) =>
     async (input?: I, options?: O): Promise<R> => {
+      const generation = certificate.generation()
       try {
         return await call(input, options)
       } catch (error) {
         if (isSuperseded(error)) onSuperseded()
         if (!(error instanceof ProblemError) || !lost.includes(error.code)) throw error
-        await certificate.recover(error.message).catch(() => {
-          throw error
-        })
+        // Another call may have cured it meanwhile.
+        if (generation === certificate.generation()) {
+          await certificate.recover(error.message).catch(() => {
+            throw error
+          })
+        }
         return await call(input, options)
       }
     }

@@ -14,7 +14,7 @@ const report = join(folder, 'report.xml')
 const runTests = async () => {
   const built = await runProcess(bun, [join(root, 'contracts', 'build.ts')], { cwd: root })
   if (built !== 0) return built
-  const args = ['test', '--reporter=junit', `--reporter-outfile=${report}`]
+  const args = ['test', '--timeout=60000', '--reporter=junit', `--reporter-outfile=${report}`]
   return runProcess(bun, [...args, ...process.argv.slice(2)], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -27,7 +27,7 @@ interface PermitValidator {
 contract LocalTaskManager is CofheTaskManager {
     uint256 private constant METADATA_MASK = 0xffff;
     uint256 private constant HALF_CURVE_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
-    address private constant ZK_VERIFIER = 0x0000000000000000000000000000000000005001;
+    uint256 private constant KNOWN_MARK = 1 << 255;
     bytes32 private constant DOMAIN_TYPE =
         keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
     bytes32 private constant SELF_TYPE = keccak256(
@@ -44,8 +44,6 @@ contract LocalTaskManager is CofheTaskManager {
 
     mapping(uint256 handle => mapping(address account => bool allowed)) private _allowed;
     mapping(uint256 handle => bool allowed) private _public;
-    mapping(uint256 bareHandle => uint256 plaintext) private _plaintexts;
-    mapping(uint256 bareHandle => bool known) private _known;
 
     /// @notice An input was verified for `app`, submitted by `sender`.
     event InputVerified(uint256 indexed handle, address indexed sender, address indexed app);
@@ -55,12 +53,6 @@ contract LocalTaskManager is CofheTaskManager {
 
     /// @notice `initialize` ran before.
     error AlreadyInitialized();
-
-    /// @notice Only the local verifier may record plaintexts.
-    error NotVerifier(address caller);
-
-    /// @notice The handle has another plaintext already.
-    error PlaintextKnown(uint256 handle);
 
     /// @notice The permit has expired.
     error PermissionInvalid_Expired();
@@ -115,19 +107,20 @@ contract LocalTaskManager is CofheTaskManager {
         _allowForTransaction(handle, account);
     }
 
-    /// @notice Records the plaintext behind a raw ciphertext hash, once.
-    function recordPlaintext(uint256 ctHash, uint256 plaintext) external {
-        if (msg.sender != ZK_VERIFIER) revert NotVerifier(msg.sender);
-        uint256 bare = ctHash & ~METADATA_MASK;
-        if (_known[bare] && _plaintexts[bare] != plaintext) revert PlaintextKnown(ctHash);
-        _known[bare] = true;
-        _plaintexts[bare] = plaintext;
+    /// @notice Where the plaintext behind a handle lies in this contract's storage, its highest bit set once it is known.
+    /// @dev Whoever encrypts writes it there past the chain: no transaction of a local chain carries a plaintext either.
+    function plaintextSlot(uint256 handle) public pure returns (bytes32) {
+        return keccak256(abi.encode("svc.local.plaintext", handle & ~METADATA_MASK));
     }
 
     /// @notice The plaintext behind a handle and whether it is known.
     function plaintextOf(uint256 handle) external view returns (uint256 plaintext, bool known) {
-        uint256 bare = handle & ~METADATA_MASK;
-        return (_plaintexts[bare], _known[bare]);
+        bytes32 slot = plaintextSlot(handle);
+        uint256 marked;
+        assembly {
+            marked := sload(slot)
+        }
+        return (marked & ~KNOWN_MARK, marked & KNOWN_MARK != 0);
     }
 
     /// @notice Whether a permit is valid and its issuer may use the handle.

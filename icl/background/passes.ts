@@ -14,7 +14,7 @@ const batchSize = 64
 /** Does what is due until the signal aborts; what is under way is finished first. */
 export async function runPasses(deps: Dependencies, signal: AbortSignal): Promise<void> {
   const underWay = new Map<string, Promise<void>>()
-  while (!signal.aborted) {
+  while (!signal.aborted && !deps.waiters.closed) {
     const news = deps.waiters.wait([dueKey], idleMs, signal)
     await startDue(deps, underWay).catch((error: unknown) => {
       deps.log.error('looking for due jobs failed', { error: String(error) })

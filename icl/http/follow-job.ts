@@ -51,7 +51,7 @@ async function* eventChunks(
 ): AsyncGenerator<string> {
   let seen = lastSeq
   let quietSince = deps.clock.now()
-  while (!signal.aborted) {
+  while (!signal.aborted && !deps.waiters.closed) {
     const job = await pollUntil(deps, [jobKey(jobId)], lookAgainMs, signal, async () => {
       const now = await loadJob(deps, jobId)
       return { seen: now, enough: hasEnded(now) || (now.events.at(-1)?.seq ?? 0) > seen }

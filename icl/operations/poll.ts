@@ -18,7 +18,7 @@ export async function pollUntil<T>(
       looked.abort()
       throw error
     })
-    if (enough || left === 0 || signal?.aborted) {
+    if (enough || left === 0 || signal?.aborted || waiters.closed) {
       looked.abort()
       return seen
     }

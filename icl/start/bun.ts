@@ -30,6 +30,7 @@ async function serve(settings: Settings): Promise<void> {
   await firstSignal()
   deps.log.info('ICL stopping')
   stop.abort()
+  deps.waiters.close()
   await Promise.race([Promise.all([server.stop(), passes]), deps.clock.sleep(drainMs)])
   await server.stop(true)
   if (settings.SVC_ICL_DUMP_FILE) writeFileSync(settings.SVC_ICL_DUMP_FILE, dumpText(dump()))

@@ -6,10 +6,17 @@ import {
   createCofheConfigBase,
 } from '@cofhe/sdk'
 import { hardhat } from '@cofhe/sdk/chains'
-import { createTestClient, http, parseEther, toHex } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
-import { type ChainEndpoint, type ChainWriter, createChainWriter } from '../chain/clients.ts'
-import type { Random } from '../random.ts'
+import {
+  createTestClient,
+  encodeAbiParameters,
+  type Hex,
+  http,
+  keccak256,
+  toHex,
+  type WalletClient,
+} from 'viem'
+import type { ChainEndpoint, ChainWriter } from '../chain/clients.ts'
+import { TASK_MANAGER } from '../chain/task-manager.ts'
 
 type Builder = ReturnType<CofheClientParams<CofheConfig>['zkBuilderAndCrsGenerator']>
 
@@ -35,28 +42,51 @@ const noProofs = {
   initTfhe: async () => false,
 }
 
-// Every instance pays from a wallet of its own: instances that shared the SDK's one would take each other's nonces.
-const createInserter = async (endpoint: ChainEndpoint, random: Random): Promise<ChainWriter> => {
-  const account = privateKeyToAccount(toHex(random.bytes(32)))
-  const test = createTestClient({ mode: 'anvil', transport: http(endpoint.rpcUrl) })
-  await test.setBalance({ address: account.address, value: parseEther('10') })
-  return createChainWriter({ ...endpoint, account })
+const KNOWN_MARK = 1n << 255n
+const METADATA_MASK = 0xffffn
+
+/** Where the local task manager keeps the plaintext behind a handle. */
+const plaintextSlot = (handle: bigint): Hex =>
+  keccak256(
+    encodeAbiParameters(
+      [{ type: 'string' }, { type: 'uint256' }],
+      ['svc.local.plaintext', handle & ~METADATA_MASK],
+    ),
+  )
+
+/**
+ * Takes the place of the wallet with which the SDK's mock mode would send plaintexts in a transaction: it puts them
+ * where the local coprocessor looks for them, so that no transaction carries one.
+ */
+const createInserter = (endpoint: ChainEndpoint, chain: ChainWriter) => {
+  const test = createTestClient({
+    mode: 'anvil',
+    transport: http(endpoint.rpcUrl, { timeout: endpoint.timeoutMs ?? 10_000 }),
+  })
+  const insert = async ({ functionName, args }: { functionName: string; args: unknown }) => {
+    if (functionName !== 'insertPackedCtHashes') throw new TypeError(`no ${functionName} here`)
+    const [handles, plaintexts] = args as readonly [readonly bigint[], readonly bigint[]]
+    for (const [index, handle] of handles.entries()) {
+      const value = toHex((plaintexts[index] ?? 0n) | KNOWN_MARK, { size: 32 })
+      await test.setStorageAt({ address: TASK_MANAGER, index: plaintextSlot(handle), value })
+    }
+    return '0x' as const
+  }
+  return { ...chain.walletClient, writeContract: insert as WalletClient['writeContract'] }
 }
 
 /** DEVELOPMENT ONLY: the SDK's client in its mock mode, connected as the wallet of `chain`; writes nothing to disk. */
 export const connectLocalCofhe = async (
   endpoint: ChainEndpoint,
   chain: ChainWriter,
-  random: Random,
 ): Promise<CofheClient> => {
-  const inserter = await createInserter(endpoint, random)
   const config = createCofheConfigBase({
     environment: 'node',
     supportedChains: [hardhat],
     fheKeyStorage: null,
     useWorkers: false,
     mocks: { encryptDelay: 0, decryptDelay: 0 },
-    _internal: { zkvWalletClient: inserter.walletClient },
+    _internal: { zkvWalletClient: createInserter(endpoint, chain) },
   })
   const client = createCofheClientBase({ config, ...noProofs })
   await client.connect(chain.publicClient, chain.walletClient)

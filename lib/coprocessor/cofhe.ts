@@ -9,9 +9,7 @@ import type { LocalAccount } from 'viem'
 import { type ChainEndpoint, createChainWriter } from '../chain/clients.ts'
 import type { Clock } from '../clock.ts'
 import { withDeadline } from '../deadline.ts'
-import type { Random } from '../random.ts'
 import { SvcError } from '../svc-error.ts'
-import { systemRandom } from '../system.ts'
 import { connectLocalCofhe } from './cofhe-client.ts'
 import { isPermitRefused, timedOut, toCoprocessorError, toEncryptError } from './cofhe-errors.ts'
 import type { Coprocessor, EncryptedInput, EncryptOptions, EncryptStep } from './coprocessor.ts'
@@ -34,7 +32,6 @@ const STEPS: Readonly<Record<string, EncryptStep>> = {
 export type CofheOptions = ChainEndpoint & {
   readonly account: LocalAccount
   readonly clock: Clock
-  readonly random?: Random
   readonly encryptTimeoutMs?: number
   readonly decryptTimeoutMs?: number
 }
@@ -101,7 +98,7 @@ const retryEncrypt = async <T>(
 
 /** Reaches the coprocessor through its SDK as one wallet; so far on local chains (id 31337) only, else `coprocessor-unsupported-chain`. */
 export const createCofheCoprocessor = (options: CofheOptions): Coprocessor => {
-  const { clock, random = systemRandom } = options
+  const { clock } = options
   const { encryptTimeoutMs = 120_000, decryptTimeoutMs = 60_000 } = options
   if (options.chainId !== LOCAL_CHAIN_ID) {
     throw new SvcError(
@@ -112,7 +109,7 @@ export const createCofheCoprocessor = (options: CofheOptions): Coprocessor => {
   }
   const chain = createChainWriter(options)
   const permit = createSelfPermit(chain, clock)
-  const connect = connectLazily(() => connectLocalCofhe(options, chain, random))
+  const connect = connectLazily(() => connectLocalCofhe(options, chain))
 
   const decryptOnce = async (handle: bigint): Promise<bigint> => {
     const client = await connect()

@@ -12,6 +12,8 @@ const maxRetryMs = 10 * 60_000
 export type Certificate = {
   /** Seconds that it is still good for; 0 when it has expired or the ICL does not know it. */
   secondsLeft(): number
+  /** Grows with every certificate: who holds an older number may find the failure cured. */
+  generation(): number
   /** Attests again; calls at the same time share one attempt; rejects when it fails. */
   renew(why: string): Promise<void>
   /** The ICL does not accept it (any more): attests again, and when that fails keeps trying in the background. */
@@ -42,6 +44,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
   let recovery: Promise<void> | undefined
   let retryAt = 0
   let failures = 0
+  let generation = 0
   let announce = () => {}
 
   const secondsLeft = () => Math.max(0, expiresAt - unixSeconds(clock))
@@ -51,6 +54,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
     try {
       expiresAt = await options.attest(signal)
       failures = 0
+      generation += 1
       log.info(messages.attested(options.backend, secondsLeft()))
     } catch (error) {
       signal.throwIfAborted()
@@ -89,6 +93,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
 
   return {
     secondsLeft,
+    generation: () => generation,
     renew,
     onRenewed: (callback) => {
       announce = callback

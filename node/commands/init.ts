@@ -28,9 +28,9 @@ export async function initialise(flags: InitFlags, context: CommandContext): Pro
   const { environment, random } = context
   const configPath = configPathOf(environment)
   const keystorePath = keystorePathOf(configPath, undefined)
+  const scryptN = scryptCost(flags.scryptN)
   const file = configFileOf(flags, context)
   parseConfig(file, environment, configPath)
-  const scryptN = scryptCost(flags.scryptN)
   const privateKey = importedKey(environment.SVC_IMPORT_PRIVATE_KEY) ?? toHex(random.bytes(32))
   if (!flags.force) await refuseOverwriting([configPath, keystorePath])
   const password = await askPassword(environment, context.terminal, true)

@@ -108,7 +108,7 @@ async function connect(
     random,
     log,
     api: createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } }),
-    coprocessor: createCofheCoprocessor({ ...endpoint, clock, random }),
+    coprocessor: createCofheCoprocessor({ ...endpoint, clock }),
     blobs: createGatewayBlobs({ gateways: [...(config.ipfs_gateway ?? []), icl], fetch, clock }),
     chain: createNodeChain({
       ...endpoint,
@@ -120,6 +120,7 @@ async function connect(
     attest: reattest(context, loaded, { account, address, privateKey }, record, network),
     maxConcurrentJobs: config.max_concurrent_jobs,
     drainMs: config.drain_seconds * 1000,
+    residentBytes: () => process.memoryUsage.rss(),
   }
 }
 

@@ -5,7 +5,7 @@ import { messages } from '../log-messages.ts'
 import type { JobDeps } from './job-deps.ts'
 
 const retryMs = 1_000
-const maxFailures = 3
+const minTries = 3
 
 /** The stored handles of both halves of a key. */
 export type KeyHandles = { readonly high: bigint; readonly low: bigint }
@@ -31,9 +31,8 @@ export async function decryptKey(
       signal.throwIfAborted()
       if (!(error instanceof SvcError)) throw error
       const isDenied = error.code === 'coprocessor-access-denied'
-      const isPassing = isDenied
-        ? clock.now() < giveUpAt
-        : error.retryable && failures < maxFailures
+      const isEarly = clock.now() < giveUpAt
+      const isPassing = isDenied ? isEarly : error.retryable && (isEarly || failures < minTries)
       if (!isPassing) throw error
       log.warning(messages.decryptRetried(jobId, error.message))
       await clock.sleep(retryMs, signal)

@@ -23,7 +23,6 @@ export type HeartbeatOptions = {
 export type SendHeartbeat = (options?: {
   readonly final?: boolean
   readonly signal?: AbortSignal
-  readonly timeoutMs?: number
 }) => Promise<void>
 
 /** Makes the heartbeat: it says why the ICL does not consider the node, once per change. */
@@ -32,7 +31,7 @@ export function createHeartbeat(options: HeartbeatOptions): SendHeartbeat {
   let lastTimestamp = 0
   let lastReasons: string | undefined
 
-  return async ({ final = false, signal, timeoutMs = 15_000 } = {}) => {
+  return async ({ final = false, signal } = {}) => {
     // The ICL ignores a timestamp that does not increase.
     lastTimestamp = Math.max(unixSeconds(options.clock), lastTimestamp + 1)
     const answer = await api.postHeartbeat(
@@ -46,7 +45,7 @@ export function createHeartbeat(options: HeartbeatOptions): SendHeartbeat {
           ...(final && { final }),
         },
       },
-      { signal, timeoutMs },
+      { signal },
     )
     log.info(messages.heartbeatSent())
     const reasons = answer.reasons.map((reason) => remedies[reason]).join('; ')

@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { withDeadline } from '../../lib/deadline.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Assignment } from '../../lib/schemas/tasks.ts'
 import { errorText } from '../explain-error.ts'
@@ -49,14 +50,19 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       return 'wait'
     }
     quietSince = clock.now()
+    const takeable = fresh.slice(0, slots.free())
+    if (takeable.length === 0) return 'wait'
     log.info(messages.receivedAssignments(fresh.length))
-    const claims = fresh.slice(0, slots.free()).map((assignment) => {
+    const claims = takeable.map((assignment) => {
       log.info(messages.spawning(assignment.role, assignment.jobId))
       return options.spawn(assignment)
     })
     // What has been claimed is not offered again; a claim that hangs must not stop the polls.
-    await Promise.race([Promise.allSettled(claims), clock.sleep(claimPatienceMs, signal)])
-    return claims.length > 0 ? 'more' : 'wait'
+    const late = () => new Error('a claim hangs')
+    await withDeadline(clock, claimPatienceMs, signal, late, () =>
+      Promise.allSettled(claims),
+    ).catch(() => signal.throwIfAborted())
+    return 'more'
   }
 
   while (!signal.aborted) {

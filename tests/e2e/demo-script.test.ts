@@ -116,7 +116,7 @@ describe('npm run demo', () => {
   })
 
   it('shows no answer when the nodes got different ones', async () => {
-    answer = () => `answer ${randomUUID()}`
+    answer = () => `token ${randomUUID()}`
     const run = await demo(['--json', 'Heads or tails?'], {
       SVC_OPENAI_BASE_URL: provider.openaiUrl,
     })
@@ -127,7 +127,7 @@ describe('npm run demo', () => {
       commit_tx: null,
     })
     expect(run.stderr).toContain('no-match')
-    expect(run.stderr).not.toContain('answer ')
+    expect(run.stderr).not.toContain('token ')
   })
 
   it('says which variable to check when the provider refuses the key', async () => {

@@ -33,9 +33,12 @@ export const blobPlaces = ({ icl }: World, cids: readonly string[]): Promise<rea
   )
 
 /** The ICL's log and, after its end, all that it had stored. */
-export async function iclPlaces({ icl }: World): Promise<readonly Place[]> {
-  icl.process.kill('SIGTERM')
-  await icl.process.exited
+export async function iclPlaces({ icl, nodes }: World): Promise<readonly Place[]> {
+  // Nodes first: their waiting requests would keep the ICL from ending.
+  for (const { process } of [...nodes, icl]) {
+    process.kill('SIGTERM')
+    await process.exited
+  }
   return [
     { name: 'the log of the ICL', bytes: await readFile(icl.process.logFile) },
     { name: 'the store of the ICL', bytes: await readFile(icl.dumpFile) },

@@ -62,7 +62,7 @@ async function infer(prompt: string, model: string): Promise<Inference> {
   })
   provider.calls.length = 0
   secrets.push({ name: 'prompt', bytes: Buffer.from(prompt) })
-  const inference = await client.infer(prompt, { model, giveUpWhenStuckMs: 5_000 })
+  const inference = await client.infer(prompt, { model, giveUpWhenStuckMs: 1_500 })
   if (inference.status === 'accepted') {
     secrets.push({ name: 'output', bytes: Buffer.from(inference.output) })
     receiptHashes.push(inference.receiptHash)

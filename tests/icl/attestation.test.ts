@@ -193,7 +193,7 @@ it('a certificate names no more than it has to', async () => {
   const { api, nonce } = await challenge()
   const body = await attestationOf(name, nonce, await key(), inSeconds(86_400))
   const { certificate } = await api.verifyAttestation({ body })
-  expect(Object.keys(decodeJwt(certificate)).sort()).toEqual(
-    ['iss', 'sub', 'iat', 'exp', 'jti', 'cnf', 'att'].sort(),
+  expect(new Set(Object.keys(decodeJwt(certificate)))).toEqual(
+    new Set(['iss', 'sub', 'iat', 'exp', 'jti', 'cnf', 'att']),
   )
 })

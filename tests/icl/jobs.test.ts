@@ -278,6 +278,26 @@ it('a held poll hears of work at once', async () => {
   expect(icl.clock.now() - before).toBeLessThan(1_000)
 })
 
+it('held polls and streams end at once when the process stops', async () => {
+  const job = await submit(icl)
+  const stream = await job.api.followJob(
+    { params: { jobId: job.jobId } },
+    { readToken: job.readToken },
+  )
+  const [idle] = nodes
+  for (const node of nodes) await claim(node)
+  const poll = idle!.api.getAssignments(
+    { params: { address: idle!.address }, query: { wait: 30 } },
+    { timeoutMs: 40_000 },
+  )
+  const before = icl.clock.now()
+  await icl.clock.advance(0)
+  icl.deps.waiters.close()
+  expect((await poll).assignments).toEqual([])
+  expect(await stream.text()).toContain('submitted')
+  expect(icl.clock.now()).toBe(before)
+})
+
 it('events of a job stream in order and end when it is on chain', async () => {
   const { job } = await run(['yes', 'yes', 'yes'])
   const response = await job.api.followJob(

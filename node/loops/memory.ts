@@ -1,0 +1,20 @@
+import type { Log } from '../log.ts'
+import { messages } from '../log-messages.ts'
+
+/** How often memory is looked at. */
+export const memoryPeriodMs = 60_000
+
+const warningBytes = 2 * 2 ** 30
+
+/** One pass: warns when the process holds more than 2 GB, once until it holds less again (spec 8). */
+export function createMemoryWatch(options: {
+  readonly residentBytes: () => number
+  readonly log: Log
+}): () => Promise<void> {
+  let isHigh = false
+  return async () => {
+    const bytes = options.residentBytes()
+    if (bytes > warningBytes && !isHigh) options.log.warning(messages.memoryHigh(bytes))
+    isHigh = bytes > warningBytes
+  }
+}

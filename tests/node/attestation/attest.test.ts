@@ -1,0 +1,73 @@
+import { privateKeyToAccount } from 'viem/accounts'
+import { describe, expect, it } from 'vitest'
+import type { Api } from '../../../lib/api.ts'
+import { mockEvidence } from '../../../lib/attestation.ts'
+import { toBase64Url } from '../../../lib/digest.ts'
+import type { AttestationRequest } from '../../../lib/schemas/attestation.ts'
+import { verifySession } from '../../../lib/session-grant.ts'
+import { attest } from '../../../node/attestation/attest.ts'
+import { createAttestor } from '../../../node/attestation/attestor.ts'
+import { newSessionSalt } from '../../../node/attestation/record.ts'
+import { sessionKeyOf } from '../../../node/attestation/session.ts'
+import { countingRandom, icl } from '../fakes.ts'
+import { createVirtualClock } from '../virtual-clock.ts'
+
+const walletKey = `0x${'31'.repeat(32)}` as const
+const account = privateKeyToAccount(walletKey)
+const address = account.address.toLowerCase() as `0x${string}`
+const mockKeyHex = 'ab'.repeat(16)
+
+describe('the session key', () => {
+  it('is the same for the same wallet and salt, and another for another of either', async () => {
+    const random = countingRandom()
+    const [salt, otherSalt] = [newSessionSalt(random), newSessionSalt(random)]
+    const key = await sessionKeyOf(walletKey, salt)
+    expect((await sessionKeyOf(walletKey, salt)).publicKey).toBe(key.publicKey)
+    expect((await sessionKeyOf(walletKey, otherSalt)).publicKey).not.toBe(key.publicKey)
+    const otherWallet = `0x${'32'.repeat(32)}` as const
+    expect((await sessionKeyOf(otherWallet, salt)).publicKey).not.toBe(key.publicKey)
+  })
+})
+
+describe('attesting', () => {
+  it('binds nonce, ICL, chain and session key, and has the wallet sign the session', async () => {
+    const clock = createVirtualClock()
+    const now = Math.floor(clock.now() / 1000)
+    const requests: AttestationRequest[] = []
+    const api: Pick<Api, 'getChallenge' | 'verifyAttestation'> = {
+      getChallenge: async () => ({ nonce: 'bm9uY2U', expires_at: now + 300, enrolled: false }),
+      verifyAttestation: async ({ body }) => {
+        requests.push(body)
+        return { certificate: 'a.b.c', certificate_expires_at: now + 86_400 }
+      },
+    }
+    const sessionKey = await sessionKeyOf(walletKey, newSessionSalt(countingRandom()))
+    const attestor = createAttestor('mock', mockKeyHex)
+    const chainId = 31_337
+    const options = { api, account, address, icl, chainId, sessionKey, attestor, clock }
+    expect(await attest(options)).toEqual({ certificate: 'a.b.c', expiresAt: now + 86_400 })
+
+    const [request] = requests
+    const binding = {
+      origin: icl,
+      chainId,
+      backend: 'mock' as const,
+      address,
+      nonce: 'bm9uY2U',
+      activationSecret: new Uint8Array(),
+      sessionPublicKey: sessionKey.publicKey,
+    }
+    const hmac = await mockEvidence(binding, new Uint8Array(16).fill(0xab))
+    expect(request?.evidence).toEqual({ backend: 'mock', hmac: toBase64Url(hmac) })
+    const { not_after: notAfter, signature } = request!.session
+    expect(notAfter).toBeGreaterThan(now + 86_400)
+    expect(notAfter).toBeLessThanOrEqual(now + 48 * 3_600)
+    const session = { address, key: sessionKey.publicKey, iclOrigin: icl, chainId, notAfter }
+    expect(await verifySession(session, signature)).toBe(true)
+  })
+
+  it('needs the mock key, and has no TPM backend in this build', () => {
+    expect(() => createAttestor('mock', undefined)).toThrow('SVC_MOCK_ATTESTATION_KEY')
+    expect(() => createAttestor('tpm', mockKeyHex)).toThrow('no TPM backend')
+  })
+})

@@ -1,0 +1,229 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { hmacInvalid, startStubIcl, unavailable } from './stub-icl.ts'
+
+const main = join(import.meta.dirname, '..', '..', 'node', 'main.ts')
+const privateKey = `0x${'17'.repeat(32)}` as const
+const address = privateKeyToAccount(privateKey).address.toLowerCase()
+const password = 'a password that no line may show'
+const mockKey = '0123456789abcdef0123456789abcdef'
+
+let folder: string
+let icl: Awaited<ReturnType<typeof startStubIcl>>
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-node-'))
+  icl = await startStubIcl()
+})
+afterAll(async () => {
+  await icl.close()
+  await rm(folder, { recursive: true })
+})
+
+const environment = (name: string, more: Record<string, string> = {}) => ({
+  PATH: process.env.PATH ?? '',
+  HOME: folder,
+  SVC_CONFIG_PATH: join(folder, name, 'config.json'),
+  SVC_KEY_PASSWORD: password,
+  SVC_MOCK_ATTESTATION_KEY: mockKey,
+  SVC_IMPORT_PRIVATE_KEY: privateKey,
+  ...more,
+})
+
+function start(args: readonly string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { child, ended, out: text(child.stdout), err: text(child.stderr) }
+}
+
+async function run(args: readonly string[], env = environment('a')) {
+  const { ended, out, err } = start(args, env)
+  return { code: await ended, out: await out, err: await err }
+}
+
+const init = (name: string, ...more: string[]) =>
+  run(
+    [
+      ...['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', 'http://127.0.0.1:9'],
+      ...['--models', 'openai:gpt-x', '--scrypt-n', '4096', ...more],
+    ],
+    environment(name),
+  )
+
+describe('the command line', () => {
+  it('prints its version, bare', async () => {
+    expect(await run(['--version'])).toEqual({ code: 0, out: `${manifest.version}\n`, err: '' })
+  })
+
+  it('explains itself', async () => {
+    const { code, out } = await run(['--help'])
+    expect(code).toBe(0)
+    for (const command of ['init', 'attest', 'run']) expect(out).toContain(command)
+  })
+
+  for (const args of [[], ['dance'], ['run', '--fast'], ['init', '--scrypt-n', '100']]) {
+    it(`ends with 2 on \`${args.join(' ')}\``, async () => {
+      const { code, err } = await run(args)
+      expect(code).toBe(2)
+      expect(err).toMatch(/^error: .+\nhint: .+\n$/)
+    })
+  }
+
+  it('says what to do first, without a stack', async () => {
+    const { code, err } = await run(['run'], environment('nothing'))
+    expect(code).toBe(1)
+    expect(err).toMatch(
+      /^error: there is no configuration at .+\nhint: Run `svc-node init` first.+\n$/,
+    )
+  })
+})
+
+describe('svc-node init', () => {
+  it('makes a configuration and a keystore for its owner only', async () => {
+    const { code, out } = await init('b', '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toMatchObject({ address })
+    for (const file of ['config.json', 'keystore.json']) {
+      expect((await stat(join(folder, 'b', file))).mode & 0o777).toBe(0o600)
+    }
+    expect((await stat(join(folder, 'b'))).mode & 0o777).toBe(0o700)
+    expect(await readFile(join(folder, 'b', 'config.json'), 'utf8')).not.toContain(mockKey)
+  })
+
+  it('overwrites nothing, and with --force keeps the old keystore', async () => {
+    const again = await init('b')
+    expect(again.code).toBe(1)
+    expect(again.err).toContain('exists already')
+    expect((await init('b', '--force')).code).toBe(0)
+    expect(await readdir(join(folder, 'b'))).toContain(`keystore-${address.slice(2)}.json`)
+  })
+
+  it('reports every mistake of the command line at once', async () => {
+    const { code, err } = await run(['init', '--models', 'gpt'], environment('c'))
+    expect(code).toBe(1)
+    expect(err).toContain('icl_endpoint')
+    expect(err).toContain('cofhe_endpoint')
+  })
+
+  it('needs a password', async () => {
+    const env = { ...environment('c'), SVC_KEY_PASSWORD: '' }
+    const args = ['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', icl.url, '--models']
+    const { code, err } = await run([...args, 'openai:x'], env)
+    expect(code).toBe(1)
+    expect(err).toContain('SVC_KEY_PASSWORD')
+  })
+})
+
+describe('svc-node attest', () => {
+  it('keeps a record without any secret, and renewing keeps the session key', async () => {
+    expect((await init('d')).code).toBe(0)
+    const { code, out } = await run(['attest', '--mock'], environment('d'))
+    expect(code).toBe(0)
+    expect(out).toContain(`Attested ${address}`)
+    const path = join(folder, 'd', 'attestation.json')
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    const record = JSON.parse(await readFile(path, 'utf8'))
+    expect(record).toMatchObject({ address, icl: icl.url, backend: 'mock', chain_id: 31_337 })
+
+    await run(['attest'], environment('d'))
+    const attestations = icl.seen.filter(({ path: to }) => to === '/internal/attestation/verify')
+    const keys = attestations.map(({ body }) => JSON.parse(body).session_public_key)
+    expect(new Set(keys).size).toBe(1)
+    expect(attestations[0]?.headers['signature-input']).toContain(`erc8128:31337:${address}`)
+    expect(JSON.parse(await readFile(path, 'utf8')).session_salt).toBe(record.session_salt)
+  })
+
+  it('ends with 1 when the ICL refuses the evidence, and says what to check', async () => {
+    const { verify } = icl.answers
+    icl.answers.verify = hmacInvalid
+    const { code, err } = await run(['attest'], environment('d'))
+    icl.answers.verify = verify
+    expect(code).toBe(1)
+    expect(err).toContain('attestation-hmac-invalid')
+    expect(err).toContain('hint: Check SVC_MOCK_ATTESTATION_KEY')
+  })
+
+  it('ends with 75 when trying again may help', async () => {
+    const { verify } = icl.answers
+    icl.answers.verify = unavailable
+    expect((await run(['attest'], environment('d'))).code).toBe(75)
+    icl.answers.verify = verify
+    const env = environment('d', { SVC_ICL_ENDPOINT: 'http://127.0.0.1:9' })
+    expect((await run(['attest'], env)).code).toBe(75)
+  })
+
+  it('does not attest with an ICL that says it lives elsewhere', async () => {
+    icl.answers.publicUrl = 'https://other.example'
+    const { code, err } = await run(['attest'], environment('d'))
+    delete icl.answers.publicUrl
+    expect(code).toBe(1)
+    expect(err).toContain('says that its public address is https://other.example')
+  })
+
+  it('has no TPM backend in this build, and says so', async () => {
+    expect((await init('e', '--attestation-backend', 'tpm')).code).toBe(0)
+    const { code, err } = await run(['attest'], environment('e'))
+    expect(code).toBe(1)
+    expect(err).toContain('no TPM backend yet')
+  })
+
+  it('wants the right password', async () => {
+    const { code, err } = await run(['attest'], environment('d', { SVC_KEY_PASSWORD: 'wrong' }))
+    expect(code).toBe(1)
+    expect(err).toContain('the password does not open')
+  })
+})
+
+describe('svc-node run', () => {
+  it('ends with 1 when the node was never attested', async () => {
+    expect((await init('f')).code).toBe(0)
+    const { code, err } = await run(['run'], environment('f'))
+    expect(code).toBe(1)
+    expect(err).toContain('error: no attestation found, run `svc-node attest` first')
+  })
+
+  it('ends with 1 when the record is of another ICL', async () => {
+    const env = environment('d', { SVC_ICL_ENDPOINT: 'http://127.0.0.1:9' })
+    expect(await run(['run'], env)).toMatchObject({ code: 1 })
+  })
+
+  it('ends with 1 when the record is damaged', async () => {
+    await writeFile(join(folder, 'f', 'attestation.json'), '{}')
+    expect((await run(['run'], environment('f'))).err).toContain('is no attestation record')
+  })
+
+  for (const [signal, level] of [
+    ['SIGINT', 'INFO'],
+    ['SIGTERM', 'DEBUG'],
+  ] as const) {
+    it(`runs until ${signal} at level ${level}, says goodbye to the ICL and ends with 0`, async () => {
+      const seenBefore = icl.seen.length
+      const { child, ended, out, err } = start(['run'], environment('d', { SVC_LOG_LEVEL: level }))
+      const beats = () =>
+        icl.seen.slice(seenBefore).filter(({ path }) => path === '/internal/heartbeat')
+      while (beats().length === 0 && child.exitCode === null) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      child.kill(signal)
+      expect(await ended).toBe(0)
+      const bodies = beats().map(({ body }) => JSON.parse(body))
+      expect(bodies[0]).toMatchObject({ operator_address: address, free_slots: 2 })
+      expect(bodies.at(-1)).toMatchObject({ final: true, free_slots: 0 })
+      const lines = (await out).trim().split('\n')
+      const format =
+        /^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\] \[(DEBUG|INFO|WARNING|ERROR)\] \[0x[0-9a-f]{4}\.\.[0-9a-f]{4}\] .+$/
+      for (const line of lines) expect(line).toMatch(format)
+      expect(lines.join('\n')).toContain('Daemon starting')
+      expect(lines.join('\n')).toContain('Model openai:gpt-x is not offered: OPENAI_API_KEY')
+      for (const secret of [password, mockKey, privateKey.slice(2)]) {
+        expect((await out) + (await err)).not.toContain(secret)
+      }
+    })
+  }
+})

@@ -1,0 +1,73 @@
+import { vi } from 'vitest'
+import type { Assignment } from '../../lib/schemas/tasks.ts'
+import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
+import type { NodeApi } from '../../node/node-api.ts'
+import { createJobWorld } from './job-world.ts'
+
+/** A whole daemon on a virtual clock, with an ICL that offers what a test puts into `offers`. */
+export async function createDaemonWorld(options: { secondsLeft?: number; jobs?: number } = {}) {
+  const world = await createJobWorld('leader')
+  const { clock } = world
+  const now = () => Math.floor(clock.now() / 1000)
+  const offers: Assignment[] = []
+  const polls: { at: number; wait: number }[] = []
+  const answer = {
+    status: 'ok' as const,
+    certificate_expires_at: now() + 86_400,
+    eligible: true,
+    reasons: [],
+  }
+  const startedAt = clock.now()
+  const api = {
+    ...world.api,
+    postHeartbeat: vi.fn<NodeApi['postHeartbeat']>(async () => answer),
+    getAssignments: vi.fn<NodeApi['getAssignments']>(async ({ query }, callOptions) => {
+      const { wait } = query
+      polls.push({ at: (clock.now() - startedAt) / 1000, wait })
+      if (offers.length === 0 && wait > 0) await clock.sleep(wait * 1000, callOptions?.signal)
+      return { assignments: [...offers] }
+    }),
+    claimTask: vi.fn<NodeApi['claimTask']>(async ({ body }) => {
+      const offered = offers.findIndex(({ jobId }) => jobId === body.jobId)
+      offers.splice(offered, 1)
+      const claimDeadline = now() + 120
+      return { ...world.claim, jobId: body.jobId, fence: body.fence, claimDeadline }
+    }),
+  }
+  const attest = vi.fn(async (_signal: AbortSignal) => now() + 86_400)
+  const deps: DaemonDeps = {
+    ...world.deps,
+    api,
+    chain: world.chain,
+    version: '1.2.3',
+    backend: 'mock',
+    expiresAt: now() + (options.secondsLeft ?? 86_400),
+    attest,
+    maxConcurrentJobs: options.jobs ?? 2,
+    drainMs: 60_000,
+    residentBytes: () => memory.bytes,
+  }
+  const memory = { bytes: 1 }
+  const stop = new AbortController()
+  const abandon = new AbortController()
+  return {
+    ...world,
+    api,
+    attest,
+    memory,
+    deps,
+    offers,
+    polls,
+    answer,
+    stop,
+    abandon,
+    start: () => runDaemon(deps, stop.signal, abandon.signal),
+    offer: (digit: number): void => {
+      const jobId = `0x${String(digit).repeat(64)}` as const
+      offers.push({ ...world.assignment, jobId })
+    },
+    lines: (fragment: string) => world.log.lines.filter((line) => line.includes(fragment)),
+  }
+}
+
+export type DaemonWorld = Awaited<ReturnType<typeof createDaemonWorld>>

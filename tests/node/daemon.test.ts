@@ -1,0 +1,314 @@
+import { describe, expect, it } from 'vitest'
+import { ProblemError } from '../../lib/problem.ts'
+import { runDaemon } from '../../node/daemon.ts'
+import { createDaemonWorld, type DaemonWorld } from './daemon-world.ts'
+import { nodeAddress } from './fakes.ts'
+
+const end = async (world: DaemonWorld, running: Promise<void>) => {
+  world.stop.abort()
+  await world.clock.until(running)
+}
+
+describe('the daemon', () => {
+  it('says who it is, then sends a heartbeat before it first polls', async () => {
+    const world = await createDaemonWorld()
+    const running = world.start()
+    await world.clock.advance(0)
+    expect(world.log.lines[0]).toBe(
+      `INFO Daemon starting: version 1.2.3, address ${nodeAddress}, tier 0, models openai:test-model, certificate valid for 86400 s`,
+    )
+    const beat = world.api.postHeartbeat.mock.invocationCallOrder[0]
+    expect(beat).toBeLessThan(world.api.getAssignments.mock.invocationCallOrder[0]!)
+    expect(world.api.postHeartbeat.mock.calls[0]![0].body).toEqual({
+      operator_address: nodeAddress,
+      timestamp: Math.floor(world.clock.now() / 1000),
+      version: '1.2.3',
+      free_slots: 2,
+      supported_model_ids: ['openai:test-model'],
+    })
+    await end(world, running)
+  })
+
+  it('sends a heartbeat every 60 s', async () => {
+    const world = await createDaemonWorld()
+    const running = world.start()
+    await world.clock.advance(300_000)
+    expect(world.lines('Heartbeat sent to ICL')).toHaveLength(6)
+    await end(world, running)
+  })
+
+  it('warns of a heartbeat that failed, and sends the next one all the same', async () => {
+    const world = await createDaemonWorld()
+    world.api.postHeartbeat.mockRejectedValueOnce(new Error('no route'))
+    const running = world.start()
+    await world.clock.advance(60_000)
+    expect(world.log.lines).toContain('WARNING Heartbeat failed: no route')
+    expect(world.lines('Heartbeat sent to ICL')).toHaveLength(1)
+    await end(world, running)
+  })
+
+  it('says once per change why the ICL does not consider it', async () => {
+    const world = await createDaemonWorld()
+    const left = { ...world.answer, eligible: false, reasons: ['not-registered' as const] }
+    world.api.postHeartbeat.mockResolvedValueOnce(left).mockResolvedValueOnce(left)
+    const running = world.start()
+    await world.clock.advance(180_000)
+    expect(world.lines('does not consider this node')).toHaveLength(1)
+    expect(world.lines('register it with a stake')).toHaveLength(1)
+    expect(world.lines('The ICL considers this node')).toHaveLength(1)
+    await end(world, running)
+  })
+
+  it('takes jobs side by side up to its slots, and the rest when one is free', async () => {
+    const world = await createDaemonWorld()
+    let most = 0
+    let now = 0
+    world.complete.mockImplementation(async () => {
+      most = Math.max(most, ++now)
+      await world.clock.sleep(10_000)
+      now--
+      return 'Four.'
+    })
+    for (let digit = 1; digit <= 5; digit++) world.offer(digit)
+    const running = world.start()
+    await world.clock.advance(60_000)
+    expect(most).toBe(2)
+    expect(world.lines('Leader result accepted')).toHaveLength(5)
+    expect(world.lines('Received 5 assignment(s)')).toHaveLength(1)
+    expect(world.lines('Spawning leader job 0x111')).toHaveLength(1)
+    await end(world, running)
+  })
+
+  it('runs an assignment once, however often it is offered', async () => {
+    const world = await createDaemonWorld()
+    world.api.claimTask.mockImplementation(async ({ body }) => ({ ...world.claim, ...body }))
+    world.offer(1)
+    const running = world.start()
+    await world.clock.advance(60_000)
+    expect(world.api.claimTask).toHaveBeenCalledTimes(1)
+    world.offers[0] = { ...world.offers[0]!, fence: 2 }
+    await world.clock.advance(10_000)
+    expect(world.api.claimTask).toHaveBeenCalledTimes(2)
+    await end(world, running)
+  })
+
+  it('gives the slot back for a job that fails', async () => {
+    const world = await createDaemonWorld({ jobs: 1 })
+    world.complete.mockRejectedValueOnce(new Error('x'))
+    world.offer(1)
+    world.offer(2)
+    const running = world.start()
+    await world.clock.advance(30_000)
+    expect(world.lines('Leader result accepted')).toHaveLength(1)
+    await end(world, running)
+  })
+})
+
+describe('polling', () => {
+  it('is held by the ICL while there are free slots, and says when it is quiet', async () => {
+    const world = await createDaemonWorld()
+    const running = world.start()
+    await world.clock.advance(130_000)
+    expect(world.polls.every(({ wait }) => wait === 20)).toBe(true)
+    expect(world.polls).toHaveLength(7)
+    expect(world.lines('No assignments for last 60s')).toHaveLength(2)
+    await end(world, running)
+  })
+
+  it('goes on every 5 s, not held, while all slots are busy', async () => {
+    const world = await createDaemonWorld({ jobs: 1 })
+    world.complete.mockImplementation(() => world.clock.sleep(30_000).then(() => 'Four.'))
+    world.offer(1)
+    const running = world.start()
+    await world.clock.advance(21_000)
+    expect(world.polls.map(({ wait }) => wait)).toEqual([20, 0, 0, 0, 0, 0])
+    expect(world.polls.map(({ at }) => at)).toEqual([0, 0, 5, 10, 15, 20])
+    await end(world, running)
+  })
+
+  it('backs off with jitter while the ICL cannot be reached', async () => {
+    const world = await createDaemonWorld()
+    world.api.getAssignments.mockRejectedValue(new Error('no route'))
+    const running = world.start()
+    await world.clock.advance(300_000)
+    const { calls } = world.api.getAssignments.mock
+    expect(calls.length).toBeGreaterThanOrEqual(7)
+    expect(calls.length).toBeLessThanOrEqual(14)
+    await end(world, running)
+  })
+})
+
+describe('the certificate', () => {
+  it('is renewed at the start when the recorded one has expired', async () => {
+    const world = await createDaemonWorld({ secondsLeft: 0 })
+    const running = world.start()
+    await world.clock.advance(0)
+    expect(world.attest).toHaveBeenCalledTimes(1)
+    expect(world.lines('Heartbeat sent to ICL')).toHaveLength(1)
+    await end(world, running)
+  })
+
+  it('when it cannot be renewed, the daemon stays up, takes no work and keeps trying', async () => {
+    const world = await createDaemonWorld({ secondsLeft: 0 })
+    world.attest.mockRejectedValue(new Error('no ICL'))
+    world.offer(1)
+    const running = world.start()
+    await world.clock.advance(30 * 60_000)
+    expect(world.api.getAssignments).not.toHaveBeenCalled()
+    expect(world.api.postHeartbeat).not.toHaveBeenCalled()
+    expect(world.attest.mock.calls.length).toBeGreaterThan(6)
+    world.attest.mockImplementation(async () => Math.floor(world.clock.now() / 1000) + 86_400)
+    await world.clock.advance(15 * 60_000)
+    expect(world.lines('Leader result accepted')).toHaveLength(1)
+    await end(world, running)
+  })
+
+  for (const code of ['not-attested', 'certificate-expired'] as const) {
+    it(`is renewed when the ICL answers ${code}, and the call is made again`, async () => {
+      const world = await createDaemonWorld()
+      world.api.postHeartbeat.mockRejectedValueOnce(new ProblemError(code, 'who?'))
+      const running = world.start()
+      await world.clock.advance(0)
+      expect(world.attest).toHaveBeenCalledTimes(1)
+      expect(world.lines('Heartbeat sent to ICL')).toHaveLength(1)
+      await end(world, running)
+    })
+  }
+
+  it('is renewed by the watchdog 6 h before it expires', async () => {
+    const world = await createDaemonWorld()
+    const running = world.start()
+    await world.clock.advance(18 * 3_600_000 - 60_000)
+    expect(world.attest).not.toHaveBeenCalled()
+    await world.clock.advance(11 * 60_000)
+    expect(world.attest).toHaveBeenCalledTimes(1)
+    await end(world, running)
+  })
+
+  it('that was superseded ends the daemon, without another attestation', async () => {
+    const world = await createDaemonWorld()
+    const running = world.start()
+    await world.clock.advance(0)
+    world.api.postHeartbeat.mockRejectedValue(new ProblemError('certificate-superseded', 'other'))
+    await expect(world.clock.until(running)).rejects.toMatchObject({
+      code: 'certificate-superseded',
+      retryable: false,
+    })
+    expect(world.attest).not.toHaveBeenCalled()
+  })
+})
+
+describe('the on-chain heartbeat', () => {
+  it('is sent when the last one is 10 days old, by the chain', async () => {
+    const world = await createDaemonWorld()
+    world.chain.state.lastHeartbeat = Math.floor(world.clock.now() / 1000) - 10 * 86_400 + 5_000
+    const running = world.start()
+    await world.clock.advance(3_600_000)
+    expect(world.chain.state.heartbeats).toBe(0)
+    await world.clock.advance(3_600_000)
+    expect(world.chain.state.heartbeats).toBe(1)
+    await end(world, running)
+  })
+
+  it('is not sent by a wallet that is not registered, which is said once', async () => {
+    const world = await createDaemonWorld()
+    world.chain.state.isRegistered = false
+    const running = world.start()
+    await world.clock.advance(3 * 3_600_000)
+    expect(world.chain.state.heartbeats).toBe(0)
+    expect(world.lines('not registered')).toHaveLength(1)
+    await end(world, running)
+  })
+})
+
+describe('memory', () => {
+  it('above 2 GB is warned of once, until it was below', async () => {
+    const world = await createDaemonWorld()
+    const running = world.start()
+    world.memory.bytes = 2.5 * 2 ** 30
+    await world.clock.advance(300_000)
+    expect(world.lines('WARNING Memory use is 2.5 GB')).toHaveLength(1)
+    world.memory.bytes = 2 ** 30
+    await world.clock.advance(60_000)
+    world.memory.bytes = 3 * 2 ** 30
+    await world.clock.advance(60_000)
+    expect(world.lines('Memory use is')).toHaveLength(2)
+    await end(world, running)
+  })
+})
+
+describe('a loop that breaks', () => {
+  it('takes the daemon down with it', async () => {
+    const world = await createDaemonWorld()
+    const log = {
+      ...world.log,
+      info: (message: string) => {
+        if (message.startsWith('Received')) throw new TypeError('the log is full')
+        world.log.info(message)
+      },
+      warning: () => {
+        throw new TypeError('the log is full')
+      },
+    }
+    world.offer(1)
+    const running = runDaemon({ ...world.deps, log }, world.stop.signal)
+    await expect(world.clock.until(running)).rejects.toThrow('the log is full')
+  })
+})
+
+describe('stopping', () => {
+  it('finishes the running job, takes no new one, and sends a final heartbeat', async () => {
+    const world = await createDaemonWorld()
+    world.complete.mockImplementation(() => world.clock.sleep(10_000).then(() => 'Four.'))
+    world.offer(1)
+    const running = world.start()
+    await world.clock.advance(2_000)
+    world.stop.abort()
+    world.offer(2)
+    await world.clock.until(running)
+    expect(world.lines('Leader result accepted')).toHaveLength(1)
+    expect(world.lines('Spawning')).toHaveLength(1)
+    const last = world.api.postHeartbeat.mock.calls.at(-1)![0].body
+    expect(last).toMatchObject({ final: true, free_slots: 0 })
+    expect(world.log.lines.at(-1)).toBe('INFO Daemon stopped')
+  })
+
+  it('gives a job back when the drain time is over', async () => {
+    const world = await createDaemonWorld()
+    world.complete.mockImplementation(({ signal }) =>
+      world.clock.sleep(110_000, signal).then(() => 'late'),
+    )
+    world.offer(1)
+    const running = world.start()
+    await world.clock.advance(1_000)
+    const stoppedAt = world.clock.now()
+    await end(world, running)
+    expect(world.clock.now() - stoppedAt).toBe(60_000)
+    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('node-stopping')
+    expect(world.api.postHeartbeat.mock.calls.at(-1)![0].body.final).toBe(true)
+  })
+
+  it('gives jobs back at once when told so a second time', async () => {
+    const world = await createDaemonWorld()
+    // A job that does not heed its signal must not hold the process.
+    world.complete.mockImplementation(() => world.clock.sleep(110_000).then(() => 'late'))
+    world.offer(1)
+    const running = world.start()
+    await world.clock.advance(1_000)
+    const stoppedAt = world.clock.now()
+    world.stop.abort()
+    world.abandon.abort()
+    await world.clock.until(running)
+    expect(world.clock.now() - stoppedAt).toBeLessThanOrEqual(5_000)
+    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('node-stopping')
+  })
+
+  it('at once when nothing runs, even if the final heartbeat fails', async () => {
+    const world = await createDaemonWorld()
+    const running = world.start()
+    await world.clock.advance(30_000)
+    world.api.postHeartbeat.mockRejectedValue(new Error('no route'))
+    await end(world, running)
+    expect(world.log.lines.at(-1)).toBe('INFO Daemon stopped')
+  })
+})

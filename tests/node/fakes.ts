@@ -1,0 +1,124 @@
+import { cidOf } from '../../lib/cid.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
+import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
+import { sha256 } from '../../lib/digest.ts'
+import type { Random } from '../../lib/random.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Blobs } from '../../node/blobs/blobs.ts'
+import type { NodeChain, OutputKey } from '../../node/chain/chain.ts'
+import type { Log } from '../../node/log.ts'
+
+export const nodeAddress: Address = `0x${'a1'.repeat(20)}`
+export const leaderAddress: Address = `0x${'b2'.repeat(20)}`
+export const clientAddress: Address = `0x${'c3'.repeat(20)}`
+export const icl = 'http://icl.example'
+export const jobId: Hash32 = `0x${'11'.repeat(32)}`
+export const modelId = 'openai:test-model'
+
+/** Bytes that count up: every call gives others. */
+export function countingRandom(): Random {
+  let next = 1
+  return {
+    bytes: (length) => new Uint8Array(length).map(() => next++ % 251),
+  }
+}
+
+/** A log that keeps its lines as `LEVEL message`. */
+export function recordingLog(): Log & { readonly lines: string[] } {
+  const lines: string[] = []
+  return {
+    lines,
+    debug: (message) => void lines.push(`DEBUG ${message}`),
+    info: (message) => void lines.push(`INFO ${message}`),
+    warning: (message) => void lines.push(`WARNING ${message}`),
+    error: (message) => void lines.push(`ERROR ${message}`),
+  }
+}
+
+export const denied = () =>
+  new SvcError('coprocessor-access-denied', 'CoFHE decrypt failed: access denied (403)', {
+    hint: 'No grant.',
+  })
+
+/** A coprocessor that keeps halves by handle and lets nobody read what was not granted. */
+export function fakeCoprocessor() {
+  const halves = new Map<bigint, bigint>()
+  const granted = new Set<bigint>()
+  let next = 1_000n
+  const input = (half: bigint) => {
+    const ctHash = next++
+    halves.set(ctHash, half)
+    return { ctHash, securityZone: 0, utype: 6, signature: '0x00' as const }
+  }
+  const coprocessor: Coprocessor = {
+    encrypt: async (high, low) => ({ high: input(high), low: input(low) }),
+    decrypt: async (handle) => {
+      const half = halves.get(handle)
+      if (half === undefined || !granted.has(handle)) throw denied()
+      return half
+    },
+  }
+  return {
+    ...coprocessor,
+    granted,
+    /** Stores a half as the contract would: under a handle of its own. */
+    store: (half: bigint): bigint => {
+      const handle = 2n ** 200n + next++
+      halves.set(handle, half)
+      return handle
+    },
+    plain: (ctHash: bigint) => halves.get(ctHash) ?? 0n,
+  }
+}
+
+export type FakeCoprocessor = ReturnType<typeof fakeCoprocessor>
+
+/** A chain that keeps what it was asked to do. */
+export function fakeChain(coprocessor: FakeCoprocessor) {
+  const stored: OutputKey[] = []
+  const state: { lastHeartbeat: number; isRegistered: boolean; heartbeats: number } = {
+    lastHeartbeat: 0,
+    isRegistered: true,
+    heartbeats: 0,
+  }
+  const chain: NodeChain = {
+    registration: async () =>
+      state.isRegistered ? { lastHeartbeat: state.lastHeartbeat, modelTiers: [0] } : undefined,
+    sendHeartbeat: async () => {
+      state.heartbeats++
+      return `0x${'99'.repeat(32)}`
+    },
+    storeOutputKey: async (key) => {
+      stored.push(key)
+      return {
+        highHandle: coprocessor.store(coprocessor.plain(key.high.ctHash)),
+        lowHandle: coprocessor.store(coprocessor.plain(key.low.ctHash)),
+      }
+    },
+  }
+  return { ...chain, stored, state }
+}
+
+/** A blob store without a network. */
+export function fakeBlobs() {
+  const blobs = new Map<string, Uint8Array<ArrayBuffer>>()
+  const port: Blobs = {
+    download: async (cid) => {
+      const blob = blobs.get(cid)
+      if (blob) return blob
+      throw new SvcError('blob-unavailable', `${cid}: gateway answered 404`, { hint: 'Wait.' })
+    },
+  }
+  return {
+    ...port,
+    blobs,
+    put: async (blob: Uint8Array<ArrayBuffer>) => {
+      const cid = await cidOf(blob)
+      blobs.set(cid, blob)
+      return cid
+    },
+  }
+}
+
+/** A salt or hash that a test can tell from others. */
+export const bytesOf = (text: string) => sha256(new TextEncoder().encode(text))

@@ -1,0 +1,145 @@
+import { vi } from 'vitest'
+import { exact } from '../../lib/comparators/exact.ts'
+import { evidenceKey } from '../../lib/evidence.ts'
+import type { Assignment, ClaimResult, TaskResult } from '../../lib/schemas/tasks.ts'
+import { seal, splitKey } from '../../lib/sealing.ts'
+import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { signResult } from '../../lib/statements.ts'
+import type { InferenceProvider } from '../../node/inference/provider.ts'
+import type { JobDeps } from '../../node/jobs/job-deps.ts'
+import {
+  bytesOf,
+  clientAddress,
+  countingRandom,
+  fakeBlobs,
+  fakeChain,
+  fakeCoprocessor,
+  jobId,
+  leaderAddress,
+  modelId,
+  nodeAddress,
+  recordingLog,
+} from './fakes.ts'
+import { createVirtualClock } from './virtual-clock.ts'
+
+/** One job, its client's sealed prompt, and a node with fakes behind every port. */
+export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four.') {
+  const clock = createVirtualClock()
+  const random = countingRandom()
+  const log = recordingLog()
+  const coprocessor = fakeCoprocessor()
+  const chain = fakeChain(coprocessor)
+  const blobs = fakeBlobs()
+  const promptKey = await bytesOf('prompt key')
+  const halves = splitKey(promptKey)
+  const prompt = 'What is two and two?'
+  const promptCid = await blobs.put(
+    await seal(prompt, promptKey, { kind: 'prompt', client: clientAddress }, random),
+  )
+  const now = Math.floor(clock.now() / 1000)
+  const claim: ClaimResult = {
+    jobId,
+    fence: 1,
+    role,
+    kpHighHandle: coprocessor.store(halves.high),
+    kpLowHandle: coprocessor.store(halves.low),
+    claimDeadline: now + 120,
+    client: clientAddress,
+    model_id: modelId,
+    prompt_cid: promptCid,
+    comparator: 'exact',
+    parameters: {},
+    output_readers: [clientAddress, leaderAddress],
+    output_delegate: clientAddress,
+  }
+  coprocessor.granted.add(claim.kpHighHandle).add(claim.kpLowHandle)
+  const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
+  const answered = { jobId, status: 'done', phase: 'verifying' } as const
+  const leader = await leaderOf(claim, promptKey, coprocessor, blobs, random)
+  const view: Awaited<ReturnType<JobDeps['api']['getTask']>> = {
+    jobId,
+    status: 'committed',
+    phase: 'running',
+    role,
+    fence: 1,
+  }
+  const api = {
+    claimTask: vi.fn<JobDeps['api']['claimTask']>(async () => claim),
+    commitTask: vi.fn<JobDeps['api']['commitTask']>(async () => answered),
+    getTask: vi.fn<JobDeps['api']['getTask']>(async () => view),
+    postResult: vi.fn<JobDeps['api']['postResult']>(async () => answered),
+    postVerdict: vi.fn<JobDeps['api']['postVerdict']>(async () => answered),
+    abortTask: vi.fn<JobDeps['api']['abortTask']>(async () => answered),
+    putBlob: vi.fn<JobDeps['api']['putBlob']>(async ({ body }) => ({ cid: await blobs.put(body) })),
+  }
+  const deps: JobDeps = {
+    address: nodeAddress,
+    sessionKey: await signingKeyFromSeed(await bytesOf('node session')),
+    api,
+    coprocessor,
+    blobs,
+    chain,
+    models: new Map([[modelId, { provider: { complete }, model: 'test-model' }]]),
+    clock,
+    random,
+    log,
+  }
+  const assignment: Assignment = {
+    jobId,
+    role,
+    model_id: modelId,
+    prompt_cid: promptCid,
+    client: clientAddress,
+    deadline: now + 600,
+    fence: 1,
+  }
+  return {
+    deps,
+    api,
+    assignment,
+    claim,
+    clock,
+    log,
+    coprocessor,
+    chain,
+    blobs,
+    complete,
+    prompt,
+    promptKey,
+    leader,
+    view,
+  }
+}
+
+export type JobWorld = Awaited<ReturnType<typeof createJobWorld>>
+
+/** Makes the results that another node could post as this job's leader. */
+async function leaderOf(
+  claim: ClaimResult,
+  promptKey: Uint8Array<ArrayBuffer>,
+  coprocessor: ReturnType<typeof fakeCoprocessor>,
+  blobs: ReturnType<typeof fakeBlobs>,
+  random: ReturnType<typeof countingRandom>,
+) {
+  const sessionKey = await signingKeyFromSeed(await bytesOf('leader session'))
+  return async (text: string, shown = text): Promise<TaskResult & { address: `0x${string}` }> => {
+    const outputKey = await bytesOf('output key')
+    const halves = splitKey(outputKey)
+    const outputCid = await blobs.put(
+      await seal(shown, outputKey, { kind: 'output', jobId: claim.jobId }, random),
+    )
+    const outHighHandle = coprocessor.store(halves.high)
+    const outLowHandle = coprocessor.store(halves.low)
+    coprocessor.granted.add(outHighHandle).add(outLowHandle)
+    const body = {
+      jobId: claim.jobId,
+      fence: 2,
+      model_id: claim.model_id,
+      output_cid: outputCid,
+      outHighHandle,
+      outLowHandle,
+      evidence: await exact.evidenceOf(text, await evidenceKey(promptKey, claim.jobId)),
+    }
+    return { ...(await signResult(leaderAddress, body, sessionKey)), address: leaderAddress }
+  }
+}

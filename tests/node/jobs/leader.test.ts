@@ -1,0 +1,224 @@
+import { describe, expect, it } from 'vitest'
+import { exact } from '../../../lib/comparators/exact.ts'
+import { evidenceKey } from '../../../lib/evidence.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { joinKey, unseal } from '../../../lib/sealing.ts'
+import { verifySignature } from '../../../lib/session-key.ts'
+import { leaderStatementOf, statementBytes } from '../../../lib/statements.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { nodeStopping, runJob } from '../../../node/jobs/run-job.ts'
+import { clientAddress, jobId, leaderAddress, modelId, nodeAddress } from '../fakes.ts'
+import { createJobWorld, type JobWorld } from '../job-world.ts'
+
+const ignored = { onClaimed: () => {}, onSlotFree: () => {} }
+const run = (world: JobWorld, signal = new AbortController().signal) =>
+  world.clock.until(runJob(world.deps, world.assignment, signal, ignored))
+
+const abortsWith = (world: JobWorld, reason: string) =>
+  expect(world.api.abortTask.mock.calls.map(([{ body }]) => body)).toEqual([
+    { jobId, fence: 1, reason },
+  ])
+
+describe('a leader', () => {
+  it('answers, seals, stores the key, uploads and posts a signed result', async () => {
+    const world = await createJobWorld('leader')
+    await run(world)
+
+    const [{ body: result }] = world.api.postResult.mock.calls[0]!
+    expect(world.complete.mock.calls[0]![0].prompt).toBe(world.prompt)
+    expect(world.complete.mock.calls[0]![0].model).toBe('test-model')
+    expect(result.evidence).toEqual(
+      await exact.evidenceOf('Four.', await evidenceKey(world.promptKey, jobId)),
+    )
+    const [stored] = world.chain.stored
+    expect(stored?.readers).toEqual([clientAddress, leaderAddress])
+    expect(stored?.delegate).toBe(clientAddress)
+    expect(stored?.until).toBe(world.claim.claimDeadline + 3_600)
+
+    world.coprocessor.granted.add(result.outHighHandle).add(result.outLowHandle)
+    const outputKey = joinKey({
+      high: await world.coprocessor.decrypt(result.outHighHandle),
+      low: await world.coprocessor.decrypt(result.outLowHandle),
+    })
+    const blob = await world.blobs.download(result.output_cid)
+    expect(await unseal(blob, outputKey, { kind: 'output', jobId })).toBe('Four.')
+
+    const statement = statementBytes(leaderStatementOf(nodeAddress, result))
+    const { publicKey } = world.deps.sessionKey
+    expect(await verifySignature(publicKey, result.signature, statement)).toBe(true)
+    expect(world.api.abortTask).not.toHaveBeenCalled()
+  })
+
+  it('says what it does in the words of the specification', async () => {
+    const world = await createJobWorld('leader')
+    await run(world)
+    const info = world.log.lines.filter((line) => !line.startsWith('DEBUG'))
+    expect(info[0]).toBe(`INFO Job ${jobId}: starting as leader`)
+    expect(info[1]).toBe(`INFO Job ${jobId}: claimed`)
+    const fragments = [
+      'Decrypted prompt key',
+      'Downloaded prompt blob',
+      'Running inference',
+      'Inference complete',
+      'uploaded encrypted output',
+      'Leader result accepted',
+    ]
+    for (const fragment of fragments) expect(info.join('\n')).toContain(fragment)
+    expect(info.join('\n')).toMatch(new RegExp(`Running inference .* via ${modelId}`))
+  })
+
+  it('shows prompt and output at DEBUG only, and keys nowhere', async () => {
+    const world = await createJobWorld('leader', 'the secret answer')
+    await run(world)
+    const above = world.log.lines.filter((line) => !line.startsWith('DEBUG')).join('\n')
+    expect(above).not.toContain(world.prompt)
+    expect(above).not.toContain('the secret answer')
+    const all = world.log.lines.join('\n')
+    expect(all).toContain(world.prompt)
+    const hex = Buffer.from(world.promptKey).toString('hex')
+    expect(all).not.toContain(hex)
+    expect(all).not.toContain(hex.slice(0, 32))
+    expect(all).not.toContain(BigInt(`0x${hex.slice(0, 32)}`).toString())
+  })
+
+  it('warns of a slow inference', async () => {
+    const world = await createJobWorld('leader')
+    world.complete.mockImplementation(async () => {
+      await world.clock.sleep(31_000)
+      return 'Four.'
+    })
+    await run(world)
+    expect(world.log.lines.join('\n')).toMatch(/WARNING .*slow inference, 31\.0 s/)
+    expect(world.api.postResult).toHaveBeenCalled()
+  })
+})
+
+describe('a job that cannot be done is given back', () => {
+  it('when the claim gives empty handles', async () => {
+    const world = await createJobWorld('leader')
+    world.api.claimTask.mockResolvedValue({ ...world.claim, kpLowHandle: 0n })
+    await run(world)
+    abortsWith(world, 'key-handles-missing')
+    expect(world.log.lines.join('\n')).toMatch(
+      /ERROR Job 0x1+: aborted: key handles are missing, the prompt cannot be decrypted/,
+    )
+  })
+
+  it('when the claim fails', async () => {
+    const world = await createJobWorld('leader')
+    world.api.claimTask.mockRejectedValue(new ProblemError('internal-error', 'The ICL failed'))
+    await run(world)
+    abortsWith(world, 'key-handles-missing')
+    expect(world.log.lines.join('\n')).toMatch(/WARNING Job 0x1+: claim failed/)
+  })
+
+  it('when decryption stays denied, but only after it had time to be granted', async () => {
+    const world = await createJobWorld('leader')
+    world.coprocessor.granted.clear()
+    const startedAt = world.clock.now()
+    await run(world)
+    expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(8_000)
+    abortsWith(world, 'fhe-decrypt-denied')
+    expect(world.log.lines.join('\n')).toMatch(/ERROR .*CoFHE decrypt failed/)
+  })
+
+  it('not when the grant arrives meanwhile', async () => {
+    const world = await createJobWorld('leader')
+    world.coprocessor.granted.clear()
+    void world.clock.sleep(3_000).then(() => {
+      world.coprocessor.granted.add(world.claim.kpHighHandle).add(world.claim.kpLowHandle)
+    })
+    await run(world)
+    expect(world.api.postResult).toHaveBeenCalled()
+    expect(world.log.lines.join('\n')).toMatch(/WARNING .*CoFHE decrypt failed.*trying again/)
+  })
+
+  it('when the prompt blob cannot be fetched', async () => {
+    const world = await createJobWorld('leader')
+    world.blobs.blobs.clear()
+    await run(world)
+    abortsWith(world, 'prompt-unavailable')
+    expect(world.log.lines.join('\n')).toContain('the prompt blob could not be fetched')
+  })
+
+  it('when the prompt is not sealed with the key or for the client', async () => {
+    const world = await createJobWorld('leader')
+    world.api.claimTask.mockResolvedValue({ ...world.claim, client: leaderAddress })
+    await run(world)
+    abortsWith(world, 'prompt-unreadable')
+  })
+
+  it('when it does not serve the model', async () => {
+    const world = await createJobWorld('leader')
+    world.api.claimTask.mockResolvedValue({ ...world.claim, model_id: 'openai:other' })
+    await run(world)
+    abortsWith(world, 'provider-model-unknown')
+  })
+
+  it('when the provider refuses', async () => {
+    const world = await createJobWorld('leader')
+    world.complete.mockRejectedValue(
+      new SvcError('provider-rate-limited', 'provider openai failed: 429', { hint: 'Wait.' }),
+    )
+    await run(world)
+    abortsWith(world, 'provider-rate-limited')
+  })
+
+  it('when storeKey reverts', async () => {
+    const world = await createJobWorld('leader')
+    const storeOutputKey = async () => {
+      throw new SvcError('store-key-reverted', 'transaction reverted: x', { hint: 'Check gas.' })
+    }
+    world.deps = { ...world.deps, chain: { storeOutputKey } }
+    await run(world)
+    abortsWith(world, 'store-key-reverted')
+  })
+
+  it('when the blob store keeps other bytes than it was given', async () => {
+    const world = await createJobWorld('leader')
+    world.api.putBlob.mockResolvedValue({ cid: world.claim.prompt_cid })
+    await run(world)
+    abortsWith(world, 'output-upload-failed')
+  })
+
+  it('when the claim deadline comes first', async () => {
+    const world = await createJobWorld('leader')
+    world.complete.mockImplementation(({ signal }) =>
+      world.clock.sleep(300_000, signal).then(() => 'late'),
+    )
+    const startedAt = world.clock.now()
+    await run(world)
+    expect(world.clock.now() - startedAt).toBe(118_000)
+    abortsWith(world, 'deadline-too-close')
+  })
+
+  it('when the node stops', async () => {
+    const world = await createJobWorld('leader')
+    const stop = new AbortController()
+    world.complete.mockImplementation(({ signal }) =>
+      world.clock.sleep(60_000, signal).then(() => 'late'),
+    )
+    void world.clock.sleep(5_000).then(() => stop.abort(nodeStopping()))
+    await run(world, stop.signal)
+    abortsWith(world, 'node-stopping')
+  })
+
+  it('and a failure nobody foresaw is the node failing', async () => {
+    const world = await createJobWorld('leader')
+    world.complete.mockRejectedValue(new TypeError('x is not a function'))
+    await run(world)
+    abortsWith(world, 'node-failed')
+  })
+
+  for (const code of ['stale-fence', 'job-settled'] as const) {
+    it(`but left quietly on ${code}`, async () => {
+      const world = await createJobWorld('leader')
+      world.api.postResult.mockRejectedValue(new ProblemError(code, 'too late'))
+      await run(world)
+      expect(world.api.abortTask).not.toHaveBeenCalled()
+      expect(world.log.lines.at(-1)).toBe(
+        `WARNING Job ${jobId}: stopped: The ICL refused: too late (${code})`,
+      )
+    })
+  }
+})

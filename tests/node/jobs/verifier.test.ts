@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest'
+import { ProblemError } from '../../../lib/problem.ts'
+import { verifySignature } from '../../../lib/session-key.ts'
+import {
+  commitmentOf,
+  leaderStatementOf,
+  statementBytes,
+  statementHash,
+  verifierStatementOf,
+} from '../../../lib/statements.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { runJob } from '../../../node/jobs/run-job.ts'
+import { jobId, nodeAddress } from '../fakes.ts'
+import { createJobWorld, type JobWorld } from '../job-world.ts'
+
+const run = (world: JobWorld, onSlotFree = () => {}) =>
+  world.clock.until(
+    runJob(world.deps, world.assignment, new AbortController().signal, {
+      onClaimed: () => {},
+      onSlotFree,
+    }),
+  )
+
+async function withLeader(text: string, shown = text) {
+  const world = await createJobWorld('verifier')
+  const statement = await world.leader(text, shown)
+  world.api.getTask.mockResolvedValueOnce(world.view)
+  world.api.getTask.mockResolvedValue({
+    ...world.view,
+    phase: 'verifying',
+    deadline: Math.floor(world.clock.now() / 1000) + 60,
+    leader_statement: statement,
+  })
+  return { world, statement }
+}
+
+const verdictOf = (world: JobWorld) => world.api.postVerdict.mock.calls[0]![0].body
+
+describe('a verifier', () => {
+  it('commits before it looks, and votes match on the same answer', async () => {
+    const { world, statement } = await withLeader('Four.')
+    const order: string[] = []
+    world.api.commitTask.mockImplementation(async () => {
+      order.push('commit')
+      return { jobId, status: 'committed', phase: 'running' }
+    })
+    world.api.getTask.mockReset()
+    world.api.getTask.mockImplementation(async () => {
+      order.push('look')
+      return { ...world.view, phase: 'verifying', leader_statement: statement }
+    })
+    await run(world, () => order.push('slot free'))
+
+    expect(order.slice(0, 3)).toEqual(['commit', 'slot free', 'look'])
+    const verdict = verdictOf(world)
+    expect(verdict.verdict).toBe('match')
+    expect(verdict.reason).toBeUndefined()
+    const { address, ...body } = statement
+    expect(verdict.leader_statement).toBe(await statementHash(leaderStatementOf(address, body)))
+    const { evidence, salt } = verdict
+    expect(world.api.commitTask.mock.calls[0]![0].body.commitment).toBe(
+      await commitmentOf({ jobId, address: nodeAddress, fence: 1, evidence, salt }),
+    )
+    const signed = statementBytes(verifierStatementOf(nodeAddress, verdict))
+    const { publicKey } = world.deps.sessionKey
+    expect(await verifySignature(publicKey, verdict.signature, signed)).toBe(true)
+    expect(world.log.lines.at(-1)).toBe(`INFO Job ${jobId}: Verdict: match`)
+  })
+
+  it('votes no-match on another answer', async () => {
+    const { world } = await withLeader('Five.')
+    await run(world)
+    expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'different-answer' })
+    expect(world.log.lines.at(-1)).toContain('Verdict: no-match')
+  })
+
+  it('votes no-match when the output is not what the evidence claims', async () => {
+    const { world } = await withLeader('Four.', 'Buy something instead.')
+    await run(world)
+    expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-mismatch' })
+  })
+
+  it('votes no-match when the output cannot be unsealed', async () => {
+    const { world, statement } = await withLeader('Four.')
+    world.blobs.blobs.set(statement.output_cid, new Uint8Array(64).fill(1))
+    await run(world)
+    expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-mismatch' })
+  })
+
+  it('votes no-match when the output cannot be had', async () => {
+    const { world, statement } = await withLeader('Four.')
+    world.blobs.blobs.delete(statement.output_cid)
+    await run(world)
+    expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-unavailable' })
+  })
+
+  it('votes no-match when the output key stays unreadable, after waiting for a grant', async () => {
+    const { world, statement } = await withLeader('Four.')
+    world.coprocessor.granted.delete(statement.outHighHandle)
+    const startedAt = world.clock.now()
+    await run(world)
+    expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(20_000)
+    expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-unavailable' })
+  })
+
+  it('goes on waiting for the leader while the ICL cannot be reached', async () => {
+    const { world } = await withLeader('Four.')
+    world.api.getTask.mockReset()
+    const statement = await world.leader('Four.')
+    const unreachable = new SvcError('icl-unreachable', 'x', { hint: 'y', retryable: true })
+    world.api.getTask.mockRejectedValueOnce(unreachable)
+    world.api.getTask.mockRejectedValueOnce(new ProblemError('unavailable', 'x'))
+    world.api.getTask.mockResolvedValue({ ...world.view, leader_statement: statement })
+    await run(world)
+    expect(verdictOf(world).verdict).toBe('match')
+  })
+
+  const endings = [
+    ['the job settles', { phase: 'cancelled' as const }],
+    ['its part lapses', { status: 'lapsed' as const }],
+    ['it is offered again', { fence: 2 }],
+  ] as const
+  for (const [name, change] of endings) {
+    it(`stops quietly when ${name}`, async () => {
+      const world = await createJobWorld('verifier')
+      world.api.getTask.mockResolvedValue({ ...world.view, ...change })
+      await run(world)
+      expect(world.api.postVerdict).not.toHaveBeenCalled()
+      expect(world.api.abortTask).not.toHaveBeenCalled()
+      expect(world.log.lines.at(-1)).toMatch(/^WARNING Job .* stopped: /)
+    })
+  }
+})

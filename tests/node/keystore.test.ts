@@ -1,0 +1,82 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Keystore } from 'ox'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemRandom } from '../../lib/system.ts'
+import { minScryptN, readKeystore, writeKeystore } from '../../node/keystore.ts'
+
+const privateKey = `0x${'42'.repeat(32)}` as const
+const password = 'correct horse'
+let folder: string
+let path: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-keystore-'))
+  path = join(folder, 'new', 'keystore.json')
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+describe('the keystore', () => {
+  it('gives back what was sealed, to its password only', async () => {
+    const wallet = { privateKey, password, scryptN: minScryptN }
+    const address = await writeKeystore(path, wallet, systemRandom)
+    expect(address).toBe(privateKeyToAccount(privateKey).address.toLowerCase() as `0x${string}`)
+    expect(await readKeystore(path, password)).toBe(privateKey)
+    await expect(readKeystore(path, 'wrong')).rejects.toMatchObject({
+      code: 'keystore-password-wrong',
+    })
+  })
+
+  it('is readable by its owner only, and never shows the key', async () => {
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect((await stat(join(folder, 'new'))).mode & 0o777).toBe(0o700)
+    expect(await readFile(path, 'utf8')).not.toContain('42'.repeat(32))
+  })
+
+  it('is a Web3 Secret Storage v3 file that other wallets open', async () => {
+    const keystore = JSON.parse(await readFile(path, 'utf8'))
+    expect(keystore).toMatchObject({ version: 3, crypto: { kdf: 'scrypt' } })
+    expect(Keystore.decrypt(keystore, Keystore.toKey(keystore, { password }))).toBe(privateKey)
+  })
+
+  it('opens the published test vector of the format', async () => {
+    const vector = join(folder, 'vector.json')
+    await writeFile(
+      vector,
+      JSON.stringify({
+        crypto: {
+          cipher: 'aes-128-ctr',
+          cipherparams: { iv: '83dbcc02d8ccb40e466191a123791e0e' },
+          ciphertext: 'd172bf743a674da9cdad04534d56926ef8358534d458fffccd4e6ad2fbde479c',
+          kdf: 'scrypt',
+          kdfparams: {
+            dklen: 32,
+            n: 262_144,
+            p: 8,
+            r: 1,
+            salt: 'ab0c7876052600dd703518d6fc3fe8984592145b591fc8fb5c6d43190334ba19',
+          },
+          mac: '2103ac29920d71da29f15d75b4a16dbe95cfd7ff8faea1056c33131d846e3097',
+        },
+        id: '3198bc9c-6672-5ab3-d995-4942343ae5b6',
+        version: 3,
+      }),
+    )
+    expect(await readKeystore(vector, 'testpassword')).toBe(
+      '0x7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d',
+    )
+  })
+
+  it('says what is wrong with a file that is no keystore', async () => {
+    const broken = join(folder, 'broken.json')
+    await writeFile(broken, '{"version":3}')
+    await expect(readKeystore(broken, password)).rejects.toMatchObject({ code: 'keystore-invalid' })
+    await writeFile(broken, 'not json')
+    await expect(readKeystore(broken, password)).rejects.toMatchObject({ code: 'file-unreadable' })
+    await expect(readKeystore(join(folder, 'none'), password)).rejects.toMatchObject({
+      code: 'keystore-missing',
+    })
+  })
+})

@@ -1,0 +1,79 @@
+import { answerJson, type LocalServer, type Seen, startServer } from './local-server.ts'
+
+const address = `0x${'dd'.repeat(20)}`
+
+/** What the stub answers; a test changes it between calls. */
+export type StubAnswers = {
+  /** Undefined: the address that the stub listens at. */
+  publicUrl?: string
+  verify: { readonly status: number; readonly body: unknown }
+}
+
+const problem = (status: number, code: string, title: string, retryable = false) => ({
+  status,
+  body: { type: `urn:svc:problem:${code}`, title, status, code, retryable },
+})
+
+/** Refuses the evidence, as an ICL with another mock key does. */
+export const hmacInvalid = problem(403, 'attestation-hmac-invalid', 'The HMAC does not fit')
+/** Cannot serve now. */
+export const unavailable = problem(503, 'unavailable', 'The ICL cannot serve this now', true)
+
+/** An ICL that knows nothing but how to attest a node and to hear its heartbeats. */
+export async function startStubIcl(): Promise<LocalServer & { readonly answers: StubAnswers }> {
+  const expiresAt = () => Math.floor(performance.timeOrigin / 1000) + 86_400
+  const answers: StubAnswers = {
+    verify: {
+      status: 200,
+      body: { certificate: 'stub.certificate.jws', certificate_expires_at: expiresAt() },
+    },
+  }
+  const server = await startServer(async (response, request) => {
+    if (request.path.startsWith('/internal/assignments/')) {
+      // Held like a long-poll without work.
+      setTimeout(() => answerJson(response, 200, { assignments: [] }), 1_000)
+      return
+    }
+    const { status, body } = answerTo(request, answers, server.url, expiresAt())
+    answerJson(response, status, body)
+  })
+  return { ...server, answers }
+}
+
+function answerTo({ path }: Seen, answers: StubAnswers, url: string, expiresAt: number) {
+  if (path === '/v1/network') {
+    return { status: 200, body: network(answers.publicUrl ?? url) }
+  }
+  if (path.startsWith('/internal/challenge/')) {
+    return { status: 200, body: { nonce: 'c3R1Yg', expires_at: expiresAt, enrolled: false } }
+  }
+  if (path === '/internal/attestation/verify') return answers.verify
+  if (path === '/internal/heartbeat') {
+    const body = { status: 'ok', certificate_expires_at: expiresAt, eligible: true, reasons: [] }
+    return { status: 200, body }
+  }
+  return problem(404, 'not-found', 'There is nothing at this address')
+}
+
+const network = (publicUrl: string) => ({
+  version: '0.0.0',
+  public_url: publicUrl,
+  chain_id: 31_337,
+  contracts: { node_registry: address, prompt_key_store: address, result_registry: address },
+  coordinator: address,
+  attestation_backends: ['mock'],
+  comparators: ['exact'],
+  default_comparator: 'exact',
+  limits: {
+    body_bytes: 262_144,
+    blob_bytes: 1_048_576,
+    prompt_bytes: 1_000_000,
+    wait_seconds: 30,
+    offer_seconds: 20,
+    lease_seconds: 120,
+    reveal_seconds: 60,
+    job_seconds: 600,
+    max_verifiers: 5,
+  },
+  blob_retention_days: 30,
+})
