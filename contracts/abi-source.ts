@@ -4,7 +4,7 @@ import type { Artifacts } from './solc.ts'
 const WIDTH = 100
 
 /** Which contract's ABI goes to which file under `lib/abi/`, and under which name. */
-export const ABI_FILES = [
+const ABI_FILES = [
   { contract: 'NodeRegistry', file: 'node-registry.ts', constant: 'nodeRegistryAbi' },
   { contract: 'PromptKeyStore', file: 'prompt-key-store.ts', constant: 'promptKeyStoreAbi' },
   { contract: 'ResultRegistry', file: 'result-registry.ts', constant: 'resultRegistryAbi' },

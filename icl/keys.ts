@@ -13,7 +13,7 @@ import type { JsonWebKeySet } from '../lib/schemas/network.ts'
 import { type SigningKey, signingKeyFromSeed } from '../lib/session-key.ts'
 
 /** What an attestation certificate says (an ES256 JWS; times in Unix seconds). */
-export type CertificateClaims = {
+type CertificateClaims = {
   readonly iss: string
   readonly sub: string
   readonly iat: number

@@ -12,7 +12,7 @@ import { SvcError } from './svc-error.ts'
 export type Fetch = (request: Request) => Promise<Response>
 
 /** What a call may change: who signs it, a read token instead, when to give up. */
-export type CallOptions = {
+type CallOptions = {
   readonly signal?: AbortSignal | undefined
   readonly readToken?: string
   readonly lastEventId?: string

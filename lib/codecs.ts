@@ -17,7 +17,10 @@ export const Hash32 = hexString(64).toLowerCase().meta({ id: 'Hash32' }) as unkn
 export type Hash32 = `0x${string}`
 
 /** What a job is called everywhere, from the wire to the chain: 32 bytes, see `jobIdOf`. */
-export const JobId = Hash32
+export const JobId = hexString(64).toLowerCase().meta({ id: 'JobId' }) as unknown as z.ZodType<
+  `0x${string}`,
+  string
+>
 export type JobId = Hash32
 
 /** A uint256: decimal or 0x text in, decimal text out, because JSON numbers lose precision above 2^53. */

@@ -26,7 +26,7 @@ export type RequestSigner = WalletSigner | NodeSigner
 export const signatureLabels = { wallet: 'eth', node: 'node' } as const
 
 /** How long a wallet's signature may be used, in seconds. */
-export const walletSignatureSeconds = 60
+const walletSignatureSeconds = 60
 
 /** What a signature needs from outside: time in Unix seconds and 16 random bytes. */
 export type SignatureMoment = { readonly created: number; readonly nonce: Uint8Array }
@@ -70,7 +70,7 @@ function setSignature(headers: Headers, label: string, input: string, signature:
 }
 
 /** ERC-8128's name for a wallet on a chain. */
-export const walletKeyId = (signer: Pick<WalletSigner, 'address' | 'chainId'>): string =>
+const walletKeyId = (signer: Pick<WalletSigner, 'address' | 'chainId'>): string =>
   `erc8128:${signer.chainId}:${signer.address}`
 
 /** Our name for a node's session key. */

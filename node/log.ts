@@ -16,8 +16,7 @@ export interface Log {
 const tslogLevels = { DEBUG: 'DEBUG', INFO: 'INFO', WARNING: 'WARN', ERROR: 'ERROR' } as const
 
 /** An address as log lines show it: its first and last four digits. */
-export const shortAddress = (address: Address): string =>
-  `${address.slice(0, 6)}..${address.slice(-4)}`
+const shortAddress = (address: Address): string => `${address.slice(0, 6)}..${address.slice(-4)}`
 
 const timeFormat = new Intl.DateTimeFormat('sv-SE', {
   timeZone: 'UTC',
@@ -29,7 +28,7 @@ const timeFormat = new Intl.DateTimeFormat('sv-SE', {
 const forging = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
 /** A text on one line: control characters, line breaks and direction marks are written as escapes. */
-export const oneLine = (text: string): string =>
+const oneLine = (text: string): string =>
   text.replace(forging, (character) =>
     character === '\n'
       ? '\\n'
@@ -37,12 +36,7 @@ export const oneLine = (text: string): string =>
   )
 
 /** One log line: `[YYYY-MM-DDTHH:MM:SS] [LEVEL] [<short address>] <message>`, in UTC (spec 6). */
-export const formatLine = (
-  atMs: number,
-  level: LogLevel,
-  address: Address,
-  message: string,
-): string =>
+const formatLine = (atMs: number, level: LogLevel, address: Address, message: string): string =>
   `[${timeFormat.format(atMs).replace(' ', 'T')}] [${level}] [${shortAddress(address)}] ${oneLine(message)}`
 
 /** Makes the node's log; `write` gets whole lines without a line break. */

@@ -24,13 +24,6 @@ export async function runPasses(deps: Dependencies, signal: AbortSignal): Promis
   await Promise.all(underWay.values())
 }
 
-/** Does everything that is due now, once, and waits for it: for hosts without a process of their own. */
-export async function runDue(deps: Dependencies): Promise<void> {
-  const underWay = new Map<string, Promise<void>>()
-  await startDue(deps, underWay)
-  await Promise.all(underWay.values())
-}
-
 /** Starts each due piece of work that is not under way already. */
 async function startDue(deps: Dependencies, underWay: Map<string, Promise<void>>): Promise<void> {
   const start = (key: string, work: () => Promise<void>) => {

@@ -14,7 +14,7 @@ import { authenticate, type Caller } from './authenticate.ts'
 import { readBody } from './read-body.ts'
 
 /** What a request brings besides its input. */
-export type RequestContext = {
+type RequestContext = {
   readonly caller: Caller
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal

@@ -28,7 +28,7 @@ const ordered = (pool: readonly Candidate[]): readonly Candidate[] =>
   [...pool].sort((a, b) => (a.address < b.address ? -1 : 1))
 
 /** keccak256 over the ordered pool's addresses and weights. */
-export const poolDigest = (pool: readonly Candidate[]): Hash32 =>
+const poolDigest = (pool: readonly Candidate[]): Hash32 =>
   keccak256(
     stringToHex(
       ordered(pool)

@@ -1,7 +1,7 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 
 /** What each thing that a node did adds to its counters and its score. */
-export const reputationCodes = {
+const reputationCodes = {
   'result-accepted': { completed: 1, accepted: 1, rejected: 0, score: 10 },
   'result-rejected': { completed: 1, accepted: 0, rejected: 1, score: -10 },
   'result-disputed': { completed: 1, accepted: 0, rejected: 0, score: 0 },

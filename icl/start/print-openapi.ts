@@ -1,4 +1,4 @@
 import { openApiDocument } from '../openapi.ts'
 import { version } from '../version.ts'
 
-console.log(JSON.stringify(openApiDocument(version, 'https://icl.example.com'), null, 2))
+console.log(JSON.stringify(openApiDocument(version, '/'), null, 2))

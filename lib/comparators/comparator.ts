@@ -2,7 +2,7 @@ import type { ComparatorId } from '../codecs.ts'
 import type { Evidence } from '../schemas/evidence.ts'
 
 /** What two pieces of evidence say of their answers. */
-export type Comparison = 'match' | 'no-match' | 'inconclusive'
+type Comparison = 'match' | 'no-match' | 'inconclusive'
 
 /** Makes evidence of an answer, and compares evidence without a key, so that the ICL can recompute every verdict. */
 export interface Comparator {

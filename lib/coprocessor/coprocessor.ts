@@ -18,7 +18,7 @@ export type EncryptOptions = {
 }
 
 /** How to decrypt. */
-export type DecryptOptions = { readonly signal?: AbortSignal }
+type DecryptOptions = { readonly signal?: AbortSignal }
 
 /** The FHE network that keeps the halves of keys and decrypts them for those whom its access list allows (spec 4). */
 export interface Coprocessor {

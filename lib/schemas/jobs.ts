@@ -145,7 +145,7 @@ export const SubmittedJob = z
   .meta({ id: 'SubmittedJob' })
 
 /** One assignment of a job as its client sees it. */
-export const SlotView = z
+const SlotView = z
   .object({
     seat: z.int(),
     round: z.int(),

@@ -3,7 +3,7 @@ import type { Address } from '../../lib/codecs.ts'
 import type { EncryptedInput } from '../../lib/coprocessor/coprocessor.ts'
 
 /** What NodeRegistry knows of this node; times in Unix seconds. */
-export type Registration = {
+type Registration = {
   readonly lastHeartbeat: number
   readonly modelTiers: readonly number[]
 }

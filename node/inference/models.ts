@@ -4,7 +4,7 @@ import type { InferenceProvider, ProviderName } from './provider.ts'
 import { keyVariables, type ProviderOptions } from './provider-call.ts'
 
 /** A model that this node serves. */
-export type OfferedModel = { readonly provider: InferenceProvider; readonly model: string }
+type OfferedModel = { readonly provider: InferenceProvider; readonly model: string }
 
 /** The models that this node serves, by model id. */
 export type OfferedModels = ReadonlyMap<string, OfferedModel>

@@ -11,7 +11,7 @@ import type { NodeApi } from '../node-api.ts'
 import type { Slots } from '../slots.ts'
 
 /** How often assignments are asked for (spec 8). */
-export const pollPeriodMs = 5_000
+const pollPeriodMs = 5_000
 
 const holdSeconds = 20
 const maxBackoffMs = 60_000

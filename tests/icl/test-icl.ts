@@ -28,9 +28,9 @@ import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { activeNode, coordinator, createFakeChain, type FakeChain } from './fake-chain.ts'
 
 export const origin = 'https://icl.test'
-export const chainId = 31337
+const chainId = 31337
 export const modelId = 'openai:test'
-export const mockKey = new Uint8Array(16).fill(7)
+const mockKey = new Uint8Array(16).fill(7)
 
 /** An ICL in this process: the real application on a virtual clock and a chain in memory. */
 export type TestIcl = {
@@ -230,7 +230,7 @@ export async function submit(
 const evidenceKey = new Uint8Array(32).fill(3)
 
 /** Evidence of an answer under a fixed key. */
-export const evidenceOf = (answer: string) => comparators.exact.evidenceOf(answer, evidenceKey)
+const evidenceOf = (answer: string) => comparators.exact.evidenceOf(answer, evidenceKey)
 
 /** What a node is offered now. */
 export async function offersOf(node: TestNode) {

@@ -35,7 +35,7 @@ export function recordingLog(): Log & { readonly lines: string[] } {
   }
 }
 
-export const denied = () =>
+const denied = () =>
   new SvcError('coprocessor-access-denied', 'CoFHE decrypt failed: access denied (403)', {
     hint: 'No grant.',
   })

@@ -22,13 +22,13 @@ export const [nodeA, nodeB, nodeC, nodeD, nodeE] = ['a', 'b', 'c', 'd', 'e'].map
   Address,
   Address,
 ]
-export const client = nodeAddress('9')
+const client = nodeAddress('9')
 export const seed: DrawSeed = { message: 'epoch 1', signature: 'signed' }
 
 const session = { key: 'k', not_after: 1, signature: '0x' as const }
 
 /** Evidence of an answer that is one word. */
-export const evidenceOf = (answer: string): Evidence => ({
+const evidenceOf = (answer: string): Evidence => ({
   comparator: 'exact',
   digest: answer,
   tokens: 1,
