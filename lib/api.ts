@@ -5,6 +5,7 @@ import { type Endpoint, eventStream, type Input, type Output, rawBytes } from '.
 import { endpoints, maxBlobBytes, type OperationId } from './endpoints.ts'
 import { isProblemCode, Problem, ProblemError } from './problem.ts'
 import type { Random } from './random.ts'
+import { readLimited } from './read-limited.ts'
 import { type RequestSigner, signedHeaders } from './request-signature.ts'
 import { retrying } from './retry.ts'
 import { SvcError } from './svc-error.ts'
@@ -87,7 +88,8 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
       }),
     )
     if (endpoint.response === eventStream && response.ok) return response
-    const bytes = await readLimited(response)
+    const bytes = await readLimited(response, maxAnswerBytes)
+    if (!bytes) throw new TypeError('The answer is too large')
     if (!response.ok) throw problemOf(response, bytes)
     return decodeAnswer(endpoint, bytes)
   }
@@ -163,24 +165,6 @@ function bodyOf(
   headers.set('content-type', 'application/json')
   const json = z.encode(endpoint.body as z.ZodType, input.body)
   return new TextEncoder().encode(JSON.stringify(json))
-}
-
-/** Reads an answer, but never more than the largest that the ICL gives. */
-async function readLimited(response: Response): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length
-    if (length > maxAnswerBytes) throw new TypeError('The answer is too large')
-    chunks.push(chunk)
-  }
-  const bytes = new Uint8Array(length)
-  let offset = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset)
-    offset += chunk.length
-  }
-  return bytes
 }
 
 function problemOf(response: Response, bytes: Uint8Array): Error {

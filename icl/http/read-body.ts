@@ -1,25 +1,13 @@
 import { ProblemError } from '../../lib/problem.ts'
+import { readLimited } from '../../lib/read-limited.ts'
 
-/** Reads a request's body, but never more than `maxBytes`. */
+/** Reads a request's body; throws `body-too-large` when it is longer than `maxBytes`. */
 export async function readBody(
   request: Request,
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const tooLarge = () =>
-    new ProblemError('body-too-large', `A body may have at most ${maxBytes} bytes`)
-  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of request.body ?? []) {
-    length += chunk.length
-    if (length > maxBytes) throw tooLarge()
-    chunks.push(chunk)
-  }
-  const bytes = new Uint8Array(length)
-  let offset = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset)
-    offset += chunk.length
-  }
-  return bytes
+  const isLong = Number(request.headers.get('content-length') ?? 0) > maxBytes
+  const bytes = isLong ? undefined : await readLimited(request, maxBytes)
+  if (bytes) return bytes
+  throw new ProblemError('body-too-large', `A body may have at most ${maxBytes} bytes`)
 }

@@ -3,6 +3,7 @@ import type { Address, JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
+import { defaultMaxOutputTokens } from '../../lib/schemas/jobs.ts'
 import type { Assignment, ClaimResult, TaskResult, TaskVerdict } from '../../lib/schemas/tasks.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 import {
@@ -69,11 +70,14 @@ export async function claimTask(
     kpHighHandle: job.kpHighHandle,
     kpLowHandle: job.kpLowHandle,
     claimDeadline: seconds(slot.deadline ?? job.deadline),
+    server_time: seconds(deps.clock.now()),
     client: job.client,
     model_id: job.modelId,
     prompt_cid: job.promptCid,
     comparator: job.comparator,
-    parameters: job.parameters,
+    parameters: {
+      max_output_tokens: job.parameters.max_output_tokens ?? defaultMaxOutputTokens,
+    },
     output_readers: [job.client, ...verifiers.map((verifier) => verifier.node)],
     output_delegate: deps.chain.coordinator,
   }

@@ -97,6 +97,9 @@ export const JobReason = z.enum([
 ])
 export type JobReason = z.output<typeof JobReason>
 
+/** The longest answer when the client does not say: the same at every node, or answers could not be compared. */
+export const defaultMaxOutputTokens = 1_024
+
 /** What the client may set of the inference itself. */
 export const Parameters = z
   .object({ max_output_tokens: z.int().min(1).max(8_192).optional() })

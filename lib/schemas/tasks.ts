@@ -55,11 +55,13 @@ export const ClaimResult = z
     kpHighHandle: Uint256,
     kpLowHandle: Uint256,
     claimDeadline: UnixSeconds,
+    /** The ICL's clock, so that a node whose own is wrong knows how long it has. */
+    server_time: UnixSeconds,
     client: Address,
     model_id: ModelId,
     prompt_cid: Cid,
     comparator: ComparatorId,
-    parameters: Parameters,
+    parameters: Parameters.required(),
     /** Who must be able to read the output key: the client and the verifiers. */
     output_readers: z.array(Address),
     /** May grant the output key to verifiers that join later. */

@@ -1,4 +1,5 @@
 import { createApi } from '../../lib/api.ts'
+import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { attest } from '../attestation/attest.ts'
@@ -10,7 +11,6 @@ import {
   writeRecord,
 } from '../attestation/record.ts'
 import { sessionKeyOf } from '../attestation/session.ts'
-import { createGatewayBlobs } from '../blobs/gateways.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { type DaemonDeps, runDaemon } from '../daemon.ts'
 import { debuggingFetch } from '../debug-fetch.ts'

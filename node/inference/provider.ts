@@ -14,6 +14,3 @@ export interface InferenceProvider {
 
 /** The name of a provider, in model ids and in messages. */
 export type ProviderName = 'openai' | 'anthropic'
-
-/** Output tokens when the job does not say how many; leader and verifiers have to use the same. */
-export const defaultMaxOutputTokens = 1_024

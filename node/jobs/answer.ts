@@ -4,7 +4,6 @@ import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { ClaimResult } from '../../lib/schemas/tasks.ts'
 import { unseal } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { defaultMaxOutputTokens } from '../inference/provider.ts'
 import { messages } from '../log-messages.ts'
 import { decryptKey } from './decrypt-key.ts'
 import type { JobDeps } from './job-deps.ts'
@@ -92,7 +91,7 @@ async function runInference(
   const text = await offered.provider.complete({
     model: offered.model,
     prompt,
-    maxOutputTokens: parameters.max_output_tokens ?? defaultMaxOutputTokens,
+    maxOutputTokens: parameters.max_output_tokens,
     signal,
   })
   const elapsedMs = clock.now() - startedAt

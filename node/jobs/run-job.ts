@@ -90,7 +90,7 @@ async function claimJob(
 
 function withinLease<T>(
   clock: Clock,
-  { claimDeadline }: ClaimResult,
+  { claimDeadline, server_time: serverTime }: ClaimResult,
   signal: AbortSignal,
   body: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -98,7 +98,7 @@ function withinLease<T>(
     new SvcError('deadline-too-close', 'the claim deadline came before the work was done', {
       hint: 'A faster model or fewer concurrent jobs would help.',
     })
-  const leaseMs = claimDeadline * 1000 - clock.now() - reserveMs
+  const leaseMs = (claimDeadline - serverTime) * 1000 - reserveMs
   if (leaseMs <= 0) throw late()
   return withDeadline(clock, leaseMs, signal, late, body)
 }

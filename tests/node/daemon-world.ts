@@ -31,7 +31,13 @@ export async function createDaemonWorld(options: { secondsLeft?: number; jobs?: 
       const offered = offers.findIndex(({ jobId }) => jobId === body.jobId)
       offers.splice(offered, 1)
       const claimDeadline = now() + 120
-      return { ...world.claim, jobId: body.jobId, fence: body.fence, claimDeadline }
+      return {
+        ...world.claim,
+        jobId: body.jobId,
+        fence: body.fence,
+        claimDeadline,
+        server_time: now(),
+      }
     }),
   }
   const attest = vi.fn(async (_signal: AbortSignal) => now() + 86_400)

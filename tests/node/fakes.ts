@@ -1,10 +1,10 @@
+import type { Blobs } from '../../lib/blobs/blobs.ts'
 import { cidOf } from '../../lib/cid.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
 import { sha256 } from '../../lib/digest.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Blobs } from '../../node/blobs/blobs.ts'
 import type { NodeChain, OutputKey } from '../../node/chain/chain.ts'
 import type { Log } from '../../node/log.ts'
 

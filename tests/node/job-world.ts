@@ -7,6 +7,7 @@ import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { signResult } from '../../lib/statements.ts'
 import type { InferenceProvider } from '../../node/inference/provider.ts'
 import type { JobDeps } from '../../node/jobs/job-deps.ts'
+import { createVirtualClock } from '../virtual-clock.ts'
 import {
   bytesOf,
   clientAddress,
@@ -20,7 +21,6 @@ import {
   nodeAddress,
   recordingLog,
 } from './fakes.ts'
-import { createVirtualClock } from './virtual-clock.ts'
 
 /** One job, its client's sealed prompt, and a node with fakes behind every port. */
 export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four.') {
@@ -44,11 +44,12 @@ export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four
     kpHighHandle: coprocessor.store(halves.high),
     kpLowHandle: coprocessor.store(halves.low),
     claimDeadline: now + 120,
+    server_time: now,
     client: clientAddress,
     model_id: modelId,
     prompt_cid: promptCid,
     comparator: 'exact',
-    parameters: {},
+    parameters: { max_output_tokens: 1_024 },
     output_readers: [clientAddress, leaderAddress],
     output_delegate: clientAddress,
   }

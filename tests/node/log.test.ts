@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createLog, type LogLevel } from '../../node/log.ts'
+import { createVirtualClock } from '../virtual-clock.ts'
 import { nodeAddress } from './fakes.ts'
-import { createVirtualClock } from './virtual-clock.ts'
 
 function logTo(level: LogLevel) {
   const lines: string[] = []

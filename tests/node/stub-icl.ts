@@ -1,4 +1,4 @@
-import { answerJson, type LocalServer, type Seen, startServer } from './local-server.ts'
+import { answerJson, type LocalServer, type Seen, startServer } from '../local-server.ts'
 
 const address = `0x${'dd'.repeat(20)}`
 

@@ -9,8 +9,8 @@ import { attest } from '../../../node/attestation/attest.ts'
 import { createAttestor } from '../../../node/attestation/attestor.ts'
 import { newSessionSalt } from '../../../node/attestation/record.ts'
 import { sessionKeyOf } from '../../../node/attestation/session.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
 import { countingRandom, icl } from '../fakes.ts'
-import { createVirtualClock } from '../virtual-clock.ts'
 
 const walletKey = `0x${'31'.repeat(32)}` as const
 const account = privateKeyToAccount(walletKey)

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createCertificate } from '../../../node/attestation/certificate.ts'
 import { watchCertificate } from '../../../node/loops/watchdog.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
 import { countingRandom, recordingLog } from '../fakes.ts'
-import { createVirtualClock } from '../virtual-clock.ts'
 
 const hour = 3_600
 

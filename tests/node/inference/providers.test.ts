@@ -4,7 +4,7 @@ import { systemClock } from '../../../lib/system.ts'
 import { createAnthropic } from '../../../node/inference/anthropic.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
 import type { ProviderName } from '../../../node/inference/provider.ts'
-import { answerJson, type LocalServer, type Seen, startServer } from '../local-server.ts'
+import { answerJson, type LocalServer, type Seen, startServer } from '../../local-server.ts'
 
 const apiKey = 'sk-test-do-not-log-1234567890'
 const makers = { openai: createOpenAi, anthropic: createAnthropic }

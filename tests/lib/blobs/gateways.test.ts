@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
+import { createGatewayBlobs } from '../../../lib/blobs/gateways.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import { maxBlobBytes } from '../../../lib/endpoints.ts'
 import { systemClock } from '../../../lib/system.ts'
-import { createGatewayBlobs } from '../../../node/blobs/gateways.ts'
-import { type LocalServer, startServer } from '../local-server.ts'
+import { type LocalServer, startServer } from '../../local-server.ts'
 
 const blob = new Uint8Array(1_000).map((_, index) => index % 251)
 const cid = await cidOf(blob)

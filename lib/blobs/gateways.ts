@@ -1,11 +1,11 @@
-import type { Fetch } from '../../lib/api.ts'
-import { cidOf } from '../../lib/cid.ts'
-import type { Clock } from '../../lib/clock.ts'
-import { withDeadline } from '../../lib/deadline.ts'
-import { maxBlobBytes } from '../../lib/endpoints.ts'
-import { SvcError } from '../../lib/svc-error.ts'
+import type { Fetch } from '../api.ts'
+import { cidOf } from '../cid.ts'
+import type { Clock } from '../clock.ts'
+import { withDeadline } from '../deadline.ts'
+import { maxBlobBytes } from '../endpoints.ts'
+import { readLimited } from '../read-limited.ts'
+import { SvcError } from '../svc-error.ts'
 import type { Blobs } from './blobs.ts'
-import { readLimited } from './read-limited.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -104,7 +104,7 @@ const unavailable = (cid: string, problems: ReadonlyMap<string, string>): SvcErr
     'blob-unavailable',
     `${cid}: ${[...problems].map(([gateway, problem]) => `${gateway} ${problem}`).join(', ')}`,
     {
-      hint: 'Check the IPFS gateway (SVC_IPFS_GATEWAY): it may be down, limit requests, or not have the CID yet.',
+      hint: 'Check the IPFS gateways: they may be down, limit requests, or not have the CID yet.',
       retryable: true,
     },
   )

@@ -1,21 +1,17 @@
-/** Reads a body of at most `maxBytes`; undefined when it is longer. */
+import { concatBytes } from './digest.ts'
+
+/** Reads the body of a request or an answer; undefined when it is longer than `maxBytes`. */
 export async function readLimited(
-  response: Response,
+  message: { readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null },
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of message.body ?? []) {
     length += chunk.length
     // Leaving the loop cancels the rest of the body.
     if (length > maxBytes) return undefined
     chunks.push(chunk)
   }
-  const bytes = new Uint8Array(length)
-  let offset = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset)
-    offset += chunk.length
-  }
-  return bytes
+  return concatBytes(...chunks)
 }
