@@ -7,6 +7,9 @@ import { countsLine, countsOfReport } from './counts.mjs'
 import { runProcess } from './run-process.mjs'
 import { ensureSetup } from './setup.mjs'
 
+// A test that never gives the processor back cannot be ended by its own time limit.
+const limitMs = 15 * 60_000
+
 const bun = await ensureSetup()
 const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
 const report = join(folder, 'report.xml')
@@ -18,6 +21,12 @@ const runTests = async () => {
   return runProcess(bun, [...args, ...process.argv.slice(2)], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
+    onStart: (child) => {
+      setTimeout(() => {
+        console.error(`The tests are ended: they took more than ${limitMs / 60_000} minutes.`)
+        child.kill('SIGKILL')
+      }, limitMs).unref()
+    },
   })
 }
 
