@@ -33,12 +33,17 @@ export async function ask(
     readonly signal?: AbortSignal
   },
 ): Promise<Inference> {
-  const { rpcUrl, chainId, client: account } = world.chain
+  const { rpcUrl, chainId, client: account, contracts } = world.chain
   const { prompt, ...options } = request
   const client = await createClient({
     icl: world.icl.url,
     rpcUrl,
     account,
+    contracts: {
+      node_registry: contracts.nodeRegistry,
+      prompt_key_store: contracts.promptKeyStore,
+      result_registry: contracts.resultRegistry,
+    },
     coprocessor: createCofheCoprocessor({ rpcUrl, chainId, account, clock: systemClock }),
     ...(options.signal && { signal: options.signal }),
   })

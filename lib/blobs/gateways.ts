@@ -32,7 +32,7 @@ export function createGatewayBlobs(options: GatewayOptions): Blobs {
   const { clock, attemptMs = 10_000, rounds = 4, firstBackoffMs = 500 } = options
   return {
     async download(cid, signal) {
-      let gateways = [...new Set(options.gateways)]
+      let gateways = [...new Set(options.gateways.map((url) => url.replace(/\/+$/, '')))]
       const problems = new Map<string, string>()
       for (let round = 1; gateways.length > 0; round++) {
         const useless = new Set<string>()

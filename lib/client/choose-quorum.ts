@@ -14,9 +14,9 @@ export type QuorumWish = {
   readonly verifierCount: number
 }
 
-/** Asks the ICL for a quorum; throws SvcError `model-unknown` or `not-enough-nodes`, both saying what is served. */
+/** Asks the ICL for a quorum; throws SvcError `model-unknown` or `not-enough-nodes`, both saying what is served, or `quorum-untrusted`. */
 export async function chooseQuorum(
-  { api, address }: ClientContext,
+  { api, address, chain }: ClientContext,
   { model, minTier, verifierCount }: QuorumWish,
   signal?: AbortSignal,
 ): Promise<Preview> {
@@ -27,11 +27,27 @@ export async function chooseQuorum(
     verifier_count: verifierCount,
   }
   try {
-    return await api.previewQuorum({ query }, { signal, attempts: 3 })
+    const preview = await api.previewQuorum({ query }, { signal, attempts: 3 })
+    await checkStakes(chain, preview, signal)
+    return preview
   } catch (error) {
     if (!(error instanceof ProblemError) || error.code !== 'not-enough-nodes') throw error
     const { models } = await api.getModels({}, { signal, attempts: 3 })
     throw shortage(models, model, 1 + verifierCount, error)
+  }
+}
+
+/** The ICL may draw only nodes that have something to lose: they are about to get the prompt's key. */
+async function checkStakes(
+  chain: ClientContext['chain'],
+  { leader, verifiers }: Preview,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for (const node of new Set([leader, ...verifiers])) {
+    if (await chain.isActive(node, signal)) continue
+    throw new SvcError('quorum-untrusted', `The ICL chose ${node}, which is not active on chain`, {
+      hint: 'Do not use this ICL: it may hand the prompt to nodes without a stake.',
+    })
   }
 }
 

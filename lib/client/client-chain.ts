@@ -32,7 +32,9 @@ export interface ClientChain {
   ): Promise<{ readonly highHandle: bigint; readonly lowHandle: bigint; readonly txHash: Hex }>
   /** The receipt hash that stands on chain for a job; undefined while none does. */
   receiptHashOf(jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
-  /** Whether a node has registered with a stake. */
+  /** Whether a node is registered with a stake, alive and staying. */
+  isActive(node: Address, signal?: AbortSignal): Promise<boolean>
+  /** Whether a node has registered with a stake, even if it has left since. */
   isRegistered(node: Address, signal?: AbortSignal): Promise<boolean>
 }
 
@@ -74,6 +76,15 @@ export function createClientChain(options: {
       })
       const [result, committedAt] = await reading('reading the result', read, signal)
       return committedAt === 0n ? undefined : result.receiptHash
+    },
+    isActive: (node, signal) => {
+      const read = chain.publicClient.readContract({
+        address: network.contracts.node_registry,
+        abi: nodeRegistryAbi,
+        functionName: 'isActive',
+        args: [node],
+      })
+      return reading('reading the node registry', read, signal)
     },
     isRegistered: async (node, signal) => {
       const read = chain.publicClient.readContract({

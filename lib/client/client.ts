@@ -1,5 +1,6 @@
 import type { LocalAccount } from 'viem'
 import { createApi, type Fetch } from '../api.ts'
+import { createGatewayBlobs } from '../blobs/gateways.ts'
 import type { Clock } from '../clock.ts'
 import { Address } from '../codecs.ts'
 import type { Coprocessor } from '../coprocessor/coprocessor.ts'
@@ -9,7 +10,6 @@ import type { Network } from '../schemas/network.ts'
 import { SvcError } from '../svc-error.ts'
 import { systemClock, systemRandom } from '../system.ts'
 import { createClientChain } from './client-chain.ts'
-import { gatewayBlobSource, iclBlobSource } from './fetch-blob.ts'
 import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
 
@@ -22,6 +22,11 @@ export type ClientOptions = {
   readonly account: LocalAccount
   /** Encrypts and decrypts key halves for that account. */
   readonly coprocessor: Coprocessor
+  /**
+   * The contracts that this client trusts. Left out, it takes the ICL's word for them, and an ICL that names contracts of
+   * its own could read the keys that are stored there.
+   */
+  readonly contracts?: Network['contracts']
   /** IPFS gateways to download outputs from when the ICL does not have them. */
   readonly gateways?: readonly string[]
   readonly fetch?: Fetch
@@ -42,6 +47,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
   const { fetch = globalFetch, clock = systemClock, random = systemRandom } = options
   const open = { baseUrl: icl, fetch, clock, random }
   const network = await createApi(open).getNetwork({}, { signal, attempts: 3 })
+  checkContracts(network, options.contracts)
   const address = Address.parse(account.address)
   const signer: WalletSigner = {
     kind: 'wallet',
@@ -59,12 +65,19 @@ export async function createClient(options: ClientOptions): Promise<Client> {
       { hint: "Use an RPC endpoint of the ICL's chain." },
     )
   }
-  const blobSources = [
-    iclBlobSource(api),
-    ...gateways.map((gateway) => gatewayBlobSource(gateway, fetch, clock)),
-  ]
-  const context = { api, network, address, chain, coprocessor, blobSources, clock, random }
+  const blobs = createGatewayBlobs({ gateways: [icl, ...gateways], fetch, clock })
+  const context = { api, network, address, chain, coprocessor, blobs, clock, random }
   return { network, infer: (prompt, inferOptions) => infer(context, prompt, inferOptions) }
+}
+
+function checkContracts(network: Network, trusted: Network['contracts'] | undefined): void {
+  for (const [name, address] of Object.entries(trusted ?? {})) {
+    const named = network.contracts[name as keyof Network['contracts']]
+    if (named === Address.parse(address)) continue
+    throw new SvcError('contracts-wrong', `The ICL names ${named} as ${name}, and not ${address}`, {
+      hint: 'Do not use this ICL, unless its operator has announced new contracts that you trust.',
+    })
+  }
 }
 
 const globalFetch: Fetch = (request) => fetch(request)

@@ -1,11 +1,11 @@
 import type { Api } from '../api.ts'
+import type { Blobs } from '../blobs/blobs.ts'
 import type { Clock } from '../clock.ts'
 import type { Address } from '../codecs.ts'
 import type { Coprocessor } from '../coprocessor/coprocessor.ts'
 import type { Random } from '../random.ts'
 import type { Network } from '../schemas/network.ts'
 import type { ClientChain } from './client-chain.ts'
-import type { BlobSource } from './fetch-blob.ts'
 
 /** The operations of the ICL that a client calls. */
 type ClientApi = Pick<
@@ -15,7 +15,6 @@ type ClientApi = Pick<
   | 'getModels'
   | 'previewQuorum'
   | 'putBlob'
-  | 'getBlob'
   | 'submitJob'
   | 'getJob'
   | 'followJob'
@@ -31,8 +30,7 @@ export type ClientContext = {
   readonly address: Address
   readonly chain: ClientChain
   readonly coprocessor: Coprocessor
-  /** Where outputs are downloaded from, in the order in which they are tried. */
-  readonly blobSources: readonly BlobSource[]
+  readonly blobs: Blobs
   readonly clock: Clock
   readonly random: Random
 }

@@ -7,7 +7,6 @@ import { fetchCheckedReceipt } from './check-receipt.ts'
 import { chooseQuorum } from './choose-quorum.ts'
 import { toClientError } from './client-error.ts'
 import type { ClientContext } from './context.ts'
-import { fetchBlob } from './fetch-blob.ts'
 import { followJob } from './follow-job.ts'
 import { type AcceptedInference, type Inference, lastRound } from './inference.ts'
 import { checkPrompt } from './prompt-text.ts'
@@ -154,7 +153,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     fetchCheckedReceipt(context, expected, view, readToken, signal),
   )
   const blob = await steps.run('fetch-output', () =>
-    fetchBlob(context.blobSources, receipt.output_cid, context.clock, signal),
+    context.blobs.download(receipt.output_cid, signal),
   )
   const output = await steps.run('decrypt-output', async () => {
     const text = await decryptOutput(context, receipt, blob, signal)

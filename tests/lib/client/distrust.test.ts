@@ -47,6 +47,10 @@ describe('what the client does not believe', () => {
     expect(await codeOf({ changeReceipt: () => receipt })).toBe('receipt-invalid')
   })
 
+  it('a quorum with a node that is not active on chain, before the key is stored', async () => {
+    expect(await codeOf({ inactive: verifierAddresses[1] })).toBe('quorum-untrusted')
+  })
+
   it('a verifier without a stake', async () => {
     expect(await codeOf({ unregistered: verifierAddresses[1] })).toBe('receipt-invalid')
   })

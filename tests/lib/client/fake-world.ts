@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from 'viem/accounts'
+import { createGatewayBlobs } from '../../../lib/blobs/gateways.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
-import { iclBlobSource } from '../../../lib/client/fetch-blob.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
@@ -88,6 +88,7 @@ export type FakeOptions = {
   readonly models?: readonly { model_id: string; nodes: number }[]
   readonly stalePreviews?: number
   readonly unregistered?: Address
+  readonly inactive?: Address
 }
 
 type Call = { readonly name: string; readonly input: unknown; readonly options: unknown }
@@ -148,11 +149,6 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       }
     },
     putBlob: async ({ body }) => ({ cid: await keep(body) }),
-    getBlob: async ({ params }) => {
-      const blob = blobs.get(params.cid)
-      if (blob === undefined) throw new ProblemError('blob-not-found', 'No such blob')
-      return blob
-    },
     submitJob: async ({ body }) => {
       calls.push({ name: 'submitJob', input: body, options: undefined })
       if (previews <= (options.stalePreviews ?? 0)) {
@@ -344,6 +340,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         }
       },
       receiptHashOf: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
+      isActive: async (node) => node !== options.inactive,
       isRegistered: async (node) => node !== options.unregistered,
     },
     coprocessor: {
@@ -354,7 +351,14 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       },
       decrypt: async (handle) => plain.get(handle) ?? 0n,
     },
-    blobSources: [iclBlobSource(api)],
+    blobs: createGatewayBlobs({
+      gateways: ['https://icl.test'],
+      fetch: async (request) => {
+        const blob = blobs.get(new URL(request.url).pathname.slice('/ipfs/'.length))
+        return blob ? new Response(blob) : new Response(null, { status: 404 })
+      },
+      clock,
+    }),
     clock,
     random: systemRandom,
   }

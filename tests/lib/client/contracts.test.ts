@@ -1,0 +1,25 @@
+import { privateKeyToAccount } from 'viem/accounts'
+import { describe, expect, it } from 'vitest'
+import { createClient } from '../../../lib/client/client.ts'
+import { createTestIcl, origin } from '../../icl/test-icl.ts'
+
+describe('a client that was told its contracts', () => {
+  it('does not use an ICL that names others', async () => {
+    const icl = await createTestIcl()
+    const { contracts } = icl.deps.network
+    const connect = (trusted: typeof contracts) =>
+      createClient({
+        icl: origin,
+        rpcUrl: 'http://127.0.0.1:1',
+        account: privateKeyToAccount(`0x${'11'.repeat(32)}`),
+        coprocessor: { encrypt: () => Promise.reject(), decrypt: () => Promise.reject() },
+        contracts: trusted,
+        fetch: icl.fetch,
+      })
+    const other = { ...contracts, prompt_key_store: `0x${'e'.repeat(40)}` as const }
+    await expect(connect(other)).rejects.toMatchObject({ code: 'contracts-wrong' })
+    // With the right ones it goes on to the chain, which is not there.
+    await expect(connect(contracts)).rejects.toMatchObject({ code: 'chain-unavailable' })
+    await icl.stop()
+  })
+})
