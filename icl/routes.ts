@@ -23,6 +23,9 @@ import { takeHeartbeat } from './operations/take-heartbeat.ts'
 import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
 
+/** How long a blob is kept that no job names. */
+const unusedBlobMs = 3_600_000
+
 /** One way to serve each endpoint: a missing one does not compile. */
 export type Routes = { [K in OperationId]: Serve<(typeof endpoints)[K]> }
 
@@ -51,10 +54,12 @@ const publicRoutes = (deps: Dependencies) =>
       if (!blob) throw new ProblemError('blob-not-found', `No blob ${params.cid} is kept here`)
       return blob
     },
-    putBlob: async ({ body }) => {
+    putBlob: async ({ body }, { caller }) => {
       if (body.length === 0) throw new ProblemError('blob-invalid', 'The blob is empty')
       const cid = await cidOf(body)
-      if (await deps.blobs.put(cid, body)) return { cid }
+      const uploader = caller.kind === 'node' ? 'node' : 'wallet'
+      const until = deps.clock.now() + unusedBlobMs
+      if (await deps.blobs.put(cid, body, { uploader, until })) return { cid }
       throw new ProblemError('unavailable', 'There is no room for more blobs', {
         retryAfterSeconds: 30,
       })

@@ -106,6 +106,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
           attempt(endpoint, input, options, signal).catch((error: unknown) => {
             if (signal.aborted) throw signal.reason
             if (error instanceof ProblemError || error instanceof SvcError) throw error
+            if (error instanceof z.core.$ZodError) throw unfit(endpoint, error)
             throw unreachable(baseUrl, 'failed', error)
           }),
       )
@@ -206,6 +207,13 @@ function parseJson(bytes: Uint8Array): unknown {
     return undefined
   }
 }
+
+const unfit = (endpoint: Endpoint, cause: z.core.$ZodError): SvcError =>
+  new SvcError(
+    'request-invalid',
+    `The request ${endpoint.method} ${endpoint.path} was not sent: ${z.prettifyError(cause)}`,
+    { hint: 'Correct what was given.', cause },
+  )
 
 const unreachable = (baseUrl: string, how: string, cause?: unknown): SvcError =>
   new SvcError('icl-unreachable', `The call to the ICL at ${baseUrl} ${how}`, {

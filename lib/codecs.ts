@@ -39,12 +39,23 @@ export const Cid = z
   .regex(/^bafkrei[a-z2-7]{52}$/, 'must be a CIDv1 of a raw sha2-256 block (bafkrei...)')
   .meta({ id: 'Cid' })
 
-/** Bytes as base64url without padding. */
+// The last character of base64url carries bits that no byte uses: they have to be zero, or one value had many spellings.
+const lastOfTwo = '[AQgw]'
+const lastOfThree = '[AEIMQUYcgkosw048]'
+const base64Url = (wholeGroups: string) =>
+  `(?:[A-Za-z0-9_-]{4})${wholeGroups}(?:[A-Za-z0-9_-]${lastOfTwo}|[A-Za-z0-9_-]{2}${lastOfThree})?`
+
+/** Bytes as base64url without padding, in their one spelling. */
 export const Base64Url = (maxBytes: number) =>
   z
     .string()
-    .regex(/^[A-Za-z0-9_-]*$/)
     .max(Math.ceil((maxBytes * 4) / 3))
+    .regex(new RegExp(`^${base64Url('*')}$`), 'must be base64url')
+
+/** 32 bytes in base64url. */
+export const Base64Url32 = z
+  .string()
+  .regex(new RegExp(`^[A-Za-z0-9_-]{42}${lastOfThree}$`), 'must be 32 bytes in base64url')
 
 /** Seconds since the Unix epoch. */
 export const UnixSeconds = z.int().min(0).max(99_999_999_999)
@@ -62,14 +73,20 @@ export type ComparatorId = z.output<typeof ComparatorId>
 /** A model tier (spec 2.2). */
 export const ModelTier = z.int().min(0).max(255)
 
-/** An Ethereum signature: r, s, v. */
-export const WalletSignature = hexString(130) as unknown as z.ZodType<`0x${string}`, string>
+const halfCurveOrder = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
+
+/** An Ethereum signature in its one spelling: r, the lower s, and v as 1b or 1c. */
+export const WalletSignature = z
+  .string()
+  .regex(/^0x[0-9a-f]{128}(1b|1c)$/, 'must be r, s and v (1b or 1c) in lower-case hex')
+  .refine((text) => BigInt(`0x${text.slice(66, 130)}`) <= halfCurveOrder, {
+    message: 'must have the lower s',
+  }) as unknown as z.ZodType<`0x${string}`, string>
 
 /** An Ed25519 signature, 64 bytes in base64url. */
-export const SessionSignature = z.string().regex(/^[A-Za-z0-9_-]{86}$/)
+export const SessionSignature = z
+  .string()
+  .regex(new RegExp(`^[A-Za-z0-9_-]{85}${lastOfTwo}$`), 'must be 64 bytes in base64url')
 
 /** An Ed25519 public key, 32 bytes in base64url. */
-export const SessionPublicKey = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{43}$/)
-  .meta({ id: 'SessionPublicKey' })
+export const SessionPublicKey = Base64Url32.meta({ id: 'SessionPublicKey' })

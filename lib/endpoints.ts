@@ -107,7 +107,7 @@ export const endpoints = {
       cursor: Base64Url(64).optional(),
     }),
     response: z.object({ nodes: z.array(ActiveNode), next_cursor: z.string().nullable() }),
-    problems: ['invalid-request'],
+    problems: ['invalid-request', 'chain-unavailable'],
   }),
   getNode: defineEndpoint({
     method: 'GET',
@@ -116,7 +116,7 @@ export const endpoints = {
     auth: 'none',
     params: AddressPath,
     response: NodeRecord,
-    problems: ['invalid-request', 'node-not-found'],
+    problems: ['invalid-request', 'node-not-found', 'chain-unavailable'],
   }),
   getModels: defineEndpoint({
     method: 'GET',
@@ -124,7 +124,7 @@ export const endpoints = {
     summary: 'The models served now',
     auth: 'none',
     response: Models,
-    problems: [],
+    problems: ['chain-unavailable'],
   }),
   previewQuorum: defineEndpoint({
     method: 'GET',
@@ -149,6 +149,7 @@ export const endpoints = {
       'preview-stale',
       'job-conflict',
       'not-key-owner',
+      'too-many-jobs',
       'chain-unavailable',
     ],
   }),

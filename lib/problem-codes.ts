@@ -58,6 +58,7 @@ export const problemCodes = {
 
   'body-too-large': row(413, 'The body is too large'),
   'unsupported-media-type': row(415, 'The content type is not supported'),
+  'too-many-jobs': row(429, 'The client has too many jobs that have not settled', true),
   'rate-limited': row(429, 'Too many requests', true),
 
   'internal-error': row(500, 'The ICL failed', true),

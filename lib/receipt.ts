@@ -67,6 +67,10 @@ async function verifyStatement(receipt: Receipt, signed: Signed, who: string): P
   const { body, session, signature } = signed
   check(body.jobId === receipt.jobId, `${who} spoke of another job`)
   check(body.model_id === receipt.model_id, `${who} ran another model`)
+  check(
+    body.max_output_tokens === receipt.max_output_tokens,
+    `${who} allowed another length of answer`,
+  )
   const granted = await verifySession(
     {
       address: body.address,

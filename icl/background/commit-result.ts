@@ -1,25 +1,24 @@
 import { keccak256, stringToHex } from 'viem'
 import type { Hash32 } from '../../lib/codecs.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainResult } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Job } from '../rules/job.ts'
 
-/** Puts an accepted result on chain unless it is there already; answers the transaction that did. */
-export async function commitResult({ chain, log }: Dependencies, job: Job): Promise<Hash32> {
+/** Puts an accepted result on chain unless it is there already; answers the transaction once it is deep enough to stay. */
+export async function commitResult(
+  { chain, log }: Dependencies,
+  job: Job,
+): Promise<Hash32 | undefined> {
   const result = chainResultOf(job)
-  const known = await chain.findCommitment(result)
-  if (known) return known
-  await chain.commitResults([result])
-  const tx = await chain.findCommitment(result)
-  if (!tx) {
-    throw new SvcError('chain-not-confirmed', 'The commitment is not confirmed yet', {
-      hint: 'Nothing to do: it is looked for again.',
-      retryable: true,
-    })
+  let commitment = await chain.findCommitment(result)
+  // Sent only when it is absent: one that is not deep yet is already paid for.
+  if (commitment.state === 'absent') {
+    await chain.commitResults([result])
+    commitment = await chain.findCommitment(result)
   }
-  log.info('result committed', { jobId: job.id, tx })
-  return tx
+  if (commitment.state !== 'deep') return undefined
+  log.info('result committed', { jobId: job.id, tx: commitment.tx })
+  return commitment.tx
 }
 
 function chainResultOf({ receipt, receiptHash }: Job): ChainResult {

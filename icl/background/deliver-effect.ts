@@ -20,6 +20,8 @@ export type Delivery =
 
 const firstRetryMs = 500
 const longestRetryMs = 30_000
+const confirmingMs = 2_000
+const longestAccessRetryMs = 10_000
 
 /** Tries one effect of a job's outbox; it leaves the outbox only when it is done. */
 export async function deliverEffect(deps: Dependencies, id: JobId, effectId: number) {
@@ -57,7 +59,11 @@ function nextOutbox(job: Job, effectId: number, delivery: Delivery, now: number)
 const backoffMs = ({ attempts }: PendingEffect): number =>
   Math.min(firstRetryMs * 2 ** attempts, longestRetryMs)
 
-async function perform(deps: Dependencies, job: Job, { effect }: PendingEffect): Promise<Delivery> {
+async function perform(
+  deps: Dependencies,
+  job: Job,
+  { effect, attempts }: PendingEffect,
+): Promise<Delivery> {
   switch (effect.type) {
     case 'ensure-access': {
       const { node, fence } = effect
@@ -66,14 +72,18 @@ async function perform(deps: Dependencies, job: Job, { effect }: PendingEffect):
         await changeJob(deps, job.id, { type: 'see-access', node, fence })
       } else if (access.prompt === 'missing') {
         await changeJob(deps, job.id, { type: 'miss-access', node, fence })
+      } else if (access.prompt === 'refused') {
+        await changeJob(deps, job.id, { type: 'refuse-access', node, fence })
       }
-      return access.done ? { done: true } : { done: false, retryMs: 1_000 }
+      if (access.done) return { done: true }
+      return { done: false, retryMs: Math.min(1_000 * 1.2 ** attempts, longestAccessRetryMs) }
     }
     case 'score-node':
       await scoreNode(deps, job.id, effect)
       return { done: true }
     case 'commit-result': {
       const tx = await commitResult(deps, job)
+      if (tx === undefined) return { done: false, retryMs: confirmingMs }
       return {
         done: true,
         change: (now) =>

@@ -1,10 +1,11 @@
 import type { Address } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { isSettled, type Job, slotOf } from '../rules/job.ts'
 
 /** Whether a node can read the keys of its job. */
 export type Access = {
-  readonly prompt: 'allowed' | 'missing' | 'not-needed'
+  readonly prompt: 'allowed' | 'missing' | 'refused' | 'not-needed'
   /** True when there is nothing left to see to. */
   readonly done: boolean
 }
@@ -25,12 +26,12 @@ export async function ensureAccess(
     return { prompt: 'not-needed', done: true }
   }
   const prompt = await ensureReadable(deps, job.kpHighHandle, job.kpLowHandle, node)
-  if (!prompt) return { prompt: 'missing', done: false }
+  if (prompt !== 'allowed') return { prompt, done: prompt === 'refused' }
   const output = job.result?.body
-  const done =
-    output === undefined ||
-    (await ensureReadable(deps, output.outHighHandle, output.outLowHandle, node))
-  return { prompt: 'allowed', done }
+  if (output === undefined) return { prompt, done: true }
+  const readable = await ensureReadable(deps, output.outHighHandle, output.outLowHandle, node)
+  // A refusal is final: the verifier will find the output unavailable and say so.
+  return { prompt, done: readable !== 'missing' }
 }
 
 async function ensureReadable(
@@ -38,16 +39,22 @@ async function ensureReadable(
   high: bigint,
   low: bigint,
   node: Address,
-): Promise<boolean> {
-  if (await isReadable(deps, high, low, node)) return true
+): Promise<'allowed' | 'missing' | 'refused'> {
+  if (await isReadable(deps, high, low, node)) return 'allowed'
   const record = await deps.chain.keyRecordOf(high, low)
   const now = Math.floor(deps.clock.now() / 1000)
   const delegated =
     record?.delegate === deps.chain.coordinator && record.grantsLeft > 0 && record.until > now
-  if (!delegated) return false
-  await deps.chain.grantAccess(high, low, node)
+  if (!delegated) return 'missing'
+  try {
+    await deps.chain.grantAccess(high, low, node)
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'chain-reverted') throw error
+    deps.log.warn('access refused', { node, error: error.message })
+    return 'refused'
+  }
   deps.log.info('access granted', { node })
-  return isReadable(deps, high, low, node)
+  return (await isReadable(deps, high, low, node)) ? 'allowed' : 'missing'
 }
 
 async function isReadable({ chain }: Dependencies, high: bigint, low: bigint, node: Address) {

@@ -36,7 +36,8 @@ async function startDue(deps: Dependencies, underWay: Map<string, Promise<void>>
     underWay.set(key, running)
   }
   const now = deps.clock.now()
-  for (const id of await deps.store.listDueJobs(now, batchSize)) {
+  // What is under way stays due until it is done: it must not take the place of the rest.
+  for (const id of await deps.store.listDueJobs(now, batchSize + underWay.size)) {
     const job = (await deps.store.findJob(id))?.document
     if (!job) continue
     if (job.wakeAt !== undefined && job.wakeAt <= now) start(`wake ${id}`, () => wakeJob(deps, id))

@@ -11,7 +11,11 @@ export async function scoreNode(
 ): Promise<void> {
   const id = `${jobId}:${fence}:${code}`
   await deps.store.insertReputationEvent({ id, node, jobId, code, at: deps.clock.now() })
-  // The fold starts from all events, so that repeating this changes nothing.
-  const standing = standingOf(await deps.store.listReputationEvents(node))
-  await changeNode(deps, node, (known) => known && { ...known, standing })
+  // The fold starts from all events, so that repeating this changes nothing; it is made anew on every try to save.
+  await changeNode(
+    deps,
+    node,
+    async (known) =>
+      known && { ...known, standing: standingOf(await deps.store.listReputationEvents(node)) },
+  )
 }

@@ -1,6 +1,15 @@
-/** Sealed blobs by their content identifier. */
+/** Who uploads a blob: attested nodes have room of their own, because wallets cost nothing to make. */
+export type Uploader = 'wallet' | 'node'
+
+/** Sealed blobs by their content identifier; times in milliseconds. */
 export interface Blobs {
-  /** False when there is no room left. */
-  put(cid: string, bytes: Uint8Array<ArrayBuffer>): Promise<boolean>
+  /** Keeps a blob until `until`; false when there is no room left for this kind of uploader. */
+  put(
+    cid: string,
+    bytes: Uint8Array<ArrayBuffer>,
+    options: { readonly uploader: Uploader; readonly until: number },
+  ): Promise<boolean>
+  /** Keeps a blob that is there longer: a job needs it. */
+  keep(cid: string, until: number): Promise<void>
   get(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
 }

@@ -13,6 +13,12 @@ export type ChainResult = {
   readonly noMatches: number
 }
 
+/** Whether a result is on chain, and deep enough to stay. */
+export type Commitment =
+  | { readonly state: 'absent' }
+  | { readonly state: 'shallow' }
+  | { readonly state: 'deep'; readonly tx: Hash32 }
+
 /** Who a pair of key handles belongs to, and what its owner delegated to whom. */
 export type KeyRecord = {
   readonly owner: Address
@@ -35,8 +41,8 @@ export interface Chain {
   isAllowed(handle: bigint, account: Address): Promise<boolean>
   /** Sends a grant as the delegate and waits until it is mined. */
   grantAccess(high: bigint, low: bigint, reader: Address): Promise<void>
-  /** The transaction that committed exactly this result and is deep enough; undefined when there is none yet. */
-  findCommitment(result: ChainResult): Promise<Hash32 | undefined>
+  /** Where this very result stands on chain; throws `chain-conflict` when another result of the job stands there. */
+  findCommitment(result: ChainResult): Promise<Commitment>
   /** Sends results and waits until they are mined; answers the transaction. */
   commitResults(results: readonly ChainResult[]): Promise<Hash32>
 }

@@ -1,4 +1,4 @@
-import { encodeFunctionData, isAddressEqual, type LocalAccount } from 'viem'
+import { encodeFunctionData, type LocalAccount } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { Address, type Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
-import type { Chain, ChainResult } from './chain.ts'
+import type { Chain, ChainResult, Commitment } from './chain.ts'
 
 /** Where the contracts are, who sends, and how deep an event must be to count. */
 export type ViemChainOptions = ChainEndpoint & {
@@ -24,6 +24,7 @@ export type ViemChainOptions = ChainEndpoint & {
 
 const nodeCacheMs = 15_000
 const weiPerGwei = 1_000_000_000n
+const searchedBlocks = 9_000n
 const noOwner = '0x0000000000000000000000000000000000000000'
 
 /** The chain over JSON-RPC. What it says of a node is remembered for 15 s. */
@@ -143,22 +144,18 @@ const reverted = (doing: string, { to }: ContractCall, why: string): SvcError =>
     retryable: true,
   })
 
-/** Finds the event that put this very result on chain, deep enough to stay. */
+/** Finds out whether this very result is on chain, and which transaction put it there. */
 async function findCommitment(
   { publicClient }: Writer,
   { resultRegistry, confirmations }: ViemChainOptions,
   result: ChainResult,
-): Promise<Hash32 | undefined> {
+): Promise<Commitment> {
   const doing = `reading ResultRegistry at ${resultRegistry}`
+  const contract = { address: resultRegistry, abi: resultRegistryAbi } as const
   const [recorded, committedAt] = await reading(doing, () =>
-    publicClient.readContract({
-      address: resultRegistry,
-      abi: resultRegistryAbi,
-      functionName: 'resultOf',
-      args: [result.jobId],
-    }),
+    publicClient.readContract({ ...contract, functionName: 'resultOf', args: [result.jobId] }),
   )
-  if (committedAt === 0n) return undefined
+  if (committedAt === 0n) return { state: 'absent' }
   if (recorded.receiptHash !== result.receiptHash) {
     throw new SvcError(
       'chain-conflict',
@@ -168,19 +165,17 @@ async function findCommitment(
       },
     )
   }
-  const [logs, latest] = await reading(doing, () =>
-    Promise.all([
-      publicClient.getContractEvents({
-        address: resultRegistry,
-        abi: resultRegistryAbi,
-        eventName: 'ResultCommitted',
-        args: { jobId: result.jobId },
-        fromBlock: 'earliest',
-      }),
-      publicClient.getBlockNumber(),
-    ]),
+  const latest = await reading(doing, () => publicClient.getBlockNumber())
+  const logs = await reading(doing, () =>
+    publicClient.getContractEvents({
+      ...contract,
+      eventName: 'ResultCommitted',
+      args: { jobId: result.jobId },
+      // Public endpoints refuse to search all blocks; a result is looked for soon after it was sent.
+      fromBlock: latest > searchedBlocks ? latest - searchedBlocks : 0n,
+    }),
   )
-  const log = logs.find(({ args }) => isAddressEqual(args.leader ?? noOwner, result.leader))
-  const depth = log ? latest - log.blockNumber + 1n : 0n
-  return log && depth >= BigInt(confirmations) ? log.transactionHash : undefined
+  const log = logs.find(({ args }) => args.receiptHash === result.receiptHash)
+  if (!log || latest - log.blockNumber + 1n < BigInt(confirmations)) return { state: 'shallow' }
+  return { state: 'deep', tx: log.transactionHash }
 }

@@ -30,7 +30,8 @@ export type Caller =
 
 /** A request as far as authentication looks at it. */
 export type IncomingRequest = SignableRequest & {
-  readonly body: Uint8Array<ArrayBuffer>
+  /** Undefined when it was too large to be read. */
+  readonly body: Uint8Array<ArrayBuffer> | undefined
   /** The job in the path, for read tokens. */
   readonly jobId: string | undefined
 }
@@ -85,7 +86,8 @@ async function checkCoverage(request: IncomingRequest, parsed: ParsedSignature):
       `The signature does not cover ${missing.join(', ')}`,
     )
   }
-  if (!request.hasBody) return
+  // A body that is too large is refused in any case, once it is known who sent it.
+  if (!request.hasBody || !request.body) return
   const claimed = utf8(request.headers.get('content-digest') ?? '')
   if (!equalBytes(claimed, utf8(await contentDigest(request.body)))) {
     throw new ProblemError('signature-invalid', 'The body is not the one that was signed')
@@ -93,14 +95,18 @@ async function checkCoverage(request: IncomingRequest, parsed: ParsedSignature):
 }
 
 /** Refuses a signature made too long ago or in the future, and tells the ICL's time so that a wrong clock can be allowed for. */
-function checkFreshness(deps: Dependencies, { created, expires }: ParsedSignature): void {
+function checkFreshness(
+  deps: Dependencies,
+  { created, expires, nonce }: Pick<ParsedSignature, 'created' | 'expires' | 'nonce'>,
+): void {
   const now = Math.floor(deps.clock.now() / 1000)
   const stale = (detail: string) => new ProblemError('signature-stale', detail, { serverTime: now })
   if (created > now + freshnessSeconds) throw stale('The signature is from the future')
-  if (expires === undefined) {
-    if (created < now - freshnessSeconds) throw stale('The signature is older than 60 s')
-    return
+  // Only a wallet's nonce makes a longer life harmless.
+  if (nonce === undefined && created < now - freshnessSeconds) {
+    throw stale('The signature is older than 60 s')
   }
+  if (expires === undefined) return
   if (expires <= created || expires - created > longestValiditySeconds) {
     throw new ProblemError('signature-invalid', 'The signature must expire within 300 s')
   }
@@ -139,7 +145,7 @@ async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Pr
       'A node signs with keyid svc-node:<address>:<thumbprint of the session key>',
     )
   }
-  checkFreshness(deps, parsed)
+  checkFreshness(deps, { ...parsed, nonce: undefined })
   const node = (await deps.store.findNode(keyId.address))?.document
   if (!node) {
     throw new ProblemError(

@@ -20,20 +20,19 @@ export function followJob(
   const encoder = new TextEncoder()
   const left = new AbortController()
   const gone = AbortSignal.any([signal, left.signal])
-  const stream = new ReadableStream<Uint8Array>({
-    start: async (controller) => {
-      try {
-        for await (const chunk of eventChunks(deps, jobId, lastSeq, gone)) {
-          controller.enqueue(encoder.encode(chunk))
-        }
-        controller.close()
-      } catch (error) {
-        // Once the caller has gone there is nobody to tell.
-        if (!gone.aborted) controller.error(error)
-      }
+  const chunks = eventChunks(deps, jobId, lastSeq, gone)
+  // Read only as fast as the caller does: an answer that nobody reads costs nothing.
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const { value, done } = await chunks.next()
+        if (done) controller.close()
+        else controller.enqueue(encoder.encode(value))
+      },
+      cancel: () => left.abort(),
     },
-    cancel: () => left.abort(),
-  })
+    { highWaterMark: 0 },
+  )
   return new Response(stream, {
     headers: {
       'content-type': 'text/event-stream',

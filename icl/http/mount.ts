@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
+import { JobId } from '../../lib/codecs.ts'
 import {
   type Endpoint,
   eventStream,
@@ -9,9 +10,9 @@ import {
 } from '../../lib/endpoint.ts'
 import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { readLimited } from '../../lib/read-limited.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
 import { authenticate, type Caller } from './authenticate.ts'
-import { readBody } from './read-body.ts'
 
 /** What a request brings besides its input. */
 type RequestContext = {
@@ -35,20 +36,19 @@ export function mount<E extends Endpoint>(
   serve: Serve<E>,
 ): void {
   app.on(endpoint.method, endpoint.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
-    const input: Record<string, unknown> = {}
-    if (endpoint.params) input.params = parse(endpoint.params, c.req.param(), 'path')
-    if (endpoint.query) input.query = parse(endpoint.query, c.req.query(), 'query')
     const body = await bodyOf(endpoint, c)
     const caller = await authenticate(deps, endpoint.auth, {
       method: c.req.method,
       url: publicUrl(deps, c.req.url),
       headers: c.req.raw.headers,
-      hasBody: body.length > 0,
+      hasBody: body === undefined || body.length > 0,
       body,
-      jobId: (input.params as { jobId?: string } | undefined)?.jobId,
+      jobId: JobId.safeParse(c.req.param('jobId')).data,
     })
-    if (endpoint.body === rawBytes) input.body = body
-    else if (endpoint.body) input.body = parse(endpoint.body as z.ZodType, parseJson(body), 'body')
+    const input: Record<string, unknown> = {}
+    if (endpoint.params) input.params = parse(endpoint.params, c.req.param(), 'path')
+    if (endpoint.query) input.query = parse(endpoint.query, c.req.query(), 'query')
+    if (endpoint.body) input.body = parseBody(endpoint, c, body)
     const context = { caller, signal: c.req.raw.signal, headers: c.req.raw.headers }
     return respond(endpoint, c, await serve(input as Input<E>, context))
   })
@@ -56,18 +56,32 @@ export function mount<E extends Endpoint>(
 
 /** The address as callers know it: what a proxy made of it on the way does not count. */
 function publicUrl(deps: Dependencies, url: string): URL {
-  const { pathname, search } = new URL(url)
-  return new URL(pathname + search, publicOrigin(deps))
+  // Only what follows the authority counts; whatever a caller put into Host need not even be one.
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
+  return new URL(publicOrigin(deps) + (start < 0 ? '/' : url.slice(start)))
 }
 
-async function bodyOf(endpoint: Endpoint, c: Context): Promise<Uint8Array<ArrayBuffer>> {
-  if (endpoint.body === undefined) return readBody(c.req.raw, maxBodyBytes)
+/** The body, undefined when it is larger than the endpoint takes. */
+const bodyOf = (endpoint: Endpoint, c: Context): Promise<Uint8Array<ArrayBuffer> | undefined> =>
+  readLimited(c.req.raw, limitOf(endpoint))
+
+const limitOf = ({ body }: Endpoint): number => (body === rawBytes ? maxBlobBytes : maxBodyBytes)
+
+function parseBody(
+  endpoint: Endpoint,
+  c: Context,
+  body: Uint8Array<ArrayBuffer> | undefined,
+): unknown {
+  if (!body) {
+    throw new ProblemError('body-too-large', `A body may have ${limitOf(endpoint)} bytes at most`)
+  }
   const wanted = endpoint.body === rawBytes ? 'application/octet-stream' : 'application/json'
   const type = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type !== wanted) {
     throw new ProblemError('unsupported-media-type', `Send the body as ${wanted}`)
   }
-  return readBody(c.req.raw, endpoint.body === rawBytes ? maxBlobBytes : maxBodyBytes)
+  if (endpoint.body === rawBytes) return body
+  return parse(endpoint.body as z.ZodType, parseJson(body), 'body')
 }
 
 function parseJson(bytes: Uint8Array): unknown {

@@ -50,7 +50,11 @@ async function burnChallenge(deps: Dependencies, address: Address, nonce: string
   }
   const issuedAt = Number(new DataView(head.buffer).getBigUint64(0))
   const use = toBase64Url(deps.random.bytes(16))
-  const first = await deps.store.claimKey(`challenge:${nonce}`, use, issuedAt + 2 * challengeMs)
+  const first = await deps.store.claimKey(
+    `challenge:${toBase64Url(head)}`,
+    use,
+    issuedAt + 2 * challengeMs,
+  )
   if (first !== use) throw new ProblemError('challenge-used', 'The nonce was used before')
   if (deps.clock.now() > issuedAt + challengeMs) {
     throw new ProblemError('challenge-expired', 'The nonce is older than 300 s; fetch a new one')
@@ -91,7 +95,8 @@ export async function attestNode(deps: Dependencies, caller: Address, request: A
     if (!node) return attestedNode(address, certificate)
     const former = new Set([...node.formerThumbprints, node.certificate.thumbprint])
     former.delete(thumbprint)
-    return { ...node, certificate, formerThumbprints: [...former].slice(-8), leaving: false }
+    const { heartbeatTimestamp: _, ...rest } = node
+    return { ...rest, certificate, formerThumbprints: [...former].slice(-8), leaving: false }
   })
   deps.log.info('node attested', { node: address, backend: certificate.backend })
   return { certificate: jws, certificate_expires_at: Math.floor(expiresAt / 1000) }

@@ -9,11 +9,11 @@ const maxTries = 20
 export async function changeNode(
   { store }: Dependencies,
   address: Address,
-  change: (node: Node | undefined) => Node | undefined,
+  change: (node: Node | undefined) => Promise<Node | undefined> | Node | undefined,
 ): Promise<Node | undefined> {
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const found = await store.findNode(address)
-    const node = change(found?.document)
+    const node = await change(found?.document)
     if (!node || node === found?.document) return node
     const saved = found
       ? await store.replaceNode(node, found.version)

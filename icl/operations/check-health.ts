@@ -1,4 +1,5 @@
 import { withDeadline } from '../../lib/deadline.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import type { Dependencies } from '../dependencies.ts'
 
 const pingMs = 2_000
@@ -33,5 +34,6 @@ export async function checkReadiness(deps: Dependencies) {
     ...(store ? [] : ['the store does not answer']),
     ...(deps.store.durable ? [] : ['the store is in memory: a restart forgets everything']),
   ]
-  return { ready: store, reasons }
+  if (!store) throw new ProblemError('unavailable', reasons.join('; '))
+  return { ready: true, reasons }
 }

@@ -1,26 +1,13 @@
-import type { Address } from '../../lib/codecs.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Candidate } from '../rules/draw.ts'
 import { type ChainNode, type Demand, ineligibleReasons, type Node } from '../rules/eligibility.ts'
 import { weightOf } from '../rules/reputation.ts'
+import type { BusySlots } from '../store/store.ts'
 
-/** A node with what the chain says of it; undefined when the chain does not answer. */
-export type PoolNode = { readonly node: Node; readonly chain: ChainNode | undefined }
+/** A node with what the chain says of it. */
+export type PoolNode = { readonly node: Node; readonly chain: ChainNode }
 
-/** What the chain knows of a node, undefined when it cannot be asked now. */
-export async function chainNodeOf(
-  { chain, log }: Dependencies,
-  address: Address,
-): Promise<ChainNode | undefined> {
-  try {
-    return await chain.nodeOf(address)
-  } catch (error) {
-    log.warn('chain does not answer about a node', { node: address, error: String(error) })
-    return undefined
-  }
-}
-
-/** Every node that meets a demand now. */
+/** Every node that meets a demand now; throws when the chain does not answer, because a pool that only looks empty ends jobs. */
 export async function loadEligible(
   deps: Dependencies,
   demand: Demand,
@@ -28,7 +15,7 @@ export async function loadEligible(
   const now = deps.clock.now()
   const nodes = await deps.store.listNodes(now)
   const pool = await Promise.all(
-    nodes.map(async (node) => ({ node, chain: await chainNodeOf(deps, node.address) })),
+    nodes.map(async (node) => ({ node, chain: await deps.chain.nodeOf(node.address) })),
   )
   return pool.filter(({ node, chain }) => ineligibleReasons(node, chain, demand, now).length === 0)
 }
@@ -45,6 +32,8 @@ export async function loadCandidates(
   return eligible.map(({ node }) => ({
     address: node.address,
     weight: weightOf(node.standing),
-    busy: (busy.get(node.address) ?? 0) >= node.capacity,
+    busy: slotsOf(busy.get(node.address)) >= node.capacity,
   }))
 }
+
+const slotsOf = (busy: BusySlots | undefined): number => (busy ? busy.offered + busy.claimed : 0)

@@ -39,6 +39,7 @@ async function makeReceipt(
     kpHighHandle: job.kpHighHandle,
     kpLowHandle: job.kpLowHandle,
     model_id: job.modelId,
+    max_output_tokens: result.body.max_output_tokens,
     prompt_cid: job.promptCid,
     output_cid: result.body.output_cid,
     comparator: job.comparator,

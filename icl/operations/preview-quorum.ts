@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Address, Hash32, ModelId } from '../../lib/codecs.ts'
-import { toBase64Url } from '../../lib/digest.ts'
+import { sha256Hex, utf8 } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { type Draw, drawNodes } from '../rules/draw.ts'
@@ -66,7 +66,8 @@ async function sealPreview(deps: Dependencies, query: Query, modelId: string, dr
   if (leader === undefined) throw new ProblemError('not-enough-nodes', 'Nobody was drawn')
   const expiresAt = deps.clock.now() + previewMs
   const content: z.input<typeof PreviewToken> = {
-    id: toBase64Url(deps.random.bytes(16)),
+    // One draw is one job, however often it is asked for.
+    id: await sha256Hex(utf8(draw.message)),
     ...(query.client !== undefined && { client: query.client }),
     modelId,
     minTier: query.min_tier,

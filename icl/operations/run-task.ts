@@ -18,6 +18,7 @@ import type { Node } from '../rules/eligibility.ts'
 import { currentSlots, isSettled, type Job, type Slot, slotOf } from '../rules/job.ts'
 import { nodeKey } from '../waiters.ts'
 import { changeJob, loadJob } from './change-job.ts'
+import { keepBlobsUntil } from './keep-blobs.ts'
 import { pollUntil } from './poll.ts'
 import { notePoll } from './take-heartbeat.ts'
 
@@ -75,9 +76,7 @@ export async function claimTask(
     model_id: job.modelId,
     prompt_cid: job.promptCid,
     comparator: job.comparator,
-    parameters: {
-      max_output_tokens: job.parameters.max_output_tokens ?? defaultMaxOutputTokens,
-    },
+    parameters: { max_output_tokens: maxOutputTokens(job) },
     output_readers: [job.client, ...verifiers.map((verifier) => verifier.node)],
     output_delegate: deps.chain.coordinator,
   }
@@ -88,11 +87,8 @@ export async function takeResult(deps: Dependencies, node: Node, body: TaskResul
   const job = await loadJob(deps, body.jobId)
   const statement = leaderStatementOf(node.address, body)
   await checkStatement(node, body.signature, statementBytes(statement))
-  checkModel(job, body.model_id)
+  checkTask(job, node, body)
   checkEvidence(job, body.evidence)
-  const slot = slotOf(job, node.address)
-  // A repeated result is answered from the job: the chain need not be asked again.
-  if (slot?.status === 'claimed') await checkOutputKey(deps, job, node.address, body)
   const result = {
     body: statement,
     hash: await statementHash(statement),
@@ -100,10 +96,15 @@ export async function takeResult(deps: Dependencies, node: Node, body: TaskResul
     session: node.certificate.session,
   }
   const { jobId, fence } = body
-  return answer(
-    await changeJob(deps, jobId, { type: 'post-result', node: node.address, fence, result }),
-    node.address,
-  )
+  const { address } = node
+  const changed = await changeJob(deps, jobId, async (current) => {
+    // A repeated result is answered from the job: the chain need not be asked again.
+    const isRepeat = slotOf(current, address)?.status === 'done'
+    if (!isRepeat) await checkOutputKey(deps, current, address, body)
+    return { type: 'post-result', node: address, fence, result }
+  })
+  await deps.blobs.keep(body.output_cid, keepBlobsUntil(deps, changed))
+  return answer(changed, address)
 }
 
 /** Takes a verifier's verdict once its signature and evidence hold. */
@@ -118,7 +119,7 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: TaskVerd
   const job = await loadJob(deps, jobId)
   const statement = verifierStatementOf(node.address, body)
   await checkStatement(node, body.signature, statementBytes(statement))
-  checkModel(job, body.model_id)
+  checkTask(job, node, body)
   checkEvidence(job, evidence)
   const { address } = node
   const verdict = {
@@ -168,6 +169,7 @@ export async function viewTask(
       role: slot.role,
       fence: slot.fence,
       ...(slot.deadline !== undefined && { deadline: seconds(slot.deadline) }),
+      server_time: seconds(deps.clock.now()),
       ...(result &&
         mayCompare && { leader_statement: { ...result.body, signature: result.signature } }),
     }
@@ -188,10 +190,21 @@ async function checkStatement(
   )
 }
 
-function checkModel(job: Job, modelId: string): void {
-  if (modelId === job.modelId) return
-  throw new ProblemError('statement-mismatch', `The job is for the model ${job.modelId}`)
+/** A statement must be about the job's own model and parameters, by a key that outlives the job: else its receipt would not hold. */
+function checkTask(job: Job, node: Node, body: TaskResult | TaskVerdict): void {
+  if (body.model_id !== job.modelId || body.max_output_tokens !== maxOutputTokens(job)) {
+    throw new ProblemError(
+      'statement-mismatch',
+      `The job is for at most ${maxOutputTokens(job)} tokens of ${job.modelId}`,
+    )
+  }
+  if (node.certificate.session.not_after * 1000 < job.deadline) {
+    throw new ProblemError('certificate-expired', 'The session ends before the job; attest again')
+  }
 }
+
+const maxOutputTokens = ({ parameters }: Job): number =>
+  parameters.max_output_tokens ?? defaultMaxOutputTokens
 
 function checkEvidence(job: Job, evidence: z.output<typeof Evidence>): void {
   const malformation =

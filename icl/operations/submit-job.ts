@@ -10,7 +10,8 @@ import { readTokenOf } from '../keys.ts'
 import type { Job } from '../rules/job.ts'
 import { newJob } from '../rules/new-job.ts'
 import { announce } from './change-job.ts'
-import { loadEligible } from './load-pool.ts'
+import { keepBlobsUntil } from './keep-blobs.ts'
+import { loadCandidates } from './load-pool.ts'
 import { openPreview, type PreviewToken } from './preview-quorum.ts'
 
 /** Takes a job in, or finds it when the same submission was taken in before. */
@@ -31,6 +32,13 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
   const preview = await openPreview(deps, body.preview, client)
   if (preview.modelId !== body.model_id) {
     throw new ProblemError('preview-invalid', `The preview is for the model ${preview.modelId}`)
+  }
+  if ((await deps.store.countUnsettledJobsOfClient(client)) >= deps.limits.maxJobsPerClient) {
+    throw new ProblemError(
+      'too-many-jobs',
+      `At most ${deps.limits.maxJobsPerClient} jobs of a client run at once; wait until one has settled`,
+      { retryAfterSeconds: 10 },
+    )
   }
   await checkKeyOwner(deps, client, body)
   await checkQuorum(deps, preview)
@@ -56,6 +64,8 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
     deadline: now + deps.network.limits.job_seconds * 1000,
     draw: preview.draw,
   })
+  // The blob is needed as long as the job's receipt may be checked.
+  await deps.blobs.keep(body.prompt_cid, keepBlobsUntil(deps, job))
   if (await deps.store.insertJob(job)) {
     announce(deps, undefined, job)
     return answer(deps, job, submissionHash)
@@ -84,9 +94,12 @@ async function checkKeyOwner(deps: Dependencies, client: Address, body: SubmitJo
 }
 
 async function checkQuorum(deps: Dependencies, { modelId, minTier, draw }: PreviewToken) {
-  const eligible = await loadEligible(deps, { modelId, minTier })
-  const addresses = new Set(eligible.map(({ node }) => node.address))
-  const gone = draw.chosen.find((address) => !addresses.has(address))
+  const pool = await loadCandidates(deps, { modelId, minTier })
+  const free = new Set(pool.filter(({ busy }) => !busy).map(({ address }) => address))
+  const gone = draw.chosen.find((address) => !free.has(address))
   if (gone === undefined) return
-  throw new ProblemError('preview-stale', `Node ${gone} has left the pool; ask for a new preview`)
+  throw new ProblemError(
+    'preview-stale',
+    `Node ${gone} has left the pool or taken other work; ask for a new preview`,
+  )
 }

@@ -5,7 +5,8 @@ import type { Heartbeat } from '../../lib/schemas/nodes.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { ineligibleReasons, type Node } from '../rules/eligibility.ts'
 import { changeNode } from './change-node.ts'
-import { chainNodeOf } from './load-pool.ts'
+
+const clockToleranceSeconds = 60
 
 /** Takes a sign of life and says whether the node is considered for jobs, and if not, why. */
 export async function takeHeartbeat(
@@ -17,7 +18,8 @@ export async function takeHeartbeat(
     throw new ProblemError('forbidden', 'A node sends heartbeats for itself only')
   }
   const now = deps.clock.now()
-  const busy = (await deps.store.countBusySlots()).get(caller) ?? 0
+  const claimed = (await deps.store.countBusySlots()).get(caller)?.claimed ?? 0
+  const nowSeconds = Math.floor(now / 1000)
   let ignored = false
   const node = await changeNode(deps, caller, (known) => {
     ignored = known?.heartbeatTimestamp !== undefined && beat.timestamp <= known.heartbeatTimestamp
@@ -25,10 +27,11 @@ export async function takeHeartbeat(
     return {
       ...known,
       heartbeatAt: now,
-      heartbeatTimestamp: beat.timestamp,
+      // A clock that is ahead must not silence the node once it is set right.
+      heartbeatTimestamp: Math.min(beat.timestamp, nowSeconds + clockToleranceSeconds),
       version: beat.version,
       modelIds: beat.supported_model_ids,
-      capacity: beat.free_slots + busy,
+      capacity: beat.free_slots + claimed,
       leaving: beat.final === true,
     }
   })
@@ -43,7 +46,8 @@ export async function takeHeartbeat(
 }
 
 async function whyNotEligible(deps: Dependencies, node: Node, now: number) {
-  const chain = await chainNodeOf(deps, node.address)
+  // A heartbeat counts although the chain is away; the node is told so.
+  const chain = await deps.chain.nodeOf(node.address).catch(() => undefined)
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now)
   // A node that has just started beats before it polls.
   return reasons.filter((reason) => reason !== 'no-recent-poll' || node.polledAt !== undefined)

@@ -16,6 +16,12 @@ export function viewJob(job: Job): JobView {
     created_at: seconds(job.createdAt),
     deadline: seconds(job.deadline),
     quorum: job.slots.map(viewSlot),
+    draws: job.draws.map(({ message, signature, poolDigest, chosen }) => ({
+      message,
+      signature,
+      pool_digest: poolDigest,
+      chosen: [...chosen],
+    })),
     ...(result && {
       output_cid: result.output_cid,
       outHighHandle: result.outHighHandle,

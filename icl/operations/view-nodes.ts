@@ -5,7 +5,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { ActiveNode, NodeRecord } from '../../lib/schemas/nodes.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { type Demand, ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
-import { chainNodeOf, loadEligible, type PoolNode } from './load-pool.ts'
+import { loadEligible, type PoolNode } from './load-pool.ts'
 
 const pageSize = 100
 
@@ -23,7 +23,7 @@ export async function listActiveNodes(deps: Dependencies, demand: Demand, cursor
 
 const viewActiveNode = ({ node, chain }: PoolNode): z.output<typeof ActiveNode> => ({
   operator_address: node.address,
-  model_tiers: [...(chain ? servedTiers(node, chain) : [])],
+  model_tiers: [...servedTiers(node, chain)],
   supported_model_ids: [...node.modelIds],
   reputation_score: node.standing.score,
   last_heartbeat: Math.floor((node.heartbeatAt ?? 0) / 1000),
@@ -41,18 +41,18 @@ export async function viewNode(
   const found = await deps.store.findNode(address)
   if (!found) throw new ProblemError('node-not-found', `No node ${address} has attested here`)
   const node = found.document
-  const chain = await chainNodeOf(deps, address)
+  const chain = await deps.chain.nodeOf(address)
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, deps.clock.now())
   return {
     operator_address: address,
-    model_tiers: [...(chain ? servedTiers(node, chain) : [])],
+    model_tiers: [...servedTiers(node, chain)],
     active: reasons.length === 0,
     metrics: {
       tasks_completed: node.standing.completed,
       tasks_accepted: node.standing.accepted,
       tasks_rejected: node.standing.rejected,
       reputation_score: node.standing.score,
-      total_slash_amount: chain?.slashedGwei ?? 0,
+      total_slash_amount: chain.slashedGwei,
       last_heartbeat: Math.floor((node.heartbeatAt ?? 0) / 1000),
     },
   }

@@ -38,10 +38,8 @@ export function postResult(
     { slot },
   )
   // A verifier that joined after the leader claimed is not among the readers that the leader named.
-  const effects = currentSlots(posted).flatMap(({ role, node, fence, status }) =>
-    role === 'verifier' && status !== 'awaiting-grant'
-      ? [{ type: 'ensure-access' as const, node, fence }]
-      : [],
+  const effects = currentSlots(posted).flatMap(({ role, node, fence }) =>
+    role === 'verifier' ? [{ type: 'ensure-access' as const, node, fence }] : [],
   )
   const slots = posted.slots.map((other) =>
     other.status === 'committed' ? { ...other, deadline: now + limits.revealMs } : other,

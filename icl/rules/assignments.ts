@@ -71,7 +71,23 @@ export function commit(
 /** The node gives the slot back; another is looked for at once. */
 export function abort(job: Job, slot: Slot, reason: SlotReasonCode, now: number): Transition {
   if (slot.status === 'done') return { job, effects: [] }
+  if (slot.status === 'committed' && job.result) return neverRevealed(job, slot, now)
   return { job: vacated(job, slot, 'aborted', reason, now), effects: [] }
+}
+
+/** A verifier that has seen the result and does not open its commitment: giving back is no way out of it. */
+export function neverRevealed(job: Job, slot: Slot, now: number): Transition {
+  const { node, fence } = slot
+  return {
+    job: vacated(job, slot, 'lapsed', 'never-revealed', now),
+    effects: [{ type: 'score-node', node, fence, code: 'never-revealed' }],
+  }
+}
+
+/** The chain refuses to let the node read the keys: another node is looked for. */
+export function refuseAccess(job: Job, slot: Slot, now: number): Transition {
+  if (slot.status !== 'awaiting-grant') return { job, effects: [] }
+  return { job: vacated(job, slot, 'aborted', 'grant-refused', now), effects: [] }
 }
 
 /** The job with a slot ended and its seat empty. */

@@ -26,6 +26,8 @@ export type Command =
   | { readonly type: 'see-access'; readonly node: Address; readonly fence: number }
   /** The chain shows that the node may not, and nobody can grant it but the client. */
   | { readonly type: 'miss-access'; readonly node: Address; readonly fence: number }
+  /** The chain refuses to let the node read the keys, whoever asks. */
+  | { readonly type: 'refuse-access'; readonly node: Address; readonly fence: number }
   | { readonly type: 'cancel' }
   /** Time has passed; `pool` and `seed` fill empty seats and are absent when none is empty. */
   | {

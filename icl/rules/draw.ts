@@ -27,15 +27,9 @@ export type Draw = DrawSeed & {
 const ordered = (pool: readonly Candidate[]): readonly Candidate[] =>
   [...pool].sort((a, b) => (a.address < b.address ? -1 : 1))
 
-/** keccak256 over the ordered pool's addresses and weights. */
+/** keccak256 over the addresses and weights of those drawn from, in order. */
 const poolDigest = (pool: readonly Candidate[]): Hash32 =>
-  keccak256(
-    stringToHex(
-      ordered(pool)
-        .map(({ address, weight }) => `${address}:${weight}`)
-        .join('\n'),
-    ),
-  )
+  keccak256(stringToHex(pool.map(({ address, weight }) => `${address}:${weight}`).join('\n')))
 
 /**
  * Draws up to `count` different nodes that are not busy, each with a chance proportional to its weight. The same seed
@@ -43,13 +37,14 @@ const poolDigest = (pool: readonly Candidate[]): Hash32 =>
  */
 export function drawNodes(seed: DrawSeed, pool: readonly Candidate[], count: number): Draw {
   const entropy = keccak256(stringToHex(`svc-draw-v1\n${seed.message}\n${seed.signature}`))
-  const left = ordered(pool).filter(({ busy }) => !busy)
+  const free = ordered(pool).filter(({ busy }) => !busy)
+  const left = [...free]
   const chosen: Address[] = []
   while (chosen.length < count && left.length > 0) {
     const index = pick(entropy, chosen.length, left)
     chosen.push(...left.splice(index, 1).map(({ address }) => address))
   }
-  return { ...seed, poolDigest: poolDigest(pool), chosen }
+  return { ...seed, poolDigest: poolDigest(free), chosen }
 }
 
 function pick(entropy: Hex, turn: number, left: readonly Candidate[]): number {

@@ -58,6 +58,7 @@ export type Demand = { readonly modelId?: string | undefined; readonly minTier: 
 
 const heartbeatWithinMs = 150_000
 const pollWithinMs = 60_000
+const longestJobMs = 600_000
 
 /** The highest tier that each attestation backend may serve. */
 const highestTier: Record<AttestationBackend, number> = { mock: 0, tpm: 255 }
@@ -78,7 +79,7 @@ export function ineligibleReasons(
   const since = (at: number | undefined) => (at === undefined ? Number.POSITIVE_INFINITY : now - at)
   const tiers = chain ? servedTiers(node, chain) : []
   const checks: readonly [boolean, Reason][] = [
-    [node.certificate.expiresAt <= now, 'certificate-expired'],
+    [node.certificate.expiresAt <= now || endsSoon(node, now), 'certificate-expired'],
     [chain === undefined, 'chain-unavailable'],
     [chain?.registered === false, 'not-registered'],
     [chain?.unbonding === true, 'stake-unbonding'],
@@ -91,6 +92,10 @@ export function ineligibleReasons(
   ]
   return checks.flatMap(([holds, reason]) => (holds ? [reason] : []))
 }
+
+/** True when the session key would stop counting while a job of now may still run. */
+const endsSoon = ({ certificate }: Node, now: number): boolean =>
+  certificate.session.not_after * 1000 < now + longestJobMs
 
 const lacksModel = (node: Node, { modelId }: Demand): boolean =>
   modelId === undefined ? node.modelIds.length === 0 : !node.modelIds.includes(modelId)

@@ -107,6 +107,8 @@ export type JobLimits = {
   readonly refillMs: number
   readonly maxAttempts: number
   readonly maxVerifiers: number
+  /** Jobs that one client may have at once. */
+  readonly maxJobsPerClient: number
 }
 
 export const defaultJobLimits: JobLimits = {
@@ -116,6 +118,7 @@ export const defaultJobLimits: JobLimits = {
   refillMs: 1_000,
   maxAttempts: 3,
   maxVerifiers: 5,
+  maxJobsPerClient: 8,
 }
 
 /** What comes of a command: the job as it is now and what the world must do about it, or why not. */
@@ -133,9 +136,8 @@ export const isSettled = (phase: JobPhase): boolean =>
 /** Statuses in which a slot still holds its seat. */
 const isHeld = (status: SlotStatus): boolean => status !== 'aborted' && status !== 'lapsed'
 
-/** Statuses in which a slot takes one of its node's job slots. */
-export const isBusy = (status: SlotStatus): boolean =>
-  status === 'awaiting-grant' || status === 'offered' || status === 'claimed'
+/** Statuses in which a slot takes one of its node's job slots; one that waits for a grant costs the node nothing yet. */
+export const isBusy = (status: SlotStatus): boolean => status === 'offered' || status === 'claimed'
 
 /** The latest slot of a seat in the current round. */
 export const slotAt = (job: Job, seat: number): Slot | undefined =>

@@ -1,6 +1,6 @@
 import type { ProblemCode } from '../../lib/problem-codes.ts'
 import { postResult, postVerdict } from './answers.ts'
-import { abort, claim, commit, missAccess, seeAccess } from './assignments.ts'
+import { abort, claim, commit, missAccess, refuseAccess, seeAccess } from './assignments.ts'
 import type { Command, NodeCommand } from './commands.ts'
 import type { Effect } from './effects.ts'
 import {
@@ -33,13 +33,15 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
       if (isSettled(job.phase)) return refuse('job-settled', `The job is already ${job.phase}`)
       return settle(job, 'cancelled', 'cancelled-by-client', now)
     case 'see-access':
-    case 'miss-access': {
+    case 'miss-access':
+    case 'refuse-access': {
       const slot = slotOf(job, command.node)
       // Seen too late: the slot has gone to another node, and nothing is left to do.
       if (isSettled(job.phase) || slot?.fence !== command.fence) return { job, effects: [] }
-      return command.type === 'see-access'
-        ? seeAccess(job, slot, now, limits)
-        : missAccess(job, slot, now)
+      if (command.type === 'see-access') return seeAccess(job, slot, now, limits)
+      return command.type === 'miss-access'
+        ? missAccess(job, slot, now)
+        : refuseAccess(job, slot, now)
     }
     case 'claim':
     case 'commit':
@@ -65,7 +67,7 @@ function applyNodeCommand(
     return refuse('job-settled', `The job is already ${job.phase}`)
   }
   if (slot.status === 'lapsed' || slot.status === 'aborted') {
-    if (command.type === 'abort' && slot.status === 'aborted') return { job, effects: [] }
+    if (command.type === 'abort') return { job, effects: [] }
     return refuse('stale-fence', `The assignment was given up: ${slot.reason}`)
   }
   switch (command.type) {

@@ -22,7 +22,7 @@ export async function createDependencies(
 ): Promise<{ deps: Dependencies; dump: () => unknown }> {
   const clock = systemClock
   const store = createMemoryStore(clock)
-  const blobs = createMemoryBlobs(blobRoomBytes)
+  const blobs = createMemoryBlobs(blobRoomBytes, clock)
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
   const chain = createViemChain({
     rpcUrl: settings.SVC_ICL_RPC_URL,

@@ -3,7 +3,7 @@ import type { Address, JobId } from '../../lib/codecs.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { isBusy, isSettled, type Job } from '../rules/job.ts'
 import type { ReputationEvent } from '../rules/reputation.ts'
-import type { Store, Versioned } from './store.ts'
+import type { BusySlots, Store, Versioned } from './store.ts'
 
 /** A store that lives and dies with its process, and can show all it holds. */
 export type MemoryStore = Store & {
@@ -37,6 +37,8 @@ export function createMemoryStore(clock: Clock): MemoryStore {
             !isSettled(job.phase) &&
             job.slots.some((slot) => slot.node === node && isBusy(slot.status)),
         ),
+    countUnsettledJobsOfClient: async (client) =>
+      jobs.all().filter((job) => job.client === client && !isSettled(job.phase)).length,
     countBusySlots: async () => countBusySlots(jobs.all()),
     countJobsOfClient: async (client, since) =>
       jobs.all().filter((job) => job.client === client && job.createdAt >= since).length,
@@ -58,6 +60,10 @@ export function createMemoryStore(clock: Clock): MemoryStore {
     listReputationEvents: async (node: Address) =>
       [...events.values()].filter((event) => event.node === node),
 
+    findKey: async (key) => {
+      const held = keys.get(key)
+      return held && held.expiresAt > clock.now() ? held.value : undefined
+    },
     claimKey: async (key, value, expiresAt) => {
       const now = clock.now()
       const held = keys.get(key)
@@ -87,10 +93,12 @@ function listDue(jobs: readonly Job[], now: number, limit: number): readonly Job
     .map(({ id }) => id)
 }
 
-function countBusySlots(jobs: readonly Job[]): ReadonlyMap<Address, number> {
-  const counts = new Map<Address, number>()
+function countBusySlots(jobs: readonly Job[]): ReadonlyMap<Address, BusySlots> {
+  const counts = new Map<Address, BusySlots>()
   for (const { node, status } of jobs.flatMap((job) => (isSettled(job.phase) ? [] : job.slots))) {
-    if (isBusy(status)) counts.set(node, (counts.get(node) ?? 0) + 1)
+    const { offered, claimed } = counts.get(node) ?? { offered: 0, claimed: 0 }
+    if (status === 'offered') counts.set(node, { offered: offered + 1, claimed })
+    if (status === 'claimed') counts.set(node, { offered, claimed: claimed + 1 })
   }
   return counts
 }

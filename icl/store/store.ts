@@ -6,6 +6,9 @@ import type { ReputationEvent } from '../rules/reputation.ts'
 /** A document with the version that a later save must still find. */
 export type Versioned<T> = { readonly document: T; readonly version: number }
 
+/** The slots that take a node's time. */
+export type BusySlots = { readonly offered: number; readonly claimed: number }
+
 /**
  * Everything the ICL remembers. Every save is conditional: on the document's absence, or on the version it was read at;
  * a false answer means that somebody else was faster, and nothing was changed. Any method may throw when the database is
@@ -21,11 +24,12 @@ export interface Store {
   replaceJob(job: Job, version: number): Promise<boolean>
   /** Jobs whose `wakeAt` or whose first due effect is at or before `now`, the longest overdue first. */
   listDueJobs(now: number, limit: number): Promise<readonly JobId[]>
-  /** Unsettled jobs in which a node has a slot that takes its time (awaiting-grant, offered, claimed). */
+  /** Unsettled jobs in which a node has a slot that takes its time (offered or claimed). */
   listJobsOfNode(node: Address): Promise<readonly Job[]>
   /** How many such slots each node has, over all unsettled jobs. */
-  countBusySlots(): Promise<ReadonlyMap<Address, number>>
+  countBusySlots(): Promise<ReadonlyMap<Address, BusySlots>>
   countJobsOfClient(client: Address, since: number): Promise<number>
+  countUnsettledJobsOfClient(client: Address): Promise<number>
 
   insertNode(node: Node): Promise<boolean>
   findNode(address: Address): Promise<Versioned<Node> | undefined>
@@ -40,4 +44,6 @@ export interface Store {
 
   /** Gives `key` to `value` until `expiresAt` unless it is taken; answers the value that has it. */
   claimKey(key: string, value: string, expiresAt: number): Promise<string>
+  /** The value that has a key now. */
+  findKey(key: string): Promise<string | undefined>
 }

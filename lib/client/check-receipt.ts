@@ -11,6 +11,7 @@ export type ExpectedJob = {
   readonly jobId: JobId
   readonly identity: JobIdentity
   readonly model: string
+  readonly maxOutputTokens: number
   readonly comparator: ComparatorId
   readonly minMatches?: number | undefined
 }
@@ -54,6 +55,10 @@ function checkIdentity(receipt: Receipt, job: ExpectedJob, { network }: ClientCo
   )
   check(receipt.prompt_cid === identity.promptCid, 'it is about another prompt')
   check(receipt.model_id === job.model, 'it is about another model')
+  check(
+    receipt.max_output_tokens === job.maxOutputTokens,
+    'its nodes were told another length of answer',
+  )
   check(receipt.comparator === job.comparator, 'it used another comparator')
   const origin = new URL(network.public_url).origin
   check(receipt.icl_origin === origin, 'it comes from another ICL')

@@ -1,6 +1,6 @@
 import { bytesToBigInt } from 'viem'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
-import type { JobEvent, JobView } from '../schemas/jobs.ts'
+import { defaultMaxOutputTokens, type JobEvent, type JobView } from '../schemas/jobs.ts'
 import { newSealingKey, seal, splitKey } from '../sealing.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { fetchCheckedReceipt } from './check-receipt.ts'
@@ -146,6 +146,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     jobId: jobIdOf(identity),
     identity,
     model: wish.model,
+    maxOutputTokens: wish.parameters?.max_output_tokens ?? defaultMaxOutputTokens,
     comparator,
     minMatches: wish.minMatches,
   }

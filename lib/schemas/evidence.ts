@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { Base64Url, ComparatorId } from '../codecs.ts'
+import { Base64Url, Base64Url32, ComparatorId } from '../codecs.ts'
 
 /** What an answer looks like without showing it: keyed by the prompt key, so only the quorum and the client can make it. */
 export const Evidence = z
   .object({
     comparator: ComparatorId,
     /** HMAC-SHA256 over the normalised text. */
-    digest: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+    digest: Base64Url32,
     sketch: Base64Url(2_048).optional(),
     /** Words of the normalised text. */
     tokens: z.int().min(0).max(1_048_576),

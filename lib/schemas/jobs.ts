@@ -81,6 +81,7 @@ export const SlotReason = z.enum([
   'lease-lapsed',
   'never-revealed',
   'verdict-refuted',
+  'grant-refused',
 ])
 export type SlotReason = z.output<typeof SlotReason>
 
@@ -100,9 +101,11 @@ export type JobReason = z.output<typeof JobReason>
 /** The longest answer when the client does not say: the same at every node, or answers could not be compared. */
 export const defaultMaxOutputTokens = 1_024
 
+export const MaxOutputTokens = z.int().min(1).max(8_192)
+
 /** What the client may set of the inference itself. */
 export const Parameters = z
-  .object({ max_output_tokens: z.int().min(1).max(8_192).optional() })
+  .object({ max_output_tokens: MaxOutputTokens.optional() })
   .meta({ id: 'Parameters' })
 export type Parameters = z.output<typeof Parameters>
 
@@ -174,6 +177,15 @@ export const JobView = z
     created_at: UnixSeconds,
     deadline: UnixSeconds,
     quorum: z.array(SlotView),
+    /** How each node came to be chosen: what the ICL signed, a digest of the nodes drawn from, and who was drawn. */
+    draws: z.array(
+      z.object({
+        message: z.string(),
+        signature: z.string(),
+        pool_digest: Hash32,
+        chosen: z.array(Address),
+      }),
+    ),
     output_cid: Cid.optional(),
     outHighHandle: Uint256.optional(),
     outLowHandle: Uint256.optional(),

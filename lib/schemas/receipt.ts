@@ -14,7 +14,7 @@ import {
 } from '../codecs.ts'
 import { SessionGrant } from './attestation.ts'
 import { Evidence } from './evidence.ts'
-import { Verdict, VerdictReason } from './jobs.ts'
+import { MaxOutputTokens, Verdict, VerdictReason } from './jobs.ts'
 import { Fence } from './tasks.ts'
 
 /** The session key that signed a statement and its wallet's word for it. */
@@ -31,6 +31,7 @@ export const LeaderStatement = z
     jobId: JobId,
     fence: Fence,
     model_id: ModelId,
+    max_output_tokens: MaxOutputTokens,
     output_cid: Cid,
     outHighHandle: Uint256,
     outLowHandle: Uint256,
@@ -47,6 +48,7 @@ export const VerifierStatement = z
     jobId: JobId,
     fence: Fence,
     model_id: ModelId,
+    max_output_tokens: MaxOutputTokens,
     verdict: Verdict,
     reason: VerdictReason.optional(),
     evidence: Evidence,
@@ -83,6 +85,7 @@ export const Receipt = z
     kpHighHandle: Uint256,
     kpLowHandle: Uint256,
     model_id: ModelId,
+    max_output_tokens: MaxOutputTokens,
     prompt_cid: Cid,
     output_cid: Cid,
     comparator: ComparatorId,

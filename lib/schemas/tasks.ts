@@ -15,6 +15,7 @@ import { Evidence } from './evidence.ts'
 import {
   AbortReason,
   JobPhase,
+  MaxOutputTokens,
   Parameters,
   Role,
   SlotStatus,
@@ -82,6 +83,7 @@ export const TaskResult = z
     fence: Fence,
     /** The model that gave the answer: what the node vouches for. */
     model_id: ModelId,
+    max_output_tokens: MaxOutputTokens,
     output_cid: Cid,
     outHighHandle: Uint256,
     outLowHandle: Uint256,
@@ -103,6 +105,7 @@ export const TaskVerdict = z
     fence: Fence,
     /** The model that gave the verifier's own answer. */
     model_id: ModelId,
+    max_output_tokens: MaxOutputTokens,
     verdict: Verdict,
     reason: VerdictReason.optional(),
     evidence: Evidence,
@@ -123,6 +126,8 @@ export const TaskView = z
     role: Role,
     fence: Fence,
     deadline: UnixSeconds.optional(),
+    /** The ICL's clock, so that a node whose own is wrong knows how long it has. */
+    server_time: UnixSeconds,
     leader_statement: SignedLeaderStatement.optional(),
   })
   .meta({ id: 'TaskView' })

@@ -1,6 +1,7 @@
 import type { Chain, ChainResult, KeyRecord } from '../../icl/chain/chain.ts'
 import type { ChainNode } from '../../icl/rules/eligibility.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 
 export const coordinator: Address = `0x${'0c'.repeat(20)}`
 
@@ -12,6 +13,10 @@ export type FakeChain = Chain & {
   readonly committed: ChainResult[]
   /** An error that every call throws while it is set. */
   down: Error | undefined
+  /** What is committed is not deep enough yet. */
+  shallow: boolean
+  /** Grants revert, as for a node that is not active. */
+  refusesGrants: boolean
   /** Stores a key as its owner would. */
   store(high: bigint, low: bigint, owner: Address, readers: Address[], delegate?: Address): void
 }
@@ -35,6 +40,8 @@ export function createFakeChain(): FakeChain {
     readers: new Set(),
     committed: [],
     down: undefined,
+    shallow: false,
+    refusesGrants: false,
     store: (high, low, owner, readers, delegate) => {
       chain.records.set(`${high}:${low}`, {
         owner,
@@ -72,12 +79,15 @@ export function createFakeChain(): FakeChain {
     },
     grantAccess: async (high, low, reader) => {
       await up()
+      if (chain.refusesGrants) throw new SvcError('chain-reverted', 'NodeNotActive', { hint: '' })
       chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
     },
     findCommitment: async (result) => {
       await up()
       const index = chain.committed.findIndex(({ jobId }) => jobId === result.jobId)
-      return index < 0 ? undefined : `0x${String(index + 1).padStart(64, '0')}`
+      if (index < 0) return { state: 'absent' }
+      if (chain.shallow) return { state: 'shallow' }
+      return { state: 'deep', tx: `0x${String(index + 1).padStart(64, '0')}` }
     },
     commitResults: async (results) => {
       await up()

@@ -290,11 +290,13 @@ it('held polls and streams end at once when the process stops', async () => {
     { params: { address: idle!.address }, query: { wait: 30 } },
     { timeoutMs: 40_000 },
   )
+  const reader = stream.body!.getReader()
+  expect(new TextDecoder().decode((await reader.read()).value)).toContain('submitted')
   const before = icl.clock.now()
   await icl.clock.advance(0)
   icl.deps.waiters.close()
   expect((await poll).assignments).toEqual([])
-  expect(await stream.text()).toContain('submitted')
+  while (!(await reader.read()).done);
   expect(icl.clock.now()).toBe(before)
 })
 

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { attestationDigest } from '../../lib/attestation.ts'
 import { canonicalJson } from '../../lib/canonical-json.ts'
-import { Address, Cid, ModelId, Uint256 } from '../../lib/codecs.ts'
+import {
+  Address,
+  Base64Url,
+  Cid,
+  ModelId,
+  SessionPublicKey,
+  SessionSignature,
+  Uint256,
+  WalletSignature,
+} from '../../lib/codecs.ts'
 import { exact } from '../../lib/comparators/exact.ts'
 import { equalBytes } from '../../lib/digest.ts'
 import { countTokens, evidenceKey, normalise } from '../../lib/evidence.ts'
@@ -48,6 +57,12 @@ describe('evidence', () => {
     expect([countTokens(''), countTokens('one two\nthree')]).toEqual([0, 3])
   })
 
+  it('is made in linear time, whatever the text', () => {
+    const text = `${' '.repeat(500_000)}a`
+    expect(normalise(text)).toBe(text)
+    expect(normalise(`a${' '.repeat(500_000)}\n`)).toBe('a')
+  })
+
   it('says nothing without the key, and differs from job to job', async () => {
     const prompt = new Uint8Array(32).fill(1)
     const [one, two] = await Promise.all(
@@ -69,6 +84,22 @@ describe('what travels', () => {
     expect(Uint256.safeParse((2n ** 256n).toString()).success).toBe(false)
     expect(Uint256.safeParse('-1').success).toBe(false)
     expect(Cid.safeParse('QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG').success).toBe(false)
+    const signature = `0x${'1'.repeat(128)}1b`
+    expect(WalletSignature.safeParse(signature).success).toBe(true)
+    for (const other of [`${signature.slice(0, -2)}00`, `0x${'f'.repeat(128)}1b`]) {
+      expect(WalletSignature.safeParse(other).success).toBe(false)
+    }
+    expect(SessionPublicKey.safeParse('A'.repeat(43)).success).toBe(true)
+    expect(SessionPublicKey.safeParse(`${'A'.repeat(42)}B`).success).toBe(false)
+    expect(SessionSignature.safeParse(`${'A'.repeat(85)}B`).success).toBe(false)
+    for (const [text, holds] of [
+      ['', true],
+      ['AA', true],
+      ['AB', false],
+      ['A', false],
+    ] as const) {
+      expect(Base64Url(8).safeParse(text).success).toBe(holds)
+    }
     expect(ModelId.safeParse('gpt-4o').success).toBe(false)
     expect(ModelId.parse('openai:gpt-4o')).toBe('openai:gpt-4o')
   })

@@ -59,11 +59,14 @@ describe('a receipt', () => {
           () => true,
           () => false,
         )
-        // Base64's last character may carry unused bits, and hex may change case: then nothing was changed.
-        if (holds) expect(await sameMeaning(parsed.data)).toBe(true)
+        expect([holds, match[0], changed.slice(at - 8, at + 8)]).toEqual([
+          false,
+          match[0],
+          changed.slice(at - 8, at + 8),
+        ])
       }
     }
-    expect(tried).toBeGreaterThan(60)
+    expect(tried).toBeGreaterThan(50)
   })
 
   it('does not hold with a signature or a verifier missing', async () => {
@@ -88,15 +91,4 @@ const safeJson = (text: string): unknown => {
   } catch {
     return undefined
   }
-}
-
-/** True when the changed receipt differs only in how the same bytes are written. */
-const sameMeaning = async (changed: Receipt): Promise<boolean> => {
-  const bytes = (value: Receipt) =>
-    JSON.stringify(z.encode(Receipt, value), (_, item: unknown) =>
-      typeof item === 'string' && /^[A-Za-z0-9_-]{43,86}$/.test(item)
-        ? Buffer.from(item, 'base64url').toString('hex')
-        : item,
-    )
-  return bytes(changed) === bytes(receipt)
 }

@@ -336,6 +336,46 @@ describe('giving an assignment back', () => {
   })
 })
 
+describe('a verifier that has seen the result', () => {
+  const seen = () => answered(underWay({ b: 'junk', c: 'x' }), nodeA, 'x', 30)
+
+  it('cannot get out of its commitment by giving back, nor return to copy', () => {
+    const fence = fenceOf(seen(), nodeB)
+    const reason = 'provider-rate-limited'
+    const left = take(seen(), { type: 'abort', node: nodeB, fence, reason }, 40)
+    expect(left.slots[1]).toMatchObject({ status: 'lapsed', reason: 'never-revealed' })
+    expect(scoresOf(left)).toEqual({ b: 'never-revealed' })
+    const alone = take(left, wakeWith(nodeA, nodeB, nodeC), 60_000)
+    expect(currentSlots(alone)[1]).toMatchObject({ node: nodeB, fence, status: 'lapsed' })
+    expect(alone.reason).toBe('not-enough-nodes')
+  })
+
+  it('does not return either when it had given back before there was a result', () => {
+    const job = underWay({ b: 'junk', c: 'x' })
+    const fence = fenceOf(job, nodeB)
+    const reason = 'provider-rate-limited'
+    const left = take(job, { type: 'abort', node: nodeB, fence, reason }, 25)
+    const later = take(answered(left, nodeA, 'x', 30), wakeWith(nodeB), 60_000)
+    expect(currentSlots(later)[1]).toMatchObject({ node: nodeB, fence, status: 'aborted' })
+  })
+})
+
+it('a seat whose node the chain refuses goes to another', () => {
+  const job = sampleJob()
+  const refused = take(job, { type: 'refuse-access', node: nodeA, fence: 1 }, 5)
+  expect(refused.slots[0]).toMatchObject({ status: 'aborted', reason: 'grant-refused' })
+  expect(take(refused, wakeWith(nodeD), 6).slots.at(-1)).toMatchObject({ node: nodeD, seat: 0 })
+})
+
+it('every verifier is seen to when there is a result, also one that still waits for a grant', () => {
+  let job = claimed(claimed(sampleJob(), nodeA, 10), nodeB, 10)
+  job = answered({ ...job, outbox: [] }, nodeA, 'x', 30)
+  expect(job.outbox.map(({ effect }) => effect)).toEqual([
+    { type: 'ensure-access', node: nodeB, fence: 2 },
+    { type: 'ensure-access', node: nodeC, fence: 3 },
+  ])
+})
+
 it('a stranger has no part, and a wrong role is refused', () => {
   const job = claimed(claimed(sampleJob(), nodeA, 10), nodeB, 10)
   expect(refusalOf(job, { type: 'claim', node: nodeE, fence: 1 }, 20)).toBe('not-assigned')

@@ -23,6 +23,7 @@ describe('what the client does not believe', () => {
 
   const changes: Record<string, (receipt: Receipt) => Receipt> = {
     'another model': (receipt) => ({ ...receipt, model_id: 'openai:cheaper' }),
+    'another length of answer': (receipt) => ({ ...receipt, max_output_tokens: 1 }),
     'another nonce': (receipt) => ({ ...receipt, client_nonce: receipt.client_nonce + 1n }),
     'another ICL': (receipt) => ({ ...receipt, icl_origin: 'http://other.test' }),
     'another output': (receipt) => ({ ...receipt, output_cid: receipt.prompt_cid }),

@@ -1,0 +1,318 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { fromBase64Url, toBase64Url } from '../../lib/digest.ts'
+import type { ProblemError } from '../../lib/problem.ts'
+import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import {
+  attestationOf,
+  beat,
+  claim,
+  commitTo,
+  createTestIcl,
+  joinNode,
+  modelId,
+  offersOf,
+  origin,
+  resultBody,
+  submit,
+  type TestIcl,
+  type TestNode,
+  walletOf,
+} from './test-icl.ts'
+
+let icl: TestIcl
+let nodes: TestNode[]
+
+beforeEach(async () => {
+  icl = await createTestIcl()
+  nodes = []
+  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+})
+afterEach(() => icl.stop())
+
+const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
+  call.then(
+    () => undefined,
+    (error: ProblemError) => error.code,
+  )
+const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
+const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
+
+describe('a leader', () => {
+  it('cannot slip a result past the check of its output key by claiming at the same time', async () => {
+    const job = await submit(icl)
+    const leader = nodeAt(job.preview.leader)
+    const [offer] = await offersOf(leader)
+    const task = {
+      ...offer!,
+      output_readers: [],
+      parameters: { max_output_tokens: 1_024 },
+    } as unknown as Awaited<ReturnType<typeof claim>>
+    const body = await resultBody(icl, leader, task, 'yes')
+    const results = await Promise.all([
+      codeOf(leader.api.postResult({ body })),
+      codeOf(leader.api.claimTask({ body: { jobId: job.jobId, fence: offer!.fence } })),
+    ])
+    expect(results[0]).toBe('output-key-unreadable')
+    const path = { params: { jobId: job.jobId } }
+    expect((await job.api.getJob(path, { readToken: job.readToken })).status).not.toBe('verifying')
+  })
+
+  it('cannot answer with a session that ends before the job', async () => {
+    const job = await submit(icl)
+    const leader = nodeAt(job.preview.leader)
+    const task = await claim(leader)
+    const wallet = walletOf(leader.name)
+    const api = icl.api(wallet.signer)
+    const { nonce } = await api.getChallenge({ params: { address: leader.address } })
+    const soon = Math.floor(icl.clock.now() / 1000) + 60
+    await api.verifyAttestation({ body: await attestationOf(leader.name, nonce, leader.key, soon) })
+    const body = await resultBody(icl, leader, task, 'yes')
+    expect(await codeOf(leader.api.postResult({ body }))).toBe('certificate-expired')
+  })
+
+  it('cannot state another model or another length of answer', async () => {
+    const job = await submit(icl)
+    const leader = nodeAt(job.preview.leader)
+    const task = await claim(leader)
+    for (const change of [
+      { model_id: 'openai:cheaper' },
+      { parameters: { max_output_tokens: 1 } },
+    ]) {
+      const body = await resultBody(icl, leader, { ...task, ...change }, 'yes')
+      expect(await codeOf(leader.api.postResult({ body }))).toBe('statement-mismatch')
+    }
+  })
+})
+
+describe('a client', () => {
+  it('gets one job out of a draw, however often it previews', async () => {
+    const client = walletOf('greedy')
+    const api = icl.api(client.signer)
+    const previews = [1, 2].map(() =>
+      api.previewQuorum({ query: { ...query, client: client.address } }),
+    )
+    const [first, second] = await Promise.all(previews)
+    expect(second).toMatchObject({ leader: first!.leader, verifiers: first!.verifiers })
+    icl.chain.store(1n, 2n, client.address, [])
+    const body = {
+      model_id: modelId,
+      prompt_cid: `bafkrei${'a'.repeat(52)}`,
+      kpHighHandle: 1n,
+      kpLowHandle: 2n,
+      preview: first!.preview,
+      client_nonce: 1n,
+    }
+    await api.submitJob({ body })
+    const again = { ...body, preview: second!.preview, client_nonce: 2n }
+    expect(await codeOf(api.submitJob({ body: again }))).toBe('preview-invalid')
+  })
+
+  it('cannot occupy the pool with jobs that it never grants', async () => {
+    for (let count = 0; count < 8; count++) await submit(icl, { client: 'hoarder', grant: false })
+    const preview = icl.api().previewQuorum({ query })
+    expect((await preview).verifiers).toHaveLength(2)
+    expect(await codeOf(submit(icl, { client: 'hoarder', grant: false }))).toBe('too-many-jobs')
+  })
+
+  it('is told that a previewed node has taken other work', async () => {
+    const client = walletOf('late')
+    const api = icl.api(client.signer)
+    const preview = await api.previewQuorum({ query: { ...query, client: client.address } })
+    for (const other of ['one', 'two']) await submit(icl, { client: other })
+    icl.chain.store(1n, 2n, client.address, [])
+    const body = {
+      model_id: modelId,
+      prompt_cid: `bafkrei${'a'.repeat(52)}`,
+      kpHighHandle: 1n,
+      kpLowHandle: 2n,
+      preview: preview.preview,
+      client_nonce: 1n,
+    }
+    expect(await codeOf(api.submitJob({ body }))).toBe('preview-stale')
+  })
+
+  it('cannot fill the blob store for good, nor the nodes half of it', async () => {
+    const blob = (fill: number) => new Uint8Array(1024 * 1024).fill(fill)
+    for (let count = 1; count <= 4; count++) {
+      await icl.api(walletOf(`w${count}`).signer).putBlob({ body: blob(count) })
+    }
+    const one = icl.api(walletOf('w9').signer)
+    expect(await codeOf(one.putBlob({ body: blob(9) }))).toBe('unavailable')
+    const { cid } = await nodes[0]!.api.putBlob({ body: blob(10) })
+    expect(await icl.api().getBlob({ params: { cid } })).toHaveLength(1024 * 1024)
+    await icl.clock.jump(3_600_000)
+    expect(await codeOf(one.putBlob({ body: blob(9) }))).toBeUndefined()
+  })
+})
+
+describe('a node', () => {
+  it('is offered no more than it can run, whatever it is offered while it beats', async () => {
+    await submit(icl, { client: 'one' })
+    await submit(icl, { client: 'two' })
+    await icl.clock.advance(1_000)
+    for (const node of nodes) await beat(icl, node, 2)
+    expect(await codeOf(icl.api().previewQuorum({ query }))).toBe('not-enough-nodes')
+  })
+
+  it('is not silenced by one heartbeat from a clock that is far ahead', async () => {
+    const [node] = nodes
+    const send = (timestamp: number) =>
+      node!.api.postHeartbeat({
+        body: {
+          operator_address: node!.address,
+          timestamp,
+          version: '1',
+          free_slots: 2,
+          supported_model_ids: [modelId],
+        },
+      })
+    await send(99_999_999_999)
+    await icl.clock.jump(62_000)
+    expect((await send(Math.floor(icl.clock.now() / 1000))).status).toBe('ok')
+  })
+
+  it('cannot use a challenge again under another spelling', async () => {
+    const { address, signer } = walletOf('n1')
+    const api = icl.api(signer)
+    const { nonce } = await api.getChallenge({ params: { address } })
+    const key = await signingKeyFromSeed(new Uint8Array(32).fill(4))
+    const notAfter = Math.floor(icl.clock.now() / 1000) + 86_400
+    await api.verifyAttestation({ body: await attestationOf('n1', nonce, key, notAfter) })
+    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    let tried = 0
+    for (const last of letters) {
+      const other = nonce.slice(0, -1) + last
+      if (toBase64Url(fromBase64Url(other)) !== nonce) continue
+      tried++
+      const body = await attestationOf('n1', other, key, notAfter)
+      const code = await codeOf(api.verifyAttestation({ body }))
+      expect(code).toBe(other === nonce ? 'challenge-used' : 'request-invalid')
+    }
+    expect(tried).toBe(4)
+  })
+})
+
+describe('while the chain is away', () => {
+  const away = new SvcError('chain-unavailable', 'the chain is away', { hint: '' })
+
+  it('previews say so instead of finding no nodes', async () => {
+    icl.chain.down = away
+    expect(await codeOf(icl.api().previewQuorum({ query }))).toBe('chain-unavailable')
+    expect(await codeOf(icl.api().getModels())).toBe('chain-unavailable')
+  })
+
+  it('a tie waits for it instead of ending as a dispute', async () => {
+    nodes.push(await joinNode(icl, 'n4'))
+    const job = await submit(icl, { delegate: true })
+    const leader = nodeAt(job.preview.leader)
+    const leaderTask = await claim(leader)
+    const reveals = []
+    for (const [index, verifier] of job.preview.verifiers.map(nodeAt).entries()) {
+      const answer = index === 0 ? 'yes' : 'no'
+      reveals.push([verifier, await commitTo(verifier, await claim(verifier), answer)] as const)
+    }
+    await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, 'yes') })
+    icl.chain.down = away
+    for (const [verifier, reveal] of reveals) {
+      await verifier.api.postVerdict({ body: await reveal() })
+    }
+    await icl.clock.advance(2_000)
+    const path = { params: { jobId: job.jobId } }
+    const token = { readToken: job.readToken }
+    expect((await job.api.getJob(path, token)).status).toBe('verifying')
+    icl.chain.down = undefined
+    await icl.clock.advance(2_000)
+    expect((await job.api.getJob(path, token)).quorum).toHaveLength(4)
+  })
+})
+
+it('jobs whose access takes long do not hold up the rest, nor their own end', async () => {
+  const { isAllowed } = icl.chain
+  const slow = await submit(icl, { client: 'slow', grant: false })
+  let answer = () => {}
+  const hangs = new Promise<boolean>((resolve) => {
+    answer = () => resolve(false)
+  })
+  icl.chain.isAllowed = (handle, account) =>
+    handle === slow.body.kpHighHandle ? hangs : isAllowed(handle, account)
+  await icl.clock.advance(2_000)
+  const quick = await submit(icl, { client: 'quick' })
+  expect(await offersOf(nodeAt(quick.preview.leader))).toHaveLength(1)
+  await icl.clock.jump(600_000)
+  await icl.clock.advance(500)
+  const view = await slow.api.getJob(
+    { params: { jobId: slow.jobId } },
+    { readToken: slow.readToken },
+  )
+  expect(view.status).toBe('expired')
+  answer()
+})
+
+it('a grant that the chain refuses moves the seat on and says why', async () => {
+  nodes.push(await joinNode(icl, 'n4'))
+  icl.chain.refusesGrants = true
+  const job = await submit(icl, { grant: false, delegate: true })
+  await icl.clock.advance(1_500)
+  const view = await job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+  expect(view.quorum.map(({ reason }) => reason)).toContain('grant-refused')
+})
+
+it('a commitment that is not deep yet is not sent again', async () => {
+  icl.chain.shallow = true
+  const job = await submit(icl)
+  const leader = nodeAt(job.preview.leader)
+  const leaderTask = await claim(leader)
+  const reveals = []
+  for (const verifier of job.preview.verifiers.map(nodeAt)) {
+    reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
+  }
+  await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, 'yes') })
+  for (const [verifier, reveal] of reveals) {
+    await verifier.api.postVerdict({ body: await reveal() })
+  }
+  await icl.clock.advance(20_000)
+  const path = { params: { jobId: job.jobId } }
+  const token = { readToken: job.readToken }
+  expect((await job.api.getJob(path, token)).commit_tx).toBeUndefined()
+  icl.chain.shallow = false
+  await icl.clock.advance(3_000)
+  expect((await job.api.getJob(path, token)).commit_tx).toMatch(/^0x/)
+  expect(icl.chain.committed).toHaveLength(1)
+})
+
+describe('requests that are not what they should be', () => {
+  it('never make the ICL fail', async () => {
+    for (const path of [
+      '/v1/nodes/active?cursor=A',
+      '/v1/nodes/active?cursor=%00',
+      '//evil.test/health',
+      '/v1/nodes/%2e%2e',
+      '/ipfs/%00',
+    ]) {
+      const { status } = await icl.fetch(new Request(origin + path))
+      expect([path, status < 500]).toEqual([path, true])
+    }
+  })
+
+  it('are asked who they are before they are told what is wrong with them', async () => {
+    for (const [method, path] of [
+      ['GET', '/internal/assignments/zzz'],
+      ['GET', '/internal/task/1'],
+      ['POST', '/internal/heartbeat'],
+      ['POST', '/internal/task/claim'],
+      ['GET', '/v1/inference/zzz'],
+    ] as const) {
+      const { status } = await icl.fetch(new Request(origin + path, { method }))
+      expect([path, status]).toEqual([path, 401])
+    }
+  })
+
+  it('a HEAD of a stream holds nothing', async () => {
+    const job = await submit(icl)
+    const path = `/v1/inference/${job.jobId}/events`
+    const headers = { authorization: `Bearer ${job.readToken}` }
+    const response = await icl.fetch(new Request(origin + path, { method: 'HEAD', headers }))
+    expect([response.status, response.body]).toEqual([200, null])
+  })
+})
