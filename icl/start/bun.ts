@@ -6,6 +6,9 @@ import { createDependencies } from './dependencies.ts'
 import { describeSettings, parseSettings, type Settings } from './settings.ts'
 
 const drainMs = 10_000
+const heldSeconds = 60
+
+const isHeld = ({ url }: Request): boolean => /\/events$|[?&]wait=/.test(url)
 
 async function serve(settings: Settings): Promise<void> {
   const { deps, dump } = await createDependencies(settings, (line) => process.stdout.write(line))
@@ -13,9 +16,11 @@ async function serve(settings: Settings): Promise<void> {
   const server = Bun.serve({
     hostname: settings.SVC_ICL_HOST,
     port: settings.SVC_ICL_PORT,
-    // Long-polls and event streams are quiet for longer than Bun's default of 10 s.
-    idleTimeout: 0,
-    fetch: (request) => app.fetch(request),
+    fetch: (request, connection) => {
+      // Held requests are quiet for longer than Bun allows others to be: 10 s.
+      if (isHeld(request)) connection.timeout(request, heldSeconds)
+      return app.fetch(request)
+    },
   })
   const stop = new AbortController()
   const passes = runPasses(deps, stop.signal)

@@ -17,7 +17,7 @@ export async function checkCommitment(
   for (;;) {
     const view = await api.getJob({ params: { jobId } }, { readToken, signal, attempts: 3 })
     if (view.commit_tx !== undefined) {
-      const onChain = await chain.receiptHashOf(jobId, signal)
+      const onChain = await chain.receiptHashIn(view.commit_tx, jobId, signal)
       if (onChain === hash) return view.commit_tx
       if (onChain !== undefined) throw conflict(onChain, hash)
     }

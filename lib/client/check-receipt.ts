@@ -1,3 +1,4 @@
+import { unixSeconds } from '../clock.ts'
 import type { ComparatorId, Hash32, JobId } from '../codecs.ts'
 import type { JobIdentity } from '../job-id.ts'
 import { receiptHash, verifyReceipt } from '../receipt.ts'
@@ -6,12 +7,18 @@ import type { Receipt } from '../schemas/receipt.ts'
 import { SvcError } from '../svc-error.ts'
 import type { ClientContext } from './context.ts'
 
+// Sessions end by time, so a receipt may not choose its own; clocks differ a little.
+const clockToleranceSeconds = 600
+
 /** The very job that a receipt must be about. */
 export type ExpectedJob = {
   readonly jobId: JobId
   readonly identity: JobIdentity
   readonly model: string
   readonly maxOutputTokens: number
+  readonly minTier: number
+  /** Unix seconds of this client's clock when it made the job. */
+  readonly preparedAt: number
   readonly comparator: ComparatorId
   readonly minMatches?: number | undefined
 }
@@ -39,7 +46,13 @@ export async function fetchCheckedReceipt(
   const hash = await receiptHash(receipt)
   check(hash === view.receipt_hash, 'its hash is not the one that the ICL named')
   check(receipt.output_cid === view.output_cid, 'it is about another output')
-  await checkNodes(context, receipt, signal)
+  const settledAt = receipt.tally.body.settled_at
+  check(
+    settledAt >= job.preparedAt - clockToleranceSeconds &&
+      settledAt <= unixSeconds(context.clock) + clockToleranceSeconds,
+    'it claims to have settled at another time',
+  )
+  await checkNodes(context, receipt, job.minTier, signal)
   return { receipt, hash }
 }
 
@@ -64,16 +77,17 @@ function checkIdentity(receipt: Receipt, job: ExpectedJob, { network }: ClientCo
   check(receipt.icl_origin === origin, 'it comes from another ICL')
 }
 
-/** Invented wallets can sign too, so each must have a stake. */
+/** Invented wallets can sign too, so each must have a stake, those that joined later as well. */
 async function checkNodes(
   { chain }: ClientContext,
   receipt: Receipt,
+  minTier: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
-  const registered = await Promise.all(nodes.map((node) => chain.isRegistered(node, signal)))
+  const active = await Promise.all(nodes.map((node) => chain.servesTier(node, minTier, signal)))
   nodes.forEach((node, index) => {
-    check(registered[index] === true, `${node} is not a registered node`)
+    check(active[index] === true, `${node} is not an active node of that tier`)
   })
 }
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Address } from '../codecs.ts'
 import { ProblemError } from '../problem.ts'
 import type { QuorumPreview } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
@@ -28,7 +29,8 @@ export async function chooseQuorum(
   }
   try {
     const preview = await api.previewQuorum({ query }, { signal, attempts: 3 })
-    await checkStakes(chain, preview, signal)
+    checkPreview(preview, query)
+    await checkStakes(chain, preview, minTier, signal)
     return preview
   } catch (error) {
     if (!(error instanceof ProblemError) || error.code !== 'not-enough-nodes') throw error
@@ -41,15 +43,32 @@ export async function chooseQuorum(
 async function checkStakes(
   chain: ClientContext['chain'],
   { leader, verifiers }: Preview,
+  minTier: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  for (const node of new Set([leader, ...verifiers])) {
-    if (await chain.isActive(node, signal)) continue
-    throw new SvcError('quorum-untrusted', `The ICL chose ${node}, which is not active on chain`, {
-      hint: 'Do not use this ICL: it may hand the prompt to nodes without a stake.',
-    })
+  for (const node of [leader, ...verifiers]) {
+    if (await chain.servesTier(node, minTier, signal)) continue
+    throw untrusted(`${node}, which is not active on chain for that tier`)
   }
 }
+
+/** What the ICL chose must be what was asked for. */
+function checkPreview(
+  { leader, verifiers, model_id: model }: Preview,
+  asked: { readonly client: Address; readonly model_id: string; readonly verifier_count: number },
+): void {
+  const nodes = new Set([leader, ...verifiers])
+  if (model !== asked.model_id) throw untrusted(`the model ${model} instead of ${asked.model_id}`)
+  if (nodes.size !== 1 + asked.verifier_count || verifiers.length !== asked.verifier_count) {
+    throw untrusted(`another number of nodes than the ${1 + asked.verifier_count} asked for`)
+  }
+  if (nodes.has(asked.client)) throw untrusted('this very client as a node of its own job')
+}
+
+const untrusted = (what: string): SvcError =>
+  new SvcError('quorum-untrusted', `The ICL chose ${what}`, {
+    hint: 'Do not use this ICL: it may hand the prompt to whom it likes.',
+  })
 
 function shortage(
   models: readonly { readonly model_id: string; readonly nodes: number }[],

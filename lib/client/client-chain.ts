@@ -1,4 +1,4 @@
-import type { Hex, LocalAccount } from 'viem'
+import { type Hex, type LocalAccount, parseEventLogs, TransactionReceiptNotFoundError } from 'viem'
 import { nodeRegistryAbi } from '../abi/node-registry.ts'
 import { resultRegistryAbi } from '../abi/result-registry.ts'
 import { abortable } from '../chain/abortable.ts'
@@ -14,7 +14,7 @@ export type PromptKey = {
   readonly high: EncryptedInput
   readonly low: EncryptedInput
   readonly readers: readonly Address[]
-  readonly delegation: {
+  readonly delegation?: {
     readonly delegate: Address
     readonly maxGrants: number
     readonly until: number
@@ -30,12 +30,10 @@ export interface ClientChain {
     key: PromptKey,
     signal?: AbortSignal,
   ): Promise<{ readonly highHandle: bigint; readonly lowHandle: bigint; readonly txHash: Hex }>
-  /** The receipt hash that stands on chain for a job; undefined while none does. */
-  receiptHashOf(jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
-  /** Whether a node is registered with a stake, alive and staying. */
-  isActive(node: Address, signal?: AbortSignal): Promise<boolean>
-  /** Whether a node has registered with a stake, even if it has left since. */
-  isRegistered(node: Address, signal?: AbortSignal): Promise<boolean>
+  /** The receipt hash that a transaction put on chain for a job; undefined when it did not, or is not mined. */
+  receiptHashIn(tx: Hash32, jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
+  /** Whether a node is active on chain and registered for a tier of at least `minTier`. */
+  servesTier(node: Address, minTier: number, signal?: AbortSignal): Promise<boolean>
 }
 
 /** Reaches the contracts of a deployment from one account. */
@@ -60,41 +58,41 @@ export function createClientChain(options: {
   }
   return {
     chainId: (signal) => reading('reading the chain id', chain.publicClient.getChainId(), signal),
-    storeKey: (key, signal) =>
+    storeKey: ({ high, low, readers, delegation }, signal) =>
       storeKey({
         ...chain,
         contract: network.contracts.prompt_key_store,
-        ...key,
+        high,
+        low,
+        readers,
+        ...delegation,
         ...(signal && { signal }),
       }),
-    receiptHashOf: async (jobId, signal) => {
-      const read = chain.publicClient.readContract({
-        address: network.contracts.result_registry,
-        abi: resultRegistryAbi,
-        functionName: 'resultOf',
-        args: [jobId],
-      })
-      const [result, committedAt] = await reading('reading the result', read, signal)
-      return committedAt === 0n ? undefined : result.receiptHash
+    receiptHashIn: async (tx, jobId, signal) => {
+      const read = chain.publicClient
+        .getTransactionReceipt({ hash: tx })
+        .catch((error: unknown) => {
+          if (error instanceof TransactionReceiptNotFoundError) return undefined
+          throw error
+        })
+      const receipt = await reading('reading the commitment', read, signal)
+      if (receipt?.status !== 'success') return undefined
+      const logs = receipt.logs.filter(
+        ({ address }) => address.toLowerCase() === network.contracts.result_registry,
+      )
+      return parseEventLogs({ abi: resultRegistryAbi, eventName: 'ResultCommitted', logs }).find(
+        ({ args }) => args.jobId === jobId,
+      )?.args.receiptHash
     },
-    isActive: (node, signal) => {
-      const read = chain.publicClient.readContract({
-        address: network.contracts.node_registry,
-        abi: nodeRegistryAbi,
-        functionName: 'isActive',
-        args: [node],
-      })
-      return reading('reading the node registry', read, signal)
-    },
-    isRegistered: async (node, signal) => {
+    servesTier: async (node, minTier, signal) => {
       const read = chain.publicClient.readContract({
         address: network.contracts.node_registry,
         abi: nodeRegistryAbi,
         functionName: 'nodeOf',
         args: [node],
       })
-      const { registeredAt } = await reading('reading the node registry', read, signal)
-      return registeredAt > 0n
+      const { active, modelTiers } = await reading('reading the node registry', read, signal)
+      return active && modelTiers.some((tier) => tier >= minTier)
     },
   }
 }

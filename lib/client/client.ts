@@ -4,6 +4,7 @@ import { createGatewayBlobs } from '../blobs/gateways.ts'
 import type { Clock } from '../clock.ts'
 import { Address } from '../codecs.ts'
 import type { Coprocessor } from '../coprocessor/coprocessor.ts'
+import { fetchNetwork } from '../fetch-network.ts'
 import type { Random } from '../random.ts'
 import type { WalletSigner } from '../request-signature.ts'
 import type { Network } from '../schemas/network.ts'
@@ -46,7 +47,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
   const { icl, rpcUrl, account, coprocessor, gateways = [], signal } = options
   const { fetch = globalFetch, clock = systemClock, random = systemRandom } = options
   const open = { baseUrl: icl, fetch, clock, random }
-  const network = await createApi(open).getNetwork({}, { signal, attempts: 3 })
+  const network = await fetchNetwork(createApi(open), icl, signal)
   checkContracts(network, options.contracts)
   const address = Address.parse(account.address)
   const signer: WalletSigner = {

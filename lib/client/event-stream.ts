@@ -27,9 +27,9 @@ export async function* readServerEvents(
       if (done) return
       // A line end that is cut in two must not look like two line ends.
       waiting = (waiting + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n')
-      if (waiting.length > maxEventChars) throw silent()
       const blocks = waiting.split('\n\n')
       waiting = blocks.pop() ?? ''
+      if (waiting.length > maxEventChars) throw silent()
       for (const block of blocks) {
         const event = parseBlock(block)
         if (event) yield event

@@ -56,17 +56,17 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
     signal,
   )
   const stuckFor = stuckTimer(() => clock.now())
-  let deadlineMs = clock.now() + context.network.limits.job_seconds * 1000
+  const deadlineMs = clock.now() + context.network.limits.job_seconds * 1000
   try {
     for (;;) {
       const view = await look(context, follow, deadlineMs + graceMs)
       if (view !== undefined) {
         if (settledPhases.includes(view.status)) return view
-        deadlineMs = view.deadline * 1000
         if (stuckFor(view) >= (follow.giveUpWhenStuckMs ?? Number.POSITIVE_INFINITY)) {
           throw stuckJobError(view)
         }
       }
+      if (clock.now() > deadlineMs + graceMs) throw overdue()
       const patient = streaming && follow.giveUpWhenStuckMs === undefined
       await bell.wait(patient ? relaxedPollMs : pollMs, follow.signal)
     }
@@ -75,6 +75,12 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
     await watching
   }
 }
+
+const overdue = (): SvcError =>
+  new SvcError('job-overdue', 'The ICL has not settled the job within the time it allows', {
+    hint: 'Run it again, or use another ICL.',
+    retryable: true,
+  })
 
 /** Looks at the job; undefined when the ICL cannot be reached and the job may still be running. */
 async function look(

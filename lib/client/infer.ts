@@ -1,7 +1,10 @@
 import { bytesToBigInt } from 'viem'
+import { unixSeconds } from '../clock.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
+import { ProblemError } from '../problem.ts'
 import { defaultMaxOutputTokens, type JobEvent, type JobView } from '../schemas/jobs.ts'
 import { newSealingKey, seal, splitKey } from '../sealing.ts'
+import { SvcError } from '../svc-error.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { fetchCheckedReceipt } from './check-receipt.ts'
 import { chooseQuorum } from './choose-quorum.ts'
@@ -28,6 +31,8 @@ export type InferOptions = {
   readonly parameters?: JobWish['parameters']
   readonly comparator?: JobWish['comparator']
   readonly minMatches?: JobWish['minMatches']
+  /** How many more nodes the ICL may let read the prompt, to replace some or to break a tie; 3 when left out, 0 for none. */
+  readonly maxGrants?: number
   readonly onStep?: (news: StepNews) => void
   /** Cancels the job when a lack of nodes lasts this long; the job then waits no longer for others to appear. */
   readonly giveUpWhenStuckMs?: number
@@ -45,6 +50,8 @@ type Run = {
 }
 
 type PreparedJob = {
+  /** Unix seconds. */
+  readonly preparedAt: number
   readonly identity: JobIdentity
   readonly promptKey: Uint8Array<ArrayBuffer>
   readonly readToken: string
@@ -69,7 +76,7 @@ export async function infer(
     const view = await follow(run, job)
     if (view.status === 'accepted') return await collect(run, job, view)
     return {
-      jobId: view.jobId,
+      jobId: jobIdOf(job.identity),
       status: settledWithoutAnswer(view),
       reason: view.reason,
       model,
@@ -86,6 +93,7 @@ async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
   const { context, steps, wish } = run
   const { random, address, coprocessor, network } = context
   const { signal } = run.options
+  const preparedAt = unixSeconds(context.clock)
   const preview = await steps.run('preview', () => chooseQuorum(context, wish, signal))
   const promptKey = newSealingKey(random)
   const blob = await steps.run('seal-prompt', () =>
@@ -96,7 +104,7 @@ async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
     return coprocessor.encrypt(high, low, { onStep: progress, ...(signal && { signal }) })
   })
   const stored = await steps.run('store-key', () =>
-    storePromptKey(context, halves, preview, signal),
+    storePromptKey(context, halves, preview, run.options.maxGrants, signal),
   )
   const promptCid = await steps.run('upload', () => uploadBlob(context, blob, signal))
   const identity: JobIdentity = {
@@ -111,10 +119,10 @@ async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
     const submitted = await steps.run('submit', () =>
       submitJob(context, identity, wish, preview, signal),
     )
-    return { identity, promptKey, readToken: submitted.read_token }
+    return { preparedAt, identity, promptKey, readToken: submitted.read_token }
   } catch (error) {
     // The submission may have arrived although its answer did not.
-    if (signal?.aborted) await cancel(context, identity, undefined)
+    if (signal?.aborted || isPassing(error)) await cancel(context, identity, undefined)
     throw error
   }
 }
@@ -140,12 +148,14 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
   const { context, options, steps, wish } = run
   const { signal, commitTimeoutMs = 60_000 } = options
   const { identity, promptKey, readToken } = job
-  const { jobId } = view
+  const jobId = jobIdOf(identity)
   const comparator = wish.comparator ?? context.network.default_comparator
   const expected = {
-    jobId: jobIdOf(identity),
+    jobId,
     identity,
     model: wish.model,
+    minTier: wish.minTier,
+    preparedAt: job.preparedAt,
     maxOutputTokens: wish.parameters?.max_output_tokens ?? defaultMaxOutputTokens,
     comparator,
     minMatches: wish.minMatches,
@@ -191,6 +201,9 @@ async function cancel(
   const options = { timeoutMs: cancelTimeoutMs, ...(readToken !== undefined && { readToken }) }
   await api.cancelJob({ params: { jobId: jobIdOf(identity) } }, options).catch(() => {})
 }
+
+const isPassing = (error: unknown): boolean =>
+  (error instanceof SvcError || error instanceof ProblemError) && error.retryable
 
 const describeEvent = ({ type, role, node, detail }: JobEvent): string =>
   [type, role, node && `${node.slice(0, 8)}`, detail].filter((part) => part).join(' ')

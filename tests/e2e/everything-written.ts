@@ -32,14 +32,19 @@ export const blobPlaces = ({ icl }: World, cids: readonly string[]): Promise<rea
     }),
   )
 
-/** The ICL's log and, after its end, all that it had stored. */
+/** The logs of the ICL and the nodes and, after its end, all that the ICL had stored. */
 export async function iclPlaces({ icl, nodes }: World): Promise<readonly Place[]> {
   // Nodes first: their waiting requests would keep the ICL from ending.
   for (const { process } of [...nodes, icl]) {
     process.kill('SIGTERM')
     await process.exited
   }
+  const logs = nodes.map(async ({ address, process }) => ({
+    name: `the log of node ${address}`,
+    bytes: await readFile(process.logFile),
+  }))
   return [
+    ...(await Promise.all(logs)),
     { name: 'the log of the ICL', bytes: await readFile(icl.process.logFile) },
     { name: 'the store of the ICL', bytes: await readFile(icl.dumpFile) },
   ]

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { infer } from '../../../lib/client/infer.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
-import { createFakeWorld, type FakeOptions, verifierAddresses } from './fake-world.ts'
+import {
+  clientAddress,
+  createFakeWorld,
+  type FakeOptions,
+  verifierAddresses,
+} from './fake-world.ts'
 
 const codeOf = async (options: FakeOptions): Promise<unknown> => {
   const { context } = await createFakeWorld(options)
@@ -50,6 +55,18 @@ describe('what the client does not believe', () => {
 
   it('a quorum with a node that is not active on chain, before the key is stored', async () => {
     expect(await codeOf({ inactive: verifierAddresses[1] })).toBe('quorum-untrusted')
+  })
+
+  it('a quorum of another size, for another model, or with itself in it', async () => {
+    const [one, two] = verifierAddresses
+    for (const change of [
+      { verifiers: [one!] },
+      { verifiers: [one!, one!] },
+      { verifiers: [one!, two!], model_id: 'openai:cheaper' },
+      { verifiers: [one!, clientAddress] },
+    ]) {
+      expect(await codeOf({ preview: change })).toBe('quorum-untrusted')
+    }
   })
 
   it('a verifier without a stake', async () => {

@@ -89,6 +89,8 @@ export type FakeOptions = {
   readonly stalePreviews?: number
   readonly unregistered?: Address
   readonly inactive?: Address
+  /** What the preview says instead of what was asked for. */
+  readonly preview?: { verifiers?: Address[]; model_id?: string }
 }
 
 type Call = { readonly name: string; readonly input: unknown; readonly options: unknown }
@@ -146,6 +148,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         model_id: input.query.model_id ?? '',
         preview: `preview-${previews}`,
         expires_at: 0,
+        ...options.preview,
       }
     },
     putBlob: async ({ body }) => ({ cid: await keep(body) }),
@@ -343,9 +346,9 @@ export async function createFakeWorld(options: FakeOptions = {}) {
           txHash: commitTx,
         }
       },
-      receiptHashOf: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
-      isActive: async (node) => node !== options.inactive,
-      isRegistered: async (node) => node !== options.unregistered,
+      receiptHashIn: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
+      servesTier: async (node) =>
+        node !== options.inactive && !(job && node === options.unregistered),
     },
     coprocessor: {
       // The fake's ciphertext is the half itself.

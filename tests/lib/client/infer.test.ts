@@ -47,9 +47,15 @@ describe('infer', () => {
     await infer(context, 'Why?', { model })
     const key = callsOf('storeKey')[0]?.input as PromptKey
     expect(key.readers).toEqual([leaderAddress, ...verifierAddresses])
-    expect(key.delegation.delegate).toBe(coordinator)
-    expect(key.delegation.maxGrants).toBe(10)
-    expect(key.delegation.until - context.clock.now() / 1000).toBeGreaterThan(1_150)
+    expect(key.delegation?.delegate).toBe(coordinator)
+    expect(key.delegation?.maxGrants).toBe(3)
+    expect((key.delegation?.until ?? 0) - context.clock.now() / 1000).toBeGreaterThan(1_150)
+  })
+
+  it('lets nobody but the quorum read it when no grants are wanted', async () => {
+    const { context, callsOf } = await createFakeWorld()
+    await infer(context, 'Why?', { model, maxGrants: 0 })
+    expect(callsOf('storeKey')[0]?.input).not.toHaveProperty('delegation')
   })
 
   it('uploads nothing but ciphertext', async () => {

@@ -1,0 +1,23 @@
+import type { Api } from './api.ts'
+import type { Network } from './schemas/network.ts'
+import { SvcError } from './svc-error.ts'
+
+/** The deployment's chain and contracts; throws SvcError `icl-origin-differs` when the ICL says it lives elsewhere than configured. */
+export async function fetchNetwork(
+  api: Pick<Api, 'getNetwork'>,
+  iclEndpoint: string,
+  signal?: AbortSignal,
+): Promise<Network> {
+  const network = await api.getNetwork({}, { signal, attempts: 3 })
+  const configured = new URL(iclEndpoint).origin
+  const stated = new URL(network.public_url).origin
+  if (stated === configured) return network
+  // Signatures are bound to the origin: one that is known by another name could relay them.
+  throw new SvcError(
+    'icl-origin-differs',
+    `the ICL at ${configured} says that its public address is ${stated}`,
+    {
+      hint: `Use ${stated} if that is the ICL you mean (a node: SVC_ICL_ENDPOINT); else its operator has to correct SVC_ICL_PUBLIC_URL.`,
+    },
+  )
+}
