@@ -1,10 +1,10 @@
 import type { Abi } from 'viem'
 import type { Artifacts } from './solc.ts'
 
-const WIDTH = 100
+const lineWidth = 100
 
 /** Which contract's ABI goes to which file under `lib/abi/`, and under which name. */
-const ABI_FILES = [
+const abiFiles = [
   { contract: 'NodeRegistry', file: 'node-registry.ts', constant: 'nodeRegistryAbi' },
   { contract: 'PromptKeyStore', file: 'prompt-key-store.ts', constant: 'promptKeyStoreAbi' },
   { contract: 'ResultRegistry', file: 'result-registry.ts', constant: 'resultRegistryAbi' },
@@ -34,7 +34,7 @@ const inline = (value: Json): string => {
 const render = (value: Json, indent: string, prefixLength: number): string => {
   const short = inline(value)
   // One more column for the comma that follows.
-  if (!mustBreak(value) && prefixLength + short.length < WIDTH) return short
+  if (!mustBreak(value) && prefixLength + short.length < lineWidth) return short
   if (typeof value !== 'object' || value === null) return short
   const deeper = `${indent}  `
   const lines = isArray(value)
@@ -53,10 +53,10 @@ const withoutInternalTypes = (abi: Abi): Json =>
 /** The text of every file under `lib/abi/`, by file name, formatted as the rest of the code. */
 export const renderAbiFiles = (artifacts: Artifacts): ReadonlyMap<string, string> => {
   const files = new Map<string, string>()
-  for (const { contract, file, constant } of ABI_FILES) {
+  for (const { contract, file, constant } of abiFiles) {
     const artifact = artifacts[contract]
     if (artifact === undefined) throw new Error(`no contract named ${contract} was compiled`)
-    const list = render(withoutInternalTypes(artifact.abi), '', WIDTH)
+    const list = render(withoutInternalTypes(artifact.abi), '', lineWidth)
     files.set(
       file,
       `// Generated from contracts/${contract}.sol by contracts/build.ts; do not edit.\n\n` +

@@ -3,25 +3,25 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { renderAbiFiles } from './abi-source.ts'
-import { type Artifacts, COMPILER_SETTINGS, compileSolidity } from './solc.ts'
+import { type Artifacts, compilerSettings, compileSolidity } from './solc.ts'
 import { readSources } from './sources.ts'
 
-const CONTRACTS = import.meta.dirname
-const ARTIFACTS = join(CONTRACTS, 'out', 'artifacts.json')
-const ABI_FOLDER = join(CONTRACTS, '..', 'lib', 'abi')
+const contractsFolder = import.meta.dirname
+const artifactsFile = join(contractsFolder, 'out', 'artifacts.json')
+const abiFolder = join(contractsFolder, '..', 'lib', 'abi')
 
 type Build = { readonly sourcesHash: string; readonly contracts: Artifacts }
 
 const hashSources = (sources: ReadonlyMap<string, string>): string => {
   const { version } = createRequire(import.meta.url)('solc/package.json') as { version: string }
   return createHash('sha256')
-    .update(JSON.stringify([version, COMPILER_SETTINGS, [...sources]]))
+    .update(JSON.stringify([version, compilerSettings, [...sources]]))
     .digest('hex')
 }
 
 const readBuild = async (): Promise<Build | undefined> => {
   try {
-    return JSON.parse(await readFile(ARTIFACTS, 'utf8')) as Build
+    return JSON.parse(await readFile(artifactsFile, 'utf8')) as Build
   } catch {
     return undefined
   }
@@ -41,8 +41,8 @@ export const buildContracts = async (): Promise<Artifacts> => {
   const last = await readBuild()
   if (last?.sourcesHash === sourcesHash) return last.contracts
   const contracts = compileSolidity(sources)
-  await mkdir(join(CONTRACTS, 'out'), { recursive: true })
-  await writeWhole(ARTIFACTS, JSON.stringify({ sourcesHash, contracts } satisfies Build))
+  await mkdir(join(contractsFolder, 'out'), { recursive: true })
+  await writeWhole(artifactsFile, JSON.stringify({ sourcesHash, contracts } satisfies Build))
   return contracts
 }
 
@@ -50,7 +50,7 @@ export const buildContracts = async (): Promise<Artifacts> => {
 export const findStaleAbis = async (artifacts: Artifacts): Promise<readonly string[]> => {
   const stale: string[] = []
   for (const [name, text] of renderAbiFiles(artifacts)) {
-    const committed = await readFile(join(ABI_FOLDER, name), 'utf8').catch(() => '')
+    const committed = await readFile(join(abiFolder, name), 'utf8').catch(() => '')
     if (committed !== text) stale.push(name)
   }
   return stale
@@ -60,9 +60,9 @@ const main = async (): Promise<void> => {
   const started = performance.now()
   const artifacts = await buildContracts()
   const stale = await findStaleAbis(artifacts)
-  await mkdir(ABI_FOLDER, { recursive: true })
+  await mkdir(abiFolder, { recursive: true })
   const texts = renderAbiFiles(artifacts)
-  for (const name of stale) await writeWhole(join(ABI_FOLDER, name), texts.get(name) ?? '')
+  for (const name of stale) await writeWhole(join(abiFolder, name), texts.get(name) ?? '')
   const deployable = Object.values(artifacts).filter((artifact) => artifact.bytecode !== '0x')
   const abis = stale.length === 0 ? 'ABIs are current' : `wrote lib/abi/{${stale.join(',')}}`
   const elapsedMs = Math.round(performance.now() - started)

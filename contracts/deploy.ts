@@ -2,11 +2,11 @@ import { type BaseError, getContractError, type Hex, type LocalAccount } from 'v
 import { abortable } from '../lib/chain/abortable.ts'
 import { revertNameOf, shortMessageOf } from '../lib/chain/chain-error.ts'
 import { type ChainWriter, createChainWriter } from '../lib/chain/clients.ts'
-import { TASK_MANAGER } from '../lib/chain/task-manager.ts'
+import { taskManager } from '../lib/chain/task-manager.ts'
 import { buildContracts } from './build.ts'
 import type { Artifacts } from './solc.ts'
 
-const RECEIPT_TIMEOUT_MS = 120_000
+const receiptTimeoutMs = 120_000
 
 /** Who deploys, and whom the contracts obey. */
 export type DeployOptions = {
@@ -43,7 +43,7 @@ const deployOne = async (
     const hash = await walletClient.deployContract({ abi, bytecode, args })
     const receipt = await publicClient.waitForTransactionReceipt({
       hash,
-      timeout: RECEIPT_TIMEOUT_MS,
+      timeout: receiptTimeoutMs,
     })
     if (receipt.status !== 'success' || receipt.contractAddress == null) {
       throw new Error(`transaction ${hash} reverted`)
@@ -77,7 +77,7 @@ export const deployContracts = async (options: DeployOptions): Promise<Deploymen
     nodeRegistry: nodes.address,
     promptKeyStore: keys.address,
     resultRegistry: results.address,
-    taskManager: TASK_MANAGER,
+    taskManager: taskManager,
     block: nodes.block,
   }
 }

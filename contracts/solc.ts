@@ -12,7 +12,7 @@ export type Artifact = {
 export type Artifacts = Readonly<Record<string, Artifact>>
 
 /** The compiler settings; a change here changes the bytecode. */
-export const COMPILER_SETTINGS = {
+export const compilerSettings = {
   evmVersion: 'cancun',
   optimizer: { enabled: true, runs: 10_000 },
   metadata: { bytecodeHash: 'none', appendCBOR: false },
@@ -20,7 +20,7 @@ export const COMPILER_SETTINGS = {
 } as const
 
 // Transient storage lasting to the transaction's end is what the local access list wants.
-const EXPECTED_WARNINGS: readonly string[] = ['2394']
+const expectedWarnings: readonly string[] = ['2394']
 
 type SolcOutput = {
   readonly errors?: readonly { errorCode?: string; formattedMessage: string }[]
@@ -55,11 +55,11 @@ export const compileSolidity = (sources: ReadonlyMap<string, string>): Artifacts
   const input = {
     language: 'Solidity',
     sources: Object.fromEntries([...sources].map(([path, content]) => [path, { content }])),
-    settings: COMPILER_SETTINGS,
+    settings: compilerSettings,
   }
   const output = JSON.parse(loadSolc().compile(JSON.stringify(input))) as SolcOutput
   const problems = (output.errors ?? []).filter(
-    (problem) => !EXPECTED_WARNINGS.includes(problem.errorCode ?? ''),
+    (problem) => !expectedWarnings.includes(problem.errorCode ?? ''),
   )
   if (problems.length > 0) {
     throw new Error(`solc: ${problems.map((problem) => problem.formattedMessage).join('\n')}`)

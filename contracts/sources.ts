@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, posix } from 'node:path'
 
-const CONTRACTS = import.meta.dirname
+const contractsFolder = import.meta.dirname
 const require = createRequire(import.meta.url)
 
 const importsOf = (path: string, text: string): readonly string[] =>
@@ -12,14 +12,14 @@ const importsOf = (path: string, text: string): readonly string[] =>
 
 const fileOf = (path: string): string =>
   path.startsWith('contracts/')
-    ? join(CONTRACTS, path.slice('contracts/'.length))
+    ? join(contractsFolder, path.slice('contracts/'.length))
     : require.resolve(path)
 
 /** Every Solidity source the project's contracts are made of, libraries included, by import path. */
 export const readSources = async (): Promise<ReadonlyMap<string, string>> => {
   const waiting: string[] = []
   for (const folder of ['', 'local/']) {
-    const names = await readdir(join(CONTRACTS, folder))
+    const names = await readdir(join(contractsFolder, folder))
     const sources = names.filter((name) => name.endsWith('.sol')).sort()
     waiting.push(...sources.map((name) => `contracts/${folder}${name}`))
   }

@@ -12,7 +12,7 @@ import { sendCall } from '../../lib/chain/send.ts'
 import { buildContracts } from '../build.ts'
 import type { Artifact, Artifacts } from '../solc.ts'
 
-const CALL_TIMEOUT_MS = 10_000
+const callTimeoutMs = 10_000
 
 const artifactNamed = (artifacts: Artifacts, name: string): Artifact => {
   const artifact = artifacts[name]
@@ -26,7 +26,7 @@ const initialize = async (
   signal: AbortSignal | undefined,
 ): Promise<void> => {
   const account = privateKeyToAccount(MOCKS_ZK_VERIFIER_SIGNER_PRIVATE_KEY.toLowerCase() as Hex)
-  const chain = createChainWriter({ ...endpoint, account, timeoutMs: CALL_TIMEOUT_MS })
+  const chain = createChainWriter({ ...endpoint, account, timeoutMs: callTimeoutMs })
   const signer = await chain.publicClient.readContract({
     address: TASK_MANAGER_ADDRESS,
     abi,
@@ -49,7 +49,7 @@ export const placeLocalCofhe = async (options: {
   const artifacts = await buildContracts()
   const test = createTestClient({
     mode: 'anvil',
-    transport: http(rpcUrl, { timeout: CALL_TIMEOUT_MS }),
+    transport: http(rpcUrl, { timeout: callTimeoutMs }),
   })
   const places = [
     [TASK_MANAGER_ADDRESS, 'LocalTaskManager'],

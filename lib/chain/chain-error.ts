@@ -8,7 +8,7 @@ import {
 } from 'viem'
 import { SvcError } from '../svc-error.ts'
 
-const TOO_MANY_REQUESTS = 429
+const httpTooManyRequests = 429
 
 /** Every error from the outermost to the first cause. */
 export const causesOf = (error: unknown): readonly unknown[] => {
@@ -25,9 +25,9 @@ export const isRateLimited = (error: unknown): boolean =>
   causesOf(error).some(
     (cause) =>
       cause instanceof LimitExceededRpcError ||
-      (cause instanceof HttpRequestError && cause.status === TOO_MANY_REQUESTS) ||
+      (cause instanceof HttpRequestError && cause.status === httpTooManyRequests) ||
       // The coprocessor's SDK carries its own copy of these classes on some installations.
-      (cause instanceof Error && 'status' in cause && cause.status === TOO_MANY_REQUESTS),
+      (cause instanceof Error && 'status' in cause && cause.status === httpTooManyRequests),
   )
 
 /** The name of the contract error that a call reverted with, undefined when it did not revert or gave no reason. */

@@ -12,7 +12,7 @@ import {
 } from 'viem'
 import { jsonRpc } from 'viem/nonce'
 
-const LOCAL_CHAIN_ID = 31337
+const localChainId = 31337
 
 /** Where a chain is reached, and how patiently: `timeoutMs` is for one request, which is tried up to 4 times with growing waits. */
 export type ChainEndpoint = {
@@ -43,7 +43,7 @@ const clientOptions = (endpoint: ChainEndpoint) => ({
     retryCount: 3,
     retryDelay: 200,
   }),
-  pollingInterval: endpoint.pollingIntervalMs ?? (endpoint.chainId === LOCAL_CHAIN_ID ? 50 : 1000),
+  pollingInterval: endpoint.pollingIntervalMs ?? (endpoint.chainId === localChainId ? 50 : 1000),
   cacheTime: 0,
 })
 

@@ -2,7 +2,7 @@ import { type Abi, BaseError, getContractError, type Hex, type TransactionReceip
 import { abortable } from './abortable.ts'
 import type { ChainWriter } from './clients.ts'
 
-const RECEIPT_TIMEOUT_MS = 120_000
+const receiptTimeoutMs = 120_000
 
 /** A contract call, encoded, with the ABI that names its errors. */
 export type ContractCall = {
@@ -27,7 +27,7 @@ export const sendCall = async (
   })
   const gas = ((await abortable(estimate, signal)) * 12n) / 10n
   const hash = await abortable(walletClient.sendTransaction({ to, data, gas }), signal)
-  const waiting = publicClient.waitForTransactionReceipt({ hash, timeout: RECEIPT_TIMEOUT_MS })
+  const waiting = publicClient.waitForTransactionReceipt({ hash, timeout: receiptTimeoutMs })
   const receipt = await abortable(waiting, signal)
   if (receipt.status === 'success') return receipt
   // A receipt does not say why; the same call again, on the state that it met, mostly does.

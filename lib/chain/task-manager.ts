@@ -5,7 +5,7 @@ import { toChainError } from './chain-error.ts'
 import type { ChainReader } from './clients.ts'
 
 /** Where the coprocessor's task manager lives on every chain. */
-export const TASK_MANAGER: Hex = '0xea30c4b8b44078bbf8a6ef5b9f1ec1626c7848d9'
+export const taskManager: Hex = '0xea30c4b8b44078bbf8a6ef5b9f1ec1626c7848d9'
 
 /** Whether the coprocessor would decrypt a stored handle for an account; throws a chain error (spec 5). */
 export const isAllowed = async (
@@ -15,7 +15,7 @@ export const isAllowed = async (
   signal?: AbortSignal,
 ): Promise<boolean> => {
   const read = publicClient.readContract({
-    address: TASK_MANAGER,
+    address: taskManager,
     abi: taskManagerAbi,
     functionName: 'isAllowed',
     args: [handle, account],

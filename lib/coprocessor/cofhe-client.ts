@@ -16,7 +16,7 @@ import {
   type WalletClient,
 } from 'viem'
 import type { ChainEndpoint, ChainWriter } from '../chain/clients.ts'
-import { TASK_MANAGER } from '../chain/task-manager.ts'
+import { taskManager } from '../chain/task-manager.ts'
 
 type Builder = ReturnType<CofheClientParams<CofheConfig>['zkBuilderAndCrsGenerator']>
 
@@ -42,15 +42,15 @@ const noProofs = {
   initTfhe: async () => false,
 }
 
-const KNOWN_MARK = 1n << 255n
-const METADATA_MASK = 0xffffn
+const knownMark = 1n << 255n
+const metadataMask = 0xffffn
 
 /** Where the local task manager keeps the plaintext behind a handle. */
 const plaintextSlot = (handle: bigint): Hex =>
   keccak256(
     encodeAbiParameters(
       [{ type: 'string' }, { type: 'uint256' }],
-      ['svc.local.plaintext', handle & ~METADATA_MASK],
+      ['svc.local.plaintext', handle & ~metadataMask],
     ),
   )
 
@@ -67,8 +67,8 @@ const createInserter = (endpoint: ChainEndpoint, chain: ChainWriter) => {
     if (functionName !== 'insertPackedCtHashes') throw new TypeError(`no ${functionName} here`)
     const [handles, plaintexts] = args as readonly [readonly bigint[], readonly bigint[]]
     for (const [index, handle] of handles.entries()) {
-      const value = toHex((plaintexts[index] ?? 0n) | KNOWN_MARK, { size: 32 })
-      await test.setStorageAt({ address: TASK_MANAGER, index: plaintextSlot(handle), value })
+      const value = toHex((plaintexts[index] ?? 0n) | knownMark, { size: 32 })
+      await test.setStorageAt({ address: taskManager, index: plaintextSlot(handle), value })
     }
     return '0x' as const
   }

@@ -2,8 +2,8 @@ import { isCofheError } from '@cofhe/sdk'
 import { causesOf, isRateLimited, isUnreachable, shortMessageOf } from '../chain/chain-error.ts'
 import { SvcError } from '../svc-error.ts'
 
-const FORBIDDEN = 403
-const TOO_MANY_REQUESTS = 429
+const httpForbidden = 403
+const httpTooManyRequests = 429
 
 const statusOf = (error: unknown): unknown =>
   causesOf(error)
@@ -18,12 +18,12 @@ export const isPermitRefused = (error: unknown): boolean =>
   saysOneOf(error, /PermissionInvalid_|Permit is expired/)
 
 const isDenied = (error: unknown): boolean =>
-  statusOf(error) === FORBIDDEN || saysOneOf(error, /NotAllowed|PermissionInvalid_/)
+  statusOf(error) === httpForbidden || saysOneOf(error, /NotAllowed|PermissionInvalid_/)
 
 /** The error for a coprocessor that is refusing, `what` being the operation that failed (spec 7). */
 export const toCoprocessorError = (error: unknown, what: string): SvcError => {
   if (error instanceof SvcError) return error
-  if (statusOf(error) === TOO_MANY_REQUESTS || isRateLimited(error)) {
+  if (statusOf(error) === httpTooManyRequests || isRateLimited(error)) {
     return new SvcError('coprocessor-too-many-requests', `${what}: too many requests`, {
       hint: 'The RPC endpoint limits requests; wait, or use one with a higher limit.',
       retryable: true,

@@ -15,12 +15,12 @@ import { isPermitRefused, timedOut, toCoprocessorError, toEncryptError } from '.
 import type { Coprocessor, EncryptedInput, EncryptOptions, EncryptStep } from './coprocessor.ts'
 import { createSelfPermit } from './self-permit.ts'
 
-const LOCAL_CHAIN_ID = 31337
-const ENCRYPT_ATTEMPTS = 3
-const ENCRYPT_WAIT_MS = 2000
-const UINT128_MAX = (1n << 128n) - 1n
+const localChainId = 31337
+const encryptAttempts = 3
+const encryptWaitMs = 2000
+const uint128Max = (1n << 128n) - 1n
 
-const STEPS: Readonly<Record<string, EncryptStep>> = {
+const stepNames: Readonly<Record<string, EncryptStep>> = {
   initTfhe: 'prepare',
   fetchKeys: 'prepare',
   pack: 'prove',
@@ -43,7 +43,7 @@ const toInput = (item: EncryptedItemInput): EncryptedInput => {
 }
 
 const checkHalf = (half: bigint): void => {
-  if (half >= 0n && half <= UINT128_MAX) return
+  if (half >= 0n && half <= uint128Max) return
   throw new SvcError('coprocessor-encrypt-failed', 'CoFHE encrypt failed: a half is no uint128', {
     hint: 'Split the key into two halves of 16 bytes.',
   })
@@ -59,7 +59,7 @@ const encryptOnce = async (
   const [encryptedHigh, encryptedLow] = await client
     .encryptInputs([Encryptable.uint128(high), Encryptable.uint128(low)])
     .onStep((name) => {
-      const step = STEPS[name]
+      const step = stepNames[name]
       if (step === undefined || step === last) return
       last = step
       onStep(step)
@@ -90,8 +90,8 @@ const retryEncrypt = async <T>(
       return await body()
     } catch (error) {
       signal.throwIfAborted()
-      if (attempt === ENCRYPT_ATTEMPTS) throw toEncryptError(error)
-      await clock.sleep(ENCRYPT_WAIT_MS * attempt, signal)
+      if (attempt === encryptAttempts) throw toEncryptError(error)
+      await clock.sleep(encryptWaitMs * attempt, signal)
     }
   }
 }
@@ -100,11 +100,11 @@ const retryEncrypt = async <T>(
 export const createCofheCoprocessor = (options: CofheOptions): Coprocessor => {
   const { clock } = options
   const { encryptTimeoutMs = 120_000, decryptTimeoutMs = 60_000 } = options
-  if (options.chainId !== LOCAL_CHAIN_ID) {
+  if (options.chainId !== localChainId) {
     throw new SvcError(
       'coprocessor-unsupported-chain',
       `the coprocessor is not available on chain ${options.chainId}`,
-      { hint: `Use a local chain with the id ${LOCAL_CHAIN_ID}.` },
+      { hint: `Use a local chain with the id ${localChainId}.` },
     )
   }
   const chain = createChainWriter(options)

@@ -2,8 +2,8 @@ import { type Permit, PermitUtils } from '@cofhe/sdk/permits'
 import type { ChainWriter } from '../chain/clients.ts'
 import { type Clock, unixSeconds } from '../clock.ts'
 
-const LIFETIME_S = 7 * 24 * 3600
-const RENEWAL_S = 24 * 3600
+const lifetimeSeconds = 7 * 24 * 3600
+const renewalSeconds = 24 * 3600
 
 /** The wallet's proof that it may ask for decryptions: made when first needed, renewed a day before it expires. */
 export type SelfPermit = {
@@ -16,7 +16,7 @@ export type SelfPermit = {
 export const createSelfPermit = (chain: ChainWriter, clock: Clock): SelfPermit => {
   let held: { readonly permit: Promise<Permit>; readonly expiration: number } | undefined
   const make = (): Promise<Permit> => {
-    const expiration = unixSeconds(clock) + LIFETIME_S
+    const expiration = unixSeconds(clock) + lifetimeSeconds
     const options = { issuer: chain.walletClient.account.address, expiration }
     const permit = PermitUtils.createSelfAndSign(options, chain.publicClient, chain.walletClient)
     const mine = { permit, expiration }
@@ -28,7 +28,9 @@ export const createSelfPermit = (chain: ChainWriter, clock: Clock): SelfPermit =
   }
   return {
     current: () =>
-      held !== undefined && held.expiration - unixSeconds(clock) > RENEWAL_S ? held.permit : make(),
+      held !== undefined && held.expiration - unixSeconds(clock) > renewalSeconds
+        ? held.permit
+        : make(),
     drop: () => {
       held = undefined
     },

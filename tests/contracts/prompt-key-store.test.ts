@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { taskManagerAbi } from '../../lib/abi/task-manager.ts'
-import { isAllowed, TASK_MANAGER } from '../../lib/chain/task-manager.ts'
+import { isAllowed, taskManager } from '../../lib/chain/task-manager.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import { systemClock } from '../../lib/system.ts'
 import {
@@ -171,7 +171,7 @@ describe('storing handles that the coprocessor has verified already', () => {
   const word = (value: bigint) => toHex(value, { size: 32 })
   const setTrue = (index: Hex) =>
     createTestClient({ mode: 'anvil', transport: http(chain.anvil.rpcUrl) }).setStorageAt({
-      address: TASK_MANAGER,
+      address: taskManager,
       index,
       value: word(1n),
     })
