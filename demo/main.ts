@@ -6,7 +6,7 @@ import { SvcError } from '../lib/svc-error.ts'
 import { systemClock } from '../lib/system.ts'
 import { ask, stepLabels } from './ask.ts'
 import { chooseProvider, type DemoOptions, parseDemoOptions, usage } from './options.ts'
-import { jsonFailure, jsonResult, sentenceOf, tellResult } from './result.ts'
+import { exitCodeOf, jsonFailure, jsonResult, sentenceOf, tellResult } from './result.ts'
 import { Stopped, stopSignal } from './stop-signals.ts'
 import { createStory, type Story } from './story.ts'
 import { startWorld, type World } from './world.ts'
@@ -28,7 +28,9 @@ async function main(): Promise<number> {
   try {
     options = parseDemoOptions(args)
     if (options.help) {
-      process.stdout.write(usage)
+      // With --json only JSON goes to standard output.
+      const output = options.json ? process.stderr : process.stdout
+      output.write(usage)
       return 0
     }
     return await runDemo(options)
@@ -40,7 +42,7 @@ async function main(): Promise<number> {
     story.say(sentenceOf(error))
     if (options?.json ?? args.includes('--json'))
       printJson(jsonFailure(options?.model ?? '', error))
-    return 1
+    return exitCodeOf(error)
   }
 }
 

@@ -43,15 +43,15 @@ const inheritedVariables = [
   'TZ',
   'HTTP_PROXY',
   'HTTPS_PROXY',
-  'NO_PROXY',
   'http_proxy',
   'https_proxy',
-  'no_proxy',
   'NODE_EXTRA_CA_CERTS',
   'SSL_CERT_FILE',
   'SystemRoot',
 ]
 
+// A proxy cannot reach what the demo starts on this machine.
+const hereByName = '127.0.0.1,localhost'
 const defaultGraceMs = 5_000
 const lastLines = 12
 
@@ -60,7 +60,16 @@ const environment = (home: string, extra: Command['env']): Record<string, string
     const value = process.env[name]
     return value === undefined ? [] : [[name, value] as const]
   })
-  return { ...Object.fromEntries(inherited), HOME: home, USERPROFILE: home, ...extra }
+  const { no_proxy, NO_PROXY } = { ...process.env, ...extra }
+  const direct = [no_proxy, NO_PROXY, hereByName].filter((hosts) => hosts).join(',')
+  return {
+    ...Object.fromEntries(inherited),
+    HOME: home,
+    USERPROFILE: home,
+    ...extra,
+    NO_PROXY: direct,
+    no_proxy: direct,
+  }
 }
 
 /** The last lines of a log file, without colours. */
@@ -81,7 +90,7 @@ export function createProcesses(folder: string): Processes {
     const logFile = join(folder, `${command.name}.log`)
     const log = openSync(logFile, 'a')
     // Each leads a group of its own: Ctrl-C in a terminal reaches only the demo, which then ends them in order.
-    const child = spawn(process.execPath, [...command.args], {
+    const child = spawn(process.execPath, ['--no-env-file', ...command.args], {
       cwd: folder,
       detached: true,
       stdio: ['ignore', capture ? 'pipe' : log, log],

@@ -10,6 +10,12 @@ export const sentenceOf = (error: unknown): string => {
   return oneLine(`${error.message}: ${error.hint.charAt(0).toLowerCase()}${error.hint.slice(1)}`)
 }
 
+const mistakes: readonly string[] = ['usage', 'model-unknown', 'prompt-empty', 'prompt-too-long']
+
+/** The exit code for what went wrong: 2 for what was asked for wrongly, else 1. */
+export const exitCodeOf = (error: unknown): number =>
+  error instanceof SvcError && mistakes.includes(error.code) ? 2 : 1
+
 /** Prints how an inference ended. */
 export function tellResult(story: Story, inference: Inference): void {
   story.say()

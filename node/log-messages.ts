@@ -65,6 +65,9 @@ export const messages = {
   networkUnknown: (why: string, nextMs: number) =>
     `Waiting for the ICL, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
 
+  chainUnknown: (why: string, nextMs: number) =>
+    `Waiting for the chain RPC, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
+
   memoryHigh: (bytes: number) =>
     `Memory use is ${(bytes / 2 ** 30).toFixed(1)} GB, above the warning level of 2 GB`,
   modelNotOffered: (modelId: string, variable: string) =>

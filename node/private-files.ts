@@ -1,21 +1,30 @@
-import { chmod, mkdir, open, readFile, rename, stat } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SvcError } from '../lib/svc-error.ts'
 
 /** Writes JSON for the owner's eyes only (file 0600, new folders 0700); a crash leaves the old file or the new one. */
 export async function writePrivateJson(path: string, value: unknown): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const draft = `${path}.new`
-  const file = await open(draft, 'w', 0o600)
+  // Nobody can have put a file or a link there before.
+  const draft = `${path}.${randomUUID()}.new`
   try {
-    // A draft left by a crash keeps the mode that it was made with.
-    await chmod(draft, 0o600)
-    await file.writeFile(`${JSON.stringify(value, null, 2)}\n`)
+    await writeNew(draft, `${JSON.stringify(value, null, 2)}\n`)
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}
+
+async function writeNew(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await file.writeFile(text)
     await file.sync()
   } finally {
     await file.close()
   }
-  await rename(draft, path)
 }
 
 /** Reads a JSON file; undefined when there is none; throws SvcError `file-unreadable`. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from './bun-binary.mjs'
 import { countsLine } from './counts.mjs'
+import { runBun } from './run-bun.mjs'
 import { runProcess } from './run-process.mjs'
 import { ensureSetup } from './setup.mjs'
 
@@ -24,7 +25,7 @@ const quiet = {
 const lintOpenApi = async () => {
   const file = join(folder, 'openapi.json')
   const out = openSync(file, 'w')
-  const printed = await runProcess(bun, [join(root, 'icl', 'start', 'print-openapi.ts')], {
+  const printed = await runBun(bun, [join(root, 'icl', 'start', 'print-openapi.ts')], {
     ...quiet,
     stdio: ['ignore', out, 'inherit'],
   })
@@ -33,6 +34,14 @@ const lintOpenApi = async () => {
   const config = join(root, 'redocly.yaml')
   const args = existsSync(config) ? ['--config', config] : []
   return runProcess(binary('redocly'), ['lint', file, ...args], quiet)
+}
+
+const runVitest = () => {
+  const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
+  const folders = ['lib', 'icl', 'store', 'http', 'contracts'].map((name) => `tests/${name}`)
+  // Under Bun, vitest works with threads only.
+  const options = ['--pool=threads', '--reporter=dot', '--testTimeout=60000', '--hookTimeout=60000']
+  return runBun(bun, ['--bun', vitest, 'run', ...options, ...folders], quiet)
 }
 
 const checks = [
@@ -44,6 +53,7 @@ const checks = [
   ],
   ['nothing unused (knip)', () => runProcess(binary('knip'), [], quiet)],
   ['OpenAPI document (Redocly)', lintOpenApi],
+  ['the unit tests under vitest, too', runVitest],
 ]
 
 let passed = 0

@@ -1,14 +1,10 @@
 // npm run demo -- "PROMPT": the whole service on this machine, once through.
 import { join } from 'node:path'
 import { root } from './bun-binary.mjs'
-import { runProcess } from './run-process.mjs'
+import { runBun } from './run-bun.mjs'
 import { ensureSetup } from './setup.mjs'
 
 const bun = await ensureSetup()
-process.exitCode = await runProcess(
-  bun,
-  [join(root, 'demo', 'main.ts'), ...process.argv.slice(2)],
-  {
-    env: { ...process.env, SVC_STOP_WITH_PARENT: '1' },
-  },
-)
+process.exitCode = await runBun(bun, [join(root, 'demo', 'main.ts'), ...process.argv.slice(2)], {
+  env: { ...process.env, SVC_STOP_WITH_PARENT: '1' },
+})

@@ -1,15 +1,8 @@
-import { existsSync, statSync } from 'node:fs'
-import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describeMissingBun, findBun, root } from './bun-binary.mjs'
+import { isInstalled, isLinked, markInstalled } from './installed.mjs'
 import { runProcess } from './run-process.mjs'
-
-const isCurrent = () => {
-  const installed = join(root, 'node_modules', '.package-lock.json')
-  const wanted = join(root, 'package-lock.json')
-  if (!existsSync(installed)) return false
-  return statSync(installed).mtimeMs >= statSync(wanted).mtimeMs
-}
+import { lockPathOf, withLock } from './setup-lock.mjs'
 
 const npmCi = () => {
   console.error('Installing the packages of package-lock.json (npm ci) ...')
@@ -26,14 +19,29 @@ const npmCi = () => {
     : runProcess('npm', args, { ...options, shell: process.platform === 'win32' })
 }
 
-/** Installs the packages if they are missing or older than package-lock.json; resolves with the path of the Bun binary. */
+/** Installs unless another command has done so meanwhile; gives the exit code. */
+const install = async () => {
+  if (isInstalled(root)) return 0
+  const code = await npmCi()
+  if (code === 0) markInstalled(root)
+  else console.error(`npm ci failed (exit code ${code}); its output above says why.`)
+  return code
+}
+
+/** Installs the packages unless they are those of package-lock.json; resolves with the path of the Bun binary. */
 export const ensureSetup = async () => {
-  if (!isCurrent()) {
-    const code = await npmCi()
-    if (code !== 0) {
-      console.error(`npm ci failed (exit code ${code}); its output above says why.`)
-      process.exit(code)
-    }
+  if (isLinked(root)) {
+    console.error(
+      'node_modules is a symbolic link: installing would change the folder that it leads to. Remove the link and run the command again.',
+    )
+    process.exit(1)
+  }
+  if (!isInstalled(root)) {
+    const path = lockPathOf(root)
+    const code = await withLock(path, install, (pid) =>
+      console.error(`Waiting for process ${pid}, which installs the packages (${path}) ...`),
+    )
+    if (code !== 0) process.exit(code)
   }
   const bun = findBun()
   if (bun === undefined) {

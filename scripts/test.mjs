@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from './bun-binary.mjs'
 import { countsLine, countsOfReport } from './counts.mjs'
-import { runProcess } from './run-process.mjs'
+import { runBun } from './run-bun.mjs'
 import { ensureSetup } from './setup.mjs'
 
 // A test that never gives the processor back cannot be ended by its own time limit.
@@ -15,10 +15,10 @@ const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
 const report = join(folder, 'report.xml')
 
 const runTests = async () => {
-  const built = await runProcess(bun, [join(root, 'contracts', 'build.ts')], { cwd: root })
+  const built = await runBun(bun, [join(root, 'contracts', 'build.ts')], { cwd: root })
   if (built !== 0) return built
   const args = ['test', '--timeout=60000', '--reporter=junit', `--reporter-outfile=${report}`]
-  return runProcess(bun, [...args, ...process.argv.slice(2)], {
+  return runBun(bun, [...args, ...process.argv.slice(2)], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
     onStart: (child) => {

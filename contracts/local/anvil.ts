@@ -99,7 +99,11 @@ export const startAnvil = async (options: AnvilOptions = {}): Promise<Anvil> => 
   const args = ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId)]
   args.push('--mnemonic', DEV_MNEMONIC, '--accounts', String(ACCOUNT_COUNT))
   if (blockTime !== undefined) args.push('--block-time', String(blockTime))
-  const child = spawn(await findBinary(), args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(await findBinary(), args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Ctrl-C in a terminal must not end the chain before those who use it.
+    detached: process.platform !== 'win32',
+  })
   const exited = new Promise<void>((resolve) => {
     child.once('exit', () => resolve())
     child.once('error', () => resolve())

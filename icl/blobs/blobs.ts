@@ -1,5 +1,5 @@
 /** Who uploads a blob: attested nodes have room of their own, because wallets cost nothing to make. */
-export type Uploader = 'wallet' | 'node'
+type Uploader = 'wallet' | 'node'
 
 /** Sealed blobs by their content identifier; times in milliseconds. */
 export interface Blobs {

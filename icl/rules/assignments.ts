@@ -76,7 +76,7 @@ export function abort(job: Job, slot: Slot, reason: SlotReasonCode, now: number)
 }
 
 /** A verifier that has seen the result and does not open its commitment: giving back is no way out of it. */
-export function neverRevealed(job: Job, slot: Slot, now: number): Transition {
+function neverRevealed(job: Job, slot: Slot, now: number): Transition {
   const { node, fence } = slot
   return {
     job: vacated(job, slot, 'lapsed', 'never-revealed', now),

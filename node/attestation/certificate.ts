@@ -1,5 +1,6 @@
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Random } from '../../lib/random.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
 import { jittered } from '../jitter.ts'
 import type { Log } from '../log.ts'
@@ -36,6 +37,11 @@ export type CertificateOptions = {
   readonly signal: AbortSignal
 }
 
+const stillborn = (): SvcError =>
+  new SvcError('certificate-expired', 'the ICL gave a certificate that has expired already', {
+    hint: 'Set the clock of this machine, for example with NTP.',
+  })
+
 /** Keeps a certificate, starting from the recorded one. */
 export function createCertificate(options: CertificateOptions): Certificate {
   const { clock, log, signal } = options
@@ -52,7 +58,9 @@ export function createCertificate(options: CertificateOptions): Certificate {
   const tryOnce = async (why: string) => {
     log.info(messages.attestationNeeded(why))
     try {
-      expiresAt = await options.attest(signal)
+      const given = await options.attest(signal)
+      if (given <= unixSeconds(clock)) throw stillborn()
+      expiresAt = given
       failures = 0
       generation += 1
       log.info(messages.attested(options.backend, secondsLeft()))

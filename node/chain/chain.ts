@@ -21,6 +21,8 @@ export type OutputKey = {
 export interface NodeChain {
   /** Undefined when the wallet is not registered. */
   registration(signal?: AbortSignal): Promise<Registration | undefined>
+  /** Whether a node is registered with a stake, alive and staying. */
+  isActive(node: Address, signal?: AbortSignal): Promise<boolean>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas; gives the transaction's hash. */
   sendHeartbeat(signal?: AbortSignal): Promise<Hex>
   /** Stores a key in PromptKeyStore; gives the stored handles. */

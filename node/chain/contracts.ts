@@ -40,6 +40,21 @@ export function createNodeChain(options: {
       }
     },
 
+    async isActive(node, signal) {
+      const read = chain.publicClient.readContract({
+        address: nodeRegistry,
+        abi: nodeRegistryAbi,
+        functionName: 'isActive',
+        args: [node],
+      })
+      try {
+        return await abortable(read, signal)
+      } catch (error) {
+        signal?.throwIfAborted()
+        throw toChainError(error, 'reading NodeRegistry')
+      }
+    },
+
     async sendHeartbeat(signal) {
       const functionName = 'heartbeat'
       const data = encodeFunctionData({ abi: nodeRegistryAbi, functionName })

@@ -1,11 +1,11 @@
 import { createApi } from '../../lib/api.ts'
 import { unixSeconds } from '../../lib/clock.ts'
+import { fetchNetwork } from '../../lib/fetch-network.ts'
 import { attest } from '../attestation/attest.ts'
 import { createAttestor } from '../attestation/attestor.ts'
 import { newSessionSalt, readRecord, writeRecord } from '../attestation/record.ts'
 import { sessionKeyOf } from '../attestation/session.ts'
 import { loadConfig } from '../config-file.ts'
-import { fetchNetwork } from '../network.ts'
 import { openWallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
 

@@ -1,7 +1,7 @@
 import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
+import { fetchNetwork } from '../../lib/fetch-network.ts'
 import type { Network } from '../../lib/schemas/network.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import { attest } from '../attestation/attest.ts'
 import { createAttestor } from '../attestation/attestor.ts'
 import {
@@ -14,19 +14,15 @@ import { sessionKeyOf } from '../attestation/session.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { type DaemonDeps, runDaemon } from '../daemon.ts'
 import { debuggingFetch } from '../debug-fetch.ts'
-import { errorText } from '../explain-error.ts'
 import { offerModels } from '../inference/models.ts'
 import { createLog, type Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
-import { fetchNetwork } from '../network.ts'
 import { fileExists } from '../private-files.ts'
 import { listenForStop } from '../stop-signals.ts'
 import { version } from '../version.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
-
-const firstNetworkRetryMs = 2_000
-const maxNetworkRetryMs = 60_000
+import { untilReached } from './until-reached.ts'
 
 /** Runs the daemon until it is told to stop (spec 3.2); throws SvcError `not-attested` when `attest` was never run. */
 export async function runNode(context: CommandContext): Promise<void> {
@@ -47,7 +43,7 @@ export async function runNode(context: CommandContext): Promise<void> {
   const fetch = config.log_level === 'DEBUG' ? debuggingFetch(context.fetch, log) : context.fetch
   const signals = listenForStop()
   try {
-    const network = await awaitNetwork({ ...context, fetch }, icl, log, signals.stop)
+    const network = await reachNetwork({ ...context, fetch }, loaded, log, signals.stop)
     if (network === undefined) return
     const deps = await connect({ ...context, fetch }, loaded, wallet, record, network, log)
     await runDaemon(deps, signals.stop, signals.abandon)
@@ -56,26 +52,27 @@ export async function runNode(context: CommandContext): Promise<void> {
   }
 }
 
-/** Asks the ICL for its network until it answers; undefined when told to stop meanwhile. */
-async function awaitNetwork(
+/** Waits until the ICL has named its network and the chain has shown to be the one; undefined when told to stop meanwhile. */
+async function reachNetwork(
   context: CommandContext,
-  icl: string,
+  { config }: LoadedConfig,
   log: Log,
   signal: AbortSignal,
 ): Promise<Network | undefined> {
+  const icl = new URL(config.icl_endpoint).origin
   const api = createApi({ ...context, baseUrl: icl })
-  for (let waitMs = firstNetworkRetryMs; !signal.aborted; ) {
-    try {
-      return await fetchNetwork(api, icl, signal)
-    } catch (error) {
-      if (signal.aborted) return undefined
-      if (!(error instanceof SvcError) || !error.retryable) throw error
-      log.warning(messages.networkUnknown(errorText(error), waitMs))
-    }
-    await context.clock.sleep(waitMs, signal).catch(() => {})
-    waitMs = Math.min(waitMs * 2, maxNetworkRetryMs)
-  }
-  return undefined
+  const ask = () => fetchNetwork(api, icl, signal)
+  const network = await untilReached(context.clock, signal, ask, (why, nextMs) =>
+    log.warning(messages.networkUnknown(why, nextMs)),
+  )
+  if (network === undefined) return undefined
+  const { checkEndpoint } = await import('../chain/check-endpoint.ts')
+  const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id }
+  const check = () => checkEndpoint(endpoint, signal)
+  const checked = await untilReached(context.clock, signal, check, (why, nextMs) =>
+    log.warning(messages.chainUnknown(why, nextMs)),
+  )
+  return checked && network
 }
 
 async function connect(
@@ -90,7 +87,7 @@ async function connect(
   const { config } = loaded
   const { icl } = record
   const sessionKey = await sessionKeyOf(privateKey, record.session_salt)
-  const { models, missingKeys } = await offerModels(config, environment, clock)
+  const { models, missingKeys } = await offerModels(config, environment, clock, log)
   for (const { modelId, variable } of missingKeys) {
     log.warning(messages.modelNotOffered(modelId, variable))
   }

@@ -2,6 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import type { InferenceProvider } from './provider.ts'
 import {
   callProvider,
+  networkCodeOf,
   type ProviderFailure,
   type ProviderOptions,
   retryAfterMsOf,
@@ -38,7 +39,12 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
 }
 
 function failureOf(error: unknown): ProviderFailure {
-  const message = error instanceof Error ? error.message : String(error)
-  if (!(error instanceof Anthropic.APIError)) return { message }
-  return { message, status: error.status, retryAfterMs: retryAfterMsOf(error.headers) }
+  const words = error instanceof Error ? error.message : String(error)
+  if (!(error instanceof Anthropic.APIError)) return { words }
+  return {
+    words,
+    status: error.status,
+    code: error.type ?? networkCodeOf(error),
+    retryAfterMs: retryAfterMsOf(error.headers),
+  }
 }

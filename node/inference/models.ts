@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Config, Environment } from '../config.ts'
+import type { Log } from '../log.ts'
 import type { InferenceProvider, ProviderName } from './provider.ts'
 import { keyVariables, type ProviderOptions } from './provider-call.ts'
 
@@ -17,6 +18,7 @@ export async function offerModels(
   config: Pick<Config, 'supported_model_ids' | 'openai_base_url' | 'anthropic_base_url'>,
   environment: Environment,
   clock: Clock,
+  log: Pick<Log, 'debug'>,
 ): Promise<{ readonly models: OfferedModels; readonly missingKeys: readonly MissingKey[] }> {
   const models = new Map<string, OfferedModel>()
   const missingKeys: MissingKey[] = []
@@ -30,7 +32,7 @@ export async function offerModels(
       missingKeys.push({ modelId, variable })
       continue
     }
-    const options = { apiKey, baseUrl: baseUrls[name], clock }
+    const options = { apiKey, baseUrl: baseUrls[name], clock, log }
     const provider = made.get(name) ?? (await createProvider(name, options))
     made.set(name, provider)
     models.set(modelId, { provider, model: modelId.slice(name.length + 1) })

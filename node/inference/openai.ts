@@ -2,6 +2,7 @@ import OpenAI from 'openai'
 import type { Completion, InferenceProvider } from './provider.ts'
 import {
   callProvider,
+  networkCodeOf,
   type ProviderFailure,
   type ProviderOptions,
   retryAfterMsOf,
@@ -56,11 +57,12 @@ const refusesSampling = (error: unknown): boolean =>
   (error.param === 'temperature' || error.param === 'seed')
 
 function failureOf(error: unknown): ProviderFailure {
-  const message = error instanceof Error ? error.message : String(error)
-  if (!(error instanceof OpenAI.APIError)) return { message }
+  const words = error instanceof Error ? error.message : String(error)
+  if (!(error instanceof OpenAI.APIError)) return { words }
   return {
-    message,
+    words,
     status: error.status,
+    code: error.code ?? error.type ?? networkCodeOf(error),
     retryAfterMs: retryAfterMsOf(error.headers),
     isQuota: error.code === 'insufficient_quota',
   }

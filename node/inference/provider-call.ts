@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Log } from '../log.ts'
 import type { ProviderName } from './provider.ts'
 
 /** How a provider is reached; times in milliseconds. */
@@ -8,6 +9,7 @@ export type ProviderOptions = {
   readonly apiKey: string
   readonly baseUrl?: string | undefined
   readonly clock: Clock
+  readonly log: Pick<Log, 'debug'>
   /** For one try, answer included. */
   readonly attemptMs?: number
   readonly firstBackoffMs?: number
@@ -16,7 +18,10 @@ export type ProviderOptions = {
 /** What an SDK's error says, without the SDK. */
 export type ProviderFailure = {
   readonly status?: number | undefined
-  readonly message: string
+  /** The provider's own name for the kind of error. */
+  readonly code?: string | null | undefined
+  /** May quote the prompt. */
+  readonly words: string
   readonly retryAfterMs?: number | undefined
   /** The account has no money left: no wait helps. */
   readonly isQuota?: boolean
@@ -30,7 +35,7 @@ export const keyVariables = {
 
 const tries = 3
 const maxBackoffMs = 10_000
-const maxMessageCharacters = 300
+const maxShownCharacters = 300
 
 /** Calls a provider until it answers, refuses for good, or has been tried 3 times; throws SvcError `provider-...` (spec 7). */
 export async function callProvider(
@@ -51,8 +56,10 @@ export async function callProvider(
     } catch (error) {
       signal?.throwIfAborted()
       if (error instanceof SvcError) throw error
-      failure = error instanceof ProviderTimeout ? { message: error.message } : failureOf(error)
+      failure = error instanceof ProviderTimeout ? silenceOf(error) : failureOf(error)
     }
+    const words = failure.words.replaceAll(options.apiKey, '[key]').slice(0, maxShownCharacters)
+    options.log.debug(`Provider ${name} failed: ${words}`)
     const error = toSvcError(name, options.apiKey, failure)
     if (!error.retryable || attempt >= tries) throw error
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
@@ -62,14 +69,18 @@ export async function callProvider(
 
 class ProviderTimeout extends Error {}
 
+const silenceOf = ({ message }: ProviderTimeout): ProviderFailure => ({
+  code: 'timeout',
+  words: message,
+})
+
 const emptyAnswer = (name: ProviderName): SvcError =>
   new SvcError('provider-refused', `provider ${name} gave an empty answer`, {
     hint: 'The model may have refused the prompt, or spent its output tokens on thinking.',
   })
 
 function toSvcError(name: ProviderName, apiKey: string, failure: ProviderFailure): SvcError {
-  const said = failure.message.replaceAll(apiKey, '[key]').slice(0, maxMessageCharacters)
-  const message = `provider ${name} failed: ${said}`
+  const message = `provider ${name} failed: ${kindOf(failure, apiKey)}`
   switch (failure.status) {
     case 401:
     case 403:
@@ -100,6 +111,19 @@ function toSvcError(name: ProviderName, apiKey: string, failure: ProviderFailure
     retryable: true,
   })
 }
+
+/** What may be said above DEBUG: nothing that could quote the prompt. */
+function kindOf({ status, code }: ProviderFailure, apiKey: string): string {
+  const isName = typeof code === 'string' && /^[\w.-]{1,64}$/.test(code) && !code.includes(apiKey)
+  const said = status === undefined ? 'no answer that can be read' : `status ${status}`
+  return isName ? `${said} (${code})` : said
+}
+
+/** The system's name for why a connection failed, such as ECONNREFUSED. */
+export const networkCodeOf = ({ cause }: Error): string | undefined =>
+  cause instanceof Error && 'code' in cause && typeof cause.code === 'string'
+    ? cause.code
+    : undefined
 
 /** Milliseconds that a Retry-After header in seconds asks for. */
 export function retryAfterMsOf(headers: Headers | undefined): number | undefined {

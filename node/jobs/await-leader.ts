@@ -10,11 +10,11 @@ const holdSeconds = 20
 const pauseMs = 2_000
 const live: readonly JobPhase[] = ['open', 'running', 'verifying']
 
-/** The leader's signed statement and by when to answer it (Unix seconds), or why there is nothing left to compare. */
+/** The leader's signed statement and how long there is to answer it, by the ICL's clock, or why there is nothing left to compare. */
 export type LeaderFound =
   | {
       readonly statement: z.output<typeof SignedLeaderStatement>
-      readonly deadline?: number | undefined
+      readonly secondsLeft?: number | undefined
     }
   | { readonly over: string }
 
@@ -34,8 +34,10 @@ export async function awaitLeader(
       if (view.fence !== fence) return { over: 'the assignment was offered again' }
       if (view.status !== 'committed') return { over: `the assignment is ${view.status}` }
       if (!live.includes(view.phase)) return { over: `the job is ${view.phase}` }
-      if (view.leader_statement)
-        return { statement: view.leader_statement, deadline: view.deadline }
+      const { leader_statement: statement, deadline, server_time: serverTime } = view
+      if (statement) {
+        return { statement, ...(deadline !== undefined && { secondsLeft: deadline - serverTime }) }
+      }
     } catch (error) {
       signal.throwIfAborted()
       if (isGone(error)) return { over: error instanceof Error ? error.message : String(error) }

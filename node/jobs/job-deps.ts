@@ -19,7 +19,7 @@ export type JobDeps = {
   >
   readonly coprocessor: Coprocessor
   readonly blobs: Blobs
-  readonly chain: Pick<NodeChain, 'storeOutputKey'>
+  readonly chain: Pick<NodeChain, 'storeOutputKey' | 'isActive'>
   readonly models: OfferedModels
   readonly clock: Clock
   readonly random: Random

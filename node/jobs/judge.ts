@@ -1,4 +1,3 @@
-import { unixSeconds } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { Verdict, VerdictReason } from '../../lib/schemas/jobs.ts'
@@ -22,12 +21,11 @@ export async function judge(
   claim: ClaimResult,
   own: Answer,
   leader: Pick<TaskResult, 'output_cid' | 'outHighHandle' | 'outLowHandle' | 'evidence'>,
-  /** Unix seconds. */
-  revealBy: number,
+  secondsLeft: number,
   signal: AbortSignal,
 ): Promise<Judgement> {
   const comparator = comparators[claim.comparator]
-  const budgetMs = Math.max(0, revealBy - reserveSeconds - unixSeconds(deps.clock)) * 1000
+  const budgetMs = Math.max(0, secondsLeft - reserveSeconds) * 1000
   const output = await withDeadline(deps.clock, budgetMs, signal, outputLate, (ended) =>
     readOutput(deps, claim, leader, ended),
   ).catch((error: unknown): Judgement => {

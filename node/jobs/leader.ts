@@ -9,7 +9,9 @@ import { errorText } from '../explain-error.ts'
 import { messages } from '../log-messages.ts'
 import { isGone } from './abort-reason.ts'
 import { produceAnswer } from './answer.ts'
+import { checkReaders } from './check-readers.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
+import { sideBySide } from './side-by-side.ts'
 
 // Verifiers that join later still have to be let in.
 const grantingSeconds = 3_600
@@ -17,20 +19,23 @@ const grantingSeconds = 3_600
 /** A leader's part of a job: answer, seal the output, store its key, upload it, post the result (spec 4). */
 export async function lead(deps: JobDeps, claim: ClaimResult, signal: AbortSignal): Promise<void> {
   const { jobId, fence } = claim
+  await checkReaders(deps, claim, signal)
   const { text, evidence } = await produceAnswer(deps, claim, signal)
   const outputKey = newSealingKey(deps.random)
   const blob = await seal(text, outputKey, { kind: 'output', jobId }, deps.random)
   // The upload does not depend on the key's place on chain.
-  const [stored, outputCid] = await Promise.all([
-    storeOutputKey(deps, claim, outputKey, signal),
-    uploadOutput(deps, jobId, blob, signal),
-  ])
+  const [stored, outputCid] = await sideBySide(
+    signal,
+    (shared) => storeOutputKey(deps, claim, outputKey, shared),
+    (shared) => uploadOutput(deps, jobId, blob, shared),
+  )
   const result = await signResult(
     deps.address,
     {
       jobId,
       fence,
       model_id: claim.model_id,
+      max_output_tokens: claim.parameters.max_output_tokens,
       output_cid: outputCid,
       outHighHandle: stored.highHandle,
       outLowHandle: stored.lowHandle,
@@ -52,6 +57,8 @@ async function storeOutputKey(
   const onStep = (step: string) =>
     log.debug(`Job ${claim.jobId}: encrypting the output key: ${step}`)
   const { high, low } = await coprocessor.encrypt(halves.high, halves.low, { signal, onStep })
+  // From here on it costs gas.
+  signal.throwIfAborted()
   return await chain.storeOutputKey(
     {
       high,

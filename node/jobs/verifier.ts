@@ -1,4 +1,3 @@
-import { unixSeconds } from '../../lib/clock.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import type { ClaimResult } from '../../lib/schemas/tasks.ts'
 import {
@@ -51,14 +50,15 @@ export async function reveal(
     return
   }
   const { address: leader, ...body } = found.statement
-  const revealBy = found.deadline ?? unixSeconds(deps.clock) + revealSeconds
-  const { verdict, reason } = await judge(deps, claim, answer, body, revealBy, signal)
+  const secondsLeft = found.secondsLeft ?? revealSeconds
+  const { verdict, reason } = await judge(deps, claim, answer, body, secondsLeft, signal)
   const signed = await signVerdict(
     deps.address,
     {
       jobId,
       fence,
       model_id: claim.model_id,
+      max_output_tokens: claim.parameters.max_output_tokens,
       verdict,
       ...(reason !== undefined && { reason }),
       evidence: answer.evidence,

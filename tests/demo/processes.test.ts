@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createProcesses } from '../../demo/processes.ts'
+import { createProcesses, type Processes } from '../../demo/processes.ts'
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -28,10 +28,27 @@ const until = async (holds: () => boolean | Promise<boolean>) => {
 }
 
 let folder = ''
+// What a test that fails half-way would leave running.
+const keepers: Processes[] = []
+const started: number[] = []
+
+const keeper = () => {
+  const processes = createProcesses(folder)
+  keepers.push(processes)
+  return processes
+}
+
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-processes-test-'))
 })
-afterEach(() => rm(folder, { recursive: true, force: true }))
+afterEach(async () => {
+  for (const kept of keepers.splice(0)) {
+    await kept.stop(undefined, 0)
+    await kept.close()
+  }
+  for (const pid of started.splice(0)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+  await rm(folder, { recursive: true, force: true })
+})
 
 const evaluate = (name: string, source: string) => ({ name, args: ['-e', source] })
 
@@ -39,25 +56,31 @@ describe('processes of the demo', () => {
   it('gives a command its own environment and returns what it prints', async () => {
     process.env.OPENAI_API_KEY = 'of the user'
     try {
-      const processes = createProcesses(folder)
+      const processes = keeper()
       const source = 'console.log(process.env.OPENAI_API_KEY, process.env.OTHER)'
       const output = await processes.run({ ...evaluate('a', source), env: { OTHER: 'given' } })
       expect(output).toBe('undefined given\n')
-      await processes.close()
     } finally {
       delete process.env.OPENAI_API_KEY
     }
   })
 
+  it('lets a command reach this machine without a proxy, and reads no .env', async () => {
+    await writeFile(join(folder, '.env'), 'FROM_FILE=read')
+    const source = 'console.log(process.env.NO_PROXY, process.env.no_proxy, process.env.FROM_FILE)'
+    const env = { no_proxy: 'a.example' }
+    const output = await keeper().run({ ...evaluate('a', source), env })
+    expect(output).toMatch(/^(a\.example,\S*127\.0\.0\.1,localhost\S*) \1 undefined\n$/)
+  })
+
   it('tells the last words of a command that fails', async () => {
-    const processes = createProcesses(folder)
+    const processes = keeper()
     const failing = processes.run(evaluate('a', 'console.error("no money"); process.exit(3)'))
     await expect(failing).rejects.toThrow(/ended with 3:[\s\S]*no money/)
-    await processes.close()
   })
 
   it('ends a process that does not want to, and the children it has', async () => {
-    const processes = createProcesses(folder)
+    const processes = keeper()
     const source = `
       process.on('SIGTERM', () => {})
       const { pid } = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
@@ -67,10 +90,10 @@ describe('processes of the demo', () => {
     const file = join(folder, 'child.pid')
     await until(async () => existsSync(file) && (await readFile(file, 'utf8')) !== '')
     const child = Number(await readFile(file, 'utf8'))
+    started.push(child)
     await processes.stop([running], 200)
     expect(await running.exited).toBe('SIGKILL')
     await until(() => !isAlive(child))
-    await processes.close()
   })
 
   it('leaves nothing behind when it is killed itself', async () => {
@@ -86,9 +109,11 @@ describe('processes of the demo', () => {
        setInterval(() => {}, 1000)`,
     )
     const parent = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] })
+    if (parent.pid !== undefined) started.push(parent.pid)
     const pid = await new Promise<number>((resolve) => {
       parent.stdout.once('data', (chunk) => resolve(Number(String(chunk))))
     })
+    started.push(pid)
     expect(isAlive(pid)).toBe(true)
     parent.kill('SIGKILL')
     await until(() => !isAlive(pid) && !existsSync(inner))

@@ -181,7 +181,7 @@ describe('npm run demo', () => {
   for (const [name, { args, input, sentence }] of Object.entries(mistakes)) {
     it(`refuses ${name} in one sentence`, async () => {
       const run = await demo(args, {}, input === undefined ? {} : { input })
-      expect(run.code).toBe(1)
+      expect(run.code).toBe(2)
       expect(run.stdout.trim().split('\n').length).toBe(1)
       expect(run.stdout).toContain(sentence)
     })

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { startStubChain } from './stub-chain.ts'
 import { hmacInvalid, startStubIcl, unavailable } from './stub-icl.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'node', 'main.ts')
@@ -16,13 +17,16 @@ const mockKey = '0123456789abcdef0123456789abcdef'
 
 let folder: string
 let icl: Awaited<ReturnType<typeof startStubIcl>>
+let chain: Awaited<ReturnType<typeof startStubChain>>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-node-'))
   icl = await startStubIcl()
+  chain = await startStubChain()
 })
 afterAll(async () => {
   await icl.close()
+  await chain.close()
   await rm(folder, { recursive: true })
 })
 
@@ -50,7 +54,7 @@ async function run(args: readonly string[], env = environment('a')) {
 const init = (name: string, ...more: string[]) =>
   run(
     [
-      ...['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', 'http://127.0.0.1:9'],
+      ...['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url],
       ...['--models', 'openai:gpt-x', '--scrypt-n', '4096', ...more],
     ],
     environment(name),
@@ -196,6 +200,28 @@ describe('svc-node run', () => {
   it('ends with 1 when the record is damaged', async () => {
     await writeFile(join(folder, 'f', 'attestation.json'), '{}')
     expect((await run(['run'], environment('f'))).err).toContain('is no attestation record')
+  })
+
+  it('ends with 1 when its chain RPC is for another chain, or keys would leave the machine', async () => {
+    const other = await startStubChain(5)
+    const env = environment('d', { SVC_COFHE_ENDPOINT: other.url })
+    const { code, err } = await run(['run'], env)
+    await other.close()
+    expect(code).toBe(1)
+    expect(err).toContain('is for chain 5, but the ICL works on chain 31337')
+    const remote = environment('d', { SVC_COFHE_ENDPOINT: 'https://rpc.example' })
+    expect(await run(['run'], remote)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('the chain RPC is at rpc.example'),
+    })
+  })
+
+  it('waits for its chain RPC', async () => {
+    const env = environment('d', { SVC_COFHE_ENDPOINT: 'http://127.0.0.1:9' })
+    const { child, ended, out } = start(['run'], env)
+    child.stdout.once('data', () => child.kill('SIGTERM'))
+    expect(await ended).toBe(0)
+    expect(await out).toMatch(/\[WARNING\] .* Waiting for the chain RPC, next try in 2 s: /)
   })
 
   for (const [signal, level] of [

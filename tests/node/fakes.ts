@@ -11,6 +11,11 @@ import type { Log } from '../../node/log.ts'
 export const nodeAddress: Address = `0x${'a1'.repeat(20)}`
 export const leaderAddress: Address = `0x${'b2'.repeat(20)}`
 export const clientAddress: Address = `0x${'c3'.repeat(20)}`
+export const verifierAddresses: readonly [Address, Address] = [
+  `0x${'d4'.repeat(20)}`,
+  `0x${'e5'.repeat(20)}`,
+]
+export const coordinatorAddress: Address = `0x${'f6'.repeat(20)}`
 export const icl = 'http://icl.example'
 export const jobId: Hash32 = `0x${'11'.repeat(32)}`
 export const modelId = 'openai:test-model'
@@ -76,6 +81,7 @@ export type FakeCoprocessor = ReturnType<typeof fakeCoprocessor>
 /** A chain that keeps what it was asked to do. */
 export function fakeChain(coprocessor: FakeCoprocessor) {
   const stored: OutputKey[] = []
+  const active = new Set<Address>([nodeAddress, leaderAddress, ...verifierAddresses])
   const state: { lastHeartbeat: number; isRegistered: boolean; heartbeats: number } = {
     lastHeartbeat: 0,
     isRegistered: true,
@@ -84,6 +90,7 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
   const chain: NodeChain = {
     registration: async () =>
       state.isRegistered ? { lastHeartbeat: state.lastHeartbeat, modelTiers: [0] } : undefined,
+    isActive: async (node) => active.has(node),
     sendHeartbeat: async () => {
       state.heartbeats++
       return `0x${'99'.repeat(32)}`
@@ -96,7 +103,7 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
       }
     },
   }
-  return { ...chain, stored, state }
+  return { ...chain, stored, active, state }
 }
 
 /** A blob store without a network. */

@@ -11,6 +11,7 @@ import { createVirtualClock } from '../virtual-clock.ts'
 import {
   bytesOf,
   clientAddress,
+  coordinatorAddress,
   countingRandom,
   fakeBlobs,
   fakeChain,
@@ -20,6 +21,7 @@ import {
   modelId,
   nodeAddress,
   recordingLog,
+  verifierAddresses,
 } from './fakes.ts'
 
 /** One job, its client's sealed prompt, and a node with fakes behind every port. */
@@ -37,6 +39,8 @@ export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four
     await seal(prompt, promptKey, { kind: 'prompt', client: clientAddress }, random),
   )
   const now = Math.floor(clock.now() / 1000)
+  const [verifier, otherVerifier] = verifierAddresses
+  const verifiers = [role === 'leader' ? verifier : nodeAddress, otherVerifier]
   const claim: ClaimResult = {
     jobId,
     fence: 1,
@@ -50,8 +54,8 @@ export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four
     prompt_cid: promptCid,
     comparator: 'exact',
     parameters: { max_output_tokens: 1_024 },
-    output_readers: [clientAddress, leaderAddress],
-    output_delegate: clientAddress,
+    output_readers: [clientAddress, ...verifiers],
+    output_delegate: coordinatorAddress,
   }
   coprocessor.granted.add(claim.kpHighHandle).add(claim.kpLowHandle)
   const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
@@ -63,6 +67,7 @@ export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four
     phase: 'running',
     role,
     fence: 1,
+    server_time: now,
   }
   const api = {
     claimTask: vi.fn<JobDeps['api']['claimTask']>(async () => claim),
@@ -136,6 +141,7 @@ async function leaderOf(
       jobId: claim.jobId,
       fence: 2,
       model_id: claim.model_id,
+      max_output_tokens: claim.parameters.max_output_tokens,
       output_cid: outputCid,
       outHighHandle,
       outLowHandle,

@@ -79,6 +79,18 @@ describe('a certificate that the ICL does not accept', () => {
     expect(attest).toHaveBeenCalledTimes(atEnd)
   })
 
+  it('is tried again with growing waits when the new one has expired already', async () => {
+    const { attest, certificate, clock, log } = world(20 * hour)
+    attest.mockRejectedValueOnce(new Error('no ICL'))
+    attest.mockImplementation(async () => Math.floor(clock.now() / 1000) - 1)
+    await certificate.recover('not attested').catch(() => {})
+    await clock.advance(60_000)
+    expect(attest.mock.calls.length).toBeLessThanOrEqual(6)
+    expect(certificate.secondsLeft()).toBe(0)
+    expect(certificate.generation()).toBe(0)
+    expect(log.lines.at(-1)).toMatch(/WARNING Attestation failed.*has expired already/)
+  })
+
   it('comes back, and says so', async () => {
     const { attest, certificate, clock } = world(20 * hour)
     const renewed = vi.fn()

@@ -49,6 +49,13 @@ describe("the node's chain", () => {
     expect(after!.lastHeartbeat - before!.lastHeartbeat).toBeGreaterThanOrEqual(10 * DAY_S)
   })
 
+  it('knows which nodes are active', async () => {
+    const node = nodeWith(keyOf(5))
+    const addressOf = (index: number) => chain.anvil.accounts[index]!.address
+    expect(await node.isActive(addressOf(4))).toBe(true)
+    expect(await node.isActive(addressOf(5))).toBe(false)
+  })
+
   it('says where to send gas money when there is none left', async () => {
     const wallet = chain.wallet(4)
     const { address } = wallet.walletClient.account

@@ -5,6 +5,7 @@ import { createAnthropic } from '../../../node/inference/anthropic.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
 import type { ProviderName } from '../../../node/inference/provider.ts'
 import { answerJson, type LocalServer, type Seen, startServer } from '../../local-server.ts'
+import { recordingLog } from '../fakes.ts'
 
 const apiKey = 'sk-test-do-not-log-1234567890'
 const makers = { openai: createOpenAi, anthropic: createAnthropic }
@@ -17,6 +18,7 @@ const errorBody: Record<ProviderName, (message: string) => unknown> = {
   anthropic: (message) => ({ type: 'error', error: { type: 'x', message } }),
 }
 
+const log = recordingLog()
 let server: LocalServer | undefined
 afterEach(async () => {
   await server?.close()
@@ -27,7 +29,14 @@ type Answer = (response: ServerResponse, request: Seen, count: number) => void
 
 async function ask(name: ProviderName, answer: Answer, signal?: AbortSignal, attemptMs = 2_000) {
   server = await startServer(answer)
-  const options = { apiKey, baseUrl: server.url, clock: systemClock, attemptMs, firstBackoffMs: 5 }
+  const options = {
+    apiKey,
+    baseUrl: server.url,
+    clock: systemClock,
+    log,
+    attemptMs,
+    firstBackoffMs: 5,
+  }
   const provider = makers[name](options)
   return await provider.complete({ model: 'model-x', prompt: 'Two?', maxOutputTokens: 99, signal })
 }
@@ -76,6 +85,26 @@ for (const name of ['openai', 'anthropic'] as const) {
         expect(server!.seen).toHaveLength(calls)
       })
     }
+
+    it('quotes what the provider says at DEBUG only', async () => {
+      const echo = errorBody[name]('I cannot answer: Two?')
+      const failure = await ask(name, (response) => answerJson(response, 400, echo)).catch(
+        (error) => error,
+      )
+      const code = name === 'openai' ? 'y' : 'x'
+      expect(failure.message).toBe(`provider ${name} failed: status 400 (${code})`)
+      expect(failure.hint).not.toContain('Two?')
+      expect(log.lines.at(-1)).toMatch(/^DEBUG Provider .* failed: .*I cannot answer: Two\?/)
+    })
+
+    it('names no kind of error that could be a quotation', async () => {
+      const error = { type: 'Two? he asked', code: 'Two? he asked', message: 'x' }
+      const body = name === 'openai' ? { error } : { type: 'error', error }
+      const failure = await ask(name, (response) => answerJson(response, 400, body)).catch(
+        (thrown) => thrown,
+      )
+      expect(failure.message).toBe(`provider ${name} failed: status 400`)
+    })
 
     it('tries again and may succeed', async () => {
       const text = await ask(name, (response, _, count) =>

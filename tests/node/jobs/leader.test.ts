@@ -7,7 +7,15 @@ import { verifySignature } from '../../../lib/session-key.ts'
 import { leaderStatementOf, statementBytes } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { nodeStopping, runJob } from '../../../node/jobs/run-job.ts'
-import { clientAddress, jobId, leaderAddress, modelId, nodeAddress } from '../fakes.ts'
+import {
+  clientAddress,
+  coordinatorAddress,
+  jobId,
+  leaderAddress,
+  modelId,
+  nodeAddress,
+  verifierAddresses,
+} from '../fakes.ts'
 import { createJobWorld, type JobWorld } from '../job-world.ts'
 
 const ignored = { onClaimed: () => {}, onSlotFree: () => {} }
@@ -31,8 +39,8 @@ describe('a leader', () => {
       await exact.evidenceOf('Four.', await evidenceKey(world.promptKey, jobId)),
     )
     const [stored] = world.chain.stored
-    expect(stored?.readers).toEqual([clientAddress, leaderAddress])
-    expect(stored?.delegate).toBe(clientAddress)
+    expect(stored?.readers).toEqual([clientAddress, ...verifierAddresses])
+    expect(stored?.delegate).toBe(coordinatorAddress)
     expect(stored?.until).toBe(world.claim.claimDeadline + 3_600)
 
     world.coprocessor.granted.add(result.outHighHandle).add(result.outLowHandle)
@@ -143,7 +151,12 @@ describe('a job that cannot be done is given back', () => {
 
   it('when the prompt is not sealed with the key or for the client', async () => {
     const world = await createJobWorld('leader')
-    world.api.claimTask.mockResolvedValue({ ...world.claim, client: leaderAddress })
+    const output_readers = [leaderAddress, ...verifierAddresses]
+    world.api.claimTask.mockResolvedValue({
+      ...world.claim,
+      client: leaderAddress,
+      output_readers,
+    })
     await run(world)
     abortsWith(world, 'prompt-unreadable')
   })
@@ -169,10 +182,52 @@ describe('a job that cannot be done is given back', () => {
     const storeOutputKey = async () => {
       throw new SvcError('store-key-reverted', 'transaction reverted: x', { hint: 'Check gas.' })
     }
-    world.deps = { ...world.deps, chain: { storeOutputKey } }
+    world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
     await run(world)
     abortsWith(world, 'store-key-reverted')
   })
+
+  it('before it costs gas when the upload fails first', async () => {
+    const world = await createJobWorld('leader')
+    world.api.putBlob.mockRejectedValue(new ProblemError('body-too-large', 'too large'))
+    const encrypt: JobWorld['deps']['coprocessor']['encrypt'] = async (high, low, options) => {
+      await world.clock.sleep(5_000)
+      return await world.coprocessor.encrypt(high, low, options)
+    }
+    world.deps = { ...world.deps, coprocessor: { ...world.coprocessor, encrypt } }
+    await run(world)
+    await world.clock.advance(10_000)
+    abortsWith(world, 'output-upload-failed')
+    expect(world.chain.stored).toEqual([])
+  })
+
+  const readers: Record<string, (world: JobWorld) => readonly `0x${string}`[]> = {
+    'nobody knows': ({ claim }) => [...claim.output_readers, coordinatorAddress],
+    'left the registry': ({ claim, chain }) => {
+      chain.active.delete(verifierAddresses[0])
+      return claim.output_readers
+    },
+    'is this very node': ({ claim }) => [...claim.output_readers, nodeAddress],
+    'is not the client': () => verifierAddresses,
+    'is one of too many': ({ claim }) => [
+      ...claim.output_readers,
+      ...Array.from({ length: 14 }, () => verifierAddresses[0]),
+    ],
+  }
+  for (const [who, readersOf] of Object.entries(readers)) {
+    it(`when a reader of the output key ${who}`, async () => {
+      const world = await createJobWorld('leader')
+      const output_readers = [...readersOf(world)]
+      world.api.claimTask.mockResolvedValue({ ...world.claim, output_readers })
+      await run(world)
+      abortsWith(world, 'node-failed')
+      expect(world.log.lines.join('\n')).toMatch(
+        /ERROR Job 0x1+: aborted: the ICL names readers of the output key/,
+      )
+      expect(world.complete).not.toHaveBeenCalled()
+      expect(world.chain.stored).toEqual([])
+    })
+  }
 
   it('when the blob store keeps other bytes than it was given', async () => {
     const world = await createJobWorld('leader')

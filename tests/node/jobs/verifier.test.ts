@@ -103,6 +103,25 @@ describe('a verifier', () => {
     expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-unavailable' })
   })
 
+  for (const hours of [-2, 2]) {
+    it(`has the time that the ICL gives, with its own clock ${hours} h off`, async () => {
+      const { world, statement } = await withLeader('Four.')
+      const now = Math.floor(world.clock.now() / 1000) + hours * 3_600
+      world.coprocessor.granted.delete(statement.outHighHandle)
+      world.api.getTask.mockReset()
+      world.api.getTask.mockResolvedValue({
+        ...world.view,
+        server_time: now,
+        deadline: now + 25,
+        leader_statement: statement,
+      })
+      const startedAt = world.clock.now()
+      await run(world)
+      expect(world.clock.now() - startedAt).toBe(15_000)
+      expect(verdictOf(world)).toMatchObject({ reason: 'output-unavailable' })
+    })
+  }
+
   it('goes on waiting for the leader while the ICL cannot be reached', async () => {
     const { world } = await withLeader('Four.')
     world.api.getTask.mockReset()

@@ -1,0 +1,44 @@
+import { abortable } from '../../lib/chain/abortable.ts'
+import { toChainError } from '../../lib/chain/chain-error.ts'
+import { createChainReader } from '../../lib/chain/clients.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+
+const localChainId = 31_337
+
+/** Checks that the RPC is the network's chain, and on this machine if keys travel over it in plain text; throws SvcErrors and chain errors. */
+export async function checkEndpoint(
+  { rpcUrl, chainId }: { readonly rpcUrl: string; readonly chainId: number },
+  signal?: AbortSignal,
+): Promise<true> {
+  // The path may hold an access key.
+  const { host } = new URL(rpcUrl)
+  if (chainId === localChainId && !isLoopback(rpcUrl)) throw notLocal(host)
+  const { publicClient } = createChainReader({ rpcUrl, chainId })
+  const actual = await abortable(publicClient.getChainId(), signal).catch((error: unknown) => {
+    signal?.throwIfAborted()
+    throw toChainError(error, 'reading the chain id')
+  })
+  if (actual === chainId) return true
+  throw new SvcError(
+    'chain-id-differs',
+    `the chain RPC at ${host} is for chain ${actual}, but the ICL works on chain ${chainId}`,
+    {
+      hint: 'Correct cofhe_endpoint (SVC_COFHE_ENDPOINT), or check that the ICL is the one you mean.',
+    },
+  )
+}
+
+/** True for addresses that never leave this machine. */
+export function isLoopback(url: string): boolean {
+  const { hostname } = new URL(url)
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}
+
+const notLocal = (host: string): SvcError =>
+  new SvcError(
+    'chain-not-local',
+    `the ICL works on the local chain ${localChainId}, but the chain RPC is at ${host}`,
+    {
+      hint: 'The coprocessor of that chain takes keys in plain text: use an RPC on this machine (127.0.0.1), or another ICL.',
+    },
+  )

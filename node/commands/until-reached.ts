@@ -1,0 +1,27 @@
+import type { Clock } from '../../lib/clock.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { errorText } from '../explain-error.ts'
+
+const firstRetryMs = 2_000
+const maxRetryMs = 60_000
+
+/** Repeats `ask` with growing waits while its failures may pass, and tells of each; undefined when told to stop meanwhile. */
+export async function untilReached<T>(
+  clock: Clock,
+  signal: AbortSignal,
+  ask: () => Promise<T>,
+  tell: (why: string, nextMs: number) => void,
+): Promise<T | undefined> {
+  for (let waitMs = firstRetryMs; !signal.aborted; ) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (signal.aborted) return undefined
+      if (!(error instanceof SvcError) || !error.retryable) throw error
+      tell(errorText(error), waitMs)
+    }
+    await clock.sleep(waitMs, signal).catch(() => {})
+    waitMs = Math.min(waitMs * 2, maxRetryMs)
+  }
+  return undefined
+}

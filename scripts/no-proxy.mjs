@@ -1,0 +1,11 @@
+const local = ['127.0.0.1', 'localhost']
+// Bun heeds the first of them that is set.
+const names = ['no_proxy', 'NO_PROXY']
+
+/** An environment in which what is on this machine is reached without a proxy; what was excepted before stays so. */
+export const withoutProxyHere = (environment) => {
+  const given = names.flatMap((name) => (environment[name] ?? '').split(','))
+  const hosts = [...given.map((host) => host.trim()).filter((host) => host !== ''), ...local]
+  const list = [...new Set(hosts)].join(',')
+  return { ...environment, ...Object.fromEntries(names.map((name) => [name, list])) }
+}
