@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import {
   Address,
-  Base64Url,
   Cid,
   ComparatorId,
   Hash32,
@@ -13,9 +12,8 @@ import {
   UnixSeconds,
 } from '../codecs.ts'
 import { SessionGrant } from './attestation.ts'
-import { Evidence } from './evidence.ts'
-import { MaxOutputTokens, Verdict, VerdictReason } from './jobs.ts'
-import { Fence } from './tasks.ts'
+import { MaxOutputTokens } from './jobs.ts'
+import { LeaderAnswer, VerifierAnswer } from './tasks.ts'
 
 /** The session key that signed a statement and its wallet's word for it. */
 export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).meta({
@@ -23,39 +21,18 @@ export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).m
 })
 export type StatementSession = z.output<typeof StatementSession>
 
-/** What a leader signs: its answer's place, key handles and evidence. */
-export const LeaderStatement = z
-  .object({
-    statement: z.literal('svc-leader-v1'),
-    address: Address,
-    jobId: JobId,
-    fence: Fence,
-    model_id: ModelId,
-    max_output_tokens: MaxOutputTokens,
-    output_cid: Cid,
-    outHighHandle: Uint256,
-    outLowHandle: Uint256,
-    evidence: Evidence,
-  })
-  .meta({ id: 'LeaderStatement' })
+/** A leader's answer as it is signed. */
+export const LeaderStatement = LeaderAnswer.extend({
+  statement: z.literal('svc-leader-v1'),
+  address: Address,
+}).meta({ id: 'LeaderStatement' })
 export type LeaderStatement = z.output<typeof LeaderStatement>
 
-/** What a verifier signs: its verdict, its own evidence, and which leader statement it compared with. */
-export const VerifierStatement = z
-  .object({
-    statement: z.literal('svc-verifier-v1'),
-    address: Address,
-    jobId: JobId,
-    fence: Fence,
-    model_id: ModelId,
-    max_output_tokens: MaxOutputTokens,
-    verdict: Verdict,
-    reason: VerdictReason.optional(),
-    evidence: Evidence,
-    salt: Base64Url(32),
-    leader_statement: Hash32,
-  })
-  .meta({ id: 'VerifierStatement' })
+/** A verifier's answer as it is signed. */
+export const VerifierStatement = VerifierAnswer.extend({
+  statement: z.literal('svc-verifier-v1'),
+  address: Address,
+}).meta({ id: 'VerifierStatement' })
 export type VerifierStatement = z.output<typeof VerifierStatement>
 
 /** What the ICL signs: how it counted. */

@@ -24,7 +24,7 @@ import {
 } from './jobs.ts'
 
 /** Grows with every offer of a job's assignments: whoever holds an older one has lost the assignment. */
-export const Fence = z.int().min(1).max(1_000_000)
+const Fence = z.int().min(1).max(1_000_000)
 
 /** Work that is offered to a node (spec 2.4). */
 export const Assignment = z
@@ -76,21 +76,23 @@ export const CommitTask = z
   .object({ jobId: JobId, fence: Fence, commitment: Hash32 })
   .meta({ id: 'CommitTask' })
 
-/** The leader's answer (spec 4). */
-export const TaskResult = z
-  .object({
-    jobId: JobId,
-    fence: Fence,
-    /** The model that gave the answer: what the node vouches for. */
-    model_id: ModelId,
-    max_output_tokens: MaxOutputTokens,
-    output_cid: Cid,
-    outHighHandle: Uint256,
-    outLowHandle: Uint256,
-    evidence: Evidence,
-    signature: SessionSignature,
-  })
-  .meta({ id: 'TaskResult' })
+/** What a leader answers and signs: where its output is, who can open it, and what it looks like. */
+export const LeaderAnswer = z.object({
+  jobId: JobId,
+  fence: Fence,
+  /** The model that gave the answer: what the node vouches for. */
+  model_id: ModelId,
+  max_output_tokens: MaxOutputTokens,
+  output_cid: Cid,
+  outHighHandle: Uint256,
+  outLowHandle: Uint256,
+  evidence: Evidence,
+})
+
+/** The leader's result (spec 4). */
+export const TaskResult = LeaderAnswer.extend({ signature: SessionSignature }).meta({
+  id: 'TaskResult',
+})
 export type TaskResult = z.output<typeof TaskResult>
 
 /** The leader's signed statement as others see it. */
@@ -98,23 +100,25 @@ export const SignedLeaderStatement = TaskResult.extend({ address: Address }).met
   id: 'SignedLeaderStatement',
 })
 
-/** A verifier's answer (spec 4). */
-export const TaskVerdict = z
-  .object({
-    jobId: JobId,
-    fence: Fence,
-    /** The model that gave the verifier's own answer. */
-    model_id: ModelId,
-    max_output_tokens: MaxOutputTokens,
-    verdict: Verdict,
-    reason: VerdictReason.optional(),
-    evidence: Evidence,
-    salt: Base64Url(32),
-    /** SHA-256 of the leader statement that was compared with. */
-    leader_statement: Hash32,
-    signature: SessionSignature,
-  })
-  .meta({ id: 'TaskVerdict' })
+/** What a verifier answers and signs: its verdict, its own evidence, and what it compared with. */
+export const VerifierAnswer = z.object({
+  jobId: JobId,
+  fence: Fence,
+  /** The model that gave the verifier's own answer. */
+  model_id: ModelId,
+  max_output_tokens: MaxOutputTokens,
+  verdict: Verdict,
+  reason: VerdictReason.optional(),
+  evidence: Evidence,
+  salt: Base64Url(32),
+  /** SHA-256 of the leader statement that was compared with. */
+  leader_statement: Hash32,
+})
+
+/** A verifier's verdict (spec 4). */
+export const TaskVerdict = VerifierAnswer.extend({ signature: SessionSignature }).meta({
+  id: 'TaskVerdict',
+})
 export type TaskVerdict = z.output<typeof TaskVerdict>
 
 /** A node's own part in a job; the leader's statement only once the node has committed. */

@@ -91,11 +91,11 @@ describe('a coprocessor that fails', () => {
 
   it('is given up after the time allowed', async () => {
     const rpcUrl = await startRpc('silence')
-    for (const work of [
-      coprocessorAt(rpcUrl, systemClock, 100).decrypt(1n),
-      coprocessorAt(rpcUrl, systemClock, 100).encrypt(1n, 2n),
+    for (const start of [
+      () => coprocessorAt(rpcUrl, systemClock, 100).decrypt(1n),
+      () => coprocessorAt(rpcUrl, systemClock, 100).encrypt(1n, 2n),
     ]) {
-      await expect(work).rejects.toMatchObject({
+      await expect(start()).rejects.toMatchObject({
         code: 'coprocessor-unavailable',
         message: expect.stringContaining('no answer within 0.1 s'),
       })
