@@ -1,26 +1,26 @@
-import type { Address, ComparatorId, Hash32, JobId } from '../../lib/codecs.ts'
-import type { Parameters } from '../../lib/schemas/jobs.ts'
 import type { Draw } from './draw.ts'
 import type { Effect } from './effects.ts'
 import { type Job, recorded } from './job.ts'
 import { seatNode } from './wake.ts'
 
-/** What a submission says, checked and complete; times in milliseconds. */
-export type Submission = {
-  readonly id: JobId
-  readonly client: Address
-  readonly clientNonce: bigint
-  readonly modelId: string
-  readonly minTier: number
-  readonly promptCid: string
-  readonly kpHighHandle: bigint
-  readonly kpLowHandle: bigint
-  readonly parameters: Parameters
-  readonly comparator: ComparatorId
-  readonly minMatches: number
-  readonly submissionHash: Hash32
-  readonly createdAt: number
-  readonly deadline: number
+/** What a submission says, checked and complete. */
+export type Submission = Pick<
+  Job,
+  | 'id'
+  | 'client'
+  | 'clientNonce'
+  | 'modelId'
+  | 'minTier'
+  | 'promptCid'
+  | 'kpHighHandle'
+  | 'kpLowHandle'
+  | 'parameters'
+  | 'comparator'
+  | 'minMatches'
+  | 'submissionHash'
+  | 'createdAt'
+  | 'deadline'
+> & {
   /** The previewed quorum: the leader first. */
   readonly draw: Draw
 }

@@ -3,11 +3,11 @@ import { fromBase64Url, toBase64Url } from '../../lib/digest.ts'
 import type { ProblemError } from '../../lib/problem.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { runJob } from './run-job.ts'
 import {
   attestationOf,
   beat,
   claim,
-  commitTo,
   createTestIcl,
   joinNode,
   modelId,
@@ -204,26 +204,17 @@ describe('while the chain is away', () => {
 
   it('a tie waits for it instead of ending as a dispute', async () => {
     nodes.push(await joinNode(icl, 'n4'))
-    const job = await submit(icl, { delegate: true })
-    const leader = nodeAt(job.preview.leader)
-    const leaderTask = await claim(leader)
-    const reveals = []
-    for (const [index, verifier] of job.preview.verifiers.map(nodeAt).entries()) {
-      const answer = index === 0 ? 'yes' : 'no'
-      reveals.push([verifier, await commitTo(verifier, await claim(verifier), answer)] as const)
-    }
-    await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, 'yes') })
-    icl.chain.down = away
-    for (const [verifier, reveal] of reveals) {
-      await verifier.api.postVerdict({ body: await reveal() })
-    }
+    const { view } = await runJob(icl, nodes, ['yes', 'yes', 'no'], {
+      delegate: true,
+      beforeVerdicts: () => {
+        icl.chain.down = away
+      },
+    })
     await icl.clock.advance(2_000)
-    const path = { params: { jobId: job.jobId } }
-    const token = { readToken: job.readToken }
-    expect((await job.api.getJob(path, token)).status).toBe('verifying')
+    expect((await view()).status).toBe('verifying')
     icl.chain.down = undefined
     await icl.clock.advance(2_000)
-    expect((await job.api.getJob(path, token)).quorum).toHaveLength(4)
+    expect((await view()).quorum).toHaveLength(4)
   })
 })
 
@@ -260,24 +251,12 @@ it('a grant that the chain refuses moves the seat on and says why', async () => 
 
 it('a commitment that is not deep yet is not sent again', async () => {
   icl.chain.shallow = true
-  const job = await submit(icl)
-  const leader = nodeAt(job.preview.leader)
-  const leaderTask = await claim(leader)
-  const reveals = []
-  for (const verifier of job.preview.verifiers.map(nodeAt)) {
-    reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
-  }
-  await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, 'yes') })
-  for (const [verifier, reveal] of reveals) {
-    await verifier.api.postVerdict({ body: await reveal() })
-  }
+  const { view } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
   await icl.clock.advance(20_000)
-  const path = { params: { jobId: job.jobId } }
-  const token = { readToken: job.readToken }
-  expect((await job.api.getJob(path, token)).commit_tx).toBeUndefined()
+  expect((await view()).commit_tx).toBeUndefined()
   icl.chain.shallow = false
   await icl.clock.advance(3_000)
-  expect((await job.api.getJob(path, token)).commit_tx).toMatch(/^0x/)
+  expect((await view()).commit_tx).toMatch(/^0x/)
   expect(icl.chain.committed).toHaveLength(1)
 })
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ProblemError } from '../../lib/problem.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { runJob } from './run-job.ts'
 import {
   beat,
   claim,
@@ -34,24 +35,11 @@ const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
   )
 const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
 
-/** Runs a job with the given answers by seat, up to its verdicts. */
+/** Runs a job with the given answers by seat, up to its place on chain. */
 async function run(answers: readonly [string, string, string]) {
-  const job = await submit(icl)
-  const leader = nodeAt(job.preview.leader)
-  const verifiers = job.preview.verifiers.map(nodeAt)
-  const leaderTask = await claim(leader)
-  const reveals: [TestNode, () => ReturnType<Awaited<ReturnType<typeof commitTo>>>][] = []
-  for (const [index, verifier] of verifiers.entries()) {
-    const task = await claim(verifier)
-    reveals.push([verifier, await commitTo(verifier, task, answers[index + 1]!)])
-  }
-  await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, answers[0]) })
-  for (const [verifier, reveal] of reveals) {
-    await verifier.api.postVerdict({ body: await reveal() })
-  }
+  const { view, ...ran } = await runJob(icl, nodes, answers)
   await icl.clock.advance(1_500)
-  const view = await job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
-  return { job, leader, verifiers, view }
+  return { ...ran, view: await view() }
 }
 
 describe('a job from submission to chain', () => {
@@ -318,29 +306,16 @@ it('events of a job stream in order and end when it is on chain', async () => {
 })
 
 it('a commitment that the chain refuses for a while is made in the end', async () => {
-  const job = await submit(icl)
-  const leader = nodeAt(job.preview.leader)
-  const leaderTask = await claim(leader)
-  const reveals = []
-  for (const verifier of job.preview.verifiers.map(nodeAt)) {
-    reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
-  }
-  await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, 'yes') })
-  icl.chain.down = new SvcError('chain-unavailable', 'the chain is away', { hint: '' })
-  for (const [verifier, reveal] of reveals) {
-    await verifier.api.postVerdict({ body: await reveal() })
-  }
-  await icl.clock.advance(3_000)
-  const path = { params: { jobId: job.jobId } }
-  const token = { readToken: job.readToken }
-  expect(await job.api.getJob(path, token)).toMatchObject({
-    status: 'accepted',
-    commit_error: 'the chain is away',
+  const { view } = await runJob(icl, nodes, ['yes', 'yes', 'yes'], {
+    beforeVerdicts: () => {
+      icl.chain.down = new SvcError('chain-unavailable', 'the chain is away', { hint: '' })
+    },
   })
+  await icl.clock.advance(3_000)
+  expect(await view()).toMatchObject({ status: 'accepted', commit_error: 'the chain is away' })
   icl.chain.down = undefined
   await icl.clock.advance(30_000)
-  const view = await job.api.getJob(path, token)
-  expect([view.commit_error, icl.chain.committed.length]).toEqual([undefined, 1])
+  expect([(await view()).commit_error, icl.chain.committed.length]).toEqual([undefined, 1])
 })
 
 it('a cancelled job takes nothing more', async () => {

@@ -24,6 +24,7 @@ import {
   statementHash,
 } from '../../lib/statements.ts'
 import { systemRandom } from '../../lib/system.ts'
+import { sampleNetwork } from '../sample-network.ts'
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { activeNode, coordinator, createFakeChain, type FakeChain } from './fake-chain.ts'
 
@@ -61,32 +62,7 @@ export async function createTestIcl(changes: Partial<Dependencies> = {}): Promis
     keys: await deriveKeys(new Uint8Array(32).fill(1)),
     waiters: createWaiters(clock),
     log: { debug: note, info: note, warn: note, error: note },
-    network: {
-      version: '0.0.0',
-      public_url: origin,
-      chain_id: chainId,
-      contracts: {
-        node_registry: coordinator,
-        prompt_key_store: coordinator,
-        result_registry: coordinator,
-      },
-      coordinator,
-      attestation_backends: ['mock'],
-      comparators: ['exact'],
-      default_comparator: 'exact',
-      limits: {
-        body_bytes: 262_144,
-        blob_bytes: 1_048_576,
-        prompt_bytes: 32_768,
-        wait_seconds: 30,
-        offer_seconds: 20,
-        lease_seconds: 120,
-        reveal_seconds: 60,
-        job_seconds: 600,
-        max_verifiers: 5,
-      },
-      blob_retention_days: 30,
-    },
+    network: sampleNetwork({ public_url: origin, chain_id: chainId, coordinator }),
     limits: defaultJobLimits,
     mockAttestationKey: mockKey,
     ...changes,

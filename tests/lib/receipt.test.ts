@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
-import { claim, commitTo, createTestIcl, joinNode, resultBody, submit } from '../icl/test-icl.ts'
+import { runJob } from '../icl/run-job.ts'
+import { createTestIcl, joinNode } from '../icl/test-icl.ts'
 
 let receipt: Receipt
 let iclKeys: string[]
@@ -10,18 +11,7 @@ let iclKeys: string[]
 beforeAll(async () => {
   const icl = await createTestIcl()
   const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => joinNode(icl, name)))
-  const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
-  const job = await submit(icl)
-  const leader = nodeAt(job.preview.leader)
-  const leaderTask = await claim(leader)
-  const reveals = []
-  for (const verifier of job.preview.verifiers.map(nodeAt)) {
-    reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
-  }
-  await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, 'yes') })
-  for (const [verifier, reveal] of reveals) {
-    await verifier.api.postVerdict({ body: await reveal() })
-  }
+  const { job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
   receipt = await job.api.getReceipt({ params: { jobId: job.jobId } }, { readToken: job.readToken })
   iclKeys = (await icl.api().getJwks()).keys.map(({ x }) => x)
   await icl.stop()

@@ -1,6 +1,7 @@
 import { answerJson, type LocalServer, type Seen, startServer } from '../local-server.ts'
+import { sampleNetwork } from '../sample-network.ts'
 
-const address = `0x${'dd'.repeat(20)}`
+const _address = `0x${'dd'.repeat(20)}`
 
 /** What the stub answers; a test changes it between calls. */
 export type StubAnswers = {
@@ -55,25 +56,4 @@ function answerTo({ path }: Seen, answers: StubAnswers, url: string, expiresAt: 
   return problem(404, 'not-found', 'There is nothing at this address')
 }
 
-const network = (publicUrl: string) => ({
-  version: '0.0.0',
-  public_url: publicUrl,
-  chain_id: 31_337,
-  contracts: { node_registry: address, prompt_key_store: address, result_registry: address },
-  coordinator: address,
-  attestation_backends: ['mock'],
-  comparators: ['exact'],
-  default_comparator: 'exact',
-  limits: {
-    body_bytes: 262_144,
-    blob_bytes: 1_048_576,
-    prompt_bytes: 1_000_000,
-    wait_seconds: 30,
-    offer_seconds: 20,
-    lease_seconds: 120,
-    reveal_seconds: 60,
-    job_seconds: 600,
-    max_verifiers: 5,
-  },
-  blob_retention_days: 30,
-})
+const network = (publicUrl: string) => sampleNetwork({ public_url: publicUrl })

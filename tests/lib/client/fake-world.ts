@@ -10,13 +10,13 @@ import { jobIdOf } from '../../../lib/job-id.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { JobEvent, JobView, SubmitJob } from '../../../lib/schemas/jobs.ts'
-import type { Network } from '../../../lib/schemas/network.ts'
 import type { LeaderStatement, Receipt, VerifierStatement } from '../../../lib/schemas/receipt.ts'
 import { joinKey, newSealingKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
 import { sessionTypedData } from '../../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
+import { sampleNetwork } from '../../sample-network.ts'
 
 /** Time that runs `speed` times as fast as the host's. */
 export function fastClock(speed = 50): Clock {
@@ -45,32 +45,14 @@ export const verifierAddresses = [addressOf(3), addressOf(4)] as const
 export const coordinator = addressOf(5)
 export const commitTx: Hash32 = `0x${'c0'.repeat(32)}`
 
-const network: Network = {
-  version: '0.1.0',
-  public_url: 'http://icl.test',
-  chain_id: 31337,
+const network = sampleNetwork({
+  coordinator,
   contracts: {
     node_registry: addressOf(6),
     prompt_key_store: addressOf(7),
     result_registry: addressOf(8),
   },
-  coordinator,
-  attestation_backends: ['mock'],
-  comparators: ['exact'],
-  default_comparator: 'exact',
-  limits: {
-    body_bytes: 262_144,
-    blob_bytes: 1_048_576,
-    prompt_bytes: 32_768,
-    wait_seconds: 30,
-    offer_seconds: 20,
-    lease_seconds: 120,
-    reveal_seconds: 60,
-    job_seconds: 600,
-    max_verifiers: 5,
-  },
-  blob_retention_days: 30,
-}
+})
 
 /** What to make of the world; everything goes well unless it says otherwise. */
 export type FakeOptions = {

@@ -1,0 +1,28 @@
+import type { Network } from '../lib/schemas/network.ts'
+
+const address = `0x${'0c'.repeat(20)}` as const
+
+/** A deployment as an ICL describes it; tests change what they are about. */
+export const sampleNetwork = (changes: Partial<Network> = {}): Network => ({
+  version: '0.0.0',
+  public_url: 'http://icl.test',
+  chain_id: 31_337,
+  contracts: { node_registry: address, prompt_key_store: address, result_registry: address },
+  coordinator: address,
+  attestation_backends: ['mock'],
+  comparators: ['exact'],
+  default_comparator: 'exact',
+  limits: {
+    body_bytes: 262_144,
+    blob_bytes: 1_048_576,
+    prompt_bytes: 32_768,
+    wait_seconds: 30,
+    offer_seconds: 20,
+    lease_seconds: 120,
+    reveal_seconds: 60,
+    job_seconds: 600,
+    max_verifiers: 5,
+  },
+  blob_retention_days: 30,
+  ...changes,
+})
