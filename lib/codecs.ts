@@ -78,7 +78,11 @@ const halfCurveOrder = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f4
 /** An Ethereum signature in its one spelling: r, the lower s, and v as 1b or 1c. */
 export const WalletSignature = z
   .string()
-  .regex(/^0x[0-9a-f]{128}(1b|1c)$/, 'must be r, s and v (1b or 1c) in lower-case hex')
+  .regex(/^0x[0-9a-f]{128}(1b|1c)$/, {
+    error: 'must be r, s and v (1b or 1c) in lower-case hex',
+    // What follows reads hex, and would fail on anything else.
+    abort: true,
+  })
   .refine((text) => BigInt(`0x${text.slice(66, 130)}`) <= halfCurveOrder, {
     message: 'must have the lower s',
   }) as unknown as z.ZodType<`0x${string}`, string>

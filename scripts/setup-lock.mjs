@@ -1,16 +1,11 @@
-import { createHash } from 'node:crypto'
-import { linkSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const pollMs = 250
 
 /** The file that says which process installs the packages of a project's folder. */
-export const lockPathOf = (root) => {
-  const id = createHash('sha256').update(realpathSync(root)).digest('hex').slice(0, 16)
-  return join(tmpdir(), `svc-setup-${id}.lock`)
-}
+export const lockPathOf = (root) => join(root, '.setup.lock')
 
 const holderOf = (path) => {
   try {
@@ -59,7 +54,8 @@ const acquire = async (path, own, tell) => {
   while (!tryLink(own, path)) {
     const holder = holderOf(path)
     if (holder === undefined) continue
-    if (!(holder > 0) || !isAlive(holder)) {
+    // A number that is our own now was another process's before the machine or container started again.
+    if (!(holder > 0) || holder === process.pid || !isAlive(holder)) {
       dropStale(path, own, holder)
       continue
     }

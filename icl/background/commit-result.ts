@@ -8,17 +8,18 @@ import type { Job } from '../rules/job.ts'
 export async function commitResult(
   { chain, log }: Dependencies,
   job: Job,
-): Promise<Hash32 | undefined> {
+): Promise<{ readonly sentTx?: Hash32 | undefined; readonly tx?: Hash32 }> {
   const result = chainResultOf(job)
-  let commitment = await chain.findCommitment(result)
+  let sentTx = job.commitSentTx
+  let commitment = await chain.findCommitment(result, sentTx)
   // Sent only when it is absent: one that is not deep yet is already paid for.
   if (commitment.state === 'absent') {
-    await chain.commitResults([result])
-    commitment = await chain.findCommitment(result)
+    sentTx = await chain.commitResults([result])
+    commitment = await chain.findCommitment(result, sentTx)
   }
-  if (commitment.state !== 'deep') return undefined
+  if (commitment.state !== 'deep') return { sentTx }
   log.info('result committed', { jobId: job.id, tx: commitment.tx })
-  return commitment.tx
+  return { sentTx, tx: commitment.tx }
 }
 
 function chainResultOf({ receipt, receiptHash }: Job): ChainResult {

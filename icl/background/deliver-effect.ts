@@ -1,9 +1,10 @@
-import type { JobId } from '../../lib/codecs.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeJob, updateJob } from '../operations/change-job.ts'
 import type { PendingEffect } from '../rules/effects.ts'
-import { type Job, recorded } from '../rules/job.ts'
+import { type Job, recorded, slotOf } from '../rules/job.ts'
+import type { Turns } from '../turns.ts'
 import { commitResult } from './commit-result.ts'
 import { ensureAccess } from './ensure-access.ts'
 import { scoreNode } from './score-node.ts'
@@ -21,14 +22,20 @@ export type Delivery =
 const firstRetryMs = 500
 const longestRetryMs = 30_000
 const confirmingMs = 2_000
+const busyRetryMs = 1_000
 const longestAccessRetryMs = 10_000
 
 /** Tries one effect of a job's outbox; it leaves the outbox only when it is done. */
-export async function deliverEffect(deps: Dependencies, id: JobId, effectId: number) {
+export async function deliverEffect(
+  deps: Dependencies,
+  id: JobId,
+  effectId: number,
+  offers: Turns,
+) {
   const job = (await deps.store.findJob(id))?.document
   const pending = job?.outbox.find((entry) => entry.id === effectId)
   if (!job || !pending) return
-  const delivery = await perform(deps, job, pending).catch((error: unknown): Delivery => {
+  const delivery = await perform(deps, job, pending, offers).catch((error: unknown): Delivery => {
     const message = error instanceof SvcError ? error.message : String(error)
     deps.log.warn('effect failed', { jobId: id, effect: pending.effect.type, error: message })
     return {
@@ -63,13 +70,15 @@ async function perform(
   deps: Dependencies,
   job: Job,
   { effect, attempts }: PendingEffect,
+  offers: Turns,
 ): Promise<Delivery> {
   switch (effect.type) {
     case 'ensure-access': {
       const { node, fence } = effect
       const access = await ensureAccess(deps, job, node, fence)
       if (access.prompt === 'allowed') {
-        await changeJob(deps, job.id, { type: 'see-access', node, fence })
+        const offered = await offers(() => offerSlot(deps, job.id, node, fence))
+        if (!offered) return { done: false, retryMs: busyRetryMs }
       } else if (access.prompt === 'missing') {
         await changeJob(deps, job.id, { type: 'miss-access', node, fence })
       } else if (access.prompt === 'refused') {
@@ -82,8 +91,14 @@ async function perform(
       await scoreNode(deps, job.id, effect)
       return { done: true }
     case 'commit-result': {
-      const tx = await commitResult(deps, job)
-      if (tx === undefined) return { done: false, retryMs: confirmingMs }
+      const { sentTx, tx } = await commitResult(deps, job)
+      if (tx === undefined) {
+        return {
+          done: false,
+          retryMs: confirmingMs,
+          change: (now) => ({ ...now, commitSentTx: sentTx, commitError: undefined }),
+        }
+      }
       return {
         done: true,
         change: (now) =>
@@ -96,4 +111,25 @@ async function perform(
       }
     }
   }
+}
+
+/** Offers a slot unless its node has as much work as it can take; false then. Run one at a time, or two would see one free place. */
+async function offerSlot(
+  deps: Dependencies,
+  id: JobId,
+  node: Address,
+  fence: number,
+): Promise<boolean> {
+  const job = (await deps.store.findJob(id))?.document
+  const slot = job && slotOf(job, node)
+  if (slot?.fence === fence && slot.status === 'awaiting-grant') {
+    const [known, busy] = await Promise.all([
+      deps.store.findNode(node),
+      deps.store.countBusySlots(),
+    ])
+    const { offered = 0, claimed = 0 } = busy.get(node) ?? {}
+    if (offered + claimed >= (known?.document.capacity ?? 0)) return false
+  }
+  await changeJob(deps, id, { type: 'see-access', node, fence })
+  return true
 }

@@ -1,5 +1,4 @@
 import type { Address } from '../../lib/codecs.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { isSettled, type Job, slotOf } from '../rules/job.ts'
 
@@ -46,11 +45,10 @@ async function ensureReadable(
   const delegated =
     record?.delegate === deps.chain.coordinator && record.grantsLeft > 0 && record.until > now
   if (!delegated) return 'missing'
-  try {
-    await deps.chain.grantAccess(high, low, node)
-  } catch (error) {
-    if (!(error instanceof SvcError) || error.code !== 'chain-reverted') throw error
-    deps.log.warn('access refused', { node, error: error.message })
+  const outcome = await deps.chain.grantAccess(high, low, node)
+  if (outcome === 'exhausted') return 'missing'
+  if (outcome === 'refused') {
+    deps.log.warn('access refused: the node is not active on chain', { node })
     return 'refused'
   }
   deps.log.info('access granted', { node })

@@ -5,6 +5,7 @@ import { drawSeed } from '../operations/draw-seed.ts'
 import { loadCandidates } from '../operations/load-pool.ts'
 import { emptySeats, type Job } from '../rules/job.ts'
 import { needsPool } from '../rules/wake.ts'
+import { createTurns, type Turns } from '../turns.ts'
 import { dueKey } from '../waiters.ts'
 import { deliverEffect } from './deliver-effect.ts'
 
@@ -14,9 +15,10 @@ const batchSize = 64
 /** Does what is due until the signal aborts; what is under way is finished first. */
 export async function runPasses(deps: Dependencies, signal: AbortSignal): Promise<void> {
   const underWay = new Map<string, Promise<void>>()
+  const offers = createTurns()
   while (!signal.aborted && !deps.waiters.closed) {
     const news = deps.waiters.wait([dueKey], idleMs, signal)
-    await startDue(deps, underWay).catch((error: unknown) => {
+    await startDue(deps, underWay, offers).catch((error: unknown) => {
       deps.log.error('looking for due jobs failed', { error: String(error) })
     })
     await news
@@ -25,7 +27,11 @@ export async function runPasses(deps: Dependencies, signal: AbortSignal): Promis
 }
 
 /** Starts each due piece of work that is not under way already. */
-async function startDue(deps: Dependencies, underWay: Map<string, Promise<void>>): Promise<void> {
+async function startDue(
+  deps: Dependencies,
+  underWay: Map<string, Promise<void>>,
+  offers: Turns,
+): Promise<void> {
   const start = (key: string, work: () => Promise<void>) => {
     if (underWay.has(key)) return
     const running = work()
@@ -42,7 +48,7 @@ async function startDue(deps: Dependencies, underWay: Map<string, Promise<void>>
     if (!job) continue
     if (job.wakeAt !== undefined && job.wakeAt <= now) start(`wake ${id}`, () => wakeJob(deps, id))
     for (const pending of job.outbox.filter(({ dueAt }) => dueAt <= now)) {
-      start(`effect ${pending.id} of ${id}`, () => deliverEffect(deps, id, pending.id))
+      start(`effect ${pending.id} of ${id}`, () => deliverEffect(deps, id, pending.id, offers))
     }
   }
 }

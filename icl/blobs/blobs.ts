@@ -1,4 +1,4 @@
-/** Who uploads a blob: attested nodes have room of their own, because wallets cost nothing to make. */
+/** Who uploads a blob: neither takes the other's room, because wallets cost nothing to make. */
 type Uploader = 'wallet' | 'node'
 
 /** Sealed blobs by their content identifier; times in milliseconds. */

@@ -1,33 +1,37 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Blobs } from './blobs.ts'
 
-type Entry = { readonly bytes: Uint8Array<ArrayBuffer>; readonly until: number }
+type Entry = {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly until: number
+  readonly uploader: 'wallet' | 'node'
+}
 
-/** Blobs in memory, up to `maxBytes` in all, of which wallets can fill half; `list` shows every one. */
+/** Blobs in memory, up to `maxBytes` in all, half for wallets and half for nodes; `list` shows every one. */
 export function createMemoryBlobs(
   maxBytes: number,
   clock: Clock,
 ): Blobs & { list(): readonly (readonly [string, Uint8Array])[] } {
   const blobs = new Map<string, Entry>()
-  let held = 0
+  const held = { wallet: 0, node: 0 }
 
   const dropExpired = () => {
     const now = clock.now()
-    for (const [cid, { bytes, until }] of blobs) {
+    for (const [cid, { bytes, until, uploader }] of blobs) {
       if (until > now) continue
       blobs.delete(cid)
-      held -= bytes.length
+      held[uploader] -= bytes.length
     }
   }
 
   return {
     put: async (cid, bytes, { uploader, until }) => {
-      const room = uploader === 'node' ? maxBytes : maxBytes / 2
-      if (!blobs.has(cid) && held + bytes.length > room) dropExpired()
+      const isFull = () => held[uploader] + bytes.length > maxBytes / 2
+      if (!blobs.has(cid) && isFull()) dropExpired()
       const known = blobs.get(cid)
-      if (!known && held + bytes.length > room) return false
-      if (!known) held += bytes.length
-      blobs.set(cid, { bytes, until: Math.max(until, known?.until ?? 0) })
+      if (!known && isFull()) return false
+      if (!known) held[uploader] += bytes.length
+      blobs.set(cid, { uploader, ...known, bytes, until: Math.max(until, known?.until ?? 0) })
       return true
     },
     keep: async (cid, until) => {

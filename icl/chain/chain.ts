@@ -39,10 +39,17 @@ export interface Chain {
   /** Undefined when the two handles are not one record. */
   keyRecordOf(high: bigint, low: bigint): Promise<KeyRecord | undefined>
   isAllowed(handle: bigint, account: Address): Promise<boolean>
-  /** Sends a grant as the delegate and waits until it is mined. */
-  grantAccess(high: bigint, low: bigint, reader: Address): Promise<void>
-  /** Where this very result stands on chain; throws `chain-conflict` when another result of the job stands there. */
-  findCommitment(result: ChainResult): Promise<Commitment>
+  /**
+   * Sends a grant as the delegate and waits until it is mined. `refused` means that this reader can never have it, as it
+   * is not an active node; `exhausted` that the delegation has ended.
+   */
+  grantAccess(
+    high: bigint,
+    low: bigint,
+    reader: Address,
+  ): Promise<'granted' | 'refused' | 'exhausted'>
+  /** Where this very result stands on chain, put there by `sentTx` if that is known; throws `chain-conflict` when another result of the job stands there. */
+  findCommitment(result: ChainResult, sentTx: Hash32 | undefined): Promise<Commitment>
   /** Sends results and waits until they are mined; answers the transaction. */
   commitResults(results: readonly ChainResult[]): Promise<Hash32>
 }

@@ -1,4 +1,4 @@
-import { encodeFunctionData, type LocalAccount } from 'viem'
+import { encodeFunctionData, type LocalAccount, parseEventLogs } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
@@ -79,19 +79,8 @@ export function createViemChain(options: ViemChainOptions): Chain {
       }
     },
     isAllowed: (handle, account) => isAllowed(writer, handle, account),
-    grantAccess: async (high, low, reader) => {
-      await send(writer, 'granting access', {
-        to: options.promptKeyStore,
-        abi: promptKeyStoreAbi,
-        functionName: 'grantAccess',
-        data: encodeFunctionData({
-          abi: promptKeyStoreAbi,
-          functionName: 'grantAccess',
-          args: [high, low, reader],
-        }),
-      })
-    },
-    findCommitment: (result) => findCommitment(writer, options, result),
+    grantAccess: (high, low, reader) => grantAccess(writer, options, [high, low, reader]),
+    findCommitment: (result, sentTx) => findCommitment(writer, options, result, sentTx),
     commitResults: (results) =>
       send(writer, 'committing results', {
         to: options.resultRegistry,
@@ -149,6 +138,7 @@ async function findCommitment(
   { publicClient }: Writer,
   { resultRegistry, confirmations }: ViemChainOptions,
   result: ChainResult,
+  sentTx: Hash32 | undefined,
 ): Promise<Commitment> {
   const doing = `reading ResultRegistry at ${resultRegistry}`
   const contract = { address: resultRegistry, abi: resultRegistryAbi } as const
@@ -166,16 +156,75 @@ async function findCommitment(
     )
   }
   const latest = await reading(doing, () => publicClient.getBlockNumber())
-  const logs = await reading(doing, () =>
-    publicClient.getContractEvents({
-      ...contract,
-      eventName: 'ResultCommitted',
-      args: { jobId: result.jobId },
-      // Public endpoints refuse to search all blocks; a result is looked for soon after it was sent.
-      fromBlock: latest > searchedBlocks ? latest - searchedBlocks : 0n,
-    }),
+  const found = await findEvent(publicClient, resultRegistry, result, sentTx, latest)
+  if (!found) {
+    throw new SvcError(
+      'chain-event-missing',
+      `${doing}: the result of job ${result.jobId} stands there, but not its event`,
+      {
+        hint: 'Its transaction is older than the RPC searches; nothing is lost.',
+      },
+    )
+  }
+  if (latest - found.block + 1n < BigInt(confirmations)) return { state: 'shallow' }
+  return { state: 'deep', tx: found.tx }
+}
+
+type Found = { readonly tx: Hash32; readonly block: bigint }
+
+/** The transaction that committed a result: the one that was sent, or whichever did within the blocks that RPCs search. */
+async function findEvent(
+  publicClient: Writer['publicClient'],
+  resultRegistry: Address,
+  result: ChainResult,
+  sentTx: Hash32 | undefined,
+  latest: bigint,
+): Promise<Found | undefined> {
+  const doing = `reading ResultRegistry at ${resultRegistry}`
+  const sent =
+    sentTx && (await publicClient.getTransactionReceipt({ hash: sentTx }).catch(() => undefined))
+  const logs =
+    sent?.status === 'success'
+      ? parseEventLogs({ abi: resultRegistryAbi, eventName: 'ResultCommitted', logs: sent.logs })
+      : await reading(doing, () =>
+          publicClient.getContractEvents({
+            address: resultRegistry,
+            abi: resultRegistryAbi,
+            eventName: 'ResultCommitted',
+            args: { jobId: result.jobId },
+            // Public endpoints refuse to search all blocks; a result is looked for soon after it was sent.
+            fromBlock: latest > searchedBlocks ? latest - searchedBlocks : 0n,
+          }),
+        )
+  const log = logs.find(
+    ({ args }) => args.jobId === result.jobId && args.receiptHash === result.receiptHash,
   )
-  const log = logs.find(({ args }) => args.receiptHash === result.receiptHash)
-  if (!log || latest - log.blockNumber + 1n < BigInt(confirmations)) return { state: 'shallow' }
-  return { state: 'deep', tx: log.transactionHash }
+  return log && { tx: log.transactionHash, block: log.blockNumber }
+}
+
+/** Grants as the delegate; what the contract refuses for good is told from what may pass. */
+async function grantAccess(
+  writer: Writer,
+  { promptKeyStore }: ViemChainOptions,
+  args: readonly [bigint, bigint, Address],
+): Promise<'granted' | 'refused' | 'exhausted'> {
+  const abi = promptKeyStoreAbi
+  const functionName = 'grantAccess'
+  const call = {
+    to: promptKeyStore,
+    abi,
+    functionName,
+    data: encodeFunctionData({ abi, functionName, args }),
+  }
+  try {
+    const receipt = await sendCall(writer, call)
+    if (receipt.status === 'success') return 'granted'
+  } catch (error) {
+    const revert = revertNameOf(error)
+    if (revert === 'NodeNotActive') return 'refused'
+    if (revert === 'NoGrantsLeft' || revert === 'DelegationExpired') return 'exhausted'
+    if (revert === undefined) throw toChainError(error, 'granting access')
+    throw reverted('granting access', call, revert)
+  }
+  throw reverted('granting access', call, 'out of gas, or a state that changed meanwhile')
 }

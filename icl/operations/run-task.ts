@@ -15,7 +15,7 @@ import {
 } from '../../lib/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Node } from '../rules/eligibility.ts'
-import { currentSlots, isSettled, type Job, type Slot, slotOf } from '../rules/job.ts'
+import { currentSlots, isHeld, isSettled, type Job, type Slot, slotOf } from '../rules/job.ts'
 import { nodeKey } from '../waiters.ts'
 import { changeJob, loadJob } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
@@ -63,7 +63,9 @@ export async function claimTask(
   const job = await changeJob(deps, jobId, { type: 'claim', node, fence })
   const slot = slotOf(job, node)
   if (!slot) throw new ProblemError('not-assigned', 'The node has no part in this job')
-  const verifiers = currentSlots(job).filter(({ role }) => role === 'verifier')
+  const verifiers = currentSlots(job).filter(
+    ({ role, status }) => role === 'verifier' && isHeld(status),
+  )
   return {
     jobId: job.id,
     fence: slot.fence,

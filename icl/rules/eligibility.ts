@@ -1,6 +1,7 @@
 import type { Address } from '../../lib/codecs.ts'
 import type { AttestationBackend, IneligibleReason } from '../../lib/schemas/nodes.ts'
 import type { StatementSession } from '../../lib/schemas/receipt.ts'
+import { jobMs } from './job.ts'
 import { newcomer, type Standing } from './reputation.ts'
 
 /** A node's valid attestation; times in milliseconds. */
@@ -58,7 +59,6 @@ export type Demand = { readonly modelId?: string | undefined; readonly minTier: 
 
 const heartbeatWithinMs = 150_000
 const pollWithinMs = 60_000
-const longestJobMs = 600_000
 
 /** The highest tier that each attestation backend may serve. */
 const highestTier: Record<AttestationBackend, number> = { mock: 0, tpm: 255 }
@@ -95,7 +95,7 @@ export function ineligibleReasons(
 
 /** True when the session key would stop counting while a job of now may still run. */
 const endsSoon = ({ certificate }: Node, now: number): boolean =>
-  certificate.session.not_after * 1000 < now + longestJobMs
+  certificate.session.not_after * 1000 < now + jobMs
 
 const lacksModel = (node: Node, { modelId }: Demand): boolean =>
   modelId === undefined ? node.modelIds.length === 0 : !node.modelIds.includes(modelId)

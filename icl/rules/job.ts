@@ -87,6 +87,8 @@ export type Job = {
   readonly receipt?: Receipt
   readonly receiptHash?: Hash32
   readonly commitTx?: Hash32
+  /** The transaction that was sent last, deep enough or not. */
+  readonly commitSentTx?: Hash32 | undefined
   readonly commitError?: string | undefined
 
   readonly events: readonly JobEvent[]
@@ -98,6 +100,9 @@ export type Job = {
   /** When the job must be looked at again; undefined once settled. */
   readonly wakeAt?: number | undefined
 }
+
+/** How long a job may take in all, in milliseconds. */
+export const jobMs = 600_000
 
 /** How long each step may take, in milliseconds, and how often it may fail. */
 export type JobLimits = {
@@ -134,7 +139,7 @@ export const isSettled = (phase: JobPhase): boolean =>
   phase === 'cancelled'
 
 /** Statuses in which a slot still holds its seat. */
-const isHeld = (status: SlotStatus): boolean => status !== 'aborted' && status !== 'lapsed'
+export const isHeld = (status: SlotStatus): boolean => status !== 'aborted' && status !== 'lapsed'
 
 /** Statuses in which a slot takes one of its node's job slots; one that waits for a grant costs the node nothing yet. */
 export const isBusy = (status: SlotStatus): boolean => status === 'offered' || status === 'claimed'

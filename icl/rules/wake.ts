@@ -127,8 +127,6 @@ function returningNode(
 ): Address | undefined {
   const last = slotAt(job, seat)
   if (last?.reason === undefined || !passingReasons.has(last.reason)) return undefined
-  // Who has committed once may have seen the leader's evidence since.
-  if (last.commitment !== undefined) return undefined
   if (now < (last.endedAt ?? now) + returnDelayMs * last.attempt) return undefined
   return pool.find(({ address, busy }) => address === last.node && !busy)?.address
 }

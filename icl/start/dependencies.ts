@@ -5,7 +5,7 @@ import { createMemoryBlobs } from '../blobs/memory.ts'
 import { createViemChain } from '../chain/viem.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { deriveKeys } from '../keys.ts'
-import { defaultJobLimits, type JobLimits } from '../rules/job.ts'
+import { defaultJobLimits, type JobLimits, jobMs } from '../rules/job.ts'
 import { createMemoryStore } from '../store/memory.ts'
 import { version } from '../version.ts'
 import { createWaiters } from '../waiters.ts'
@@ -13,7 +13,6 @@ import { createJsonLog } from './log.ts'
 import type { Settings } from './settings.ts'
 
 const blobRoomBytes = 256 * 1024 * 1024
-const jobSeconds = 600
 
 /** Everything the ICL needs, made from its settings; `dump` shows all that it keeps. */
 export async function createDependencies(
@@ -75,7 +74,7 @@ const networkOf = (
     offer_seconds: limits.offerMs / 1000,
     lease_seconds: limits.leaseMs / 1000,
     reveal_seconds: limits.revealMs / 1000,
-    job_seconds: jobSeconds,
+    job_seconds: jobMs / 1000,
     max_verifiers: limits.maxVerifiers,
   },
   blob_retention_days: 30,

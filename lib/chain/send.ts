@@ -1,5 +1,13 @@
-import { type Abi, BaseError, getContractError, type Hex, type TransactionReceipt } from 'viem'
+import {
+  type Abi,
+  BaseError,
+  getContractError,
+  type Hex,
+  NonceTooLowError,
+  type TransactionReceipt,
+} from 'viem'
 import { abortable } from './abortable.ts'
+import { causesOf } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
 
 const receiptTimeoutMs = 120_000
@@ -26,7 +34,9 @@ export const sendCall = async (
     throw explained(error)
   })
   const gas = ((await abortable(estimate, signal)) * 12n) / 10n
-  const hash = await abortable(walletClient.sendTransaction({ to, data, gas }), signal)
+  const hash = await sendOnce(() =>
+    abortable(walletClient.sendTransaction({ to, data, gas }), signal),
+  )
   const waiting = publicClient.waitForTransactionReceipt({ hash, timeout: receiptTimeoutMs })
   const receipt = await abortable(waiting, signal)
   if (receipt.status === 'success') return receipt
@@ -38,4 +48,18 @@ export const sendCall = async (
     throw explained(error)
   })
   throw explained(new BaseError(`execution reverted in block ${blockNumber}`))
+}
+
+const sendAttempts = 5
+
+/** Sends again when another process of the same wallet has used the nonce: what was refused so was never sent. */
+const sendOnce = async (send: () => Promise<Hex>): Promise<Hex> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send()
+    } catch (error) {
+      const isTaken = causesOf(error).some((cause) => cause instanceof NonceTooLowError)
+      if (!isTaken || attempt === sendAttempts) throw error
+    }
+  }
 }

@@ -1,4 +1,3 @@
-import { unixSeconds } from '../clock.ts'
 import type { ComparatorId, Hash32, JobId } from '../codecs.ts'
 import type { JobIdentity } from '../job-id.ts'
 import { receiptHash, verifyReceipt } from '../receipt.ts'
@@ -17,7 +16,7 @@ export type ExpectedJob = {
   readonly model: string
   readonly maxOutputTokens: number
   readonly minTier: number
-  /** Unix seconds of this client's clock when it made the job. */
+  /** The chain's time when the job was made, Unix seconds. */
   readonly preparedAt: number
   readonly comparator: ComparatorId
   readonly minMatches?: number | undefined
@@ -46,10 +45,10 @@ export async function fetchCheckedReceipt(
   const hash = await receiptHash(receipt)
   check(hash === view.receipt_hash, 'its hash is not the one that the ICL named')
   check(receipt.output_cid === view.output_cid, 'it is about another output')
+  const now = await context.chain.time(signal)
   const settledAt = receipt.tally.body.settled_at
   check(
-    settledAt >= job.preparedAt - clockToleranceSeconds &&
-      settledAt <= unixSeconds(context.clock) + clockToleranceSeconds,
+    settledAt >= job.preparedAt - clockToleranceSeconds && settledAt <= now + clockToleranceSeconds,
     'it claims to have settled at another time',
   )
   await checkNodes(context, receipt, job.minTier, signal)
@@ -85,10 +84,12 @@ async function checkNodes(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
-  const active = await Promise.all(nodes.map((node) => chain.servesTier(node, minTier, signal)))
-  nodes.forEach((node, index) => {
-    check(active[index] === true, `${node} is not an active node of that tier`)
-  })
+  for (const node of nodes) {
+    // It may be leaving by now: its stake answers for its word until it is gone.
+    const { registered, modelTiers } = await chain.nodeOf(node, signal)
+    const serves = registered && modelTiers.some((tier) => tier >= minTier)
+    check(serves, `${node} is not a registered node of that tier`)
+  }
 }
 
 function check(holds: boolean, why: string): void {

@@ -47,7 +47,8 @@ async function checkStakes(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   for (const node of [leader, ...verifiers]) {
-    if (await chain.servesTier(node, minTier, signal)) continue
+    const { active, modelTiers } = await chain.nodeOf(node, signal)
+    if (active && modelTiers.some((tier) => tier >= minTier)) continue
     throw untrusted(`${node}, which is not active on chain for that tier`)
   }
 }

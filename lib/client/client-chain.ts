@@ -32,8 +32,17 @@ export interface ClientChain {
   ): Promise<{ readonly highHandle: bigint; readonly lowHandle: bigint; readonly txHash: Hex }>
   /** The receipt hash that a transaction put on chain for a job; undefined when it did not, or is not mined. */
   receiptHashIn(tx: Hash32, jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
-  /** Whether a node is active on chain and registered for a tier of at least `minTier`. */
-  servesTier(node: Address, minTier: number, signal?: AbortSignal): Promise<boolean>
+  /** What NodeRegistry says of a node. */
+  nodeOf(
+    node: Address,
+    signal?: AbortSignal,
+  ): Promise<{
+    readonly registered: boolean
+    readonly active: boolean
+    readonly modelTiers: readonly number[]
+  }>
+  /** Unix seconds of the latest block: a time that neither this machine nor the ICL makes up. */
+  time(signal?: AbortSignal): Promise<number>
 }
 
 /** Reaches the contracts of a deployment from one account. */
@@ -84,15 +93,23 @@ export function createClientChain(options: {
         ({ args }) => args.jobId === jobId,
       )?.args.receiptHash
     },
-    servesTier: async (node, minTier, signal) => {
+    nodeOf: async (node, signal) => {
       const read = chain.publicClient.readContract({
         address: network.contracts.node_registry,
         abi: nodeRegistryAbi,
         functionName: 'nodeOf',
         args: [node],
       })
-      const { active, modelTiers } = await reading('reading the node registry', read, signal)
-      return active && modelTiers.some((tier) => tier >= minTier)
+      const state = await reading('reading the node registry', read, signal)
+      return {
+        registered: state.registeredAt > 0n,
+        active: state.active,
+        modelTiers: state.modelTiers,
+      }
+    },
+    time: async (signal) => {
+      const block = await reading('reading the latest block', chain.publicClient.getBlock(), signal)
+      return Number(block.timestamp)
     },
   }
 }

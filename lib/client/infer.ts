@@ -1,5 +1,4 @@
 import { bytesToBigInt } from 'viem'
-import { unixSeconds } from '../clock.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import { ProblemError } from '../problem.ts'
 import { defaultMaxOutputTokens, type JobEvent, type JobView } from '../schemas/jobs.ts'
@@ -31,7 +30,7 @@ export type InferOptions = {
   readonly parameters?: JobWish['parameters']
   readonly comparator?: JobWish['comparator']
   readonly minMatches?: JobWish['minMatches']
-  /** How many more nodes the ICL may let read the prompt, to replace some or to break a tie; 3 when left out, 0 for none. */
+  /** How many more nodes the ICL may let read the prompt, to replace some or to break a tie; 6 when left out, 0 for none. */
   readonly maxGrants?: number
   readonly onStep?: (news: StepNews) => void
   /** Cancels the job when a lack of nodes lasts this long; the job then waits no longer for others to appear. */
@@ -93,7 +92,7 @@ async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
   const { context, steps, wish } = run
   const { random, address, coprocessor, network } = context
   const { signal } = run.options
-  const preparedAt = unixSeconds(context.clock)
+  const preparedAt = await context.chain.time(signal)
   const preview = await steps.run('preview', () => chooseQuorum(context, wish, signal))
   const promptKey = newSealingKey(random)
   const blob = await steps.run('seal-prompt', () =>

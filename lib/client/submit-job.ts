@@ -14,9 +14,11 @@ export type JobWish = QuorumWish & {
   readonly minMatches?: number | undefined
 }
 
+const maxPreviews = 12
+
 type Submitted = z.output<typeof SubmittedJob>
 
-/** Submits a job, with a new preview if a previewed node has left; throws SvcError `job-id-wrong` for an answer about another job. */
+/** Submits a job, with a new preview each time that a previewed node has left or another job has used the draw; throws SvcError `job-id-wrong` for an answer about another job. */
 export async function submitJob(
   context: ClientContext,
   identity: JobIdentity,
@@ -25,14 +27,19 @@ export async function submitJob(
   signal?: AbortSignal,
 ): Promise<Submitted> {
   const jobId = jobIdOf(identity)
-  try {
-    return await submitOnce(context, jobId, identity, wish, preview, signal)
-  } catch (error) {
-    const outdated = error instanceof ProblemError && error.code.startsWith('preview-')
-    if (!outdated) throw error
-    // The coordinator may let the new nodes read the key, so it stays as it is stored.
-    const fresh = await chooseQuorum(context, wish, signal)
-    return await submitOnce(context, jobId, identity, wish, fresh, signal)
+  let current = preview
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await submitOnce(context, jobId, identity, wish, current, signal)
+    } catch (error) {
+      const outdated = error instanceof ProblemError && error.code.startsWith('preview-')
+      if (!outdated || attempt === maxPreviews) throw error
+      // Jobs that this client prepares side by side draw the same quorum, and only one of them gets it.
+      const [jitter = 0] = context.random.bytes(1)
+      await context.clock.sleep(20 * attempt + jitter, signal)
+      // The coordinator may let the new nodes read the key, so it stays as it is stored.
+      current = await chooseQuorum(context, wish, signal)
+    }
   }
 }
 

@@ -58,6 +58,14 @@ describe('with a node to spare', () => {
     throw new Error('The odd node led every time')
   })
 
+  it('jobs of one client side by side all get their answers', async () => {
+    answer = () => 'the same for all'
+    const jobs = [1, 2].map((job) => ask(world, { prompt: `Job ${job} of ${randomUUID()}`, model }))
+    for (const result of await Promise.all(jobs)) {
+      expect(result).toMatchObject({ status: 'accepted', output: 'the same for all' })
+    }
+  })
+
   it('a node whose provider refuses its key is replaced', async () => {
     let refused: string | undefined
     answer = ({ key }) => {

@@ -115,6 +115,26 @@ describe('a client', () => {
     expect(await codeOf(submit(icl, { client: 'hoarder', grant: false }))).toBe('too-many-jobs')
   })
 
+  it('cannot overload nodes, nor cost them their standing, by granting many jobs at once', async () => {
+    const jobs = []
+    for (let count = 0; count < 8; count++) {
+      jobs.push(await submit(icl, { client: 'hoarder', grant: false }))
+    }
+    for (const { body, client, preview } of jobs) {
+      const readers = [preview.leader, ...preview.verifiers]
+      icl.chain.store(body.kpHighHandle, body.kpLowHandle, client.address, readers)
+    }
+    await icl.clock.advance(12_000)
+    for (const node of nodes) expect(await offersOf(node)).toHaveLength(2)
+    await icl.clock.advance(8_000)
+    const scores = nodes.map(async ({ address }) => {
+      const { metrics } = await icl.api().getNode({ params: { address } })
+      return metrics.reputation_score
+    })
+    // Only what was offered, and could have been taken, lapses.
+    for (const score of await Promise.all(scores)) expect(score).toBeGreaterThanOrEqual(98)
+  })
+
   it('is told that a previewed node has taken other work', async () => {
     const client = walletOf('late')
     const api = icl.api(client.signer)
@@ -139,7 +159,9 @@ describe('a client', () => {
     }
     const one = icl.api(walletOf('w9').signer)
     expect(await codeOf(one.putBlob({ body: blob(9) }))).toBe('unavailable')
+    for (let count = 11; count <= 13; count++) await nodes[0]!.api.putBlob({ body: blob(count) })
     const { cid } = await nodes[0]!.api.putBlob({ body: blob(10) })
+    expect(await codeOf(nodes[0]!.api.putBlob({ body: blob(14) }))).toBe('unavailable')
     expect(await icl.api().getBlob({ params: { cid } })).toHaveLength(1024 * 1024)
     await icl.clock.jump(3_600_000)
     expect(await codeOf(one.putBlob({ body: blob(9) }))).toBeUndefined()

@@ -1,7 +1,6 @@
 import type { Chain, ChainResult, KeyRecord } from '../../icl/chain/chain.ts'
 import type { ChainNode } from '../../icl/rules/eligibility.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 
 export const coordinator: Address = `0x${'0c'.repeat(20)}`
 
@@ -79,8 +78,9 @@ export function createFakeChain(): FakeChain {
     },
     grantAccess: async (high, low, reader) => {
       await up()
-      if (chain.refusesGrants) throw new SvcError('chain-reverted', 'NodeNotActive', { hint: '' })
+      if (chain.refusesGrants) return 'refused'
       chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
+      return 'granted'
     },
     findCommitment: async (result) => {
       await up()

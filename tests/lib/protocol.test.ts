@@ -86,7 +86,13 @@ describe('what travels', () => {
     expect(Cid.safeParse('QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG').success).toBe(false)
     const signature = `0x${'1'.repeat(128)}1b`
     expect(WalletSignature.safeParse(signature).success).toBe(true)
-    for (const other of [`${signature.slice(0, -2)}00`, `0x${'f'.repeat(128)}1b`]) {
+    for (const other of [
+      `${signature.slice(0, -2)}00`,
+      `0x${'f'.repeat(128)}1b`,
+      `0x${'zz'.repeat(65)}`,
+      'abc',
+      '',
+    ]) {
       expect(WalletSignature.safeParse(other).success).toBe(false)
     }
     expect(SessionPublicKey.safeParse('A'.repeat(43)).success).toBe(true)

@@ -350,13 +350,18 @@ describe('a verifier that has seen the result', () => {
     expect(alone.reason).toBe('not-enough-nodes')
   })
 
-  it('does not return either when it had given back before there was a result', () => {
+  it('may return, and has to commit anew, when it had given back before there was a result', () => {
     const job = underWay({ b: 'junk', c: 'x' })
-    const fence = fenceOf(job, nodeB)
-    const reason = 'provider-rate-limited'
-    const left = take(job, { type: 'abort', node: nodeB, fence, reason }, 25)
+    const first = fenceOf(job, nodeB)
+    const reason = 'node-stopping'
+    const left = take(job, { type: 'abort', node: nodeB, fence: first, reason }, 25)
     const later = take(answered(left, nodeA, 'x', 30), wakeWith(nodeB), 60_000)
-    expect(currentSlots(later)[1]).toMatchObject({ node: nodeB, fence, status: 'aborted' })
+    const again = currentSlots(later)[1]!
+    expect(again).toMatchObject({ node: nodeB, status: 'awaiting-grant' })
+    expect([again.fence > first, again.commitment]).toEqual([true, undefined])
+    expect(refusalOf(later, reveal({ ...later, slots: later.slots }, nodeB, 'junk'), 60_001)).toBe(
+      'not-committed',
+    )
   })
 })
 

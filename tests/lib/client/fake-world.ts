@@ -329,8 +329,12 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         }
       },
       receiptHashIn: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
-      servesTier: async (node) =>
-        node !== options.inactive && !(job && node === options.unregistered),
+      nodeOf: async (node) => ({
+        registered: !(job && node === options.unregistered),
+        active: node !== options.inactive,
+        modelTiers: [0],
+      }),
+      time: async () => Math.floor(clock.now() / 1000),
     },
     coprocessor: {
       // The fake's ciphertext is the half itself.

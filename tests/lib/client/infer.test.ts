@@ -48,7 +48,7 @@ describe('infer', () => {
     const key = callsOf('storeKey')[0]?.input as PromptKey
     expect(key.readers).toEqual([leaderAddress, ...verifierAddresses])
     expect(key.delegation?.delegate).toBe(coordinator)
-    expect(key.delegation?.maxGrants).toBe(3)
+    expect(key.delegation?.maxGrants).toBe(6)
     expect((key.delegation?.until ?? 0) - context.clock.now() / 1000).toBeGreaterThan(1_150)
   })
 
