@@ -9,7 +9,7 @@ import { randomHex } from './random-hex.ts'
 export type IclProcess = {
   readonly url: string
   readonly process: Running
-  /** Where it writes all that it stores when it ends or gets SIGUSR2. */
+  /** Where it writes all that it stores when it ends. */
   readonly dumpFile: string
 }
 

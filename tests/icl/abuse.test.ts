@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { fromBase64Url, toBase64Url } from '../../lib/digest.ts'
-import type { ProblemError } from '../../lib/problem.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { codeOf } from '../code-of.ts'
 import { runJob } from './run-job.ts'
 import {
   attestationOf,
@@ -30,11 +30,6 @@ beforeEach(async () => {
 })
 afterEach(() => icl.stop())
 
-const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
-  call.then(
-    () => undefined,
-    (error: ProblemError) => error.code,
-  )
 const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
 const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
 

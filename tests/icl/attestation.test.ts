@@ -1,7 +1,7 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ProblemError } from '../../lib/problem.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { codeOf } from '../code-of.ts'
 import { attestationOf, beat, createTestIcl, joinNode, type TestIcl, walletOf } from './test-icl.ts'
 
 let icl: TestIcl
@@ -10,11 +10,6 @@ beforeEach(async () => {
 })
 afterEach(() => icl.stop())
 
-const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
-  call.then(
-    () => undefined,
-    (error: ProblemError) => error.code,
-  )
 const name = 'n1'
 const key = () => signingKeyFromSeed(new Uint8Array(32).fill(4))
 const inSeconds = (seconds: number) => Math.floor(icl.clock.now() / 1000) + seconds

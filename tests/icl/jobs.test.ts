@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ProblemError } from '../../lib/problem.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { codeOf } from '../code-of.ts'
 import { runJob } from './run-job.ts'
 import {
   beat,
@@ -28,11 +29,6 @@ beforeEach(async () => {
 })
 afterEach(() => icl.stop())
 
-const codeOf = (call: Promise<unknown>): Promise<string | undefined> =>
-  call.then(
-    () => undefined,
-    (error: ProblemError) => error.code,
-  )
 const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
 
 /** Runs a job with the given answers by seat, up to its place on chain. */
