@@ -181,24 +181,28 @@ async function findEvent(
   latest: bigint,
 ): Promise<Found | undefined> {
   const doing = `reading ResultRegistry at ${resultRegistry}`
+  const isThis = ({ args }: { args: { jobId?: Hash32; receiptHash?: Hash32 } }) =>
+    args.jobId === result.jobId && args.receiptHash === result.receiptHash
   const sent =
     sentTx && (await publicClient.getTransactionReceipt({ hash: sentTx }).catch(() => undefined))
-  const logs =
-    sent?.status === 'success'
-      ? parseEventLogs({ abi: resultRegistryAbi, eventName: 'ResultCommitted', logs: sent.logs })
-      : await reading(doing, () =>
-          publicClient.getContractEvents({
-            address: resultRegistry,
-            abi: resultRegistryAbi,
-            eventName: 'ResultCommitted',
-            args: { jobId: result.jobId },
-            // Public endpoints refuse to search all blocks; a result is looked for soon after it was sent.
-            fromBlock: latest > searchedBlocks ? latest - searchedBlocks : 0n,
-          }),
-        )
-  const log = logs.find(
-    ({ args }) => args.jobId === result.jobId && args.receiptHash === result.receiptHash,
+  const own = parseEventLogs({
+    abi: resultRegistryAbi,
+    eventName: 'ResultCommitted',
+    logs: sent?.status === 'success' ? sent.logs : [],
+  }).find(isThis)
+  if (own) return { tx: own.transactionHash, block: own.blockNumber }
+  // What was sent last may have found the result there already, sent before by a process that ended.
+  const logs = await reading(doing, () =>
+    publicClient.getContractEvents({
+      address: resultRegistry,
+      abi: resultRegistryAbi,
+      eventName: 'ResultCommitted',
+      args: { jobId: result.jobId },
+      // Public endpoints refuse to search all blocks; a result is looked for soon after it was sent.
+      fromBlock: latest > searchedBlocks ? latest - searchedBlocks : 0n,
+    }),
   )
+  const log = logs.find(isThis)
   return log && { tx: log.transactionHash, block: log.blockNumber }
 }
 

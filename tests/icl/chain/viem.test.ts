@@ -1,0 +1,154 @@
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ChainResult } from '../../../icl/chain/chain.ts'
+import { createViemChain, type ViemChainOptions } from '../../../icl/chain/viem.ts'
+import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
+import { storeKey } from '../../../lib/chain/prompt-key-store.ts'
+import type { Address, Hash32 } from '../../../lib/codecs.ts'
+import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
+import { systemClock, systemRandom } from '../../../lib/system.ts'
+import { MIN_STAKE, send, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+
+const coordinator = 1
+const client = 4
+const [node, otherNode, stranger] = [5, 6, 7]
+
+let chain: TestChain
+beforeAll(async () => {
+  chain = await startTestChain()
+  for (const index of [node, otherNode]) {
+    await send(chain.wallet(index!), {
+      address: chain.nodeRegistry,
+      abi: nodeRegistryAbi,
+      functionName: 'register',
+      args: [[0, 2]],
+      value: MIN_STAKE,
+    })
+  }
+}, 60_000)
+afterAll(() => chain.stop())
+
+const keyOf = (index: number) => chain.anvil.accounts[index]!.privateKey
+const adapter = (changes: Partial<ViemChainOptions> = {}) =>
+  createViemChain({
+    rpcUrl: chain.anvil.rpcUrl,
+    chainId: chain.anvil.chainId,
+    account: privateKeyToAccount(keyOf(coordinator)),
+    nodeRegistry: chain.nodeRegistry,
+    promptKeyStore: chain.promptKeyStore,
+    resultRegistry: chain.resultRegistry,
+    confirmations: 1,
+    clock: systemClock,
+    ...changes,
+  })
+
+const hash = (): Hash32 => `0x${Buffer.from(systemRandom.bytes(32)).toString('hex')}`
+const resultOf = (changes: Partial<ChainResult> = {}): ChainResult => ({
+  jobId: hash(),
+  outputCidHash: hash(),
+  receiptHash: hash(),
+  leader: chain.addressOf(node!),
+  verifiers: [chain.addressOf(otherNode!), chain.addressOf(stranger!)],
+  matches: 2,
+  noMatches: 0,
+  ...changes,
+})
+
+describe('committing a result', () => {
+  it('is absent, then there, found by its transaction and without it', async () => {
+    const icl = adapter()
+    const result = resultOf()
+    expect(await icl.findCommitment(result, undefined)).toEqual({ state: 'absent' })
+    const tx = await icl.commitResults([result])
+    const deep = { state: 'deep', tx }
+    expect(await icl.findCommitment(result, tx)).toEqual(deep)
+    expect(await icl.findCommitment(result, undefined)).toEqual(deep)
+    // What was sent last found the result there already: the transaction before is the one that counts.
+    const again = await icl.commitResults([result])
+    expect(again).not.toBe(tx)
+    expect(await icl.findCommitment(result, again)).toEqual(deep)
+  })
+
+  it('is shallow until it is as deep as the operator asks', async () => {
+    const icl = adapter({ confirmations: 3 })
+    const result = resultOf()
+    const tx = await icl.commitResults([result])
+    expect(await icl.findCommitment(result, tx)).toEqual({ state: 'shallow' })
+    await chain.increaseTime(1)
+    await chain.increaseTime(1)
+    expect(await icl.findCommitment(result, tx)).toEqual({ state: 'deep', tx })
+  })
+
+  it('says so when another result of the job stands there', async () => {
+    const icl = adapter()
+    const result = resultOf()
+    await icl.commitResults([result])
+    const other = resultOf({ jobId: result.jobId })
+    await expect(icl.findCommitment(other, undefined)).rejects.toMatchObject({
+      code: 'chain-conflict',
+    })
+  })
+
+  it('names the address when no contract is there, and the role when it is missing', async () => {
+    const nowhere = `0x${'de'.repeat(20)}` as const
+    await expect(
+      adapter({ resultRegistry: nowhere }).findCommitment(resultOf(), undefined),
+    ).rejects.toMatchObject({ message: expect.stringContaining(nowhere) })
+    const impostor = adapter({ account: privateKeyToAccount(keyOf(stranger!)) })
+    await expect(impostor.commitResults([resultOf()])).rejects.toMatchObject({
+      code: 'chain-reverted',
+      message: expect.stringContaining('MissingRole'),
+    })
+  })
+})
+
+describe('granting access as the delegate', () => {
+  const storeDelegated = async (maxGrants: number) => {
+    const account = privateKeyToAccount(keyOf(client))
+    const coprocessor = createCofheCoprocessor({ ...chain.anvil, account, clock: systemClock })
+    const half = () => BigInt(`0x${Buffer.from(systemRandom.bytes(16)).toString('hex')}`)
+    return storeKey({
+      ...chain.wallet(client),
+      contract: chain.promptKeyStore,
+      ...(await coprocessor.encrypt(half(), half())),
+      delegate: chain.addressOf(coordinator),
+      maxGrants,
+      until: (await chain.now()) + 3_600,
+    })
+  }
+  const addressOf = (index: number): Address => chain.addressOf(index)
+
+  it('lets an active node read, refuses another for good, and tells when there are no more grants', async () => {
+    const icl = adapter()
+    const { highHandle: high, lowHandle: low } = await storeDelegated(1)
+    expect(await icl.keyRecordOf(high, low)).toMatchObject({
+      owner: addressOf(client),
+      delegate: addressOf(coordinator),
+      grantsLeft: 1,
+    })
+    expect(await icl.keyRecordOf(low, high)).toBeUndefined()
+    expect(await icl.grantAccess(high, low, addressOf(stranger!))).toBe('refused')
+    expect(await icl.isAllowed(high, addressOf(node!))).toBe(false)
+    expect(await icl.grantAccess(high, low, addressOf(node!))).toBe('granted')
+    expect(await icl.isAllowed(high, addressOf(node!))).toBe(true)
+    expect(await icl.isAllowed(low, addressOf(node!))).toBe(true)
+    expect(await icl.grantAccess(high, low, addressOf(otherNode!))).toBe('exhausted')
+  })
+})
+
+it('a node is what the registry says, or nothing', async () => {
+  const icl = adapter()
+  expect(await icl.nodeOf(chain.addressOf(node!))).toEqual({
+    registered: true,
+    active: true,
+    unbonding: false,
+    modelTiers: [0, 2],
+    slashedGwei: 0,
+  })
+  expect(await icl.nodeOf(chain.addressOf(stranger!))).toMatchObject({ registered: false })
+})
+
+it('a chain that is away is told as such', async () => {
+  const icl = adapter({ rpcUrl: 'http://127.0.0.1:1' })
+  await expect(icl.ping()).rejects.toMatchObject({ code: 'chain-unavailable', retryable: true })
+})
