@@ -181,8 +181,11 @@ async function findEvent(
   latest: bigint,
 ): Promise<Found | undefined> {
   const doing = `reading ResultRegistry at ${resultRegistry}`
-  const isThis = ({ args }: { args: { jobId?: Hash32; receiptHash?: Hash32 } }) =>
-    args.jobId === result.jobId && args.receiptHash === result.receiptHash
+  const isThis = ({
+    args,
+  }: {
+    args: { jobId?: Hash32 | undefined; receiptHash?: Hash32 | undefined }
+  }) => args.jobId === result.jobId && args.receiptHash === result.receiptHash
   const sent =
     sentTx && (await publicClient.getTransactionReceipt({ hash: sentTx }).catch(() => undefined))
   const own = parseEventLogs({
