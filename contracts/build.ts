@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { renderAbiFiles } from './abi-source.ts'
 import { type Artifacts, compilerSettings, compileSolidity } from './solc.ts'
 import { readSources } from './sources.ts'
+import { writeWhole } from './write-whole.ts'
 
 const contractsFolder = import.meta.dirname
 const artifactsFile = join(contractsFolder, 'out', 'artifacts.json')
@@ -27,13 +28,6 @@ const readBuild = async (): Promise<Build | undefined> => {
   }
 }
 
-// Several processes may build at once: each writes its own file and renames it into place.
-const writeWhole = async (file: string, text: string): Promise<void> => {
-  const temporary = `${file}.${process.pid}`
-  await writeFile(temporary, text)
-  await rename(temporary, file)
-}
-
 /** Compiles the contracts, or returns the artifacts of the last build when no source has changed since. */
 export const buildContracts = async (): Promise<Artifacts> => {
   const sources = await readSources()
@@ -42,7 +36,7 @@ export const buildContracts = async (): Promise<Artifacts> => {
   if (last?.sourcesHash === sourcesHash) return last.contracts
   const contracts = compileSolidity(sources)
   await mkdir(join(contractsFolder, 'out'), { recursive: true })
-  await writeWhole(artifactsFile, JSON.stringify({ sourcesHash, contracts } satisfies Build))
+  writeWhole(artifactsFile, JSON.stringify({ sourcesHash, contracts } satisfies Build))
   return contracts
 }
 
@@ -62,7 +56,7 @@ const main = async (): Promise<void> => {
   const stale = await findStaleAbis(artifacts)
   await mkdir(abiFolder, { recursive: true })
   const texts = renderAbiFiles(artifacts)
-  for (const name of stale) await writeWhole(join(abiFolder, name), texts.get(name) ?? '')
+  for (const name of stale) writeWhole(join(abiFolder, name), texts.get(name) ?? '')
   const deployable = Object.values(artifacts).filter((artifact) => artifact.bytecode !== '0x')
   const abis = stale.length === 0 ? 'ABIs are current' : `wrote lib/abi/{${stale.join(',')}}`
   const elapsedMs = Math.round(performance.now() - started)

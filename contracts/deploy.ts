@@ -3,10 +3,9 @@ import { abortable } from '../lib/chain/abortable.ts'
 import { revertNameOf, shortMessageOf } from '../lib/chain/chain-error.ts'
 import { type ChainWriter, createChainWriter } from '../lib/chain/clients.ts'
 import { taskManager } from '../lib/chain/task-manager.ts'
+import { waitForReceipt } from '../lib/chain/wait-for-receipt.ts'
 import { buildContracts } from './build.ts'
 import type { Artifacts } from './solc.ts'
-
-const receiptTimeoutMs = 120_000
 
 /** Who deploys, and whom the contracts obey. */
 export type DeployOptions = {
@@ -18,11 +17,13 @@ export type DeployOptions = {
   readonly treasury: Hex
   /** Wei. */
   readonly minStake: bigint
+  /** What to deploy instead of the project's contracts as they are. */
+  readonly artifacts?: Artifacts
   readonly signal?: AbortSignal
 }
 
 /** Where the contracts are, in lower case, and the block from which their events start. */
-export type Deployment = {
+export type DeployedContracts = {
   readonly nodeRegistry: Hex
   readonly promptKeyStore: Hex
   readonly resultRegistry: Hex
@@ -31,7 +32,7 @@ export type Deployment = {
 }
 
 const deployOne = async (
-  { publicClient, walletClient }: ChainWriter,
+  chain: ChainWriter,
   artifacts: Artifacts,
   name: string,
   args: readonly unknown[],
@@ -40,11 +41,8 @@ const deployOne = async (
   if (artifact === undefined) throw new Error(`no contract named ${name} was compiled`)
   try {
     const { abi, bytecode } = artifact
-    const hash = await walletClient.deployContract({ abi, bytecode, args })
-    const receipt = await publicClient.waitForTransactionReceipt({
-      hash,
-      timeout: receiptTimeoutMs,
-    })
+    const hash = await chain.walletClient.deployContract({ abi, bytecode, args })
+    const receipt = await waitForReceipt(chain, hash)
     if (receipt.status !== 'success' || receipt.contractAddress == null) {
       throw new Error(`transaction ${hash} reverted`)
     }
@@ -64,9 +62,9 @@ const deployOne = async (
 }
 
 /** Deploys the three contracts in order; throws an error that names the contract and the reason. */
-export const deployContracts = async (options: DeployOptions): Promise<Deployment> => {
+export const deployContracts = async (options: DeployOptions): Promise<DeployedContracts> => {
   const { rpcUrl, chainId, deployer, coordinator, arbiter, treasury, minStake, signal } = options
-  const artifacts = await buildContracts()
+  const artifacts = options.artifacts ?? (await buildContracts())
   const chain = createChainWriter({ rpcUrl, chainId, account: deployer })
   const deploy = (name: string, args: readonly unknown[]) =>
     abortable(deployOne(chain, artifacts, name, args), signal)

@@ -6,6 +6,8 @@ export type Artifact = {
   readonly abi: Abi
   readonly bytecode: Hex
   readonly deployedBytecode: Hex
+  /** Where in the deployed bytecode the constructor puts values. */
+  readonly immutables: readonly { readonly start: number; readonly length: number }[]
 }
 
 /** Compiled contracts by name. */
@@ -16,21 +18,35 @@ export const compilerSettings = {
   evmVersion: 'cancun',
   optimizer: { enabled: true, runs: 10_000 },
   metadata: { bytecodeHash: 'none', appendCBOR: false },
-  outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object'] } },
+  outputSelection: {
+    '*': {
+      '*': [
+        'abi',
+        'evm.bytecode.object',
+        'evm.deployedBytecode.object',
+        'evm.deployedBytecode.immutableReferences',
+      ],
+    },
+  },
 } as const
 
 // Transient storage lasting to the transaction's end is what the local access list wants.
 const expectedWarnings: readonly string[] = ['2394']
 
+type SolcContract = {
+  readonly abi: Abi
+  readonly evm: {
+    readonly bytecode: { readonly object: string }
+    readonly deployedBytecode: {
+      readonly object: string
+      readonly immutableReferences: Readonly<Record<string, Artifact['immutables']>>
+    }
+  }
+}
+
 type SolcOutput = {
   readonly errors?: readonly { errorCode?: string; formattedMessage: string }[]
-  readonly contracts?: Record<
-    string,
-    Record<
-      string,
-      { abi: Abi; evm: { bytecode: { object: string }; deployedBytecode: { object: string } } }
-    >
-  >
+  readonly contracts?: Record<string, Record<string, SolcContract>>
 }
 
 type Solc = { compile(input: string): string }
@@ -72,6 +88,7 @@ export const compileSolidity = (sources: ReadonlyMap<string, string>): Artifacts
         abi,
         bytecode: `0x${evm.bytecode.object}`,
         deployedBytecode: `0x${evm.deployedBytecode.object}`,
+        immutables: Object.values(evm.deployedBytecode.immutableReferences).flat(),
       }
     }
   }

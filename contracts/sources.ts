@@ -15,14 +15,21 @@ const fileOf = (path: string): string =>
     ? join(contractsFolder, path.slice('contracts/'.length))
     : require.resolve(path)
 
-/** Every Solidity source the project's contracts are made of, libraries included, by import path. */
-export const readSources = async (): Promise<ReadonlyMap<string, string>> => {
-  const waiting: string[] = []
+const allSources = async (): Promise<readonly string[]> => {
+  const paths: string[] = []
   for (const folder of ['', 'local/']) {
     const names = await readdir(join(contractsFolder, folder))
     const sources = names.filter((name) => name.endsWith('.sol')).sort()
-    waiting.push(...sources.map((name) => `contracts/${folder}${name}`))
+    paths.push(...sources.map((name) => `contracts/${folder}${name}`))
   }
+  return paths
+}
+
+/** Every Solidity source that the project's contracts, or those named by import path, are made of, libraries included, by import path. */
+export const readSources = async (
+  wanted?: readonly string[],
+): Promise<ReadonlyMap<string, string>> => {
+  const waiting = [...(wanted ?? (await allSources()))]
   const sources = new Map<string, string>()
   for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
     if (sources.has(path)) continue

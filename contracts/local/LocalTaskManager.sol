@@ -22,12 +22,11 @@ interface PermitValidator {
     function disabled(address issuer, uint256 id) external view returns (bool);
 }
 
-/// @notice DEVELOPMENT ONLY: task manager and access list of a local chain; it keeps plaintexts in the open.
+/// @notice DEVELOPMENT ONLY: task manager and access list of a local chain.
 /// @dev Placed with anvil_setCode at the SDK's fixed address, hence no constructor and no immutables.
 contract LocalTaskManager is CofheTaskManager {
-    uint256 private constant METADATA_MASK = 0xffff;
+    uint256 internal constant METADATA_MASK = 0xffff;
     uint256 private constant HALF_CURVE_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
-    uint256 private constant KNOWN_MARK = 1 << 255;
     bytes32 private constant DOMAIN_TYPE =
         keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
     bytes32 private constant SELF_TYPE = keccak256(
@@ -105,22 +104,6 @@ contract LocalTaskManager is CofheTaskManager {
     function allowTransient(uint256 handle, address account) external {
         _requireAllowed(handle);
         _allowForTransaction(handle, account);
-    }
-
-    /// @notice Where the plaintext behind a handle lies in this contract's storage, its highest bit set once it is known.
-    /// @dev Whoever encrypts writes it there past the chain: no transaction of a local chain carries a plaintext either.
-    function plaintextSlot(uint256 handle) public pure returns (bytes32) {
-        return keccak256(abi.encode("svc.local.plaintext", handle & ~METADATA_MASK));
-    }
-
-    /// @notice The plaintext behind a handle and whether it is known.
-    function plaintextOf(uint256 handle) external view returns (uint256 plaintext, bool known) {
-        bytes32 slot = plaintextSlot(handle);
-        uint256 marked;
-        assembly {
-            marked := sload(slot)
-        }
-        return (marked & ~KNOWN_MARK, marked & KNOWN_MARK != 0);
     }
 
     /// @notice Whether a permit is valid and its issuer may use the handle.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {LocalMockTaskManager} from "./LocalMockTaskManager.sol";
 import {LocalTaskManager, Permission} from "./LocalTaskManager.sol";
 
 /// @notice DEVELOPMENT ONLY: stands in for the threshold network; checks permits as the real one does.
 contract LocalThresholdNetwork {
-    LocalTaskManager private constant TASK_MANAGER = LocalTaskManager(0xeA30c4B8b44078Bbf8a6ef5b9f1eC1626C7848D9);
+    LocalMockTaskManager private constant TASK_MANAGER =
+        LocalMockTaskManager(0xeA30c4B8b44078Bbf8a6ef5b9f1eC1626C7848D9);
 
     /// @notice The value behind a handle, sealed by XOR with the permit's key, or why it is refused.
     function querySealOutput(uint256 handle, uint256, Permission memory permission)

@@ -2,17 +2,24 @@ import {
   MOCKS_THRESHOLD_NETWORK_ADDRESS,
   MOCKS_ZK_VERIFIER_ADDRESS,
   MOCKS_ZK_VERIFIER_SIGNER_ADDRESS,
-  MOCKS_ZK_VERIFIER_SIGNER_PRIVATE_KEY,
   TASK_MANAGER_ADDRESS,
 } from '@cofhe/sdk'
-import { createTestClient, encodeFunctionData, type Hex, http, parseEther } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
+import {
+  createTestClient,
+  encodeFunctionData,
+  type Hex,
+  http,
+  isAddressEqual,
+  parseEther,
+} from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import { buildContracts } from '../build.ts'
 import type { Artifact, Artifacts } from '../solc.ts'
 
 const callTimeoutMs = 10_000
+const mockChainId = 31_337
 
 const artifactNamed = (artifacts: Artifacts, name: string): Artifact => {
   const artifact = artifacts[name]
@@ -20,53 +27,91 @@ const artifactNamed = (artifacts: Artifacts, name: string): Artifact => {
   return artifact
 }
 
-const initialize = async (
-  endpoint: { rpcUrl: string; chainId: number },
+type Place = {
+  readonly rpcUrl: string
+  readonly chainId: number
+  /** Whose signatures make encrypted inputs valid. */
+  readonly signer: Hex
+  readonly signal: AbortSignal | undefined
+}
+
+const setSigner = async (
+  { rpcUrl, chainId, signer, signal }: Place,
   { abi }: Artifact,
-  signal: AbortSignal | undefined,
 ): Promise<void> => {
-  const account = privateKeyToAccount(MOCKS_ZK_VERIFIER_SIGNER_PRIVATE_KEY.toLowerCase() as Hex)
-  const chain = createChainWriter({ ...endpoint, account, timeoutMs: callTimeoutMs })
-  const signer = await chain.publicClient.readContract({
+  // Anybody may set it, once: this wallet is for nothing else.
+  const account = privateKeyToAccount(generatePrivateKey())
+  const chain = createChainWriter({ rpcUrl, chainId, account, timeoutMs: callTimeoutMs })
+  const present = await chain.publicClient.readContract({
     address: TASK_MANAGER_ADDRESS,
     abi,
     functionName: 'verifierSigner',
   })
-  if (String(signer).toLowerCase() === account.address.toLowerCase()) return
-  const args = [MOCKS_ZK_VERIFIER_SIGNER_ADDRESS]
-  const data = encodeFunctionData({ abi, functionName: 'initialize', args })
-  const call = { to: TASK_MANAGER_ADDRESS, data, abi, functionName: 'initialize' }
-  await sendCall(chain, call, signal)
+  if (String(present).toLowerCase() === signer.toLowerCase()) return
+  await anvilClient(rpcUrl).setBalance({ address: account.address, value: parseEther('1') })
+  const functionName = 'initialize'
+  const data = encodeFunctionData({ abi, functionName, args: [signer] })
+  await sendCall(chain, { to: TASK_MANAGER_ADDRESS, data, abi, functionName }, signal)
 }
 
-/** DEVELOPMENT ONLY: puts the local coprocessor's contracts on an anvil chain; harmless when done twice. */
-export const placeLocalCofhe = async (options: {
-  readonly rpcUrl: string
-  readonly chainId?: number
-  readonly signal?: AbortSignal
-}): Promise<void> => {
-  const { rpcUrl, chainId = 31337, signal } = options
+const anvilClient = (rpcUrl: string) =>
+  createTestClient({ mode: 'anvil', transport: http(rpcUrl, { timeout: callTimeoutMs }) })
+
+const mockContracts = [
+  [TASK_MANAGER_ADDRESS, 'LocalMockTaskManager'],
+  [MOCKS_ZK_VERIFIER_ADDRESS, 'LocalZkVerifier'],
+  [MOCKS_THRESHOLD_NETWORK_ADDRESS, 'LocalThresholdNetwork'],
+] as const
+
+// Proofs and decryptions are the business of a process: no plaintext comes near the chain.
+const realContracts = [[TASK_MANAGER_ADDRESS, 'LocalTaskManager']] as const
+
+/** Puts the contracts on the chain; harmless when done twice. */
+const place = async (
+  options: Place,
+  contracts: typeof mockContracts | typeof realContracts,
+): Promise<void> => {
+  const { rpcUrl, signal } = options
   const artifacts = await buildContracts()
-  const test = createTestClient({
-    mode: 'anvil',
-    transport: http(rpcUrl, { timeout: callTimeoutMs }),
-  })
-  const places = [
-    [TASK_MANAGER_ADDRESS, 'LocalTaskManager'],
-    [MOCKS_ZK_VERIFIER_ADDRESS, 'LocalZkVerifier'],
-    [MOCKS_THRESHOLD_NETWORK_ADDRESS, 'LocalThresholdNetwork'],
-  ] as const
+  const test = anvilClient(rpcUrl)
   try {
-    for (const [address, name] of places) {
+    for (const [address, name] of contracts) {
       signal?.throwIfAborted()
       await test.setCode({ address, bytecode: artifactNamed(artifacts, name).deployedBytecode })
     }
-    await test.setBalance({ address: MOCKS_ZK_VERIFIER_SIGNER_ADDRESS, value: parseEther('100') })
-    await initialize({ rpcUrl, chainId }, artifactNamed(artifacts, 'LocalTaskManager'), signal)
+    if (contracts === mockContracts) {
+      await test.setBalance({ address: options.signer, value: parseEther('100') })
+    }
+    await setSigner(options, artifactNamed(artifacts, 'LocalTaskManager'))
   } catch (error) {
     signal?.throwIfAborted()
     throw new Error(`cannot place the local coprocessor on ${rpcUrl}: is it an anvil chain?`, {
       cause: error,
     })
   }
+}
+
+/** DEVELOPMENT ONLY: puts the contracts for the SDK's mock mode on an anvil chain; harmless when done twice. */
+export const placeLocalCofhe = (options: {
+  readonly rpcUrl: string
+  readonly chainId?: number
+  readonly signal?: AbortSignal
+}): Promise<void> => {
+  const { rpcUrl, chainId = mockChainId, signal } = options
+  return place({ rpcUrl, chainId, signer: MOCKS_ZK_VERIFIER_SIGNER_ADDRESS, signal }, mockContracts)
+}
+
+/** DEVELOPMENT ONLY: puts the contract for a running local coprocessor on an anvil chain with any id but 31337; harmless when done twice. */
+export const placeLocalTaskManager = (options: {
+  readonly rpcUrl: string
+  readonly chainId: number
+  /** As the coprocessor names it. */
+  readonly verifier: Hex
+  readonly signal?: AbortSignal
+}): Promise<void> => {
+  const { rpcUrl, chainId, verifier, signal } = options
+  if (chainId === mockChainId || isAddressEqual(verifier, MOCKS_ZK_VERIFIER_SIGNER_ADDRESS)) {
+    throw new TypeError('a mock has no place beside real ciphertexts')
+  }
+  return place({ rpcUrl, chainId, signer: verifier, signal }, realContracts)
 }

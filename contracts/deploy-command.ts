@@ -1,0 +1,184 @@
+import { access } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Hex } from 'viem'
+import { abortable } from '../lib/chain/abortable.ts'
+import { createChainReader, createChainWriter } from '../lib/chain/clients.ts'
+import { taskManager } from '../lib/chain/task-manager.ts'
+import { formatDeployment } from '../lib/deployment.ts'
+import type { Deployment } from '../lib/schemas/deployment.ts'
+import { SvcError } from '../lib/svc-error.ts'
+import { buildContracts } from './build.ts'
+import { type Deployed, deployContract, fateOf, settled } from './deploy-contract.ts'
+import type { DeployCommand } from './deploy-options.ts'
+import { ask, planDeployment, planJson, planLines, problemsOf } from './deploy-plan.ts'
+import { type DeployProgress, openProgress } from './deploy-progress.ts'
+import { openDeployer } from './deployer.ts'
+import type { ContractName, Terms } from './deployment-steps.ts'
+import type { Artifacts } from './solc.ts'
+import { verifyDeployed } from './verify-deployed.ts'
+import { writeWhole } from './write-whole.ts'
+
+/** What the command has from its process. */
+export type DeployTerminal = {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** The result. */
+  readonly print: (text: string) => void
+  /** How far it is. */
+  readonly say: (line: string) => void
+  /** Asks a person; undefined when there is none. */
+  readonly confirm: ((question: string) => Promise<boolean>) | undefined
+  readonly signal: AbortSignal
+}
+
+/** Plans, and unless it is a dry run deploys, verifies and writes the address file; throws SvcErrors. */
+export async function runDeploy(command: DeployCommand, terminal: DeployTerminal): Promise<void> {
+  const { network, rpcUrl, isDryRun, isJson, file } = command
+  const { environment, print, say, signal } = terminal
+  const { address: deployer, account } = await openDeployer(command, environment)
+  const terms = termsOf(command, deployer)
+  if (!isDryRun) await refuseOverwriting(file)
+  const endpoint = { rpcUrl, chainId: network.chainId }
+  const reader = createChainReader(endpoint)
+  await checkChainId(reader, command, signal)
+  const artifacts = await buildContracts()
+  const progress = await openProgress(file, network.chainId, deployer, terms, artifacts)
+  const earlier = await surviving(reader, deployer, progress, signal)
+  const plan = await planDeployment(reader, artifacts, terms, deployer, earlier, signal)
+  const lines = planLines(plan, network.name, network.chainId)
+  const problems = problemsOf(plan, network.name === 'local')
+  if (isDryRun) {
+    const json = { dry_run: true, ...planJson(plan, network.name, network.chainId) }
+    print(isJson ? JSON.stringify(json) : [...lines, 'Nothing was sent.'].join('\n'))
+    throwAll(problems)
+    return
+  }
+  for (const line of lines) say(line)
+  throwAll(problems)
+  if (account === undefined) throw new Error('only a dry run goes without a key')
+  if (earlier.size > 0) say(`Continuing: sent before: ${[...earlier.keys()].join(', ')}`)
+  await askFirst(command, terminal)
+  const chain = createChainWriter({ ...endpoint, account })
+  const { confirmations } = command
+  const maxGasPrice = plan.gasPrice
+  const context = { chain, account, progress, confirmations, maxGasPrice, say, signal }
+  const deployed = new Map<ContractName, Deployed>()
+  for (const sent of progress.sent.values()) {
+    if (earlier.has(sent.contract)) deployed.set(sent.contract, await settled(context, sent))
+  }
+  for (const planned of plan.contracts) {
+    deployed.set(planned.contract, await deployContract(context, planned))
+  }
+  const deployment = await finish(command, terms, artifacts, deployed, context)
+  writeWhole(file, formatDeployment(deployment))
+  await progress.forget()
+  say(`Verified: code, roles and terms. The addresses are in ${file}`)
+  print(isJson ? JSON.stringify({ file, ...deployment }) : formatDeployment(deployment).trimEnd())
+}
+
+const termsOf = (command: DeployCommand, deployer: Hex): Terms => {
+  const { coordinator = deployer, arbiter, treasury = deployer, minStake } = command
+  if (coordinator !== arbiter) return { coordinator, arbiter, treasury, minStake }
+  throw new SvcError('usage', '--arbiter must not be the coordinator, who is the deployer here', {
+    hint: 'The contracts refuse that: name another --arbiter, or a --coordinator.',
+  })
+}
+
+async function refuseOverwriting(file: string): Promise<void> {
+  const isThere = (path: string) =>
+    access(path).then(
+      () => true,
+      () => false,
+    )
+  if (await isThere(file)) {
+    throw new SvcError('deployment-exists', `${file} holds a deployment already`, {
+      hint: 'Give another --out, or move the file away.',
+    })
+  }
+  if (await isThere(dirname(file))) return
+  throw new SvcError('usage', `the folder of ${file} does not exist`, { hint: 'Make it first.' })
+}
+
+async function checkChainId(
+  { publicClient }: ReturnType<typeof createChainReader>,
+  { network }: DeployCommand,
+  signal: AbortSignal,
+): Promise<void> {
+  const chainId = await ask('asking for the chain id', publicClient.getChainId(), signal)
+  if (chainId === network.chainId) return
+  throw new SvcError(
+    'chain-wrong',
+    `the RPC serves chain ${chainId}, and ${network.name} is chain ${network.chainId}`,
+    { hint: 'Give the --rpc-url of that network, or another --network.' },
+  )
+}
+
+/** The contracts of an earlier run that are on chain, or will be. */
+async function surviving(
+  reader: ReturnType<typeof createChainReader>,
+  deployer: Hex,
+  progress: DeployProgress,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<ContractName, Hex>> {
+  const alive = new Map<ContractName, Hex>()
+  for (const sent of progress.sent.values()) {
+    if ((await fateOf(reader, deployer, sent, signal)) === 'lost') continue
+    alive.set(sent.contract, sent.address)
+  }
+  // PromptKeyStore points to the registry that was lost, for good.
+  if (!alive.has('NodeRegistry')) alive.delete('PromptKeyStore')
+  return alive
+}
+
+async function askFirst(
+  { network, isYes }: DeployCommand,
+  { confirm, signal }: DeployTerminal,
+): Promise<void> {
+  if (isYes || network.name === 'local') return
+  if (confirm === undefined) {
+    throw new SvcError('usage', 'nobody is there to agree: give --yes to send', {
+      hint: 'Look at it first with --dry-run.',
+    })
+  }
+  if (await abortable(confirm(`Send this to ${network.name}? [y/N] `), signal)) return
+  throw new SvcError('declined', 'nothing was sent', { hint: 'Answer y to send.' })
+}
+
+async function finish(
+  { network }: DeployCommand,
+  terms: Terms,
+  artifacts: Artifacts,
+  deployed: ReadonlyMap<ContractName, Deployed>,
+  { chain, signal }: Parameters<typeof deployContract>[0],
+): Promise<Deployment> {
+  const at = (name: ContractName): Hex => {
+    const found = deployed.get(name)
+    if (found === undefined) throw new Error(`${name} was not deployed`)
+    return found.address
+  }
+  const addresses = {
+    NodeRegistry: at('NodeRegistry'),
+    PromptKeyStore: at('PromptKeyStore'),
+    ResultRegistry: at('ResultRegistry'),
+  }
+  await verifyDeployed(chain, artifacts, terms, addresses, signal)
+  return {
+    network: network.name,
+    chain_id: network.chainId,
+    contracts: {
+      node_registry: addresses.NodeRegistry,
+      prompt_key_store: addresses.PromptKeyStore,
+      result_registry: addresses.ResultRegistry,
+    },
+    task_manager: taskManager,
+    block: Math.min(...[...deployed.values()].map(({ block }) => block)),
+    ...(network.coprocessor && { coprocessor: network.coprocessor }),
+  }
+}
+
+const throwAll = (problems: readonly SvcError[]): void => {
+  const [first, ...rest] = problems
+  if (first === undefined) return
+  if (rest.length === 0) throw first
+  const hint = problems.map((problem) => problem.hint).join(' ')
+  throw new SvcError(first.code, problems.map(({ message }) => message).join('\n'), { hint })
+}

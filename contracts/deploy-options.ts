@@ -1,0 +1,152 @@
+import { parseArgs } from 'node:util'
+import { type Hex, isAddress, parseEther } from 'viem'
+import { z } from 'zod'
+import { Address } from '../lib/codecs.ts'
+import { type KnownNetwork, knownNetworks } from '../lib/known-networks.ts'
+import { SvcError } from '../lib/svc-error.ts'
+
+/** What `contracts:deploy` was asked for; roles that were not named are the deployer's. */
+export type DeployCommand = {
+  readonly network: KnownNetwork
+  readonly rpcUrl: string
+  readonly coordinator: Hex | undefined
+  readonly arbiter: Hex
+  readonly treasury: Hex | undefined
+  /** Wei. */
+  readonly minStake: bigint
+  /** Whose dry run it is when there is no key. */
+  readonly deployer: Hex | undefined
+  readonly keystore: string | undefined
+  readonly file: string
+  readonly confirmations: number
+  readonly isDryRun: boolean
+  readonly isJson: boolean
+  readonly isYes: boolean
+}
+
+/** How to use the command. */
+export const deployHelp = `Usage: npm run contracts:deploy -- --network NAME --arbiter ADDRESS [options]
+
+Deploys NodeRegistry, PromptKeyStore and ResultRegistry, and writes their addresses to a file that the ICL
+(SVC_ICL_DEPLOYMENT), nodes (SVC_DEPLOYMENT) and clients (parseDeployment) read. Started again after an
+interruption, with the same options, it continues.
+
+  --network NAME         ${knownNetworks.map(({ name }) => name).join(', ')}
+  --rpc-url URL          the chain's JSON-RPC (else SVC_RPC_URL; local: http://127.0.0.1:8545)
+  --arbiter ADDRESS      who may cancel slashes; not the coordinator
+  --coordinator ADDRESS  the ICL's account (else the deployer)
+  --treasury ADDRESS     who gets slashed stakes (else the deployer)
+  --min-stake ETHER      the smallest stake of an active node (default 0.1)
+  --out FILE             the address file (default svc-deployment.NAME.json)
+  --confirmations N      blocks to wait for after each transaction (default 3; local: 1)
+  --keystore FILE        the deployer's key, opened with SVC_DEPLOYER_PASSWORD (else SVC_DEPLOYER_KEY)
+  --deployer ADDRESS     for a dry run without the key
+  --dry-run              print what would be sent, and send nothing
+  --json                 print the result as JSON; progress goes to standard error
+  --yes                  do not ask before sending to a public network
+
+Exit codes: 0 done, 1 you have to do something, 2 wrong usage, 130 interrupted`
+
+const options = {
+  network: { type: 'string' },
+  'rpc-url': { type: 'string' },
+  coordinator: { type: 'string' },
+  arbiter: { type: 'string' },
+  treasury: { type: 'string' },
+  'min-stake': { type: 'string', default: '0.1' },
+  out: { type: 'string' },
+  confirmations: { type: 'string' },
+  keystore: { type: 'string' },
+  deployer: { type: 'string' },
+  'dry-run': { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  yes: { type: 'boolean', default: false },
+} as const
+
+const nobody = `0x${'0'.repeat(40)}`
+// A mistyped role would be nobody's for good: what has capitals is checked by them.
+const Account = z
+  .string()
+  .refine((text) => !/^0x[0-9a-fA-F]{40}$/.test(text) || isAddress(text), {
+    error: 'has capitals that do not fit it (EIP-55): is it mistyped?',
+    abort: true,
+  })
+  .pipe(Address.refine((text) => text !== nobody, 'must not be the zero address'))
+const RpcUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+
+const Flags = z.object({
+  network: z
+    .string('is missing')
+    .transform((name) => knownNetworks.find((network) => network.name === name))
+    .refine(
+      (network) => network !== undefined,
+      `must be one of ${knownNetworks.map(({ name }) => name).join(', ')}`,
+    ),
+  'rpc-url': RpcUrl.optional(),
+  coordinator: Account.optional(),
+  arbiter: z.string('is missing: name an account that is not the coordinator').pipe(Account),
+  treasury: Account.optional(),
+  'min-stake': z
+    .string()
+    .regex(/^\d{1,9}(\.\d{1,18})?$/, { error: 'must be an amount of ether', abort: true })
+    .transform((text) => parseEther(text)),
+  out: z.string().min(1, 'must be a path').optional(),
+  confirmations: z.coerce.number().pipe(z.int().min(1).max(100)).optional(),
+  keystore: z.string().min(1, 'must be a path').optional(),
+  deployer: Account.optional(),
+  'dry-run': z.boolean(),
+  json: z.boolean(),
+  yes: z.boolean(),
+})
+
+const usage = (what: string): SvcError =>
+  new SvcError('usage', what, { hint: '--help lists every option.' })
+
+/** Reads the command line and SVC_RPC_URL; undefined when help is asked for; throws SvcError `usage` that names every mistake. */
+export function parseDeployCommand(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): DeployCommand | undefined {
+  if (args.includes('--help') || args.includes('-h')) return undefined
+  const given = Flags.safeParse(flagsOf(args))
+  if (!given.success) {
+    const mistakes = given.error.issues.map(
+      ({ path, message }) => `--${String(path[0])} ${message}`,
+    )
+    throw usage(mistakes.join('\n'))
+  }
+  const { network, 'rpc-url': fromFlag, coordinator, arbiter, treasury, ...rest } = given.data
+  if (network === undefined) throw usage('--network is missing')
+  const isLocal = network.name === 'local'
+  const rpcUrl =
+    fromFlag ?? (environment.SVC_RPC_URL || (isLocal ? 'http://127.0.0.1:8545' : undefined))
+  if (rpcUrl === undefined || !RpcUrl.safeParse(rpcUrl).success) {
+    throw usage(
+      'there is no chain RPC: give --rpc-url, or set SVC_RPC_URL, to an http or https URL',
+    )
+  }
+  if (coordinator === arbiter) throw usage('--arbiter must not be the coordinator')
+  return {
+    network,
+    rpcUrl,
+    coordinator,
+    arbiter,
+    treasury,
+    minStake: rest['min-stake'],
+    deployer: rest.deployer,
+    keystore: rest.keystore,
+    file: rest.out ?? `svc-deployment.${network.name}.json`,
+    confirmations: rest.confirmations ?? (isLocal ? 1 : 3),
+    isDryRun: rest['dry-run'],
+    isJson: rest.json,
+    isYes: rest.yes,
+  }
+}
+
+function flagsOf(args: readonly string[]): unknown {
+  try {
+    return parseArgs({ args: [...args], options, strict: true }).values
+  } catch (error) {
+    throw usage(error instanceof Error ? error.message : String(error))
+  }
+}

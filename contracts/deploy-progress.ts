@@ -1,0 +1,109 @@
+import { readFile, rm } from 'node:fs/promises'
+import { type Hex, keccak256, stringToHex } from 'viem'
+import { z } from 'zod'
+import { Address, Hash32 } from '../lib/codecs.ts'
+import { SvcError } from '../lib/svc-error.ts'
+import { artifactOf, type ContractName, contractNames, type Terms } from './deployment-steps.ts'
+import type { Artifacts } from './solc.ts'
+import { writeWhole } from './write-whole.ts'
+
+/** A transaction that was signed, and perhaps sent. */
+const SentContract = z.strictObject({
+  contract: z.enum(contractNames),
+  address: Address,
+  nonce: z.int().min(0),
+  tx: Hash32,
+})
+export type SentContract = z.output<typeof SentContract>
+
+const Purpose = z.strictObject({
+  chain_id: z.int().positive(),
+  deployer: Address,
+  coordinator: Address,
+  arbiter: Address,
+  treasury: Address,
+  min_stake: z.string().regex(/^\d{1,40}$/),
+  /** Hash of the bytecode: other contracts are another deployment. */
+  bytecode: Hash32,
+})
+type Purpose = z.output<typeof Purpose>
+
+const Progress = z.strictObject({ purpose: Purpose, sent: z.array(SentContract).max(3) })
+
+/** What a deployment has sent so far, kept beside the address file until that is written. */
+export type DeployProgress = {
+  readonly file: string
+  readonly sent: ReadonlyMap<ContractName, SentContract>
+  /** On the disk before the transaction leaves: a run that is killed finds it again. */
+  readonly record: (sent: SentContract) => Promise<void>
+  readonly forget: () => Promise<void>
+}
+
+/** Opens what an earlier run has left, or starts anew; throws SvcError `deployment-unfinished` when it was for something else. */
+export async function openProgress(
+  addressFile: string,
+  chainId: number,
+  deployer: Hex,
+  terms: Terms,
+  artifacts: Artifacts,
+): Promise<DeployProgress> {
+  const file = `${addressFile}.unfinished`
+  const bytecodes = contractNames.map((name) => artifactOf(artifacts, name).bytecode)
+  const purpose: Purpose = {
+    chain_id: chainId,
+    deployer,
+    coordinator: terms.coordinator,
+    arbiter: terms.arbiter,
+    treasury: terms.treasury,
+    min_stake: String(terms.minStake),
+    bytecode: keccak256(stringToHex(bytecodes.join())),
+  }
+  const sent = new Map<ContractName, SentContract>()
+  for (const entry of await readSent(file, purpose)) sent.set(entry.contract, entry)
+  return {
+    file,
+    sent,
+    record: async (entry) => {
+      const known = new Set([...sent.values()].map(({ tx }) => tx))
+      if ((await readSent(file, purpose)).some(({ tx }) => !known.has(tx))) {
+        throw unusable(file, 'was changed: another run is at it')
+      }
+      sent.set(entry.contract, entry)
+      // It points to the registry before this one.
+      if (entry.contract === 'NodeRegistry') sent.delete('PromptKeyStore')
+      const progress = { purpose, sent: [...sent.values()] }
+      writeWhole(file, `${JSON.stringify(progress, null, 2)}\n`)
+    },
+    forget: () => rm(file, { force: true }),
+  }
+}
+
+async function readSent(file: string, purpose: Purpose): Promise<readonly SentContract[]> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw unusable(file, 'cannot be read')
+  }
+  const parsed = Progress.safeParse(tryJson(text))
+  if (!parsed.success) throw unusable(file, 'is not what a deployment leaves behind')
+  const differing = Object.keys(Purpose.shape).filter(
+    (key) => parsed.data.purpose[key as keyof Purpose] !== purpose[key as keyof Purpose],
+  )
+  if (differing.length > 0) throw unusable(file, `has another ${differing.join(', ')}`)
+  return parsed.data.sent
+}
+
+const tryJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const unusable = (file: string, what: string): SvcError =>
+  new SvcError('deployment-unfinished', `${file} of an earlier deployment ${what}`, {
+    hint: 'Start with the options of that deployment to continue it, give another --out, or remove the file to give it up.',
+  })

@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises'
+import { Keystore } from 'ox'
+import { type Hex, isHex, type LocalAccount } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { z } from 'zod'
+import { SvcError } from '../lib/svc-error.ts'
+import type { DeployCommand } from './deploy-options.ts'
+
+const hex = z.string().regex(/^([0-9a-fA-F]{2})+$/)
+const Sealed = z.object({
+  version: z.literal(3),
+  id: z.string(),
+  crypto: z.object({
+    cipher: z.literal('aes-128-ctr'),
+    cipherparams: z.object({ iv: hex }),
+    ciphertext: hex,
+    mac: hex,
+    kdf: z.literal('scrypt'),
+    kdfparams: z.object({
+      n: z.int().min(2).max(4_194_304),
+      r: z.int().min(1).max(64),
+      p: z.int().min(1).max(64),
+      dklen: z.literal(32),
+      salt: hex,
+    }),
+  }),
+})
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Who deploys: with its key where there is one; a dry run needs the address alone. Throws SvcError `deployer-missing` or `deployer-invalid`; no message shows a secret. */
+export async function openDeployer(
+  command: Pick<DeployCommand, 'keystore' | 'deployer' | 'isDryRun'>,
+  environment: Environment,
+): Promise<{ readonly address: Hex; readonly account: LocalAccount | undefined }> {
+  const account = await accountOf(command, environment)
+  const named = command.deployer
+  if (account === undefined) {
+    if (named !== undefined && command.isDryRun) return { address: named, account: undefined }
+    throw new SvcError('deployer-missing', 'there is no key to deploy with', {
+      hint: 'Set SVC_DEPLOYER_KEY, or give --keystore FILE and set SVC_DEPLOYER_PASSWORD; for a dry run --deployer ADDRESS is enough.',
+    })
+  }
+  const address = account.address.toLowerCase() as Hex
+  if (named !== undefined && named !== address) {
+    throw invalid(`the key is that of ${address}, and not of ${named}`)
+  }
+  return { address, account }
+}
+
+async function accountOf(
+  { keystore }: Pick<DeployCommand, 'keystore'>,
+  { SVC_DEPLOYER_KEY: key, SVC_DEPLOYER_PASSWORD: password }: Environment,
+): Promise<LocalAccount | undefined> {
+  if (keystore !== undefined) return await fromKeystore(keystore, password)
+  if (!key) return undefined
+  const text = key.startsWith('0x') ? key : `0x${key}`
+  const account = isHex(text) && text.length === 66 ? tryAccount(text) : undefined
+  if (account === undefined) throw invalid('SVC_DEPLOYER_KEY is no private key')
+  return account
+}
+
+async function fromKeystore(path: string, password: string | undefined): Promise<LocalAccount> {
+  if (!password) throw invalid('SVC_DEPLOYER_PASSWORD, which opens the keystore, is not set')
+  const text = await readFile(path, 'utf8').catch(() => undefined)
+  if (text === undefined) throw invalid(`${path} cannot be read`)
+  const parsed = Sealed.safeParse(tryJson(text))
+  if (!parsed.success) {
+    throw invalid(`${path} is no Web3 Secret Storage v3 keystore with scrypt`)
+  }
+  const opened = tryOpen(parsed.data, password)
+  const account = opened === undefined ? undefined : tryAccount(opened)
+  if (account === undefined) throw invalid(`SVC_DEPLOYER_PASSWORD does not open ${path}`)
+  return account
+}
+
+const tryJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const tryOpen = (sealed: z.output<typeof Sealed>, password: string): Hex | undefined => {
+  try {
+    return Keystore.decrypt(sealed, Keystore.toKey(sealed, { password }))
+  } catch {
+    return undefined
+  }
+}
+
+// The library's own errors show the key that they refuse.
+const tryAccount = (key: Hex): LocalAccount | undefined => {
+  try {
+    return privateKeyToAccount(key)
+  } catch {
+    return undefined
+  }
+}
+
+const invalid = (what: string): SvcError =>
+  new SvcError('deployer-invalid', what, {
+    hint: 'Check SVC_DEPLOYER_KEY, --keystore and SVC_DEPLOYER_PASSWORD.',
+  })

@@ -1,0 +1,76 @@
+import { concat, encodeAbiParameters, getContractAddress, type Hex } from 'viem'
+import type { Artifact, Artifacts } from './solc.ts'
+
+/** Whom the contracts obey, and the smallest stake in wei. */
+export type Terms = {
+  readonly coordinator: Hex
+  readonly arbiter: Hex
+  readonly treasury: Hex
+  readonly minStake: bigint
+}
+
+/** The contracts in the order in which they are deployed. */
+export const contractNames = ['NodeRegistry', 'PromptKeyStore', 'ResultRegistry'] as const
+export type ContractName = (typeof contractNames)[number]
+
+/** A constructor's arguments by name, in order. */
+export type Arguments = readonly (readonly [name: string, value: Hex | bigint])[]
+
+/** What a contract is constructed with; PromptKeyStore has to know where NodeRegistry is. */
+export const argumentsOf = (name: ContractName, terms: Terms, nodeRegistry: Hex): Arguments => {
+  const { coordinator, arbiter, treasury, minStake } = terms
+  switch (name) {
+    case 'NodeRegistry':
+      return [
+        ['coordinator', coordinator],
+        ['arbiter', arbiter],
+        ['treasury', treasury],
+        ['minStake', minStake],
+      ]
+    case 'PromptKeyStore':
+      return [['nodeRegistry', nodeRegistry]]
+    case 'ResultRegistry':
+      return [['coordinator', coordinator]]
+  }
+}
+
+/** One compiled contract; throws when none of that name was compiled. */
+export const artifactOf = (artifacts: Artifacts, name: string): Artifact => {
+  const artifact = artifacts[name]
+  if (artifact === undefined) throw new Error(`no contract named ${name} was compiled`)
+  return artifact
+}
+
+/** The data of the transaction that creates a contract. */
+export const creationCode = (artifact: Artifact, values: Arguments): Hex => {
+  const item = artifact.abi.find((entry) => entry.type === 'constructor')
+  const inputs = item?.inputs ?? []
+  return concat([
+    artifact.bytecode,
+    encodeAbiParameters(
+      inputs,
+      values.map(([, value]) => value),
+    ),
+  ])
+}
+
+/** Where a contract comes to be, in lower case: it depends on the deployer and the transaction's nonce alone. */
+export const addressAt = (deployer: Hex, nonce: number): Hex =>
+  getContractAddress({ from: deployer, nonce: BigInt(nonce) }).toLowerCase() as Hex
+
+/** Whether code found on chain is an artifact's, whatever its constructor has put into the immutables. */
+export const isCodeOf = (
+  { deployedBytecode, immutables }: Artifact,
+  code: Hex | undefined,
+): boolean => {
+  if (code === undefined || code.length !== deployedBytecode.length) return false
+  const masked = (text: string): string => {
+    let result = text
+    for (const { start, length } of immutables) {
+      const [from, to] = [2 + 2 * start, 2 + 2 * (start + length)]
+      result = result.slice(0, from) + '0'.repeat(to - from) + result.slice(to)
+    }
+    return result
+  }
+  return masked(code.toLowerCase()) === masked(deployedBytecode.toLowerCase())
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {LocalTaskManager} from "./LocalTaskManager.sol";
+
+/// @notice DEVELOPMENT ONLY: the task manager for the SDK's mock mode; it keeps plaintexts in the open.
+contract LocalMockTaskManager is LocalTaskManager {
+    uint256 private constant KNOWN_MARK = 1 << 255;
+
+    /// @notice Where the plaintext behind a handle lies in this contract's storage, its highest bit set once it is known.
+    /// @dev Whoever encrypts writes it there past the chain: no transaction of a local chain carries a plaintext either.
+    function plaintextSlot(uint256 handle) public pure returns (bytes32) {
+        return keccak256(abi.encode("svc.local.plaintext", handle & ~METADATA_MASK));
+    }
+
+    /// @notice The plaintext behind a handle and whether it is known.
+    function plaintextOf(uint256 handle) external view returns (uint256 plaintext, bool known) {
+        bytes32 slot = plaintextSlot(handle);
+        uint256 marked;
+        assembly {
+            marked := sload(slot)
+        }
+        return (marked & ~KNOWN_MARK, marked & KNOWN_MARK != 0);
+    }
+}

@@ -1,0 +1,35 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Hex, toHex } from 'viem'
+import { ownerOnly, writeWhole } from '../../write-whole.ts'
+import { fingerprintOf } from './key-files.ts'
+
+// The task manager overwrites these bits of the raw hash with type and security zone.
+const metadataBits = 16n
+
+/** Keeps ciphertexts in a folder, one file each, so that a restart loses none. */
+export type Ciphertexts = {
+  has(handle: bigint): boolean
+  /** Undefined when there is none. */
+  read(handle: bigint): Uint8Array | undefined
+  /** The ciphertext is on disk when it returns. */
+  write(rawHash: Hex, bytes: Uint8Array): void
+}
+
+// Other keys cannot open what these have encrypted: each has a folder of its own.
+const folderOf = (dataFolder: string, publicKey: Uint8Array): string =>
+  join(dataFolder, `ciphertexts-${fingerprintOf(publicKey)}`)
+
+/** Opens what was encrypted to a public key; its folder is made if need be. */
+export const openCiphertexts = (dataFolder: string, publicKey: Uint8Array): Ciphertexts => {
+  const folder = folderOf(dataFolder, publicKey)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const pathOf = (handle: bigint) =>
+    join(folder, toHex(handle >> metadataBits, { size: 30 }).slice('0x'.length))
+  const has = (handle: bigint) => existsSync(pathOf(handle))
+  return {
+    has,
+    read: (handle) => (has(handle) ? readFileSync(pathOf(handle)) : undefined),
+    write: (rawHash, bytes) => writeWhole(pathOf(BigInt(rawHash)), bytes, ownerOnly),
+  }
+}

@@ -1,0 +1,41 @@
+// The local coprocessor as a process: bun contracts/local/coprocessor/main.ts --rpc-url URL --data FOLDER
+import { parseCoprocessorOptions, UsageError, usage } from './options.ts'
+import { warning } from './serve.ts'
+import { startLocalCoprocessor } from './start.ts'
+
+const banner = `Local coprocessor, ${warning}.
+  Real: encryption, proofs and their verification, permits, the access list on chain.
+  Not real: the evaluation key has no security, and one process holds the keys that a network would share.
+  Whoever reads its files, or this machine's memory, can decrypt everything.
+`
+
+const sayAll = (error: unknown): string =>
+  error instanceof Error ? error.message : 'something unknown went wrong'
+
+const main = async (): Promise<number | undefined> => {
+  try {
+    const options = parseCoprocessorOptions(process.argv.slice(2), process.env)
+    if (options === undefined) {
+      process.stdout.write(usage)
+      return 0
+    }
+    let stop = async () => {}
+    // Making keys takes long: whoever has enough of it leaves nothing behind.
+    const end = () => void stop().then(() => process.exit(0))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end)
+    process.stdout.write(banner)
+    const started = await startLocalCoprocessor(options, process.stdout)
+    stop = started.stop
+    process.stdout.write(
+      `Local coprocessor (${warning}) of chain ${options.chainId} at ${started.url}\n`,
+    )
+    return undefined
+  } catch (error) {
+    process.stderr.write(`Local coprocessor: ${sayAll(error)}\n`)
+    if (error instanceof UsageError) process.stderr.write('Run it with --help.\n')
+    return error instanceof UsageError ? 2 : 1
+  }
+}
+
+const code = await main()
+if (code !== undefined) process.exit(code)

@@ -1,0 +1,81 @@
+import { abortable } from '../../../lib/chain/abortable.ts'
+import { createChainReader } from '../../../lib/chain/clients.ts'
+import { systemClock } from '../../../lib/system.ts'
+import { openCiphertexts } from './ciphertexts.ts'
+import { readKey } from './key-files.ts'
+import { type ProgressOutput, tellKeyProgress } from './key-progress.ts'
+import type { CoprocessorOptions } from './options.ts'
+import { serveCoprocessor } from './serve.ts'
+import { startTfheProcess, type TfheProcess } from './tfhe-process.ts'
+import { createVerifier } from './verifier.ts'
+
+const rpcTimeoutMs = 5_000
+
+/** A running local coprocessor. */
+export type LocalCoprocessor = {
+  readonly url: string
+  readonly stop: () => Promise<void>
+}
+
+const checkChainId = async ({ rpcUrl, chainId }: CoprocessorOptions): Promise<void> => {
+  const { publicClient } = createChainReader({ rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
+  const patience = AbortSignal.timeout(2 * rpcTimeoutMs)
+  const actual = await abortable(publicClient.getChainId(), patience).catch((error: unknown) => {
+    throw new Error('the RPC of the chain does not answer: check --rpc-url', { cause: error })
+  })
+  if (actual === chainId) return
+  throw new Error(
+    `the RPC is of chain ${actual}, not of ${chainId}: check --rpc-url and --chain-id`,
+  )
+}
+
+const startComputing = async (
+  { keysFolder, dataFolder }: CoprocessorOptions,
+  output: ProgressOutput,
+): Promise<TfheProcess> => {
+  let endProgress = () => {}
+  try {
+    return await startTfheProcess({
+      keysFolder,
+      dataFolder,
+      onState: (state) => {
+        if (state === 'making-keys') endProgress = tellKeyProgress(output)
+        else endProgress()
+      },
+      onEnd: (how) => output.write(`${how}\n`),
+    })
+  } finally {
+    endProgress()
+  }
+}
+
+/** Starts the local coprocessor, after making its keys if there are none, and resolves once it serves. */
+export const startLocalCoprocessor = async (
+  options: CoprocessorOptions,
+  output: ProgressOutput,
+): Promise<LocalCoprocessor> => {
+  const { keysFolder, dataFolder, chainId, rpcUrl, host, port } = options
+  await checkChainId(options)
+  const tfhe = await startComputing(options, output)
+  const publicKey = readKey(keysFolder, 'publicKey')
+  const server = serveCoprocessor({
+    chainId,
+    chain: createChainReader({ rpcUrl, chainId, timeoutMs: rpcTimeoutMs }),
+    clock: systemClock,
+    ciphertexts: openCiphertexts(dataFolder, publicKey),
+    tfhe,
+    verifier: createVerifier(readKey(keysFolder, 'verifierKey'), chainId),
+    host,
+    port,
+    publicKey,
+    crs: readKey(keysFolder, 'crs'),
+    tell: (line) => output.write(`${line}\n`),
+  })
+  return {
+    url: server.url.href.replace(/\/$/, ''),
+    stop: async () => {
+      await server.stop(true)
+      await tfhe.stop()
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto'
+import {
+  CompactPkeCrs,
+  set_server_key as setServerKey,
+  TfheClientKey,
+  TfheCompactPublicKey,
+  TfheServerKey,
+} from 'tfhe'
+import { maxSerializedBytes } from '../../../lib/coprocessor/build-proof.ts'
+import { smallTfheConfig } from '../../../lib/coprocessor/small-tfhe-config.ts'
+import { readKey, writeKeys } from './key-files.ts'
+import { crsBits } from './parameters.ts'
+
+/** The keys, ready to work with in this thread. */
+export type TfheKeys = {
+  readonly clientKey: TfheClientKey
+  readonly publicKey: TfheCompactPublicKey
+  readonly crs: CompactPkeCrs
+}
+
+/** Makes the keys of a coprocessor and keeps them (more than a minute of computing). */
+export const makeKeys = (folder: string): void => {
+  const config = smallTfheConfig()
+  const clientKey = TfheClientKey.generate(config)
+  const publicKey = TfheCompactPublicKey.new(clientKey)
+  const crs = CompactPkeCrs.from_config(config, crsBits)
+  writeKeys(folder, {
+    clientKey: clientKey.safe_serialize(maxSerializedBytes),
+    publicKey: publicKey.safe_serialize(maxSerializedBytes),
+    crs: crs.safe_serialize(maxSerializedBytes),
+    verifierKey: randomBytes(32),
+  })
+}
+
+/** Reads the keys, and makes the evaluation key that verifying needs (a second). */
+export const openKeys = (folder: string): TfheKeys => {
+  const clientKey = TfheClientKey.safe_deserialize(readKey(folder, 'clientKey'), maxSerializedBytes)
+  setServerKey(TfheServerKey.new(clientKey))
+  return {
+    clientKey,
+    publicKey: TfheCompactPublicKey.safe_deserialize(
+      readKey(folder, 'publicKey'),
+      maxSerializedBytes,
+    ),
+    crs: CompactPkeCrs.safe_deserialize(readKey(folder, 'crs'), maxSerializedBytes),
+  }
+}

@@ -1,0 +1,48 @@
+import { concatHex, encodePacked, type Hex, hexToBytes, keccak256, numberToHex, toHex } from 'viem'
+import { privateKeyToAddress, sign } from 'viem/accounts'
+import type { Address } from '../../../lib/codecs.ts'
+
+/** The type of every value that is served, as the coprocessor numbers them. */
+export const uint128Type = 6
+
+/** Signs for the coprocessor. */
+export type Verifier = {
+  /** What the task manager has to expect. */
+  readonly address: Hex
+  /** Vouches for a ciphertext of an account: r and s, and which of the two keys (0 or 1). */
+  signInput(
+    rawHash: Hex,
+    zone: number,
+    account: Address,
+  ): Promise<{ readonly signature: Hex; readonly recid: number }>
+  /** Vouches for a decrypted value. */
+  signValue(value: bigint, handle: bigint): Promise<Hex>
+}
+
+/** Makes the verifier of a chain from its private key. */
+export const createVerifier = (key: Uint8Array, chainId: number): Verifier => {
+  const privateKey = toHex(key)
+  return {
+    address: privateKeyToAddress(privateKey),
+    signInput: async (rawHash, zone, account) => {
+      const packed = encodePacked(
+        ['uint256', 'uint8', 'uint8', 'address', 'uint256'],
+        [BigInt(rawHash), uint128Type, zone, account, BigInt(chainId)],
+      )
+      const { r, s, yParity } = await sign({ hash: keccak256(packed), privateKey })
+      const padded = [r, s].map((part) => numberToHex(BigInt(part), { size: 32 }))
+      return { signature: concatHex(padded), recid: yParity ?? 0 }
+    },
+    signValue: (value, handle) => {
+      const packed = encodePacked(
+        ['uint256', 'uint32', 'uint64', 'uint256'],
+        [value, uint128Type, BigInt(chainId), handle],
+      )
+      return sign({ hash: keccak256(packed), privateKey, to: 'hex' })
+    },
+  }
+}
+
+/** What a proof is bound to: zone, account and chain. */
+export const proofMetadata = (zone: number, account: Address, chainId: number): Uint8Array =>
+  hexToBytes(encodePacked(['uint8', 'address', 'uint256'], [zone, account, BigInt(chainId)]))
