@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Clock } from './clock.ts'
 import { withDeadline } from './deadline.ts'
-import { type Endpoint, eventStream, type Input, type Output, rawBytes } from './endpoint.ts'
+import { type Endpoint, type Input, isRawAnswer, type Output, rawBytes } from './endpoint.ts'
 import { endpoints, maxBlobBytes, type OperationId } from './endpoints.ts'
 import { isProblemCode, Problem, ProblemError } from './problem.ts'
 import type { Random } from './random.ts'
@@ -87,7 +87,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
         ...(body !== undefined && { body }),
       }),
     )
-    if (endpoint.response === eventStream && response.ok) return response
+    if (isRawAnswer(endpoint.response) && response.ok) return response
     const bytes = await readLimited(response, maxAnswerBytes)
     if (!bytes) throw new TypeError('The answer is too large')
     if (!response.ok) throw problemOf(response, bytes)
@@ -95,7 +95,9 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
   }
 
   return async (endpoint: Endpoint, input: Record<string, unknown>, options: CallOptions) => {
-    const timeoutMs = options.timeoutMs ?? defaultTimeoutMs
+    const isSigned = endpoint.auth !== 'none' && options.readToken === undefined
+    const signingMs = isSigned && signer?.kind === 'wallet' ? (signer.signingMs ?? 0) : 0
+    const timeoutMs = (options.timeoutMs ?? defaultTimeoutMs) + signingMs
     const once = () =>
       withDeadline(
         clock,
@@ -191,12 +193,17 @@ function problemOf(response: Response, bytes: Uint8Array): Error {
 
 function decodeAnswer(endpoint: Endpoint, bytes: Uint8Array<ArrayBuffer>): unknown {
   if (endpoint.response === rawBytes) return bytes
-  const parsed = (endpoint.response as z.ZodType).safeParse(parseJson(bytes))
+  const json = parseJson(bytes)
+  const parsed = (endpoint.response as z.ZodType).safeParse(json)
   if (parsed.success) return parsed.data
   throw new SvcError(
     'icl-unexpected-answer',
     `The ICL's answer to ${endpoint.method} ${endpoint.path} has another form: ${z.prettifyError(parsed.error)}`,
-    { hint: 'Check that the ICL address is right and that its version fits this one.' },
+    {
+      hint: 'Check that the ICL address is right and that its version fits this one.',
+      // What is no JSON at all was cut off on its way.
+      retryable: json === undefined,
+    },
   )
 }
 

@@ -10,7 +10,10 @@ export type AttestationBinding = {
   readonly backend: AttestationBackend
   readonly address: Address
   readonly nonce: string
-  /** What only an enrolled TPM can recover; empty for mock. */
+  /**
+   * What only the TPM that enrols can recover, in the quote under the nonce that the enrolment answered; empty under a nonce of a challenge,
+   * and for mock.
+   */
   readonly activationSecret: Uint8Array
   /** base64url */
   readonly sessionPublicKey: string

@@ -67,7 +67,9 @@ export const ModelId = z
   .meta({ id: 'ModelId' })
 
 /** Decides whether two pieces of evidence show the same answer; versioned. */
-export const ComparatorId = z.enum(['exact']).meta({ id: 'ComparatorId' })
+export const ComparatorId = z
+  .enum(['exact', 'similar/1', 'semantic/1'])
+  .meta({ id: 'ComparatorId' })
 export type ComparatorId = z.output<typeof ComparatorId>
 
 /** A model tier (spec 2.2). */

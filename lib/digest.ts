@@ -1,5 +1,5 @@
 import { base64url } from 'jose'
-import { bytesToHex } from 'viem'
+import { bytesToHex, sha256 as sha256Here } from 'viem'
 import type { Hash32 } from './codecs.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -20,9 +20,14 @@ export function concatBytes(...parts: readonly Uint8Array[]): Bytes {
   return joined
 }
 
+// Up to this size the way to another thread and back takes longer than the digest.
+const mostHashedHere = 1_024
+
 /** SHA-256, 32 bytes. */
 export const sha256 = async (bytes: Uint8Array): Promise<Bytes> =>
-  new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Bytes))
+  bytes.length <= mostHashedHere
+    ? new Uint8Array(sha256Here(bytes, 'bytes'))
+    : new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Bytes))
 
 /** SHA-256 as 0x and hex. */
 export const sha256Hex = async (bytes: Uint8Array): Promise<Hash32> =>

@@ -1,13 +1,28 @@
 import type { z } from 'zod'
 import type { ProblemCode } from './problem-codes.ts'
 
-/** Who may call: nobody in particular, a wallet, a client's wallet, an attested node, or the holder of a job's read token. */
-export type Auth = 'none' | 'wallet' | 'client' | 'node' | 'client-or-node' | 'client-or-read-token'
+/**
+ * Who may call: nobody in particular, a wallet, a client's wallet, an attested node, the holder of a job's read token,
+ * whoever has the operator's token for metrics, if there is one, or whomever the operator shows the console.
+ */
+export type Auth =
+  | 'none'
+  | 'wallet'
+  | 'client'
+  | 'node'
+  | 'client-or-node'
+  | 'client-or-read-token'
+  | 'metrics-token'
+  | 'console'
 
 /** Marks a body or an answer that is raw bytes (application/octet-stream). */
 export const rawBytes = { kind: 'bytes' } as const
 /** Marks an answer that is a stream of server-sent events. */
 export const eventStream = { kind: 'events' } as const
+/** Marks an answer that is a text of its own kind, such as a page. */
+export const textOf = <const T extends string>(contentType: T) =>
+  ({ kind: 'text', contentType }) as const
+type Text = ReturnType<typeof textOf>
 
 /** One HTTP operation: the ICL serves it, clients call it, the OpenAPI document describes it. */
 export type Endpoint = {
@@ -18,7 +33,7 @@ export type Endpoint = {
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
   readonly body?: z.ZodType | typeof rawBytes
-  readonly response: z.ZodType | typeof rawBytes | typeof eventStream
+  readonly response: z.ZodType | typeof rawBytes | typeof eventStream | Text
   readonly problems: readonly ProblemCode[]
 }
 
@@ -35,10 +50,16 @@ export type Input<E extends Endpoint> = {
     : never]: Decoded<E[K]>
 }
 
-/** What a handler returns and a caller gets; an event stream is the raw response. */
-export type Output<E extends Endpoint> = E['response'] extends typeof eventStream
+/** What a handler returns and a caller gets; event streams and texts are the raw response. */
+export type Output<E extends Endpoint> = E['response'] extends typeof eventStream | Text
   ? Response
   : Decoded<E['response']>
+
+/** True when the answer is handed over as it is: a stream or a text. */
+export const isRawAnswer = (
+  response: Endpoint['response'],
+): response is typeof eventStream | Text =>
+  'kind' in response && (response.kind === 'events' || response.kind === 'text')
 
 /** Declares an endpoint and keeps its exact types. */
 export const defineEndpoint = <const E extends Endpoint>(endpoint: E): E => endpoint

@@ -1,6 +1,7 @@
 import { hexToBytes } from 'viem'
 import type { JobId } from './codecs.ts'
 import { hkdfSha256, hmacSha256, toBase64Url, utf8 } from './digest.ts'
+import type { Evidence } from './schemas/evidence.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -8,9 +9,15 @@ type Bytes = Uint8Array<ArrayBuffer>
 export const evidenceKey = (promptKey: Bytes, jobId: JobId): Promise<Bytes> =>
   hkdfSha256(promptKey, hexToBytes(jobId), 'svc-fingerprint-v1', 32)
 
-/** The text that is compared: NFC, line feeds only, no white space before a line's end or the text's. */
+// What Unicode calls a stream-safe text: engines sort long runs of marks in quadratic time. The last two become marks under NFKC.
+const longMarkRun = /([\p{M}\uff9e\uff9f]{30})(?=[\p{M}\uff9e\uff9f])/gu
+
+/** The text with a combining grapheme joiner after every 30th mark of a run, so that normalising it takes time linear in its length. */
+export const withShortMarkRuns = (text: string): string => text.replace(longMarkRun, '$1\u034f')
+
+/** The text that is compared: well-formed as it is delivered, NFC, line feeds only, no white space before a line's end or the text's. */
 export const normalise = (text: string): string =>
-  text
+  withShortMarkRuns(text.replace(/\p{Surrogate}/gu, '\ufffd'))
     .normalize('NFC')
     .replace(/\r\n?/g, '\n')
     .split('\n')
@@ -25,3 +32,10 @@ export const countTokens = (normalised: string): number =>
 /** HMAC-SHA256 of a normalised text in base64url. */
 export const digestOf = async (key: Bytes, normalised: string): Promise<string> =>
   toBase64Url(await hmacSha256(key, utf8(normalised)))
+
+/** True when two pieces of evidence are the same, byte for byte. */
+export const sameEvidence = (a: Evidence, b: Evidence): boolean =>
+  a.comparator === b.comparator &&
+  a.digest === b.digest &&
+  a.tokens === b.tokens &&
+  a.sketch === b.sketch

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { canonicalJson } from './canonical-json.ts'
-import type { Hash32 } from './codecs.ts'
+import type { Address, Hash32 } from './codecs.ts'
 import { comparators } from './comparators/all.ts'
 import { sha256Hex } from './digest.ts'
+import { isRefuted } from './fault.ts'
 import { jobIdOf } from './job-id.ts'
 import { Receipt } from './schemas/receipt.ts'
 import { verifySession } from './session-grant.ts'
@@ -24,22 +25,34 @@ const check = (holds: boolean, why: string): void => {
   if (!holds) throw invalid(why)
 }
 
+/** A part of a receipt that holds, with the node that it is about. */
+export type ReceiptPart =
+  | { readonly part: 'job' | 'tally' }
+  | { readonly part: 'leader' | 'verifier'; readonly node: Address }
+
 /**
  * Checks a receipt without a network and without trusting the ICL: every node's wallet granted the key that signed its
  * statement, the statements are about this job and one another, their evidence bears the verdicts out, and the votes
  * accept the answer. `iclKeys`, when given, are the ICL's published keys (base64url), one of which must have signed the
- * tally. Throws SvcError `receipt-invalid`.
+ * tally; `onHeld` hears of each part that holds. Throws SvcError `receipt-invalid`.
  */
 export async function verifyReceipt(
   receipt: Receipt,
-  options: { readonly iclKeys?: readonly string[]; readonly minMatches?: number } = {},
+  options: {
+    readonly iclKeys?: readonly string[]
+    readonly minMatches?: number
+    readonly onHeld?: (part: ReceiptPart) => void
+  } = {},
 ): Promise<void> {
+  const { onHeld = () => {} } = options
   check(jobIdOf(identityOf(receipt)) === receipt.jobId, 'the jobId is not that of its parts')
+  onHeld({ part: 'job' })
   await verifyStatement(receipt, receipt.leader, 'the leader')
   const { body: leader } = receipt.leader
   check(leader.output_cid === receipt.output_cid, 'the leader stated another output')
   const addresses = new Set([leader.address, receipt.client])
   check(addresses.size === 2, 'the client led its own job')
+  onHeld({ part: 'leader', node: leader.address })
   const leaderHash = await statementHash(leader)
   for (const verifier of receipt.verifiers) {
     const { body } = verifier
@@ -47,9 +60,11 @@ export async function verifyReceipt(
     check(!addresses.has(body.address), `${body.address} took part twice`)
     addresses.add(body.address)
     check(body.leader_statement === leaderHash, `${body.address} compared with another statement`)
-    verifyVerdict(receipt, body)
+    check(!isRefuted(leader, body), `the evidence of ${body.address} refutes its verdict`)
+    onHeld({ part: 'verifier', node: body.address })
   }
   await verifyTally(receipt, leaderHash, options)
+  onHeld({ part: 'tally' })
 }
 
 const identityOf = (receipt: Receipt) => ({
@@ -89,18 +104,6 @@ async function verifyStatement(receipt: Receipt, signed: Signed, who: string): P
   )
   const malformation = comparators[receipt.comparator].malformation(body.evidence)
   check(malformation === undefined, `the evidence of ${who} is malformed: ${malformation}`)
-}
-
-function verifyVerdict(receipt: Receipt, body: Receipt['verifiers'][number]['body']): void {
-  const comparison = comparators[receipt.comparator].compare(
-    receipt.leader.body.evidence,
-    body.evidence,
-  )
-  if (body.verdict === 'match') {
-    check(comparison === 'match', `the evidence of ${body.address} refutes its verdict`)
-  } else if (body.reason === 'different-answer' || body.reason === 'inconclusive') {
-    check(comparison !== 'match', `the evidence of ${body.address} refutes its verdict`)
-  }
 }
 
 async function verifyTally(

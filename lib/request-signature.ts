@@ -11,6 +11,8 @@ export type WalletSigner = {
   readonly address: Address
   readonly chainId: number
   readonly signMessage: (message: { raw: Hex }) => Promise<Hex>
+  /** Milliseconds that a person may take to approve a signature; none when left out. */
+  readonly signingMs?: number
 }
 
 /** Signs requests with the session key that an attestation bound to a node's wallet: RFC 9421 with Ed25519. */

@@ -63,7 +63,7 @@ export async function unseal(blob: Uint8Array, key: Bytes, purpose: BlobPurpose)
     throw unreadable('the key does not open it, or it was changed')
   }
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(plain)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(plain)
   } catch {
     throw unreadable('it does not hold UTF-8 text')
   }

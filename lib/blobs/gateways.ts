@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import { withDeadline } from '../deadline.ts'
 import { maxBlobBytes } from '../endpoints.ts'
 import { readLimited } from '../read-limited.ts'
+import { retryAfterMsOf } from '../retry-after.ts'
 import { SvcError } from '../svc-error.ts'
 import type { Blobs } from './blobs.ts'
 
@@ -71,7 +72,9 @@ async function fetchBlob(
         const response = await fetch(new Request(`${gateway}/ipfs/${cid}`, { signal: ended }))
         if (!response.ok) {
           await response.body?.cancel()
-          return failed(`answered ${response.status}`, { retryAfterMs: retryAfterMsOf(response) })
+          return failed(`answered ${response.status}`, {
+            retryAfterMs: retryAfterMsOf(response.headers, clock.now()),
+          })
         }
         const bytes = await readLimited(response, maxBlobBytes)
         if (bytes === undefined) {
@@ -91,13 +94,11 @@ async function fetchBlob(
 
 const failed = (
   problem: string,
-  { isUseless = false, retryAfterMs = 0 }: { isUseless?: boolean; retryAfterMs?: number } = {},
+  {
+    isUseless = false,
+    retryAfterMs = 0,
+  }: { isUseless?: boolean; retryAfterMs?: number | undefined } = {},
 ): Attempt => ({ problem, isUseless, retryAfterMs })
-
-function retryAfterMsOf(response: Response): number {
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0
-}
 
 const unavailable = (cid: string, problems: ReadonlyMap<string, string>): SvcError =>
   new SvcError(

@@ -4,6 +4,7 @@ import {
   HttpRequestError,
   InsufficientFundsError,
   LimitExceededRpcError,
+  NonceTooLowError,
   TimeoutError,
 } from 'viem'
 import { SvcError } from '../svc-error.ts'
@@ -53,6 +54,16 @@ export const isUnreachable = (error: unknown): boolean =>
 export const lacksFunds = (error: unknown): boolean =>
   causesOf(error).some((cause) => cause instanceof InsufficientFundsError)
 
+/** Whether a transaction was refused, never to be sent, because another process of its wallet has used the nonce. */
+export const isNonceTaken = (error: unknown): boolean =>
+  causesOf(error).some(
+    (cause) =>
+      cause instanceof NonceTooLowError ||
+      // A chain that only finds the fees too low says `underpriced`, too, but speaks of no replacement.
+      (cause instanceof Error &&
+        /nonce (is )?too low|replacement.*underpriced|already used/i.test(cause.message)),
+  )
+
 /** One line that says what went wrong, without viem's request dump. */
 export const shortMessageOf = (error: unknown): string => {
   if (error instanceof BaseError) return error.shortMessage
@@ -73,7 +84,8 @@ export const toChainError = (error: unknown, doing: string): SvcError => {
       },
     )
   }
-  return new SvcError('chain-unavailable', `${doing}: ${shortMessageOf(error)}`, {
+  const why = isUnreachable(error) ? 'the chain RPC does not answer: ' : ''
+  return new SvcError('chain-unavailable', `${doing}: ${why}${shortMessageOf(error)}`, {
     hint: 'Check the chain RPC URL, the chain id and the contract address.',
     retryable: true,
     cause: error,

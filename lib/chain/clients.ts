@@ -4,6 +4,7 @@ import {
   createPublicClient,
   createWalletClient,
   defineChain,
+  type Hex,
   type HttpTransport,
   http,
   type LocalAccount,
@@ -11,8 +12,15 @@ import {
   type WalletClient,
 } from 'viem'
 import { jsonRpc } from 'viem/nonce'
+import { localFheChainId } from '../known-networks.ts'
+import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
-const localChainId = 31337
+// These make a block for each transaction at once, and cost nothing to ask.
+const devChainIds: readonly number[] = [31_337, localFheChainId]
+
+/** How often to look for news on a chain when nobody said, in milliseconds. */
+export const usualPollingMs = (chainId: number): number =>
+  devChainIds.includes(chainId) ? 50 : 1_000
 
 /** Where a chain is reached, and how patiently: `timeoutMs` is for one request, which is tried up to 4 times with growing waits. */
 export type ChainEndpoint = {
@@ -43,7 +51,7 @@ const clientOptions = (endpoint: ChainEndpoint) => ({
     retryCount: 3,
     retryDelay: 200,
   }),
-  pollingInterval: endpoint.pollingIntervalMs ?? (endpoint.chainId === localChainId ? 50 : 1000),
+  pollingInterval: endpoint.pollingIntervalMs ?? usualPollingMs(endpoint.chainId),
   cacheTime: 0,
 })
 
@@ -59,11 +67,20 @@ export const createChainWriter = (
   // viem's shared counter knows accounts by chain id only, and would carry nonces over to another chain of that id.
   const nonceManager = createNonceManager({ source: jsonRpc() })
   const options = clientOptions(endpoint)
+  const { account } = endpoint
+  const walletClient = createWalletClient({ ...options, account: { ...account, nonceManager } })
   return {
     publicClient: createPublicClient(options),
-    walletClient: createWalletClient({
-      ...options,
-      account: { ...endpoint.account, nonceManager },
-    }),
+    walletClient: isWalletAccount(account) ? sentBy(account, walletClient) : walletClient,
   }
+}
+
+/** The client with its transactions left to a wallet, which counts their nonces. */
+const sentBy = (
+  account: WalletAccount,
+  walletClient: ChainWriter['walletClient'],
+): ChainWriter['walletClient'] => {
+  const send = ({ to, data, gas, value }: { to: Hex; data: Hex; gas: bigint; value: bigint }) =>
+    account.send({ chainId: walletClient.chain.id, to, data, gas, value })
+  return { ...walletClient, sendTransaction: send as typeof walletClient.sendTransaction }
 }

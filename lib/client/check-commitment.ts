@@ -4,12 +4,13 @@ import { SvcError } from '../svc-error.ts'
 import type { ClientContext } from './context.ts'
 
 const pollMs = 500
+const defaultTimeoutMs = 60_000
 
 /** Waits until the receipt's hash stands on chain and resolves with the transaction; throws SvcError `commit-missing` or `commit-conflict`. */
 export async function checkCommitment(
   { api, chain, clock }: ClientContext,
   job: { readonly jobId: JobId; readonly readToken: string; readonly hash: Hash32 },
-  timeoutMs: number,
+  timeoutMs: number = defaultTimeoutMs,
   signal?: AbortSignal,
 ): Promise<Hash32> {
   const { jobId, readToken, hash } = job

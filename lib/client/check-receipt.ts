@@ -1,10 +1,12 @@
 import type { ComparatorId, Hash32, JobId } from '../codecs.ts'
-import type { JobIdentity } from '../job-id.ts'
+import { defaultComparator } from '../comparators/default-for-model.ts'
+import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import { receiptHash, verifyReceipt } from '../receipt.ts'
-import type { JobView } from '../schemas/jobs.ts'
+import { defaultMaxOutputTokens, type JobView } from '../schemas/jobs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import { SvcError } from '../svc-error.ts'
 import type { ClientContext } from './context.ts'
+import type { JobWish } from './submit-job.ts'
 
 // Sessions end by time, so a receipt may not choose its own; clocks differ a little.
 const clockToleranceSeconds = 600
@@ -20,6 +22,24 @@ export type ExpectedJob = {
   readonly preparedAt: number
   readonly comparator: ComparatorId
   readonly minMatches?: number | undefined
+}
+
+/** What the receipt of a job has to say; `preparedAt` is the chain's time (Unix seconds) before the job was submitted. */
+export const expectedJob = (
+  { network }: Pick<ClientContext, 'network'>,
+  job: { readonly identity: JobIdentity; readonly wish: JobWish; readonly preparedAt: number },
+): ExpectedJob => {
+  const { identity, wish, preparedAt } = job
+  return {
+    jobId: jobIdOf(identity),
+    identity,
+    model: wish.model,
+    minTier: wish.minTier,
+    preparedAt,
+    maxOutputTokens: wish.parameters?.max_output_tokens ?? defaultMaxOutputTokens,
+    comparator: wish.comparator ?? defaultComparator(network, wish.model),
+    minMatches: wish.minMatches,
+  }
 }
 
 /** Fetches a job's receipt and checks it wholly; throws SvcError `receipt-invalid`. */

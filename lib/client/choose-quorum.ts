@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Address } from '../codecs.ts'
+import type { Address, ComparatorId } from '../codecs.ts'
 import { ProblemError } from '../problem.ts'
 import type { QuorumPreview } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
@@ -13,12 +13,13 @@ export type QuorumWish = {
   readonly model: string
   readonly minTier: number
   readonly verifierCount: number
+  readonly comparator?: ComparatorId | undefined
 }
 
 /** Asks the ICL for a quorum; throws SvcError `model-unknown` or `not-enough-nodes`, both saying what is served, or `quorum-untrusted`. */
 export async function chooseQuorum(
   { api, address, chain }: ClientContext,
-  { model, minTier, verifierCount }: QuorumWish,
+  { model, minTier, verifierCount, comparator }: QuorumWish,
   signal?: AbortSignal,
 ): Promise<Preview> {
   const query = {
@@ -26,6 +27,7 @@ export async function chooseQuorum(
     model_id: model,
     min_tier: minTier,
     verifier_count: verifierCount,
+    ...(comparator && { comparator }),
   }
   try {
     const preview = await api.previewQuorum({ query }, { signal, attempts: 3 })

@@ -1,16 +1,25 @@
 import type { LocalAccount } from 'viem'
-import { createApi, type Fetch } from '../api.ts'
+import { type Api, createApi, type Fetch } from '../api.ts'
 import { createGatewayBlobs } from '../blobs/gateways.ts'
+import { isWalletAccount } from '../chain/wallet-account.ts'
 import type { Clock } from '../clock.ts'
-import { Address } from '../codecs.ts'
+import { Address, type JobId } from '../codecs.ts'
+import { createCofheCoprocessor } from '../coprocessor/cofhe.ts'
 import type { Coprocessor } from '../coprocessor/coprocessor.ts'
+import type { Prover } from '../coprocessor/prover.ts'
 import { fetchNetwork } from '../fetch-network.ts'
 import type { Random } from '../random.ts'
 import type { WalletSigner } from '../request-signature.ts'
+import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
+import type { JobPhase, JobView } from '../schemas/jobs.ts'
 import type { Network } from '../schemas/network.ts'
+import type { JobRecord } from '../schemas/record.ts'
 import { SvcError } from '../svc-error.ts'
 import { systemClock, systemRandom } from '../system.ts'
 import { createClientChain } from './client-chain.ts'
+import { toClientError } from './client-error.ts'
+import type { ClientContext } from './context.ts'
+import { getRecord } from './get-record.ts'
 import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
 
@@ -19,10 +28,14 @@ export type ClientOptions = {
   /** The ICL's public address. */
   readonly icl: string
   readonly rpcUrl: string
-  /** Owns the prompt keys and pays for storing them. */
+  /** Owns the prompt keys and pays for storing them: a key of viem's, or `walletAccount` of a wallet in the browser. */
   readonly account: LocalAccount
-  /** Encrypts and decrypts key halves for that account. */
-  readonly coprocessor: Coprocessor
+  /** Encrypts and decrypts key halves for that account; made of `coprocessorUrls` and `prover` when left out. */
+  readonly coprocessor?: Coprocessor
+  /** Where the coprocessor is; known for public networks, and none is needed on chain 31337. */
+  readonly coprocessorUrls?: CoprocessorUrls
+  /** Makes the proofs of encryption on chains other than 31337. */
+  readonly prover?: Prover
   /**
    * The contracts that this client trusts. Left out, it takes the ICL's word for them, and an ICL that names contracts of
    * its own could read the keys that are stored there.
@@ -36,39 +49,99 @@ export type ClientOptions = {
   readonly signal?: AbortSignal
 }
 
+type CallOptions = { readonly signal?: AbortSignal }
+
 /** A client of one ICL. */
 export type Client = {
   readonly network: Network
+  /** What the single steps need. */
+  readonly context: ClientContext
   readonly infer: (prompt: string, options: InferOptions) => Promise<Inference>
+  /** The models that are served, and by how many nodes. */
+  readonly models: (options?: CallOptions) => Promise<Models>
+  /** A page of this client's jobs, newest first. */
+  readonly jobs: (
+    query?: { readonly status?: JobPhase; readonly cursor?: string },
+    options?: CallOptions,
+  ) => Promise<JobPage>
+  /** One of this client's jobs as it is now. */
+  readonly job: (jobId: JobId, options?: CallOptions) => Promise<JobView>
+  /** Cancels one of this client's jobs; throws SvcError `job-settled` when it is too late. */
+  readonly cancel: (jobId: JobId, options?: CallOptions) => Promise<JobView>
+  /** Everything that happened in one of this client's jobs: what each node said, signed, and what was made of it. */
+  readonly record: (jobId: JobId, options?: CallOptions) => Promise<JobRecord>
 }
+
+/** The models of an ICL. */
+export type Models = Awaited<ReturnType<Api['getModels']>>['models']
+
+/** A page of jobs; `next_cursor` leads to the next one. */
+export type JobPage = Awaited<ReturnType<Api['listJobs']>>
+
+const signingMs = 60_000
+const walletDecryptTimeoutMs = 180_000
 
 /** Connects to an ICL: learns its contracts and limits, and checks that the RPC endpoint serves the same chain. */
 export async function createClient(options: ClientOptions): Promise<Client> {
-  const { icl, rpcUrl, account, coprocessor, gateways = [], signal } = options
+  const { icl, rpcUrl, account, gateways = [], signal } = options
   const { fetch = globalFetch, clock = systemClock, random = systemRandom } = options
   const open = { baseUrl: icl, fetch, clock, random }
   const network = await fetchNetwork(createApi(open), icl, signal)
   checkContracts(network, options.contracts)
   const address = Address.parse(account.address)
+  const isWallet = isWalletAccount(account)
   const signer: WalletSigner = {
     kind: 'wallet',
     address,
     chainId: network.chain_id,
     signMessage: ({ raw }) => account.signMessage({ message: { raw } }),
+    ...(isWallet && { signingMs }),
   }
   const api = createApi({ ...open, signer })
   const chain = createClientChain({ rpcUrl, network, account })
-  const chainId = await chain.chainId(signal)
-  if (chainId !== network.chain_id) {
-    throw new SvcError(
-      'chain-wrong',
-      `The RPC endpoint serves chain ${chainId}, and the ICL uses chain ${network.chain_id}`,
-      { hint: "Use an RPC endpoint of the ICL's chain." },
-    )
-  }
+  checkChain(await chain.chainId(signal), network)
+  if (isWallet) await account.useChain(network.chain_id)
+  const coprocessor =
+    options.coprocessor ??
+    createCofheCoprocessor({
+      ...{ rpcUrl, account, clock, fetch, chainId: network.chain_id },
+      coprocessor: options.coprocessorUrls,
+      prover: options.prover,
+      ...(isWallet && { decryptTimeoutMs: walletDecryptTimeoutMs }),
+    })
   const blobs = createGatewayBlobs({ gateways: [icl, ...gateways], fetch, clock })
-  const context = { api, network, address, chain, coprocessor, blobs, clock, random }
-  return { network, infer: (prompt, inferOptions) => infer(context, prompt, inferOptions) }
+  return clientOf({ api, network, address, chain, coprocessor, blobs, clock, random }, api)
+}
+
+function clientOf(context: ClientContext, api: Api): Client {
+  const { network } = context
+  return {
+    network,
+    context,
+    infer: (prompt, inferOptions) => infer(context, prompt, inferOptions),
+    models: async ({ signal } = {}) =>
+      (await told(api.getModels({}, { signal, attempts: 3 }))).models,
+    jobs: (query = {}, { signal } = {}) => told(api.listJobs({ query }, { signal, attempts: 3 })),
+    job: (jobId, { signal } = {}) =>
+      told(api.getJob({ params: { jobId } }, { signal, attempts: 3 })),
+    cancel: (jobId, { signal } = {}) =>
+      told(api.cancelJob({ params: { jobId } }, { signal, attempts: 3 })),
+    record: (jobId, { signal } = {}) => told(getRecord({ api, network }, jobId, signal)),
+  }
+}
+
+const told = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw toClientError(error)
+  })
+
+function checkChain(found: number, { chain_id: wanted }: Network): void {
+  if (found === wanted) return
+  throw new SvcError(
+    'chain-wrong',
+    `The RPC endpoint serves chain ${found}, and the ICL uses chain ${wanted}`,
+    { hint: "Use an RPC endpoint of the ICL's chain." },
+  )
 }
 
 function checkContracts(network: Network, trusted: Network['contracts'] | undefined): void {

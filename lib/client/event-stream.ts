@@ -44,7 +44,8 @@ function parseBlock(block: string): ServerEvent | undefined {
   const data: string[] = []
   let id: string | undefined
   for (const line of block.split('\n')) {
-    const [, field, value = ''] = /^([a-z]+)(?:: ?(.*))?$/.exec(line) ?? []
+    // JSON may hold U+2028, which a pattern takes for the end of a line; this format does not.
+    const [, field, value = ''] = /^([a-z]+)(?:: ?(.*))?$/s.exec(line) ?? []
     if (field === 'data') data.push(value)
     if (field === 'id') id = value
   }

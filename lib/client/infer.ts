@@ -1,24 +1,34 @@
-import { bytesToBigInt } from 'viem'
+import type { JobId } from '../codecs.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import { ProblemError } from '../problem.ts'
-import { defaultMaxOutputTokens, type JobEvent, type JobView } from '../schemas/jobs.ts'
-import { newSealingKey, seal, splitKey } from '../sealing.ts'
+import type { JobEvent, JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import { checkCommitment } from './check-commitment.ts'
-import { fetchCheckedReceipt } from './check-receipt.ts'
+import { expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
 import { chooseQuorum } from './choose-quorum.ts'
 import { toClientError } from './client-error.ts'
 import type { ClientContext } from './context.ts'
+import { encryptKey } from './encrypt-key.ts'
 import { followJob } from './follow-job.ts'
-import { type AcceptedInference, type Inference, lastRound } from './inference.ts'
+import {
+  type AcceptedInference,
+  type Inference,
+  lastRound,
+  type ProofTimings,
+} from './inference.ts'
+import { nameJob } from './name-job.ts'
 import { checkPrompt } from './prompt-text.ts'
 import { checkOutput, decryptOutput } from './read-output.ts'
+import { sealPrompt } from './seal-prompt.ts'
 import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import { storePromptKey } from './store-prompt-key.ts'
 import { type JobWish, submitJob } from './submit-job.ts'
 import { uploadBlob } from './upload-blob.ts'
+import { withGrace } from './with-grace.ts'
 
 const cancelTimeoutMs = 5_000
+// The ICL takes in a job whose sender has left: only its answer tells what there is to cancel.
+const submitGraceMs = 5_000
 
 /** How to run one inference. */
 export type InferOptions = {
@@ -30,9 +40,19 @@ export type InferOptions = {
   readonly parameters?: JobWish['parameters']
   readonly comparator?: JobWish['comparator']
   readonly minMatches?: JobWish['minMatches']
+  /** A server that the ICL tells once the job has settled; `onSubmitted` gets the secret of its messages. */
+  readonly webhook?: JobWish['webhook']
   /** How many more nodes the ICL may let read the prompt, to replace some or to break a tie; 6 when left out, 0 for none. */
   readonly maxGrants?: number
   readonly onStep?: (news: StepNews) => void
+  /** Told as soon as the ICL has the job; whoever has the token can read and cancel it. */
+  readonly onSubmitted?: (job: {
+    readonly jobId: JobId
+    readonly readToken: string
+    readonly webhookSecret?: string
+  }) => void
+  /** Told of each event of the job, such as a node that claimed its part. */
+  readonly onEvent?: (event: JobEvent) => void
   /** Cancels the job when a lack of nodes lasts this long; the job then waits no longer for others to appear. */
   readonly giveUpWhenStuckMs?: number
   /** How long the result may take to appear on chain; 60 s when left out. */
@@ -52,8 +72,11 @@ type PreparedJob = {
   /** Unix seconds. */
   readonly preparedAt: number
   readonly identity: JobIdentity
+  readonly prompt: string
   readonly promptKey: Uint8Array<ArrayBuffer>
   readonly readToken: string
+  readonly webhookSecret: string | undefined
+  readonly proof: ProofTimings | undefined
 }
 
 /** Encrypts a prompt, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError. */
@@ -63,11 +86,12 @@ export async function infer(
   options: InferOptions,
 ): Promise<Inference> {
   checkPrompt(prompt, context.network.limits.prompt_bytes)
-  const { model, minTier = 0, verifierCount = 2, parameters, comparator, minMatches } = options
+  const { model, minTier = 0, verifierCount = 2, parameters, comparator } = options
+  const { minMatches, webhook } = options
   const run: Run = {
     context,
     options,
-    wish: { model, minTier, verifierCount, parameters, comparator, minMatches },
+    wish: { model, minTier, verifierCount, parameters, comparator, minMatches, webhook },
     steps: createStepRunner(context.clock, options.onStep),
   }
   try {
@@ -76,11 +100,13 @@ export async function infer(
     if (view.status === 'accepted') return await collect(run, job, view)
     return {
       jobId: jobIdOf(job.identity),
+      readToken: job.readToken,
       status: settledWithoutAnswer(view),
       reason: view.reason,
       model,
       ...lastRound(view),
       timingsMs: run.steps.timings(),
+      ...(job.proof && { proof: job.proof }),
     }
   } catch (error) {
     options.signal?.throwIfAborted()
@@ -90,35 +116,26 @@ export async function infer(
 
 async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
   const { context, steps, wish } = run
-  const { random, address, coprocessor, network } = context
   const { signal } = run.options
   const preparedAt = await context.chain.time(signal)
   const preview = await steps.run('preview', () => chooseQuorum(context, wish, signal))
-  const promptKey = newSealingKey(random)
-  const blob = await steps.run('seal-prompt', () =>
-    seal(prompt, promptKey, { kind: 'prompt', client: address }, random),
+  const { blob, promptKey } = await steps.run('seal-prompt', () => sealPrompt(context, prompt))
+  const { halves, proof } = await steps.run('encrypt-key', (progress) =>
+    encryptKey(context, promptKey, progress, signal),
   )
-  const halves = await steps.run('encrypt-key', (progress) => {
-    const { high, low } = splitKey(promptKey)
-    return coprocessor.encrypt(high, low, { onStep: progress, ...(signal && { signal }) })
-  })
   const stored = await steps.run('store-key', () =>
     storePromptKey(context, halves, preview, run.options.maxGrants, signal),
   )
   const promptCid = await steps.run('upload', () => uploadBlob(context, blob, signal))
-  const identity: JobIdentity = {
-    chainId: network.chain_id,
-    client: address,
-    promptCid,
-    kpHighHandle: stored.highHandle,
-    kpLowHandle: stored.lowHandle,
-    clientNonce: bytesToBigInt(random.bytes(32)),
-  }
+  const { identity } = nameJob(context, { ...stored, promptCid })
   try {
     const submitted = await steps.run('submit', () =>
-      submitJob(context, identity, wish, preview, signal),
+      withGrace(context.clock, submitGraceMs, signal, (ended) =>
+        submitJob(context, identity, wish, preview, ended),
+      ),
     )
-    return { preparedAt, identity, promptKey, readToken: submitted.read_token }
+    const { read_token: readToken, webhook_secret: webhookSecret } = submitted
+    return { preparedAt, identity, prompt, promptKey, readToken, webhookSecret, proof }
   } catch (error) {
     // The submission may have arrived although its answer did not.
     if (signal?.aborted || isPassing(error)) await cancel(context, identity, undefined)
@@ -127,12 +144,18 @@ async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
 }
 
 async function follow({ context, options, steps }: Run, job: PreparedJob): Promise<JobView> {
+  const jobId = jobIdOf(job.identity)
+  const { readToken, webhookSecret } = job
   try {
+    options.onSubmitted?.({ jobId, readToken, ...(webhookSecret && { webhookSecret }) })
     return await steps.run('inference', (progress) =>
       followJob(context, {
-        jobId: jobIdOf(job.identity),
-        readToken: job.readToken,
-        onEvent: (event) => progress(describeEvent(event)),
+        jobId,
+        readToken,
+        onEvent: (event) => {
+          progress(describeEvent(event))
+          options.onEvent?.(event)
+        },
         giveUpWhenStuckMs: options.giveUpWhenStuckMs,
         signal: options.signal,
       }),
@@ -145,20 +168,10 @@ async function follow({ context, options, steps }: Run, job: PreparedJob): Promi
 
 async function collect(run: Run, job: PreparedJob, view: JobView): Promise<AcceptedInference> {
   const { context, options, steps, wish } = run
-  const { signal, commitTimeoutMs = 60_000 } = options
+  const { signal, commitTimeoutMs } = options
   const { identity, promptKey, readToken } = job
   const jobId = jobIdOf(identity)
-  const comparator = wish.comparator ?? context.network.default_comparator
-  const expected = {
-    jobId,
-    identity,
-    model: wish.model,
-    minTier: wish.minTier,
-    preparedAt: job.preparedAt,
-    maxOutputTokens: wish.parameters?.max_output_tokens ?? defaultMaxOutputTokens,
-    comparator,
-    minMatches: wish.minMatches,
-  }
+  const expected = expectedJob(context, { identity, wish, preparedAt: job.preparedAt })
   const { receipt, hash } = await steps.run('receipt', () =>
     fetchCheckedReceipt(context, expected, view, readToken, signal),
   )
@@ -167,7 +180,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
   )
   const output = await steps.run('decrypt-output', async () => {
     const text = await decryptOutput(context, receipt, blob, signal)
-    await checkOutput(text, receipt, promptKey, jobId)
+    await checkOutput(text, receipt, { prompt: job.prompt, promptKey })
     return text
   })
   const commitTx = await steps.run('commit', () =>
@@ -175,6 +188,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
   )
   return {
     jobId,
+    readToken,
     status: 'accepted',
     model: wish.model,
     output,
@@ -188,6 +202,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     receiptHash: hash,
     receipt,
     timingsMs: steps.timings(),
+    ...(job.proof && { proof: job.proof }),
   }
 }
 

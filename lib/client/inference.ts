@@ -1,4 +1,5 @@
 import type { Address, Hash32, JobId } from '../codecs.ts'
+import type { EncryptStep } from '../coprocessor/coprocessor.ts'
 import type { JobReason, JobView, Verdict, VerdictReason } from '../schemas/jobs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import { SvcError } from '../svc-error.ts'
@@ -11,11 +12,21 @@ export type NodeVerdict = {
   readonly reason?: VerdictReason
 }
 
+/** The proof that the prompt key's encryption took; milliseconds of its last attempt. */
+export type ProofTimings = {
+  readonly bytes: number
+  readonly stepsMs: Readonly<Record<EncryptStep, number>>
+}
+
 type Common = {
   readonly jobId: JobId
+  /** Reads the job, its record and its receipt, without a wallet. */
+  readonly readToken: string
   readonly model: string
   readonly verdicts: readonly NodeVerdict[]
   readonly timingsMs: Timings
+  /** Left out where no proof was made: on a local chain of the id 31337. */
+  readonly proof?: ProofTimings
 }
 
 /** An answer that the quorum agreed on and that this client has checked. */

@@ -14,7 +14,23 @@ export const inferenceSteps = [
   'decrypt-output',
   'commit',
 ] as const
+/** The name of a step. */
 export type InferenceStep = (typeof inferenceSteps)[number]
+
+/** What each step of an inference does, for the person who waits for it. */
+export const stepLabels: Record<InferenceStep, string> = {
+  preview: 'Asking the coordinator for a quorum',
+  'seal-prompt': 'Encrypting the prompt with a new key',
+  'encrypt-key': 'Encrypting both halves of the key for the coprocessor',
+  'store-key': 'Storing the key on chain for the quorum only',
+  upload: 'Uploading the encrypted prompt',
+  submit: 'Submitting the job',
+  inference: 'Leader and verifiers work',
+  receipt: 'Checking the receipt and its signatures',
+  'fetch-output': 'Downloading the encrypted output',
+  'decrypt-output': 'Decrypting it and checking it against the evidence',
+  commit: 'Checking that the receipt stands on chain',
+}
 
 /** News of a step; `elapsedMs` counts from the step's start. */
 export type StepNews = {

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import type { ComparatorId, JobId } from '../codecs.ts'
+import type { JobId } from '../codecs.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import { ProblemError } from '../problem.ts'
-import type { Parameters, SubmittedJob } from '../schemas/jobs.ts'
+import type { Parameters, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import { chooseQuorum, type Preview, type QuorumWish } from './choose-quorum.ts'
 import type { ClientContext } from './context.ts'
@@ -10,8 +10,9 @@ import type { ClientContext } from './context.ts'
 /** How a job is to be run and judged. */
 export type JobWish = QuorumWish & {
   readonly parameters?: Parameters | undefined
-  readonly comparator?: ComparatorId | undefined
   readonly minMatches?: number | undefined
+  /** A server that the ICL is to tell once the job has settled. */
+  readonly webhook?: SubmitJob['webhook']
 }
 
 const maxPreviews = 12
@@ -63,6 +64,7 @@ async function submitOnce(
         ...(wish.parameters && { parameters: wish.parameters }),
         ...(wish.comparator && { comparator: wish.comparator }),
         ...(wish.minMatches && { min_matches: wish.minMatches }),
+        ...(wish.webhook && { webhook: wish.webhook }),
       },
     },
     { signal, attempts: 3 },

@@ -17,11 +17,20 @@ export type EventWatcher = {
 /** Reads a job's events until the signal aborts, resuming a broken stream after the last event; never rejects. */
 export async function watchEvents(
   { api, clock }: Pick<ClientContext, 'api' | 'clock'>,
-  { jobId, readToken }: { readonly jobId: JobId; readonly readToken: string },
+  {
+    jobId,
+    readToken,
+    after,
+  }: {
+    readonly jobId: JobId
+    readonly readToken: string
+    /** The number (`seq`) of the last event that is known already; all are told when left out. */
+    readonly after?: number
+  },
   watcher: EventWatcher,
   signal: AbortSignal,
 ): Promise<void> {
-  let lastEventId: string | undefined
+  let lastEventId = after === undefined ? undefined : String(after)
   let delayMs = firstDelayMs
   while (!signal.aborted) {
     try {

@@ -2,14 +2,44 @@ import type { ComparatorId } from '../codecs.ts'
 import type { Evidence } from '../schemas/evidence.ts'
 
 /** What two pieces of evidence say of their answers. */
-type Comparison = 'match' | 'no-match' | 'inconclusive'
+export type Comparison = 'match' | 'no-match' | 'inconclusive'
+
+/** A comparison with its reason, for whoever looks at a job. */
+export type Explanation = {
+  readonly outcome: Comparison
+  readonly why: string
+  /** How alike the answers are by each feature, in thousandths; missing where nothing is estimated. */
+  readonly similarities?: Readonly<Record<string, number>>
+}
+
+/** The vector that the pinned embedding model gives for a text. */
+export type Embed = (text: string, signal: AbortSignal) => Promise<readonly number[]>
+
+/** What evidence is made from. */
+export type EvidenceInput = {
+  readonly text: string
+  /** The decrypted prompt: repeating it is no answer. */
+  readonly prompt: string
+  /** The job's evidence key, see `evidenceKey`. */
+  readonly key: Uint8Array<ArrayBuffer>
+  /** Missing where no embedding model can be reached. */
+  readonly embed?: Embed | undefined
+  readonly signal?: AbortSignal | undefined
+}
 
 /** Makes evidence of an answer, and compares evidence without a key, so that the ICL can recompute every verdict. */
 export interface Comparator {
   readonly id: ComparatorId
-  /** Evidence of `text` under the job's evidence key. */
-  evidenceOf(text: string, key: Uint8Array<ArrayBuffer>): Promise<Evidence>
+  /** Whether a node needs the embedding model to take part; a client can check an answer without it. */
+  readonly needsEmbedding: boolean
+  /** Evidence of a text under the job's evidence key. */
+  evidenceOf(input: EvidenceInput): Promise<Evidence>
   /** Undefined when the evidence has the form that this comparator makes, else what is wrong with it. */
   malformation(evidence: Evidence): string | undefined
+  /** The same both ways round; malformed evidence is a no-match, never an error. */
   compare(a: Evidence, b: Evidence): Comparison
+  /** What `compare` says, with the reason. */
+  explain(a: Evidence, b: Evidence): Explanation
+  /** True when `shown`, made from a text that was delivered, bears out the evidence `claimed` for it. */
+  reproduces(shown: Evidence, claimed: Evidence): boolean
 }

@@ -1,10 +1,12 @@
-import { countTokens, digestOf, normalise } from '../evidence.ts'
-import type { Comparator } from './comparator.ts'
+import { countTokens, digestOf, normalise, sameEvidence } from '../evidence.ts'
+import type { Evidence } from '../schemas/evidence.ts'
+import type { Comparator, Explanation } from './comparator.ts'
 
 /** Answers match when they are equal after normalisation; for models that decode deterministically. */
 export const exact: Comparator = {
   id: 'exact',
-  async evidenceOf(text, key) {
+  needsEmbedding: false,
+  async evidenceOf({ text, key }) {
     const normalised = normalise(text)
     return {
       comparator: 'exact',
@@ -12,11 +14,23 @@ export const exact: Comparator = {
       tokens: countTokens(normalised),
     }
   },
-  malformation: (evidence) => {
-    if (evidence.comparator !== 'exact') return `it was made by ${evidence.comparator}, not exact`
-    if (evidence.sketch !== undefined) return 'exact evidence has no sketch'
-    return undefined
-  },
+  malformation,
+  compare: (a, b) => explain(a, b).outcome,
+  explain,
+  reproduces: sameEvidence,
+}
+
+function malformation(evidence: Evidence): string | undefined {
+  if (evidence.comparator !== 'exact') return `it was made by ${evidence.comparator}, not exact`
+  if (evidence.sketch !== undefined) return 'exact evidence has no sketch'
+  return undefined
+}
+
+function explain(a: Evidence, b: Evidence): Explanation {
+  const wrong = malformation(a) ?? malformation(b)
+  if (wrong !== undefined) return { outcome: 'no-match', why: `malformed evidence: ${wrong}` }
+  if (a.digest !== b.digest) return { outcome: 'no-match', why: 'the texts differ' }
   // Equal digests with different token counts cannot come from one text: one of them lies.
-  compare: (a, b) => (a.digest === b.digest && a.tokens === b.tokens ? 'match' : 'no-match'),
+  if (a.tokens !== b.tokens) return { outcome: 'no-match', why: 'the token counts contradict' }
+  return { outcome: 'match', why: 'equal texts' }
 }

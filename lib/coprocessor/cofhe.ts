@@ -1,45 +1,44 @@
-import {
-  assertCorrectEncryptedItemInput,
-  type CofheClient,
-  Encryptable,
-  type EncryptedItemInput,
-  FheTypes,
-} from '@cofhe/sdk'
 import type { LocalAccount } from 'viem'
-import { type ChainEndpoint, createChainWriter } from '../chain/clients.ts'
+import type { Fetch } from '../api.ts'
+import { type ChainEndpoint, type ChainWriter, createChainWriter } from '../chain/clients.ts'
 import type { Clock } from '../clock.ts'
 import { withDeadline } from '../deadline.ts'
+import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 import { SvcError } from '../svc-error.ts'
-import { connectLocalCofhe } from './cofhe-client.ts'
 import { isPermitRefused, timedOut, toCoprocessorError, toEncryptError } from './cofhe-errors.ts'
-import type { Coprocessor, EncryptedInput, EncryptOptions, EncryptStep } from './coprocessor.ts'
+import type { Connection } from './connection.ts'
+import type { Coprocessor } from './coprocessor.ts'
+import { coprocessorUrlsOf } from './coprocessor-urls.ts'
+import { createStepTeller } from './encrypt-steps.ts'
+import { connectMock, mockChainId } from './mock-connection.ts'
+import { connectProduction } from './production-connection.ts'
+import type { Prover } from './prover.ts'
 import { createSelfPermit } from './self-permit.ts'
 
-const localChainId = 31337
 const encryptAttempts = 3
 const encryptWaitMs = 2000
 const uint128Max = (1n << 128n) - 1n
-
-const stepNames: Readonly<Record<string, EncryptStep>> = {
-  initTfhe: 'prepare',
-  fetchKeys: 'prepare',
-  pack: 'prove',
-  prove: 'prove',
-  verify: 'verify',
-}
 
 /** Which wallet decrypts where; timeouts are for one whole call, retries included. */
 export type CofheOptions = ChainEndpoint & {
   readonly account: LocalAccount
   readonly clock: Clock
+  /** Where the coprocessor is, on chains other than 31337; left out where the chain is a known one. */
+  readonly coprocessor?: CoprocessorUrls | undefined
+  /** Needed to encrypt on chains other than 31337. */
+  readonly prover?: Prover | undefined
+  /** For the keys of the coprocessor. */
+  readonly fetch?: Fetch
   readonly encryptTimeoutMs?: number
   readonly decryptTimeoutMs?: number
 }
 
-const toInput = (item: EncryptedItemInput): EncryptedInput => {
-  assertCorrectEncryptedItemInput(item)
-  const { ctHash, securityZone, utype, signature } = item
-  return { ctHash, securityZone, utype, signature }
+/** A coprocessor whose permit can be made, and whose keys can be fetched, before they are needed. */
+export type CofheCoprocessor = Coprocessor & {
+  /** Makes the wallet's permit; without it, the first decryption does. Throws the errors of `decrypt`. */
+  readonly makePermit: (signal?: AbortSignal) => Promise<void>
+  /** Fetches the network's keys, which the first encryption would do; throws `coprocessor-unavailable` or `coprocessor-too-many-requests`. */
+  readonly fetchKeys: (signal?: AbortSignal) => Promise<void>
 }
 
 const checkHalf = (half: bigint): void => {
@@ -49,36 +48,24 @@ const checkHalf = (half: bigint): void => {
   })
 }
 
-const encryptOnce = async (
-  client: CofheClient,
-  high: bigint,
-  low: bigint,
-  onStep: (step: EncryptStep) => void,
-) => {
-  let last: EncryptStep | undefined
-  const [encryptedHigh, encryptedLow] = await client
-    .encryptInputs([Encryptable.uint128(high), Encryptable.uint128(low)])
-    .onStep((name) => {
-      const step = stepNames[name]
-      if (step === undefined || step === last) return
-      last = step
-      onStep(step)
+const noProver: Prover = {
+  prove: async () => {
+    throw new SvcError('coprocessor-encrypt-failed', 'CoFHE encrypt failed: nothing makes proofs', {
+      hint: 'Give the coprocessor a prover.',
     })
-    .execute()
-  return { high: toInput(encryptedHigh), low: toInput(encryptedLow) }
+  },
 }
 
-// A connection that failed is tried again by the next call.
-const connectLazily = (connect: () => Promise<CofheClient>): (() => Promise<CofheClient>) => {
-  let connecting: Promise<CofheClient> | undefined
-  return () => {
-    connecting ??= connect().catch((error: unknown) => {
-      connecting = undefined
-      throw error
-    })
-    return connecting
-  }
+const globalFetch: Fetch = (request) => fetch(request)
+
+function connectionOf(options: CofheOptions, chain: ChainWriter): Connection {
+  const { chainId, coprocessor, clock, prover = noProver, fetch = globalFetch } = options
+  if (chainId === mockChainId) return connectMock(options, chain)
+  const urls = coprocessorUrlsOf(chainId, coprocessor)
+  return connectProduction({ chainId, urls, prover, fetch, clock }, chain)
 }
+
+const isFinal = (error: unknown): boolean => error instanceof SvcError && !error.retryable
 
 const retryEncrypt = async <T>(
   clock: Clock,
@@ -90,60 +77,70 @@ const retryEncrypt = async <T>(
       return await body()
     } catch (error) {
       signal.throwIfAborted()
-      if (attempt === encryptAttempts) throw toEncryptError(error)
+      if (attempt === encryptAttempts || isFinal(error)) throw toEncryptError(error)
       await clock.sleep(encryptWaitMs * attempt, signal)
     }
   }
 }
 
-/** Reaches the coprocessor through its SDK as one wallet; so far on local chains (id 31337) only, else `coprocessor-unsupported-chain`. */
-export const createCofheCoprocessor = (options: CofheOptions): Coprocessor => {
+/**
+ * Reaches the coprocessor through its SDK as one wallet: in the SDK's mock mode on chain 31337, with real ciphertexts and
+ * proofs on any other. Throws SvcError `coprocessor-urls-unknown` or `coprocessor-not-https`, and `chain-not-local` in mock mode.
+ */
+export const createCofheCoprocessor = (options: CofheOptions): CofheCoprocessor => {
   const { clock } = options
-  const { encryptTimeoutMs = 120_000, decryptTimeoutMs = 60_000 } = options
-  if (options.chainId !== localChainId) {
-    throw new SvcError(
-      'coprocessor-unsupported-chain',
-      `the coprocessor is not available on chain ${options.chainId}`,
-      { hint: `Use a local chain with the id ${localChainId}.` },
-    )
-  }
+  // A proof takes ten seconds on an idle machine, and a machine with proofs to make is not idle.
+  const usualEncryptMs = options.chainId === mockChainId ? 120_000 : 300_000
+  const { encryptTimeoutMs = usualEncryptMs, decryptTimeoutMs = 60_000 } = options
   const chain = createChainWriter(options)
   const permit = createSelfPermit(chain, clock)
-  const connect = connectLazily(() => connectLocalCofhe(options, chain))
+  const connection = connectionOf(options, chain)
 
-  const decryptOnce = async (handle: bigint): Promise<bigint> => {
-    const client = await connect()
-    const held = await permit.current()
-    return await client.decryptForView(handle, FheTypes.Uint128).withPermit(held).execute()
-  }
+  const decryptOnce = async (handle: bigint): Promise<bigint> =>
+    connection.decrypt(handle, await permit.current())
   const decryptWithFreshPermit = (handle: bigint): Promise<bigint> =>
     decryptOnce(handle).catch((error: unknown) => {
       if (!isPermitRefused(error)) throw error
       permit.drop()
       return decryptOnce(handle)
     })
+  const decrypting = async <T>(
+    signal: AbortSignal | undefined,
+    body: () => Promise<T>,
+  ): Promise<T> => {
+    const late = () => timedOut('CoFHE decrypt failed', decryptTimeoutMs)
+    return await withDeadline(clock, decryptTimeoutMs, signal, late, (ended) =>
+      body().catch((error: unknown) => {
+        ended.throwIfAborted()
+        throw toCoprocessorError(error, 'CoFHE decrypt failed')
+      }),
+    )
+  }
 
   return {
-    encrypt: async (high, low, { signal, onStep }: EncryptOptions = {}) => {
+    encrypt: async (high, low, { signal, onStep } = {}) => {
       checkHalf(high)
       checkHalf(low)
       const late = () => timedOut('CoFHE encrypt failed', encryptTimeoutMs)
       return await withDeadline(clock, encryptTimeoutMs, signal, late, (ended) =>
-        retryEncrypt(clock, ended, async () =>
-          encryptOnce(await connect(), high, low, (step) => {
-            if (!ended.aborted) onStep?.(step)
-          }),
-        ),
-      )
-    },
-    decrypt: async (handle, { signal } = {}) => {
-      const late = () => timedOut('CoFHE decrypt failed', decryptTimeoutMs)
-      return await withDeadline(clock, decryptTimeoutMs, signal, late, (ended) =>
-        decryptWithFreshPermit(handle).catch((error: unknown) => {
-          ended.throwIfAborted()
-          throw toCoprocessorError(error, 'CoFHE decrypt failed')
+        retryEncrypt(clock, ended, async () => {
+          const steps = createStepTeller(clock, (news) => {
+            if (!ended.aborted) onStep?.(news)
+          })
+          const encrypted = await connection.encrypt({ high, low }, steps, ended)
+          steps.end()
+          return encrypted
         }),
       )
     },
+    fetchKeys: async (signal) => {
+      const late = () => timedOut('CoFHE encrypt failed', encryptTimeoutMs)
+      await withDeadline(clock, encryptTimeoutMs, signal, late, connection.fetchKeys)
+    },
+    decrypt: (handle, { signal } = {}) => decrypting(signal, () => decryptWithFreshPermit(handle)),
+    makePermit: (signal) =>
+      decrypting(signal, async () => {
+        await permit.current()
+      }),
   }
 }

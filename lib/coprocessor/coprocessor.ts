@@ -11,23 +11,38 @@ export type EncryptedInput = {
 /** What an encryption is doing: fetching keys, proving (the slow one), or having the proof verified. */
 export type EncryptStep = 'prepare' | 'prove' | 'verify'
 
+/** News of a step; `elapsedMs` counts from the step's start. An attempt that is repeated tells its steps again. */
+export type EncryptNews = {
+  readonly step: EncryptStep
+  readonly phase: 'start' | 'end'
+  readonly elapsedMs: number
+  /** At the end of `prove`, unless no proof was made because the local chain needs none. */
+  readonly proofBytes?: number
+}
+
 /** How to encrypt. */
-export type EncryptOptions = {
+type EncryptOptions = {
   readonly signal?: AbortSignal
-  readonly onStep?: (step: EncryptStep) => void
+  readonly onStep?: (news: EncryptNews) => void
 }
 
 /** How to decrypt. */
 type DecryptOptions = { readonly signal?: AbortSignal }
 
+/** Both halves of a key, encrypted. */
+export type EncryptedHalves = { readonly high: EncryptedInput; readonly low: EncryptedInput }
+
 /** The FHE network that keeps the halves of keys and decrypts them for those whom its access list allows (spec 4). */
 export interface Coprocessor {
   /** Encrypts two uint128 halves for this wallet; throws `coprocessor-encrypt-failed` or the errors of `decrypt`. */
-  encrypt(
-    high: bigint,
-    low: bigint,
-    options?: EncryptOptions,
-  ): Promise<{ readonly high: EncryptedInput; readonly low: EncryptedInput }>
-  /** Decrypts a stored handle for this wallet; throws `coprocessor-access-denied`, `coprocessor-too-many-requests` or `coprocessor-unavailable` (spec 7). */
+  encrypt(high: bigint, low: bigint, options?: EncryptOptions): Promise<EncryptedHalves>
+  /** Decrypts a stored handle for this wallet; throws `coprocessor-access-denied`, `coprocessor-ciphertext-unknown`, `coprocessor-too-many-requests` or `coprocessor-unavailable` (spec 7). */
   decrypt(handle: bigint, options?: DecryptOptions): Promise<bigint>
+}
+
+/** One line of news, such as `prove: 7.1 s, 19194 bytes`. */
+export const describeEncryption = ({ step, phase, elapsedMs, proofBytes }: EncryptNews): string => {
+  if (phase === 'start') return step
+  const size = proofBytes === undefined ? '' : `, ${proofBytes} bytes`
+  return `${step}: ${(elapsedMs / 1000).toFixed(1)} s${size}`
 }

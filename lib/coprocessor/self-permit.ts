@@ -1,9 +1,13 @@
 import { type Permit, PermitUtils } from '@cofhe/sdk/permits'
+import { isAddressEqual, parseAbi } from 'viem'
 import type { ChainWriter } from '../chain/clients.ts'
+import { taskManager } from '../chain/task-manager.ts'
 import { type Clock, unixSeconds } from '../clock.ts'
+import { SvcError } from '../svc-error.ts'
 
 const lifetimeSeconds = 7 * 24 * 3600
 const renewalSeconds = 24 * 3600
+const aclAbi = parseAbi(['function acl() view returns (address)'])
 
 /** The wallet's proof that it may ask for decryptions: made when first needed, renewed a day before it expires. */
 export type SelfPermit = {
@@ -17,8 +21,7 @@ export const createSelfPermit = (chain: ChainWriter, clock: Clock): SelfPermit =
   let held: { readonly permit: Promise<Permit>; readonly expiration: number } | undefined
   const make = (): Promise<Permit> => {
     const expiration = unixSeconds(clock) + lifetimeSeconds
-    const options = { issuer: chain.walletClient.account.address, expiration }
-    const permit = PermitUtils.createSelfAndSign(options, chain.publicClient, chain.walletClient)
+    const permit = sign(chain, expiration)
     const mine = { permit, expiration }
     held = mine
     permit.catch(() => {
@@ -35,4 +38,23 @@ export const createSelfPermit = (chain: ChainWriter, clock: Clock): SelfPermit =
       held = undefined
     },
   }
+}
+
+async function sign(chain: ChainWriter, expiration: number): Promise<Permit> {
+  const { publicClient, walletClient } = chain
+  const options = { issuer: walletClient.account.address, expiration }
+  const [permit, acl] = await Promise.all([
+    PermitUtils.createSelfAndSign(options, publicClient, walletClient),
+    publicClient.readContract({ address: taskManager, abi: aclAbi, functionName: 'acl' }),
+  ])
+  const domain = permit._signedDomain
+  // The SDK goes by the chain id in here: a wrong one would send the permit to another network, or to none at all.
+  const isMeant =
+    domain?.chainId === publicClient.chain.id && isAddressEqual(domain.verifyingContract, acl)
+  if (isMeant) return permit
+  throw new SvcError(
+    'coprocessor-permit-invalid',
+    `the chain's access list says that it is ${domain?.verifyingContract} on chain ${domain?.chainId}`,
+    { hint: 'Check the chain RPC: cofhe_endpoint (SVC_COFHE_ENDPOINT).' },
+  )
 }

@@ -1,26 +1,106 @@
 import { z } from 'zod'
 import { Address, Base64Url, SessionPublicKey, UnixSeconds, WalletSignature } from '../codecs.ts'
+import { maxEventLogBytes } from '../tpm/event-log.ts'
 
-/** A nonce for one attestation of one address; valid for 300 s and for one use (spec 5). */
+const Nonce = Base64Url(96).min(1)
+const mostPcrs = 24
+const certificateBytes = 4_096
+
+/** The SHA-256 of an endorsement key's RSA modulus in hex: what one TPM is known by. */
+const EkHash = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
+  .meta({ id: 'EkHash' })
+
+/** What the ICL wants quoted: exactly these registers of the SHA-256 bank, and whether the boot's event log must come along. */
+export const QuoteDemand = z
+  .object({ pcrs: z.array(z.int().min(0).max(23)).min(1).max(mostPcrs), event_log: z.boolean() })
+  .meta({ id: 'QuoteDemand' })
+export type QuoteDemand = z.output<typeof QuoteDemand>
+
+/**
+ * A nonce for one attestation of one address; valid for 300 s and for one use (spec 5). `enrolled`: the ICL knows a TPM of this
+ * address, so that a quote under this nonce is enough. `tpm` is there when the ICL accepts TPMs.
+ */
 export const Challenge = z
-  .object({ nonce: Base64Url(96).min(1), expires_at: UnixSeconds, enrolled: z.boolean() })
+  .object({
+    nonce: Nonce,
+    expires_at: UnixSeconds,
+    enrolled: z.boolean(),
+    tpm: QuoteDemand.optional(),
+  })
   .meta({ id: 'Challenge' })
+
+/** What a node sends once per TPM: the endorsement key's certificate (DER), what it lacks of its chain, and the attestation key (TPMT_PUBLIC). */
+export const EnrollmentRequest = z
+  .object({
+    operator_address: Address,
+    nonce: Nonce,
+    ek_certificate: Base64Url(certificateBytes).min(1),
+    ek_chain: z.array(Base64Url(certificateBytes).min(1)).max(6).optional(),
+    ak_public: Base64Url(1_024).min(1),
+  })
+  .meta({ id: 'EnrollmentRequest' })
+export type EnrollmentRequest = z.output<typeof EnrollmentRequest>
+
+/**
+ * A secret that only this TPM can recover, with TPM2_ActivateCredential (both parts are the contents of their TPM2B), and the nonce of
+ * the quote that proves that it did.
+ */
+export const EnrollmentAnswer = z
+  .object({
+    nonce: Nonce,
+    credential_blob: Base64Url(256),
+    encrypted_secret: Base64Url(512),
+    expires_at: UnixSeconds,
+  })
+  .meta({ id: 'EnrollmentAnswer' })
+
+/** Frees every TPM of an address for another one; the address signs. */
+export const ReleaseRequest = z
+  .object({ operator_address: Address })
+  .meta({ id: 'AttestationReleaseRequest' })
+
+/** The TPMs that were freed; the address has no certificate any more. */
+export const ReleaseAnswer = z
+  .object({ released: z.array(EkHash) })
+  .meta({ id: 'AttestationReleaseAnswer' })
 
 /** The wallet's word that a session key speaks for it at one ICL until `not_after`. */
 export const SessionGrant = z
   .object({ not_after: UnixSeconds, signature: WalletSignature })
   .meta({ id: 'SessionGrant' })
 
+/** Values of registers (hex) by index; only canonical indices, so that no register is named twice. */
+const PcrValues = z
+  .record(z.string().regex(/^(\d|1\d|2[0-3])$/), z.string().regex(/^[0-9a-f]{64}$/))
+  .refine((pcrs) => Object.keys(pcrs).length <= mostPcrs, 'must have at most 24 registers')
+
+/**
+ * A TPM's quote (TPMS_ATTEST), its signature (TPMT_SIGNATURE), the register values that it is about, and the boot's event log. The quote's
+ * extraData is `attestationDigest` of the request. It is verified with the key that was enrolled: a key in the request is not looked at.
+ */
+export const TpmEvidence = z
+  .object({
+    backend: z.literal('tpm'),
+    attest: Base64Url(1_024).min(1),
+    signature: Base64Url(1_024).min(1),
+    pcrs: PcrValues,
+    event_log: Base64Url(maxEventLogBytes).optional(),
+  })
+  .meta({ id: 'TpmEvidence' })
+export type TpmEvidence = z.output<typeof TpmEvidence>
+
 /** What a node sends to be attested; the evidence proves the digest that `attestationDigest` makes (spec 5). */
 export const AttestationRequest = z
   .object({
     operator_address: Address,
-    nonce: Base64Url(96).min(1),
+    nonce: Nonce,
     session_public_key: SessionPublicKey,
     session: SessionGrant,
     evidence: z.discriminatedUnion('backend', [
       z.object({ backend: z.literal('mock'), hmac: Base64Url(32) }),
-      z.object({ backend: z.literal('tpm'), quote: z.string().max(65_536) }),
+      TpmEvidence,
     ]),
   })
   .meta({ id: 'AttestationRequest' })

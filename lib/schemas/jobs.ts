@@ -82,6 +82,8 @@ export const SlotReason = z.enum([
   'never-revealed',
   'verdict-refuted',
   'grant-refused',
+  'node-busy',
+  'node-left',
 ])
 export type SlotReason = z.output<typeof SlotReason>
 
@@ -124,9 +126,19 @@ export const QuorumPreview = z
 export const QuorumPreviewQuery = z.object({
   client: Address.optional(),
   model_id: ModelId.optional(),
+  /** The one that the job will name: not every node can do each. */
+  comparator: ComparatorId.optional(),
   min_tier: z.coerce.number<string>().pipe(ModelTier).default(0),
   verifier_count: z.coerce.number<string>().pipe(z.int().min(2).max(5)).default(2),
 })
+
+/** How far the message that a job has settled is: it has still to arrive, it has, its receiver wants no more, or it was tried for a day. */
+export const WebhookState = z.enum(['waiting', 'delivered', 'gone', 'given-up'])
+export type WebhookState = z.output<typeof WebhookState>
+
+/** Why a try got no answer: the name leads to no public address, nobody answers there, it took too long, or this ICL sends none any more. */
+export const WebhookError = z.enum(['address-refused', 'unreachable', 'timeout', 'webhooks-off'])
+export type WebhookError = z.output<typeof WebhookError>
 
 /** A job to run. */
 export const SubmitJob = z
@@ -141,17 +153,25 @@ export const SubmitJob = z
     /** More agreeing verifiers than the rule asks for. */
     min_matches: z.int().min(1).max(5).optional(),
     client_nonce: Uint256,
+    /** Where to post a signed message once the job has settled. */
+    webhook: z.object({ url: z.url().max(2_048) }).optional(),
   })
   .meta({ id: 'SubmitJob' })
 export type SubmitJob = z.output<typeof SubmitJob>
 
 /** The job that a submission made or found; the token reads it without a wallet. */
 export const SubmittedJob = z
-  .object({ jobId: JobId, status: JobPhase, read_token: z.string() })
+  .object({
+    jobId: JobId,
+    status: JobPhase,
+    read_token: z.string(),
+    /** Verifies the messages to the webhook's URL: the same for each job of this client that names the URL. */
+    webhook_secret: z.string().optional(),
+  })
   .meta({ id: 'SubmittedJob' })
 
 /** One assignment of a job as its client sees it. */
-const SlotView = z
+export const SlotView = z
   .object({
     seat: z.int(),
     round: z.int(),
@@ -165,33 +185,72 @@ const SlotView = z
   })
   .meta({ id: 'SlotView' })
 
+/** How far two answers of a round are apart by their evidence. */
+export const AnswerPair = z
+  .object({
+    nodes: z.tuple([Address, Address]),
+    outcome: z.enum(['match', 'no-match', 'inconclusive']),
+    /** The comparator's reason. */
+    why: z.string().optional(),
+    /** By channel, in thousandths. */
+    similarities: z.record(z.string(), z.int()).optional(),
+  })
+  .meta({ id: 'AnswerPair' })
+export type AnswerPair = z.output<typeof AnswerPair>
+
+/** The verdicts of a round counted, and how far its answers are apart. */
+export const TallyView = z
+  .object({
+    matches: z.int(),
+    no_matches: z.int(),
+    inconclusive: z.int(),
+    pairs: z.array(AnswerPair),
+  })
+  .meta({ id: 'TallyView' })
+export type TallyView = z.output<typeof TallyView>
+
 /** A job as its client sees it. */
 export const JobView = z
   .object({
     jobId: JobId,
+    client: Address,
     status: JobPhase,
     reason: JobReason.optional(),
     model_id: ModelId,
+    min_tier: ModelTier,
     prompt_cid: Cid,
     comparator: ComparatorId,
     created_at: UnixSeconds,
     deadline: UnixSeconds,
     quorum: z.array(SlotView),
-    /** How each node came to be chosen: what the ICL signed, a digest of the nodes drawn from, and who was drawn. */
+    /** How each node came to be chosen: what the ICL signed, a digest of the nodes drawn from, where the pool is kept, and who was drawn. */
     draws: z.array(
       z.object({
         message: z.string(),
         signature: z.string(),
         pool_digest: Hash32,
+        pool_cid: Cid.optional(),
         chosen: z.array(Address),
       }),
     ),
+    /** Of the latest round that has verdicts. */
+    tally: TallyView.optional(),
+    /** The output and its key once the job has settled: until then a verifier could copy it. */
     output_cid: Cid.optional(),
     outHighHandle: Uint256.optional(),
     outLowHandle: Uint256.optional(),
     receipt_hash: Hash32.optional(),
     commit_tx: Hash32.optional(),
     commit_error: z.string().optional(),
+    /** What became of the message to the client's server; its URL is not shown. */
+    webhook: z
+      .object({
+        state: WebhookState,
+        attempts: z.int(),
+        last_status: z.int().optional(),
+        last_error: WebhookError.optional(),
+      })
+      .optional(),
   })
   .meta({ id: 'JobView' })
 export type JobView = z.output<typeof JobView>

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { Address, ComparatorId } from '../codecs.ts'
+import { Address, ComparatorId, Uint256 } from '../codecs.ts'
+import { CoprocessorUrls } from './coprocessor-urls.ts'
 
 /** How the ICL is (spec 2.1). */
 export const Health = z
@@ -10,6 +11,25 @@ export const Health = z
 export const Readiness = z
   .object({ ready: z.boolean(), reasons: z.array(z.string()) })
   .meta({ id: 'Readiness' })
+
+/** How often one caller may ask: at most `requests` at once, made up again over `seconds`. */
+export const Rate = z
+  .object({ requests: z.int().min(1).max(1_000_000), seconds: z.int().min(1).max(86_400) })
+  .meta({ id: 'Rate' })
+export type Rate = z.output<typeof Rate>
+
+/** What is counted: requests of a client address (all, previews, attestations, uploads by wallets, failed signatures), of a wallet, a node, a job's reader. */
+export const RateName = z.enum([
+  'address',
+  'preview',
+  'attestation',
+  'upload',
+  'failure',
+  'wallet',
+  'node',
+  'reader',
+])
+export type RateName = z.output<typeof RateName>
 
 /** Where everything is and what the limits are: all that a node or a client must know of a deployment. */
 export const Network = z
@@ -23,9 +43,12 @@ export const Network = z
       result_registry: Address,
     }),
     coordinator: Address,
+    /** Where the operator says that the coprocessor is: for information; nodes and clients take no ICL's word for it. */
+    coprocessor: CoprocessorUrls.optional(),
     attestation_backends: z.array(z.enum(['mock', 'tpm'])),
     comparators: z.array(ComparatorId),
-    default_comparator: ComparatorId,
+    /** What judges a job that names none, when the operator has chosen one; else it depends on the model. */
+    default_comparator: ComparatorId.optional(),
     limits: z.object({
       body_bytes: z.int(),
       blob_bytes: z.int(),
@@ -36,8 +59,19 @@ export const Network = z
       reveal_seconds: z.int(),
       job_seconds: z.int(),
       max_verifiers: z.int(),
+      /** Jobs of one client that run at the same time. */
+      jobs_at_once: z.int(),
+      /** Jobs of one client in one day (UTC); null for no limit. */
+      jobs_per_day: z.int().nullable(),
+      /** What is not named is not limited. */
+      rates: z.partialRecord(RateName, Rate),
     }),
+    /** Whether only clients that the operator named may submit. */
+    client_allow_list: z.boolean(),
+    /** How long a settled job, its evidence and its blobs are kept. */
     blob_retention_days: z.int(),
+    /** What the ICL proposes to take of the stake for a fault; 0 or absent when it proposes nothing. */
+    slash_wei: Uint256.optional(),
   })
   .meta({ id: 'Network' })
 export type Network = z.output<typeof Network>

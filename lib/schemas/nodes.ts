@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { Address, ModelId, ModelTier, UnixSeconds } from '../codecs.ts'
+import {
+  Address,
+  JobId,
+  ModelId,
+  ModelTier,
+  SessionPublicKey,
+  SessionSignature,
+  UnixSeconds,
+} from '../codecs.ts'
 
 /** What proves a node's identity: an HMAC, for development, or a TPM 2.0 quote. */
 export const AttestationBackend = z.enum(['mock', 'tpm'])
@@ -32,8 +40,41 @@ export const NodeRecord = z
       total_slash_amount: z.int(),
       last_heartbeat: UnixSeconds,
     }),
+    /** What the draw makes of the events: the weight, and the doubt in thousandths of a natural logarithm. */
+    draw: z.object({ weight: z.int(), doubt_millinats: z.int() }).optional(),
   })
   .meta({ id: 'NodeRecord' })
+
+/** One thing that a node did, as the ICL signs it; the codes and what each is worth are in docs/protocol.md. */
+export const ReputationStatement = z
+  .object({
+    statement: z.literal('svc-reputation-v1'),
+    id: z.string().max(256),
+    address: Address,
+    jobId: JobId,
+    code: z.string().max(64),
+    at: UnixSeconds,
+    /** Of `slashed`: what the node lost. */
+    amount_gwei: z.int().min(0).optional(),
+  })
+  .meta({ id: 'ReputationStatement' })
+export type ReputationStatement = z.output<typeof ReputationStatement>
+
+/** A node's reputation events, newest first, each signed by one of the ICL's published keys. */
+export const ReputationEvents = z
+  .object({
+    events: z
+      .array(
+        z.object({
+          body: ReputationStatement,
+          key: SessionPublicKey,
+          signature: SessionSignature,
+        }),
+      )
+      .max(100),
+    next_cursor: z.string().nullable(),
+  })
+  .meta({ id: 'ReputationEvents' })
 
 /** The models served now. */
 export const Models = z
@@ -48,6 +89,8 @@ export const Heartbeat = z
     version: z.string().max(64),
     free_slots: z.int().min(0).max(64),
     supported_model_ids: z.array(ModelId).max(64),
+    /** `exact` and `similar/1` when left out; names that the ICL does not know are passed over. */
+    supported_comparators: z.array(z.string().max(32)).max(16).optional(),
     final: z.boolean().optional(),
   })
   .meta({ id: 'Heartbeat' })
@@ -58,6 +101,7 @@ export const IneligibleReason = z.enum([
   'chain-inactive',
   'stake-unbonding',
   'no-model',
+  'no-comparator',
   'no-tier',
   'no-recent-poll',
   'no-free-slot',

@@ -55,7 +55,7 @@ export const Receipt = z
   .object({
     version: z.literal(1),
     icl_origin: z.string(),
-    chain_id: z.int(),
+    chain_id: z.int().positive(),
     jobId: JobId,
     client: Address,
     client_nonce: Uint256,

@@ -1,10 +1,3 @@
-import {
-  type CofheClient,
-  type CofheClientParams,
-  type CofheConfig,
-  createCofheClientBase,
-  createCofheConfigBase,
-} from '@cofhe/sdk'
 import { hardhat } from '@cofhe/sdk/chains'
 import {
   createTestClient,
@@ -17,30 +10,13 @@ import {
 } from 'viem'
 import type { ChainEndpoint, ChainWriter } from '../chain/clients.ts'
 import { taskManager } from '../chain/task-manager.ts'
+import { isLoopback } from '../loopback.ts'
+import { SvcError } from '../svc-error.ts'
+import { type Connection, connectLazily, decryptWith, encryptWith } from './connection.ts'
+import { createSdkClient } from './sdk-client.ts'
 
-type Builder = ReturnType<CofheClientParams<CofheConfig>['zkBuilderAndCrsGenerator']>
-
-const ignore = () => {}
-
-// The SDK asks for these even where no proof is made. They must not throw: it calls them where nothing catches.
-const noProofs = {
-  zkBuilderAndCrsGenerator: (): Builder => ({
-    zkBuilder: {
-      push_boolean: ignore,
-      push_u8: ignore,
-      push_u16: ignore,
-      push_u32: ignore,
-      push_u64: ignore,
-      push_u128: ignore,
-      push_u160: ignore,
-      build_with_proof_packed: () => ({ serialize: () => new Uint8Array() }),
-    } as unknown as Builder['zkBuilder'],
-    zkCrs: {} as Builder['zkCrs'],
-  }),
-  tfhePublicKeyDeserializer: ignore,
-  compactPkeCrsDeserializer: ignore,
-  initTfhe: async () => false,
-}
+/** The chain id at which the SDK goes over to its mock mode. */
+export const mockChainId: number = hardhat.id
 
 const knownMark = 1n << 255n
 const metadataMask = 0xffffn
@@ -75,20 +51,29 @@ const createInserter = (endpoint: ChainEndpoint, chain: ChainWriter) => {
   return { ...chain.walletClient, writeContract: insert as WalletClient['writeContract'] }
 }
 
-/** DEVELOPMENT ONLY: the SDK's client in its mock mode, connected as the wallet of `chain`; writes nothing to disk. */
-export const connectLocalCofhe = async (
-  endpoint: ChainEndpoint,
-  chain: ChainWriter,
-): Promise<CofheClient> => {
-  const config = createCofheConfigBase({
-    environment: 'node',
-    supportedChains: [hardhat],
-    fheKeyStorage: null,
-    useWorkers: false,
-    mocks: { encryptDelay: 0, decryptDelay: 0 },
-    _internal: { zkvWalletClient: createInserter(endpoint, chain) },
-  })
-  const client = createCofheClientBase({ config, ...noProofs })
-  await client.connect(chain.publicClient, chain.walletClient)
-  return client
+/** DEVELOPMENT ONLY: the SDK's mock mode, which encrypts nothing and makes no proofs; throws SvcError `chain-not-local` for an RPC off this machine. */
+export function connectMock(endpoint: ChainEndpoint, chain: ChainWriter): Connection {
+  if (!isLoopback(endpoint.rpcUrl)) throw notLocal(endpoint.rpcUrl)
+  const connected = connectLazily(() =>
+    createSdkClient(chain, {
+      supportedChains: [hardhat],
+      fheKeyStorage: null,
+      useWorkers: false,
+      mocks: { encryptDelay: 0, decryptDelay: 0 },
+      _internal: { zkvWalletClient: createInserter(endpoint, chain) },
+    }),
+  )
+  return {
+    fetchKeys: async () => {},
+    encrypt: async (halves, steps) => encryptWith(await connected(), halves, steps),
+    decrypt: async (handle, permit) => decryptWith(await connected(), handle, permit),
+  }
 }
+
+// The address may hold an access key.
+const notLocal = (rpcUrl: string): SvcError =>
+  new SvcError(
+    'chain-not-local',
+    `the chain RPC at ${new URL(rpcUrl).host} is not on this machine, and the coprocessor of chain ${mockChainId} takes keys in plain text`,
+    { hint: 'Use an RPC on this machine (127.0.0.1), or another chain.' },
+  )

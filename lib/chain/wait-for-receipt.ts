@@ -1,0 +1,46 @@
+import {
+  type Hex,
+  type TransactionReceipt,
+  TransactionReceiptNotFoundError,
+  WaitForTransactionReceiptTimeoutError,
+} from 'viem'
+import { systemClock } from '../system.ts'
+import { abortable } from './abortable.ts'
+import type { ChainReader } from './clients.ts'
+
+const defaultTimeoutMs = 120_000
+
+/** How patiently to wait; `confirmations` counts the block that holds the transaction. */
+export type ReceiptOptions = {
+  readonly confirmations?: number
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Waits until a transaction is in a block, whatever became of it there; throws viem errors, its timeout's included. viem's own wait
+ * looks again only with the next block, which never comes where a chain makes one for each transaction and the first look was too early.
+ */
+export async function waitForReceipt(
+  { publicClient }: ChainReader,
+  hash: Hex,
+  { confirmations = 1, timeoutMs = defaultTimeoutMs, signal }: ReceiptOptions = {},
+): Promise<TransactionReceipt> {
+  const end = systemClock.now() + timeoutMs
+  for (;;) {
+    const receipt = await abortable(find({ publicClient }, hash), signal)
+    if (receipt !== undefined) {
+      if (confirmations <= 1) return receipt
+      const newest = await abortable(publicClient.getBlockNumber(), signal)
+      if (newest - receipt.blockNumber + 1n >= BigInt(confirmations)) return receipt
+    }
+    if (systemClock.now() > end) throw new WaitForTransactionReceiptTimeoutError({ hash })
+    await systemClock.sleep(publicClient.pollingInterval, signal)
+  }
+}
+
+const find = ({ publicClient }: ChainReader, hash: Hex): Promise<TransactionReceipt | undefined> =>
+  publicClient.getTransactionReceipt({ hash }).catch((error: unknown) => {
+    if (error instanceof TransactionReceiptNotFoundError) return undefined
+    throw error
+  })

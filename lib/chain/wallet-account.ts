@@ -1,0 +1,128 @@
+import { createWalletClient, custom, type Hex, type LocalAccount, numberToHex } from 'viem'
+import { toAccount } from 'viem/accounts'
+import { z } from 'zod'
+import { Address, Hash32 } from '../codecs.ts'
+import { SvcError } from '../svc-error.ts'
+import { causesOf } from './chain-error.ts'
+
+/** A wallet as browsers offer them (EIP-1193). */
+export type WalletProvider = {
+  readonly request: (call: {
+    readonly method: string
+    readonly params?: readonly unknown[]
+  }) => Promise<unknown>
+}
+
+/** An account whose key stays in a wallet: the wallet signs, and sends transactions itself. */
+export type WalletAccount = LocalAccount & {
+  /** Has the wallet send a transaction and gives its hash; throws as `useChain` does. */
+  readonly send: (transaction: {
+    readonly chainId: number
+    readonly to: Hex
+    readonly data: Hex
+    readonly gas: bigint
+    readonly value: bigint
+  }) => Promise<Hex>
+  /** Has the wallet go over to a chain unless it is there; throws SvcError `wallet-chain-wrong`, `wallet-refused` or `wallet-failed`. */
+  readonly useChain: (chainId: number) => Promise<void>
+}
+
+/** True for an account whose key is in a wallet. */
+export const isWalletAccount = (account: LocalAccount): account is WalletAccount =>
+  'useChain' in account && 'send' in account
+
+const ChainId = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/)
+const userRejected = 4001
+const notAuthorized = 4100
+
+/** The account of `address` in a wallet; every signature and transaction is the wallet's, which may ask its user. */
+export function walletAccount(provider: WalletProvider, address: string): WalletAccount {
+  const own = Address.parse(address)
+  // Asking again would show the user the same question again.
+  const transport = custom(provider as Parameters<typeof custom>[0], { retryCount: 0 })
+  const wallet = createWalletClient({ account: own, transport })
+  const account = toAccount({
+    address: own,
+    signMessage: ({ message }) => asked(wallet.signMessage({ message }), 'sign a request'),
+    // The types are those of the caller, which viem passes through.
+    signTypedData: (typed) =>
+      asked(
+        wallet.signTypedData(typed as Parameters<typeof wallet.signTypedData>[0]),
+        'sign a permit',
+      ),
+    signTransaction: async () => {
+      throw failed('sign a transaction without sending it', new Error('wallets send it themselves'))
+    },
+  })
+  const chainId = async () =>
+    Number(
+      ChainId.parse(await asked(provider.request({ method: 'eth_chainId' }), 'tell its chain')),
+    )
+  const useChain = async (wanted: number): Promise<void> => {
+    if ((await chainId()) === wanted) return
+    const params = [{ chainId: numberToHex(wanted) }]
+    const method = 'wallet_switchEthereumChain'
+    const refusal = await provider.request({ method, params }).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    const found = await chainId()
+    if (found === wanted) return
+    throw new SvcError('wallet-chain-wrong', `The wallet is on chain ${found}, not ${wanted}`, {
+      hint: `Add chain ${wanted} to the wallet if it does not know it, and choose it there.`,
+      cause: refusal,
+    })
+  }
+  return {
+    ...account,
+    useChain,
+    send: async ({ chainId: wanted, to, data, gas, value }) => {
+      await useChain(wanted)
+      const transaction = {
+        from: own,
+        to,
+        data,
+        gas: numberToHex(gas),
+        value: numberToHex(value),
+      }
+      const call = { method: 'eth_sendTransaction', params: [transaction] }
+      return Hash32.parse(await asked(provider.request(call), 'send a transaction'))
+    },
+  }
+}
+
+async function asked<T>(work: Promise<T>, toDo: string): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw failed(toDo, error)
+  }
+}
+
+function failed(toDo: string, error: unknown): SvcError {
+  const codes = causesOf(error).map((cause) =>
+    typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined,
+  )
+  if (codes.includes(userRejected)) {
+    return new SvcError('wallet-refused', `The wallet was asked to ${toDo}, and declined`, {
+      hint: 'Try again and approve it in the wallet.',
+      cause: error,
+    })
+  }
+  if (codes.includes(notAuthorized)) {
+    return new SvcError(
+      'wallet-not-connected',
+      'The wallet does not let this page use the account',
+      {
+        hint: 'Connect the account to this page in the wallet.',
+        cause: error,
+      },
+    )
+  }
+  const { message } = z.object({ message: z.string() }).safeParse(error).data ?? {}
+  const why = (message ?? String(error)).split('\n')[0]
+  return new SvcError('wallet-failed', `The wallet could not ${toDo}: ${why}`, {
+    hint: 'Unlock the wallet, check its network and balance, and try again.',
+    cause: error,
+  })
+}

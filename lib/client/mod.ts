@@ -1,0 +1,70 @@
+/**
+ * The client of a confidential inference service: it encrypts prompts, has a quorum of nodes answer them, and believes an
+ * answer only when everything about it was checked here. It runs in browsers, Bun, Deno and Node alike.
+ *
+ * @module
+ */
+export {
+  isWalletAccount,
+  type WalletAccount,
+  type WalletProvider,
+  walletAccount,
+} from '../chain/wallet-account.ts'
+export type { Address, ComparatorId, Hash32, JobId } from '../codecs.ts'
+export {
+  type CofheCoprocessor,
+  type CofheOptions,
+  createCofheCoprocessor,
+} from '../coprocessor/cofhe.ts'
+export type {
+  Coprocessor,
+  EncryptedHalves,
+  EncryptedInput,
+  EncryptNews,
+} from '../coprocessor/coprocessor.ts'
+export type { ProofInput, Prover } from '../coprocessor/prover.ts'
+export { type JobIdentity, jobIdOf } from '../job-id.ts'
+export { receiptHash, verifyReceipt } from '../receipt.ts'
+export type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
+export type { JobEvent, JobPhase, JobView } from '../schemas/jobs.ts'
+export type { Network } from '../schemas/network.ts'
+export { Receipt } from '../schemas/receipt.ts'
+export { SvcError } from '../svc-error.ts'
+export { checkCommitment } from './check-commitment.ts'
+export { type ExpectedJob, expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
+export { chooseQuorum, type Preview, type QuorumWish } from './choose-quorum.ts'
+export {
+  type Client,
+  type ClientOptions,
+  createClient,
+  type JobPage,
+  type Models,
+} from './client.ts'
+export { toClientError } from './client-error.ts'
+export type { ClientContext } from './context.ts'
+export { encryptKey } from './encrypt-key.ts'
+export { type Follow, followJob } from './follow-job.ts'
+export type { InferOptions } from './infer.ts'
+export {
+  type AcceptedInference,
+  type FailedInference,
+  type Inference,
+  inferenceError,
+  type NodeVerdict,
+  type ProofTimings,
+} from './inference.ts'
+export { nameJob } from './name-job.ts'
+export { checkPrompt, maxPromptBytes } from './prompt-text.ts'
+export { checkOutput, decryptOutput } from './read-output.ts'
+export { type SealedPrompt, sealPrompt } from './seal-prompt.ts'
+export {
+  type InferenceStep,
+  inferenceSteps,
+  type StepNews,
+  stepLabels,
+  type Timings,
+} from './steps.ts'
+export { storePromptKey } from './store-prompt-key.ts'
+export { type JobWish, submitJob } from './submit-job.ts'
+export { uploadBlob } from './upload-blob.ts'
+export { type EventWatcher, watchEvents } from './watch-events.ts'

@@ -1,0 +1,53 @@
+import { toBase64Url } from '../digest.ts'
+import { digestOf, normalise, sameEvidence } from '../evidence.ts'
+import { type Evidence, maxEvidenceTokens } from '../schemas/evidence.ts'
+import type { Comparator, EvidenceInput, Explanation } from './comparator.ts'
+import { featuresOf } from './similar/features.ts'
+import { likenessOf } from './similar/similarities.ts'
+import { sketchOf } from './similar/sketch.ts'
+import { sketchBytesOf, sketchMalformation } from './similar/sketch-form.ts'
+import { verdictOf } from './similar/verdict.ts'
+
+/** Answers match when they are worded alike and agree in what can be told of their facts; for models that hardly vary. */
+export const similar: Comparator = {
+  id: 'similar/1',
+  needsEmbedding: false,
+  evidenceOf: similarEvidence,
+  malformation,
+  compare: (a, b) => explain(a, b).outcome,
+  explain,
+  reproduces: sameEvidence,
+}
+
+/** Evidence by the wording alone. */
+export async function similarEvidence({ text, prompt, key }: EvidenceInput): Promise<Evidence> {
+  // Of the normalised text: equal digests mean equal sketches.
+  const normalised = normalise(text)
+  const features = featuresOf(normalised)
+  return {
+    comparator: 'similar/1',
+    digest: await digestOf(key, normalised),
+    sketch: toBase64Url(await sketchOf(features, prompt, key)),
+    tokens: Math.min(features.tokenCount, maxEvidenceTokens),
+  }
+}
+
+function malformation({ comparator, sketch, tokens }: Evidence): string | undefined {
+  if (comparator !== 'similar/1') return `it was made by ${comparator}, not similar/1`
+  const bytes = sketchBytesOf(sketch)
+  return bytes ? sketchMalformation(bytes, tokens) : 'there is no sketch in base64url'
+}
+
+function explain(a: Evidence, b: Evidence): Explanation {
+  const wrong = malformation(a) ?? malformation(b)
+  const [bytesA, bytesB] = [sketchBytesOf(a.sketch), sketchBytesOf(b.sketch)]
+  if (wrong !== undefined || !bytesA || !bytesB) {
+    return { outcome: 'no-match', why: `malformed evidence: ${wrong}` }
+  }
+  if (a.digest === b.digest) return { outcome: 'match', why: 'equal texts' }
+  return verdictOf(likenessOf(bytesA, bytesB), lengthRatioOf(a, b))
+}
+
+/** The shorter answer's tokens to the longer's, in thousandths. */
+export const lengthRatioOf = (a: Evidence, b: Evidence): number =>
+  Math.floor((Math.min(a.tokens, b.tokens) * 1_000) / Math.max(a.tokens, b.tokens, 1))

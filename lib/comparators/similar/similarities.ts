@@ -1,0 +1,60 @@
+import { equalBytes } from '../../digest.ts'
+import { lengthClasses } from './length-class.ts'
+import {
+  type Channel,
+  channelBytes,
+  channelSlots,
+  channels,
+  flagBits,
+  sketchOffsets,
+} from './sketch-layout.ts'
+import type { LengthClass } from './thresholds.ts'
+
+/** What two sketches show. */
+export type Likeness = {
+  /** The texts are equal but for how they are set. */
+  readonly sameText: boolean
+  /** Missing when one has no final answer that can be told. */
+  readonly sameAnswer?: boolean
+  readonly shorter: LengthClass
+  readonly longer: LengthClass
+  /** The estimated share of elements in common, by channel, in thousandths; 1000 only when every slot agrees. */
+  readonly shared: Readonly<Record<Channel, number>>
+}
+
+/** Compares two well-formed sketches without a key, in integers, so that everybody gets the same. */
+export function likenessOf(a: Uint8Array, b: Uint8Array): Likeness {
+  const same = (from: number, length: number): boolean =>
+    equalBytes(a.subarray(from, from + length), b.subarray(from, from + length))
+  const flagsA = a[sketchOffsets.flags] ?? 0
+  const flagsB = b[sketchOffsets.flags] ?? 0
+  // An option's letter and an option's words cannot be told to differ.
+  const bothAnswer = (flagsA & flagsB & (flagBits.hasLetter | flagBits.hasValue)) !== 0
+  const lengths = [flagsA & flagBits.lengthClass, flagsB & flagBits.lengthClass]
+  let at: number = sketchOffsets.channels
+  const shared = channels.map((channel) => {
+    const from = at
+    at += channelBytes(channel)
+    return [channel, sharedIn(a, b, from, channelSlots[channel])] as const
+  })
+  return {
+    sameText: same(sketchOffsets.text, 16),
+    ...(bothAnswer && {
+      sameAnswer: same(sketchOffsets.letter, 8) || same(sketchOffsets.value, 8),
+    }),
+    shorter: lengthClasses[Math.min(...lengths)] ?? 'short',
+    longer: lengthClasses[Math.max(...lengths)] ?? 'long',
+    shared: Object.fromEntries(shared) as Record<Channel, number>,
+  }
+}
+
+/** Slots that agree, less those that do so by chance (one of 16), in thousandths of what is left. */
+function sharedIn(a: Uint8Array, b: Uint8Array, from: number, slots: number): number {
+  let agreeing = 0
+  for (let at = from; at < from + slots / 2; at++) {
+    const difference = (a[at] ?? 0) ^ (b[at] ?? 0)
+    if ((difference & 0x0f) === 0) agreeing++
+    if ((difference & 0xf0) === 0) agreeing++
+  }
+  return Math.max(0, Math.floor(((16 * agreeing - slots) * 1_000) / (15 * slots)))
+}

@@ -1,0 +1,29 @@
+import {
+  CompactPkeCrs,
+  ProvenCompactCiphertextList,
+  TfheCompactPublicKey,
+  ZkComputeLoad,
+} from 'tfhe'
+
+/** The most that a serialised key or proof may take, in bytes. */
+export const maxSerializedBytes: bigint = 1n << 30n
+
+/** What a proof is made of, keys in bytes: half of what their hex would be, and quickly made of it. */
+export type ProofMaterial = {
+  readonly publicKey: Uint8Array
+  readonly crs: Uint8Array
+  readonly values: readonly bigint[]
+  readonly metadata: Uint8Array
+}
+
+/** Encrypts the values for the coprocessor and proves that they are well-formed (about 10 s of computing); the FHE code has to be loaded. */
+export function buildProof(material: ProofMaterial): Uint8Array {
+  const { values, metadata } = material
+  const publicKey = TfheCompactPublicKey.safe_deserialize(material.publicKey, maxSerializedBytes)
+  const crs = CompactPkeCrs.safe_deserialize(material.crs, maxSerializedBytes)
+  const builder = ProvenCompactCiphertextList.builder(publicKey)
+  for (const value of values) builder.push_u128(value)
+  // The load that the coprocessor's own SDK chooses.
+  const list = builder.build_with_proof_packed(crs, metadata, ZkComputeLoad.Verify)
+  return list.safe_serialize(maxSerializedBytes)
+}

@@ -1,0 +1,57 @@
+import {
+  assertCorrectEncryptedItemInput,
+  type CofheClient,
+  Encryptable,
+  type EncryptedItemInput,
+  FheTypes,
+} from '@cofhe/sdk'
+import type { Permit } from '@cofhe/sdk/permits'
+import type { EncryptedHalves, EncryptedInput } from './coprocessor.ts'
+import type { StepTeller } from './encrypt-steps.ts'
+
+/** Two uint128 values. */
+export type Halves = { readonly high: bigint; readonly low: bigint }
+
+/** One way to reach the coprocessor through its SDK; no call retries, and errors are the SDK's unless they are SvcErrors. */
+export interface Connection {
+  /** Fetches the keys that `encrypt` needs, unless they are there. */
+  fetchKeys(signal: AbortSignal): Promise<void>
+  /** `signal` ends what can be ended; the caller stops waiting by itself. */
+  encrypt(halves: Halves, steps: StepTeller, signal: AbortSignal): Promise<EncryptedHalves>
+  decrypt(handle: bigint, permit: Permit): Promise<bigint>
+}
+
+const toInput = (item: EncryptedItemInput): EncryptedInput => {
+  assertCorrectEncryptedItemInput(item)
+  const { ctHash, securityZone, utype, signature } = item
+  return { ctHash, securityZone, utype, signature }
+}
+
+/** Encrypts with the SDK and tells its steps. */
+export async function encryptWith(
+  client: CofheClient,
+  { high, low }: Halves,
+  steps: StepTeller,
+): Promise<EncryptedHalves> {
+  const [encryptedHigh, encryptedLow] = await client
+    .encryptInputs([Encryptable.uint128(high), Encryptable.uint128(low)])
+    .onStep((name) => steps.begin(name))
+    .execute()
+  return { high: toInput(encryptedHigh), low: toInput(encryptedLow) }
+}
+
+/** Decrypts with the SDK. */
+export const decryptWith = (client: CofheClient, handle: bigint, permit: Permit): Promise<bigint> =>
+  client.decryptForView(handle, FheTypes.Uint128).withPermit(permit).execute()
+
+/** Connects when first asked to; a connection that failed is tried again by the next call. */
+export function connectLazily(connect: () => Promise<CofheClient>): () => Promise<CofheClient> {
+  let connecting: Promise<CofheClient> | undefined
+  return () => {
+    connecting ??= connect().catch((error: unknown) => {
+      connecting = undefined
+      throw error
+    })
+    return connecting
+  }
+}

@@ -1,0 +1,32 @@
+import { knownNetworks } from '../known-networks.ts'
+import { isLoopback } from '../loopback.ts'
+import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
+import { SvcError } from '../svc-error.ts'
+
+const isPlain = (url: string): boolean => new URL(url).protocol !== 'https:' && !isLoopback(url)
+
+/**
+ * Where the coprocessor of a chain is: as configured, else as known for the chain. What an ICL says is never taken, because
+ * one that names a coprocessor of its own could read every key that is encrypted for it. Throws SvcError
+ * `coprocessor-urls-unknown`, or `coprocessor-not-https` for addresses off this machine without TLS.
+ */
+export function coprocessorUrlsOf(
+  chainId: number,
+  configured: CoprocessorUrls | undefined,
+): CoprocessorUrls {
+  const known = knownNetworks.find((network) => network.chainId === chainId)?.coprocessor
+  const urls = configured ?? known
+  if (urls === undefined) {
+    throw new SvcError(
+      'coprocessor-urls-unknown',
+      `it is not known where the coprocessor of chain ${chainId} is`,
+      { hint: 'Set cofhe_urls (SVC_COFHE_URLS) to its addresses, from a source that you trust.' },
+    )
+  }
+  const plain = Object.values(urls).find(isPlain)
+  if (plain === undefined) return urls
+  const { host } = new URL(plain)
+  throw new SvcError('coprocessor-not-https', `the coprocessor's address at ${host} is not https`, {
+    hint: 'Use https in cofhe_urls (SVC_COFHE_URLS): whoever is on the way could put another key in place.',
+  })
+}

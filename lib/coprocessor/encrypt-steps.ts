@@ -1,0 +1,44 @@
+import type { Clock } from '../clock.ts'
+import type { EncryptNews, EncryptStep } from './coprocessor.ts'
+
+const stepNames: Readonly<Record<string, EncryptStep>> = {
+  initTfhe: 'prepare',
+  fetchKeys: 'prepare',
+  pack: 'prove',
+  prove: 'prove',
+  verify: 'verify',
+}
+
+/** Tells how far one attempt to encrypt has come. */
+export type StepTeller = {
+  /** Starts a step, by the SDK's name for it, and ends the one before; nothing when it is the same. */
+  readonly begin: (name: string) => void
+  readonly proofMade: (bytes: number) => void
+  readonly end: () => void
+}
+
+/** Makes the teller of one attempt. */
+export function createStepTeller(clock: Clock, tell: (news: EncryptNews) => void): StepTeller {
+  let current: { readonly step: EncryptStep; readonly began: number } | undefined
+  let proofBytes: number | undefined
+  const end = () => {
+    if (current === undefined) return
+    const { step, began } = current
+    current = undefined
+    const size = step === 'prove' && proofBytes !== undefined ? { proofBytes } : {}
+    tell({ step, phase: 'end', elapsedMs: clock.now() - began, ...size })
+  }
+  return {
+    begin: (name) => {
+      const step = stepNames[name]
+      if (step === undefined || step === current?.step) return
+      end()
+      current = { step, began: clock.now() }
+      tell({ step, phase: 'start', elapsedMs: 0 })
+    },
+    proofMade: (bytes) => {
+      proofBytes = bytes
+    },
+    end,
+  }
+}

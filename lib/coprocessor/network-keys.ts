@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import type { Fetch } from '../api.ts'
+import { abortable } from '../chain/abortable.ts'
+import type { Clock } from '../clock.ts'
+import { withDeadline } from '../deadline.ts'
+import { readLimited } from '../read-limited.ts'
+import { SvcError } from '../svc-error.ts'
+import { timedOut } from './cofhe-errors.ts'
+
+const fetchTimeoutMs = 60_000
+// A public key takes 66 kB as hex, a CRS of 2048 bits 9 MB.
+const maxPublicKeyBytes = 1 << 20
+const maxCrsBytes = 32 << 20
+const what = 'CoFHE encrypt failed'
+
+// Whether it is hex shows in the proof: looking through megabytes here would hold everything else up.
+const KeyHex = z.string().startsWith('0x').min(1_000)
+const PublicKeyAnswer = z.object({ publicKey: KeyHex }).transform(({ publicKey }) => publicKey)
+const CrsAnswer = z.object({ crs: KeyHex }).transform(({ crs }) => crs)
+
+/** What the network encrypts to and proves with, as hex. */
+export type NetworkKeys = { readonly publicKeyHex: string; readonly crsHex: string }
+
+/** The network's keys, fetched once. */
+export type KeySource = {
+  readonly current: (signal: AbortSignal) => Promise<NetworkKeys>
+  /** Fetches them again; resolves with whether they are others than `known`. */
+  readonly haveChanged: (known: NetworkKeys, signal: AbortSignal) => Promise<boolean>
+  /** Forgets them, so that the next `current` fetches them. */
+  readonly drop: () => void
+}
+
+const noKeys = (why: string, cause?: unknown): SvcError =>
+  new SvcError('coprocessor-unavailable', `${what}: no keys of the coprocessor: ${why}`, {
+    hint: 'Check the coprocessor addresses: cofhe_urls (SVC_COFHE_URLS).',
+    retryable: true,
+    cause,
+  })
+
+const tooManyRequests = (): SvcError =>
+  new SvcError('coprocessor-too-many-requests', `${what}: too many requests`, {
+    hint: 'The coprocessor limits requests; wait.',
+    retryable: true,
+  })
+
+async function readAnswer<T>(
+  fetch: Fetch,
+  request: Request,
+  maxBytes: number,
+  schema: z.ZodType<T>,
+): Promise<T> {
+  const { pathname } = new URL(request.url)
+  const response = await fetch(request)
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw response.status === 429
+      ? tooManyRequests()
+      : noKeys(`${pathname} answers with status ${response.status}`)
+  }
+  const bytes = await readLimited(response, maxBytes)
+  if (bytes === undefined) throw noKeys(`${pathname} answers with more than ${maxBytes} bytes`)
+  const parsed = schema.safeParse(parseJson(bytes))
+  if (parsed.success) return parsed.data
+  throw noKeys(`${pathname} does not answer with a key`)
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    return undefined
+  }
+}
+
+/** Fetches keys from `cofheUrl`; calls throw `coprocessor-unavailable` or `coprocessor-too-many-requests`. */
+export function createKeySource(cofheUrl: string, fetch: Fetch, clock: Clock): KeySource {
+  let held: Promise<NetworkKeys> | undefined
+  const ask = (path: string, signal: AbortSignal) =>
+    new Request(`${cofheUrl}/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ securityZone: 0 }),
+      redirect: 'error',
+      signal,
+    })
+  const fetchBoth = async (signal: AbortSignal): Promise<NetworkKeys> => {
+    // Nobody waits for the one any more when the other has failed.
+    const failed = new AbortController()
+    const ended = AbortSignal.any([signal, failed.signal])
+    try {
+      const [publicKeyHex, crsHex] = await Promise.all([
+        readAnswer(fetch, ask('GetNetworkPublicKey', ended), maxPublicKeyBytes, PublicKeyAnswer),
+        readAnswer(fetch, ask('GetCrs', ended), maxCrsBytes, CrsAnswer),
+      ])
+      return { publicKeyHex, crsHex }
+    } catch (error) {
+      failed.abort(error)
+      throw error
+    }
+  }
+  const late = () => timedOut(what, fetchTimeoutMs)
+  const fetchKeys = (): Promise<NetworkKeys> => {
+    // Several callers may wait for one fetch, so none of them ends it.
+    const keys = withDeadline(clock, fetchTimeoutMs, undefined, late, fetchBoth).catch((error) => {
+      if (held === keys) held = undefined
+      throw error instanceof SvcError ? error : noKeys('the coprocessor does not answer', error)
+    })
+    held = keys
+    return keys
+  }
+  const current = (signal: AbortSignal) => abortable(held ?? fetchKeys(), signal)
+  return {
+    current,
+    haveChanged: async (known, signal) => {
+      const before = await current(signal)
+      // Another caller may have seen it already.
+      const now = before === known ? await abortable(fetchKeys(), signal) : before
+      return now.publicKeyHex !== known.publicKeyHex || now.crsHex !== known.crsHex
+    },
+    drop: () => {
+      held = undefined
+    },
+  }
+}

@@ -1,0 +1,28 @@
+import {
+  ShortintCompactPublicKeyEncryptionParameters,
+  ShortintCompactPublicKeyEncryptionParametersName,
+  ShortintParameters,
+  ShortintParametersName,
+  type TfheConfig,
+  TfheConfigBuilder,
+} from 'tfhe'
+
+/** DEVELOPMENT ONLY: the dimension of the evaluation key, which is so small that it carries no security, and verifying 60 times faster. */
+export const evaluationDimension = 16
+
+/**
+ * DEVELOPMENT ONLY: the parameter sets of the public coprocessors, the only ones that carry a proof scheme, but for the evaluation
+ * key; what clients encrypt to, and prove with, keeps its full strength. The FHE code has to be loaded.
+ */
+export const smallTfheConfig = (): TfheConfig => {
+  const { PARAM_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128: blockName } = ShortintParametersName
+  const { V0_11_PARAM_PKE_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M64: publicKeyName } =
+    ShortintCompactPublicKeyEncryptionParametersName
+  const block = new ShortintParameters(blockName)
+  block.set_lwe_dimension(evaluationDimension)
+  return TfheConfigBuilder.with_custom_parameters(block)
+    .use_dedicated_compact_public_key_parameters(
+      new ShortintCompactPublicKeyEncryptionParameters(publicKeyName),
+    )
+    .build()
+}

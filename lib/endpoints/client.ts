@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import { Cid } from '../codecs.ts'
+import { defineEndpoint, eventStream, rawBytes } from '../endpoint.ts'
+import { JobList, JobListQuery } from '../schemas/job-list.ts'
+import {
+  JobView,
+  QuorumPreview,
+  QuorumPreviewQuery,
+  SubmitJob,
+  SubmittedJob,
+} from '../schemas/jobs.ts'
+import { Receipt } from '../schemas/receipt.ts'
+import { JobRecord } from '../schemas/record.ts'
+import { bodyProblems, Cursor, JobPath, signatureProblems } from './parts.ts'
+
+/** Jobs, for their clients, and the blobs that they are made of. */
+export const clientEndpoints = {
+  previewQuorum: defineEndpoint({
+    method: 'GET',
+    path: '/v1/inference/quorum-preview',
+    summary: 'A quorum for a job, and the token that makes the job use it',
+    auth: 'none',
+    query: QuorumPreviewQuery,
+    response: QuorumPreview,
+    problems: ['invalid-request', 'not-enough-nodes', 'chain-unavailable'],
+  }),
+  submitJob: defineEndpoint({
+    method: 'POST',
+    path: '/v1/inference',
+    summary: 'Submit a job; the same submission again finds the same job',
+    auth: 'client',
+    body: SubmitJob,
+    response: SubmittedJob,
+    problems: [
+      ...bodyProblems,
+      ...signatureProblems,
+      'preview-invalid',
+      'preview-stale',
+      'webhooks-off',
+      'webhook-refused',
+      'job-conflict',
+      'not-key-owner',
+      'too-many-jobs',
+      'quota-exceeded',
+      'client-not-allowed',
+      'chain-unavailable',
+    ],
+  }),
+  listJobs: defineEndpoint({
+    method: 'GET',
+    path: '/v1/inference',
+    summary: "The caller's own jobs, newest first, 50 a page",
+    auth: 'client',
+    query: JobListQuery.extend({ cursor: Cursor.optional() }),
+    response: JobList,
+    problems: ['invalid-request', ...signatureProblems],
+  }),
+  getJob: defineEndpoint({
+    method: 'GET',
+    path: '/v1/inference/{jobId}',
+    summary: "A job's state, for its client",
+    auth: 'client-or-read-token',
+    params: JobPath,
+    response: JobView,
+    problems: ['invalid-request', ...signatureProblems, 'job-not-found'],
+  }),
+  followJob: defineEndpoint({
+    method: 'GET',
+    path: '/v1/inference/{jobId}/events',
+    summary: "A job's events as they happen (SSE, resumed by Last-Event-ID)",
+    auth: 'client-or-read-token',
+    params: JobPath,
+    response: eventStream,
+    problems: ['invalid-request', ...signatureProblems, 'job-not-found'],
+  }),
+  getReceipt: defineEndpoint({
+    method: 'GET',
+    path: '/v1/inference/{jobId}/receipt',
+    summary: 'Who agreed on the answer of an accepted job',
+    auth: 'client-or-read-token',
+    params: JobPath,
+    response: Receipt,
+    problems: ['invalid-request', ...signatureProblems, 'job-not-found', 'receipt-not-ready'],
+  }),
+  getRecord: defineEndpoint({
+    method: 'GET',
+    path: '/v1/inference/{jobId}/record',
+    summary:
+      'Everything that happened in a job: signed statements, verdicts, draws, scores, faults',
+    auth: 'client-or-read-token',
+    params: JobPath,
+    response: JobRecord,
+    problems: ['invalid-request', ...signatureProblems, 'job-not-found'],
+  }),
+  cancelJob: defineEndpoint({
+    method: 'POST',
+    path: '/v1/inference/{jobId}/cancel',
+    summary: 'Cancel a job that has not settled',
+    auth: 'client-or-read-token',
+    params: JobPath,
+    response: JobView,
+    problems: ['invalid-request', ...signatureProblems, 'job-not-found', 'job-settled'],
+  }),
+  putBlob: defineEndpoint({
+    method: 'POST',
+    path: '/v1/blobs',
+    summary:
+      'Store an encrypted blob: a prompt of a wallet (33 KiB at most), an output of a node (1 MiB)',
+    auth: 'client-or-node',
+    body: rawBytes,
+    response: z.object({ cid: Cid }),
+    problems: [
+      'blob-invalid',
+      'body-too-large',
+      'unsupported-media-type',
+      ...signatureProblems,
+      'client-not-allowed',
+      'not-attested',
+      'certificate-expired',
+      'certificate-superseded',
+    ],
+  }),
+  getBlob: defineEndpoint({
+    method: 'GET',
+    path: '/ipfs/{cid}',
+    summary: 'An encrypted blob by its content identifier',
+    auth: 'none',
+    params: z.object({ cid: Cid }),
+    response: rawBytes,
+    problems: ['invalid-request', 'blob-not-found'],
+  }),
+} as const

@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { Address, Base64Url, JobId } from '../codecs.ts'
+
+/** The node in the path. */
+export const AddressPath = z.object({ address: Address })
+/** The job in the path. */
+export const JobPath = z.object({ jobId: JobId })
+/** Where a list goes on: the `next_cursor` of the page before. */
+export const Cursor = Base64Url(256)
+/** How long to hold a request until there is news, in seconds. */
+export const Wait = z.object({
+  wait: z.coerce.number<string>().pipe(z.int().min(0).max(30)).default(0),
+})
+
+/** Why a signature does not count. */
+export const signatureProblems = [
+  'signature-missing',
+  'signature-invalid',
+  'signature-stale',
+  'nonce-reused',
+] as const
+/** Why an attestation nonce does not count. */
+export const challengeProblems = [
+  'challenge-invalid',
+  'challenge-expired',
+  'challenge-used',
+] as const
+/** Why a request does not count as an attested node's. */
+export const nodeProblems = [
+  'signature-missing',
+  'signature-invalid',
+  'signature-stale',
+  'not-attested',
+  'certificate-expired',
+  'certificate-superseded',
+  'forbidden',
+] as const
+/** Why a node cannot act in a job. */
+export const slotProblems = [
+  ...nodeProblems,
+  'job-not-found',
+  'not-assigned',
+  'stale-fence',
+  'job-settled',
+] as const
+/** What can be wrong with a body. */
+export const bodyProblems = ['invalid-request', 'body-too-large', 'unsupported-media-type'] as const

@@ -1,0 +1,16 @@
+import { z } from 'zod'
+
+const HttpDate = z.coerce.date()
+
+/** Milliseconds that a Retry-After header asks for from `nowMs` on, in seconds or as an HTTP date; undefined when it asks for none. */
+export function retryAfterMsOf(headers: Headers | undefined, nowMs: number): number | undefined {
+  const asked = headers?.get('retry-after')?.trim()
+  if (!asked) return undefined
+  const seconds = Number(asked)
+  if (!Number.isNaN(seconds)) return positive(seconds * 1000)
+  const date = HttpDate.safeParse(asked)
+  return date.success ? positive(date.data.getTime() - nowMs) : undefined
+}
+
+const positive = (ms: number): number | undefined =>
+  Number.isFinite(ms) && ms > 0 ? ms : undefined

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { Cid, Hash32, JobId, ModelId, UnixSeconds } from '../codecs.ts'
+import { JobPhase, JobReason } from './jobs.ts'
+
+/** Which of one's own jobs to list. */
+export const JobListQuery = z.object({ status: JobPhase.optional() })
+
+/** A job in a list; the token reads the rest of it. */
+const JobSummary = z
+  .object({
+    jobId: JobId,
+    status: JobPhase,
+    reason: JobReason.optional(),
+    model_id: ModelId,
+    prompt_cid: Cid,
+    output_cid: Cid.optional(),
+    receipt_hash: Hash32.optional(),
+    created_at: UnixSeconds,
+    deadline: UnixSeconds,
+    settled_at: UnixSeconds.optional(),
+    read_token: z.string(),
+  })
+  .meta({ id: 'JobSummary' })
+export type JobSummary = z.output<typeof JobSummary>
+
+/** A page of one's own jobs, newest first. */
+export const JobList = z
+  .object({ jobs: z.array(JobSummary).max(50), next_cursor: z.string().nullable() })
+  .meta({ id: 'JobList' })
