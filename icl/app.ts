@@ -1,35 +1,37 @@
 import { Hono } from 'hono'
-import { toBase64Url } from '../lib/digest.ts'
+import { getPath } from 'hono/utils/url'
 import { endpoints, type OperationId } from '../lib/endpoints.ts'
 import type { Dependencies } from './dependencies.ts'
+import { accompany } from './http/accompany.ts'
+import { authenticate as bySignature } from './http/authenticate.ts'
 import { mount } from './http/mount.ts'
 import { answerProblems } from './http/problems.ts'
-import { openApiDocument } from './openapi.ts'
+import { createRateLimiter } from './http/rate-limit.ts'
+import type { RequestEnv } from './http/request-env.ts'
+import { checkForm } from './http/request-form.ts'
+import { createThrottle } from './http/throttle.ts'
 import { createRoutes } from './routes.ts'
 
-/** The ICL as an HTTP application: the same on every runtime. */
-export function createApp(deps: Dependencies) {
-  const app = new Hono<{ Variables: { requestId: string } }>()
+/**
+ * The ICL as an HTTP application: the same on every runtime, which passes the connection's address as `peerAddress`. What
+ * authentication costs is measured by leaving it out; nothing else does.
+ */
+export function createApp(deps: Dependencies, authenticate = bySignature) {
+  const app = new Hono<RequestEnv>({ getPath: pathOf })
+  const throttle = createThrottle(createRateLimiter(deps.clock, deps.access.rates))
+  app.use(accompany(deps))
   app.use(async (c, next) => {
-    const requestId = toBase64Url(deps.random.bytes(9))
-    const startedAt = deps.clock.now()
-    c.set('requestId', requestId)
+    checkForm(c.req.raw)
     await next()
-    c.res.headers.set('x-request-id', requestId)
-    deps.log.debug('request', {
-      requestId,
-      method: c.req.method,
-      path: c.req.path,
-      status: c.res.status,
-      ms: deps.clock.now() - startedAt,
-    })
   })
   const routes = createRoutes(deps)
   for (const id of Object.keys(endpoints) as OperationId[]) {
-    mount(app as unknown as Hono, deps, endpoints[id], routes[id] as never)
+    mount(app, { throttle, authenticate }, id, endpoints[id], routes[id] as never)
   }
-  const document = openApiDocument(deps.network.version, deps.network.public_url)
-  app.get('/openapi.json', (c) => c.json(document))
-  answerProblems(app, deps)
+  answerProblems(app, throttle)
   return app
 }
+
+/** The path to route by. Where a caller names no host, or none that can be one, the runtime gives the path alone, which Hono would cut. */
+const pathOf = (request: Request): string =>
+  getPath(request.url.startsWith('/') ? new Request(`http://icl${request.url}`) : request)

@@ -1,28 +1,44 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Random } from '../lib/random.ts'
 import type { Network } from '../lib/schemas/network.ts'
+import type { Access } from './access.ts'
+import type { TpmTrust } from './attestation/tpm-trust.ts'
 import type { Blobs } from './blobs/blobs.ts'
 import type { Chain } from './chain/chain.ts'
 import type { IclKeys } from './keys.ts'
 import type { Log } from './log.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import type { Pool } from './pool.ts'
+import type { Revocations } from './revocations.ts'
 import type { JobLimits } from './rules/job.ts'
 import type { Store } from './store/store.ts'
 import type { Waiters } from './waiters.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
 
 /** Everything that the ICL gets from outside. */
 export type Dependencies = {
   readonly clock: Clock
   readonly random: Random
+  /** This process among those that share the store. */
+  readonly replicaId: string
   readonly store: Store
   readonly blobs: Blobs
   readonly chain: Chain
+  readonly pool: Pool
   readonly keys: IclKeys
   readonly waiters: Waiters
   readonly log: Log
+  readonly metrics: Metrics
   readonly network: Network
   readonly limits: JobLimits
+  readonly access: Access
   /** The operator's key for mock attestation; mock is refused without one. */
   readonly mockAttestationKey: Uint8Array | undefined
+  /** Which TPMs are accepted; none without it. */
+  readonly tpm?: TpmTrust | undefined
+  readonly revocations: Revocations
+  /** Tells clients' servers of settled jobs; undefined when that is off. */
+  readonly webhooks?: Webhooks | undefined
 }
 
 /** The origin that signatures, certificates and sessions are bound to. */

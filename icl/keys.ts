@@ -12,6 +12,11 @@ import {
 import type { JsonWebKeySet } from '../lib/schemas/network.ts'
 import { type SigningKey, signingKeyFromSeed } from '../lib/session-key.ts'
 
+/** What an attestation certificate says of the evidence: for a TPM its endorsement key's hash, its attestation key's name and its count of machine starts. */
+export type CertificateAttestation =
+  | { readonly backend: 'mock' }
+  | { readonly backend: 'tpm'; readonly ek: string; readonly ak: string; readonly reset: number }
+
 /** What an attestation certificate says (an ES256 JWS; times in Unix seconds). */
 type CertificateClaims = {
   readonly iss: string
@@ -20,15 +25,20 @@ type CertificateClaims = {
   readonly exp: number
   readonly jti: string
   readonly cnf: { readonly jkt: string }
-  readonly att: string
+  readonly att: CertificateAttestation
 }
 
-/** Everything that the ICL signs, seals or authenticates with; all of it is made from one secret. */
-export type IclKeys = {
-  /** Signs tallies and draws. */
+/** What the ICL signs with for a time: rotated, see `icl/keyring.ts`. */
+export type SigningKeys = {
+  /** Signs tallies, draws and reputation events. */
   readonly tally: SigningKey
-  readonly jwks: JsonWebKeySet
+  /** The public halves of both keys. */
+  readonly publicKeys: readonly PublicKey[]
   signCertificate(claims: CertificateClaims): Promise<string>
+}
+
+/** What only the ICL itself has to recognise again; made from the secret alone, whatever is rotated. */
+export type TokenKeys = {
   /** A token that only this ICL can open. */
   sealToken(purpose: string, content: unknown): Promise<string>
   /** The content of a token, undefined when it is not one of this ICL for this purpose. */
@@ -39,35 +49,67 @@ export type IclKeys = {
   isTag(purpose: string, message: Uint8Array, tag: Uint8Array): Promise<boolean>
 }
 
-/** Derives the ICL's keys from its secret (at least 32 bytes): the same secret gives the same keys on every replica. */
-export async function deriveKeys(secret: Uint8Array): Promise<IclKeys> {
-  const derive = (info: string, length = 32) => hkdfSha256(secret, new Uint8Array(), info, length)
-  const tally = await signingKeyFromSeed(await derive('svc-icl-tally-v1'))
-  const certificate = await certificateKey(await derive('svc-icl-certificate-v1', 48))
-  const tokenKey = await derive('svc-icl-token-v1')
-  const tagKey = await derive('svc-icl-tag-v1')
-  const tag = (purpose: string, message: Uint8Array) =>
-    hmacSha256(tagKey, concatBytes(utf8(`${purpose}\n`), message))
+/** Everything that the ICL signs, seals or authenticates with; all of it is made from one secret. */
+export type IclKeys = TokenKeys & {
+  /** The key that signs now; another one after a rotation, so it is read once for a signature and its key. */
+  readonly tally: SigningKey
+  /** Every public key that a signature of this ICL may have been made with. */
+  readonly jwks: JsonWebKeySet
+  signCertificate(claims: CertificateClaims): Promise<string>
+  /** Learns of rotations. */
+  refresh(): Promise<void>
+}
 
+type PublicKey = JsonWebKeySet['keys'][number]
+
+/** The ICL's keys without rotation: the same secret (at least 32 bytes) gives the same keys. */
+export async function deriveKeys(secret: Uint8Array): Promise<IclKeys> {
+  const { tally, publicKeys, signCertificate } = await deriveSigningKeys(secret, 1)
+  const tokens = await deriveTokenKeys(secret)
+  const jwks = { keys: [...publicKeys] }
+  return { ...tokens, tally, jwks, signCertificate, refresh: async () => {} }
+}
+
+const derive = (secret: Uint8Array, info: string, length = 32) =>
+  hkdfSha256(secret, new Uint8Array(), info, length)
+
+/** The keys of one generation (1 and up), the same on every replica. */
+export async function deriveSigningKeys(
+  secret: Uint8Array,
+  generation: number,
+): Promise<SigningKeys> {
+  const suffix = generation === 1 ? '' : `/${generation}`
+  const tally = await signingKeyFromSeed(await derive(secret, `svc-icl-tally-v1${suffix}`))
+  const certificate = await certificateKey(
+    await derive(secret, `svc-icl-certificate-v1${suffix}`, 48),
+  )
   return {
     tally,
-    jwks: {
-      keys: [
-        {
-          kty: 'OKP',
-          crv: 'Ed25519',
-          x: tally.publicKey,
-          kid: tally.thumbprint,
-          alg: 'EdDSA',
-          use: 'sig',
-        },
-        { ...certificate.publicJwk, kid: certificate.kid, alg: 'ES256', use: 'sig' },
-      ],
-    },
+    publicKeys: [
+      {
+        kty: 'OKP',
+        crv: 'Ed25519',
+        x: tally.publicKey,
+        kid: tally.thumbprint,
+        alg: 'EdDSA',
+        use: 'sig',
+      },
+      { ...certificate.publicJwk, kid: certificate.kid, alg: 'ES256', use: 'sig' },
+    ],
     signCertificate: (claims) =>
       new SignJWT({ ...claims })
         .setProtectedHeader({ alg: 'ES256', typ: 'svc-attestation+jwt', kid: certificate.kid })
         .sign(certificate.key),
+  }
+}
+
+/** The keys of tokens and tags, the same on every replica. */
+export async function deriveTokenKeys(secret: Uint8Array): Promise<TokenKeys> {
+  const tokenKey = await derive(secret, 'svc-icl-token-v1')
+  const tagKey = await derive(secret, 'svc-icl-tag-v1')
+  const tag = (purpose: string, message: Uint8Array) =>
+    hmacSha256(tagKey, concatBytes(utf8(`${purpose}\n`), message))
+  return {
     sealToken: (purpose, content) =>
       new CompactEncrypt(utf8(JSON.stringify(content)))
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', typ: purpose })
@@ -105,7 +147,7 @@ async function certificateKey(seed: Uint8Array) {
 }
 
 /** The token with which a job is read: bound to the job, needing no store. */
-export const readTokenOf = async (keys: IclKeys, jobId: string): Promise<string> =>
+export const readTokenOf = async (keys: Pick<TokenKeys, 'tag'>, jobId: string): Promise<string> =>
   toBase64Url(await keys.tag('read', utf8(jobId)))
 
 /** True when the token reads this job. */

@@ -8,3 +8,11 @@ export interface Log {
   warn(message: string, fields?: LogFields): void
   error(message: string, fields?: LogFields): void
 }
+
+/** A log that puts the same facts beside every message. */
+export const logWith = (log: Log, facts: LogFields): Log => ({
+  debug: (message, fields) => log.debug(message, { ...facts, ...fields }),
+  info: (message, fields) => log.info(message, { ...facts, ...fields }),
+  warn: (message, fields) => log.warn(message, { ...facts, ...fields }),
+  error: (message, fields) => log.error(message, { ...facts, ...fields }),
+})

@@ -25,6 +25,7 @@ export function openApiDocument(version: string, serverUrl: string) {
     servers: [{ url: serverUrl }],
     tags: [
       { name: 'service', description: 'The service itself' },
+      { name: 'console', description: 'What the console shows' },
       { name: 'nodes', description: 'The pool of nodes' },
       { name: 'inference', description: 'Jobs, for their clients' },
       { name: 'blobs', description: 'Encrypted prompts and outputs' },
@@ -48,6 +49,12 @@ const securitySchemes = {
     name: 'Signature',
     description: 'RFC 9421 HTTP Message Signature by an attested Ed25519 session key, label "node"',
   },
+  metricsToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      "The operator's token (SVC_ICL_METRICS_TOKEN): for metrics if there is one, for the console with SVC_ICL_CONSOLE=token",
+  },
   readToken: { type: 'http', scheme: 'bearer', description: 'The read_token of a submission' },
 }
 
@@ -58,10 +65,13 @@ const securityOf: Record<Auth, readonly Json[]> = {
   node: [{ node: [] }],
   'client-or-node': [{ wallet: [] }, { node: [] }],
   'client-or-read-token': [{ readToken: [] }, { wallet: [] }],
+  'metrics-token': [{ metricsToken: [] }, {}],
+  console: [{ metricsToken: [] }, {}],
 }
 
 function tagOf(path: string): string {
   if (path.startsWith('/internal')) return 'node'
+  if (path === '/console' || path.startsWith('/v1/console')) return 'console'
   if (path.startsWith('/v1/inference')) return 'inference'
   if (path.startsWith('/v1/nodes') || path === '/v1/models') return 'nodes'
   return path.startsWith('/v1/blobs') || path.startsWith('/ipfs') ? 'blobs' : 'service'
@@ -95,12 +105,13 @@ function parameters(endpoint: Endpoint, schemas: Record<string, Json>): Json[] {
   return [...list('path', endpoint.params), ...list('query', endpoint.query)]
 }
 
-function content(
-  body: z.ZodType | typeof rawBytes | typeof eventStream,
-  schemas: Record<string, Json>,
-): Json {
+function content(body: Endpoint['response'], schemas: Record<string, Json>): Json {
   if (body === rawBytes) return { 'application/octet-stream': {} }
   if (body === eventStream) return { 'text/event-stream': { schema: { type: 'string' } } }
+  if ('kind' in body && body.kind === 'text') {
+    const isJson = body.contentType === 'application/json'
+    return { [body.contentType]: { schema: { type: isJson ? 'object' : 'string' } } }
+  }
   return { 'application/json': { schema: schemaOf(body as z.ZodType, schemas) } }
 }
 
@@ -115,6 +126,7 @@ function problemResponses(endpoint: Endpoint, schemas: Record<string, Json>): Js
       status,
       {
         description: codes.map((code) => `${code}: ${problemCodes[code].title}`).join('. '),
+        'x-problem-codes': codes,
         content: { 'application/problem+json': { schema: schemaOf(Problem, schemas) } },
       },
     ]),

@@ -1,15 +1,33 @@
 import { cidOf } from '../lib/cid.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
-import type { endpoints, OperationId } from '../lib/endpoints.ts'
+import { endpoints, type OperationId } from '../lib/endpoints.ts'
 import { ProblemError } from '../lib/problem.ts'
+import { followConsole } from './console/follow-console.ts'
+import { createRecentJobs } from './console/recent-jobs.ts'
+import { consolePage } from './console/serve-console.ts'
+import { createViewers } from './console/viewers.ts'
 import type { Dependencies } from './dependencies.ts'
-import type { Caller } from './http/authenticate.ts'
+import { type Caller, checkConsole } from './http/authenticate.ts'
+import { docsPage } from './http/docs-page.ts'
 import { followJob } from './http/follow-job.ts'
+import { createHolds, type Holds, holding } from './http/holds.ts'
 import type { Serve } from './http/mount.ts'
+import { textAnswer } from './http/text-answer.ts'
+import type { Gauges } from './metrics/metrics.ts'
+import { readGauges } from './metrics/read-gauges.ts'
+import { openApiDocument } from './openapi.ts'
+import { checkAdmitted } from './operations/admit-client.ts'
 import { attestNode, issueChallenge } from './operations/attest-node.ts'
 import { changeJob, loadJob } from './operations/change-job.ts'
-import { checkHealth, checkReadiness } from './operations/check-health.ts'
+import { createProbes } from './operations/check-health.ts'
+import { enrollTpm } from './operations/enroll-tpm.ts'
+import { listConsoleJobs, viewConsoleJob } from './operations/list-console-jobs.ts'
+import { listConsoleNodes } from './operations/list-console-nodes.ts'
+import { listJobs } from './operations/list-jobs.ts'
+import { listNodeEvents } from './operations/list-node-events.ts'
+import { listNodeFaults } from './operations/list-node-faults.ts'
 import { countModels, previewQuorum } from './operations/preview-quorum.ts'
+import { releaseTpm } from './operations/release-tpm.ts'
 import {
   answer,
   claimTask,
@@ -22,97 +40,177 @@ import { submitJob } from './operations/submit-job.ts'
 import { takeHeartbeat } from './operations/take-heartbeat.ts'
 import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
+import { viewOverview } from './operations/view-overview.ts'
+import { viewRecord } from './operations/view-record.ts'
+import { rarely } from './rarely.ts'
 
 /** How long a blob is kept that no job names. */
 const unusedBlobMs = 3_600_000
+/** What sealing may add to a prompt. */
+const sealingBytes = 1_024
+/** How long the gauges of /metrics are remembered. */
+const gaugesMs = 2_000
+/** How long the console's overview is remembered. */
+const overviewMs = 1_000
+
+type Probes = ReturnType<typeof createProbes>
 
 /** One way to serve each endpoint: a missing one does not compile. */
 export type Routes = { [K in OperationId]: Serve<(typeof endpoints)[K]> }
 
-/** How every endpoint is served. */
+/** How every endpoint is served; each request brings dependencies of its own, with a log that names it. */
 export const createRoutes = (deps: Dependencies): Routes => ({
-  ...publicRoutes(deps),
-  ...clientRoutes(deps),
-  ...nodeRoutes(deps),
+  ...statusRoutes(deps),
+  ...publicRoutes,
+  ...clientRoutes,
+  ...nodeRoutes,
+  ...heldRoutes(createHolds(deps.metrics)),
 })
 
-const publicRoutes = (deps: Dependencies) =>
-  ({
-    getHealth: () => checkHealth(deps),
+const statusRoutes = (deps: Dependencies) => {
+  const probes = createProbes(deps)
+  const gauges = rarely(deps.clock, gaugesMs, () => readGauges(deps))
+  return { ...aboutRoutes(deps, probes, gauges), ...consoleRoutes(deps, probes, gauges) }
+}
+
+const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<Gauges>) => {
+  let made: ReturnType<typeof openApiDocument> | undefined
+  // Made when it is first asked for: it takes a good part of a start.
+  const document = () => {
+    made ??= openApiDocument(deps.network.version, deps.network.public_url)
+    return made
+  }
+  return {
+    getHealth: () => probes.checkHealth(),
     getLiveness: () => ({ status: 'ok' }),
-    getReadiness: () => checkReadiness(deps),
+    getReadiness: () => probes.checkReadiness(),
+    getMetrics: async () =>
+      textAnswer(endpoints.getMetrics, await deps.metrics.text(await gauges())),
+    getOpenApi: () => textAnswer(endpoints.getOpenApi, JSON.stringify(document())),
+    getDocs: docsPage(document),
     getNetwork: () => deps.network,
     getJwks: () => deps.keys.jwks,
-    getActiveNodes: ({ query }) =>
-      listActiveNodes(deps, { modelId: query.model_id, minTier: query.min_tier }, query.cursor),
-    getNode: ({ params }) => viewNode(deps, params.address),
-    getModels: async () => ({ models: await countModels(deps) }),
-    previewQuorum: ({ query }) => previewQuorum(deps, query),
-    getChallenge: ({ params }) => issueChallenge(deps, params.address),
-    getBlob: async ({ params }) => {
-      const blob = await deps.blobs.get(params.cid)
-      if (!blob) throw new ProblemError('blob-not-found', `No blob ${params.cid} is kept here`)
-      return blob
-    },
-    putBlob: async ({ body }, { caller }) => {
-      if (body.length === 0) throw new ProblemError('blob-invalid', 'The blob is empty')
-      const cid = await cidOf(body)
-      const uploader = caller.kind === 'node' ? 'node' : 'wallet'
-      const until = deps.clock.now() + unusedBlobMs
-      if (await deps.blobs.put(cid, body, { uploader, until })) return { cid }
-      throw new ProblemError('unavailable', 'There is no room for more blobs', {
-        retryAfterSeconds: 30,
-      })
-    },
-  }) satisfies Partial<Routes>
+  } satisfies Partial<Routes>
+}
 
-const clientRoutes = (deps: Dependencies) =>
-  ({
-    submitJob: ({ body }, { caller }) => submitJob(deps, walletOf(caller), body),
-    getJob: async ({ params }, { caller }) => viewJob(await readJob(deps, params.jobId, caller)),
-    followJob: async ({ params }, { caller, headers, signal }) => {
-      await readJob(deps, params.jobId, caller)
-      const lastSeq = Number(headers.get('last-event-id') ?? 0)
-      return followJob(deps, params.jobId, Number.isSafeInteger(lastSeq) ? lastSeq : 0, signal)
+const consoleRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<Gauges>) => {
+  const recent = createRecentJobs(deps)
+  const viewers = createViewers(deps.metrics)
+  const overview = rarely(deps.clock, overviewMs, () =>
+    viewOverview(deps, { probes, gauges, recent }),
+  )
+  return {
+    getConsole: () => {
+      checkConsole(deps)
+      return consolePage()
     },
-    getReceipt: async ({ params }, { caller }) => {
-      const job = await readJob(deps, params.jobId, caller)
-      if (job.receipt) return job.receipt
-      throw new ProblemError('receipt-not-ready', `The job is ${job.phase}`)
-    },
-    cancelJob: async ({ params }, { caller }) => {
-      await readJob(deps, params.jobId, caller)
-      return viewJob(await changeJob(deps, params.jobId, { type: 'cancel' }))
-    },
-  }) satisfies Partial<Routes>
+    getConsoleOverview: () => overview(),
+    getConsoleNodes: ({ query }, { deps }) => listConsoleNodes(deps, query.cursor),
+    getConsoleJobs: ({ query }, { deps }) => listConsoleJobs(deps, query),
+    getConsoleJob: ({ params }, { deps }) => viewConsoleJob(deps, recent, params.job),
+    followConsole: (_, { deps, address, signal }) =>
+      followConsole(deps, { overview, recent, viewers }, address, signal),
+  } satisfies Partial<Routes>
+}
 
-const nodeRoutes = (deps: Dependencies) =>
+const publicRoutes = {
+  getActiveNodes: ({ query }, { deps }) =>
+    listActiveNodes(deps, { modelId: query.model_id, minTier: query.min_tier }, query.cursor),
+  getNode: ({ params }, { deps }) => viewNode(deps, params.address),
+  getNodeEvents: ({ params, query }, { deps }) =>
+    listNodeEvents(deps, params.address, query.cursor),
+  getNodeFaults: ({ params, query }, { deps }) =>
+    listNodeFaults(deps, params.address, query.cursor),
+  getModels: async (_, { deps }) => ({ models: await countModels(deps) }),
+  previewQuorum: ({ query }, { deps }) => previewQuorum(deps, query),
+  getChallenge: ({ params }, { deps }) => issueChallenge(deps, params.address),
+  getBlob: async ({ params }, { signal, deps }) => {
+    const blob = await deps.blobs.get(params.cid, signal)
+    if (!blob) throw new ProblemError('blob-not-found', `No blob ${params.cid} is kept here`)
+    return blob
+  },
+  putBlob: async ({ body }, { caller, signal, deps }) => {
+    if (caller.kind === 'wallet') {
+      checkAdmitted(deps, caller.address)
+      checkSealedPrompt(deps, body)
+    }
+    if (body.length === 0) throw new ProblemError('blob-invalid', 'The blob is empty')
+    const cid = await cidOf(body)
+    const uploader = caller.kind === 'node' ? 'node' : 'wallet'
+    const until = deps.clock.now() + unusedBlobMs
+    if (await deps.blobs.put(cid, body, { uploader, until, signal })) return { cid }
+    throw new ProblemError('unavailable', 'There is no room for more blobs', {
+      retryAfterSeconds: 30,
+    })
+  },
+} satisfies Partial<Routes>
+
+const clientRoutes = {
+  listJobs: ({ query }, { caller, deps }) => listJobs(deps, walletOf(caller), query),
+  submitJob: ({ body }, { caller, deps }) => submitJob(deps, walletOf(caller), body),
+  getJob: async ({ params }, { caller, deps }) =>
+    viewJob(await readJob(deps, params.jobId, caller)),
+  getReceipt: async ({ params }, { caller, deps }) => {
+    const job = await readJob(deps, params.jobId, caller)
+    if (job.receipt) return job.receipt
+    throw new ProblemError('receipt-not-ready', `The job is ${job.phase}`)
+  },
+  getRecord: async ({ params }, { caller, deps }) =>
+    viewRecord(deps, await readJob(deps, params.jobId, caller)),
+  cancelJob: async ({ params }, { caller, deps }) => {
+    await readJob(deps, params.jobId, caller)
+    return viewJob(await changeJob(deps, params.jobId, { type: 'cancel' }))
+  },
+} satisfies Partial<Routes>
+
+const nodeRoutes = {
+  enrollTpm: ({ body }, { caller, deps }) => enrollTpm(deps, walletOf(caller), body),
+  verifyAttestation: ({ body }, { caller, deps }) => attestNode(deps, walletOf(caller), body),
+  releaseTpm: ({ body }, { caller, deps }) =>
+    releaseTpm(deps, walletOf(caller), body.operator_address),
+  postHeartbeat: ({ body }, { caller, deps }) => takeHeartbeat(deps, nodeOf(caller).address, body),
+  claimTask: ({ body }, { caller, deps }) => claimTask(deps, nodeOf(caller).address, body),
+  commitTask: async ({ body }, { caller, deps }) => {
+    const { address: node } = nodeOf(caller)
+    const { jobId, fence, commitment } = body
+    return answer(await changeJob(deps, jobId, { type: 'commit', node, fence, commitment }), node)
+  },
+  postResult: ({ body }, { caller, deps }) => takeResult(deps, nodeOf(caller), body),
+  postVerdict: ({ body }, { caller, deps }) => takeVerdict(deps, nodeOf(caller), body),
+  abortTask: async ({ body }, { caller, deps }) => {
+    const { address: node } = nodeOf(caller)
+    const { jobId, fence, reason } = body
+    return answer(await changeJob(deps, jobId, { type: 'abort', node, fence, reason }), node)
+  },
+} satisfies Partial<Routes>
+
+/** Those that keep a connection open. */
+const heldRoutes = (holds: Holds) =>
   ({
-    verifyAttestation: ({ body }, { caller }) => attestNode(deps, walletOf(caller), body),
-    postHeartbeat: ({ body }, { caller }) => takeHeartbeat(deps, nodeOf(caller).address, body),
-    getAssignments: async ({ params, query }, { caller, signal }) => {
+    followJob: async ({ params }, { caller, headers, signal, deps }) => {
+      await readJob(deps, params.jobId, caller)
+      const last = Number(headers.get('last-event-id') ?? 0)
+      const lastSeq = Number.isSafeInteger(last) ? last : 0
+      return followJob(deps, params.jobId, lastSeq, signal, holds)
+    },
+    getAssignments: async ({ params, query }, { caller, signal, deps }) => {
       const { address } = nodeOf(caller)
       if (params.address !== address) {
         throw new ProblemError('forbidden', 'A node reads its own assignments only')
       }
+      const waitMs = query.wait * 1000
       return {
-        assignments: await listAssignments(deps, address, query.wait * 1000, signal),
+        assignments: await holding(holds, address, waitMs, () =>
+          listAssignments(deps, address, waitMs, signal),
+        ),
       }
     },
-    claimTask: ({ body }, { caller }) => claimTask(deps, nodeOf(caller).address, body),
-    commitTask: async ({ body }, { caller }) => {
-      const { address: node } = nodeOf(caller)
-      const { jobId, fence, commitment } = body
-      return answer(await changeJob(deps, jobId, { type: 'commit', node, fence, commitment }), node)
-    },
-    getTask: ({ params, query }, { caller, signal }) =>
-      viewTask(deps, nodeOf(caller).address, params.jobId, query.wait * 1000, signal),
-    postResult: ({ body }, { caller }) => takeResult(deps, nodeOf(caller), body),
-    postVerdict: ({ body }, { caller }) => takeVerdict(deps, nodeOf(caller), body),
-    abortTask: async ({ body }, { caller }) => {
-      const { address: node } = nodeOf(caller)
-      const { jobId, fence, reason } = body
-      return answer(await changeJob(deps, jobId, { type: 'abort', node, fence, reason }), node)
+    getTask: ({ params, query }, { caller, signal, deps }) => {
+      const { address } = nodeOf(caller)
+      const waitMs = query.wait * 1000
+      return holding(holds, address, waitMs, () =>
+        viewTask(deps, address, params.jobId, waitMs, signal),
+      )
     },
   }) satisfies Partial<Routes>
 
@@ -124,6 +222,13 @@ function walletOf(caller: Caller): Address {
 function nodeOf(caller: Caller) {
   if (caller.kind === 'node') return caller.node
   throw new ProblemError('signature-missing', 'A node must sign this request')
+}
+
+/** Throws `body-too-large` for a wallet's blob that is no prompt: strangers have to share the room. */
+function checkSealedPrompt({ network }: Dependencies, blob: Uint8Array): void {
+  const most = network.limits.prompt_bytes + sealingBytes
+  if (blob.length <= most) return
+  throw new ProblemError('body-too-large', `A sealed prompt may have ${most} bytes at most`)
 }
 
 /** A job for its client or the holder of its read token; for everybody else it does not exist. */

@@ -5,6 +5,10 @@ export interface Waiters {
   /** Resolves at the next `wake` of any of the keys, after `ms`, or when the signal aborts. Never rejects. */
   wait(keys: readonly string[], ms: number, signal?: AbortSignal): Promise<void>
   wake(key: string): void
+  /** Ends every wait for news of jobs and nodes. */
+  wakeAll(): void
+  /** True while somebody waits for news of a job or a node. */
+  readonly isAwaited: boolean
   /** Ends every wait, now and from now on: the process is stopping. */
   close(): void
   readonly closed: boolean
@@ -45,6 +49,14 @@ export function createWaiters(clock: Clock): Waiters {
       }),
     wake: (key) => {
       for (const done of [...(waiting.get(key) ?? [])]) done()
+    },
+    wakeAll: () => {
+      for (const [key, dones] of [...waiting]) {
+        if (key !== dueKey) for (const done of [...dones]) done()
+      }
+    },
+    get isAwaited() {
+      return waiting.size > (waiting.has(dueKey) ? 1 : 0)
     },
   }
 }

@@ -18,17 +18,18 @@ export async function ensureAccess(
   job: Job,
   node: Address,
   fence: number,
+  term: AbortSignal,
 ): Promise<Access> {
   const slot = slotOf(job, node)
   const over = slot?.status === 'lapsed' || slot?.status === 'aborted' || slot?.status === 'done'
   if (isSettled(job.phase) || slot?.fence !== fence || over) {
     return { prompt: 'not-needed', done: true }
   }
-  const prompt = await ensureReadable(deps, job.kpHighHandle, job.kpLowHandle, node)
+  const prompt = await ensureReadable(deps, job.kpHighHandle, job.kpLowHandle, node, term)
   if (prompt !== 'allowed') return { prompt, done: prompt === 'refused' }
   const output = job.result?.body
   if (output === undefined) return { prompt, done: true }
-  const readable = await ensureReadable(deps, output.outHighHandle, output.outLowHandle, node)
+  const readable = await ensureReadable(deps, output.outHighHandle, output.outLowHandle, node, term)
   // A refusal is final: the verifier will find the output unavailable and say so.
   return { prompt, done: readable !== 'missing' }
 }
@@ -38,6 +39,7 @@ async function ensureReadable(
   high: bigint,
   low: bigint,
   node: Address,
+  term: AbortSignal,
 ): Promise<'allowed' | 'missing' | 'refused'> {
   if (await isReadable(deps, high, low, node)) return 'allowed'
   const record = await deps.chain.keyRecordOf(high, low)
@@ -45,7 +47,7 @@ async function ensureReadable(
   const delegated =
     record?.delegate === deps.chain.coordinator && record.grantsLeft > 0 && record.until > now
   if (!delegated) return 'missing'
-  const outcome = await deps.chain.grantAccess(high, low, node)
+  const outcome = await deps.chain.grantAccess(high, low, node, term)
   if (outcome === 'exhausted') return 'missing'
   if (outcome === 'refused') {
     deps.log.warn('access refused: the node is not active on chain', { node })

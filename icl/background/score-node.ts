@@ -1,21 +1,35 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
+import type { ReputationCode } from '../../lib/reputation.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeNode } from '../operations/change-node.ts'
-import { type ReputationCode, standingOf } from '../rules/reputation.ts'
+import { foldStanding } from './fold-standing.ts'
 
 /** Records an event about a node, once, and brings the node's standing up to date. */
 export async function scoreNode(
   deps: Dependencies,
   jobId: JobId,
-  { node, fence, code }: { node: Address; fence: number; code: ReputationCode },
+  {
+    node,
+    fence,
+    code,
+    amountGwei,
+  }: { node: Address; fence: number; code: ReputationCode; amountGwei?: number },
 ): Promise<void> {
   const id = `${jobId}:${fence}:${code}`
-  await deps.store.insertReputationEvent({ id, node, jobId, code, at: deps.clock.now() })
-  // The fold starts from all events, so that repeating this changes nothing; it is made anew on every try to save.
+  const what = { code, ...(amountGwei !== undefined && { amountGwei }) }
+  const at = deps.clock.now()
+  const isNew = await deps.store.save({ kind: 'event', event: { id, node, jobId, ...what, at } })
+  // One that is there already, or that another process saves, may have come at any time, and be missing from what is folded.
+  const from = isNew && !deps.store.shared ? Math.floor(at / 1000) : undefined
+  // Repeating this changes nothing: the fold is made anew on every try to save.
   await changeNode(
     deps,
     node,
     async (known) =>
-      known && { ...known, standing: standingOf(await deps.store.listReputationEvents(node)) },
+      known && {
+        ...known,
+        folded: undefined,
+        ...(await foldStanding(deps.store, known, from, Math.floor(at / 1000))),
+      },
   )
 }

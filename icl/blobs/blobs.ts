@@ -1,15 +1,23 @@
-/** Who uploads a blob: neither takes the other's room, because wallets cost nothing to make. */
-type Uploader = 'wallet' | 'node'
+import type { Uploader } from '../store/store.ts'
 
-/** Sealed blobs by their content identifier; times in milliseconds. */
+/** Sealed blobs by their content identifier; times in milliseconds. Any method may throw ProblemError `unavailable` for a while. */
 export interface Blobs {
   /** Keeps a blob until `until`; false when there is no room left for this kind of uploader. */
   put(
     cid: string,
     bytes: Uint8Array<ArrayBuffer>,
-    options: { readonly uploader: Uploader; readonly until: number },
+    options: {
+      readonly uploader: Uploader
+      readonly until: number
+      readonly signal?: AbortSignal | undefined
+    },
   ): Promise<boolean>
   /** Keeps a blob that is there longer: a job needs it. */
   keep(cid: string, until: number): Promise<void>
-  get(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** The bytes that hash to the CID; undefined when they are not kept here. */
+  get(cid: string, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** Throws when what keeps the blobs does not answer, besides the store. */
+  ping(signal?: AbortSignal): Promise<void>
+  /** Lets go, while it may go on, of what the store no longer knows; answers how many blobs went. */
+  prune(mayGoOn: () => boolean): Promise<number>
 }

@@ -19,6 +19,31 @@ export type Commitment =
   | { readonly state: 'shallow' }
   | { readonly state: 'deep'; readonly tx: Hash32 }
 
+/** Where a slash stands on chain; times in Unix seconds. */
+export type ChainSlash =
+  | { readonly state: 'absent' }
+  | {
+      readonly state: 'proposed'
+      readonly amountWei: bigint
+      readonly evidenceHash: Hash32
+      /** Before this it cannot be executed, and the operator may answer. */
+      readonly executableAt: number
+      readonly answerHash?: Hash32
+    }
+  /** Settled, but not deep enough to stay so. */
+  | { readonly state: 'shallow' }
+  | { readonly state: 'executed'; readonly tx: Hash32; readonly takenWei: bigint }
+  /** By the arbiter. */
+  | { readonly state: 'cancelled'; readonly tx: Hash32 }
+
+/** An accusation as it goes to NodeRegistry. */
+export type SlashProposal = {
+  readonly faultId: Hash32
+  readonly operator: Address
+  readonly amountWei: bigint
+  readonly evidenceHash: Hash32
+}
+
 /** Who a pair of key handles belongs to, and what its owner delegated to whom. */
 export type KeyRecord = {
   readonly owner: Address
@@ -36,6 +61,8 @@ export interface Chain {
   ping(): Promise<void>
   latestBlock(): Promise<{ readonly number: bigint; readonly hash: Hash32 }>
   nodeOf(address: Address): Promise<ChainNode>
+  /** The same for many at once. */
+  nodesOf(addresses: readonly Address[]): Promise<ReadonlyMap<Address, ChainNode>>
   /** Undefined when the two handles are not one record. */
   keyRecordOf(high: bigint, low: bigint): Promise<KeyRecord | undefined>
   isAllowed(handle: bigint, account: Address): Promise<boolean>
@@ -47,9 +74,18 @@ export interface Chain {
     high: bigint,
     low: bigint,
     reader: Address,
+    /** Ends the wait, not the transaction. */
+    signal?: AbortSignal,
   ): Promise<'granted' | 'refused' | 'exhausted'>
   /** Where this very result stands on chain, put there by `sentTx` if that is known; throws `chain-conflict` when another result of the job stands there. */
   findCommitment(result: ChainResult, sentTx: Hash32 | undefined): Promise<Commitment>
   /** Sends results and waits until they are mined; answers the transaction. */
-  commitResults(results: readonly ChainResult[]): Promise<Hash32>
+  commitResults(results: readonly ChainResult[], signal?: AbortSignal): Promise<Hash32>
+  slashOf(faultId: Hash32): Promise<ChainSlash>
+  /** Accuses an operator and waits until it is mined; undefined when the fault was used before; throws SvcError `stake-gone` when it has left with its stake. */
+  proposeSlash(slash: SlashProposal, signal?: AbortSignal): Promise<Hash32 | undefined>
+  /** Takes the stake and waits until it is mined; undefined when it is settled already, or it is too early by the chain's clock. */
+  executeSlash(faultId: Hash32, signal?: AbortSignal): Promise<Hash32 | undefined>
+  /** What is wrong with the contracts and the coordinator's account, in words for the operator; empty when nothing is. */
+  findFaults(): Promise<readonly string[]>
 }

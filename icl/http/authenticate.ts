@@ -1,5 +1,5 @@
 import type { Address } from '../../lib/codecs.ts'
-import { equalBytes, utf8 } from '../../lib/digest.ts'
+import { equalBytes, sha256, utf8 } from '../../lib/digest.ts'
 import type { Auth } from '../../lib/endpoint.ts'
 import {
   contentDigest,
@@ -19,6 +19,7 @@ import {
 import type { Dependencies } from '../dependencies.ts'
 import { isReadToken } from '../keys.ts'
 import type { Node } from '../rules/eligibility.ts'
+import { claimKey } from '../store/claim-key.ts'
 
 /** Who is calling. */
 export type Caller =
@@ -29,7 +30,7 @@ export type Caller =
   | { readonly kind: 'reader' }
 
 /** A request as far as authentication looks at it. */
-export type IncomingRequest = SignableRequest & {
+type IncomingRequest = SignableRequest & {
   /** Undefined when it was too large to be read. */
   readonly body: Uint8Array<ArrayBuffer> | undefined
   /** The job in the path, for read tokens. */
@@ -40,16 +41,21 @@ const freshnessSeconds = 60
 const longestValiditySeconds = 300
 
 /** Finds out who sent a request, or throws why it does not count as sent by anybody (spec 5). */
-export async function authenticate(
+export type Authenticate = (
   deps: Dependencies,
   auth: Auth,
   request: IncomingRequest,
-): Promise<Caller> {
+) => Promise<Caller>
+
+/** Finds it out by signatures and tokens. */
+export const authenticate: Authenticate = async (deps, auth, request) => {
   if (auth === 'none') return { kind: 'anyone' }
+  if (auth === 'metrics-token') return authenticateOperator(deps, request)
+  if (auth === 'console') return authenticateViewer(deps, request)
   if (auth === 'client-or-read-token' && request.headers.has('authorization')) {
     return authenticateReader(deps, request)
   }
-  const label = await labelOf(auth, request)
+  const label = isByWallet(auth, request.headers) ? signatureLabels.wallet : signatureLabels.node
   const parsed = parse(request, label)
   await checkCoverage(request, parsed)
   return label === signatureLabels.node
@@ -57,11 +63,11 @@ export async function authenticate(
     : authenticateWallet(deps, parsed)
 }
 
-async function labelOf(auth: Auth, { headers }: IncomingRequest): Promise<string> {
-  if (auth === 'node') return signatureLabels.node
-  if (auth !== 'client-or-node') return signatureLabels.wallet
-  const isNode = headers.get('signature-input')?.startsWith(`${signatureLabels.node}=`)
-  return isNode ? signatureLabels.node : signatureLabels.wallet
+/** Whether only a wallet's signature can make a request count; not yet whether there is one. */
+export function isByWallet(auth: Auth, headers: Headers): boolean {
+  if (auth === 'client-or-read-token') return !headers.has('authorization')
+  if (auth !== 'client-or-node') return auth === 'wallet' || auth === 'client'
+  return !headers.get('signature-input')?.startsWith(`${signatureLabels.node}=`)
 }
 
 function parse(request: IncomingRequest, label: string): ParsedSignature {
@@ -131,7 +137,7 @@ async function authenticateWallet(deps: Dependencies, parsed: ParsedSignature): 
   const use = crypto.randomUUID()
   const key = `nonce:${keyId.address}:${parsed.nonce.slice(0, 128)}`
   const keptUntil = (parsed.expires + freshnessSeconds) * 1000
-  if ((await deps.store.claimKey(key, use, keptUntil)) !== use) {
+  if ((await claimKey(deps, key, use, keptUntil)) !== use) {
     throw new ProblemError('nonce-reused', 'The nonce of this signature was used before')
   }
   return { kind: 'wallet', address: keyId.address }
@@ -168,11 +174,47 @@ async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Pr
   if (certificate.expiresAt <= deps.clock.now()) {
     throw new ProblemError('certificate-expired', 'The certificate has expired; attest again')
   }
+  if (await deps.revocations.covers(certificate)) {
+    throw new ProblemError('certificate-expired', 'The certificate was revoked; attest again')
+  }
   return { kind: 'node', address: keyId.address, node }
 }
 
+const bearerOf = ({ headers }: IncomingRequest): string | undefined =>
+  /^Bearer (.+)$/i.exec(headers.get('authorization') ?? '')?.[1]
+
+/** Digests are compared, so that neither content nor length of the token shows in the time that it takes. */
+async function authenticateOperator(
+  { access }: Dependencies,
+  request: IncomingRequest,
+): Promise<Caller> {
+  if (access.metricsToken === undefined) return { kind: 'anyone' }
+  const [given, wanted] = await Promise.all([
+    sha256(utf8(bearerOf(request) ?? '')),
+    sha256(utf8(access.metricsToken)),
+  ])
+  if (equalBytes(given, wanted)) return { kind: 'anyone' }
+  throw new ProblemError(
+    'token-invalid',
+    'This needs the bearer token of the operator of this ICL (SVC_ICL_METRICS_TOKEN)',
+  )
+}
+
+/** Throws `not-found` where the operator shows no console, and `token-invalid` where only to whoever has the token. */
+async function authenticateViewer(deps: Dependencies, request: IncomingRequest): Promise<Caller> {
+  checkConsole(deps)
+  return deps.access.console === 'token' ? authenticateOperator(deps, request) : { kind: 'anyone' }
+}
+
+/** Throws `not-found` where the operator shows no console, or to whoever has a token that does not exist. */
+export function checkConsole({ access }: Pick<Dependencies, 'access'>): void {
+  const isHidden = access.console === 'token' && access.metricsToken === undefined
+  if (access.console !== 'off' && !isHidden) return
+  throw new ProblemError('not-found', 'The operator of this ICL shows no console')
+}
+
 async function authenticateReader(deps: Dependencies, request: IncomingRequest): Promise<Caller> {
-  const token = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  const token = bearerOf(request)
   if (request.jobId && token && (await isReadToken(deps.keys, request.jobId, token))) {
     return { kind: 'reader' }
   }

@@ -6,9 +6,10 @@ import { loadJob } from '../operations/change-job.ts'
 import { pollUntil } from '../operations/poll.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { jobKey } from '../waiters.ts'
+import { eventStreamAnswer } from './event-stream.ts'
+import type { Holds } from './holds.ts'
 
 const pingMs = 15_000
-const lookAgainMs = 1_000
 
 /** A stream of a job's events after `lastSeq`, which ends when nothing more can happen; a comment is sent every 15 s. */
 export function followJob(
@@ -16,30 +17,14 @@ export function followJob(
   jobId: JobId,
   lastSeq: number,
   signal: AbortSignal,
+  holds: Holds,
 ): Response {
-  const encoder = new TextEncoder()
-  const left = new AbortController()
-  const gone = AbortSignal.any([signal, left.signal])
-  const chunks = eventChunks(deps, jobId, lastSeq, gone)
-  // Read only as fast as the caller does: an answer that nobody reads costs nothing.
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      pull: async (controller) => {
-        const { value, done } = await chunks.next()
-        if (done) controller.close()
-        else controller.enqueue(encoder.encode(value))
-      },
-      cancel: () => left.abort(),
-    },
-    { highWaterMark: 0 },
+  holds.check(jobId)
+  return eventStreamAnswer(
+    signal,
+    () => holds.enter('events', jobId),
+    (gone) => eventChunks(deps, jobId, lastSeq, gone),
   )
-  return new Response(stream, {
-    headers: {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
-      'x-accel-buffering': 'no',
-    },
-  })
 }
 
 async function* eventChunks(
@@ -51,7 +36,7 @@ async function* eventChunks(
   let seen = lastSeq
   let quietSince = deps.clock.now()
   while (!signal.aborted && !deps.waiters.closed) {
-    const job = await pollUntil(deps, [jobKey(jobId)], lookAgainMs, signal, async () => {
+    const job = await pollUntil(deps, [jobKey(jobId)], pingMs, signal, async () => {
       const now = await loadJob(deps, jobId)
       return { seen: now, enough: hasEnded(now) || (now.events.at(-1)?.seq ?? 0) > seen }
     })

@@ -1,10 +1,11 @@
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import { JobId } from '../../lib/codecs.ts'
+import { withDeadline } from '../../lib/deadline.ts'
 import {
   type Endpoint,
-  eventStream,
   type Input,
+  isRawAnswer,
   type Output,
   rawBytes,
 } from '../../lib/endpoint.ts'
@@ -12,14 +13,21 @@ import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
-import { authenticate, type Caller } from './authenticate.ts'
+import type { Authenticate, Caller } from './authenticate.ts'
+import type { RequestEnv } from './request-env.ts'
+import { targetOf } from './request-form.ts'
+import type { Throttle } from './throttle.ts'
 
 /** What a request brings besides its input. */
 type RequestContext = {
+  /** With a log that names the request. */
+  readonly deps: Dependencies
   readonly caller: Caller
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal
   readonly headers: Headers
+  /** Where requests are counted under when nobody has signed them. */
+  readonly address: string
 }
 
 /** Serves one endpoint. */
@@ -28,48 +36,87 @@ export type Serve<E extends Endpoint> = (
   context: RequestContext,
 ) => Promise<Output<E>> | Output<E>
 
-/** Mounts an endpoint: authenticate, parse, run, encode. */
+/** What every request has to pass. */
+export type Gate = { readonly throttle: Throttle; readonly authenticate: Authenticate }
+
+/** Mounts an endpoint: limit, authenticate, parse, run, encode. */
 export function mount<E extends Endpoint>(
-  app: Hono,
-  deps: Dependencies,
+  app: Hono<RequestEnv>,
+  gate: Gate,
+  operation: string,
   endpoint: E,
   serve: Serve<E>,
 ): void {
   app.on(endpoint.method, endpoint.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
+    c.set('operation', operation)
+    gate.throttle.arrive(c, endpoint)
     const body = await bodyOf(endpoint, c)
-    const caller = await authenticate(deps, endpoint.auth, {
-      method: c.req.method,
-      url: publicUrl(deps, c.req.url),
-      headers: c.req.raw.headers,
-      hasBody: body === undefined || body.length > 0,
-      body,
-      jobId: JobId.safeParse(c.req.param('jobId')).data,
-    })
+    const caller = await recognise(c, gate, endpoint, body)
     const input: Record<string, unknown> = {}
     if (endpoint.params) input.params = parse(endpoint.params, c.req.param(), 'path')
     if (endpoint.query) input.query = parse(endpoint.query, c.req.query(), 'query')
     if (endpoint.body) input.body = parseBody(endpoint, c, body)
-    const context = { caller, signal: c.req.raw.signal, headers: c.req.raw.headers }
-    return respond(endpoint, c, await serve(input as Input<E>, context))
+    const { signal, headers } = c.req.raw
+    const output = await serve(input as Input<E>, {
+      deps: c.get('deps'),
+      caller,
+      signal,
+      headers,
+      address: c.get('address'),
+    })
+    return respond(endpoint, c, output)
   })
 }
 
-/** The address as callers know it: what a proxy made of it on the way does not count. */
-function publicUrl(deps: Dependencies, url: string): URL {
-  // Only what follows the authority counts; whatever a caller put into Host need not even be one.
-  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
-  return new URL(publicOrigin(deps) + (start < 0 ? '/' : url.slice(start)))
+async function recognise(
+  c: Context<RequestEnv>,
+  { throttle, authenticate }: Gate,
+  endpoint: Endpoint,
+  body: Uint8Array<ArrayBuffer> | undefined,
+): Promise<Caller> {
+  const deps = c.get('deps')
+  const jobId = JobId.safeParse(c.req.param('jobId')).data
+  const caller = await authenticate(deps, endpoint.auth, {
+    method: c.req.method,
+    // The address as callers know it: what a proxy made of it on the way does not count.
+    url: new URL(publicOrigin(deps) + targetOf(c.req.url)),
+    headers: c.req.raw.headers,
+    hasBody: body === undefined || body.length > 0,
+    body,
+    jobId,
+  }).catch((error: unknown) => {
+    throttle.fail(c, error)
+    throw error
+  })
+  throttle.recognise(c, caller, jobId)
+  return caller
 }
 
-/** The body, undefined when it is larger than the endpoint takes. */
-const bodyOf = (endpoint: Endpoint, c: Context): Promise<Uint8Array<ArrayBuffer> | undefined> =>
-  readLimited(c.req.raw, limitOf(endpoint))
+const bodyMs = 30_000
+
+/** The body, undefined when it is larger than the endpoint takes; what says so itself is not read at all. */
+async function bodyOf(
+  endpoint: Endpoint,
+  c: Context<RequestEnv>,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const limit = limitOf(endpoint)
+  if (Number(c.req.header('content-length') ?? 0) > limit) return undefined
+  if (c.req.raw.body === null) return new Uint8Array()
+  const tooSlow = () =>
+    new ProblemError('request-timeout', `The body has to arrive within ${bodyMs / 1000} s`)
+  return withDeadline(c.get('deps').clock, bodyMs, undefined, tooSlow, () =>
+    readLimited(c.req.raw, limit).catch(() => {
+      // Callers that go away are no failure of the ICL.
+      throw new ProblemError('invalid-request', 'The body did not arrive whole')
+    }),
+  )
+}
 
 const limitOf = ({ body }: Endpoint): number => (body === rawBytes ? maxBlobBytes : maxBodyBytes)
 
 function parseBody(
   endpoint: Endpoint,
-  c: Context,
+  c: Context<RequestEnv>,
   body: Uint8Array<ArrayBuffer> | undefined,
 ): unknown {
   if (!body) {
@@ -102,12 +149,11 @@ function parse<T extends z.ZodType>(schema: T, value: unknown, part: string): z.
   throw new ProblemError('invalid-request', issues.join('; '))
 }
 
-function respond(endpoint: Endpoint, c: Context, output: unknown): Response {
-  if (endpoint.response === eventStream) return output as Response
+function respond(endpoint: Endpoint, c: Context<RequestEnv>, output: unknown): Response {
+  if (isRawAnswer(endpoint.response)) return output as Response
   if (endpoint.response === rawBytes) {
     return c.body(output as Uint8Array<ArrayBuffer>, 200, {
       'content-type': 'application/octet-stream',
-      'x-content-type-options': 'nosniff',
       // A CID never means other bytes.
       'cache-control': 'public, max-age=31536000, immutable',
     })

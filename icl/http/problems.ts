@@ -1,25 +1,40 @@
 import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { Endpoint } from '../../lib/endpoint.ts'
 import { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Dependencies } from '../dependencies.ts'
-
-type RequestEnv = { Variables: { requestId: string } }
+import type { RequestEnv } from './request-env.ts'
+import type { Throttle } from './throttle.ts'
 
 /** Answers every failure as problem+json; what is not a problem of the table becomes a 500 without detail. */
-export function answerProblems(app: Hono<RequestEnv>, deps: Dependencies): void {
+export function answerProblems(app: Hono<RequestEnv>, throttle: Throttle): void {
   const onError: ErrorHandler<RequestEnv> = (error, c) => {
     const problem = problemOf(error)
     if (problem.code === 'internal-error') {
-      deps.log.error('request failed', {
-        requestId: c.get('requestId'),
+      c.get('deps').log.error('request failed', {
+        operation: c.get('operation'),
         error: error instanceof Error ? (error.stack ?? error.message) : String(error),
       })
     }
     return problemResponse(c, problem)
   }
-  const notFound: NotFoundHandler<RequestEnv> = (c) => problemResponse(c, missing(c.req.path))
+  const notFound: NotFoundHandler<RequestEnv> = (c) => {
+    try {
+      throttle.arrive(c, undefined)
+    } catch (error) {
+      return problemResponse(c, problemOf(error))
+    }
+    const methods = methodsAt(c.req.path)
+    if (methods.length === 0) {
+      return problemResponse(c, new ProblemError('not-found', 'There is nothing at this address'))
+    }
+    const problem = new ProblemError(
+      'method-not-allowed',
+      `This address takes ${methods.join(', ')}`,
+    )
+    return problemResponse(c, problem, { allow: methods.join(', ') })
+  }
   app.onError(onError)
   app.notFound(notFound)
 }
@@ -32,23 +47,38 @@ function problemOf(error: unknown): ProblemError {
   return new ProblemError('internal-error', 'The ICL failed; its log has the details')
 }
 
-/** An address that exists with another method is told from one that does not exist. */
-function missing(path: string): ProblemError {
-  const known = Object.values(endpoints).filter((endpoint) =>
-    new RegExp(`^${endpoint.path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
-  )
-  if (known.length === 0) return new ProblemError('not-found', `There is nothing at ${path}`)
-  const methods = known.map(({ method }) => method).join(', ')
-  return new ProblemError('method-not-allowed', `This address takes ${methods}`)
+const patterns = Object.values(endpoints).map(({ method, path }: Endpoint) => ({
+  method,
+  path,
+  pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+}))
+
+/** The methods that an address takes: none when it does not exist. */
+function methodsAt(path: string): readonly string[] {
+  const fitting = patterns.filter(({ pattern }) => pattern.test(path))
+  // An address that is written out in the table is not taken for one with a parameter.
+  const exact = fitting.filter((endpoint) => endpoint.path === path)
+  const known = exact.length > 0 ? exact : fitting
+  return [
+    ...new Set(known.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))),
+  ]
 }
 
-function problemResponse(c: Context<RequestEnv>, problem: ProblemError): Response {
+function problemResponse(
+  c: Context<RequestEnv>,
+  problem: ProblemError,
+  more: Record<string, string> = {},
+): Response {
   const headers: Record<string, string> = {
     'content-type': 'application/problem+json',
     'cache-control': 'no-store',
+    ...more,
   }
   if (problem.status === 429 || problem.status === 503) {
     headers['retry-after'] = String(problem.retryAfterSeconds ?? 1)
+  }
+  if (problem.status === 401) {
+    headers['www-authenticate'] = problem.code === 'token-invalid' ? 'Bearer' : 'Signature'
   }
   const body = problem.toProblem(c.get('requestId'))
   return c.body(JSON.stringify(body), problem.status as ContentfulStatusCode, headers)

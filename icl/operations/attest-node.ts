@@ -1,63 +1,36 @@
-import { attestationDigest } from '../../lib/attestation.ts'
 import type { Address } from '../../lib/codecs.ts'
-import {
-  concatBytes,
-  equalBytes,
-  fromBase64Url,
-  hmacSha256,
-  toBase64Url,
-  utf8,
-} from '../../lib/digest.ts'
+import { toBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
 import { verifySession } from '../../lib/session-grant.ts'
 import { thumbprintOf } from '../../lib/session-key.ts'
+import { backendRefused } from '../attestation/binding.ts'
+import { burnNonce, createNonce } from '../attestation/challenge.ts'
+import { bindEk, findEkHolder, releaseEk } from '../attestation/ek-binding.ts'
+import type { Proven } from '../attestation/evidence.ts'
+import { checkMockEvidence } from '../attestation/mock-evidence.ts'
+import {
+  checkCounters,
+  checkNotRevoked,
+  checkTpmEvidence,
+  isEnrolled,
+} from '../attestation/tpm-evidence.ts'
+import { findBan, revokeCertificate } from '../bans.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
-import { attestedNode, type Certificate } from '../rules/eligibility.ts'
+import { attestedNode, type Certificate, type Node } from '../rules/eligibility.ts'
+import type { Enrollment } from '../rules/enrollment.ts'
 import { changeNode } from './change-node.ts'
 
-const challengeMs = 300_000
 const certificateMs = 24 * 3_600_000
 const longestSessionMs = 48 * 3_600_000
-const timeBytes = 8
-const randomBytes = 16
-const nonceBytes = timeBytes + randomBytes + 32
 
-/** A nonce for one attestation of one address: the ICL recognises it by its tag and keeps nothing until it is used. */
+/** A nonce for one attestation of one address, and what a TPM would have to quote. */
 export async function issueChallenge(deps: Dependencies, address: Address) {
-  const now = deps.clock.now()
-  const time = new Uint8Array(timeBytes)
-  new DataView(time.buffer).setBigUint64(0, BigInt(now))
-  const head = concatBytes(time, deps.random.bytes(randomBytes))
-  const tag = await deps.keys.tag('challenge', concatBytes(utf8(address), head))
+  const { tpm } = deps
   return {
-    nonce: toBase64Url(concatBytes(head, tag)),
-    expires_at: Math.floor((now + challengeMs) / 1000),
-    enrolled: false,
-  }
-}
-
-/** Burns a nonce, whatever comes of it; throws when it was not issued for this address, is too old, or was used (spec 5). */
-async function burnChallenge(deps: Dependencies, address: Address, nonce: string): Promise<void> {
-  const bytes = fromBase64Url(nonce)
-  const head = bytes.slice(0, timeBytes + randomBytes)
-  const tag = bytes.slice(timeBytes + randomBytes)
-  const isOurs =
-    bytes.length === nonceBytes &&
-    (await deps.keys.isTag('challenge', concatBytes(utf8(address), head), tag))
-  if (!isOurs) {
-    throw new ProblemError('challenge-invalid', 'The nonce was not issued for this address here')
-  }
-  const issuedAt = Number(new DataView(head.buffer).getBigUint64(0))
-  const use = toBase64Url(deps.random.bytes(16))
-  const first = await deps.store.claimKey(
-    `challenge:${toBase64Url(head)}`,
-    use,
-    issuedAt + 2 * challengeMs,
-  )
-  if (first !== use) throw new ProblemError('challenge-used', 'The nonce was used before')
-  if (deps.clock.now() > issuedAt + challengeMs) {
-    throw new ProblemError('challenge-expired', 'The nonce is older than 300 s; fetch a new one')
+    ...(await createNonce(deps, address)),
+    enrolled: tpm !== undefined && (await isEnrolled(deps, tpm, address)),
+    ...(tpm && { tpm: { pcrs: [...tpm.policy.pcrs], event_log: tpm.policy.event_log } }),
   }
 }
 
@@ -67,67 +40,130 @@ export async function attestNode(deps: Dependencies, caller: Address, request: A
   if (caller !== address) {
     throw new ProblemError('forbidden', 'The wallet that signed is not the one that attests')
   }
-  await burnChallenge(deps, address, request.nonce)
-  await checkEvidence(deps, request)
-  const now = deps.clock.now()
-  await checkSession(deps, request, now)
-
-  const expiresAt = Math.min(now + certificateMs, request.session.not_after * 1000)
-  const thumbprint = await thumbprintOf(request.session_public_key)
-  const certificate: Certificate = {
-    id: toBase64Url(deps.random.bytes(16)),
-    backend: request.evidence.backend,
-    issuedAt: now,
-    expiresAt,
-    thumbprint,
-    session: { ...request.session, key: request.session_public_key },
-  }
-  const jws = await deps.keys.signCertificate({
-    iss: publicOrigin(deps),
-    sub: address,
-    iat: Math.floor(now / 1000),
-    exp: Math.floor(expiresAt / 1000),
-    jti: certificate.id,
-    cnf: { jkt: thumbprint },
-    att: certificate.backend,
-  })
-  await changeNode(deps, address, (node) => {
-    if (!node) return attestedNode(address, certificate)
-    const former = new Set([...node.formerThumbprints, node.certificate.thumbprint])
-    former.delete(thumbprint)
-    const { heartbeatTimestamp: _, ...rest } = node
-    return { ...rest, certificate, formerThumbprints: [...former].slice(-8), leaving: false }
-  })
-  deps.log.info('node attested', { node: address, backend: certificate.backend })
-  return { certificate: jws, certificate_expires_at: Math.floor(expiresAt / 1000) }
+  await burnNonce(deps, address, request.nonce)
+  await checkNotBanned(deps, address)
+  const proven = await checkEvidence(deps, request)
+  await checkSession(deps, request, deps.clock.now())
+  const { enrollment, isFirst } = proven
+  if (enrollment && isFirst) await bindEk(deps, enrollment.ek, address)
+  const certificate = await certificateOf(deps, request, proven)
+  const jws = await sign(deps, address, certificate, proven)
+  await saveAttested(deps, address, certificate, proven)
+  await checkStillGood(deps, address, proven)
+  deps.log.info('node attested', { node: address, ...proven.attestation })
+  return { certificate: jws, certificate_expires_at: Math.floor(certificate.expiresAt / 1000) }
 }
 
-async function checkEvidence(deps: Dependencies, request: AttestationRequest): Promise<void> {
+function checkEvidence(deps: Dependencies, request: AttestationRequest): Promise<Proven> {
   const { evidence } = request
-  if (evidence.backend !== 'mock' || deps.mockAttestationKey === undefined) {
-    throw new ProblemError(
-      'attestation-backend-refused',
-      `This ICL does not accept the backend ${evidence.backend}; it accepts: ${
-        deps.network.attestation_backends.join(', ') || 'none'
-      }`,
-    )
+  if (evidence.backend === 'mock' && deps.mockAttestationKey) {
+    return checkMockEvidence(deps, deps.mockAttestationKey, request, evidence.hmac)
   }
-  const digest = await attestationDigest({
-    origin: publicOrigin(deps),
-    chainId: deps.network.chain_id,
-    backend: evidence.backend,
-    address: request.operator_address,
-    nonce: request.nonce,
-    activationSecret: new Uint8Array(),
-    sessionPublicKey: request.session_public_key,
+  if (evidence.backend === 'tpm' && deps.tpm) {
+    return checkTpmEvidence(deps, deps.tpm, request, evidence)
+  }
+  throw backendRefused(deps, evidence.backend)
+}
+
+async function certificateOf(
+  deps: Dependencies,
+  request: AttestationRequest,
+  { attestation, highestTier }: Proven,
+): Promise<Certificate> {
+  const now = deps.clock.now()
+  return {
+    id: toBase64Url(deps.random.bytes(16)),
+    backend: attestation.backend,
+    highestTier,
+    issuedAt: now,
+    expiresAt: Math.min(now + certificateMs, request.session.not_after * 1000),
+    thumbprint: await thumbprintOf(request.session_public_key),
+    session: { ...request.session, key: request.session_public_key },
+    ...(attestation.backend === 'tpm' && { tpm: { ek: attestation.ek, ak: attestation.ak } }),
+  }
+}
+
+const sign = (
+  deps: Dependencies,
+  address: Address,
+  { id, issuedAt, expiresAt, thumbprint }: Certificate,
+  { attestation }: Proven,
+): Promise<string> =>
+  deps.keys.signCertificate({
+    iss: publicOrigin(deps),
+    sub: address,
+    iat: Math.floor(issuedAt / 1000),
+    exp: Math.floor(expiresAt / 1000),
+    jti: id,
+    cnf: { jkt: thumbprint },
+    att: attestation,
   })
-  const expected = await hmacSha256(deps.mockAttestationKey, digest)
-  if (!equalBytes(expected, fromBase64Url(evidence.hmac))) {
+
+async function saveAttested(
+  deps: Dependencies,
+  address: Address,
+  certificate: Certificate,
+  { enrollment, isFirst }: Proven,
+): Promise<void> {
+  let formerEk: string | undefined
+  const change = (node: Node | undefined): Node => {
+    formerEk = node?.enrollment?.ek
+    if (!node) return { ...attestedNode(address, certificate), ...(enrollment && { enrollment }) }
+    if (enrollment && !isFirst) checkStillEnrolled(node, enrollment)
+    const former = new Set([...node.formerThumbprints, node.certificate.thumbprint])
+    former.delete(certificate.thumbprint)
+    const { heartbeatTimestamp: _, ...rest } = node
+    return {
+      ...rest,
+      certificate,
+      formerThumbprints: [...former].slice(-8),
+      leaving: false,
+      ...(enrollment && { enrollment }),
+    }
+  }
+  await changeNode(deps, address, change)
+  // A node that moved to another TPM does not keep the one it had.
+  if (enrollment && formerEk !== undefined && formerEk !== enrollment.ek) {
+    await releaseEk(deps, { id: formerEk, address })
+  }
+}
+
+/** Meanwhile the TPM may have been released, another one enrolled, or another quote of the same key taken. */
+function checkStillEnrolled({ enrollment: now }: Node, { ek, ak, counters }: Enrollment): void {
+  if (now?.ek !== ek || now.ak !== ak) {
     throw new ProblemError(
-      'attestation-hmac-invalid',
-      'The HMAC does not fit: check that node and ICL have the same mock attestation key',
+      'tpm-not-enrolled',
+      'The TPM was released or exchanged meanwhile; enrol again',
     )
   }
+  if (counters) checkCounters(now.counters, counters)
+}
+
+/** A ban, revocation or release that came meanwhile has seen either this certificate, to end it, or is seen here. */
+async function checkStillGood(
+  deps: Dependencies,
+  address: Address,
+  { enrollment }: Proven,
+): Promise<void> {
+  await checkNotBanned(deps, address)
+  if (!enrollment) return
+  try {
+    await checkNotRevoked(deps, enrollment)
+    if ((await findEkHolder(deps, enrollment.ek)) !== address) {
+      throw new ProblemError('tpm-not-enrolled', 'The TPM was released meanwhile; enrol again')
+    }
+  } catch (error) {
+    await revokeCertificate(deps, address)
+    throw error
+  }
+}
+
+/** Refuses a node that is banned, and ends the certificate that it may have got at the same moment. */
+export async function checkNotBanned(deps: Dependencies, address: Address): Promise<void> {
+  const ban = await findBan(deps, address)
+  if (!ban) return
+  await revokeCertificate(deps, address)
+  throw new ProblemError('node-banned', `The operator of this ICL has banned it: ${ban.reason}`)
 }
 
 async function checkSession(

@@ -1,6 +1,7 @@
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { notePhaseChange } from '../metrics/phase-change.ts'
 import type { Command } from '../rules/commands.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { transition } from '../rules/transition.ts'
@@ -18,20 +19,25 @@ export async function loadJob({ store }: Dependencies, id: JobId): Promise<Job> 
 
 /**
  * Loads a job, applies a command, and saves what comes of it unless somebody saved first: then it starts again. Throws
- * the rule's refusal as a problem.
+ * the rule's refusal as a problem, once what the refused command shows is saved.
  */
 export async function changeJob(
   deps: Dependencies,
   id: JobId,
   command: Command | ((job: Job) => Promise<Command | undefined>),
 ): Promise<Job> {
-  return updateJob(deps, id, async (job) => {
+  let refusal: ProblemError | undefined
+  const changed = await updateJob(deps, id, async (job) => {
+    refusal = undefined
     const wanted = typeof command === 'function' ? await command(job) : command
     if (!wanted) return job
     const next = transition(job, wanted, deps.clock.now(), deps.limits)
-    if ('refused' in next) throw new ProblemError(next.refused, next.detail)
-    return withReceipt(deps, next.job)
+    if (!('refused' in next)) return withReceipt(deps, next.job)
+    refusal = new ProblemError(next.refused, next.detail)
+    return next.noted?.job ?? job
   })
+  if (refusal) throw refusal
+  return changed
 }
 
 /** Saves what `change` makes of a job, starting again when somebody else saved in between. */
@@ -45,7 +51,7 @@ export async function updateJob(
     if (!found) throw new ProblemError('job-not-found', `There is no job ${id}`)
     const job = await change(found.document)
     if (job === found.document) return job
-    if (await deps.store.replaceJob(job, found.version)) {
+    if (await deps.store.save({ kind: 'job', job, base: found.version })) {
       announce(deps, found.document, job)
       return job
     }
@@ -56,7 +62,9 @@ export async function updateJob(
 }
 
 /** Tells everybody who waits for news of this job. */
-export function announce({ waiters, log }: Dependencies, before: Job | undefined, job: Job): void {
+export function announce(deps: Dependencies, before: Job | undefined, job: Job): void {
+  const { waiters, log, metrics, clock } = deps
+  notePhaseChange(metrics, before, job, clock.now())
   waiters.wake(jobKey(job.id))
   const known = new Map(before?.slots.map((slot) => [slot.fence, slot.status]))
   for (const slot of job.slots) {

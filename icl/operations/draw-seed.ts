@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import { type Address, Hash32, type JobId } from '../../lib/codecs.ts'
+import type { DrawSeed } from '../../lib/draw.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { DrawSeed } from '../rules/draw.ts'
+import { claimKey } from '../store/claim-key.ts'
 
 const epochMs = 600_000
 
@@ -19,8 +20,8 @@ export type DrawPurpose = {
 }
 
 /**
- * The seed of a draw: the ICL's deterministic signature over its purpose and the epoch's block, so that asking again
- * gives the same draw and nobody, the ICL included, can try until a draw pleases.
+ * The seed of a draw: the ICL's deterministic signature over its purpose and the epoch's block, so that asking again for the
+ * same gives the same seed. What is left to choose is in docs/protocol.md, "Draws".
  */
 export async function drawSeed(deps: Dependencies, purpose: DrawPurpose): Promise<DrawSeed> {
   const epoch = Math.floor(deps.clock.now() / epochMs)
@@ -48,12 +49,13 @@ export const countJobsThisEpoch = (deps: Dependencies, client: Address): Promise
   deps.store.countJobsOfClient(client, Math.floor(deps.clock.now() / epochMs) * epochMs)
 
 /** The first block that any replica looked at in this epoch is the epoch's for all. */
-async function epochBlock({ store, chain, clock }: Dependencies, epoch: number) {
+async function epochBlock(deps: Dependencies, epoch: number) {
+  const { store, chain, clock } = deps
   const key = `epoch:${epoch}`
-  const known = await store.findKey(key)
+  const known = await store.findKey(key, clock.now())
   if (known !== undefined) return EpochBlock.parse(JSON.parse(known))
   const expiresAt = clock.now() + 2 * epochMs
   const block = await chain.latestBlock()
   const value = JSON.stringify({ number: block.number.toString(), hash: block.hash })
-  return EpochBlock.parse(JSON.parse(await store.claimKey(key, value, expiresAt)))
+  return EpochBlock.parse(JSON.parse(await claimKey(deps, key, value, expiresAt)))
 }

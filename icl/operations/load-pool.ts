@@ -1,23 +1,27 @@
+import type { Address } from '../../lib/codecs.ts'
+import type { Candidate } from '../../lib/draw.ts'
+import { weightOf } from '../../lib/reputation.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { Candidate } from '../rules/draw.ts'
-import { type ChainNode, type Demand, ineligibleReasons, type Node } from '../rules/eligibility.ts'
-import { weightOf } from '../rules/reputation.ts'
+import type { PoolNode } from '../pool.ts'
+import { type Demand, ineligibleReasons } from '../rules/eligibility.ts'
+import { isBusy, type Job } from '../rules/job.ts'
 import type { BusySlots } from '../store/store.ts'
 
-/** A node with what the chain says of it. */
-export type PoolNode = { readonly node: Node; readonly chain: ChainNode }
+/** What a job asks of a node. */
+export const demandOf = ({ modelId, minTier, comparator }: Job): Demand => ({
+  modelId,
+  minTier,
+  comparator,
+})
 
 /** Every node that meets a demand now; throws when the chain does not answer, because a pool that only looks empty ends jobs. */
 export async function loadEligible(
   deps: Dependencies,
   demand: Demand,
 ): Promise<readonly PoolNode[]> {
+  const nodes = await deps.pool.nodes()
   const now = deps.clock.now()
-  const nodes = await deps.store.listNodes(now)
-  const pool = await Promise.all(
-    nodes.map(async (node) => ({ node, chain: await deps.chain.nodeOf(node.address) })),
-  )
-  return pool.filter(({ node, chain }) => ineligibleReasons(node, chain, demand, now).length === 0)
+  return nodes.filter(({ node, chain }) => ineligibleReasons(node, chain, demand, now).length === 0)
 }
 
 /** The nodes that a demand can be drawn from, each with its weight and whether it is busy. */
@@ -25,10 +29,7 @@ export async function loadCandidates(
   deps: Dependencies,
   demand: Demand,
 ): Promise<readonly Candidate[]> {
-  const [eligible, busy] = await Promise.all([
-    loadEligible(deps, demand),
-    deps.store.countBusySlots(),
-  ])
+  const [eligible, busy] = await Promise.all([loadEligible(deps, demand), deps.pool.busy()])
   return eligible.map(({ node }) => ({
     address: node.address,
     weight: weightOf(node.standing),
@@ -37,3 +38,42 @@ export async function loadCandidates(
 }
 
 const slotsOf = (busy: BusySlots | undefined): number => (busy ? busy.offered + busy.claimed : 0)
+
+/** Whether a node can take an offer at this very moment. */
+export type Fitness = 'fit' | 'busy' | 'gone'
+
+/** Looks at one node afresh: has it a free place, and does it still meet the demand? */
+export async function checkFitness(
+  deps: Dependencies,
+  address: Address,
+  demand: Demand,
+): Promise<Fitness> {
+  const [found, chain, jobs] = await Promise.all([
+    deps.store.findNode(address),
+    deps.chain.nodeOf(address),
+    deps.store.listJobsOfNode(address),
+  ])
+  if (!found) return 'gone'
+  const node = found.document
+  if (ineligibleReasons(node, chain, demand, deps.clock.now()).length > 0) return 'gone'
+  return countSlots(jobs, address, isBusy) < node.capacity ? 'fit' : 'busy'
+}
+
+/** The first of the nodes that cannot take an offer now, undefined when all can. */
+export async function findUnfit(
+  deps: Dependencies,
+  addresses: readonly Address[],
+  demand: Demand,
+): Promise<Address | undefined> {
+  const found = await Promise.all(addresses.map((address) => checkFitness(deps, address, demand)))
+  return addresses[found.findIndex((fitness) => fitness !== 'fit')]
+}
+
+/** How many slots of such a status a node has in these jobs. */
+export const countSlots = (
+  jobs: readonly Job[],
+  node: Address,
+  counts: (status: Job['slots'][number]['status']) => boolean,
+): number =>
+  jobs.flatMap(({ slots }) => slots).filter((slot) => slot.node === node && counts(slot.status))
+    .length

@@ -1,11 +1,13 @@
 import { z } from 'zod'
-import { Address, Hash32, ModelId } from '../../lib/codecs.ts'
+import { Address, Cid, ComparatorId, Hash32, ModelId } from '../../lib/codecs.ts'
+import { defaultComparator } from '../../lib/comparators/default-for-model.ts'
 import { sha256Hex, utf8 } from '../../lib/digest.ts'
+import { type Draw, drawFrom, drawNodes, freeNodes } from '../../lib/draw.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { type Draw, drawNodes } from '../rules/draw.ts'
+import type { Demand } from '../rules/eligibility.ts'
 import { countJobsThisEpoch, drawSeed } from './draw-seed.ts'
-import { loadCandidates, loadEligible } from './load-pool.ts'
+import { findUnfit, loadCandidates, loadEligible } from './load-pool.ts'
 
 const previewMs = 600_000
 const tokenPurpose = 'svc-preview'
@@ -16,12 +18,17 @@ const PreviewToken = z.object({
   client: Address.optional(),
   modelId: ModelId,
   minTier: z.int(),
+  /** Of the demand that the nodes had to meet. */
+  comparator: ComparatorId.optional(),
+  /** The replica that holds the pool. */
+  drawnBy: z.string(),
   expiresAt: z.int(),
   draw: z.object({
     message: z.string(),
     signature: z.string(),
     poolDigest: Hash32,
     chosen: z.array(Address).min(3),
+    poolCid: Cid,
   }),
 })
 export type PreviewToken = z.output<typeof PreviewToken>
@@ -29,22 +36,47 @@ export type PreviewToken = z.output<typeof PreviewToken>
 type Query = {
   readonly client?: Address | undefined
   readonly model_id?: string | undefined
+  readonly comparator?: ComparatorId | undefined
   readonly min_tier: number
   readonly verifier_count: number
 }
 
 /** Draws a quorum and seals it into a token that makes a submission use it (spec 4). */
 export async function previewQuorum(deps: Dependencies, query: Query) {
+  try {
+    const { model, draw } = await drawQuorum(deps, query)
+    const unfit = await findUnfit(deps, draw.chosen, demandOf(deps, query, model))
+    if (unfit === undefined) return await sealPreview(deps, query, model, draw)
+  } catch (error) {
+    if (!(error instanceof ProblemError && error.code === 'not-enough-nodes')) throw error
+  }
+  // What was remembered of the pool is a moment old, and no longer true.
+  deps.pool.forget()
+  const { model, draw } = await drawQuorum(deps, query)
+  return sealPreview(deps, query, model, draw)
+}
+
+/** A job that names no comparator gets the default, so that its nodes have to be able to do that one. */
+const demandOf = (
+  { network }: Dependencies,
+  { min_tier: minTier, comparator }: Query,
+  modelId: string | undefined,
+): Demand => ({
+  modelId,
+  minTier,
+  comparator:
+    comparator ?? (modelId === undefined ? undefined : defaultComparator(network, modelId)),
+})
+
+async function drawQuorum(deps: Dependencies, query: Query) {
   const modelId = query.model_id ?? (await mostServedModel(deps, query.min_tier))
   const count = 1 + query.verifier_count
-  const pool = (await loadCandidates(deps, { modelId, minTier: query.min_tier })).filter(
-    ({ address }) => address !== query.client,
-  )
-  const free = pool.filter(({ busy }) => !busy).length
-  if (modelId === undefined || free < count) {
+  const free = freeNodes(await loadCandidates(deps, demandOf(deps, query, modelId)))
+  const others = free.filter(({ address }) => address !== query.client)
+  if (modelId === undefined || others.length < count) {
     throw new ProblemError(
       'not-enough-nodes',
-      `There are not enough active nodes for the requested quorum: ${count} are needed, ${free} can serve ${
+      `There are not enough active nodes for the requested quorum: ${count} are needed, ${others.length} can serve ${
         modelId ?? 'a model'
       } now`,
     )
@@ -57,11 +89,26 @@ export async function previewQuorum(deps: Dependencies, query: Query) {
     minTier: query.min_tier,
     count,
   })
-  const draw = drawNodes(seed, pool, count)
-  return sealPreview(deps, query, modelId, draw)
+  // Nothing is written for a preview: whoever asks for one need not say who they are.
+  const { root, digest } = await deps.pool.held.hold(free)
+  const draw =
+    others.length === free.length
+      ? drawFrom(seed, { free, digest }, count)
+      : drawNodes(
+          seed,
+          others.map((node) => ({ ...node, busy: false })),
+          count,
+        )
+  return { model: modelId, draw: { ...draw, poolCid: root } }
 }
 
-async function sealPreview(deps: Dependencies, query: Query, modelId: string, draw: Draw) {
+async function sealPreview(
+  deps: Dependencies,
+  query: Query,
+  modelId: string,
+  draw: Draw & { readonly poolCid: string },
+) {
+  const { comparator } = demandOf(deps, query, modelId)
   const [leader, ...verifiers] = draw.chosen
   if (leader === undefined) throw new ProblemError('not-enough-nodes', 'Nobody was drawn')
   const expiresAt = deps.clock.now() + previewMs
@@ -71,6 +118,8 @@ async function sealPreview(deps: Dependencies, query: Query, modelId: string, dr
     ...(query.client !== undefined && { client: query.client }),
     modelId,
     minTier: query.min_tier,
+    ...(comparator !== undefined && { comparator }),
+    drawnBy: deps.replicaId,
     expiresAt,
     draw: { ...draw, chosen: [...draw.chosen] },
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { canonicalJson } from '../../lib/canonical-json.ts'
-import type { Address } from '../../lib/codecs.ts'
+import type { Address, ComparatorId } from '../../lib/codecs.ts'
+import { defaultComparator } from '../../lib/comparators/default-for-model.ts'
 import { sha256Hex } from '../../lib/digest.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -9,9 +10,15 @@ import type { Dependencies } from '../dependencies.ts'
 import { readTokenOf } from '../keys.ts'
 import type { Job } from '../rules/job.ts'
 import { newJob } from '../rules/new-job.ts'
+import { newWebhook } from '../rules/webhook.ts'
+import { claimKey } from '../store/claim-key.ts'
+import { webhookKeyOf, webhookSecretText } from '../webhooks/message.ts'
+import { whyRefused } from '../webhooks/webhook-url.ts'
+import { checkAdmitted, checkRoom, takePlaces } from './admit-client.ts'
 import { announce } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
-import { loadCandidates } from './load-pool.ts'
+import { keepPreviewedPool } from './keep-previewed-pool.ts'
+import { findUnfit } from './load-pool.ts'
 import { openPreview, type PreviewToken } from './preview-quorum.ts'
 
 /** Takes a job in, or finds it when the same submission was taken in before. */
@@ -29,23 +36,16 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
   const existing = await deps.store.findJob(id)
   if (existing) return answer(deps, existing.document, submissionHash)
 
+  checkAdmitted(deps, client)
+  checkWebhook(deps, body.webhook?.url)
   const preview = await openPreview(deps, body.preview, client)
   if (preview.modelId !== body.model_id) {
     throw new ProblemError('preview-invalid', `The preview is for the model ${preview.modelId}`)
   }
-  if ((await deps.store.countUnsettledJobsOfClient(client)) >= deps.limits.maxJobsPerClient) {
-    throw new ProblemError(
-      'too-many-jobs',
-      `At most ${deps.limits.maxJobsPerClient} jobs of a client run at once; wait until one has settled`,
-      { retryAfterSeconds: 10 },
-    )
-  }
+  await checkRoom(deps, client)
   await checkKeyOwner(deps, client, body)
-  await checkQuorum(deps, preview)
-  const holder = await deps.store.claimKey(`preview:${preview.id}`, id, preview.expiresAt)
-  if (holder !== id)
-    throw new ProblemError('preview-invalid', 'The preview was used for another job')
-
+  const comparator = body.comparator ?? defaultComparator(deps.network, body.model_id)
+  await checkQuorum(deps, preview, comparator)
   const now = deps.clock.now()
   const job = newJob({
     id,
@@ -57,29 +57,82 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
     kpHighHandle: body.kpHighHandle,
     kpLowHandle: body.kpLowHandle,
     parameters: body.parameters ?? {},
-    comparator: body.comparator ?? deps.network.default_comparator,
+    comparator,
     minMatches: body.min_matches ?? 1,
     submissionHash,
     createdAt: now,
     deadline: now + deps.network.limits.job_seconds * 1000,
     draw: preview.draw,
+    ...(body.webhook && { webhook: newWebhook(body.webhook.url) }),
   })
-  // The blob is needed as long as the job's receipt may be checked.
-  await deps.blobs.keep(body.prompt_cid, keepBlobsUntil(deps, job))
-  if (await deps.store.insertJob(job)) {
-    announce(deps, undefined, job)
-    return answer(deps, job, submissionHash)
+  const giveBack = await takePlaces(deps, client, id, job.deadline)
+  try {
+    return await answer(deps, await saveNewJob(deps, job, preview), submissionHash)
+  } catch (error) {
+    if (!(await deps.store.findJob(id))) await giveBack()
+    throw error
+  }
+}
+
+/** Saves a job, unless its preview was used for another; answers the one that is there when somebody else was faster. */
+async function saveNewJob(deps: Dependencies, job: Job, preview: PreviewToken): Promise<Job> {
+  const { id } = job
+  const key = `preview:${preview.id}`
+  checkHolder(id, (await deps.store.findKey(key, deps.clock.now())) ?? id)
+  // The blobs are needed as long as the job's receipt may be checked.
+  const until = keepBlobsUntil(deps, job)
+  const isPoolKept = await keepPreviewedPool(deps, previewedPool(preview), until)
+  await deps.blobs.keep(job.promptCid, until)
+  // Used up last, so that a preview is there for another try after a failure.
+  checkHolder(id, await claimKey(deps, key, id, preview.expiresAt))
+  const saved = isPoolKept ? job : withoutPool(job)
+  if (await deps.store.save({ kind: 'job', job: saved, base: 0 })) {
+    announce(deps, undefined, saved)
+    return saved
   }
   const other = await deps.store.findJob(id)
-  if (!other) throw new ProblemError('unavailable', 'The job could not be saved; submit it again')
-  return answer(deps, other.document, submissionHash)
+  if (other) return other.document
+  throw new ProblemError('unavailable', 'The job could not be saved; submit it again')
+}
+
+const previewedPool = ({ draw, drawnBy, modelId, minTier, comparator }: PreviewToken) => ({
+  poolCid: draw.poolCid,
+  drawnBy,
+  demand: { modelId, minTier, comparator },
+})
+
+const withoutPool = (job: Job): Job => ({
+  ...job,
+  draws: job.draws.map(({ poolCid: _, ...draw }) => draw),
+})
+
+function checkHolder(id: Job['id'], holder: string): void {
+  if (holder === id) return
+  throw new ProblemError('preview-invalid', 'The preview was used for another job')
 }
 
 async function answer(deps: Dependencies, job: Job, submissionHash: string) {
   if (job.submissionHash !== submissionHash) {
     throw new ProblemError('job-conflict', `Job ${job.id} exists with another body`)
   }
-  return { jobId: job.id, status: job.phase, read_token: await readTokenOf(deps.keys, job.id) }
+  const { keys } = deps
+  const secret = job.webhook && (await webhookKeyOf(keys, job.client, job.webhook.url))
+  return {
+    jobId: job.id,
+    status: job.phase,
+    read_token: await readTokenOf(keys, job.id),
+    ...(secret && { webhook_secret: webhookSecretText(secret) }),
+  }
+}
+
+/** Refused when it is submitted, not when the job has settled: nobody would learn why nothing comes. */
+function checkWebhook({ webhooks }: Dependencies, url: string | undefined): void {
+  if (url === undefined) return
+  if (!webhooks) {
+    throw new ProblemError('webhooks-off', 'Leave `webhook` out, and follow the job instead')
+  }
+  const reason = whyRefused(url, webhooks.allowPrivate)
+  if (reason) throw new ProblemError('webhook-refused', `The URL of the webhook: ${reason}`)
 }
 
 async function checkKeyOwner(deps: Dependencies, client: Address, body: SubmitJob): Promise<void> {
@@ -93,13 +146,15 @@ async function checkKeyOwner(deps: Dependencies, client: Address, body: SubmitJo
   )
 }
 
-async function checkQuorum(deps: Dependencies, { modelId, minTier, draw }: PreviewToken) {
-  const pool = await loadCandidates(deps, { modelId, minTier })
-  const free = new Set(pool.filter(({ busy }) => !busy).map(({ address }) => address))
-  const gone = draw.chosen.find((address) => !free.has(address))
+async function checkQuorum(
+  deps: Dependencies,
+  { modelId, minTier, draw }: PreviewToken,
+  comparator: ComparatorId,
+) {
+  const gone = await findUnfit(deps, draw.chosen, { modelId, minTier, comparator })
   if (gone === undefined) return
   throw new ProblemError(
     'preview-stale',
-    `Node ${gone} has left the pool or taken other work; ask for a new preview`,
+    `Node ${gone} has left the pool, taken other work, or cannot compare by ${comparator}; ask for a new preview that names the comparator`,
   )
 }

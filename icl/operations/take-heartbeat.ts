@@ -3,8 +3,9 @@ import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Heartbeat } from '../../lib/schemas/nodes.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { ineligibleReasons, type Node } from '../rules/eligibility.ts'
+import { defaultComparators, ineligibleReasons, type Node } from '../rules/eligibility.ts'
 import { changeNode } from './change-node.ts'
+import { countSlots } from './load-pool.ts'
 
 const clockToleranceSeconds = 60
 
@@ -18,7 +19,8 @@ export async function takeHeartbeat(
     throw new ProblemError('forbidden', 'A node sends heartbeats for itself only')
   }
   const now = deps.clock.now()
-  const claimed = (await deps.store.countBusySlots()).get(caller)?.claimed ?? 0
+  const jobs = await deps.store.listJobsOfNode(caller)
+  const claimed = countSlots(jobs, caller, (status) => status === 'claimed')
   const nowSeconds = Math.floor(now / 1000)
   let ignored = false
   const node = await changeNode(deps, caller, (known) => {
@@ -31,6 +33,7 @@ export async function takeHeartbeat(
       heartbeatTimestamp: Math.min(beat.timestamp, nowSeconds + clockToleranceSeconds),
       version: beat.version,
       modelIds: beat.supported_model_ids,
+      comparators: beat.supported_comparators ?? defaultComparators,
       capacity: beat.free_slots + claimed,
       leaving: beat.final === true,
     }

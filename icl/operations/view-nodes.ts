@@ -2,10 +2,12 @@ import type { z } from 'zod'
 import type { Address } from '../../lib/codecs.ts'
 import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { newcomer, weightOf } from '../../lib/reputation.ts'
 import type { ActiveNode, NodeRecord } from '../../lib/schemas/nodes.ts'
 import type { Dependencies } from '../dependencies.ts'
+import type { PoolNode } from '../pool.ts'
 import { type Demand, ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
-import { loadEligible, type PoolNode } from './load-pool.ts'
+import { loadEligible } from './load-pool.ts'
 
 const pageSize = 100
 
@@ -42,18 +44,24 @@ export async function viewNode(
   if (!found) throw new ProblemError('node-not-found', `No node ${address} has attested here`)
   const node = found.document
   const chain = await deps.chain.nodeOf(address)
+  // What was saved by an earlier version lacks what was not counted then.
+  const standing = { ...newcomer, ...node.standing }
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, deps.clock.now())
   return {
     operator_address: address,
     model_tiers: [...servedTiers(node, chain)],
     active: reasons.length === 0,
     metrics: {
-      tasks_completed: node.standing.completed,
-      tasks_accepted: node.standing.accepted,
-      tasks_rejected: node.standing.rejected,
-      reputation_score: node.standing.score,
-      total_slash_amount: chain.slashedGwei,
+      tasks_completed: standing.completed,
+      tasks_accepted: standing.accepted,
+      tasks_rejected: standing.rejected,
+      reputation_score: standing.score,
+      total_slash_amount: standing.slashedGwei,
       last_heartbeat: Math.floor((node.heartbeatAt ?? 0) / 1000),
+    },
+    draw: {
+      weight: weightOf(standing),
+      doubt_millinats: standing.doubtMillinats,
     },
   }
 }

@@ -1,10 +1,12 @@
-import { comparators } from '../../lib/comparators/all.ts'
+import { isRefuted } from '../../lib/fault.ts'
 import { vacated } from './assignments.ts'
+import { withFault } from './faults.ts'
 import {
   currentSlots,
   type Job,
   type JobLimits,
   recorded,
+  resultOfRound,
   type SignedResult,
   type SignedVerdict,
   type Slot,
@@ -24,9 +26,9 @@ export function postResult(
   if (slot.role !== 'leader')
     return { refused: 'wrong-role', detail: 'Only a leader posts results' }
   if (slot.status === 'done') {
-    return job.result?.hash === result.hash || job.round !== slot.round
-      ? { job, effects: [] }
-      : { refused: 'already-answered', detail: 'The leader posted another result before' }
+    const posted = resultOfRound(job, slot.round)
+    if (!posted || posted.hash === result.hash) return { job, effects: [] }
+    return alreadyAnswered(job, slot, [posted, result], now)
   }
   if (slot.status !== 'claimed') {
     return { refused: 'not-claimed', detail: `The assignment is ${slot.status}` }
@@ -58,9 +60,8 @@ export function postVerdict(
 ): Transition {
   if (slot.role !== 'verifier') return { refused: 'wrong-role', detail: 'Only a verifier votes' }
   if (slot.status === 'done') {
-    return slot.verdict?.hash === verdict.hash
-      ? { job, effects: [] }
-      : { refused: 'already-answered', detail: 'The verifier posted another verdict before' }
+    if (!slot.verdict || slot.verdict.hash === verdict.hash) return { job, effects: [] }
+    return alreadyAnswered(job, slot, [slot.verdict, verdict], now)
   }
   if (slot.status !== 'committed') {
     return { refused: 'not-committed', detail: `The assignment is ${slot.status}` }
@@ -72,10 +73,10 @@ export function postVerdict(
   if (verdict.body.leader_statement !== job.result.hash) {
     return { refused: 'statement-mismatch', detail: 'Another leader statement was compared with' }
   }
-  if (isRefuted(job.result, verdict)) {
+  if (isRefuted(job.result.body, verdict.body)) {
     const ended = vacated(job, slot, 'aborted', 'verdict-refuted', now)
-    const { node, fence } = slot
-    return { job: ended, effects: [{ type: 'score-node', node, fence, code: 'verdict-refuted' }] }
+    const proof = [job.result, verdict]
+    return withFault(ended, slot, 'verdict-refuted', proof, now) ?? { job: ended, effects: [] }
   }
   const done = withSlot(job, slot.fence, { status: 'done', verdict, deadline: undefined })
   const detail = verdict.body.reason ?? verdict.body.verdict
@@ -86,12 +87,14 @@ export function postVerdict(
   )
 }
 
-/** A verdict that its own evidence contradicts is no verdict, and provably a fault. */
-function isRefuted(result: SignedResult, { body }: SignedVerdict): boolean {
-  const comparator = comparators[result.body.evidence.comparator]
-  const comparison = comparator.compare(result.body.evidence, body.evidence)
-  if (body.verdict === 'match') return comparison !== 'match'
-  if (body.reason === 'different-answer') return comparison !== 'no-match'
-  if (body.reason === 'inconclusive') return comparison !== 'inconclusive'
-  return false
-}
+/** Another signed answer for the same fence: it changes nothing, and proves a fault of its node. */
+const alreadyAnswered = (
+  job: Job,
+  slot: Slot,
+  statements: readonly (SignedResult | SignedVerdict)[],
+  now: number,
+): Transition => ({
+  refused: 'already-answered',
+  detail: `The ${slot.role} gave another answer for this fence before`,
+  noted: withFault(job, slot, 'equivocated', statements, now),
+})

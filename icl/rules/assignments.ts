@@ -1,7 +1,7 @@
 import type { Hash32 } from '../../lib/codecs.ts'
 import type { SlotReason } from '../../lib/schemas/jobs.ts'
 import {
-  currentSlots,
+  awaitsGrant,
   type Job,
   type JobLimits,
   recorded,
@@ -21,16 +21,27 @@ const refused = (code: 'not-claimed' | 'wrong-role' | 'already-committed', detai
 export function seeAccess(job: Job, slot: Slot, now: number, limits: JobLimits): Transition {
   if (slot.status !== 'awaiting-grant') return { job, effects: [] }
   const offered = withSlot(job, slot.fence, { status: 'offered', deadline: now + limits.offerMs })
-  const waits = currentSlots(offered).some(({ status }) => status === 'awaiting-grant')
-  const reason = waits || job.reason !== 'awaiting-grant' ? job.reason : undefined
-  return { job: recorded({ ...offered, reason }, now, 'offered', { slot }), effects: [] }
+  return { job: recorded(withoutGrantReason(offered), now, 'offered', { slot }), effects: [] }
 }
+
+/** The node can read the keys, but has no free place: from now on another may take the slot in its stead. */
+export function findBusy(job: Job, slot: Slot, now: number, limits: JobLimits): Transition {
+  if (slot.status !== 'awaiting-grant' || slot.deadline !== undefined) return { job, effects: [] }
+  const waiting = withSlot(job, slot.fence, { deadline: now + limits.placeMs })
+  return { job: recorded(withoutGrantReason(waiting), now, 'node-busy', { slot }), effects: [] }
+}
+
+/** The job, no longer waiting for a grant unless another of its slots does. */
+const withoutGrantReason = (job: Job): Job =>
+  job.reason === 'awaiting-grant' && !awaitsGrant(job) ? { ...job, reason: undefined } : job
+
+/** True when the job says already what it waits for: with two such reasons, the first stays until it has passed. */
+const waitsForOthers = ({ reason }: Job): boolean =>
+  reason === 'awaiting-grant' || reason === 'not-enough-nodes'
 
 /** The job waits for a grant that only the client can give. */
 export function missAccess(job: Job, slot: Slot, now: number): Transition {
-  if (slot.status !== 'awaiting-grant' || job.reason === 'awaiting-grant') {
-    return { job, effects: [] }
-  }
+  if (slot.status !== 'awaiting-grant' || waitsForOthers(job)) return { job, effects: [] }
   const waiting: Job = { ...job, reason: 'awaiting-grant' }
   return { job: recorded(waiting, now, 'awaiting-grant', { slot }), effects: [] }
 }
@@ -88,6 +99,12 @@ function neverRevealed(job: Job, slot: Slot, now: number): Transition {
 export function refuseAccess(job: Job, slot: Slot, now: number): Transition {
   if (slot.status !== 'awaiting-grant') return { job, effects: [] }
   return { job: vacated(job, slot, 'aborted', 'grant-refused', now), effects: [] }
+}
+
+/** The node has left before it was offered anything: another is looked for, and it costs nobody anything. */
+export function findGone(job: Job, slot: Slot, now: number): Transition {
+  if (slot.status !== 'awaiting-grant') return { job, effects: [] }
+  return { job: vacated(job, slot, 'aborted', 'node-left', now), effects: [] }
 }
 
 /** The job with a slot ended and its seat empty. */

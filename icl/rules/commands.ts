@@ -1,9 +1,19 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
+import type { Candidate, DrawSeed } from '../../lib/draw.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
-import type { Candidate, DrawSeed } from './draw.ts'
 import type { SignedResult, SignedVerdict } from './job.ts'
 
 type AbortReasonCode = (typeof AbortReason)['options'][number]
+
+/** What empty seats are filled with. */
+export type Fill = {
+  readonly pool: readonly Candidate[]
+  readonly seed: DrawSeed
+  /** How many seats the seed was signed for; any number when left out. */
+  readonly count?: number
+  /** Where the pool is kept. */
+  readonly poolCid?: string | undefined
+}
 
 /** What a node says about its own slot. */
 export type NodeCommand = { readonly node: Address; readonly fence: number } & (
@@ -19,18 +29,29 @@ export type NodeCommand = { readonly node: Address; readonly fence: number } & (
   | { readonly type: 'abort'; readonly reason: AbortReasonCode }
 )
 
+/** What the ICL finds out about the node of a slot that is not offered yet. */
+export type Finding = {
+  readonly node: Address
+  readonly fence: number
+} /** The chain shows that the node may read the keys. */ & (
+  | { readonly type: 'see-access' }
+  /** The chain shows that the node may not, and nobody can grant it but the client. */
+  | { readonly type: 'miss-access' }
+  /** The chain refuses to let the node read the keys, whoever asks. */
+  | { readonly type: 'refuse-access' }
+  /** The node can read the keys, but has as much work as it takes. */
+  | { readonly type: 'find-busy' }
+  /** The node has left the pool before it was offered anything. */
+  | { readonly type: 'find-gone' }
+)
+
 /** What a node, the client, the chain or the clock asks of a job. */
 export type Command =
   | NodeCommand
-  /** The chain shows that the node may read the keys. */
-  | { readonly type: 'see-access'; readonly node: Address; readonly fence: number }
-  /** The chain shows that the node may not, and nobody can grant it but the client. */
-  | { readonly type: 'miss-access'; readonly node: Address; readonly fence: number }
-  /** The chain refuses to let the node read the keys, whoever asks. */
-  | { readonly type: 'refuse-access'; readonly node: Address; readonly fence: number }
+  | Finding
   | { readonly type: 'cancel' }
-  /** Time has passed; `pool` and `seed` fill empty seats and are absent when none is empty. */
+  /** Time has passed; `fill` is absent when no seat is empty. */
   | {
       readonly type: 'wake'
-      readonly fill?: { readonly pool: readonly Candidate[]; readonly seed: DrawSeed } | undefined
+      readonly fill?: Fill | undefined
     }

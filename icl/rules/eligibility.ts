@@ -1,8 +1,9 @@
-import type { Address } from '../../lib/codecs.ts'
+import type { Address, ComparatorId } from '../../lib/codecs.ts'
+import { newcomer, type Standing } from '../../lib/reputation.ts'
 import type { AttestationBackend, IneligibleReason } from '../../lib/schemas/nodes.ts'
 import type { StatementSession } from '../../lib/schemas/receipt.ts'
+import type { Enrollment } from './enrollment.ts'
 import { jobMs } from './job.ts'
-import { newcomer, type Standing } from './reputation.ts'
 
 /** A node's valid attestation; times in milliseconds. */
 export type Certificate = {
@@ -13,7 +14,20 @@ export type Certificate = {
   /** RFC 7638 thumbprint of the session key. */
   readonly thumbprint: string
   readonly session: StatementSession
+  /** The highest tier that the operator's policy allows by this attestation; 0 when it says nothing. */
+  readonly highestTier?: number
+  /** The TPM that proved it. */
+  readonly tpm?: Pick<Enrollment, 'ek' | 'ak'>
 }
+
+/** A certificate that counts no more: past for every clock, since the operator's may be ahead of the ICL's. */
+export const ended = (certificate: Certificate): Certificate => ({
+  ...certificate,
+  expiresAt: certificate.issuedAt,
+})
+
+/** The fold of a node's events that came before a second (Unix time), so that they need not be read for each new one. */
+export type Folded = { readonly before: number; readonly standing: Standing }
 
 /** What the ICL knows of a node by its own words; times in milliseconds. */
 export type Node = {
@@ -27,10 +41,15 @@ export type Node = {
   readonly polledAt?: number
   readonly version?: string
   readonly modelIds: readonly string[]
+  /** What it can compare by; see `defaultComparators` for a node that does not say. */
+  readonly comparators?: readonly string[]
   /** How many jobs it runs at once: free slots it reported plus those that it had then. */
   readonly capacity: number
   readonly leaving: boolean
   readonly standing: Standing
+  readonly folded?: Folded | undefined
+  /** The TPM that it enrolled; its certificate may stand on something else. */
+  readonly enrollment?: Enrollment
 }
 
 /** A node that has just attested and said nothing else yet. */
@@ -50,22 +69,24 @@ export type ChainNode = {
   readonly active: boolean
   readonly unbonding: boolean
   readonly modelTiers: readonly number[]
-  /** Gwei. */
-  readonly slashedGwei: number
 }
 
 /** What a job asks of its nodes. */
-export type Demand = { readonly modelId?: string | undefined; readonly minTier: number }
+export type Demand = {
+  readonly modelId?: string | undefined
+  readonly minTier: number
+  readonly comparator?: ComparatorId | undefined
+}
+
+/** What a node can compare by that does not say it: these ask nothing of it. */
+export const defaultComparators: readonly string[] = ['exact', 'similar/1'] satisfies ComparatorId[]
 
 const heartbeatWithinMs = 150_000
 const pollWithinMs = 60_000
 
-/** The highest tier that each attestation backend may serve. */
-const highestTier: Record<AttestationBackend, number> = { mock: 0, tpm: 255 }
-
-/** The tiers that a node serves: registered on chain, and allowed to its backend. */
+/** The tiers that a node serves: registered on chain, and allowed by its attestation. */
 export const servedTiers = (node: Node, chain: ChainNode): readonly number[] =>
-  chain.modelTiers.filter((tier) => tier <= highestTier[node.certificate.backend])
+  chain.modelTiers.filter((tier) => tier <= (node.certificate.highestTier ?? 0))
 
 type Reason = (typeof IneligibleReason)['options'][number]
 
@@ -88,6 +109,7 @@ export function ineligibleReasons(
     [since(node.polledAt) > pollWithinMs, 'no-recent-poll'],
     [node.leaving, 'leaving'],
     [lacksModel(node, demand), 'no-model'],
+    [lacksComparator(node, demand), 'no-comparator'],
     [chain?.registered === true && !tiers.some((tier) => tier >= demand.minTier), 'no-tier'],
   ]
   return checks.flatMap(([holds, reason]) => (holds ? [reason] : []))
@@ -99,3 +121,6 @@ const endsSoon = ({ certificate }: Node, now: number): boolean =>
 
 const lacksModel = (node: Node, { modelId }: Demand): boolean =>
   modelId === undefined ? node.modelIds.length === 0 : !node.modelIds.includes(modelId)
+
+const lacksComparator = (node: Node, { comparator }: Demand): boolean =>
+  comparator !== undefined && !(node.comparators ?? defaultComparators).includes(comparator)

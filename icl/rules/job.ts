@@ -1,5 +1,7 @@
 import type { Address, ComparatorId, Hash32, JobId } from '../../lib/codecs.ts'
+import type { Draw } from '../../lib/draw.ts'
 import type { ProblemCode } from '../../lib/problem-codes.ts'
+import type { ReputationCode } from '../../lib/reputation.ts'
 import type {
   JobEvent,
   JobPhase,
@@ -15,8 +17,9 @@ import type {
   StatementSession,
   VerifierStatement,
 } from '../../lib/schemas/receipt.ts'
-import type { Draw } from './draw.ts'
 import type { Effect, PendingEffect } from './effects.ts'
+import type { Fault } from './faults.ts'
+import type { Webhook } from './webhook.ts'
 
 /** A leader's statement as it was posted. */
 export type SignedResult = {
@@ -51,6 +54,16 @@ export type Slot = {
   readonly reason?: SlotReason
   readonly commitment?: Hash32
   readonly verdict?: SignedVerdict
+  /** What its node was scored for in it. */
+  readonly scores?: readonly ReputationCode[]
+}
+
+/** A round that was rejected, kept for the job's record; its verdicts are in the slots. */
+export type PastRound = {
+  readonly round: number
+  readonly result: SignedResult
+  /** Milliseconds. */
+  readonly endedAt: number
 }
 
 /** Everything the ICL knows of a job; times in milliseconds. */
@@ -84,12 +97,18 @@ export type Job = {
   readonly draws: readonly Draw[]
   /** The current round's result. */
   readonly result?: SignedResult | undefined
+  /** The rounds before the current one, oldest first; the oldest go when there are more than 20. */
+  readonly rounds?: readonly PastRound[]
+  /** What nodes provably did wrong. */
+  readonly faults?: readonly Fault[] | undefined
   readonly receipt?: Receipt
   readonly receiptHash?: Hash32
   readonly commitTx?: Hash32
   /** The transaction that was sent last, deep enough or not. */
   readonly commitSentTx?: Hash32 | undefined
   readonly commitError?: string | undefined
+  /** Where its client wants to be told that it has settled. */
+  readonly webhook?: Webhook
 
   readonly events: readonly JobEvent[]
   /** What the outside world must still do; each is safe to repeat. */
@@ -110,6 +129,8 @@ export type JobLimits = {
   readonly leaseMs: number
   readonly revealMs: number
   readonly refillMs: number
+  /** How long a node without a free place is waited for while another has one. */
+  readonly placeMs: number
   readonly maxAttempts: number
   readonly maxVerifiers: number
   /** Jobs that one client may have at once. */
@@ -121,15 +142,19 @@ export const defaultJobLimits: JobLimits = {
   leaseMs: 120_000,
   revealMs: 60_000,
   refillMs: 1_000,
+  placeMs: 20_000,
   maxAttempts: 3,
   maxVerifiers: 5,
   maxJobsPerClient: 8,
 }
 
-/** What comes of a command: the job as it is now and what the world must do about it, or why not. */
+/** A job as it is now, and what the world must do about it. */
+export type Change = { readonly job: Job; readonly effects: readonly Effect[] }
+
+/** What comes of a command: a change, or why not; what a refused command shows of its sender may have to be noted all the same. */
 export type Transition =
-  | { readonly job: Job; readonly effects: readonly Effect[] }
-  | { readonly refused: ProblemCode; readonly detail: string }
+  | Change
+  | { readonly refused: ProblemCode; readonly detail: string; readonly noted?: Change | undefined }
 
 export const isSettled = (phase: JobPhase): boolean =>
   phase === 'accepted' ||
@@ -137,6 +162,12 @@ export const isSettled = (phase: JobPhase): boolean =>
   phase === 'disputed' ||
   phase === 'expired' ||
   phase === 'cancelled'
+
+/**
+ * True once a job's outputs and evidence may be shown to its client and to others: until then a verifier that has not committed
+ * could copy them, and it may be the client's own node.
+ */
+export const mayShowAnswers = ({ phase }: Pick<Job, 'phase'>): boolean => isSettled(phase)
 
 /** Statuses in which a slot still holds its seat. */
 export const isHeld = (status: SlotStatus): boolean => status !== 'aborted' && status !== 'lapsed'
@@ -147,6 +178,23 @@ export const isBusy = (status: SlotStatus): boolean => status === 'offered' || s
 /** The latest slot of a seat in the current round. */
 export const slotAt = (job: Job, seat: number): Slot | undefined =>
   job.slots.findLast((slot) => slot.round === job.round && slot.seat === seat)
+
+/** Reasons that say nothing about the job: trying another node then is not one of a seat's attempts. */
+const uncountedReasons: ReadonlySet<string> = new Set(['node-busy', 'node-left'])
+
+/** True while one of the job's slots waits until its node may read the keys. */
+export const awaitsGrant = (job: Job): boolean =>
+  currentSlots(job).some(
+    // One whose node may read them, and is only full, has a deadline.
+    ({ status, deadline }) => status === 'awaiting-grant' && deadline === undefined,
+  )
+
+/** How often a seat of the current round was tried. */
+export const attemptsAt = (job: Job, seat: number): number =>
+  job.slots.filter(
+    (slot) =>
+      slot.round === job.round && slot.seat === seat && !uncountedReasons.has(slot.reason ?? ''),
+  ).length
 
 /** The latest slot of every seat of the current round that was ever filled. */
 export function currentSlots(job: Job): readonly Slot[] {
@@ -163,6 +211,10 @@ const seatsOf = (job: Job): readonly number[] =>
 /** The newest slot of a node in a job. */
 export const slotOf = (job: Job, node: Address): Slot | undefined =>
   job.slots.findLast((slot) => slot.node === node)
+
+/** The result that a slot's round has or had; undefined when it is not known any more. */
+export const resultOfRound = (job: Job, round: number): SignedResult | undefined =>
+  round === job.round ? job.result : job.rounds?.find((past) => past.round === round)?.result
 
 /** The job with one slot changed. */
 export const withSlot = (job: Job, fence: number, change: Partial<Slot>): Job => ({

@@ -1,4 +1,4 @@
-import type { Draw } from './draw.ts'
+import type { Draw } from '../../lib/draw.ts'
 import type { Effect } from './effects.ts'
 import { type Job, recorded } from './job.ts'
 import { seatNode } from './wake.ts'
@@ -20,6 +20,7 @@ export type Submission = Pick<
   | 'submissionHash'
   | 'createdAt'
   | 'deadline'
+  | 'webhook'
 > & {
   /** The previewed quorum: the leader first. */
   readonly draw: Draw

@@ -1,4 +1,5 @@
 import { comparators } from '../../lib/comparators/all.ts'
+import type { ReputationCode } from '../../lib/reputation.ts'
 import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
 import { accepts, rejects } from '../../lib/tally.ts'
 import type { Effect } from './effects.ts'
@@ -7,11 +8,12 @@ import {
   isSettled,
   type Job,
   type JobLimits,
+  type PastRound,
   recorded,
   type Slot,
   type Transition,
 } from './job.ts'
-import type { ReputationCode } from './reputation.ts'
+import { noticesOf } from './webhook.ts'
 
 type JobReasonCode = (typeof JobReason)['options'][number]
 
@@ -21,6 +23,7 @@ export function settle(job: Job, phase: JobPhase, reason: JobReasonCode, now: nu
   if (!isSettled(phase)) throw new TypeError(`${phase} does not settle a job`)
   const effects: Effect[] = scores(job, phase)
   if (phase === 'accepted') effects.push({ type: 'commit-result' })
+  effects.push(...noticesOf(settled))
   return { job: recorded(settled, now, phase, { detail: reason }), effects }
 }
 
@@ -65,24 +68,45 @@ function startOver(job: Job, now: number): Transition {
     round: job.round + 1,
     seats: 1 + job.verifierCount,
     result: undefined,
+    rounds: withRound(job, now),
     fillAt: now,
   }
   return { job: recorded(next, now, 'started-over'), effects: scores(job, 'rejected') }
 }
 
+const maxRounds = 20
+
+const withRound = ({ rounds = [], round, result }: Job, now: number): readonly PastRound[] =>
+  (result ? [...rounds, { round, result, endedAt: now }] : rounds).slice(-maxRounds)
+
 /** What the end of a round says of each node that answered in it. */
 function scores(job: Job, outcome: JobPhase): Effect[] {
   return currentSlots(job).flatMap(({ node, fence, role, status, verdict }): Effect[] => {
     if (status !== 'done') return []
-    const code = role === 'leader' ? leaderCode(outcome) : verifierCode(outcome, verdict?.body)
+    const code = role === 'leader' ? leaderCode(job, outcome) : verifierCode(outcome, verdict?.body)
     return code === undefined ? [] : [{ type: 'score-node', node, fence, code }]
   })
 }
 
-function leaderCode(outcome: JobPhase): ReputationCode | undefined {
+function leaderCode(job: Job, outcome: JobPhase): ReputationCode | undefined {
   if (outcome === 'accepted') return 'result-accepted'
   if (outcome === 'rejected') return 'result-rejected'
-  return outcome === 'disputed' ? 'result-disputed' : undefined
+  return outcome === 'disputed' ? disputedCode(job) : undefined
+}
+
+/** That nobody agrees says next to nothing of the leader; that most verifiers agree, and none of them with it, says much. */
+function disputedCode(job: Job): ReputationCode {
+  const verdicts = currentSlots(job).flatMap(({ verdict }) => (verdict ? [verdict.body] : []))
+  if (verdicts.some(({ verdict }) => verdict === 'match')) return 'result-disputed'
+  const { compare } = comparators[job.comparator]
+  const largest = Math.max(
+    0,
+    ...verdicts.map(
+      (one) => verdicts.filter((other) => compare(one.evidence, other.evidence) === 'match').length,
+    ),
+  )
+  const isMost = largest >= 2 && 2 * largest > verdicts.length
+  return isMost ? 'result-contradicted' : 'result-unmatched'
 }
 
 function verifierCode(

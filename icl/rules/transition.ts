@@ -1,9 +1,19 @@
 import type { ProblemCode } from '../../lib/problem-codes.ts'
 import { postResult, postVerdict } from './answers.ts'
-import { abort, claim, commit, missAccess, refuseAccess, seeAccess } from './assignments.ts'
-import type { Command, NodeCommand } from './commands.ts'
+import {
+  abort,
+  claim,
+  commit,
+  findBusy,
+  findGone,
+  missAccess,
+  refuseAccess,
+  seeAccess,
+} from './assignments.ts'
+import type { Command, Finding, NodeCommand } from './commands.ts'
 import type { Effect } from './effects.ts'
 import {
+  type Change,
   currentSlots,
   emptySeats,
   isSettled,
@@ -20,8 +30,26 @@ import { wake } from './wake.ts'
 export function transition(job: Job, command: Command, now: number, limits: JobLimits): Transition {
   const next = apply(job, command, now, limits)
   // A command that changes nothing gives the very same job, so that nothing is saved for it.
-  if ('refused' in next || (next.job === job && next.effects.length === 0)) return next
-  return { ...next, job: timed(next.job, next.effects, now) }
+  if ('refused' in next) {
+    return next.noted ? { ...next, noted: ready(next.noted, now) } : next
+  }
+  return next.job === job && next.effects.length === 0 ? next : ready(next, now)
+}
+
+const ready = ({ job, effects }: Change, now: number): Change => ({
+  effects,
+  job: timed(scored(job, effects), effects, now),
+})
+
+/** Notes in the slots what their nodes are scored for. */
+function scored(job: Job, effects: readonly Effect[]): Job {
+  const scores = effects.flatMap((effect) => (effect.type === 'score-node' ? [effect] : []))
+  if (scores.length === 0) return job
+  const slots = job.slots.map((slot) => {
+    const codes = scores.flatMap(({ fence, code }) => (fence === slot.fence ? [code] : []))
+    return codes.length === 0 ? slot : { ...slot, scores: [...(slot.scores ?? []), ...codes] }
+  })
+  return { ...job, slots }
 }
 
 function apply(job: Job, command: Command, now: number, limits: JobLimits): Transition {
@@ -34,15 +62,10 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
       return settle(job, 'cancelled', 'cancelled-by-client', now)
     case 'see-access':
     case 'miss-access':
-    case 'refuse-access': {
-      const slot = slotOf(job, command.node)
-      // Seen too late: the slot has gone to another node, and nothing is left to do.
-      if (isSettled(job.phase) || slot?.fence !== command.fence) return { job, effects: [] }
-      if (command.type === 'see-access') return seeAccess(job, slot, now, limits)
-      return command.type === 'miss-access'
-        ? missAccess(job, slot, now)
-        : refuseAccess(job, slot, now)
-    }
+    case 'refuse-access':
+    case 'find-busy':
+    case 'find-gone':
+      return applyFinding(job, command, now, limits)
     case 'claim':
     case 'commit':
     case 'post-result':
@@ -52,13 +75,31 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
   }
 }
 
+function applyFinding(job: Job, finding: Finding, now: number, limits: JobLimits): Transition {
+  const slot = slotOf(job, finding.node)
+  // Found too late: the slot has gone to another node, and nothing is left to do.
+  if (isSettled(job.phase) || slot?.fence !== finding.fence) return { job, effects: [] }
+  switch (finding.type) {
+    case 'see-access':
+      return seeAccess(job, slot, now, limits)
+    case 'miss-access':
+      return missAccess(job, slot, now)
+    case 'refuse-access':
+      return refuseAccess(job, slot, now)
+    case 'find-busy':
+      return findBusy(job, slot, now, limits)
+    case 'find-gone':
+      return findGone(job, slot, now)
+  }
+}
+
 function applyNodeCommand(
   job: Job,
   command: NodeCommand,
   now: number,
   limits: JobLimits,
 ): Transition {
-  const slot = slotOf(job, command.node)
+  const slot = answeredSlot(job, command) ?? slotOf(job, command.node)
   if (!slot) return refuse('not-assigned', `Node ${command.node} has no part in this job`)
   if (slot.fence !== command.fence) {
     return refuse('stale-fence', `Fence ${command.fence} is not the current ${slot.fence}`)
@@ -66,9 +107,14 @@ function applyNodeCommand(
   if (isSettled(job.phase) && !isRepeat(slot, command)) {
     return refuse('job-settled', `The job is already ${job.phase}`)
   }
+  // Before the next wake sees it: what came after the deadline must not depend on who is faster.
+  if (now >= job.deadline && !isRepeat(slot, command)) {
+    return refuse('job-settled', 'The job has passed its deadline')
+  }
   if (slot.status === 'lapsed' || slot.status === 'aborted') {
     if (command.type === 'abort') return { job, effects: [] }
-    return refuse('stale-fence', `The assignment was given up: ${slot.reason}`)
+    const refusal = refuse('stale-fence', `The assignment was given up: ${slot.reason}`)
+    return isLateAnswer(slot, command) ? { ...refusal, noted: answeredLate(job, slot) } : refusal
   }
   switch (command.type) {
     case 'claim':
@@ -88,7 +134,24 @@ function applyNodeCommand(
 const isRepeat = (slot: Slot, command: NodeCommand): boolean =>
   slot.status === 'done' && (command.type === 'post-result' || command.type === 'post-verdict')
 
-const refuse = (refused: ProblemCode, detail: string): Transition => ({ refused, detail })
+/** The slot for whose fence the node has answered already: what it says of that again is judged by it, whatever it got since. */
+const answeredSlot = (job: Job, { type, node, fence }: NodeCommand): Slot | undefined =>
+  type === 'post-result' || type === 'post-verdict'
+    ? job.slots.find((slot) => slot.node === node && slot.fence === fence && slot.status === 'done')
+    : undefined
+
+/** An answer after the lease: of no use any more, but it shows that the node was at work. */
+const isLateAnswer = ({ reason, role, scores }: Slot, { type }: NodeCommand): boolean =>
+  reason === 'lease-lapsed' &&
+  type === (role === 'leader' ? 'post-result' : 'commit') &&
+  !scores?.includes('answered-late')
+
+const answeredLate = (job: Job, { node, fence }: Slot): Change => ({
+  job,
+  effects: [{ type: 'score-node', node, fence, code: 'answered-late' }],
+})
+
+const refuse = (refused: ProblemCode, detail: string) => ({ refused, detail })
 
 /** Puts effects into the outbox and sets when to look at the job again. */
 function timed(job: Job, effects: readonly Effect[], now: number): Job {
@@ -98,7 +161,7 @@ function timed(job: Job, effects: readonly Effect[], now: number): Job {
     id: job.nextEffect + index,
     effect,
     attempts: 0,
-    dueAt: now,
+    dueAt: now + (effect.type === 'notify' ? effect.afterMs : 0),
   }))
   const deadlines = currentSlots(job).flatMap((slot) =>
     slot.deadline === undefined || slot.status === 'done' ? [] : [slot.deadline],

@@ -1,8 +1,11 @@
 import type { Address } from '../../lib/codecs.ts'
+import { type Candidate, drawNodes } from '../../lib/draw.ts'
 import { vacated } from './assignments.ts'
-import { type Candidate, type DrawSeed, drawNodes } from './draw.ts'
+import type { Fill } from './commands.ts'
 import type { Effect } from './effects.ts'
 import {
+  attemptsAt,
+  awaitsGrant,
   currentSlots,
   emptySeats,
   isSettled,
@@ -12,35 +15,69 @@ import {
   type Slot,
   slotAt,
   type Transition,
+  withSlot,
 } from './job.ts'
 import { settle } from './settle.ts'
 
 /** Looks at a job whose time has come: ends what is overdue and fills empty seats from the pool. */
-export function wake(
-  job: Job,
-  fill: { readonly pool: readonly Candidate[]; readonly seed: DrawSeed } | undefined,
-  now: number,
-  limits: JobLimits,
-): Transition {
+export function wake(job: Job, fill: Fill | undefined, now: number, limits: JobLimits): Transition {
   if (now >= job.deadline) return settle(job, 'expired', job.reason ?? 'deadline-passed', now)
   const lapsed = lapse(job, now)
-  if (emptySeats(lapsed.job).length === 0 || !fill) return lapsed
-  const filled = fillSeats(lapsed.job, fill.pool, fill.seed, now, limits)
+  if (!fill) return lapsed
+  const moved = moveOn(lapsed.job, fill.pool, now)
+  const seats = emptySeats(moved).length
+  if (seats === 0) return { job: moved, effects: lapsed.effects }
+  // A seat that fell empty meanwhile needs a seed that speaks of it.
+  if (seats !== (fill.count ?? seats)) return { ...lapsed, job: { ...lapsed.job, fillAt: now } }
+  const filled = fillSeats(moved, fill, now, limits)
   if ('refused' in filled) return filled
   return { job: filled.job, effects: [...lapsed.effects, ...filled.effects] }
 }
 
-/** True when the next wake needs the pool: a seat is empty or will be, and it is time to fill it. */
+/** True when the next wake needs the pool: a seat is empty or may be, and it is time to fill it. */
 export const needsPool = (job: Job, now: number): boolean =>
   !isSettled(job.phase) &&
   now < job.deadline &&
-  ((job.fillAt !== undefined && job.fillAt <= now) || lapse(job, now).effects.length > 0)
+  ((job.fillAt !== undefined && job.fillAt <= now) || overdueSlots(job, now).length > 0)
+
+/** How many seats a wake would fill from a pool. */
+export const countSeatsToFill = (job: Job, pool: readonly Candidate[], now: number): number =>
+  emptySeats(moveOn(lapse(job, now).job, pool, now)).length
+
+/** The slots whose deadline has passed. */
+const overdueSlots = (job: Job, now: number): readonly Slot[] =>
+  currentSlots(job).filter(
+    ({ status, deadline }) => status !== 'done' && deadline !== undefined && deadline <= now,
+  )
+
+/** True for a slot that waits until its node has a free place. */
+const waitsForPlace = ({ status }: Slot): boolean => status === 'awaiting-grant'
+
+const lookForPlaceMs = 5_000
+
+/** Takes the slots of nodes that stay full from them, as far as others are free to take them. */
+function moveOn(job: Job, pool: readonly Candidate[], now: number): Job {
+  const others = freshNodes(job, pool).filter(({ busy }) => !busy).length
+  let left = others - emptySeats(job).length
+  let next = job
+  for (const slot of overdueSlots(job, now).filter(waitsForPlace)) {
+    next =
+      left-- > 0
+        ? vacated(next, slot, 'aborted', 'node-busy', now)
+        : withSlot(next, slot.fence, { deadline: now + lookForPlaceMs })
+  }
+  return next
+}
+
+/** Those of a pool that have had no part in the job. */
+export function freshNodes(job: Job, pool: readonly Candidate[]): readonly Candidate[] {
+  const took = new Set<Address>(job.slots.map(({ node }) => node))
+  return pool.filter(({ address }) => address !== job.client && !took.has(address))
+}
 
 /** Ends the slots whose deadline has passed. */
 function lapse(job: Job, now: number): { job: Job; effects: readonly Effect[] } {
-  const overdue = currentSlots(job).filter(
-    ({ status, deadline }) => status !== 'done' && deadline !== undefined && deadline <= now,
-  )
+  const overdue = overdueSlots(job, now).filter((slot) => !waitsForPlace(slot))
   const effects: Effect[] = []
   let next = job
   for (const slot of overdue) {
@@ -58,24 +95,22 @@ function lapseCode({ status }: Slot): 'offer-lapsed' | 'lease-lapsed' | 'never-r
 
 function fillSeats(
   job: Job,
-  pool: readonly Candidate[],
-  seed: DrawSeed,
+  { pool, seed, poolCid }: Fill,
   now: number,
   limits: JobLimits,
 ): Transition {
   const seats = emptySeats(job)
-  if (seats.some((seat) => (slotAt(job, seat)?.attempt ?? 0) >= limits.maxAttempts)) {
+  if (seats.some((seat) => attemptsAt(job, seat) >= limits.maxAttempts)) {
     return settle(job, 'expired', 'attempts-exhausted', now)
   }
-  const took = new Set<Address>(job.slots.map(({ node }) => node))
-  const fresh = pool.filter(({ address }) => address !== job.client && !took.has(address))
+  const fresh = freshNodes(job, pool)
   if (startsOver(job) && fresh.length < seats.length) {
     return settle(job, 'rejected', 'not-enough-nodes', now)
   }
   if (fresh.length === 0 && seats.every((seat) => isTieBreak(job, seat))) {
     return settle(job, 'disputed', 'quorum-disagreed', now)
   }
-  const draw = drawNodes(seed, fresh, seats.length)
+  const draw = { ...drawNodes(seed, fresh, seats.length), ...(poolCid && { poolCid }) }
   let next: Job = draw.chosen.length > 0 ? { ...job, draws: [...job.draws, draw] } : job
   const effects: Effect[] = []
   for (const [index, seat] of seats.entries()) {
@@ -92,6 +127,9 @@ function fillSeats(
 function afterFilling(job: Job, now: number, limits: JobLimits): Job {
   if (emptySeats(job).length === 0) {
     return { ...job, reason: job.reason === 'not-enough-nodes' ? undefined : job.reason }
+  }
+  if (job.reason === 'awaiting-grant' && awaitsGrant(job)) {
+    return { ...job, fillAt: now + limits.refillMs }
   }
   const waiting: Job = { ...job, fillAt: now + limits.refillMs, reason: 'not-enough-nodes' }
   return job.reason === 'not-enough-nodes' ? waiting : recorded(waiting, now, 'not-enough-nodes')
@@ -115,6 +153,8 @@ const passingReasons: ReadonlySet<string> = new Set([
   'output-upload-failed',
   'node-stopping',
   'offer-lapsed',
+  'node-busy',
+  'node-left',
 ])
 
 const returnDelayMs = 2_000
@@ -141,7 +181,7 @@ export function seatNode(
   const slot: Slot = {
     seat,
     round: job.round,
-    attempt: (slotAt(job, seat)?.attempt ?? 0) + 1,
+    attempt: attemptsAt(job, seat) + 1,
     role: seat === 0 ? 'leader' : 'verifier',
     node,
     fence: job.nextFence,

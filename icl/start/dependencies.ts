@@ -1,29 +1,43 @@
 import { privateKeyToAccount } from 'viem/accounts'
+import { ComparatorId } from '../../lib/codecs.ts'
 import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
+import { knownNetworks } from '../../lib/known-networks.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import { createMemoryBlobs } from '../blobs/memory.ts'
+import type { Access } from '../access.ts'
 import { createViemChain } from '../chain/viem.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { deriveKeys } from '../keys.ts'
+import { createKeyring } from '../keyring.ts'
+import { observed } from '../observed.ts'
+import { createPool } from '../pool.ts'
+import { createRevocations } from '../revocations.ts'
 import { defaultJobLimits, type JobLimits, jobMs } from '../rules/job.ts'
-import { createMemoryStore } from '../store/memory.ts'
 import { version } from '../version.ts'
 import { createWaiters } from '../waiters.ts'
+import { accessOf } from './access.ts'
+import type { Host } from './host.ts'
 import { createJsonLog } from './log.ts'
+import { openBlobs } from './open-blobs.ts'
+import { createPrometheus } from './prometheus.ts'
 import type { Settings } from './settings.ts'
+import { revokedTpmsOf, tpmTrustOf } from './tpm.ts'
 
-const blobRoomBytes = 256 * 1024 * 1024
-
-/** Everything the ICL needs, made from its settings; `dump` shows all that it keeps. */
-export async function createDependencies(
-  settings: Settings,
-  write: (line: string) => void,
-): Promise<{ deps: Dependencies; dump: () => unknown }> {
+/** Everything the ICL needs, made from its settings and its host. */
+export async function createDependencies(settings: Settings, host: Host): Promise<Dependencies> {
   const clock = systemClock
-  const store = createMemoryStore(clock)
-  const blobs = createMemoryBlobs(blobRoomBytes, clock)
+  const access = accessOf(settings, host.readText)
+  const tpm = tpmTrustOf(settings, host.readText)
+  const revokedTpms = revokedTpmsOf(settings, host.readText)
+  // Before a store is opened: a host that cannot have them tries to start again and again.
+  const webhooks = webhooksOf(settings, host)
+  const limits = { ...defaultJobLimits, maxJobsPerClient: settings.SVC_ICL_JOBS_AT_ONCE }
+  const metrics = createPrometheus(host.figures)
+  const log = createJsonLog(clock, settings.SVC_ICL_LOG_LEVEL, host.write)
+  const opened = await host.openStore(settings, log)
+  const store = observed('store', opened.store, metrics)
+  const blobs = openBlobs(settings, { store, clock, log })
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
-  const chain = createViemChain({
+  const viemChain = createViemChain({
     rpcUrl: settings.SVC_ICL_RPC_URL,
     chainId: settings.SVC_ICL_CHAIN_ID,
     account,
@@ -32,27 +46,58 @@ export async function createDependencies(
     resultRegistry: settings.SVC_ICL_RESULT_REGISTRY,
     confirmations: settings.SVC_ICL_CONFIRMATIONS,
     clock,
+    onCommitted: ({ tx, results, gasUsed }) => {
+      const gas = Number(gasUsed)
+      metrics.committed(results, gas)
+      log.info('results sent', { tx, results, gas, gasPerResult: Math.round(gas / results) })
+    },
   })
-  const deps: Dependencies = {
+  const chain = observed('chain', viemChain, metrics)
+  const keys = await createKeyring({ store, clock }, settings.SVC_ICL_SECRET)
+  // A database that is away keeps nobody from starting: the background asks again.
+  await keys.refresh().catch(() => {})
+  return {
     clock,
     random: systemRandom,
+    replicaId: opened.replicaId,
     store,
     blobs,
     chain,
-    keys: await deriveKeys(settings.SVC_ICL_SECRET),
+    pool: createPool({ store, chain, clock }),
+    keys,
     waiters: createWaiters(clock),
-    log: createJsonLog(clock, settings.SVC_ICL_LOG_LEVEL, write),
-    network: networkOf(settings, chain.coordinator, defaultJobLimits),
-    limits: defaultJobLimits,
+    log,
+    metrics,
+    network: networkOf(settings, chain.coordinator, limits, access),
+    limits,
+    access,
     mockAttestationKey: settings.SVC_ICL_MOCK_ATTESTATION_KEY,
+    tpm,
+    revocations: createRevocations({ store, clock }, revokedTpms),
+    webhooks,
   }
-  return { deps, dump: () => ({ store: store.dump(), blobs: blobs.list() }) }
 }
+
+function webhooksOf(settings: Settings, host: Host): Dependencies['webhooks'] {
+  if (settings.SVC_ICL_WEBHOOKS === 'off') return undefined
+  if (host.openWebhooks) {
+    return host.openWebhooks({ allowPrivate: settings.SVC_ICL_WEBHOOKS_ALLOW_PRIVATE })
+  }
+  throw new SvcError('settings-invalid', 'SVC_ICL_WEBHOOKS cannot be on here', {
+    hint: 'Leave it off: this host cannot say where a name leads before it connects.',
+  })
+}
+
+/** What the operator says, else what is known of the chain. */
+const coprocessorOf = (settings: Settings) =>
+  settings.SVC_ICL_COFHE_URLS ??
+  knownNetworks.find(({ chainId }) => chainId === settings.SVC_ICL_CHAIN_ID)?.coprocessor
 
 const networkOf = (
   settings: Settings,
   coordinator: Dependencies['chain']['coordinator'],
   limits: JobLimits,
+  access: Access,
 ): Dependencies['network'] => ({
   version,
   public_url: new URL(settings.SVC_ICL_PUBLIC_URL).origin,
@@ -63,9 +108,15 @@ const networkOf = (
     result_registry: settings.SVC_ICL_RESULT_REGISTRY,
   },
   coordinator,
-  attestation_backends: settings.SVC_ICL_MOCK_ATTESTATION_KEY ? ['mock'] : [],
-  comparators: ['exact'],
-  default_comparator: 'exact',
+  ...(coprocessorOf(settings) && { coprocessor: coprocessorOf(settings) }),
+  attestation_backends: [
+    ...(settings.SVC_ICL_TPM_ROOTS ? ['tpm' as const] : []),
+    ...(settings.SVC_ICL_MOCK_ATTESTATION_KEY ? ['mock' as const] : []),
+  ],
+  comparators: [...ComparatorId.options],
+  ...(settings.SVC_ICL_DEFAULT_COMPARATOR && {
+    default_comparator: settings.SVC_ICL_DEFAULT_COMPARATOR,
+  }),
   limits: {
     body_bytes: maxBodyBytes,
     blob_bytes: maxBlobBytes,
@@ -76,6 +127,11 @@ const networkOf = (
     reveal_seconds: limits.revealMs / 1000,
     job_seconds: jobMs / 1000,
     max_verifiers: limits.maxVerifiers,
+    jobs_at_once: limits.maxJobsPerClient,
+    jobs_per_day: access.jobsPerDay ?? null,
+    rates: access.rates,
   },
+  client_allow_list: access.clients !== undefined,
   blob_retention_days: 30,
+  slash_wei: settings.SVC_ICL_SLASH_WEI,
 })

@@ -1,7 +1,14 @@
 import { hexToBytes } from 'viem'
 import { z } from 'zod'
-import { Address } from '../../lib/codecs.ts'
+import { Address, ComparatorId, ModelTier } from '../../lib/codecs.ts'
+import { isLoopback } from '../../lib/loopback.ts'
+import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
+import type { Rate as RateType } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { BlobPlace, KuboAuthorization } from './blob-place.ts'
+import { withDeployment } from './deployment-settings.ts'
+import type { ReadText } from './host.ts'
+import { TpmModels } from './tpm-models.ts'
 
 const HexBytes = (minBytes: number) =>
   z
@@ -12,53 +19,206 @@ const HexBytes = (minBytes: number) =>
     )
     .transform((text) => hexToBytes(`0x${text.replace(/^0x/, '')}`))
 
+/** Checks of a URL's parts come after it is known to be one: reading them of anything else would throw. */
+const HttpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL', abort: true })
+
+const Whole = (min: number, max: number) => z.coerce.number().pipe(z.int().min(min).max(max))
+
+/** `REQUESTS/SECONDS`, or `off` for no limit. */
+const RateText = z
+  .string()
+  .regex(
+    /^(off|[1-9]\d{0,5}\/[1-9]\d{0,3})$/,
+    'must be REQUESTS/SECONDS, such as 60/60, or off for no limit',
+  )
+  .transform((text): RateType | undefined => {
+    const [requests, seconds] = text.split('/').map(Number)
+    return requests && seconds ? { requests, seconds } : undefined
+  })
+
+const rate = (fallback: string, meaning: string) =>
+  RateText.prefault(fallback).describe(`${meaning}, as REQUESTS/SECONDS or off`)
+
+const curveOrder = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+
+/** Refused here when it is none: the library that would refuse it later shows it. */
+const PrivateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, { error: 'must be 0x and 64 hex digits', abort: true })
+  .refine((text) => BigInt(text) > 0n && BigInt(text) < curveOrder, 'must be a private key')
+  .transform((text) => text as `0x${string}`)
+
+/** `tpm=2,mock=0`: what is left out keeps its default. */
+const Tiers = z
+  .string()
+  .regex(/^(tpm|mock)=\d{1,3}(,(tpm|mock)=\d{1,3})*$/, {
+    error: 'must be such as tpm=2,mock=0',
+    abort: true,
+  })
+  .transform((text) => Object.fromEntries(text.split(',').map((entry) => entry.split('='))))
+  .pipe(
+    z.object({
+      tpm: z.coerce.number().pipe(ModelTier).default(255),
+      mock: z.coerce.number().pipe(z.literal(0, 'must leave mock at 0')).default(0),
+    }),
+  )
+
+/** A database is named, never parsed here: its driver does that, and the text may hold a password. */
+const DatabaseUrl = z
+  .string()
+  .regex(
+    /^(memory:|sqlite:.+|mongodb(\+srv)?:\/\/.+)$/,
+    'must be memory:, sqlite:FILE, mongodb://... or mongodb+srv://...',
+  )
+
 /** The ICL's settings: one environment variable each. */
 export const Settings = z.object({
   SVC_ICL_HOST: z.string().default('127.0.0.1').describe('Address to listen at'),
-  SVC_ICL_PORT: z.coerce.number().pipe(z.int().min(1).max(65_535)).default(8080).describe('Port'),
-  SVC_ICL_PUBLIC_URL: z
-    .url({ protocol: /^https?$/ })
-    .refine((url) => new URL(url).pathname === '/', 'must be an origin without a path')
-    .describe('How callers know this ICL; signatures are bound to it'),
+  SVC_ICL_PORT: Whole(1, 65_535).default(8080).describe('Port'),
+  SVC_ICL_PUBLIC_URL: HttpUrl.refine(
+    (url) => new URL(url).pathname === '/',
+    'must be an origin without a path',
+  ).describe('How callers know this ICL; signatures are bound to it'),
   SVC_ICL_SECRET: HexBytes(32).describe('Secret from which every key of the ICL is made'),
-  SVC_ICL_DATABASE_URL: z
-    .literal('memory:', 'must be memory: (a restart forgets everything)')
-    .default('memory:')
-    .describe('Where to keep everything'),
-  SVC_ICL_RPC_URL: z.url({ protocol: /^https?$/ }).describe("The chain's JSON-RPC"),
-  SVC_ICL_CHAIN_ID: z.coerce.number().pipe(z.int().positive()).describe('The chain id'),
-  SVC_ICL_COORDINATOR_KEY: z
+  SVC_ICL_DATABASE_URL: DatabaseUrl.default('sqlite:icl.db').describe(
+    'Where to keep everything: memory:, sqlite:FILE, mongodb://... or mongodb+srv://...',
+  ),
+  SVC_ICL_JOURNAL_DIR: z
     .string()
-    .regex(/^0x[0-9a-fA-F]{64}$/, 'must be 0x and 64 hex digits')
-    .transform((text) => text as `0x${string}`)
-    .describe('Private key of the account that sends grants and results'),
+    .optional()
+    .describe(
+      'Folder of this replica in which saves wait while MongoDB is away; off for none; ~/.svc-icl/journal when left out',
+    ),
+  SVC_ICL_BLOBS: BlobPlace.prefault('store').describe(
+    'Where blobs go: store, or kubo:RPC_URL[,GATEWAY_URL]',
+  ),
+  SVC_ICL_KUBO_AUTHORIZATION: KuboAuthorization.optional().describe(
+    "What Kubo's RPC asks for as the header authorization",
+  ),
+  SVC_ICL_RPC_URL: HttpUrl.describe("The chain's JSON-RPC"),
+  SVC_ICL_DEPLOYMENT: z
+    .string()
+    .optional()
+    .describe(
+      'Address file of `npm run contracts:deploy`; gives the chain id and the three contracts',
+    ),
+  SVC_ICL_CHAIN_ID: z.coerce.number().pipe(z.int().positive()).describe('The chain id'),
+  SVC_ICL_COORDINATOR_KEY: PrivateKey.describe(
+    'Private key of the account that sends grants and results',
+  ),
   SVC_ICL_NODE_REGISTRY: Address.describe('Address of NodeRegistry'),
   SVC_ICL_PROMPT_KEY_STORE: Address.describe('Address of PromptKeyStore'),
   SVC_ICL_RESULT_REGISTRY: Address.describe('Address of ResultRegistry'),
-  SVC_ICL_CONFIRMATIONS: z.coerce
-    .number()
-    .pipe(z.int().min(1).max(1_000))
+  SVC_ICL_COFHE_URLS: CoprocessorSetting.optional().describe(
+    'Where the coprocessor is, shown to nodes and clients: one address or three with commas; known for public networks',
+  ),
+  SVC_ICL_CONFIRMATIONS: Whole(1, 1_000)
     .default(1)
     .describe('Blocks after which a commitment counts'),
+  SVC_ICL_SLASH_WEI: z
+    .string()
+    .regex(/^(0|[1-9]\d{0,29})$/, 'must be a whole number of wei')
+    .transform(BigInt)
+    .prefault('10000000000000000')
+    .describe('Wei of stake that a proven fault is to cost a node, 0.01 ether; 0 proposes nothing'),
   SVC_ICL_MOCK_ATTESTATION_KEY: HexBytes(16)
     .optional()
     .describe('Accepts mock attestation with this key; for development'),
+  SVC_ICL_TPM_ROOTS: z
+    .string()
+    .transform((text) => text.split(',').map((file) => file.trim()))
+    .optional()
+    .describe(
+      'Accepts TPMs whose endorsement keys lead to these certificates: PEM files with commas',
+    ),
+  SVC_ICL_TPM_MODELS: TpmModels.optional().describe(
+    'TPMs that are accepted, as MANUFACTURER or MANUFACTURER/MODEL with commas; all when left out',
+  ),
+  SVC_ICL_TPM_POLICY: z
+    .string()
+    .optional()
+    .describe('JSON file: which PCRs are quoted and what they may hold; PCRs 0 to 7 when left out'),
+  SVC_ICL_TPM_REVOKED: z
+    .string()
+    .optional()
+    .describe(
+      'File of endorsement key hashes and attestation key names that are refused, one a line',
+    ),
+  SVC_ICL_TIERS: Tiers.prefault('tpm=255,mock=0').describe(
+    'The highest tier that each attestation backend may serve; mock stays at 0',
+  ),
+  SVC_ICL_DEFAULT_COMPARATOR: ComparatorId.optional().describe(
+    'What judges a job that names no comparator: exact, similar/1 or semantic/1; by its model when left out',
+  ),
+  SVC_ICL_CLIENT_ALLOW_LIST: z
+    .string()
+    .optional()
+    .describe('Clients that may submit: addresses with commas, or a file with one a line'),
+  SVC_ICL_JOBS_AT_ONCE: Whole(1, 1_000)
+    .default(8)
+    .describe('Jobs of one client that run at the same time'),
+  SVC_ICL_JOBS_PER_DAY: z
+    .union([z.literal('off').transform(() => undefined), Whole(1, 1_000_000)], {
+      error: 'must be a number from 1 to 1000000, or off',
+    })
+    .prefault('1000')
+    .describe('Jobs of one client in one day (UTC), or off'),
+  SVC_ICL_TRUSTED_PROXIES: Whole(0, 16)
+    .default(0)
+    .describe('How many proxies in front add to X-Forwarded-For'),
+  SVC_ICL_RATE_ADDRESS: rate('600/60', 'Unsigned and wallet-signed requests of one address'),
+  SVC_ICL_RATE_PREVIEW: rate('60/60', 'Previews and reputation lists of one address'),
+  SVC_ICL_RATE_ATTESTATION: rate('60/60', 'Challenges and attestations of one address'),
+  SVC_ICL_RATE_UPLOAD: rate('600/3600', 'Sealed prompts that wallets upload from one address'),
+  SVC_ICL_RATE_FAILURE: rate('60/60', 'Requests of one address whose signature or token fails'),
+  SVC_ICL_RATE_WALLET: rate('300/60', 'Requests of one wallet'),
+  SVC_ICL_RATE_NODE: rate('1200/60', 'Requests of one node'),
+  SVC_ICL_RATE_READER: rate('600/60', 'Requests with the read token of one job'),
+  SVC_ICL_METRICS_TOKEN: z
+    .string()
+    .min(16, 'must have at least 16 characters')
+    .max(256, 'must have at most 256 characters')
+    .optional()
+    .describe('Bearer token that /metrics asks for'),
+  SVC_ICL_CONSOLE: z
+    .enum(['public', 'token', 'off'])
+    .default('public')
+    .describe('Who sees /console: public, token (that of SVC_ICL_METRICS_TOKEN) or off'),
+  SVC_ICL_WEBHOOKS: z
+    .enum(['on', 'off'])
+    .default('off')
+    .describe('Whether servers that clients name are told when a job has settled'),
+  SVC_ICL_WEBHOOKS_ALLOW_PRIVATE: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .prefault('false')
+    .describe('Lets webhooks go to private addresses and over plain http; for development'),
+  SVC_ICL_PLAYGROUND: z
+    .string()
+    .optional()
+    .describe('Folder of the page of `npm run build:playground`, to serve at /playground'),
+  SVC_ICL_PLAYGROUND_RPC_URL: HttpUrl.optional().describe(
+    "The chain's JSON-RPC for those who use that page: everybody can see it",
+  ),
   SVC_ICL_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
     .describe('Log level'),
-  SVC_ICL_DUMP_FILE: z
-    .string()
-    .optional()
-    .describe('On exit, writes all that the memory store holds here; for tests'),
+  SVC_ICL_DRAIN_SECONDS: Whole(0, 3_600)
+    .default(10)
+    .describe('How long a stop waits for what is under way'),
 })
 export type Settings = z.output<typeof Settings>
 
-/** Reads the settings from an environment; throws SvcError `settings-invalid` that names every mistake at once. */
-export function parseSettings(environment: Record<string, string | undefined>): Settings {
-  const given = Object.fromEntries(
+/** Reads the settings from an environment, and the address file that it may name; throws SvcError `settings-invalid` that names every mistake at once, or `deployment-invalid`. */
+export function parseSettings(
+  environment: Record<string, string | undefined>,
+  readText?: ReadText,
+): Settings {
+  const set = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   )
+  const given = withDeployment(set, readText)
   const parsed = Settings.safeParse(given)
   if (parsed.success) return parsed.data
   const mistakes = parsed.error.issues.map(({ path, message }) => {
@@ -70,13 +230,64 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   })
 }
 
+/** What works, but is probably not meant; no line shows a value that could be secret. */
+export function settingsWarnings(
+  settings: Settings,
+  environment: Record<string, string | undefined>,
+): readonly string[] {
+  const publicUrl = new URL(settings.SVC_ICL_PUBLIC_URL)
+  const isPublic = !isLoopback(publicUrl.href)
+  const rpcUrl = new URL(settings.SVC_ICL_RPC_URL)
+  const unknown = Object.keys(environment).filter(
+    (name) =>
+      name.startsWith('SVC_ICL_') && !(name in Settings.shape) && name !== 'SVC_ICL_ENDPOINT',
+  )
+  const checks: readonly (readonly [boolean, string])[] = [
+    [
+      isPublic && publicUrl.protocol === 'http:',
+      'SVC_ICL_PUBLIC_URL is not https: whoever is on the way can read and delay requests',
+    ],
+    [
+      isPublic && settings.SVC_ICL_MOCK_ATTESTATION_KEY !== undefined,
+      'SVC_ICL_MOCK_ATTESTATION_KEY is set: whoever has it can attest any machine',
+    ],
+    [
+      rpcUrl.protocol === 'http:' && !isLoopback(rpcUrl.href),
+      'SVC_ICL_RPC_URL is not https: whoever is on the way can tell the ICL lies about the chain',
+    ],
+    [
+      publicUrl.protocol === 'https:' && settings.SVC_ICL_TRUSTED_PROXIES === 0,
+      'SVC_ICL_TRUSTED_PROXIES is 0, but something ends TLS in front: all callers count as one address',
+    ],
+    [
+      isPublic && settings.SVC_ICL_METRICS_TOKEN === undefined,
+      'SVC_ICL_METRICS_TOKEN is not set: everybody who reaches the ICL can read /metrics',
+    ],
+    [
+      settings.SVC_ICL_CONSOLE === 'token' && settings.SVC_ICL_METRICS_TOKEN === undefined,
+      'SVC_ICL_CONSOLE is token, but SVC_ICL_METRICS_TOKEN is not set: nobody sees the console',
+    ],
+    [
+      isPublic && settings.SVC_ICL_WEBHOOKS === 'on' && settings.SVC_ICL_WEBHOOKS_ALLOW_PRIVATE,
+      "SVC_ICL_WEBHOOKS_ALLOW_PRIVATE is true: clients can have the ICL post to its own network's servers",
+    ],
+    ...unknown.map((name) => [true, `${name} is not a setting of the ICL`] as const),
+  ]
+  return checks.flatMap(([holds, text]) => (holds ? [text] : []))
+}
+
 /** Every setting with its default, for --help. */
 export function describeSettings(): string {
   return Object.entries(Settings.shape)
     .map(([name, type]) => {
-      const fallback = z.safeParse(type as z.ZodType, undefined)
-      const note = fallback.success ? `default: ${fallback.data ?? 'unset'}` : 'required'
+      const note = z.safeParse(type as z.ZodType, undefined).success
+        ? `default: ${String(defaultOf(type) ?? 'unset')}`
+        : 'required'
       return `  ${name.padEnd(30)} ${type.description ?? ''} (${note})`
     })
     .join('\n')
 }
+
+/** The default as an operator would write it. */
+const defaultOf = (type: { readonly def: object }): unknown =>
+  'defaultValue' in type.def ? type.def.defaultValue : undefined

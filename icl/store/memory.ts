@@ -1,92 +1,263 @@
-import type { Clock } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
+import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import type { Node } from '../rules/eligibility.ts'
-import { isBusy, isSettled, type Job } from '../rules/job.ts'
-import type { ReputationEvent } from '../rules/reputation.ts'
-import type { BusySlots, Store, Versioned } from './store.ts'
+import { isSettled, type Job } from '../rules/job.ts'
+import { indexOfJob } from './job-index.ts'
+import {
+  createMemoryBlobs,
+  createMemoryKeys,
+  type MemoryBlobs,
+  type MemoryKeys,
+} from './memory-keys.ts'
+import type {
+  BusySlots,
+  JobChange,
+  Position,
+  Store,
+  StoreRecord,
+  StoreStats,
+  Versioned,
+  Write,
+} from './store.ts'
 
-/** A store that lives and dies with its process, and can show all it holds. */
+/** A store that lives and dies with its process. */
 export type MemoryStore = Store & {
+  /** Puts a record in, whatever is in its place: for copies of another store. */
+  put(record: StoreRecord): void
   /** Everything in the store as plain data. */
   dump(): unknown
 }
 
-const sweepEvery = 1_000
+type State = {
+  readonly jobs: Documents<Job>
+  readonly nodes: Documents<Node>
+  /** The ids of jobs that have not settled. */
+  readonly open: Set<string>
+  readonly events: Map<string, ReputationEvent>
+  readonly keys: MemoryKeys
+  readonly blobs: MemoryBlobs
+  readonly changes: ReturnType<typeof createChanges>
+}
 
-/** Makes an empty store in memory: for development, and until a durable one is configured. */
-export function createMemoryStore(clock: Clock): MemoryStore {
-  const jobs = createDocuments<Job>()
-  const nodes = createDocuments<Node>()
-  const events = new Map<string, ReputationEvent>()
-  const keys = new Map<string, { value: string; expiresAt: number }>()
-  let claims = 0
-
+/** Makes an empty store in memory: for development, and for what a database that is away held. */
+export function createMemoryStore(): MemoryStore {
+  const state: State = {
+    jobs: createDocuments(),
+    nodes: createDocuments(),
+    open: new Set(),
+    events: new Map(),
+    keys: createMemoryKeys(),
+    blobs: createMemoryBlobs(),
+    changes: createChanges(),
+  }
+  const { jobs, nodes, events, keys, blobs } = state
   return {
     durable: false,
+    shared: false,
+    status: () => ({
+      connected: false,
+      writable: true,
+      reasons: ['the store is in memory: a restart forgets everything'],
+    }),
     ping: async () => {},
+    close: async () => {},
+    save: async (write, writeId) => save(state, write, writeId),
+    ...jobReads(state),
+    ...otherReads(state),
+    prune: async (options) => prune(state, options),
+    scan: () => scan(state),
+    put: (record) => put(state, record),
+    restore: async (record) => {
+      if (isThere(state, record)) return false
+      put(state, record)
+      return true
+    },
+    dump: () => ({
+      jobs: jobs.all(),
+      nodes: nodes.all(),
+      events: [...events.values()],
+      keys: keys.all(),
+      blobs: blobs.all(),
+    }),
+  }
+}
 
-    insertJob: async (job) => jobs.insert(job.id, job),
+function save(state: State, write: Write, writeId?: string): boolean {
+  switch (write.kind) {
+    case 'job': {
+      const saved = state.jobs.save(write.job.id, write.job, write.base, writeId)
+      if (saved) noteJob(state, write.job)
+      return saved
+    }
+    case 'node':
+      return state.nodes.save(write.node.address, write.node, write.base, writeId)
+    case 'event': {
+      if (state.events.has(write.event.id)) return false
+      state.events.set(write.event.id, write.event)
+      return true
+    }
+    case 'key':
+    case 'release-key':
+      return state.keys.save(write)
+    case 'blob':
+    case 'keep-blob':
+      return state.blobs.save(write)
+  }
+}
+
+function noteJob({ open, jobs, changes }: State, job: Job): void {
+  if (isSettled(job.phase)) open.delete(job.id)
+  else open.add(job.id)
+  changes.note(job, jobs.find(job.id)?.version ?? 0)
+}
+
+function put(state: State, record: StoreRecord): void {
+  switch (record.kind) {
+    case 'job':
+      state.jobs.put(record.job.id, record.job, record.version)
+      noteJob(state, record.job)
+      return
+    case 'node':
+      state.nodes.put(record.node.address, record.node, record.version)
+      return
+    case 'event':
+      state.events.set(record.event.id, record.event)
+      return
+    case 'key':
+      state.keys.put(record)
+      return
+    case 'blob':
+      state.blobs.save(record)
+      return
+  }
+}
+
+function isThere(state: State, record: StoreRecord): boolean {
+  switch (record.kind) {
+    case 'job':
+      return state.jobs.find(record.job.id) !== undefined
+    case 'node':
+      return state.nodes.find(record.node.address) !== undefined
+    case 'event':
+      return state.events.has(record.event.id)
+    case 'key':
+      return state.keys.has(record.key)
+    case 'blob':
+      return state.blobs.find(record.cid) !== undefined
+  }
+}
+
+async function* scan({ jobs, nodes, events, keys, blobs }: State): AsyncGenerator<StoreRecord> {
+  for (const { document, version } of jobs.entries()) {
+    yield { kind: 'job', job: document, version }
+  }
+  for (const { document, version } of nodes.entries()) {
+    yield { kind: 'node', node: document, version }
+  }
+  for (const event of events.values()) yield { kind: 'event', event }
+  for (const held of keys.all()) yield { kind: 'key', ...held }
+  for (const blob of blobs.all()) yield { kind: 'blob', ...blob }
+}
+
+function prune(
+  { jobs, keys, blobs }: State,
+  { now, settledBefore, limit }: Parameters<Store['prune']>[0],
+): number {
+  const old = jobs
+    .all()
+    .filter((job) => (indexOfJob(job).settledAt ?? settledBefore) < settledBefore)
+    .filter(({ outbox }) => outbox.length === 0)
+    .slice(0, limit)
+  for (const { id } of old) jobs.remove(id)
+  return old.length + keys.prune(now, limit) + blobs.prune(now, limit)
+}
+
+function jobReads({ jobs, open, changes }: State) {
+  const openJobs = () => [...open].flatMap((id) => jobs.find(id)?.document ?? [])
+  const jobsOf = (client: Address) => jobs.all().filter((job) => job.client === client)
+  return {
     findJob: async (id) => jobs.find(id),
-    replaceJob: async (job, version) => jobs.replace(job.id, job, version),
-    listDueJobs: async (now, limit) => listDue(jobs.all(), now, limit),
-    listJobsOfNode: async (node) =>
+    listDueWakes: async (now, limit) => listDue(openJobs(), now, limit, 'wakeAt'),
+    listDueEffects: async (now, limit) => listDue(jobs.all(), now, limit, 'effectsDueAt'),
+    listJobsWithEffects: async (after, limit) =>
       jobs
         .all()
-        .filter(
-          (job) =>
-            !isSettled(job.phase) &&
-            job.slots.some((slot) => slot.node === node && isBusy(slot.status)),
-        ),
-    countUnsettledJobsOfClient: async (client) =>
-      jobs.all().filter((job) => job.client === client && !isSettled(job.phase)).length,
-    countBusySlots: async () => countBusySlots(jobs.all()),
+        .filter(({ id, outbox }) => outbox.length > 0 && id > (after ?? ''))
+        .map(({ id }) => id)
+        .sort()
+        .slice(0, limit),
+    listJobsOfNode: async (node) =>
+      openJobs().filter((job) => indexOfJob(job).busy.some((slot) => slot.node === node)),
+    countBusySlots: async () => countBusySlots(openJobs()),
+    listJobsOfClient: async (client, page) => pageOf(jobsOf(client), page),
+    listJobs: async (page) => pageOf(jobs.all(), page),
     countJobsOfClient: async (client, since) =>
-      jobs.all().filter((job) => job.client === client && job.createdAt >= since).length,
+      jobsOf(client).filter(({ createdAt }) => createdAt >= since).length,
+    countUnsettledJobsOfClient: async (client) =>
+      openJobs().filter((job) => job.client === client).length,
+    listJobOrigins: async (after, limit) =>
+      jobs
+        .all()
+        .filter(({ id }) => id > (after ?? ''))
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .slice(0, limit)
+        .map(({ id, client, createdAt }) => ({ id, client, createdAt })),
+    listChanges: async (cursor) => changes.since(cursor),
+    stats: async () => statsOf(jobs.all()),
+  } satisfies Partial<Store>
+}
 
-    insertNode: async (node) => nodes.insert(node.address, node),
+function otherReads({ nodes, events, keys, blobs }: State) {
+  const eventsOf = (node: Address) => [...events.values()].filter((event) => event.node === node)
+  return {
     findNode: async (address) => nodes.find(address),
-    replaceNode: async (node, version) => nodes.replace(node.address, node, version),
     listNodes: async (now) =>
       nodes
         .all()
         .filter(({ certificate }) => certificate.expiresAt > now)
         .sort((a, b) => (a.address < b.address ? -1 : 1)),
-
-    insertReputationEvent: async (event) => {
-      if (events.has(event.id)) return false
-      events.set(event.id, event)
-      return true
-    },
-    listReputationEvents: async (node: Address) =>
-      [...events.values()].filter((event) => event.node === node),
-
-    findKey: async (key) => {
-      const held = keys.get(key)
-      return held && held.expiresAt > clock.now() ? held.value : undefined
-    },
-    claimKey: async (key, value, expiresAt) => {
-      const now = clock.now()
-      const held = keys.get(key)
-      if (held && held.expiresAt > now) return held.value
-      if (++claims % sweepEvery === 0) {
-        for (const [other, { expiresAt: end }] of keys) if (end <= now) keys.delete(other)
-      }
-      keys.set(key, { value, expiresAt })
-      return value
-    },
-
-    dump: () => ({
-      jobs: jobs.all(),
-      nodes: nodes.all(),
-      events: [...events.values()],
-      keys: [...keys],
-    }),
-  }
+    listReputationEvents: async (node) => eventsOf(node).sort(byTime),
+    pageReputationEvents: async (node, { before, limit }) =>
+      eventsOf(node)
+        .filter((event) => isBefore(event, before))
+        .sort((a, b) => byTime(b, a))
+        .slice(0, limit),
+    findKey: async (key, now) => keys.find(key, now),
+    listKeys: async (prefix, now) => keys.list(prefix, now),
+    findBlob: async (cid) => blobs.find(cid),
+    countBlobBytes: async (uploader) => blobs.count(uploader),
+  } satisfies Partial<Store>
 }
 
-function listDue(jobs: readonly Job[], now: number, limit: number): readonly JobId[] {
+const positionOf = ({ createdAt, id }: Job): Position => ({ at: createdAt, id })
+
+/** Orders by time, then by id. */
+const byTime = (a: Position, b: Position): number =>
+  a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
+
+/** The newest of some jobs from before a position. */
+const pageOf = (
+  jobs: readonly Job[],
+  { phase, before, limit }: Parameters<Store['listJobs']>[0],
+): readonly Job[] =>
+  jobs
+    .filter((job) => phase === undefined || job.phase === phase)
+    .filter((job) => isBefore(positionOf(job), before))
+    .sort((a, b) => byTime(positionOf(b), positionOf(a)))
+    .slice(0, limit)
+
+const isBefore = (position: Position, limit: Position | undefined): boolean =>
+  limit === undefined || byTime(position, limit) < 0
+
+function listDue(
+  jobs: readonly Job[],
+  now: number,
+  limit: number,
+  field: 'wakeAt' | 'effectsDueAt',
+): readonly JobId[] {
   return jobs
-    .map((job) => ({ id: job.id, dueAt: dueAt(job) }))
+    .map((job) => ({ id: job.id, dueAt: indexOfJob(job)[field] ?? Number.POSITIVE_INFINITY }))
     .filter((job) => job.dueAt <= now)
     .sort((a, b) => a.dueAt - b.dueAt)
     .slice(0, limit)
@@ -95,40 +266,68 @@ function listDue(jobs: readonly Job[], now: number, limit: number): readonly Job
 
 function countBusySlots(jobs: readonly Job[]): ReadonlyMap<Address, BusySlots> {
   const counts = new Map<Address, BusySlots>()
-  for (const { node, status } of jobs.flatMap((job) => (isSettled(job.phase) ? [] : job.slots))) {
-    const { offered, claimed } = counts.get(node) ?? { offered: 0, claimed: 0 }
-    if (status === 'offered') counts.set(node, { offered: offered + 1, claimed })
-    if (status === 'claimed') counts.set(node, { offered, claimed: claimed + 1 })
+  for (const { node, status } of jobs.flatMap((job) => indexOfJob(job).busy)) {
+    const known = counts.get(node) ?? { offered: 0, claimed: 0 }
+    counts.set(node, { ...known, [status]: known[status] + 1 })
   }
   return counts
 }
 
-const dueAt = (job: Job): number =>
-  Math.min(job.wakeAt ?? Number.POSITIVE_INFINITY, ...job.outbox.map((pending) => pending.dueAt))
-
-type Documents<T> = {
-  insert(id: string, document: T): boolean
-  find(id: string): Versioned<T> | undefined
-  replace(id: string, document: T, version: number): boolean
-  /** Every document; not to be changed. */
-  all(): T[]
+function statsOf(jobs: readonly Job[]): StoreStats {
+  const jobsByPhase: Partial<Record<JobPhase, number>> = {}
+  for (const { phase } of jobs) jobsByPhase[phase] = (jobsByPhase[phase] ?? 0) + 1
+  const due = jobs.flatMap(({ outbox }) => outbox.map(({ dueAt }) => dueAt))
+  return {
+    jobsByPhase,
+    effects: due.length,
+    oldestEffectDueAt: due.length > 0 ? Math.min(...due) : undefined,
+  }
 }
 
+type Documents<T> = ReturnType<typeof createDocuments<T>>
+
 /** Versioned documents by id. Jobs and nodes are never changed in place, so they need no copies. */
-function createDocuments<T>(): Documents<T> {
-  const documents = new Map<string, Versioned<T>>()
+function createDocuments<T>() {
+  type Entry = Versioned<T> & { readonly writeId: string | undefined }
+  const documents = new Map<string, Entry>()
   return {
-    insert: (id, document) => {
-      if (documents.has(id)) return false
-      documents.set(id, { document, version: 1 })
+    find: (id: string): Versioned<T> | undefined => documents.get(id),
+    save: (id: string, document: T, base: number, writeId: string | undefined): boolean => {
+      const known = documents.get(id)
+      if (writeId !== undefined && known?.writeId === writeId) return true
+      if ((known?.version ?? 0) !== base) return false
+      documents.set(id, { document, version: base + 1, writeId })
       return true
     },
-    find: (id) => documents.get(id),
-    replace: (id, document, version) => {
-      if (documents.get(id)?.version !== version) return false
-      documents.set(id, { document, version: version + 1 })
-      return true
+    put: (id: string, document: T, version: number): void => {
+      documents.set(id, { document, version, writeId: undefined })
     },
-    all: () => [...documents.values()].map(({ document }) => document),
+    remove: (id: string) => documents.delete(id),
+    entries: (): Iterable<Versioned<T>> => documents.values(),
+    /** Every document; not to be changed. */
+    all: (): T[] => [...documents.values()].map(({ document }) => document),
+  }
+}
+
+const keptChanges = 10_000
+
+/** The last changes, each with its number. */
+function createChanges() {
+  let changes: JobChange[] = []
+  let first = 0
+  return {
+    note: (job: Job, version: number): void => {
+      const offeredTo = indexOfJob(job).busy.flatMap(({ node, status }) =>
+        status === 'offered' ? [node] : [],
+      )
+      changes.push({ id: job.id, version, offeredTo })
+      if (changes.length <= 2 * keptChanges) return
+      first += changes.length - keptChanges
+      changes = changes.slice(-keptChanges)
+    },
+    since: (cursor: string | undefined) => ({
+      cursor: String(first + changes.length),
+      jobs: cursor === undefined ? [] : changes.slice(Math.max(Number(cursor) - first, 0)),
+    }),
   }
 }

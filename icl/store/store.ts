@@ -1,7 +1,8 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
+import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
-import type { ReputationEvent } from '../rules/reputation.ts'
 
 /** A document with the version that a later save must still find. */
 export type Versioned<T> = { readonly document: T; readonly version: number }
@@ -9,41 +10,187 @@ export type Versioned<T> = { readonly document: T; readonly version: number }
 /** The slots that take a node's time. */
 export type BusySlots = { readonly offered: number; readonly claimed: number }
 
+/** Who uploaded a blob: none takes another's room, because wallets cost nothing to make. */
+export type Uploader = 'wallet' | 'node' | 'icl'
+
+/** One conditional save; times in milliseconds. */
+export type Write =
+  /** `base` is the version that the job was read at, 0 for a new one. */
+  | { readonly kind: 'job'; readonly job: Job; readonly base: number }
+  | { readonly kind: 'node'; readonly node: Node; readonly base: number }
+  /** Refused when an event with this id was recorded before. */
+  | { readonly kind: 'event'; readonly event: ReputationEvent }
+  /** Gives `key` to `value` until `expiresAt`; refused while another value has it. Its holder renews it so. */
+  | {
+      readonly kind: 'key'
+      readonly key: string
+      readonly value: string
+      readonly now: number
+      readonly expiresAt: number
+    }
+  /** Takes `key` from `value`; refused when that does not have it. */
+  | { readonly kind: 'release-key'; readonly key: string; readonly value: string }
+  /** Keeps a blob until `until`, or one that is there for as long as that at least. */
+  | {
+      readonly kind: 'blob'
+      readonly cid: string
+      readonly bytes: Uint8Array<ArrayBuffer>
+      readonly uploader: Uploader
+      readonly until: number
+    }
+  /** Keeps a blob longer; refused when there is none. */
+  | { readonly kind: 'keep-blob'; readonly cid: string; readonly until: number }
+
+/** A document as a backup holds it. */
+export type StoreRecord =
+  | { readonly kind: 'job'; readonly job: Job; readonly version: number }
+  | { readonly kind: 'node'; readonly node: Node; readonly version: number }
+  | { readonly kind: 'event'; readonly event: ReputationEvent }
+  | {
+      readonly kind: 'key'
+      readonly key: string
+      readonly value: string
+      readonly expiresAt: number
+    }
+  | {
+      readonly kind: 'blob'
+      readonly cid: string
+      readonly bytes: Uint8Array<ArrayBuffer>
+      readonly uploader: Uploader
+      readonly until: number
+    }
+
+/** A key and who has it until when (milliseconds). */
+export type HeldKey = {
+  readonly key: string
+  readonly value: string
+  readonly expiresAt: number
+}
+
+/** Whose a job is, and when it came (milliseconds). */
+export type JobOrigin = {
+  readonly id: JobId
+  readonly client: Address
+  readonly createdAt: number
+}
+
+/** A job that was saved, and the nodes that it has offers for. */
+export type JobChange = {
+  readonly id: JobId
+  readonly version: number
+  readonly offeredTo: readonly Address[]
+}
+
+/** How a store is. */
+export type StoreStatus = {
+  /** The durable store answers; false for one that is in memory only. */
+  readonly connected: boolean
+  /** Saves are taken; when not, they throw `unavailable`. */
+  readonly writable: boolean
+  /** What is not as it should be, for the operator. */
+  readonly reasons: readonly string[]
+}
+
+/** What the operator wants to see at a glance. */
+export type StoreStats = {
+  readonly jobsByPhase: Readonly<Partial<Record<JobPhase, number>>>
+  /** Effects that are not delivered yet. */
+  readonly effects: number
+  /** When the one that has been due longest was due, in milliseconds. */
+  readonly oldestEffectDueAt: number | undefined
+}
+
+/** A place in a list that is ordered by time, then by id. */
+export type Position = { readonly at: number; readonly id: string }
+
 /**
- * Everything the ICL remembers. Every save is conditional: on the document's absence, or on the version it was read at;
- * a false answer means that somebody else was faster, and nothing was changed. Any method may throw when the database is
- * away. Times are milliseconds.
+ * Everything the ICL remembers. Every save is conditional: a false answer means that somebody else was faster, and nothing was
+ * changed. An answer is given only once the save lasts as long as the store does. Any method may throw ProblemError
+ * `unavailable` when the database is away. Times are milliseconds.
  */
 export interface Store {
   /** True when an acknowledged save survives a crash. */
   readonly durable: boolean
+  /** True when other processes may save to it, too. */
+  readonly shared: boolean
+  status(): StoreStatus
   ping(): Promise<void>
+  close(): Promise<void>
 
-  insertJob(job: Job): Promise<boolean>
+  /**
+   * Saves unless the condition of the write fails. A job or node whose save is repeated with its id is not saved twice, and answers
+   * true unless others saved since; the other kinds may be repeated as they are.
+   */
+  save(write: Write, writeId?: string): Promise<boolean>
+
   findJob(id: JobId): Promise<Versioned<Job> | undefined>
-  replaceJob(job: Job, version: number): Promise<boolean>
-  /** Jobs whose `wakeAt` or whose first due effect is at or before `now`, the longest overdue first. */
-  listDueJobs(now: number, limit: number): Promise<readonly JobId[]>
+  /** Unsettled jobs whose `wakeAt` is at or before `now`, the longest overdue first. */
+  listDueWakes(now: number, limit: number): Promise<readonly JobId[]>
+  /** Jobs with an effect that is due at or before `now`, the longest overdue first. */
+  listDueEffects(now: number, limit: number): Promise<readonly JobId[]>
+  /** Jobs with effects that are not delivered yet, by id, after `after`. */
+  listJobsWithEffects(after: JobId | undefined, limit: number): Promise<readonly JobId[]>
   /** Unsettled jobs in which a node has a slot that takes its time (offered or claimed). */
   listJobsOfNode(node: Address): Promise<readonly Job[]>
   /** How many such slots each node has, over all unsettled jobs. */
   countBusySlots(): Promise<ReadonlyMap<Address, BusySlots>>
+  /** A client's jobs, newest first, from before a position. */
+  listJobsOfClient(
+    client: Address,
+    page: {
+      readonly phase?: JobPhase | undefined
+      readonly before?: Position | undefined
+      readonly limit: number
+    },
+  ): Promise<readonly Job[]>
+  /** Everybody's jobs, newest first, from before a position. */
+  listJobs(page: {
+    readonly phase?: JobPhase | undefined
+    readonly before?: Position | undefined
+    readonly limit: number
+  }): Promise<readonly Job[]>
   countJobsOfClient(client: Address, since: number): Promise<number>
   countUnsettledJobsOfClient(client: Address): Promise<number>
+  /** Every job there is, by id, after `after`. */
+  listJobOrigins(after: JobId | undefined, limit: number): Promise<readonly JobOrigin[]>
+  /** Jobs saved since the call that gave `cursor`, each at least once; without one, only where to go on from. */
+  listChanges(
+    cursor: string | undefined,
+  ): Promise<{ readonly cursor: string; readonly jobs: readonly JobChange[] }>
 
-  insertNode(node: Node): Promise<boolean>
   findNode(address: Address): Promise<Versioned<Node> | undefined>
-  replaceNode(node: Node, version: number): Promise<boolean>
   /** All nodes whose certificate lasts beyond `now`, by address. */
   listNodes(now: number): Promise<readonly Node[]>
 
-  /** False when an event with this id was recorded before. */
-  insertReputationEvent(event: ReputationEvent): Promise<boolean>
-  /** A node's events, oldest first. */
+  /** A node's events, by time and id, oldest first. */
   listReputationEvents(node: Address): Promise<readonly ReputationEvent[]>
+  /** A node's events, newest first, from before a position. */
+  pageReputationEvents(
+    node: Address,
+    page: { readonly before?: Position | undefined; readonly limit: number },
+  ): Promise<readonly ReputationEvent[]>
 
-  /** Gives `key` to `value` until `expiresAt` unless it is taken; answers the value that has it. */
-  claimKey(key: string, value: string, expiresAt: number): Promise<string>
-  /** The value that has a key now. */
-  findKey(key: string): Promise<string | undefined>
+  /** The value that has a key at `now`. */
+  findKey(key: string, now: number): Promise<string | undefined>
+  /** Every key with a prefix that is held at `now`, by key. */
+  listKeys(prefix: string, now: number): Promise<readonly HeldKey[]>
+
+  findBlob(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** The bytes that the blobs of one kind of uploader take. */
+  countBlobBytes(uploader: Uploader): Promise<number>
+
+  stats(): Promise<StoreStats>
+  /**
+   * Forgets at most `limit` of each: jobs that settled before `settledBefore` and whose effects are all delivered, keys and blobs
+   * that expired at `now`. Answers how many went.
+   */
+  prune(options: {
+    readonly now: number
+    readonly settledBefore: number
+    readonly limit: number
+  }): Promise<number>
+  /** Everything, for a backup. */
+  scan(): AsyncIterable<StoreRecord>
+  /** Puts a record of a backup in; false when there is another one in its place. */
+  restore(record: StoreRecord): Promise<boolean>
 }

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { toBase64Url } from '../../lib/digest.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { forever } from '../store/forever.ts'
+import type { AdminContext } from './context.ts'
+
+/** What an operator asked for, and when (milliseconds). */
+const AuditEntry = z.object({ at: z.number(), operator: z.string(), command: z.string() })
+export type AuditEntry = z.output<typeof AuditEntry>
+
+const prefix = 'audit:'
+const timeDigits = 15
+
+/** Records a command; done before it changes anything, so that nothing is changed unseen. */
+export async function recordCommand(context: AdminContext, command: string): Promise<void> {
+  const { store, clock, random, operator } = context
+  const at = clock.now()
+  const unique = toBase64Url(random.bytes(9))
+  const key = `${prefix}${String(at).padStart(timeDigits, '0')}:${unique}`
+  const value = JSON.stringify({ at, operator, command })
+  if (await store.save({ kind: 'key', key, value, now: at, expiresAt: forever })) return
+  throw new ProblemError('unavailable', 'The command could not be recorded; try again')
+}
+
+/** What was asked for, the newest first; throws SvcError `store-corrupt`. */
+export async function listCommands(
+  { store, clock }: AdminContext,
+  limit: number,
+): Promise<readonly AuditEntry[]> {
+  const held = await store.listKeys(prefix, clock.now())
+  return held
+    .slice(-limit)
+    .reverse()
+    .map(({ key, value }) => {
+      try {
+        return AuditEntry.parse(JSON.parse(value))
+      } catch (error) {
+        throw new SvcError('store-corrupt', `The record ${key} in the store cannot be read`, {
+          hint: 'Restore the last backup.',
+          cause: error,
+        })
+      }
+    })
+}

@@ -1,0 +1,47 @@
+import type { JobId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { PendingEffect } from '../rules/effects.ts'
+import type { Job } from '../rules/job.ts'
+import type { AdminContext } from './context.ts'
+
+const pageSize = 200
+const maxTries = 20
+
+/** An effect that is not delivered yet. */
+export type OpenEffect = { readonly jobId: JobId; readonly pending: PendingEffect }
+
+/** Everything that is still to be done outside, by job. */
+export async function* listEffects({ store }: AdminContext): AsyncGenerator<OpenEffect> {
+  for (let after: JobId | undefined; ; ) {
+    const page = await store.listJobsWithEffects(after, pageSize)
+    for (const jobId of page) {
+      const job = (await store.findJob(jobId))?.document
+      for (const pending of job?.outbox ?? []) yield { jobId, pending }
+    }
+    after = page.at(-1)
+    if (page.length < pageSize) return
+  }
+}
+
+/** Makes a job's effects due now; answers how many were not. Undefined when there is no such job. */
+export async function retryEffects(
+  { store, clock }: AdminContext,
+  id: JobId,
+): Promise<number | undefined> {
+  for (let attempt = 0; attempt < maxTries; attempt++) {
+    const found = await store.findJob(id)
+    if (!found) return undefined
+    const now = clock.now()
+    const later = found.document.outbox.filter(({ dueAt }) => dueAt > now).length
+    if (later === 0) return 0
+    const job: Job = {
+      ...found.document,
+      outbox: found.document.outbox.map((pending) => ({
+        ...pending,
+        dueAt: Math.min(pending.dueAt, now),
+      })),
+    }
+    if (await store.save({ kind: 'job', job, base: found.version })) return later
+  }
+  throw new ProblemError('unavailable', `The job ${id} is being changed all the time`)
+}

@@ -1,0 +1,38 @@
+import type { Address } from '../../lib/codecs.ts'
+import { type EkBinding, listEkBindings, releaseEk } from '../attestation/ek-binding.ts'
+import { type Ban, listBans } from '../bans.ts'
+import type { Node } from '../rules/eligibility.ts'
+import { type AdminContext, noPool } from './context.ts'
+
+/** A node as the operator sees it: what the store holds of it, or only its ban. Times in milliseconds. */
+export type NodeSummary = {
+  readonly address: Address
+  readonly ban: Ban | undefined
+  readonly node: Node | undefined
+}
+
+/** Every node that ever attested, and every banned address, by address. */
+export async function listAllNodes(context: AdminContext): Promise<readonly NodeSummary[]> {
+  const [nodes, bans] = await Promise.all([context.store.listNodes(-1), listBans(context)])
+  const known = new Map(nodes.map((node) => [node.address, node]))
+  return [...new Set([...known.keys(), ...bans.keys()])]
+    .sort((a, b) => (a < b ? -1 : 1))
+    .map((address) => ({ address, ban: bans.get(address), node: known.get(address) }))
+}
+
+/** The endorsement keys (TPMs) that are bound to an address, or the one that is named; none when nothing is bound. */
+export async function findEndorsementKeys(
+  context: AdminContext,
+  which: { readonly address: Address } | { readonly id: string },
+): Promise<readonly EkBinding[]> {
+  const bound = await listEkBindings(context)
+  return bound.filter(({ id, address }) =>
+    'id' in which ? id === which.id : address === which.address,
+  )
+}
+
+/** Lets another address enrol a TPM, and ends what stands on it; false when its binding has changed meanwhile. */
+export const releaseEndorsementKey = (
+  context: AdminContext,
+  binding: EkBinding,
+): Promise<boolean> => releaseEk({ ...context, pool: noPool }, binding)

@@ -1,0 +1,82 @@
+import type { Clock } from '../../lib/clock.ts'
+import { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { changeNode } from '../operations/change-node.ts'
+import type { Pool } from '../pool.ts'
+import { ended, type Node } from '../rules/eligibility.ts'
+import { claimKey } from '../store/claim-key.ts'
+import { forever } from '../store/forever.ts'
+import type { Store } from '../store/store.ts'
+
+type Held = { readonly store: Store; readonly clock: Clock }
+
+const prefix = 'ek:'
+
+/** An endorsement key and the address that it is enrolled with. */
+export type EkBinding = { readonly id: string; readonly address: Address }
+
+/** The address that a TPM is enrolled with, if any. */
+export const findEkHolder = ({ store, clock }: Held, ek: string): Promise<string | undefined> =>
+  store.findKey(prefix + ek, clock.now())
+
+/** Throws `ek-taken` when the TPM is enrolled with another address. */
+export async function checkEkFree(held: Held, ek: string, address: Address): Promise<void> {
+  const holder = await findEkHolder(held, ek)
+  if (holder !== undefined && holder !== address) throw taken()
+}
+
+/** Gives a TPM to an address, at once for all replicas; throws `ek-taken` when another has it. */
+export async function bindEk(held: Held, ek: string, address: Address): Promise<void> {
+  if ((await claimKey(held, prefix + ek, address, forever)) !== address) throw taken()
+}
+
+/** Ends what stands on a TPM and lets another address enrol it; false when it was not that address's. */
+export async function releaseEk(
+  held: Held & { readonly pool: Pick<Pool, 'note'> },
+  binding: EkBinding,
+): Promise<boolean> {
+  const { id, address } = binding
+  await endEnrollment(held, binding)
+  const didRelease = await held.store.save({
+    kind: 'release-key',
+    key: prefix + id,
+    value: address,
+  })
+  // An enrolment that ended in between has found the TPM still its own.
+  await endEnrollment(held, binding)
+  return didRelease
+}
+
+/** In one save, so that an attestation under way finds either no enrolment or another version of the node. */
+const endEnrollment = (
+  held: Held & { readonly pool: Pick<Pool, 'note'> },
+  { id, address }: EkBinding,
+) =>
+  changeNode(held, address, (node) => {
+    const isEnrolled = node?.enrollment?.ek === id
+    const isCertified = node?.certificate.tpm?.ek === id
+    if (!node || !(isEnrolled || (isCertified && isLive(node)))) return node
+    const { enrollment, ...rest } = node
+    return {
+      ...rest,
+      ...(enrollment && !isEnrolled && { enrollment }),
+      certificate: isCertified ? ended(node.certificate) : node.certificate,
+    }
+  })
+
+const isLive = ({ certificate }: Node) => certificate.expiresAt > certificate.issuedAt
+
+/** Every TPM that is enrolled, with its address. */
+export async function listEkBindings({ store, clock }: Held): Promise<readonly EkBinding[]> {
+  const held = await store.listKeys(prefix, clock.now())
+  return held.map(({ key, value }) => ({
+    id: key.slice(prefix.length),
+    address: Address.parse(value),
+  }))
+}
+
+const taken = () =>
+  new ProblemError(
+    'ek-taken',
+    'This TPM is enrolled with another address, which has to release it first, or the operator of this ICL',
+  )

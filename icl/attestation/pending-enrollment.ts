@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import type { Address } from '../../lib/codecs.ts'
+import { utf8 } from '../../lib/digest.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Enrollment } from '../rules/enrollment.ts'
+import { claimKey } from '../store/claim-key.ts'
+import { challengeMs } from './challenge.ts'
+
+const prefix = 'enrollment:'
+
+const Pending = z.object({
+  ek: z.string(),
+  ak: z.string(),
+  akPublic: z.string(),
+  manufacturer: z.string(),
+  model: z.string(),
+  root: z.string(),
+  validUntil: z.number(),
+})
+
+/** Remembers what a node wants to enrol until the nonce of its first quote is used or has expired. */
+export async function rememberEnrollment(
+  deps: Pick<Dependencies, 'store' | 'clock'>,
+  address: Address,
+  nonce: string,
+  enrollment: Enrollment,
+): Promise<void> {
+  const expiresAt = deps.clock.now() + 2 * challengeMs
+  await claimKey(deps, keyOf(address, nonce), JSON.stringify(Pending.parse(enrollment)), expiresAt)
+}
+
+/** What is to be enrolled by the quote under a nonce; undefined when that is one of a plain challenge. */
+export async function findPendingEnrollment(
+  { store, clock }: Pick<Dependencies, 'store' | 'clock'>,
+  address: Address,
+  nonce: string,
+): Promise<Enrollment | undefined> {
+  const value = await store.findKey(keyOf(address, nonce), clock.now())
+  if (value === undefined) return undefined
+  try {
+    return Pending.parse(JSON.parse(value))
+  } catch (error) {
+    throw new SvcError('store-corrupt', 'A pending enrolment in the store cannot be read', {
+      hint: 'The node can enrol again.',
+      cause: error,
+    })
+  }
+}
+
+/** The secret that only the TPM recovers which enrols under this nonce: derived, so that no store ever holds it. */
+export const activationSecretOf = (
+  { keys }: Pick<Dependencies, 'keys'>,
+  address: Address,
+  nonce: string,
+): Promise<Uint8Array<ArrayBuffer>> => keys.tag('activation', utf8(`${address}\n${nonce}`))
+
+const keyOf = (address: Address, nonce: string) => `${prefix}${address}:${nonce}`

@@ -1,0 +1,114 @@
+import { attestationDigest } from '../../lib/attestation.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { fromBase64Url } from '../../lib/digest.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { AttestationRequest, TpmEvidence } from '../../lib/schemas/attestation.ts'
+import { parsePublicArea } from '../../lib/tpm/public-area.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { type Enrollment, isCountingBack, type TpmCounters } from '../rules/enrollment.ts'
+import { bindingOf } from './binding.ts'
+import { checkEkFree, findEkHolder } from './ek-binding.ts'
+import { checkModel, fingerprintOf } from './endorsement-key.ts'
+import type { Proven } from './evidence.ts'
+import { checkPcrPolicy } from './pcr-policy.ts'
+import { activationSecretOf, findPendingEnrollment } from './pending-enrollment.ts'
+import type { TpmTrust } from './tpm-trust.ts'
+import { verifyQuote } from './verify-quote.ts'
+
+/**
+ * Checks a quote. Under the nonce of an enrolment it has to fold in the activation secret, and completes that enrolment; under one of a
+ * challenge it has to come from the TPM that the node enrolled before. Throws ProblemError with the code of what is wrong.
+ */
+export async function checkTpmEvidence(
+  deps: Dependencies,
+  trust: TpmTrust,
+  request: AttestationRequest,
+  evidence: TpmEvidence,
+): Promise<Proven> {
+  const { operator_address: address, nonce } = request
+  const pending = await findPendingEnrollment(deps, address, nonce)
+  const enrollment = pending ?? (await findEnrollment(deps, trust, address))
+  await checkNotRevoked(deps, enrollment)
+  if (pending) await checkEkFree(deps, pending.ek, address)
+  const secret = pending ? await activationSecretOf(deps, address, nonce) : new Uint8Array()
+  const digest = await attestationDigest(bindingOf(deps, request, secret))
+  const key = parsePublicArea(fromBase64Url(enrollment.akPublic))
+  const { quote, pcrs } = await verifyQuote(key, evidence, digest, trust.policy.pcrs)
+  const counters: TpmCounters = {
+    reset: quote.resetCount,
+    restart: quote.restartCount,
+    clock: quote.clock.toString(),
+  }
+  checkCounters(enrollment.counters, counters)
+  await checkPcrPolicy(trust.policy, pcrs, evidence.event_log)
+  const { ek, ak } = enrollment
+  return {
+    attestation: { backend: 'tpm', ek, ak, reset: counters.reset },
+    highestTier: trust.highestTier,
+    enrollment: { ...enrollment, counters },
+    isFirst: pending !== undefined,
+  }
+}
+
+/** The TPM that an address enrolled, as far as it would be accepted still; throws `tpm-not-enrolled` or `tpm-model-refused`. */
+async function findEnrollment(
+  deps: Dependencies,
+  trust: TpmTrust,
+  address: Address,
+): Promise<Enrollment> {
+  const enrollment = (await deps.store.findNode(address))?.document.enrollment
+  const notEnrolled = (why: string) => new ProblemError('tpm-not-enrolled', `${why}; enrol first`)
+  if (!enrollment || (await findEkHolder(deps, enrollment.ek)) !== address) {
+    throw notEnrolled('The ICL knows no TPM of this node')
+  }
+  const roots = await Promise.all(trust.roots.map(fingerprintOf))
+  if (!roots.includes(enrollment.root)) {
+    throw notEnrolled('The ICL does not trust the root any more that vouched for this TPM')
+  }
+  if (enrollment.validUntil < deps.clock.now()) {
+    throw notEnrolled('A certificate that vouched for this TPM has ended')
+  }
+  checkModel(trust, enrollment)
+  return enrollment
+}
+
+/** True when a quote under a nonce of a challenge may be enough for this address. */
+export async function isEnrolled(
+  deps: Dependencies,
+  trust: TpmTrust,
+  address: Address,
+): Promise<boolean> {
+  try {
+    await findEnrollment(deps, trust, address)
+    return true
+  } catch (error) {
+    if (error instanceof ProblemError && error.status === 403) return false
+    throw error
+  }
+}
+
+/** Throws `ek-revoked` or `ak-revoked`. */
+export async function checkNotRevoked(
+  { revocations }: Pick<Dependencies, 'revocations'>,
+  { ek, ak }: Pick<Enrollment, 'ek' | 'ak'>,
+): Promise<void> {
+  if (await revocations.includes([{ kind: 'ek', id: ek }])) {
+    throw new ProblemError('ek-revoked', 'The operator of this ICL has revoked this TPM')
+  }
+  if (await revocations.includes([{ kind: 'ak', id: ak }])) {
+    throw new ProblemError(
+      'ak-revoked',
+      'The operator of this ICL has revoked this attestation key',
+    )
+  }
+}
+
+/** Throws `quote-counter-back`. */
+export function checkCounters(before: TpmCounters | undefined, after: TpmCounters): void {
+  if (before && isCountingBack(before, after)) {
+    throw new ProblemError(
+      'quote-counter-back',
+      'The TPM counts less than in an earlier quote: an old quote, or a TPM that was cleared; enrol again',
+    )
+  }
+}

@@ -1,0 +1,83 @@
+import type { JobId } from '../../lib/codecs.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { createTurnsByKey } from '../turns.ts'
+import { commitDue } from './commit-results.ts'
+import { deliverEffect } from './deliver-effect.ts'
+import type { Lease } from './lease.ts'
+import { createNotices } from './webhooks-due.ts'
+import { createWork } from './work.ts'
+
+const batchSize = 64
+const maxUnderWay = 256
+const mostCommitsAtOnce = 50
+const maxCommitsWaiting = 5_000
+
+/** The delivery of what jobs ask of the outside world, by the one replica that has the lease. */
+export type Effects = {
+  /** Starts what is due and not under way. */
+  startDue(): Promise<void>
+  /** Resolves once nothing is under way. */
+  idle(): Promise<void>
+}
+
+/** Delivers effects while this replica has the lease; results go on chain many at a time. */
+export function createEffects(deps: Dependencies, lease: Lease): Effects {
+  const work = createWork(deps)
+  const looks = createWork(deps)
+  const notices = createNotices(deps)
+  const offers = createTurnsByKey()
+  // Jobs whose result waits for the batch under way to be on chain: they must not hide the others from the next look.
+  const waiting = new Map<JobId, number>()
+  let commitsAtOnce = mostCommitsAtOnce
+
+  const startJob = async (id: JobId, now: number, term: AbortSignal) => {
+    const job = (await deps.store.findJob(id))?.document
+    for (const { id: effectId, effect, dueAt } of job?.outbox ?? []) {
+      if (dueAt > now) continue
+      if (effect.type === 'commit-result') {
+        if (waiting.size < maxCommitsWaiting) waiting.set(id, effectId)
+      } else if (effect.type === 'notify') {
+        if (job) notices.add(job, effectId, term)
+      } else {
+        void work.start(`effect ${effectId} of ${id}`, () =>
+          deliverEffect(deps, id, effectId, { term, offers }),
+        )
+      }
+    }
+  }
+  const startCommits = (term: AbortSignal) => {
+    if (waiting.size === 0) return
+    void work.start('commits', async () => {
+      const batch = [...waiting].slice(0, commitsAtOnce)
+      try {
+        const isTaken = await commitDue(deps, batch, term)
+        // A batch may be more than fits into one of the chain's blocks.
+        const next = isTaken ? commitsAtOnce * 2 : Math.floor(batch.length / 2)
+        commitsAtOnce = Math.min(Math.max(next, 1), mostCommitsAtOnce)
+      } finally {
+        for (const [id] of batch) waiting.delete(id)
+      }
+    })
+  }
+
+  return {
+    startDue: async () => {
+      const term = lease.term()
+      if (!term) return waiting.clear()
+      if (work.size >= maxUnderWay) return
+      const now = deps.clock.now()
+      const limit = batchSize + work.size + work.failed + waiting.size + looks.failed + notices.size
+      const due = await deps.store.listDueEffects(now, limit)
+      // A job that cannot be read must not hold up the others.
+      await Promise.all(
+        due
+          .filter((id) => !waiting.has(id))
+          .map((id) => looks.start(`effects of ${id}`, () => startJob(id, now, term))),
+      )
+      startCommits(term)
+    },
+    idle: async () => {
+      await Promise.all([work.idle(), notices.idle()])
+    },
+  }
+}

@@ -1,0 +1,63 @@
+import {
+  afterEvent,
+  inOrder,
+  newcomer,
+  type ReputationEvent,
+  type Standing,
+} from '../../lib/reputation.ts'
+import type { Folded, Node } from '../rules/eligibility.ts'
+import type { Store } from '../store/store.ts'
+
+const pageSize = 100
+/** Events that are not folded yet are read again for each new one: so many at most, where time allows. */
+const mostUnfolded = 64
+/** How long events are left out of what is folded for good, in seconds: another replica may be about to save one. */
+const settlingSeconds = 600
+
+const secondOf = ({ at }: ReputationEvent): number => Math.floor(at / 1000)
+
+/**
+ * A node's standing: the fold of all its events, from those on that the node's document has folded already. `from` is the earliest
+ * second in which an event may have come that is not among them; undefined when that is not known, so that everything is read.
+ */
+export async function foldStanding(
+  store: Store,
+  node: Node,
+  from: number | undefined,
+  nowSeconds: number,
+): Promise<{ readonly standing: Standing; readonly folded?: Folded }> {
+  const known = from !== undefined && from >= (node.folded?.before ?? 0) ? node.folded : undefined
+  const start = known?.standing ?? newcomer
+  const events = known
+    ? await listSince(store, node, known.before)
+    : await store.listReputationEvents(node.address)
+  const ordered = inOrder(events)
+  const standing = ordered.reduce(afterEvent, start)
+  const folded = ordered.length > mostUnfolded ? foldedBefore(nowSeconds, start, ordered) : known
+  return { standing, ...(folded && { folded }) }
+}
+
+function foldedBefore(
+  nowSeconds: number,
+  start: Standing,
+  ordered: readonly ReputationEvent[],
+): Folded {
+  const before = nowSeconds - settlingSeconds
+  const old = ordered.filter((event) => secondOf(event) < before)
+  return { before, standing: old.reduce(afterEvent, start) }
+}
+
+/** A node's events of a second and later, read from the newest on. */
+async function listSince(store: Store, { address }: Node, second: number) {
+  const events: ReputationEvent[] = []
+  for (;;) {
+    const before = events.at(-1)
+    const page = await store.pageReputationEvents(address, {
+      limit: pageSize,
+      ...(before && { before }),
+    })
+    const later = page.filter((event) => secondOf(event) >= second)
+    events.push(...later)
+    if (later.length < pageSize) return events
+  }
+}

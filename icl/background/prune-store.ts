@@ -1,0 +1,39 @@
+import type { Dependencies } from '../dependencies.ts'
+import { every } from './every.ts'
+import type { Lease } from './lease.ts'
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const lookMs = 60_000
+const batchSize = 200
+const restMs = 100
+
+/** Forgets every hour what is over, while this replica has the lease: jobs after the retention of the network, keys and blobs that have expired, wherever they are. */
+export async function keepPruned(
+  deps: Dependencies,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<void> {
+  let nextAt = 0
+  await every(deps, lookMs, signal, 'pruning', async () => {
+    const mayPrune = () => !signal.aborted && lease.term() !== undefined
+    if (!mayPrune() || deps.clock.now() < nextAt) return
+    nextAt = deps.clock.now() + hourMs
+    const pruned = await prune(deps, mayPrune)
+    if (pruned > 0) deps.log.info('pruned', { records: pruned })
+  })
+}
+
+/** Prunes in small batches with rests in between, so that nobody waits for it. */
+async function prune({ store, blobs, clock, network }: Dependencies, mayGoOn: () => boolean) {
+  let pruned = 0
+  while (mayGoOn()) {
+    const now = clock.now()
+    const settledBefore = now - network.blob_retention_days * dayMs
+    const count = await store.prune({ now, settledBefore, limit: batchSize })
+    if (count === 0) break
+    pruned += count
+    await clock.sleep(restMs)
+  }
+  return pruned + (await blobs.prune(mayGoOn))
+}

@@ -1,0 +1,75 @@
+import type { JobId } from '../../lib/codecs.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Job } from '../rules/job.ts'
+import { finishEffect } from './finish-effect.ts'
+import { sendWebhook } from './send-webhook.ts'
+import { createWork } from './work.ts'
+
+const maxQueued = 500
+const maxUnderWay = 32
+const maxUnderWayAtServer = 4
+const fullRetryMs = 30_000
+
+type Notice = { readonly effectId: number; readonly server: string; readonly term: AbortSignal }
+
+/** Messages to clients' servers that are due: kept apart from other effects, since whoever names a slow server must hold up nothing else. */
+export type Notices = {
+  /** Sends the message of a job's effect as soon as there is room, or puts it off. */
+  add(job: Job, effectId: number, term: AbortSignal): void
+  /** How many are queued, under way, or failed a moment ago. */
+  readonly size: number
+  /** Resolves once nothing is under way. */
+  idle(): Promise<void>
+}
+
+/** Sends messages side by side, few at a time to each server. */
+export function createNotices(deps: Dependencies): Notices {
+  const work = createWork(deps)
+  const queued = new Map<JobId, Notice>()
+  const underWay = new Map<JobId, string>()
+
+  const isFree = (server: string): boolean =>
+    underWay.size < maxUnderWay &&
+    [...underWay.values()].filter((other) => other === server).length < maxUnderWayAtServer
+  const start = async (id: JobId, { effectId, server, term }: Notice) => {
+    queued.delete(id)
+    if (term.aborted) return
+    underWay.set(id, server)
+    try {
+      await work.start(`webhook of ${id}`, () => sendWebhook(deps, id, effectId, term))
+    } finally {
+      underWay.delete(id)
+      startFree()
+    }
+  }
+  const startFree = () => {
+    for (const [id, notice] of queued) {
+      if (underWay.size >= maxUnderWay) return
+      if (notice.term.aborted || isFree(notice.server)) void start(id, notice)
+    }
+  }
+
+  return {
+    get size() {
+      return queued.size + underWay.size + work.failed
+    },
+    add: ({ id, webhook }, effectId, term) => {
+      if (queued.get(id)?.term === term || underWay.has(id)) return
+      if (queued.size >= maxQueued) {
+        void work.start(`putting off the webhook of ${id}`, () =>
+          finishEffect(deps, id, effectId, { done: false, retryMs: fullRetryMs }),
+        )
+        return
+      }
+      queued.set(id, { effectId, server: serverOf(webhook?.url), term })
+      startFree()
+    },
+    idle: async () => {
+      queued.clear()
+      await work.idle()
+    },
+  }
+}
+
+const serverOf = (url: string | undefined): string =>
+  url !== undefined && URL.canParse(url) ? new URL(url).host : ''

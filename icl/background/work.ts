@@ -1,0 +1,59 @@
+import type { Dependencies } from '../dependencies.ts'
+
+const firstPauseMs = 500
+const longestPauseMs = 10_000
+
+/** Pieces of work that run side by side, each at most once at a time. */
+export type Work = {
+  /** Starts a piece unless it is under way, or has failed a moment ago; resolves once it has ended, and never rejects. */
+  start(name: string, work: () => Promise<void>): Promise<void>
+  /** Pieces under way. */
+  readonly size: number
+  /** Pieces that failed, and were not started again since. */
+  readonly failed: number
+  /** Resolves once nothing is under way. */
+  idle(): Promise<void>
+}
+
+/** Makes an empty set of work; what fails is logged, and may be started again after a pause that grows. */
+export function createWork({ clock, log }: Pick<Dependencies, 'clock' | 'log'>): Work {
+  const underWay = new Map<string, Promise<void>>()
+  const failed = new Map<string, { readonly times: number; readonly until: number }>()
+  const run = async (name: string, work: () => Promise<void>) => {
+    try {
+      await work()
+      failed.delete(name)
+    } catch (error) {
+      const times = (failed.get(name)?.times ?? 0) + 1
+      const pauseMs = Math.min(firstPauseMs * 2 ** (times - 1), longestPauseMs)
+      failed.set(name, { times, until: clock.now() + pauseMs })
+      log.error('background work failed', { work: name, error: String(error) })
+    } finally {
+      underWay.delete(name)
+    }
+  }
+  const forget = () => {
+    const now = clock.now()
+    for (const [name, { until }] of failed) {
+      if (until + longestPauseMs < now) failed.delete(name)
+    }
+  }
+  return {
+    get size() {
+      return underWay.size
+    },
+    get failed() {
+      return failed.size
+    },
+    start: async (name, work) => {
+      if (underWay.has(name) || (failed.get(name)?.until ?? 0) > clock.now()) return
+      forget()
+      const piece = run(name, work)
+      underWay.set(name, piece)
+      await piece
+    },
+    idle: async () => {
+      while (underWay.size > 0) await Promise.all(underWay.values())
+    },
+  }
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import type { Clock } from '../lib/clock.ts'
+import { Address } from '../lib/codecs.ts'
+import { SvcError } from '../lib/svc-error.ts'
+import { changeNode } from './operations/change-node.ts'
+import type { Pool } from './pool.ts'
+import { ended } from './rules/eligibility.ts'
+import { forever } from './store/forever.ts'
+import type { Store } from './store/store.ts'
+
+const prefix = 'ban:'
+
+/** What the operator said when a node was banned; milliseconds. */
+const Ban = z.object({ reason: z.string(), at: z.number() })
+export type Ban = z.output<typeof Ban>
+
+type Bans = { readonly store: Store; readonly clock: Clock; readonly pool: Pick<Pool, 'note'> }
+
+/** The ban of a node, if it has one; throws SvcError `store-corrupt`. */
+export async function findBan(
+  { store, clock }: Pick<Bans, 'store' | 'clock'>,
+  address: Address,
+): Promise<Ban | undefined> {
+  const value = await store.findKey(prefix + address, clock.now())
+  return value === undefined ? undefined : parseBan(address, value)
+}
+
+/** Every banned address; throws SvcError `store-corrupt`. */
+export async function listBans({
+  store,
+  clock,
+}: Pick<Bans, 'store' | 'clock'>): Promise<ReadonlyMap<Address, Ban>> {
+  const held = await store.listKeys(prefix, clock.now())
+  return new Map(
+    held.map(({ key, value }) => {
+      const address = Address.parse(key.slice(prefix.length))
+      return [address, parseBan(address, value)]
+    }),
+  )
+}
+
+/** Bans a node from now on: it cannot attest, and its certificate ends. False when it was banned before. */
+export async function banNode(bans: Bans, address: Address, reason: string): Promise<boolean> {
+  const { store, clock } = bans
+  const now = clock.now()
+  const value = JSON.stringify({ reason, at: now })
+  const key = prefix + address
+  const isNew = await store.save({ kind: 'key', key, value, now, expiresAt: forever })
+  await revokeCertificate(bans, address)
+  return isNew
+}
+
+/** Lets a node attest again; false when it was not banned. */
+export async function unbanNode({ store, clock }: Bans, address: Address): Promise<boolean> {
+  const key = prefix + address
+  const value = await store.findKey(key, clock.now())
+  return value !== undefined && store.save({ kind: 'release-key', key, value })
+}
+
+/** Ends a node's certificate: its requests are refused until it attests again. False when it has none that counts. */
+export async function revokeCertificate(bans: Bans, address: Address): Promise<boolean> {
+  let didChange = false
+  await changeNode(bans, address, (node) => {
+    didChange = node !== undefined && node.certificate.expiresAt > bans.clock.now()
+    if (!node || !didChange) return node
+    return { ...node, certificate: ended(node.certificate) }
+  })
+  return didChange
+}
+
+function parseBan(address: Address, value: string): Ban {
+  try {
+    return Ban.parse(JSON.parse(value))
+  } catch (error) {
+    throw new SvcError('store-corrupt', `The ban of ${address} in the store cannot be read`, {
+      hint: 'Unban the node and ban it again.',
+      cause: error,
+    })
+  }
+}

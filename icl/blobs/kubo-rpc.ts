@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import type { Fetch } from '../../lib/api.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { maxBlobBytes } from '../../lib/endpoints.ts'
+import { readLimited } from '../../lib/read-limited.ts'
+import { retrying } from '../../lib/retry.ts'
+import { retryAfterMsOf } from '../../lib/retry-after.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** Where Kubo answers, and how patiently it is asked; times in milliseconds. */
+export type KuboRpcOptions = {
+  readonly rpcUrl: string
+  /** What its RPC asks for as the header `authorization`; a secret. */
+  readonly authorization?: string | undefined
+  readonly fetch: Fetch
+  readonly clock: Clock
+  /** For one attempt, answer included. */
+  readonly attemptMs?: number | undefined
+  readonly attempts?: number | undefined
+}
+
+/** What to ask of Kubo. */
+type KuboCall = {
+  readonly command: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly file?: Bytes
+  readonly signal?: AbortSignal | undefined
+  /** What an answer may have at most; 1 MiB when left out. */
+  readonly maxBytes?: number
+  /** For one attempt, where it takes longer than others. */
+  readonly attemptMs?: number
+  /** Takes what is wanted of an answer that is no refusal; all of it when left out, undefined when that is too much. */
+  readonly read?: (response: Response, maxBytes: number) => Promise<Bytes | undefined>
+}
+
+/** What Kubo answered: bytes, or its own words for why it has none. */
+export type KuboAnswer = { readonly bytes: Bytes } | { readonly refusal: string }
+
+/** Asks Kubo's RPC; throws SvcError `kubo-...` when it does not answer, or does not let this ICL in. */
+export type KuboRpc = (call: KuboCall) => Promise<KuboAnswer>
+
+const firstDelayMs = 200
+const maxDelayMs = 2_000
+// Words of an error are short; what is longer is none.
+const Refusal = z.object({ Message: z.string().max(2_000) })
+
+/** Makes what asks the RPC of one Kubo; every call that it offers may be repeated. */
+export function createKuboRpc(options: KuboRpcOptions): KuboRpc {
+  const { clock, attemptMs = 4_000, attempts = 3 } = options
+  const policy = { attempts, firstDelayMs, maxDelayMs }
+  return (call) => {
+    const ms = call.attemptMs ?? attemptMs
+    return retrying(clock, policy, call.signal, retryAfterMs, () =>
+      withDeadline(
+        clock,
+        ms,
+        call.signal,
+        () => new KuboAway(`gave no whole answer within ${ms} ms`),
+        (signal) => ask(options, call, signal),
+      ),
+    )
+  }
+}
+
+async function ask(
+  { rpcUrl, authorization, fetch, clock }: KuboRpcOptions,
+  { command, query, file, maxBytes = maxBlobBytes, read = readLimited }: KuboCall,
+  signal: AbortSignal,
+): Promise<KuboAnswer> {
+  const url = `${rpcUrl}/api/v0/${command}?${new URLSearchParams(query)}`
+  const request = new Request(url, {
+    method: 'POST',
+    // The secret is for this address: no redirect is followed.
+    redirect: 'manual',
+    signal,
+    ...(authorization !== undefined && { headers: { authorization } }),
+    ...(file !== undefined && { body: formOf(file) }),
+  })
+  const response = await fetch(request).catch((error: unknown) => {
+    if (signal.aborted) throw signal.reason
+    throw new KuboAway('cannot be reached', { cause: error })
+  })
+  const take = response.ok ? read : readLimited
+  const bytes = await take(response, maxBytes).catch((error: unknown) => {
+    if (signal.aborted) throw signal.reason
+    throw new KuboAway('broke off its answer', { cause: error })
+  })
+  if (bytes === undefined) throw refused(`sent more than was asked for by ${command}`)
+  if (response.ok) return { bytes }
+  // Kubo tells its own errors with 500 and a message; anything else is of what stands in front of it.
+  const refusal = response.status === 500 ? wordsOf(bytes) : undefined
+  if (refusal !== undefined) return { refusal }
+  const { status, headers } = response
+  if (status === 429 || status >= 500) {
+    throw new KuboAway(`answered ${status}`, { waitMs: retryAfterMsOf(headers, clock.now()) })
+  }
+  throw refused(`answered ${status} to ${command}`)
+}
+
+function formOf(file: Bytes): FormData {
+  const form = new FormData()
+  form.append('file', new Blob([file]))
+  return form
+}
+
+function wordsOf(bytes: Bytes): string | undefined {
+  try {
+    return Refusal.parse(JSON.parse(new TextDecoder().decode(bytes))).Message
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads an answer of Kubo; throws SvcError `kubo-refused` when it is a refusal, or not of this form. */
+export function readKubo<T>(schema: z.ZodType<T>, command: string, answer: KuboAnswer): T {
+  if ('refusal' in answer) throw refused(`refused ${command}: ${answer.refusal.slice(0, 200)}`)
+  try {
+    return schema.parse(JSON.parse(new TextDecoder().decode(answer.bytes)))
+  } catch (error) {
+    throw refused(`gave an answer to ${command} that is none of its own`, error)
+  }
+}
+
+/** Kubo is away, or whatever stands in front of it; a wait that it asked for is heeded. */
+class KuboAway extends SvcError {
+  readonly waitMs: number
+
+  constructor(how: string, options: { cause?: unknown; waitMs?: number | undefined } = {}) {
+    super('kubo-unreachable', `Kubo ${how}`, {
+      hint: 'Check that Kubo runs and that SVC_ICL_BLOBS names its RPC.',
+      retryable: true,
+      cause: options.cause,
+    })
+    this.waitMs = Math.min(options.waitMs ?? 0, maxDelayMs)
+  }
+}
+
+const retryAfterMs = (error: unknown): number | undefined =>
+  error instanceof KuboAway ? error.waitMs : undefined
+
+/** The error of a Kubo that answers, but not as it should. */
+const refused = (how: string, cause?: unknown): SvcError =>
+  new SvcError('kubo-refused', `Kubo ${how}`, {
+    hint: 'Check the address in SVC_ICL_BLOBS and what its RPC asks for (SVC_ICL_KUBO_AUTHORIZATION).',
+    cause,
+  })

@@ -1,0 +1,150 @@
+import {
+  AbiDecodingDataSizeTooSmallError,
+  ContractFunctionZeroDataError,
+  type PublicClient,
+  parseEventLogs,
+} from 'viem'
+import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
+import { causesOf, isRevert, toChainError } from '../../lib/chain/chain-error.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { ChainResult, Commitment } from './chain.ts'
+import { contractFault } from './find-faults.ts'
+import { reading } from './reading.ts'
+
+type Registry = { readonly resultRegistry: Address; readonly confirmations: number }
+
+/** Finds out whether this very result is on chain, and which transaction put it there. */
+export async function findCommitment(
+  publicClient: PublicClient,
+  { resultRegistry, confirmations }: Registry,
+  result: ChainResult,
+  sentTx: Hash32 | undefined,
+): Promise<Commitment> {
+  const doing = `reading ResultRegistry at ${resultRegistry}`
+  const [recorded, committedAt] = await readResult(publicClient, resultRegistry, result)
+  if (committedAt === 0n) return { state: 'absent' }
+  if (recorded.receiptHash !== result.receiptHash) {
+    throw new SvcError(
+      'chain-conflict',
+      `${doing}: it holds another result of job ${result.jobId}`,
+      {
+        hint: 'Two coordinators settled one job differently; keep both logs and ask the operator.',
+      },
+    )
+  }
+  const latest = await reading(doing, () => publicClient.getBlockNumber())
+  const found =
+    (await findSent(publicClient, result, sentTx)) ??
+    (await findEvent(publicClient, resultRegistry, result, committedAt, latest))
+  if (!found) {
+    throw new SvcError(
+      'chain-event-missing',
+      `${doing}: the result of job ${result.jobId} stands there, but not its event`,
+      {
+        hint: 'The RPC may lag behind, or not keep events that long; nothing is lost.',
+        retryable: true,
+      },
+    )
+  }
+  if (latest - found.block + 1n < BigInt(confirmations)) return { state: 'shallow' }
+  return { state: 'deep', tx: found.tx }
+}
+
+async function readResult(
+  publicClient: PublicClient,
+  resultRegistry: Address,
+  { jobId }: ChainResult,
+) {
+  const contract = { address: resultRegistry, abi: resultRegistryAbi } as const
+  try {
+    return await publicClient.readContract({ ...contract, functionName: 'resultOf', args: [jobId] })
+  } catch (error) {
+    const isAnswered = isRevert(error) || causesOf(error).some(isNoData)
+    const fault = isAnswered
+      ? await contractFault(publicClient, 'ResultRegistry', resultRegistry).catch(() => undefined)
+      : undefined
+    if (fault === undefined)
+      throw toChainError(error, `reading ResultRegistry at ${resultRegistry}`)
+    throw new SvcError('chain-contract-wrong', fault, {
+      hint: 'Set SVC_ICL_RESULT_REGISTRY to the contract, or deploy it there; results wait until then.',
+      retryable: true,
+      cause: error,
+    })
+  }
+}
+
+// Whatever else lives at an address answers with nothing, or with what is no result.
+const isNoData = (cause: unknown): boolean =>
+  cause instanceof ContractFunctionZeroDataError ||
+  cause instanceof AbiDecodingDataSizeTooSmallError
+
+type Found = { readonly tx: Hash32; readonly block: bigint }
+
+/** The event of this very result in the transaction that was sent for it. */
+async function findSent(
+  publicClient: PublicClient,
+  result: ChainResult,
+  sentTx: Hash32 | undefined,
+): Promise<Found | undefined> {
+  if (sentTx === undefined) return undefined
+  // A receipt that cannot be read is as good as none: the event is searched for.
+  const logs = await publicClient
+    .getTransactionReceipt({ hash: sentTx })
+    .then((sent) =>
+      parseEventLogs({
+        abi: resultRegistryAbi,
+        eventName: 'ResultCommitted',
+        logs: sent.status === 'success' ? sent.logs : [],
+      }),
+    )
+    .catch(() => [])
+  const log = logs.find((event) => isOf(event, result))
+  return log && { tx: log.transactionHash, block: log.blockNumber }
+}
+
+const isOf = (
+  { args }: { args: { jobId?: Hash32 | undefined; receiptHash?: Hash32 | undefined } },
+  { jobId, receiptHash }: ChainResult,
+): boolean => args.jobId === jobId && args.receiptHash === receiptHash
+
+/** The event of this very result in the blocks of the second in which the contract took it: some other transaction put it there. */
+async function findEvent(
+  publicClient: PublicClient,
+  resultRegistry: Address,
+  result: ChainResult,
+  committedAt: bigint,
+  latest: bigint,
+): Promise<Found | undefined> {
+  const doing = `reading ResultRegistry at ${resultRegistry}`
+  const logs = await reading(doing, async () => {
+    const fromBlock = await firstBlockSince(publicClient, committedAt, latest)
+    const toBlock = await firstBlockSince(publicClient, committedAt + 1n, latest)
+    return await publicClient.getContractEvents({
+      address: resultRegistry,
+      abi: resultRegistryAbi,
+      eventName: 'ResultCommitted',
+      args: { jobId: result.jobId },
+      fromBlock,
+      toBlock,
+    })
+  })
+  const log = logs.find((event) => isOf(event, result))
+  return log && { tx: log.transactionHash, block: log.blockNumber }
+}
+
+/** The first block not older than a time (Unix seconds): endpoints refuse to search many blocks for an event. */
+export async function firstBlockSince(
+  publicClient: PublicClient,
+  time: bigint,
+  latest: bigint,
+): Promise<bigint> {
+  let [low, high] = [0n, latest]
+  while (low < high) {
+    const middle = (low + high) / 2n
+    const { timestamp } = await publicClient.getBlock({ blockNumber: middle })
+    if (timestamp < time) low = middle + 1n
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,87 @@
+import type { PublicClient } from 'viem'
+import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
+import { toChainError } from '../../lib/chain/chain-error.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import type { ChainNode } from '../rules/eligibility.ts'
+
+const rememberedMs = 15_000
+const forgottenMs = 600_000
+// An answer travels as the code of a contract, of which chains take 24 KiB: the largest of 25 nodes still fit.
+const readAtOnce = 25
+
+type Known = { readonly at: number; readonly node: Promise<ChainNode> }
+
+/** What NodeRegistry says of nodes, remembered for 15 s; many are read with few requests. */
+export function createNodeStates(
+  publicClient: PublicClient,
+  registry: Address,
+  clock: Clock,
+): (addresses: readonly Address[]) => Promise<ReadonlyMap<Address, ChainNode>> {
+  const known = new Map<Address, Known>()
+
+  const remember = (address: Address, at: number, node: Promise<ChainNode>) => {
+    const entry = { at, node }
+    known.set(address, entry)
+    node.catch(() => {
+      if (known.get(address) === entry) known.delete(address)
+    })
+  }
+  const refresh = (addresses: readonly Address[], now: number) => {
+    if (addresses.length === 0) return
+    for (const [address, { at }] of known) if (now - at > forgottenMs) known.delete(address)
+    for (let first = 0; first < addresses.length; first += readAtOnce) {
+      const some = addresses.slice(first, first + readAtOnce)
+      const states = readNodes(publicClient, registry, some)
+      for (const [index, address] of some.entries()) {
+        const node = states.then((all) => {
+          const state = all[index]
+          if (!state)
+            throw new TypeError('the chain answered for fewer nodes than it was asked for')
+          return state
+        })
+        remember(address, now, node)
+      }
+    }
+  }
+
+  return async (addresses) => {
+    const now = clock.now()
+    const isOld = (address: Address) => now - (known.get(address)?.at ?? 0) >= rememberedMs
+    refresh(addresses.filter(isOld), now)
+    const states = await Promise.all(
+      addresses.map(async (address) => {
+        const state = await known.get(address)?.node
+        return state ? ([[address, state]] as const) : []
+      }),
+    )
+    return new Map(states.flat())
+  }
+}
+
+async function readNodes(
+  publicClient: PublicClient,
+  address: Address,
+  nodes: readonly Address[],
+): Promise<readonly ChainNode[]> {
+  try {
+    const states = await publicClient.multicall({
+      // Not every chain has the contract that gathers calls; its code can travel with the call.
+      deployless: true,
+      batchSize: 0,
+      allowFailure: false,
+      contracts: nodes.map(
+        (node) =>
+          ({ address, abi: nodeRegistryAbi, functionName: 'nodeOf', args: [node] }) as const,
+      ),
+    })
+    return states.map((state) => ({
+      registered: state.registeredAt !== 0n,
+      active: state.active,
+      unbonding: state.unbondingAt !== 0n,
+      modelTiers: [...state.modelTiers],
+    }))
+  } catch (error) {
+    throw toChainError(error, `reading NodeRegistry at ${address}`)
+  }
+}

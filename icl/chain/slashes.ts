@@ -1,0 +1,139 @@
+import { encodeFunctionData, type PublicClient } from 'viem'
+import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
+import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Chain, ChainSlash } from './chain.ts'
+import { firstBlockSince } from './find-commitment.ts'
+import { reading } from './reading.ts'
+import type { Sender } from './sender.ts'
+
+type Registry = { readonly nodeRegistry: Address; readonly confirmations: number }
+
+const abi = nodeRegistryAbi
+const noHash = `0x${'0'.repeat(64)}`
+const blocksAtOnce = 5_000n
+
+/** What passes by itself: somebody else did it meanwhile, or the chain's clock is behind. */
+const passing: ReadonlySet<string> = new Set(['FaultAlreadyUsed', 'SlashNotPending', 'TooEarly'])
+
+/** Slashes at NodeRegistry. */
+export const createSlashes = (
+  publicClient: PublicClient,
+  sender: Sender,
+  registry: Registry,
+): Pick<Chain, 'slashOf' | 'proposeSlash' | 'executeSlash'> => {
+  const { nodeRegistry } = registry
+  const send = async (
+    call: Parameters<typeof encodeFunctionData<typeof abi>>[0],
+    doing: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Hash32 | undefined> => {
+    const functionName = call.functionName ?? doing
+    const data = encodeFunctionData(call)
+    try {
+      const sent = await sender.send(
+        { to: nodeRegistry, abi, functionName, data },
+        'result',
+        signal,
+      )
+      return sent.transactionHash
+    } catch (error) {
+      signal?.throwIfAborted()
+      const revert = revertNameOf(error)
+      if (revert !== undefined && passing.has(revert)) return undefined
+      if (revert !== undefined || isRevert(error)) throw refused(doing, nodeRegistry, revert)
+      throw toChainError(error, `${doing} at ${nodeRegistry}`)
+    }
+  }
+  return {
+    slashOf: (faultId) => findSlash(publicClient, registry, faultId),
+    proposeSlash: ({ faultId, operator, amountWei, evidenceHash }, signal) => {
+      const args = [faultId, operator, amountWei, evidenceHash] as const
+      return send({ abi, functionName: 'proposeSlash', args }, 'proposing a slash', signal)
+    },
+    executeSlash: (faultId, signal) =>
+      send({ abi, functionName: 'executeSlash', args: [faultId] }, 'executing a slash', signal),
+  }
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  MissingRole: 'Give the account of this ICL the coordinator role at NodeRegistry.',
+  NotRegistered: 'The operator has left NodeRegistry: there is no stake to slash.',
+  UnbondingOver: 'The operator may withdraw already, and can no longer be accused.',
+}
+
+/** Reverts after which there is no stake to take, unless its operator comes back. */
+const gone: ReadonlySet<string> = new Set(['NotRegistered', 'UnbondingOver'])
+
+const refused = (doing: string, at: Address, revert: string | undefined): SvcError =>
+  new SvcError(
+    gone.has(revert ?? '') ? 'stake-gone' : 'chain-reverted',
+    `${doing}: NodeRegistry at ${at} refused: ${revert ?? 'no reason given'}`,
+    {
+      hint: remedies[revert ?? ''] ?? 'Check the contract address and the roles there.',
+      retryable: true,
+    },
+  )
+
+async function findSlash(
+  publicClient: PublicClient,
+  { nodeRegistry: address, confirmations }: Registry,
+  faultId: Hash32,
+): Promise<ChainSlash> {
+  const doing = `reading NodeRegistry at ${address}`
+  const contract = { address, abi } as const
+  const slash = await reading(doing, () =>
+    publicClient.readContract({ ...contract, functionName: 'slashOf', args: [faultId] }),
+  )
+  const executableAt = Number(slash.executableAt)
+  if (executableAt === 0) return { state: 'absent' }
+  if (!slash.settled) {
+    return {
+      state: 'proposed',
+      executableAt,
+      amountWei: slash.amount,
+      evidenceHash: slash.evidenceHash,
+      ...(slash.answerHash !== noHash && { answerHash: slash.answerHash }),
+    }
+  }
+  const end = await reading(doing, () => findEnd(publicClient, address, faultId, executableAt))
+  if (end) return end.depth < BigInt(confirmations) ? { state: 'shallow' } : end.slash
+  throw new SvcError('chain-event-missing', `${doing}: slash ${faultId} is settled, but how?`, {
+    hint: 'The RPC may lag behind, or not keep events that long; nothing is lost.',
+    retryable: true,
+  })
+}
+
+type End = { readonly slash: ChainSlash; readonly depth: bigint }
+
+/** The event that settled a slash, looked for from now back to its proposal: endpoints refuse to search many blocks at once. */
+async function findEnd(
+  publicClient: PublicClient,
+  address: Address,
+  faultId: Hash32,
+  executableAt: number,
+): Promise<End | undefined> {
+  const contract = { address, abi } as const
+  const window = await publicClient.readContract({ ...contract, functionName: 'SLASH_WINDOW' })
+  const latest = await publicClient.getBlockNumber()
+  const first = await firstBlockSince(publicClient, BigInt(executableAt) - window, latest)
+  for (let toBlock = latest; toBlock >= first; toBlock -= blocksAtOnce) {
+    const oldest = toBlock - blocksAtOnce + 1n
+    const range = { fromBlock: oldest > first ? oldest : first, toBlock, args: { faultId } }
+    const [[executed], [cancelled]] = await Promise.all([
+      publicClient.getContractEvents({ ...contract, ...range, eventName: 'SlashExecuted' }),
+      publicClient.getContractEvents({ ...contract, ...range, eventName: 'SlashCancelled' }),
+    ])
+    if (executed) {
+      const { transactionHash: tx, blockNumber, args } = executed
+      const slash: ChainSlash = { state: 'executed', tx, takenWei: args.amount ?? 0n }
+      return { slash, depth: latest - blockNumber + 1n }
+    }
+    if (cancelled) {
+      const { transactionHash: tx, blockNumber } = cancelled
+      return { slash: { state: 'cancelled', tx }, depth: latest - blockNumber + 1n }
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { ConsoleNews, type ConsoleOverview } from '../../lib/schemas/console.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { eventStreamAnswer } from '../http/event-stream.ts'
+import type { RecentJobs } from './recent-jobs.ts'
+import type { Viewers } from './viewers.ts'
+
+const lookMs = 1_000
+const repeatMs = 15_000
+/** A reader takes no event of more than 64 KiB. */
+const mostJobs = 100
+
+/** What a stream of news is made of, shared by all that are open. */
+export type NewsSources = {
+  readonly overview: () => Promise<ConsoleOverview>
+  readonly recent: RecentJobs
+  readonly viewers: Viewers
+}
+
+/** A stream that starts with the overview, and brings it again when it changes, and every 15 s; and the jobs that change. */
+export function followConsole(
+  deps: Dependencies,
+  sources: NewsSources,
+  address: string,
+  signal: AbortSignal,
+): Response {
+  sources.viewers.check(address)
+  return eventStreamAnswer(
+    signal,
+    () => sources.viewers.enter(address),
+    (gone) => newsUntil(deps, sources, gone),
+  )
+}
+
+async function* newsUntil(
+  { clock, waiters }: Dependencies,
+  { overview, recent }: NewsSources,
+  gone: AbortSignal,
+): AsyncGenerator<string> {
+  let shown = ''
+  let shownAt = Number.NEGATIVE_INFINITY
+  let change: number | undefined
+  while (!gone.aborted && !waiters.closed) {
+    const now = await overview()
+    const looks = withoutTime(now)
+    if (looks !== shown || clock.now() - shownAt >= repeatMs) {
+      yield eventOf({ type: 'overview', overview: now })
+      shown = looks
+      shownAt = clock.now()
+    }
+    // The overview has looked at the jobs, or the store does not answer.
+    const changed = change === undefined ? [] : recent.since(change)
+    change = recent.changeNow()
+    if (changed.length > mostJobs) yield eventOf({ type: 'reload' })
+    else if (changed.length > 0) yield eventOf({ type: 'jobs', jobs: [...changed] })
+    await clock.sleep(lookMs, gone).catch(() => {})
+  }
+}
+
+const withoutTime = (overview: ConsoleOverview): string =>
+  JSON.stringify({ ...overview, at: undefined })
+
+const eventOf = (news: ConsoleNews): string =>
+  `data: ${JSON.stringify(z.encode(ConsoleNews, news))}\n\n`

@@ -1,0 +1,103 @@
+import type { JobId } from '../../lib/codecs.ts'
+import { sha256, utf8 } from '../../lib/digest.ts'
+import type { ConsoleEvent, ConsoleJob, ConsoleJobDetail } from '../../lib/schemas/console.ts'
+import { FaultKind } from '../../lib/schemas/fault.ts'
+import { JobReason, SlotReason, VerdictReason } from '../../lib/schemas/jobs.ts'
+import { isSettled, type Job } from '../rules/job.ts'
+
+const seconds = (ms: number): number => Math.floor(ms / 1000)
+
+/** What a job is called in the console before its id is shown: nobody finds the id by it. */
+export async function refOf(id: JobId): Promise<string> {
+  const digest = await sha256(utf8(`svc-console-v1:${id}`))
+  return Array.from(digest.slice(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/**
+ * A job as everybody may see it. Until it has settled that is neither its id nor who works on it: whoever knew the quorum of a
+ * running job could disturb it, or offer its nodes something.
+ */
+export async function publicJob(job: Job): Promise<ConsoleJob> {
+  const { settledAt } = job
+  const isOver = isSettled(job.phase)
+  return {
+    ref: await refOf(job.id),
+    status: job.phase,
+    model_id: job.modelId,
+    min_tier: job.minTier,
+    comparator: job.comparator,
+    verifiers: job.verifierCount,
+    round: job.round,
+    created_at: seconds(job.createdAt),
+    ...(job.reason !== undefined && { reason: job.reason }),
+    ...(isOver && { jobId: job.id }),
+    ...(isOver &&
+      settledAt !== undefined && {
+        settled_at: seconds(settledAt),
+        seconds: (settledAt - job.createdAt) / 1000,
+      }),
+    ...(isOver && job.commitTx !== undefined && { commit_tx: job.commitTx }),
+  }
+}
+
+/** A job with what happened to it; verdicts, too, only once it has settled. */
+export async function publicJobDetail(job: Job): Promise<ConsoleJobDetail> {
+  const isOver = isSettled(job.phase)
+  return {
+    job: await publicJob(job),
+    slots: job.slots.map(({ seat, round, role, status, reason, node, verdict }) => ({
+      seat,
+      round,
+      role,
+      status,
+      ...(isShown(reason, isOver) && { reason }),
+      ...(isOver && { node }),
+      ...(isOver &&
+        verdict && {
+          verdict: verdict.body.verdict,
+          ...(verdict.body.reason !== undefined && { verdict_reason: verdict.body.reason }),
+        }),
+    })),
+    timeline: isOver ? timelineOf(job) : timelineOf(job).flatMap(withoutFindings),
+    ...(isOver && job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
+  }
+}
+
+const reasons: ReadonlySet<string> = new Set([
+  ...JobReason.options,
+  ...SlotReason.options,
+  ...VerdictReason.options,
+  ...FaultKind.options,
+])
+/** A refuted verdict is a finding, too. */
+const isShown = <T extends string>(reason: T | undefined, isOver: boolean): reason is T =>
+  reason !== undefined && (isOver || reason !== 'verdict-refuted')
+
+const hash = /^0x[0-9a-f]{64}$/
+
+function timelineOf({ events, slots }: Job): ConsoleEvent[] {
+  return events.map(({ seq, at, type, phase, node, role, fence, detail }) => {
+    const seat = slots.find((slot) => slot.fence === fence)?.seat
+    // What is neither a reason of the tables nor a hash of the chain is not meant for everybody.
+    const isMeant = detail !== undefined && (reasons.has(detail) || hash.test(detail))
+    return {
+      seq,
+      at,
+      type,
+      phase,
+      ...(seat !== undefined && { seat }),
+      ...(role !== undefined && { role }),
+      ...(node !== undefined && { node }),
+      ...(isMeant && { detail }),
+    }
+  })
+}
+
+/** An event of a running job: neither who it is about, nor what was found. */
+function withoutFindings({ node: _, ...event }: ConsoleEvent): readonly ConsoleEvent[] {
+  if (event.type.startsWith('fault') || event.type.startsWith('slash')) return []
+  const isVerdict = event.type.startsWith('verdict-')
+  if (!isVerdict && isShown(event.detail, false)) return [event]
+  const { detail: _detail, ...rest } = event
+  return [isVerdict ? { ...rest, type: 'verdict' } : rest]
+}

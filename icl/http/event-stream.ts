@@ -1,0 +1,45 @@
+/** A stream of server-sent events, given as text; `signal` and `enter`'s answer end with it. */
+export function eventStreamAnswer(
+  signal: AbortSignal,
+  enter: () => () => void,
+  chunksUntil: (gone: AbortSignal) => AsyncGenerator<string>,
+): Response {
+  const encoder = new TextEncoder()
+  const left = new AbortController()
+  const chunks = counted(enter, chunksUntil(AbortSignal.any([signal, left.signal])))
+  // Read only as fast as the caller does: an answer that nobody reads costs nothing.
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const { value, done } = await chunks.next()
+        if (done) controller.close()
+        else controller.enqueue(encoder.encode(value))
+      },
+      cancel: async () => {
+        left.abort()
+        await chunks.return(undefined)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(stream, {
+    headers: {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    },
+  })
+}
+
+/** Counts a stream from when it is first read until it ends. */
+async function* counted(
+  enter: () => () => void,
+  chunks: AsyncGenerator<string>,
+): AsyncGenerator<string> {
+  const leave = enter()
+  try {
+    yield* chunks
+  } finally {
+    leave()
+  }
+}

@@ -1,0 +1,54 @@
+import { ProblemError } from '../../lib/problem.ts'
+import type { HeldKind, Metrics } from '../metrics/metrics.ts'
+
+const mostPerCaller = 32
+
+/** Counts the connections that callers hold open. */
+export type Holds = {
+  /** Throws `rate-limited` when a caller holds as many as it may. */
+  check(caller: string): void
+  /** Counts one more; the answer ends it. */
+  enter(kind: HeldKind, caller: string): () => void
+}
+
+/** Lets each caller hold 32 long-polls and event streams open at once. */
+export function createHolds(metrics: Metrics): Holds {
+  const held = new Map<string, number>()
+  return {
+    check: (caller) => {
+      if ((held.get(caller) ?? 0) < mostPerCaller) return
+      throw new ProblemError(
+        'rate-limited',
+        `At most ${mostPerCaller} requests may be held open at once; end one first`,
+        { retryAfterSeconds: 5 },
+      )
+    },
+    enter: (kind, caller) => {
+      held.set(caller, (held.get(caller) ?? 0) + 1)
+      metrics.held(kind, 1)
+      return () => {
+        metrics.held(kind, -1)
+        const left = (held.get(caller) ?? 1) - 1
+        if (left > 0) held.set(caller, left)
+        else held.delete(caller)
+      }
+    },
+  }
+}
+
+/** Holds a request open while `work` may wait for news. */
+export async function holding<T>(
+  holds: Holds,
+  caller: string,
+  waitMs: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (waitMs === 0) return work()
+  holds.check(caller)
+  const leave = holds.enter('poll', caller)
+  try {
+    return await work()
+  } finally {
+    leave()
+  }
+}

@@ -1,0 +1,51 @@
+import { maxHeaderBytes, maxUrlBytes } from '../../lib/endpoints.ts'
+import { ProblemError } from '../../lib/problem.ts'
+
+/** Throws for a request whose address or headers are too long, badly escaped, say a thing twice, or say a path where a host belongs. */
+export function checkForm(request: Request): void {
+  checkHost(request.headers)
+  const target = targetOf(request.url)
+  if (target.length > maxUrlBytes) {
+    throw new ProblemError('uri-too-long', `An address may have ${maxUrlBytes} bytes at most`)
+  }
+  let headerBytes = 0
+  request.headers.forEach((value, name) => {
+    headerBytes += name.length + value.length
+  })
+  if (headerBytes > maxHeaderBytes) {
+    throw new ProblemError(
+      'headers-too-large',
+      `All headers together may have ${maxHeaderBytes} bytes at most`,
+    )
+  }
+  if (!isDecodable(target)) {
+    throw new ProblemError('invalid-request', 'The address is not UTF-8 in percent-encoding')
+  }
+  const query = target.includes('?') ? target.slice(target.indexOf('?') + 1) : ''
+  const names = [...new URLSearchParams(query).keys()]
+  if (new Set(names).size < names.length) {
+    throw new ProblemError('invalid-request', 'A query parameter is given more than once')
+  }
+}
+
+/** Throws when the header host holds more than a host: some runtimes put it in front of the path as it is, and the rest would be taken for the path. */
+export function checkHost(headers: Headers): void {
+  if (/[/?#\\]/.test(headers.get('host') ?? '')) {
+    throw new ProblemError('invalid-request', 'The header host names no host')
+  }
+}
+
+/** The path and query of an address, whatever its caller took for a host: that need not even be one. */
+export function targetOf(url: string): string {
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
+  return start < 0 ? '/' : url.slice(start)
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,111 @@
+import type { Context } from 'hono'
+import type { Endpoint } from '../../lib/endpoint.ts'
+import type { OperationId } from '../../lib/endpoints.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { RateName } from '../../lib/schemas/network.ts'
+import { type Caller, isByWallet } from './authenticate.ts'
+import type { Allowance, RateLimiter } from './rate-limit.ts'
+import type { RequestEnv } from './request-env.ts'
+
+/** Probes are answered from memory, and must not fail because somebody else asks a lot. */
+const unlimited: ReadonlySet<string> = new Set<OperationId>([
+  'getHealth',
+  'getLiveness',
+  'getReadiness',
+])
+
+/** What costs the ICL most; of uploads, those that wallets sign. */
+const stricter: Readonly<Record<string, RateName>> = {
+  previewQuorum: 'preview',
+  getNodeEvents: 'preview',
+  getNodeFaults: 'preview',
+  getConsoleJobs: 'preview',
+  getChallenge: 'attestation',
+  enrollTpm: 'attestation',
+  verifyAttestation: 'attestation',
+  releaseTpm: 'attestation',
+  putBlob: 'upload',
+} satisfies Partial<Record<OperationId, RateName>>
+
+/** Signatures that prove who failed do not count against the address. */
+const provenFailures: ReadonlySet<string> = new Set(['certificate-expired'])
+
+/** Whether nobody has to say who they are. */
+const isOpen = (c: Context<RequestEnv>, { auth }: Endpoint): boolean =>
+  auth === 'none' ||
+  (auth === 'metrics-token' && c.get('deps').access.metricsToken === undefined) ||
+  (auth === 'console' && c.get('deps').access.console !== 'token')
+
+/** Applies the rate limits of one request; every method throws `rate-limited` when one is exhausted. */
+export type Throttle = {
+  /** Before anything else is known. */
+  arrive(c: Context<RequestEnv>, endpoint: Endpoint | undefined): void
+  /** Counts a failed authentication against the address that it came from. */
+  fail(c: Context<RequestEnv>, error: unknown): void
+  /** Once it is known who calls. */
+  recognise(c: Context<RequestEnv>, caller: Caller, jobId: string | undefined): void
+}
+
+/** Rate limits: by address for whoever is not known, by wallet, node or job for whoever is. */
+export function createThrottle(limiter: RateLimiter): Throttle {
+  const check = (c: Context<RequestEnv>, allowance: Allowance | undefined) => {
+    if (!allowance) return
+    const tightest = c.get('allowance')
+    if (!tightest || !allowance.allowed || allowance.remaining < tightest.remaining) {
+      c.set('allowance', allowance)
+    }
+    if (allowance.allowed) return
+    c.get('deps').metrics.limited(allowance.name)
+    const { requests, seconds } = allowance.rate
+    throw new ProblemError(
+      'rate-limited',
+      `At most ${requests} requests in ${seconds} s count towards the limit "${allowance.name}"; wait ${allowance.retryAfterSeconds} s`,
+      { retryAfterSeconds: allowance.retryAfterSeconds },
+    )
+  }
+  const take = (c: Context<RequestEnv>, name: RateName, caller: string) =>
+    check(c, limiter.take(name, caller))
+  const addressLimit = (c: Context<RequestEnv>): RateName =>
+    stricter[c.get('operation') ?? ''] ?? 'address'
+  const takeByAddress = (c: Context<RequestEnv>) => take(c, addressLimit(c), c.get('address'))
+  const refuseExhausted = (c: Context<RequestEnv>, name: RateName) => {
+    const allowance = limiter.look(name, c.get('address'))
+    if (allowance && !allowance.allowed) check(c, allowance)
+  }
+
+  return {
+    arrive: (c, endpoint) => {
+      if (unlimited.has(c.get('operation') ?? '')) return
+      if (endpoint === undefined || isOpen(c, endpoint)) return takeByAddress(c)
+      // What is left of an allowance for failing is nobody's business.
+      refuseExhausted(c, 'failure')
+      // Refused only once the wallet is known, it would have cost a recovery, and a nonce in the store.
+      if (isByWallet(endpoint.auth, c.req.raw.headers)) refuseExhausted(c, addressLimit(c))
+    },
+    fail: (c, error) => {
+      if (!(error instanceof ProblemError) || error.status !== 401) return
+      if (!provenFailures.has(error.code)) limiter.take('failure', c.get('address'))
+    },
+    recognise: (c, caller, jobId) => {
+      switch (caller.kind) {
+        case 'node':
+          return take(c, 'node', caller.address)
+        case 'reader':
+          return take(c, 'reader', jobId ?? '')
+        case 'wallet':
+          // Wallets cost nothing to make, addresses do.
+          takeByAddress(c)
+          return take(c, 'wallet', caller.address)
+        case 'anyone':
+      }
+    },
+  }
+}
+
+/** What a caller may still ask, in the headers of the IETF's draft (RateLimit-Policy, RateLimit). */
+export function allowanceHeaders({ name, rate, remaining, resetSeconds }: Allowance) {
+  return {
+    'ratelimit-policy': `"${name}";q=${rate.requests};w=${rate.seconds}`,
+    ratelimit: `"${name}";r=${remaining};t=${resetSeconds}`,
+  }
+}

@@ -1,0 +1,151 @@
+import { z } from 'zod'
+import type { Clock } from '../lib/clock.ts'
+import { JsonWebKeySet } from '../lib/schemas/network.ts'
+import { SvcError } from '../lib/svc-error.ts'
+import { deriveSigningKeys, deriveTokenKeys, type IclKeys, type SigningKeys } from './keys.ts'
+import { forever } from './store/forever.ts'
+import type { Store } from './store/store.ts'
+
+/** How long every replica has to learn of a new generation, and to publish its keys, before any of them signs with it. */
+export const activationMs = 60_000
+
+const generationPrefix = 'keyring:generation:'
+const publicPrefix = 'keyring:public:'
+const withdrawnPrefix = 'keyring:withdrawn:'
+
+const GenerationNumber = z.int().min(2)
+const Generation = z.object({ activeAt: z.number() })
+const PublicKey = z.object({ jwk: JsonWebKeySet.shape.keys.element, since: z.number() })
+
+type Stored = Pick<Store, 'listKeys' | 'save'>
+
+/** A generation of signing keys; the first is there from the start, the others by rotation. Times in milliseconds. */
+export type KeyGeneration = { readonly generation: number; readonly activeAt: number }
+
+/**
+ * Keys that rotate. The store holds the rotations and all public keys, also those of former secrets, never a private one: those are
+ * made from the secret. A store that does not answer leaves the keys as they are.
+ */
+export async function createKeyring(
+  { store, clock }: { readonly store: Stored; readonly clock: Clock },
+  secret: Uint8Array,
+): Promise<IclKeys> {
+  const tokens = await deriveTokenKeys(secret)
+  const derived = new Map<number, SigningKeys>()
+  const keysOf = async (generation: number): Promise<SigningKeys> => {
+    const keys = derived.get(generation) ?? (await deriveSigningKeys(secret, generation))
+    derived.set(generation, keys)
+    return keys
+  }
+  const first = await keysOf(1)
+  let generations: readonly (KeyGeneration & { readonly keys: SigningKeys })[] = [
+    { generation: 1, activeAt: 0, keys: first },
+  ]
+  let jwks: JsonWebKeySet = { keys: [...first.publicKeys] }
+
+  const isPublished = ({ publicKeys }: SigningKeys) =>
+    publicKeys.every(({ kid }) => jwks.keys.some((key) => key.kid === kid))
+  const current = (): SigningKeys => {
+    const active = generations.filter(({ activeAt }) => activeAt <= clock.now())
+    const usable = active.findLast(({ keys }) => isPublished(keys)) ?? active.at(-1)
+    return usable?.keys ?? first
+  }
+  return {
+    ...tokens,
+    get tally() {
+      return current().tally
+    },
+    get jwks() {
+      return jwks
+    },
+    signCertificate: (claims) => current().signCertificate(claims),
+    refresh: async () => {
+      const known = await listGenerations(store, clock)
+      const next = await Promise.all(
+        known.map(async (one) => ({ ...one, keys: await keysOf(one.generation) })),
+      )
+      const own = next.flatMap(({ keys }) => keys.publicKeys)
+      const published = await publish(store, clock, own)
+      jwks = { keys: published }
+      generations = next
+    },
+  }
+}
+
+/** The generations that were made so far, the oldest first; throws SvcError `store-corrupt`. */
+export async function listGenerations(
+  store: Stored,
+  clock: Clock,
+): Promise<readonly KeyGeneration[]> {
+  const rotations = await store.listKeys(generationPrefix, clock.now())
+  const generations = rotations.map(({ key, value }) => ({
+    generation: parsed(GenerationNumber, key, key.slice(generationPrefix.length)),
+    activeAt: parsed(Generation, key, value).activeAt,
+  }))
+  return [{ generation: 1, activeAt: 0 }, ...generations].sort(
+    (a, b) => a.generation - b.generation,
+  )
+}
+
+/** Every public key that was ever published, the newest first, and whether it was withdrawn; throws SvcError `store-corrupt`. */
+export async function listPublicKeys(store: Stored, clock: Clock) {
+  const held = await store.listKeys(publicPrefix, clock.now())
+  const withdrawn = await store.listKeys(withdrawnPrefix, clock.now())
+  const kids = new Set(withdrawn.map(({ key }) => key.slice(withdrawnPrefix.length)))
+  return held
+    .map(({ key, value }) => parsed(PublicKey, key, value))
+    .map((known) => ({ ...known, withdrawn: kids.has(known.jwk.kid) }))
+    .sort((a, b) => b.since - a.since)
+}
+
+/** Ends the publication of a key that a thief may have, for good; false when no such key is published. */
+export async function withdrawKey(store: Stored, clock: Clock, kid: string): Promise<boolean> {
+  const known = (await listPublicKeys(store, clock)).find(({ jwk }) => jwk.kid === kid)
+  if (!known || known.withdrawn) return false
+  const now = clock.now()
+  const key = withdrawnPrefix + kid
+  return store.save({ kind: 'key', key, value: 'withdrawn', now, expiresAt: forever })
+}
+
+/** Adds a generation; undefined when somebody else did so at the same moment, or when the last one is not active yet. */
+export async function rotateKeys(store: Stored, clock: Clock): Promise<KeyGeneration | undefined> {
+  const now = clock.now()
+  const last = (await listGenerations(store, clock)).at(-1)
+  if (last && last.activeAt > now) return undefined
+  const next = { generation: (last?.generation ?? 1) + 1, activeAt: now + activationMs }
+  const saved = await store.save({
+    kind: 'key',
+    key: `${generationPrefix}${next.generation}`,
+    value: JSON.stringify({ activeAt: next.activeAt }),
+    now,
+    expiresAt: forever,
+  })
+  return saved ? next : undefined
+}
+
+/** Keeps public keys in the store for good; answers them with all that are there already and not withdrawn. */
+async function publish(store: Stored, clock: Clock, own: readonly Jwk[]): Promise<Jwk[]> {
+  const known = await listPublicKeys(store, clock)
+  const kids = new Set(known.map(({ jwk }) => jwk.kid))
+  const fresh = own.filter(({ kid }) => !kids.has(kid))
+  const now = clock.now()
+  for (const jwk of fresh) {
+    const value = JSON.stringify({ jwk, since: now })
+    // Refused when another replica was faster: then it is there, which is all that counts.
+    await store.save({ kind: 'key', key: publicPrefix + jwk.kid, value, now, expiresAt: forever })
+  }
+  return [...fresh, ...known.flatMap(({ jwk, withdrawn }) => (withdrawn ? [] : [jwk]))]
+}
+
+type Jwk = JsonWebKeySet['keys'][number]
+
+function parsed<T>(schema: z.ZodType<T>, key: string, value: string): T {
+  try {
+    return schema.parse(JSON.parse(value))
+  } catch (error) {
+    throw new SvcError('store-corrupt', `The record ${key} in the store cannot be read`, {
+      hint: 'Restore the last backup.',
+      cause: error,
+    })
+  }
+}

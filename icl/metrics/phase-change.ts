@@ -1,0 +1,20 @@
+import type { Job } from '../rules/job.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Counts how long a job was in the phase that it left, to the second, as its events tell. */
+export function notePhaseChange(
+  metrics: Metrics,
+  before: Job | undefined,
+  job: Job,
+  now: number,
+): void {
+  if (before === undefined || before.phase === job.phase) return
+  metrics.phase(before.phase, job.phase, Math.max(0, (now - enteredAt(before)) / 1000))
+}
+
+/** When a job entered its phase, in milliseconds: at the first of the events since which it has not changed. */
+function enteredAt({ events, phase, createdAt }: Job): number {
+  const last = events.findLastIndex((event) => event.phase !== phase)
+  const first = events[last + 1]
+  return first === undefined ? createdAt : first.at * 1000
+}

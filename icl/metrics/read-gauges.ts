@@ -1,0 +1,41 @@
+import { withDeadline } from '../../lib/deadline.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { loadEligible } from '../operations/load-pool.ts'
+import { servedTiers } from '../rules/eligibility.ts'
+import type { Gauges } from './metrics.ts'
+
+const readingMs = 3_000
+
+/** How the ICL stands now; whatever does not answer within 3 s is left out. */
+export async function readGauges(deps: Dependencies): Promise<Gauges> {
+  const within = <T>(read: () => Promise<T>): Promise<T | undefined> =>
+    withDeadline(deps.clock, readingMs, undefined, () => new Error('timed out'), read).catch(
+      // Not answering is what the operator then sees: a scrape must not fail for it.
+      () => undefined,
+    )
+  const [stats, nodes] = await Promise.all([
+    within(() => deps.store.stats()),
+    within(() => countNodes(deps)),
+  ])
+  const dueAt = stats?.oldestEffectDueAt
+  return {
+    known: stats !== undefined,
+    jobsByPhase: stats?.jobsByPhase ?? {},
+    nodes,
+    effects: stats?.effects ?? 0,
+    oldestEffectSeconds: dueAt === undefined ? 0 : Math.max(0, (deps.clock.now() - dueAt) / 1000),
+  }
+}
+
+async function countNodes(deps: Dependencies): Promise<NonNullable<Gauges['nodes']>> {
+  const counts = new Map<string, { backend: string; tier: number; count: number }>()
+  for (const { node, chain } of await loadEligible(deps, { minTier: 0 })) {
+    const { backend } = node.certificate
+    for (const tier of servedTiers(node, chain)) {
+      const key = `${backend} ${tier}`
+      const counted = counts.get(key) ?? { backend, tier, count: 0 }
+      counts.set(key, { ...counted, count: counted.count + 1 })
+    }
+  }
+  return [...counts.values()]
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { JobId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ConsoleJobDetail, ConsoleJobs } from '../../lib/schemas/console.ts'
+import type { JobPhase } from '../../lib/schemas/jobs.ts'
+import { publicJob, publicJobDetail } from '../console/public-job.ts'
+import type { RecentJobs } from '../console/recent-jobs.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Position } from '../store/store.ts'
+
+const pageSize = 100
+const cursorPurpose = 'svc-console-jobs'
+const Place = z.tuple([z.number(), JobId])
+
+/** Everybody's jobs without anything of their clients, newest first, a page at a time. */
+export async function listConsoleJobs(
+  deps: Dependencies,
+  query: { readonly phase?: JobPhase | undefined; readonly cursor?: string | undefined },
+): Promise<z.output<typeof ConsoleJobs>> {
+  const before = await placeOf(deps, query.cursor)
+  const jobs = await deps.store.listJobs({ phase: query.phase, before, limit: pageSize + 1 })
+  const page = jobs.slice(0, pageSize)
+  const last = page.at(-1)
+  // Sealed: the id of the last job may be nobody's business yet.
+  const next = () =>
+    last ? deps.keys.sealToken(cursorPurpose, [last.createdAt, last.id]) : Promise.resolve(null)
+  return {
+    jobs: await Promise.all(page.map(publicJob)),
+    next_cursor: jobs.length > pageSize ? await next() : null,
+  }
+}
+
+async function placeOf(
+  { keys }: Dependencies,
+  cursor: string | undefined,
+): Promise<Position | undefined> {
+  if (cursor === undefined) return undefined
+  const place = Place.safeParse(await keys.openToken(cursorPurpose, cursor)).data
+  if (place) return { at: place[0], id: place[1] }
+  throw new ProblemError('invalid-request', 'query.cursor: is not a next_cursor of this list')
+}
+
+/** What happened to a job that is named by its id, or by its ref if it is one of the newest. */
+export async function viewConsoleJob(
+  { store }: Dependencies,
+  recent: RecentJobs,
+  name: string,
+): Promise<ConsoleJobDetail> {
+  const found = await store.findJob(await idOf(recent, name))
+  if (found) return publicJobDetail(found.document)
+  throw new ProblemError('job-not-found', `There is no job ${name}`)
+}
+
+async function idOf(recent: RecentJobs, name: string): Promise<JobId> {
+  const id = JobId.safeParse(name)
+  if (id.success) return id.data
+  await recent.look()
+  const known = recent.idOf(name)
+  if (known !== undefined) return known
+  throw new ProblemError('job-not-found', `None of the newest jobs has the ref ${name}`)
+}

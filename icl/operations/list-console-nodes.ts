@@ -1,0 +1,53 @@
+import type { z } from 'zod'
+import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
+import { newcomer, weightOf } from '../../lib/reputation.ts'
+import type { ConsoleNode, ConsoleNodes } from '../../lib/schemas/console.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { PoolNode } from '../pool.ts'
+import { ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
+
+const pageSize = 200
+
+/** Every node with a certificate, by address, a page at a time. */
+export async function listConsoleNodes(
+  deps: Dependencies,
+  cursor: string | undefined,
+): Promise<z.output<typeof ConsoleNodes>> {
+  const after = cursor === undefined ? '' : new TextDecoder().decode(fromBase64Url(cursor))
+  const nodes = (await deps.pool.nodes())
+    .filter(({ node }) => node.address > after)
+    .sort((a, b) => (a.node.address < b.node.address ? -1 : 1))
+  const page = nodes.slice(0, pageSize)
+  const last = page.at(-1)?.node.address
+  const now = deps.clock.now()
+  return {
+    nodes: page.map((node) => viewNode(node, now)),
+    next_cursor: last !== undefined && nodes.length > pageSize ? toBase64Url(utf8(last)) : null,
+  }
+}
+
+const seconds = (ms: number): number => Math.floor(ms / 1000)
+
+function viewNode({ node, chain }: PoolNode, now: number): ConsoleNode {
+  const { address, certificate, heartbeatAt, version, modelIds } = node
+  const standing = { ...newcomer, ...node.standing }
+  const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now)
+  return {
+    address,
+    backend: certificate.backend,
+    tiers: [...servedTiers(node, chain)],
+    model_ids: [...modelIds],
+    certified_at: seconds(certificate.issuedAt),
+    expires_at: seconds(certificate.expiresAt),
+    ...(heartbeatAt !== undefined && { last_heartbeat: seconds(heartbeatAt) }),
+    ...(version !== undefined && { version }),
+    active: reasons.length === 0,
+    reasons: [...reasons],
+    score: standing.score,
+    weight: weightOf(standing),
+    completed: standing.completed,
+    accepted: standing.accepted,
+    rejected: standing.rejected,
+    slashed_gwei: standing.slashedGwei,
+  }
+}

@@ -1,0 +1,46 @@
+import type { z } from 'zod'
+import type { Address } from '../../lib/codecs.ts'
+import type { JobList, JobSummary } from '../../lib/schemas/job-list.ts'
+import type { JobPhase } from '../../lib/schemas/jobs.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { readTokenOf } from '../keys.ts'
+import { type Job, mayShowAnswers } from '../rules/job.ts'
+import { cursorOf, positionOf } from './page-position.ts'
+
+const pageSize = 50
+
+/** A client's own jobs, newest first, a page at a time. */
+export async function listJobs(
+  deps: Dependencies,
+  client: Address,
+  query: { readonly status?: JobPhase | undefined; readonly cursor?: string | undefined },
+): Promise<z.output<typeof JobList>> {
+  const jobs = await deps.store.listJobsOfClient(client, {
+    phase: query.status,
+    before: positionOf(query.cursor),
+    limit: pageSize + 1,
+  })
+  const page = jobs.slice(0, pageSize)
+  const last = page.at(-1)
+  return {
+    jobs: await Promise.all(page.map((job) => summaryOf(deps, job))),
+    next_cursor:
+      last && jobs.length > pageSize ? cursorOf({ at: last.createdAt, id: last.id }) : null,
+  }
+}
+
+const seconds = (ms: number): number => Math.floor(ms / 1000)
+
+const summaryOf = async (deps: Dependencies, job: Job): Promise<JobSummary> => ({
+  jobId: job.id,
+  status: job.phase,
+  ...(job.reason !== undefined && { reason: job.reason }),
+  model_id: job.modelId,
+  prompt_cid: job.promptCid,
+  ...(job.result && mayShowAnswers(job) && { output_cid: job.result.body.output_cid }),
+  ...(job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
+  created_at: seconds(job.createdAt),
+  deadline: seconds(job.deadline),
+  ...(job.settledAt !== undefined && { settled_at: seconds(job.settledAt) }),
+  read_token: await readTokenOf(deps.keys, job.id),
+})

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { canonicalJson } from '../../lib/canonical-json.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ReputationEvent } from '../../lib/reputation.ts'
+import { type ReputationEvents, ReputationStatement } from '../../lib/schemas/nodes.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { cursorOf, positionOf } from './page-position.ts'
+
+const pageSize = 100
+
+/** What a node's reputation is made of, newest first, a page at a time; each event is signed, so that it can be shown to others. */
+export async function listNodeEvents(
+  deps: Dependencies,
+  address: Address,
+  cursor: string | undefined,
+): Promise<z.output<typeof ReputationEvents>> {
+  const before = positionOf(cursor)
+  if (!(await deps.store.findNode(address))) {
+    throw new ProblemError('node-not-found', `No node ${address} has attested here`)
+  }
+  const found = await deps.store.pageReputationEvents(address, { before, limit: pageSize + 1 })
+  const page = found.slice(0, pageSize)
+  const last = page.at(-1)
+  return {
+    events: await Promise.all(page.map((event) => signed(deps, event))),
+    next_cursor: last && found.length > pageSize ? cursorOf({ at: last.at, id: last.id }) : null,
+  }
+}
+
+/** The signature is over the canonical JSON (RFC 8785) of the body. */
+async function signed({ keys: { tally } }: Dependencies, event: ReputationEvent) {
+  const body: ReputationStatement = {
+    statement: 'svc-reputation-v1',
+    id: event.id,
+    address: event.node,
+    jobId: event.jobId,
+    code: event.code,
+    at: Math.floor(event.at / 1000),
+    ...(event.amountGwei !== undefined && { amount_gwei: event.amountGwei }),
+  }
+  const signature = await tally.sign(canonicalJson(z.encode(ReputationStatement, body)))
+  return { body, key: tally.publicKey, signature }
+}

@@ -1,0 +1,24 @@
+import type { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { listEkBindings, releaseEk } from '../attestation/ek-binding.ts'
+import { revokeCertificate } from '../bans.ts'
+import type { Dependencies } from '../dependencies.ts'
+
+/** Frees every TPM of an address for another one, by the word of the wallet that has them; the address loses its certificate first. */
+export async function releaseTpm(deps: Dependencies, caller: Address, address: Address) {
+  if (caller !== address) {
+    throw new ProblemError('forbidden', 'Only the wallet that a TPM is enrolled with releases it')
+  }
+  const enrolled = (await deps.store.findNode(address))?.document.enrollment?.ek
+  // An enrolment or a release may have broken off before node and binding said the same.
+  const bound = (await listEkBindings(deps)).filter((one) => one.address === address)
+  const eks = new Set([...bound.map(({ id }) => id), ...(enrolled === undefined ? [] : [enrolled])])
+  if (eks.size > 0) await revokeCertificate(deps, address)
+  const released: string[] = []
+  for (const ek of eks) {
+    if (!(await releaseEk(deps, { id: ek, address }))) continue
+    released.push(ek)
+    deps.log.info('TPM released', { node: address, ek })
+  }
+  return { released }
+}

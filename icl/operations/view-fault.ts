@@ -1,0 +1,74 @@
+import type { Hash32 } from '../../lib/codecs.ts'
+import { faultEvidenceHash, faultIdOf } from '../../lib/fault.ts'
+import type { FaultEvidence, FaultView } from '../../lib/schemas/fault.ts'
+import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import type { Fault } from '../rules/faults.ts'
+import { type Job, mayShowAnswers } from '../rules/job.ts'
+
+/** The proof of a fault, for whoever does not trust this ICL; undefined once it is dropped. */
+export function faultEvidenceOf(
+  deps: Pick<Dependencies, 'network'>,
+  job: Job,
+  { kind, node, role, fence, statements }: Fault,
+): FaultEvidence | undefined {
+  if (!statements) return undefined
+  return {
+    version: 1,
+    kind,
+    icl_origin: publicOrigin(deps),
+    chain_id: deps.network.chain_id,
+    jobId: job.id,
+    role,
+    fence,
+    address: node,
+    statements: statements.map((signed) =>
+      signed.body.statement === 'svc-leader-v1'
+        ? { body: signed.body, signature: signed.signature, session: signed.session }
+        : { body: signed.body, signature: signed.signature, session: signed.session },
+    ),
+  }
+}
+
+/** What a fault is called on chain. */
+export const faultIdIn = (job: Job, { kind, node, role, fence }: Fault): Hash32 =>
+  faultIdOf({ kind, jobId: job.id, role, fence, address: node })
+
+/** A fault as everybody may see it; its proof shows evidence, and is there once the job has settled. */
+export async function viewFault(
+  deps: Pick<Dependencies, 'network'>,
+  job: Job,
+  fault: Fault,
+): Promise<FaultView> {
+  const { kind, node, role, fence, at, slash } = fault
+  const evidence = faultEvidenceOf(deps, job, fault)
+  const evidenceHash = slash?.evidenceHash ?? (evidence && (await faultEvidenceHash(evidence)))
+  const error = slashErrorOf(job, fault)
+  return {
+    fault_id: faultIdIn(job, fault),
+    kind,
+    jobId: job.id,
+    role,
+    fence,
+    address: node,
+    at: Math.floor(at / 1000),
+    ...(evidenceHash && { evidence_hash: evidenceHash }),
+    ...(evidence && mayShowAnswers(job) && { evidence }),
+    ...(slash && {
+      slash: {
+        state: slash.state,
+        amount_wei: slash.amountWei,
+        executable_at: slash.executableAt,
+        answer_hash: slash.answerHash,
+        proposed_tx: slash.proposedTx,
+        executed_tx: slash.executedTx,
+        taken_wei: slash.takenWei,
+      },
+    }),
+    ...(error !== undefined && { slash_error: error }),
+  }
+}
+
+const slashErrorOf = ({ outbox }: Job, { kind, fence }: Fault): string | undefined =>
+  outbox.find(
+    ({ effect }) => effect.type === 'slash-node' && effect.kind === kind && effect.fence === fence,
+  )?.error

@@ -1,0 +1,73 @@
+import { withDeadline } from '../../lib/deadline.ts'
+import type { ConsoleOverview } from '../../lib/schemas/console.ts'
+import { minutesOf } from '../console/minutes.ts'
+import type { RecentJobs } from '../console/recent-jobs.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Gauges } from '../metrics/metrics.ts'
+import { ineligibleReasons } from '../rules/eligibility.ts'
+import type { createProbes } from './check-health.ts'
+
+const readingMs = 3_000
+
+/** What the overview is made of, besides the dependencies. */
+export type Sources = {
+  readonly probes: ReturnType<typeof createProbes>
+  readonly gauges: () => Promise<Gauges>
+  readonly recent: RecentJobs
+}
+
+/** The ICL at a glance; whatever does not answer within 3 s is null. */
+export async function viewOverview(
+  deps: Dependencies,
+  { probes, gauges, recent }: Sources,
+): Promise<ConsoleOverview> {
+  const within = <T>(read: () => Promise<T>): Promise<T | undefined> =>
+    withDeadline(deps.clock, readingMs, undefined, () => new Error('timed out'), read).catch(
+      // Not answering is what the viewer then sees.
+      () => undefined,
+    )
+  const [health, readiness, figures, nodes, looked] = await Promise.all([
+    probes.checkHealth(),
+    readinessOf(probes),
+    gauges(),
+    within(() => countNodes(deps)),
+    within(() => recent.look().then(() => true)),
+  ])
+  const { writable } = deps.store.status()
+  const at = Math.floor(deps.clock.now() / 1000)
+  const minutes = looked && minutesOf(recent.all(), at)
+  return {
+    at,
+    version: deps.network.version,
+    chain_id: deps.network.chain_id,
+    ...readiness,
+    chain: { connected: health.chain_connected },
+    store: { connected: health.mongo_connected, durable: deps.store.durable, writable },
+    outbox: figures.known
+      ? { waiting: figures.effects, oldest_seconds: Math.floor(figures.oldestEffectSeconds) }
+      : null,
+    jobs_by_phase: figures.known ? figures.jobsByPhase : null,
+    nodes: nodes ?? null,
+    minutes: minutes ? [...minutes] : null,
+    minutes_since: minutes
+      ? Math.max(Math.ceil(recent.wholeSince() / 1000), minutes[0]?.at ?? 0)
+      : null,
+  }
+}
+
+async function readinessOf(probes: Sources['probes']) {
+  try {
+    return await probes.checkReadiness()
+  } catch (error) {
+    return { ready: false, reasons: error instanceof Error ? error.message.split('; ') : [] }
+  }
+}
+
+async function countNodes(deps: Dependencies) {
+  const nodes = await deps.pool.nodes()
+  const now = deps.clock.now()
+  const active = nodes.filter(
+    ({ node, chain }) => ineligibleReasons(node, chain, { minTier: 0 }, now).length === 0,
+  )
+  return { certified: nodes.length, active: active.length }
+}

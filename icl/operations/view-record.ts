@@ -1,0 +1,92 @@
+import type { JobRecord } from '../../lib/schemas/record.ts'
+import type { Dependencies } from '../dependencies.ts'
+import {
+  type Job,
+  mayShowAnswers,
+  resultOfRound,
+  type SignedResult,
+  type SignedVerdict,
+  type Slot,
+} from '../rules/job.ts'
+import { viewFault } from './view-fault.ts'
+import { viewJob, viewSlot } from './view-job.ts'
+import { tallyOfRound } from './view-tally.ts'
+
+const seconds = (ms: number): number => Math.floor(ms / 1000)
+
+/** Everything that happened in a job, for its client: what each node said, signed, once the job has settled, and what was made of it. */
+export async function viewRecord(deps: Dependencies, job: Job): Promise<JobRecord> {
+  const rounds = Array.from({ length: job.round + 1 }, (_, round) => viewRound(job, round))
+  return {
+    job: viewJob(job),
+    ...(job.settledAt !== undefined && { settled_at: seconds(job.settledAt) }),
+    rounds,
+    slots: job.slots.map((slot) => recordOfSlot(slot, mayShowAnswers(job))),
+    events: [...job.events],
+    faults: await Promise.all((job.faults ?? []).map((fault) => viewFault(deps, job, fault))),
+    commit: viewCommit(job),
+    pending: job.outbox.map(({ effect, dueAt, attempts, error }) => ({
+      type: effect.type,
+      ...('node' in effect && { node: effect.node }),
+      due_at: seconds(dueAt),
+      attempts,
+      ...(error !== undefined && { error }),
+    })),
+  }
+}
+
+const signed = <B>({
+  body,
+  signature,
+  session,
+}: {
+  readonly body: B
+  readonly signature: string
+  readonly session: SignedResult['session']
+}) => ({ body, signature, session })
+
+function viewRound(job: Job, round: number): JobRecord['rounds'][number] {
+  const result = resultOfRound(job, round)
+  const tally = tallyOfRound(job, round)
+  const endedAt =
+    round === job.round ? job.settledAt : job.rounds?.find((past) => past.round === round)?.endedAt
+  return {
+    round,
+    outcome: outcomeOf(job, round),
+    ...(endedAt !== undefined && { ended_at: seconds(endedAt) }),
+    ...(result && { leader: result.body.address, result_hash: result.hash }),
+    ...(result && mayShowAnswers(job) && { result: signed(result) }),
+    ...(tally && { tally }),
+  }
+}
+
+function outcomeOf({ phase, round: current }: Job, round: number) {
+  if (round < current) return 'rejected'
+  if (phase === 'accepted' || phase === 'disputed') return phase
+  return phase === 'open' || phase === 'running' || phase === 'verifying' ? 'open' : 'unfinished'
+}
+
+function recordOfSlot(slot: Slot, isShown: boolean): JobRecord['slots'][number] {
+  const { attempt, deadline, endedAt, commitment, scores } = slot
+  const verdict: SignedVerdict | undefined = slot.verdict
+  return {
+    ...viewSlot(slot),
+    attempt,
+    ...(deadline !== undefined && { deadline: seconds(deadline) }),
+    ...(endedAt !== undefined && { ended_at: seconds(endedAt) }),
+    ...(commitment !== undefined && { commitment }),
+    ...(verdict && { verdict_hash: verdict.hash }),
+    ...(verdict && isShown && { verdict_statement: signed(verdict) }),
+    scores: [...(scores ?? [])],
+  }
+}
+
+function viewCommit({ phase, commitTx, commitSentTx, commitError }: Job): JobRecord['commit'] {
+  const settled = commitTx === undefined ? 'pending' : 'done'
+  return {
+    state: phase === 'accepted' ? settled : 'not-needed',
+    ...(commitTx !== undefined && { tx: commitTx }),
+    ...(commitSentTx !== undefined && { sent_tx: commitSentTx }),
+    ...(commitError !== undefined && { error: commitError }),
+  }
+}

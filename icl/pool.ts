@@ -1,0 +1,104 @@
+import type { Clock } from '../lib/clock.ts'
+import type { Address } from '../lib/codecs.ts'
+import type { Chain } from './chain/chain.ts'
+import { createHeldPools, type HeldPools } from './held-pools.ts'
+import type { ChainNode, Node } from './rules/eligibility.ts'
+import type { BusySlots, Store } from './store/store.ts'
+
+const rememberedMs = 1_000
+/** A little longer than a preview holds. */
+const heldMs = 660_000
+/** Whoever asks for what cannot be had must not make every question read all nodes. */
+const forgettingMs = 500
+
+/** A node with what the chain says of it. */
+export type PoolNode = { readonly node: Node; readonly chain: ChainNode }
+
+/**
+ * What draws start from, read at most once a second however many ask; what this process saves shows at once. Whoever acts on it
+ * looks again at the nodes that it chose.
+ */
+export type Pool = {
+  /** Every node with a certificate; throws when the chain does not answer. */
+  nodes(): Promise<readonly PoolNode[]>
+  /** How many slots of each node are taken. */
+  busy(): Promise<ReadonlyMap<Address, BusySlots>>
+  /** A node that was just saved. */
+  note(node: Node): void
+  /** Makes the next question read everything again; at most every half second, because strangers can bring it about. */
+  forget(): void
+  /** What previews were drawn from. */
+  readonly held: HeldPools
+}
+
+/** The pool over a store and a chain. */
+export function createPool({
+  store,
+  chain,
+  clock,
+}: {
+  readonly store: Store
+  readonly chain: Chain
+  readonly clock: Clock
+}): Pool {
+  const readNodes = async (): Promise<Map<Address, Node>> =>
+    new Map((await store.listNodes(clock.now())).map((node) => [node.address, node]))
+  // What was saved before a read began is in it, perhaps changed since by another process; what comes after it is noted.
+  const documents = remembered(clock, () => ({
+    nodes: readNodes(),
+    noted: new Map<Address, Node>(),
+  }))
+  const busy = remembered(clock, () => store.countBusySlots())
+  let forgottenAt = Number.NEGATIVE_INFINITY
+  const current = async () => {
+    const { nodes, noted } = documents.read()
+    try {
+      return new Map([...(await nodes), ...noted])
+    } catch (error) {
+      documents.forget()
+      throw error
+    }
+  }
+  return {
+    held: createHeldPools(clock, heldMs),
+    nodes: async () => {
+      const nodes = await current()
+      const states = await chain.nodesOf([...nodes.keys()])
+      return [...nodes.values()].flatMap((node) => {
+        const state = states.get(node.address)
+        return state ? [{ node, chain: state }] : []
+      })
+    },
+    busy: () =>
+      busy.read().catch((error: unknown) => {
+        busy.forget()
+        throw error
+      }),
+    note: (node) => {
+      documents.last()?.noted.set(node.address, node)
+    },
+    forget: () => {
+      const now = clock.now()
+      if (Math.abs(now - forgottenAt) < forgettingMs) return
+      forgottenAt = now
+      documents.forget()
+      busy.forget()
+    },
+  }
+}
+
+/** What was read last, unless that is a second ago. */
+function remembered<T>(clock: Clock, read: () => T) {
+  let known: { readonly at: number; readonly value: T } | undefined
+  return {
+    last: (): T | undefined => known?.value,
+    forget: () => {
+      known = undefined
+    },
+    read: (): T => {
+      const now = clock.now()
+      if (!known || now - known.at >= rememberedMs) known = { at: now, value: read() }
+      return known.value
+    },
+  }
+}

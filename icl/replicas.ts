@@ -1,0 +1,115 @@
+import { forever } from './store/forever.ts'
+import type { Store } from './store/store.ts'
+
+/** How often a replica says that it is there, in milliseconds. */
+export const renewReplicaMs = 5_000
+/** For how long a replica counts as running after it last said so, in milliseconds. */
+const replicaLivesMs = 15_000
+/** For how long a replica that was not stopped in order is remembered, in milliseconds. */
+const replicaExpiryMs = 300_000
+
+/** For how long a replica that was not stopped in order may still be at work out of sight, in milliseconds. */
+const mayComeBackMs = 86_400_000
+/** For how long a replica counts as behind that does not say so again, in milliseconds. */
+const behindMs = 60_000
+
+const prefix = 'replica:'
+const behindPrefix = 'replica-behind:'
+/** The key that the process that joined last has. */
+export const newestReplicaKey = 'replica-newest'
+
+/** A process that uses the store; times in milliseconds. */
+export type Replica = { readonly id: string; readonly seenAt: number }
+
+type Keys = Pick<Store, 'save' | 'findKey' | 'listKeys'>
+
+/** Says that a replica is there; its record outlives it for `replicaExpiryMs`. */
+export async function renewReplica(
+  store: Keys,
+  id: string,
+  version: string,
+  now: number,
+): Promise<void> {
+  const value = JSON.stringify({ version })
+  const expiresAt = now + replicaExpiryMs
+  const record = { kind: 'key', key: prefix + id, value, now, expiresAt } as const
+  if (await store.save(record)) return
+  // The record is of this replica as it was before an update.
+  await releaseReplica(store, id, now)
+  await store.save(record)
+}
+
+/** Says that a replica has stopped in order. */
+export async function releaseReplica(store: Keys, id: string, now: number): Promise<void> {
+  const key = prefix + id
+  const value = await store.findKey(key, now)
+  if (value !== undefined) await store.save({ kind: 'release-key', key, value })
+}
+
+/** Every replica that has said within `replicaExpiryMs` that it is there and not that it has stopped, by id. */
+export async function listReplicas(store: Keys, now: number): Promise<readonly Replica[]> {
+  const records = await store.listKeys(prefix, now)
+  return records.map(({ key, expiresAt }) => ({
+    id: key.slice(prefix.length),
+    // The expiry is the renewal's time and a constant, so that renewing does not change the value.
+    seenAt: expiresAt - replicaExpiryMs,
+  }))
+}
+
+/** As `listReplicas`, and those that went silent before and were not forgotten yet: they may be at work without the store. */
+export const listReplicasOfLate = (store: Keys, now: number): Promise<readonly Replica[]> =>
+  listReplicas(store, now - mayComeBackMs)
+
+/** True while a replica counts as running. */
+export const isLive = ({ seenAt }: Replica, now: number): boolean => now - seenAt < replicaLivesMs
+
+/** True until a replica that was not stopped in order has been silent for `replicaExpiryMs`. */
+export const isAbout = ({ seenAt }: Replica, now: number): boolean => now - seenAt < replicaExpiryMs
+
+/**
+ * Says before its first save that a process is new, by a token of its own: whoever holds in memory what the store holds sees that
+ * it has to look again, however long the process then stays. Answers the tokens in whose place it came.
+ */
+export async function joinReplicas(
+  store: Keys,
+  token: string,
+  now: number,
+): Promise<readonly string[]> {
+  const replaced: string[] = []
+  const write = {
+    kind: 'key',
+    key: newestReplicaKey,
+    value: token,
+    now,
+    expiresAt: forever,
+  } as const
+  while (!(await store.save(write))) {
+    const value = await store.findKey(newestReplicaKey, now)
+    if (value === undefined) continue
+    await store.save({ kind: 'release-key', key: newestReplicaKey, value })
+    replaced.push(value)
+  }
+  return replaced
+}
+
+/** The token of the process that joined last. */
+export const findNewestReplica = (store: Keys, now: number): Promise<string | undefined> =>
+  store.findKey(newestReplicaKey, now)
+
+/** Says that a replica has saves that the store lacks, and will bring them: again within `behindMs`, or it is over. */
+export const sayBehind = (store: Keys, id: string, now: number): Promise<boolean> =>
+  store.save({
+    kind: 'key',
+    key: behindPrefix + id,
+    value: id,
+    now,
+    expiresAt: now + behindMs,
+  })
+
+/** Says that the store has all saves of a replica. */
+export const sayCaughtUp = (store: Keys, id: string): Promise<boolean> =>
+  store.save({ kind: 'release-key', key: behindPrefix + id, value: id })
+
+/** True while another replica brings saves that the store lacks. */
+export const isAnyBehind = async (store: Keys, id: string, now: number): Promise<boolean> =>
+  (await store.listKeys(behindPrefix, now)).some(({ value }) => value !== id)

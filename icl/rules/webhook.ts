@@ -1,0 +1,64 @@
+import type { WebhookError, WebhookState } from '../../lib/schemas/jobs.ts'
+import type { Effect, PendingEffect } from './effects.ts'
+import type { Job } from './job.ts'
+
+/** Where a client wants to be told that a job has settled, and what came of it. */
+export type Webhook = {
+  readonly url: string
+  readonly state: WebhookState
+  /** How often it was tried. */
+  readonly attempts: number
+  /** What the last try was answered with, or failed with. */
+  readonly lastStatus?: number | undefined
+  readonly lastError?: WebhookError | undefined
+}
+
+/** A webhook that nothing was sent to yet. */
+export const newWebhook = (url: string): Webhook => ({ url, state: 'waiting', attempts: 0 })
+
+/** How long an accepted job waits for its transaction, which the message is to name, in milliseconds. */
+const commitWaitMs = 60_000
+
+/** What a settled job asks for if its client wants to be told. */
+export const noticesOf = ({ webhook, phase }: Job): readonly Effect[] =>
+  webhook ? [{ type: 'notify', afterMs: phase === 'accepted' ? commitWaitMs : 0 }] : []
+
+/** The outbox with the message due now: what it waited for is there. */
+export const withNoticeDue = (
+  outbox: readonly PendingEffect[],
+  now: number,
+): readonly PendingEffect[] =>
+  outbox.map((pending) =>
+    pending.effect.type === 'notify' && pending.attempts === 0
+      ? { ...pending, dueAt: Math.min(pending.dueAt, now) }
+      : pending,
+  )
+
+/** The waits between tries, in milliseconds: nearly 24 hours in all. */
+export const webhookRetriesMs: readonly number[] = [
+  5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 28_800_000, 28_800_000,
+]
+
+const gone = 410
+
+/** The webhook after one more try; `retryMs` is left out when there is to be no other. */
+export function afterTry(
+  { url, attempts: before }: Webhook,
+  answer: { readonly status?: number | undefined; readonly error?: WebhookError | undefined },
+): { readonly webhook: Webhook; readonly retryMs?: number } {
+  const { status, error } = answer
+  const attempts = before + 1
+  const tried = {
+    url,
+    attempts,
+    ...(status !== undefined && { lastStatus: status }),
+    ...(error !== undefined && { lastError: error }),
+  }
+  if (status !== undefined && status >= 200 && status < 300) {
+    return { webhook: { ...tried, state: 'delivered' } }
+  }
+  if (status === gone) return { webhook: { ...tried, state: 'gone' } }
+  const retryMs = webhookRetriesMs[attempts - 1]
+  if (retryMs === undefined) return { webhook: { ...tried, state: 'given-up' } }
+  return { webhook: { ...tried, state: 'waiting' }, retryMs }
+}

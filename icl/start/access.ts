@@ -1,0 +1,55 @@
+import { Address } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Access } from '../access.ts'
+import type { ReadText } from './host.ts'
+import type { Settings } from './settings.ts'
+
+/** Who may use the ICL, as its settings say; reads the list of clients if that is a file. */
+export const accessOf = (settings: Settings, readText: ReadText): Access => ({
+  rates: Object.fromEntries(
+    Object.entries({
+      address: settings.SVC_ICL_RATE_ADDRESS,
+      preview: settings.SVC_ICL_RATE_PREVIEW,
+      attestation: settings.SVC_ICL_RATE_ATTESTATION,
+      upload: settings.SVC_ICL_RATE_UPLOAD,
+      failure: settings.SVC_ICL_RATE_FAILURE,
+      wallet: settings.SVC_ICL_RATE_WALLET,
+      node: settings.SVC_ICL_RATE_NODE,
+      reader: settings.SVC_ICL_RATE_READER,
+    }).filter(([, rate]) => rate !== undefined),
+  ),
+  clients: clientsOf(settings.SVC_ICL_CLIENT_ALLOW_LIST, readText),
+  jobsPerDay: settings.SVC_ICL_JOBS_PER_DAY,
+  trustedProxies: settings.SVC_ICL_TRUSTED_PROXIES,
+  metricsToken: settings.SVC_ICL_METRICS_TOKEN,
+  console: settings.SVC_ICL_CONSOLE,
+})
+
+function clientsOf(text: string | undefined, readText: ReadText): Access['clients'] {
+  if (text === undefined) return undefined
+  const lines = text.startsWith('0x') ? text.split(',') : readLines(text, readText)
+  const entries = lines.map((line) => line.replace(/#.*/, '').trim())
+  const clients = new Set<Address>()
+  const mistakes: string[] = []
+  for (const [index, entry] of entries.entries()) {
+    if (entry === '') continue
+    const address = Address.safeParse(entry)
+    if (address.success) clients.add(address.data)
+    else mistakes.push(`  entry ${index + 1} is not an address`)
+  }
+  if (mistakes.length === 0) return clients
+  throw unusable(mistakes.join('\n'))
+}
+
+function readLines(file: string, readText: ReadText): readonly string[] {
+  try {
+    return readText(file).split('\n')
+  } catch (error) {
+    throw unusable(`  the file cannot be read: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+const unusable = (why: string): SvcError =>
+  new SvcError('settings-invalid', `SVC_ICL_CLIENT_ALLOW_LIST is not usable:\n${why}`, {
+    hint: 'Give addresses separated by commas, or a file with one address a line.',
+  })

@@ -1,0 +1,87 @@
+import { Base64Url32 } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { listGenerations, listPublicKeys, rotateKeys, withdrawKey } from '../keyring.ts'
+import { type AdminCommand, done, nothingThere, recorded, typedAs } from './admin-command.ts'
+import { columns, time } from './admin-text.ts'
+
+/** The commands about signing keys. */
+export const keyCommands: readonly AdminCommand[] = [
+  {
+    name: 'keys list',
+    args: [],
+    flags: [],
+    summary: 'The generations of signing keys, and every published public key',
+    prepare: () => async (context) => {
+      const { store, clock } = context
+      const generations = await listGenerations(store, clock)
+      const keys = await listPublicKeys(store, clock)
+      return {
+        json: {
+          generations: generations.map(({ generation, activeAt }) => ({
+            generation,
+            active_at: activeAt === 0 ? null : time(activeAt),
+          })),
+          keys: keys.map(({ jwk, since, withdrawn }) => ({
+            ...jwk,
+            since: time(since),
+            withdrawn,
+          })),
+        },
+        lines: [
+          ...columns([
+            ['generation', 'signs from'],
+            ...generations.map(({ generation, activeAt }) => [
+              String(generation),
+              activeAt === 0 ? 'the start' : time(activeAt),
+            ]),
+          ]),
+          '',
+          ...columns([
+            ['public key', 'algorithm', 'since', 'published'],
+            ...keys.map(({ jwk, since, withdrawn }) => [
+              jwk.kid,
+              jwk.alg,
+              time(since),
+              withdrawn ? 'no' : 'yes',
+            ]),
+          ]),
+        ],
+      }
+    },
+  },
+  {
+    name: 'keys rotate',
+    args: [],
+    flags: [],
+    summary: 'Make new signing keys; they are published at once and sign a minute later',
+    prepare: () => (context) =>
+      recorded(context, 'keys rotate', async () => {
+        const made = await rotateKeys(context.store, context.clock)
+        if (!made) {
+          throw new SvcError('busy', 'The last rotation is not complete yet', {
+            hint: 'Wait a minute; `keys list` shows when it is.',
+          })
+        }
+        return done(`Generation ${made.generation} signs from ${time(made.activeAt)}`, {
+          generation: made.generation,
+          active_at: time(made.activeAt),
+        })
+      }),
+  },
+  {
+    name: 'keys withdraw',
+    args: ['<key>'],
+    flags: [],
+    summary: 'Publish a stolen key no more: nothing that it signed counts, whenever it did',
+    prepare: ([text]) => {
+      const kid = typedAs(Base64Url32, text, 'A key')
+      return (context) =>
+        recorded(context, `keys withdraw ${kid}`, async () => {
+          if (await withdrawKey(context.store, context.clock, kid)) {
+            return done(`${kid} is published no more`, { kid })
+          }
+          throw nothingThere(`No key ${kid} is published`, 'List them with `keys list`.')
+        })
+    },
+  },
+]

@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { SvcError } from '../../lib/svc-error.ts'
+import { listCommands, recordCommand } from '../admin/audit.ts'
+import type { AdminContext } from '../admin/context.ts'
+import { listBans } from '../bans.ts'
+import { type AdminCommand, done, recorded, typedAs, Whole } from './admin-command.ts'
+import { columns, time } from './admin-text.ts'
+import { restoreBackup, verifyBackup, writeBackup } from './backup-file.ts'
+
+const FileName = z.string().min(1)
+const dayMs = 24 * 3_600_000
+const pruneBatch = 200
+
+/** The commands about the store as a whole. */
+export const storeCommands: readonly AdminCommand[] = [
+  {
+    name: 'backup',
+    args: ['<file>'],
+    flags: [],
+    summary: 'Write everything to a new file; the ICL may go on',
+    prepare: ([text]) => {
+      const file = typedAs(FileName, text, 'A file')
+      return (context) =>
+        recorded(context, `backup ${file}`, async () => {
+          const records = await writeBackup(context.store, file, new Date(context.clock.now()))
+          return done(`${records} records are in ${file}`, { file, records })
+        })
+    },
+  },
+  {
+    name: 'restore',
+    args: ['<file>'],
+    flags: ['[--merge]'],
+    summary: 'Read a backup into an empty database, or add what is missing (--merge)',
+    alone: true,
+    prepare: ([text], { merge = false }) => {
+      const file = typedAs(FileName, text, 'A file')
+      return (context) => restore(context, file, merge)
+    },
+  },
+  {
+    name: 'prune',
+    args: [],
+    flags: ['[--days N]'],
+    summary: 'Forget jobs that settled so many days ago (30), and expired keys and blobs',
+    prepare: (_, flags) => {
+      const days = typedAs(Whole(1), flags.days ?? '30', '--days')
+      return (context) =>
+        recorded(context, `prune --days ${days}`, async () => {
+          const records = await prune(context, days)
+          return done(`${records} records are forgotten`, { records })
+        })
+    },
+  },
+  {
+    name: 'stats',
+    args: [],
+    flags: [],
+    summary: 'How much there is of everything',
+    prepare: () => stats,
+  },
+  {
+    name: 'audit',
+    args: [],
+    flags: ['[--limit N]'],
+    summary: 'Which commands changed something: when, and by whom',
+    prepare: (_, flags) => {
+      const limit = typedAs(Whole(1), flags.limit ?? '100', '--limit')
+      return async (context) => {
+        const entries = await listCommands(context, limit)
+        return {
+          json: entries.map((entry) => ({ ...entry, at: time(entry.at) })),
+          lines: columns([
+            ['when', 'who', 'command'],
+            ...entries.map(({ at, operator, command }) => [time(at), operator, command]),
+          ]),
+        }
+      }
+    },
+  },
+]
+
+async function restore(context: AdminContext, file: string, merge: boolean) {
+  const { store, clock } = context
+  const records = await verifyBackup(file)
+  const [running] = await store.listKeys('replica:', clock.now())
+  if (store.shared && running) {
+    throw new SvcError('store-in-use', `An ICL (${running.key}) uses the database`, {
+      hint: 'Stop it. One that was killed is forgotten after five minutes.',
+    })
+  }
+  if (!merge && !(await isEmpty(context))) {
+    throw new SvcError('store-not-empty', 'The database is not empty', {
+      hint: 'Use an empty one, or --merge to add what is missing; what is there stays as it is.',
+    })
+  }
+  await recordCommand(context, `restore ${file}${merge ? ' --merge' : ''}`)
+  const { restored, leftOut } = await restoreBackup(store, file)
+  return done(
+    `${restored} of ${records} records are restored${leftOut > 0 ? `; ${leftOut} were there already` : ''}`,
+    { records, restored, left_out: leftOut },
+  )
+}
+
+async function isEmpty({ store }: AdminContext): Promise<boolean> {
+  for await (const _ of store.scan()) return false
+  return true
+}
+
+async function prune({ store, clock }: AdminContext, days: number): Promise<number> {
+  const now = clock.now()
+  const options = { now, settledBefore: now - days * dayMs, limit: pruneBatch }
+  for (let records = 0; ; ) {
+    const batch = await store.prune(options)
+    if (batch === 0) return records
+    records += batch
+  }
+}
+
+async function stats(context: AdminContext) {
+  const { store, clock } = context
+  const { jobsByPhase, effects, oldestEffectDueAt } = await store.stats()
+  const attested = await store.listNodes(clock.now())
+  const json = {
+    jobs: jobsByPhase,
+    effects,
+    oldest_effect_due_at: oldestEffectDueAt === undefined ? null : time(oldestEffectDueAt),
+    nodes_attested: attested.length,
+    nodes_banned: (await listBans(context)).size,
+    blob_bytes: {
+      wallets: await store.countBlobBytes('wallet'),
+      nodes: await store.countBlobBytes('node'),
+      icl: await store.countBlobBytes('icl'),
+    },
+  }
+  const jobs = Object.entries(jobsByPhase).map(([phase, count]) => [`jobs ${phase}`, String(count)])
+  const rows = [
+    ...jobs,
+    ['effects not delivered', String(effects)],
+    ['oldest effect due', time(oldestEffectDueAt)],
+    ['nodes attested', String(json.nodes_attested)],
+    ['nodes banned', String(json.nodes_banned)],
+    ['blob bytes of wallets', String(json.blob_bytes.wallets)],
+    ['blob bytes of nodes', String(json.blob_bytes.nodes)],
+    ['blob bytes of pool snapshots', String(json.blob_bytes.icl)],
+  ]
+  return { json, lines: columns(rows) }
+}

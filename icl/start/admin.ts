@@ -1,0 +1,177 @@
+import { hostname, userInfo } from 'node:os'
+import { parseArgs } from 'node:util'
+import { z } from 'zod'
+import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import type { AdminContext } from '../admin/context.ts'
+import { type AdminCommand, type AdminFlags, usageError } from './admin-command.ts'
+import { effectCommands } from './admin-effects.ts'
+import { keyCommands } from './admin-keys.ts'
+import { nodeCommands } from './admin-nodes.ts'
+import { revokeCommands } from './admin-revoke.ts'
+import { storeCommands } from './admin-store.ts'
+import { openStore } from './open-store.ts'
+import { Settings } from './settings.ts'
+
+/** What the commands are typed in and answer to. */
+export type AdminTerminal = {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  print(line: string): void
+  complain(line: string): void
+}
+
+const adminCommands: readonly AdminCommand[] = [
+  ...nodeCommands,
+  ...revokeCommands,
+  ...keyCommands,
+  ...effectCommands,
+  ...storeCommands,
+]
+
+const options = {
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+  reason: { type: 'string' },
+  ek: { type: 'string' },
+  ak: { type: 'string' },
+  jti: { type: 'string' },
+  merge: { type: 'boolean' },
+  days: { type: 'string' },
+  limit: { type: 'string' },
+} as const
+
+/** Runs one of the operator's commands; the answer is its exit code: 0 done, 1 refused or failed, 2 wrong usage. */
+export async function runAdmin(args: readonly string[], terminal: AdminTerminal): Promise<number> {
+  try {
+    const { command, given, flags } = parse(args)
+    if (flags.help || !command) {
+      terminal.print(command ? helpOf(command) : help())
+      return flags.help ? 0 : 2
+    }
+    const outcome = await perform(command, given, flags, terminal.environment)
+    if (flags.json) terminal.print(JSON.stringify(outcome.json, null, 2))
+    else for (const line of outcome.lines) terminal.print(printable(line))
+    return 0
+  } catch (error) {
+    return explain(error, terminal)
+  }
+}
+
+function parse(args: readonly string[]) {
+  // Unlike cac, this leaves an address that follows a switch the text that it is.
+  const { values: flags, positionals } = parseStrictly(args)
+  const words = adminCommands.some(({ name }) => name === positionals.slice(0, 2).join(' ')) ? 2 : 1
+  const name = positionals.slice(0, words).join(' ')
+  const command = adminCommands.find((known) => known.name === name)
+  if (name !== '' && !command) throw usageError(`There is no command ${name}`)
+  const given = positionals.slice(words)
+  if (command && !flags.help) checkUsage(command, given, flags)
+  return { command, given, flags }
+}
+
+function parseStrictly(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true })
+  } catch (error) {
+    throw usageError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+function checkUsage(command: AdminCommand, given: readonly string[], flags: AdminFlags): void {
+  const needed = command.args.filter((arg) => arg.startsWith('<')).length
+  const missing = command.args[given.length]
+  if (given.length < needed) throw usageError(`${command.name} needs ${missing}`)
+  if (given.length > command.args.length) {
+    throw usageError(`${command.name} takes no ${given[command.args.length]}`)
+  }
+  const takes = command.flags.map((flag) => flag.match(/--[a-z]+/)?.[0])
+  const unknown = Object.keys(flags).find((flag) => flag !== 'json' && !takes.includes(`--${flag}`))
+  if (unknown !== undefined) throw usageError(`${command.name} has no --${unknown}`)
+}
+
+async function perform(
+  command: AdminCommand,
+  given: readonly string[],
+  flags: AdminFlags,
+  environment: AdminTerminal['environment'],
+) {
+  const run = command.prepare(given, flags)
+  const store = await openStore(databaseUrlOf(environment), { guest: command.alone !== true })
+  const context: AdminContext = {
+    store,
+    clock: systemClock,
+    random: systemRandom,
+    operator: operatorOf(environment),
+  }
+  try {
+    return await run(context)
+  } finally {
+    await store.close()
+  }
+}
+
+function databaseUrlOf(environment: AdminTerminal['environment']): string {
+  const schema = z.object({ url: Settings.shape.SVC_ICL_DATABASE_URL })
+  const given = environment.SVC_ICL_DATABASE_URL
+  const parsed = schema.safeParse(given ? { url: given } : {})
+  if (parsed.success && parsed.data.url !== 'memory:') return parsed.data.url
+  throw new SvcError('settings-invalid', 'SVC_ICL_DATABASE_URL does not name a database', {
+    hint: 'Set it as it is for the ICL: sqlite:FILE or mongodb://... An ICL in memory cannot be administered.',
+  })
+}
+
+function operatorOf(environment: AdminTerminal['environment']): string {
+  const name = userName()
+  const asked = environment.SUDO_USER
+  return `${asked && asked !== name ? `${asked} as ` : ''}${name}@${hostname()}`
+}
+
+function userName(): string {
+  const number = `uid ${process.getuid?.() ?? 'unknown'}`
+  try {
+    const { username } = userInfo()
+    // What Bun says where USER is not set, as under cron or in a container.
+    return username === 'unknown' ? number : username
+  } catch {
+    // A container may run as a user that has no name.
+    return number
+  }
+}
+
+function explain(error: unknown, { complain }: AdminTerminal): number {
+  if (error instanceof SvcError) {
+    complain(`error: ${printable(error.message)}`)
+    complain(`hint: ${error.hint}`)
+    return error.code === 'usage' ? 2 : 1
+  }
+  complain(`error: ${printable(error instanceof Error ? error.message : String(error))}`)
+  if (error instanceof ProblemError && error.retryable) complain('hint: Try again in a moment.')
+  return 1
+}
+
+// What nodes say of themselves is shown, too: it must not move the cursor.
+const printable = (text: string): string => text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, '?')
+
+const typed = ({ name, args, flags }: AdminCommand): string => [name, ...args, ...flags].join(' ')
+
+function help(): string {
+  const width = Math.max(...adminCommands.map((command) => typed(command).length))
+  return [
+    'Usage: npm run icl -- admin COMMAND [--json] [--help]',
+    '',
+    'Works on the database that SVC_ICL_DATABASE_URL names, while the ICL runs.',
+    '',
+    ...adminCommands.map((command) => `  ${typed(command).padEnd(width)}  ${command.summary}`),
+    '',
+    'Exit codes: 0 done, 1 refused or failed, 2 wrong usage.',
+  ].join('\n')
+}
+
+const helpOf = (command: AdminCommand): string =>
+  [
+    `Usage: npm run icl -- admin ${typed(command)} [--json]`,
+    '',
+    command.summary,
+    ...(command.alone ? ['The ICL has to be stopped.'] : []),
+  ].join('\n')

@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, link, open, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { SvcError } from '../../lib/svc-error.ts'
+import {
+  BackupHeader,
+  BackupTrailer,
+  decodeRecord,
+  encodeRecord,
+  isOfTheMoment,
+} from '../admin/backup-lines.ts'
+import type { Store, StoreRecord } from '../store/store.ts'
+import { version } from '../version.ts'
+
+const bytesPerWrite = 1024 * 1024
+// A blob of 1 MiB in base64url is the longest line but one: jobs may grow, too.
+const longestLine = 16 * 1024 * 1024
+// Enough to share a commit, few enough for a slow server to answer each in time.
+const recordsAtOnce = 32
+
+/** Writes everything in a store to a new file (0600), which appears whole or not at all; answers how many records. */
+export async function writeBackup(store: Store, file: string, now: Date): Promise<number> {
+  await refuseExisting(file)
+  const partial = `${file}.${process.pid}.partial`
+  const handle = await open(partial, 'wx', 0o600).catch(cannotWrite(file))
+  try {
+    const lines = createLineWriter(handle)
+    const header = { format: 'svc-icl-backup', version: 1, madeAt: now.toISOString() } as const
+    await lines.add(JSON.stringify({ ...header, madeBy: version }))
+    let records = 0
+    for await (const record of store.scan()) {
+      if (isOfTheMoment(record)) continue
+      await lines.add(encodeRecord(record))
+      records++
+    }
+    await lines.add(JSON.stringify({ end: true, records, sha256: lines.digest() }))
+    await lines.flush()
+    await handle.sync()
+    // Unlike a rename, this never takes the place of a file that is there.
+    await link(partial, file).catch(cannotWrite(file))
+    await syncFolder(dirname(file))
+    return records
+  } finally {
+    await handle.close()
+    await rm(partial, { force: true })
+  }
+}
+
+/** Reads a whole backup without using it; answers how many records it has. Throws SvcError `backup-damaged`. */
+export async function verifyBackup(file: string): Promise<number> {
+  let records = 0
+  for await (const _ of readBackup(file)) records++
+  return records
+}
+
+/** Puts the records of a backup into a store; those whose place is taken are left out. Throws SvcError `backup-damaged`. */
+export async function restoreBackup(
+  store: Store,
+  file: string,
+): Promise<{ readonly restored: number; readonly leftOut: number }> {
+  let restored = 0
+  let leftOut = 0
+  const put = async (batch: readonly StoreRecord[]) => {
+    for (const isNew of await Promise.all(batch.map((record) => store.restore(record)))) {
+      if (isNew) restored++
+      else leftOut++
+    }
+  }
+  let batch: StoreRecord[] = []
+  for await (const record of readBackup(file)) {
+    batch.push(record)
+    if (batch.length < recordsAtOnce) continue
+    await put(batch)
+    batch = []
+  }
+  await put(batch)
+  return { restored, leftOut }
+}
+
+/** The records of a backup; throws SvcError `backup-damaged`, at its end at the latest, when a byte is not as it was written. */
+async function* readBackup(file: string): AsyncGenerator<StoreRecord> {
+  const hash = createHash('sha256')
+  let number = 0
+  let records = 0
+  let isWhole = false
+  for await (const line of readLines(file)) {
+    number++
+    const parse = <T>(read: () => T): T => {
+      try {
+        return read()
+      } catch (error) {
+        throw damaged(file, `line ${number} cannot be read`, error)
+      }
+    }
+    if (isWhole) throw damaged(file, 'it goes on behind its end')
+    if (line.startsWith('{"end":')) {
+      const trailer = parse(() => BackupTrailer.parse(JSON.parse(line)))
+      if (trailer.records !== records) throw damaged(file, 'records are missing')
+      if (trailer.sha256 !== hash.digest('hex')) throw damaged(file, 'its checksum is another')
+      isWhole = true
+      continue
+    }
+    hash.update(`${line}\n`)
+    if (number === 1) parse(() => BackupHeader.parse(JSON.parse(line)))
+    else {
+      yield parse(() => decodeRecord(line))
+      records++
+    }
+  }
+  if (!isWhole) throw damaged(file, 'its end is missing')
+}
+
+/** The lines of a file; only line feeds end them. */
+async function* readLines(file: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let rest = ''
+  try {
+    for await (const chunk of createReadStream(file, { highWaterMark: bytesPerWrite })) {
+      const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n')
+      rest = lines.pop() ?? ''
+      if (rest.length > longestLine) throw damaged(file, 'a line is too long')
+      yield* lines
+    }
+    rest += decoder.decode()
+  } catch (error) {
+    if (error instanceof SvcError) throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT') throw damaged(file, String(error), error)
+    throw new SvcError('backup-missing', `There is no file ${file}`, { hint: 'Check its name.' })
+  }
+  if (rest !== '') throw damaged(file, 'its last line does not end')
+}
+
+const damaged = (file: string, why: string, cause?: unknown): SvcError =>
+  new SvcError('backup-damaged', `The backup ${file} is not whole: ${why}`, {
+    hint: 'Use another backup; nothing of this one should be relied on.',
+    cause,
+  })
+
+/** Writes lines in large pieces, and keeps the checksum of what was added. */
+function createLineWriter(handle: FileHandle) {
+  const hash = createHash('sha256')
+  let waiting: string[] = []
+  let size = 0
+  const flush = async () => {
+    await handle.appendFile(waiting.join(''))
+    waiting = []
+    size = 0
+  }
+  return {
+    add: async (line: string) => {
+      hash.update(`${line}\n`)
+      waiting.push(`${line}\n`)
+      size += line.length
+      if (size >= bytesPerWrite) await flush()
+    },
+    flush,
+    digest: () => hash.copy().digest('hex'),
+  }
+}
+
+async function refuseExisting(file: string): Promise<void> {
+  const found = await stat(file).catch(() => undefined)
+  if (found) cannotWrite(file)(Object.assign(new Error(), { code: 'EEXIST' }))
+}
+
+const cannotWrite =
+  (file: string) =>
+  (error: unknown): never => {
+    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST'
+    throw new SvcError(
+      exists ? 'backup-exists' : 'backup-unwritable',
+      exists ? `There is a file ${file} already` : `${file} cannot be written: ${error}`,
+      { hint: exists ? 'Choose another name: no backup is overwritten.' : 'Choose another place.' },
+    )
+  }
+
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

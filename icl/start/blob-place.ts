@@ -1,0 +1,32 @@
+import { z } from 'zod'
+
+const KuboUrl = z
+  .url({ protocol: /^https?$/, error: 'must name http or https URLs', abort: true })
+  .refine((url) => {
+    const { username, password, search, hash } = new URL(url)
+    return username + password + search + hash === ''
+  }, 'must name URLs without a password, search or fragment')
+  .transform((url) => url.replace(/\/+$/, ''))
+
+// Kubo answers at that name only to send on to another for each block; no redirect is followed.
+const GatewayUrl = KuboUrl.refine(
+  (url) => !/(^|\.)localhost$/.test(new URL(url).hostname),
+  'must name the gateway as 127.0.0.1: at localhost, Kubo sends its callers elsewhere',
+)
+
+/** Where blobs go: `store`, or `kubo:RPC_URL[,GATEWAY_URL]`; undefined for the store. */
+export const BlobPlace = z
+  .string()
+  .regex(/^(store|kubo:[^,]+(,[^,]+)?)$/, {
+    error: 'must be store or kubo:RPC_URL[,GATEWAY_URL]',
+    abort: true,
+  })
+  .transform((text) => (text === 'store' ? undefined : text.slice('kubo:'.length).split(',')))
+  .pipe(z.tuple([KuboUrl], GatewayUrl).optional())
+  .transform((urls) => urls && { rpcUrl: urls[0], gatewayUrl: urls[1] })
+
+/** A header that a secret is sent in. */
+export const KuboAuthorization = z
+  .string()
+  .max(4_096)
+  .regex(/^[\x21-\x7e]+ [\x21-\x7e]+$/, 'must be such as Basic ... or Bearer ...')

@@ -1,0 +1,51 @@
+import { parseDeployment } from '../../lib/deployment.ts'
+import type { Deployment } from '../../lib/schemas/deployment.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { ReadText } from './host.ts'
+
+type Given = Readonly<Record<string, string | undefined>>
+
+const setting = 'SVC_ICL_DEPLOYMENT'
+
+const stated = ({ chain_id, contracts }: Deployment): Readonly<Record<string, string>> => ({
+  SVC_ICL_CHAIN_ID: String(chain_id),
+  SVC_ICL_NODE_REGISTRY: contracts.node_registry,
+  SVC_ICL_PROMPT_KEY_STORE: contracts.prompt_key_store,
+  SVC_ICL_RESULT_REGISTRY: contracts.result_registry,
+})
+
+// The operator may know a better place than the file does.
+const coprocessorOf = ({ coprocessor }: Deployment): Given => {
+  if (coprocessor === undefined) return {}
+  const { cofhe_url, verifier_url, threshold_network_url } = coprocessor
+  return { SVC_ICL_COFHE_URLS: [cofhe_url, verifier_url, threshold_network_url].join() }
+}
+
+/** Adds what the address file of SVC_ICL_DEPLOYMENT says; throws SvcError `settings-invalid` when it cannot be read or a setting says something else, or `deployment-invalid`. */
+export function withDeployment(given: Given, readText: ReadText | undefined): Given {
+  const file = given[setting]
+  if (file === undefined) return given
+  const deployment = parseDeployment(textOf(file, readText), file)
+  const fromFile = stated(deployment)
+  const mistakes = Object.entries(fromFile).flatMap(([name, value]) => {
+    const explicit = given[name]
+    if (explicit === undefined || explicit.toLowerCase() === value) return []
+    return [`  ${name} is ${explicit}, and ${setting} (${file}) says ${value}`]
+  })
+  if (mistakes.length === 0) return { ...coprocessorOf(deployment), ...given, ...fromFile }
+  throw new SvcError('settings-invalid', `The settings contradict:\n${mistakes.join('\n')}`, {
+    hint: `Leave these settings out, or name another file in ${setting}.`,
+  })
+}
+
+function textOf(file: string, readText: ReadText | undefined): string {
+  try {
+    if (readText === undefined) throw new Error('there are no files here')
+    return readText(file)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new SvcError('settings-invalid', `${setting} cannot be read: ${why}`, {
+      hint: 'Name the file that `npm run contracts:deploy` wrote.',
+    })
+  }
+}

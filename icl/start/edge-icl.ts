@@ -1,0 +1,103 @@
+import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { systemClock as clock } from '../../lib/system.ts'
+import { createApp } from '../app.ts'
+import { runPasses } from '../background/passes.ts'
+import { createDependencies } from './dependencies.ts'
+import { openEdgeStore } from './edge-store.ts'
+import type { Host, ReadText } from './host.ts'
+import type { Served } from './listening.ts'
+import { createJsonLog } from './log.ts'
+import { parseSettings, settingsWarnings } from './settings.ts'
+
+const retrySeconds = 5
+
+/** What an edge host gives a worker by name; texts among it are settings, and what settings name as files. */
+export type Bindings = Readonly<Record<string, unknown>>
+
+/** Starts the ICL in the object that holds it; throws SvcError for settings or a store that cannot be used. */
+async function start(bindings: Bindings, write: Host['write']): Promise<Served> {
+  const texts = textsOf(bindings)
+  const readText: ReadText = (name) => {
+    const text = texts[name]
+    if (text === undefined) throw new Error(`there is no text binding with the name ${name}`)
+    return text
+  }
+  const settings = parseSettings(texts, readText)
+  const deps = await createDependencies(settings, {
+    write,
+    readText,
+    openStore: openEdgeStore,
+    openWebhooks: undefined,
+    figures: undefined,
+  })
+  for (const warning of settingsWarnings(settings, texts)) deps.log.warn(warning)
+  // An edge host ends its objects without a word: there is nothing to drain.
+  void runPasses(deps, new AbortController().signal)
+  deps.log.info('ICL started', {
+    publicUrl: deps.network.public_url,
+    attestation: deps.network.attestation_backends.join(', ') || 'none',
+    durable: deps.store.durable,
+  })
+  if (!deps.store.durable) {
+    deps.log.warn('The store is in memory: it is gone when the host ends this object')
+  }
+  return createApp(deps)
+}
+
+const textsOf = (bindings: Bindings): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(bindings).flatMap(([name, value]) =>
+      typeof value === 'string' && value !== '' ? [[name, value]] : [],
+    ),
+  )
+
+/** An ICL that starts with its first request; while it cannot start, every request is answered 503, and the log says why. */
+export function createEdgeIcl(bindings: Bindings, write: Host['write']) {
+  let starting: Promise<Served> | undefined
+  let mayStartAt = 0
+  const startOnce = (): Promise<Served> => {
+    if (starting && clock.now() < mayStartAt) return starting
+    mayStartAt = Number.POSITIVE_INFINITY
+    starting = start(bindings, write)
+    starting.catch((error: unknown) => {
+      mayStartAt = clock.now() + retrySeconds * 1000
+      const known = error instanceof SvcError
+      createJsonLog(clock, 'error', write).error('The ICL cannot start', {
+        reason: known ? error.message : String(error),
+        hint: known ? error.hint : undefined,
+      })
+    })
+    return starting
+  }
+  return {
+    fetch: async (request: Request): Promise<Response> => {
+      let app: Served
+      try {
+        app = await startOnce()
+      } catch {
+        return unavailable()
+      }
+      return app.fetch(request, {})
+    },
+  }
+}
+
+const unavailable = (): Response =>
+  problemAnswer(new ProblemError('unavailable', 'The ICL cannot start; its log says why'), {
+    'retry-after': String(retrySeconds),
+  })
+
+/** What is answered where there is no application to answer. */
+export const problemAnswer = (
+  problem: ProblemError,
+  headers: Readonly<Record<string, string>> = {},
+): Response =>
+  new Response(JSON.stringify(problem.toProblem('')), {
+    status: problem.status,
+    headers: {
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+      ...headers,
+    },
+  })

@@ -1,0 +1,31 @@
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
+import type { Settings } from './settings.ts'
+
+/** A store that is open, and this process among those that share it. */
+export type OpenedStore = { readonly store: Store; readonly replicaId: string }
+
+/** Reads a text that a setting names; throws when there is none. */
+export type ReadText = (name: string) => string
+
+/** What a process tells of itself. */
+export type ProcessFigures = {
+  /** When it started, in Unix seconds. */
+  readonly startedAt: number
+  readonly memoryBytes: () => number
+  readonly processorSeconds: () => number
+}
+
+/** What differs between the hosts that the ICL runs on. */
+export type Host = {
+  /** Takes one line of the log, with its end. */
+  readonly write: (line: string) => void
+  readonly readText: ReadText
+  /** Opens the store that the settings name; throws SvcError `store-...` or `journal-...`. */
+  readonly openStore: (settings: Settings, log: Log) => Promise<OpenedStore>
+  /** Makes what tells clients' servers of settled jobs; undefined where the host cannot keep it from private addresses. */
+  readonly openWebhooks: ((options: { readonly allowPrivate: boolean }) => Webhooks) | undefined
+  /** Undefined where the host tells none. */
+  readonly figures: ProcessFigures | undefined
+}

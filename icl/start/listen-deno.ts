@@ -1,0 +1,43 @@
+import type { Listening, Place, Served } from './listening.ts'
+
+type NetworkAddress = { readonly hostname: string; readonly port: number }
+
+/** The part of Deno that is needed here. */
+declare const Deno: {
+  serve(
+    options: Place & { readonly signal: AbortSignal; readonly onListen: () => void },
+    answer: (
+      request: Request,
+      info: { readonly remoteAddr: NetworkAddress },
+    ) => Response | Promise<Response>,
+  ): {
+    readonly addr: NetworkAddress
+    readonly finished: Promise<void>
+    shutdown(): Promise<void>
+  }
+}
+
+/** Serves the application with Deno on a port of this machine; port 0 takes a free one. */
+export function listen(app: Served, { hostname, port }: Place): Listening {
+  const cut = new AbortController()
+  const server = Deno.serve(
+    { hostname, port, signal: cut.signal, onListen: () => {} },
+    (request, { remoteAddr }) => app.fetch(request, { peerAddress: remoteAddr.hostname }),
+  )
+  let isFinished = false
+  const finished = server.finished.then(() => {
+    isFinished = true
+  })
+  return {
+    url: new URL(
+      `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${server.addr.port}/`,
+    ),
+    stop: async (cutOff = false) => {
+      // Deno takes it amiss to be stopped when it has stopped.
+      if (isFinished) return
+      if (cutOff) cut.abort()
+      else void server.shutdown().catch(() => {})
+      await finished
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Host, ProcessFigures, ReadText } from './host.ts'
+import { openServiceStore } from './open-store.ts'
+import type { ReadFolder } from './playground.ts'
+import { createWebhookSender } from './webhook-sender.ts'
+
+/** Reads the files of a folder of this machine. */
+export const readFolder: ReadFolder = (folder, maxBytes) => {
+  const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
+  return new Map(
+    entries.map(({ name }) => {
+      const content = new Uint8Array(readFileSync(join(folder, name)))
+      if (content.length > maxBytes) throw new RangeError(`${name} is too large`)
+      return [name, content] as const
+    }),
+  )
+}
+
+/** Reads a file of this machine as text. */
+export const readFileText: ReadText = (file) => readFileSync(file, 'utf8')
+
+/** This machine as the host of an ICL: Bun, Node and Deno give the same view of it. */
+export const createMachine = (write: Host['write']): Host => ({
+  write,
+  readText: readFileText,
+  openStore: openServiceStore,
+  openWebhooks: createWebhookSender,
+  figures: figuresOf(process),
+})
+
+const figuresOf = ({ uptime, memoryUsage, cpuUsage }: NodeJS.Process): ProcessFigures => ({
+  startedAt: Math.round(Date.now() / 1000 - uptime()),
+  memoryBytes: () => memoryUsage().rss,
+  processorSeconds: () => {
+    const { user, system } = cpuUsage()
+    return (user + system) / 1_000_000
+  },
+})

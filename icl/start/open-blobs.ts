@@ -1,0 +1,27 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Blobs } from '../blobs/blobs.ts'
+import { createKuboBlobs } from '../blobs/kubo.ts'
+import { createStoredBlobs } from '../blobs/stored.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+import type { Settings } from './settings.ts'
+
+const roomBytes = 256 * 1024 * 1024
+
+/** The blobs that the settings name: in the store, or in a Kubo whose bookkeeping the store has. */
+export function openBlobs(
+  settings: Settings,
+  { store, clock, log }: { readonly store: Store; readonly clock: Clock; readonly log: Log },
+): Blobs {
+  const { SVC_ICL_BLOBS: place, SVC_ICL_KUBO_AUTHORIZATION: authorization } = settings
+  if (place === undefined) return createStoredBlobs(store, roomBytes, clock)
+  return createKuboBlobs({
+    ...place,
+    authorization,
+    pinName: `svc-icl ${new URL(settings.SVC_ICL_PUBLIC_URL).origin}`,
+    fetch: (request) => fetch(request),
+    store,
+    clock,
+    log,
+  })
+}

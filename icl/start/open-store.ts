@@ -1,0 +1,104 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { toBase64Url } from '../../lib/digest.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import type { Log } from '../log.ts'
+import { joinReplicas, renewReplica } from '../replicas.ts'
+import { createMemoryStore } from '../store/memory.ts'
+import type { Store } from '../store/store.ts'
+import { version } from '../version.ts'
+import type { OpenedStore } from './host.ts'
+import type { Settings } from './settings.ts'
+
+/**
+ * Opens the store that a database URL names: `memory:`, `sqlite:FILE` or `mongodb://...`; a `guest` shares it with the ICL that
+ * runs. Throws SvcError `store-unavailable`, or another `store-...` that says what is wrong with a file.
+ */
+export async function openStore(url: string, options: { guest?: boolean } = {}): Promise<Store> {
+  if (url === 'memory:') return createMemoryStore()
+  if (url.startsWith('sqlite:')) {
+    const { openSqliteStore } = await import('../store/sqlite-file.ts')
+    return openSqliteStore(sqliteFileOf(url), options)
+  }
+  if (/^mongodb(\+srv)?:/.test(url)) {
+    const { openMongoStore } = await import('../store/mongodb.ts')
+    const store = await openMongoStore({ url, clock: systemClock, random: systemRandom })
+    return options.guest ? asGuest(store) : store
+  }
+  throw new SvcError('store-unavailable', `There is no store for ${new URL(url).protocol}`, {
+    hint: 'SVC_ICL_DATABASE_URL has to be memory:, sqlite:FILE or mongodb://...',
+  })
+}
+
+/** How often a guest that goes on changing things says that it is there, in milliseconds: sooner than it is forgotten. */
+const sayAgainMs = 60_000
+
+/** A shared store in which a change by a guest counts as one by another replica: an ICL must not go on from memory as if it knew it. */
+function asGuest(store: Store): Store {
+  const id = `guest-${toBase64Url(systemRandom.bytes(12))}`
+  let hasJoined = false
+  let saidAt = Number.NEGATIVE_INFINITY
+  const say = async () => {
+    const now = systemClock.now()
+    if (now - saidAt < sayAgainMs) return
+    // It is not taken back: it counts until every ICL has looked again.
+    await renewReplica(store, id, version, now)
+    if (!hasJoined) await joinReplicas(store, id, now)
+    hasJoined = true
+    saidAt = now
+  }
+  return {
+    ...store,
+    save: (write, writeId) => say().then(() => store.save(write, writeId)),
+    restore: (record) => say().then(() => store.restore(record)),
+    prune: (what) => say().then(() => store.prune(what)),
+  }
+}
+
+/** Opens the store of an ICL: a shared one is bridged from memory while its database is away. Throws as `openStore`, or SvcError `journal-...`. */
+export async function openServiceStore(
+  {
+    SVC_ICL_DATABASE_URL: url,
+    SVC_ICL_JOURNAL_DIR: folder,
+  }: Pick<Settings, 'SVC_ICL_DATABASE_URL' | 'SVC_ICL_JOURNAL_DIR'>,
+  log: Log,
+): Promise<OpenedStore> {
+  const clock = systemClock
+  const random = systemRandom
+  const someId = toBase64Url(random.bytes(12))
+  if (!/^mongodb(\+srv)?:/.test(url)) return { store: await openStore(url), replicaId: someId }
+  const [{ createMongoOpener }, { openFallbackStore }] = await Promise.all([
+    import('../store/mongodb.ts'),
+    import('../store/fallback.ts'),
+  ])
+  const { journal, replicaId } = (await openJournal(folder, log)) ?? {
+    journal: (await import('../store/journal-none.ts')).createNoJournal(),
+    replicaId: someId,
+  }
+  const open = createMongoOpener({ url, clock, random })
+  return {
+    store: await openFallbackStore({ open, journal, replicaId, version, clock, random, log }),
+    replicaId,
+  }
+}
+
+/** The journal in a folder, undefined when it is to go without. Only a folder that the operator names has to work. */
+async function openJournal(folder: string | undefined, log: Log) {
+  if (folder === 'off') return undefined
+  const { openJournalFolder } = await import('../store/journal-folder.ts')
+  if (folder !== undefined) return openJournalFolder(folder, systemRandom)
+  try {
+    return await openJournalFolder(join(homedir(), '.svc-icl', 'journal'), systemRandom)
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code === 'journal-damaged') throw error
+    log.warn(
+      'There is no journal: saves are refused while MongoDB is away. Set SVC_ICL_JOURNAL_DIR',
+      { reason: error.message },
+    )
+    return undefined
+  }
+}
+
+/** `sqlite:FILE` and `sqlite:///FILE` name the same file. */
+const sqliteFileOf = (url: string): string => url.replace(/^sqlite:(\/\/(?=\/))?/, '')

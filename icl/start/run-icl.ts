@@ -1,0 +1,48 @@
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Listen } from './listening.ts'
+import { readFileText } from './machine.ts'
+import { type Environment, serve } from './serve.ts'
+import { describeSettings, parseSettings } from './settings.ts'
+
+/** Does what the command line of this process asks for, with a runtime's way to listen, and ends the process. */
+export async function runIcl(
+  listen: Listen,
+  environment: Environment = process.env,
+): Promise<never> {
+  process.exit(await main(process.argv.slice(2), listen, environment))
+}
+
+async function main(
+  args: readonly string[],
+  listen: Listen,
+  environment: Environment,
+): Promise<number> {
+  if (args[0] === 'admin') {
+    const { runAdmin } = await import('./admin.ts')
+    return await runAdmin(args.slice(1), {
+      environment,
+      print: console.log,
+      complain: console.error,
+    })
+  }
+  if (args.includes('--help')) {
+    console.log(
+      'Starts the inference coordination service; `admin --help` lists the commands of its operator.',
+    )
+    console.log(`Environment:\n\n${describeSettings()}`)
+    return 0
+  }
+  if (args.length > 0) {
+    console.error(`error: ${args[0]} is not an option\nhint: --help lists the settings.`)
+    return 2
+  }
+  try {
+    await serve(parseSettings(environment, readFileText), environment, listen)
+    return 0
+  } catch (error) {
+    const known = error instanceof SvcError
+    console.error(`error: ${known ? error.message : String(error)}`)
+    if (known) console.error(`hint: ${error.hint}`)
+    return 1
+  }
+}

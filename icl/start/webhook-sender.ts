@@ -1,0 +1,136 @@
+import { lookup } from 'node:dns/promises'
+import { request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { Webhook } from 'standardwebhooks'
+import { abortable } from '../../lib/chain/abortable.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { systemClock } from '../../lib/system.ts'
+import { version } from '../version.ts'
+import { parseIpAddress } from '../webhooks/ip-address.ts'
+import { isPublicAddress } from '../webhooks/public-address.ts'
+import { hostOf, whyRefused } from '../webhooks/webhook-url.ts'
+import type { WebhookAnswer, WebhookMessage, Webhooks } from '../webhooks/webhooks.ts'
+
+const usualTimeoutMs = 10_000
+const maxAddresses = 4
+const maxHeaderBytes = 8_192
+
+/** How a machine sends messages. */
+export type WebhookSenderOptions = {
+  /** Allows plain http and servers that are not on the public internet. */
+  readonly allowPrivate: boolean
+  /** The addresses of a name: those of the machine's resolver when left out. */
+  readonly resolve?: (host: string) => Promise<readonly string[]>
+  /** Certificates that are trusted in place of the usual ones, as PEM. */
+  readonly ca?: string
+  /** How long one try may take; 10 s when left out. */
+  readonly timeoutMs?: number
+}
+
+/**
+ * Posts messages by Standard Webhooks. A name is resolved once, its addresses are judged, and the connection goes to one of
+ * these: a name that leads elsewhere a moment later changes nothing. Redirects are not followed, and answers not read.
+ */
+export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
+  const { allowPrivate, resolve = resolveName, timeoutMs = usualTimeoutMs } = options
+  const send = async (message: WebhookMessage, signal: AbortSignal): Promise<WebhookAnswer> => {
+    const url = new URL(message.url)
+    if (whyRefused(message.url, allowPrivate)) return { error: 'address-refused' }
+    const addresses = await abortable(addressesOf(hostOf(url), resolve), signal)
+    // One that is not public is enough: whoever has such a name is not to be trusted with the others.
+    const isOpen = addresses.length > 0 && (allowPrivate || addresses.every(isPublicAddress))
+    if (!isOpen) return { error: 'address-refused' }
+    for (const address of addresses.slice(0, maxAddresses)) {
+      const status = await post(url, address, message, options.ca, signal)
+      if (status !== undefined) return { status }
+    }
+    return { error: 'unreachable' }
+  }
+  return {
+    allowPrivate,
+    send: async (message, signal) => {
+      const late = new Error(`no answer within ${timeoutMs} ms`)
+      try {
+        return await withDeadline(
+          systemClock,
+          timeoutMs,
+          signal,
+          () => late,
+          (limited) => send(message, limited),
+        )
+      } catch (error) {
+        signal.throwIfAborted()
+        return { error: error === late ? 'timeout' : 'unreachable' }
+      }
+    },
+  }
+}
+
+async function resolveName(host: string): Promise<readonly string[]> {
+  const found = await lookup(host, { all: true })
+  // A machine without IPv6 would otherwise wait for addresses that it cannot reach.
+  return found.toSorted((a, b) => a.family - b.family).map(({ address }) => address)
+}
+
+async function addressesOf(
+  host: string,
+  resolve: (host: string) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  if (parseIpAddress(host)) return [host]
+  // A name that leads nowhere tells no more than one that leads into a private network.
+  return resolve(host).catch(() => [])
+}
+
+/** The status that a server at an address answers with; undefined when it cannot be reached. */
+function post(
+  url: URL,
+  address: string,
+  message: WebhookMessage,
+  ca: string | undefined,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const isTls = url.protocol === 'https:'
+  const host = hostOf(url)
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+  const request = (isTls ? requestHttps : requestHttp)({
+    method: 'POST',
+    host: address,
+    port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
+    path: `${url.pathname}${url.search}`,
+    headers: headersOf(message, url.host),
+    // Without an agent there is no connection to share, with whatever it was made to.
+    agent: false,
+    maxHeaderSize: maxHeaderBytes,
+    ...(isTls && { ...(!parseIpAddress(host) && { servername: host }), ...(ca && { ca }) }),
+  })
+  const stop = () => request.destroy()
+  signal.addEventListener('abort', stop, { once: true })
+  request.on('response', (response) => {
+    resolve(response.statusCode)
+    // The status is all that counts; a body may have no end.
+    response.on('error', () => {})
+    request.destroy()
+  })
+  request.on('error', () => (signal.aborted ? reject(signal.reason) : resolve(undefined)))
+  request.on('close', () => (signal.aborted ? reject(signal.reason) : resolve(undefined)))
+  if (signal.aborted) stop()
+  else request.end(message.body)
+  return promise.finally(() => signal.removeEventListener('abort', stop))
+}
+
+function headersOf({ id, sentAt, body, secret }: WebhookMessage, host: string) {
+  const seconds = Math.floor(sentAt / 1000)
+  return {
+    host,
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    'user-agent': `svc-icl/${version}`,
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': new Webhook(secret, { format: 'raw' }).sign(
+      id,
+      new Date(seconds * 1000),
+      body,
+    ),
+  }
+}

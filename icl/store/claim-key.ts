@@ -1,0 +1,22 @@
+import { ProblemError } from '../../lib/problem.ts'
+import type { Dependencies } from '../dependencies.ts'
+
+const maxTries = 5
+
+/** Gives `key` to `value` until `expiresAt` (milliseconds) unless another value has it; answers the value that has it. */
+export async function claimKey(
+  { store, clock }: Pick<Dependencies, 'store' | 'clock'>,
+  key: string,
+  value: string,
+  expiresAt: number,
+): Promise<string> {
+  for (let attempt = 0; attempt < maxTries; attempt++) {
+    const now = clock.now()
+    if (await store.save({ kind: 'key', key, value, now, expiresAt })) return value
+    const holder = await store.findKey(key, clock.now())
+    if (holder !== undefined) return holder
+  }
+  throw new ProblemError('unavailable', 'The store is too busy; try again', {
+    retryAfterSeconds: 1,
+  })
+}

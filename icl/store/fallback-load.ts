@@ -1,0 +1,78 @@
+import type { JobId } from '../../lib/codecs.ts'
+import { jobLane, type Lanes, nodeLane } from './fallback-lanes.ts'
+import type { Mirror } from './fallback-mirror.ts'
+import type { Store } from './store.ts'
+
+const everything = 1_000_000
+const originsPage = 2_000
+const atOnce = 16
+
+type Source = Pick<
+  Store,
+  | 'findJob'
+  | 'findNode'
+  | 'listNodes'
+  | 'listKeys'
+  | 'listDueWakes'
+  | 'listDueEffects'
+  | 'listJobOrigins'
+>
+
+/** Fills a mirror with what a store holds; saves that are noted meanwhile in the mirror are kept. */
+export async function loadMirror(
+  mirror: Mirror,
+  store: Source,
+  lanes: Lanes,
+  now: number,
+): Promise<void> {
+  for (let after: JobId | undefined; ; ) {
+    const origins = await store.listJobOrigins(after, originsPage)
+    for (const origin of origins) mirror.origins.add(origin)
+    if (origins.length < originsPage) break
+    after = origins.at(-1)?.id
+  }
+  for (const key of await store.listKeys('', now)) {
+    // What was noted since is newer, also that it was released or that it has expired.
+    if ((await mirror.memory.findKey(key.key, Number.NEGATIVE_INFINITY)) === undefined)
+      mirror.memory.put({ kind: 'key', ...key })
+  }
+  await loadJobs(mirror, store, lanes, await listHeldJobs(store))
+  // An expired node may come back: its version must be known then, too.
+  const nodes = await store.listNodes(0)
+  await each(nodes, ({ address }) =>
+    // Nobody saves a document here while it is read in its lane.
+    lanes(nodeLane(address), async () => {
+      const found = await store.findNode(address)
+      if (found) await mirror.put({ kind: 'node', node: found.document, version: found.version })
+    }),
+  )
+}
+
+/** Fills a mirror with these jobs as the store holds them. */
+export const loadJobs = (
+  mirror: Mirror,
+  store: Pick<Store, 'findJob'>,
+  lanes: Lanes,
+  ids: readonly JobId[],
+): Promise<void> =>
+  each(ids, (id) =>
+    lanes(jobLane(id), async () => {
+      const found = await store.findJob(id)
+      if (found) await mirror.put({ kind: 'job', job: found.document, version: found.version })
+    }),
+  )
+
+/** Jobs that have not settled, or whose effects are not all delivered. */
+async function listHeldJobs(store: Source): Promise<readonly JobId[]> {
+  const wakes = await store.listDueWakes(Number.MAX_SAFE_INTEGER, everything)
+  const effects = await store.listDueEffects(Number.MAX_SAFE_INTEGER, everything)
+  return [...new Set([...wakes, ...effects])]
+}
+
+async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values()
+  const worker = async () => {
+    for (const item of left) await work(item)
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker))
+}

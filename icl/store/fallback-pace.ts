@@ -1,0 +1,40 @@
+/** Lets saves go on while a journal is replayed, but no faster than half as fast: or it would never end. */
+export type Pace = {
+  /** Waits for this save's turn. */
+  take(): Promise<void>
+  /** Says that one more write was replayed. */
+  step(): void
+  /** Lets everybody go. */
+  end(): void
+}
+
+const share = 0.5
+const mostSaved = 8
+
+/** Makes a pace; nobody waits once it has ended. */
+export function createPace(): Pace {
+  const waiting: (() => void)[] = []
+  let turns = 0
+  let isOver = false
+  const letGo = () => {
+    while (waiting.length > 0 && (turns >= 1 || isOver)) {
+      turns--
+      waiting.shift()?.()
+    }
+  }
+  return {
+    take: () =>
+      new Promise((resolve) => {
+        waiting.push(resolve)
+        letGo()
+      }),
+    step: () => {
+      turns = Math.min(turns + share, mostSaved)
+      letGo()
+    },
+    end: () => {
+      isOver = true
+      letGo()
+    },
+  }
+}

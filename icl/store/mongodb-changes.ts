@@ -1,0 +1,92 @@
+import { Timestamp } from 'mongodb'
+import { z } from 'zod'
+import type { Clock } from '../../lib/clock.ts'
+import type { MongoConnection } from './mongodb-connection.ts'
+import { busyOf } from './mongodb-reads.ts'
+import { ChangeRow, parseRow } from './mongodb-rows.ts'
+import type { JobChange, Store } from './store.ts'
+
+/** Seconds and a count within the second, as the server gives them. */
+const Stamp = z.tuple([z.number(), z.number()])
+type Stamp = z.output<typeof Stamp>
+
+/** A change that may still be followed by one with an earlier stamp: its stamp, its job, and when it was seen first. */
+const Recent = z.object({ stamp: Stamp, id: z.string(), seenAt: z.number() })
+
+/** Everything up to `after` was told, and of what came later, `told`. */
+const Cursor = z.object({ after: Stamp, told: z.array(Recent) })
+type Cursor = z.output<typeof Cursor>
+
+// How long a save may take from its stamp until it can be read; and how far the first look goes back for the same reason.
+const settlingMs = 5_000
+const settlingSeconds = 10
+
+/**
+ * The changes since a cursor. Every save of a job carries the server's cluster time, which on a replica set or sharded cluster never
+ * goes back, whatever the clocks of its servers or of the ICLs do. A save can become readable after another with a later stamp; so a
+ * change is read again until `settlingMs` after this reader first saw it, by this reader's own clock, and told once.
+ */
+export function changeReads({ run }: MongoConnection, clock: Clock) {
+  const projection = { version: 1, busy: 1, changed: 1 }
+  const readSince = async ([t, i]: Stamp): Promise<readonly Seen[]> => {
+    const filter = { changed: { $gt: new Timestamp({ t, i }) } }
+    const rows = await run(({ jobs }) => jobs.find(filter, { projection }).toArray())
+    return rows.map(seenOf)
+  }
+  const readNewest = async (): Promise<Seen | undefined> => {
+    const options = { projection, sort: { changed: -1 } as const }
+    const row = await run(({ jobs }) => jobs.findOne({}, options))
+    return row ? seenOf(row) : undefined
+  }
+  return {
+    listChanges: async (text) => {
+      const now = clock.now()
+      const cursor = text === undefined ? undefined : Cursor.parse(JSON.parse(text))
+      const after = cursor?.after ?? earlier((await readNewest())?.stamp)
+      const seen = await readSince(after)
+      const known = new Map(cursor?.told.map((recent) => [keyOf(recent), recent]))
+      const told = seen.map((one) => known.get(keyOf(one)) ?? { ...one, seenAt: now })
+      return {
+        cursor: JSON.stringify(
+          settle(
+            { after, told: told.map(({ id, stamp, seenAt }) => ({ id, stamp, seenAt })) },
+            now,
+          ),
+        ),
+        jobs: cursor
+          ? seen.filter((one) => !known.has(keyOf(one))).map(({ change }) => change)
+          : [],
+      }
+    },
+  } satisfies Partial<Store>
+}
+
+/** A change as it was read. */
+type Seen = { readonly id: string; readonly stamp: Stamp; readonly change: JobChange }
+
+function seenOf(row: unknown): Seen {
+  const { _id: id, version, busy, changed } = parseRow(ChangeRow, row)
+  const offeredTo = busy
+    .map(busyOf)
+    .flatMap(({ node, status }) => (status === 'offered' ? [node] : []))
+  return { id, stamp: [changed.t, changed.i], change: { id, version, offeredTo } }
+}
+
+const keyOf = ({ id, stamp }: { readonly id: string; readonly stamp: Stamp }): string =>
+  `${id}:${stamp.join(':')}`
+
+const compare = (a: Stamp, b: Stamp): number => a[0] - b[0] || a[1] - b[1]
+
+const earlier = (stamp: Stamp | undefined): Stamp =>
+  stamp ? [Math.max(stamp[0] - settlingSeconds, 0), 0] : [0, 0]
+
+/** Goes on behind the last change that nothing earlier can follow any more. */
+function settle({ after, told }: Cursor, now: number): Cursor {
+  const old = told.filter(({ seenAt }) => now - seenAt >= settlingMs)
+  const last =
+    old
+      .map(({ stamp }) => stamp)
+      .sort(compare)
+      .at(-1) ?? after
+  return { after: last, told: told.filter(({ stamp }) => compare(stamp, last) > 0) }
+}

@@ -1,0 +1,159 @@
+import type { Binary, Collection, Db, Timestamp } from 'mongodb'
+import type { Address } from '../../lib/codecs.ts'
+import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { JobPhase } from '../../lib/schemas/jobs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Node } from '../rules/eligibility.ts'
+import type { Job } from '../rules/job.ts'
+import { encodeDocument } from './encoding.ts'
+import { indexOfJob } from './job-index.ts'
+import { unlessTaken } from './mongodb-taken.ts'
+import type { Uploader } from './store.ts'
+
+/** The version at which a document stands, and which save brought it there. */
+type Stand = { readonly version: number; readonly writeId: string }
+
+/** What a job is found by, beside its text; times in milliseconds, null where there is none. */
+export type JobFields = {
+  readonly document: string
+  readonly client: Address
+  readonly phase: JobPhase
+  readonly createdAt: number
+  readonly settledAt: number | null
+  readonly wakeAt: number | null
+  readonly effectsDueAt: number | null
+  readonly effects: number
+  /** `offered:ADDRESS` or `claimed:ADDRESS` for each busy slot. */
+  readonly busy: readonly string[]
+}
+export type JobRow = JobFields &
+  Stand & {
+    readonly _id: string
+    /** The server's own time of the last save. */
+    readonly changed: Timestamp
+  }
+
+export type NodeFields = { readonly document: string; readonly certificateExpiresAt: number }
+type NodeRow = NodeFields & Stand & { readonly _id: string }
+
+export type EventRow = {
+  readonly _id: string
+  readonly node: Address
+  readonly at: number
+  readonly document: string
+  readonly writeId: string
+}
+
+export type KeyRow = {
+  readonly _id: string
+  /** Null once released: the row stays until it is pruned, so that a repeated release is known. */
+  readonly value: string | null
+  readonly expiresAt: number
+  readonly writeId: string
+}
+
+type BlobRow = {
+  readonly _id: string
+  readonly bytes: Binary
+  readonly size: number
+  readonly uploader: Uploader
+  readonly until: number
+  readonly writeId: string
+}
+
+type FormatRow = { readonly _id: string; readonly version: number }
+
+/** Where everything is kept. */
+export type MongoCollections = {
+  readonly jobs: Collection<JobRow>
+  readonly nodes: Collection<NodeRow>
+  readonly events: Collection<EventRow>
+  readonly keys: Collection<KeyRow>
+  readonly blobs: Collection<BlobRow>
+}
+
+export const collectionsOf = (db: Db): MongoCollections => ({
+  jobs: db.collection('jobs'),
+  nodes: db.collection('nodes'),
+  events: db.collection('events'),
+  keys: db.collection('keys'),
+  blobs: db.collection('blobs'),
+})
+
+/** A job as it is kept. */
+export function jobFieldsOf(job: Job): JobFields {
+  const { client, phase, createdAt, settledAt, wakeAt, effectsDueAt, effects, busy } =
+    indexOfJob(job)
+  return {
+    document: encodeDocument(job),
+    client,
+    phase,
+    createdAt,
+    settledAt: settledAt ?? null,
+    wakeAt: wakeAt ?? null,
+    effectsDueAt: effectsDueAt ?? null,
+    effects,
+    busy: busy.map(({ node, status }) => `${status}:${node}`),
+  }
+}
+
+/** A node as it is kept. */
+export const nodeFieldsOf = (node: Node): NodeFields => ({
+  document: encodeDocument(node),
+  certificateExpiresAt: node.certificate.expiresAt,
+})
+
+/** An event as it is kept. */
+export const eventRowOf = (event: ReputationEvent, writeId: string): EventRow => ({
+  _id: event.id,
+  node: event.node,
+  at: event.at,
+  document: encodeDocument(event),
+  writeId,
+})
+
+// Identity is always `_id`, which is unique by itself.
+const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]> = {
+  jobs: [
+    { wakeAt: 1 },
+    { effectsDueAt: 1 },
+    { settledAt: 1 },
+    { busy: 1 },
+    { client: 1, createdAt: -1, _id: -1 },
+    { client: 1, settledAt: 1 },
+    { createdAt: -1, _id: -1 },
+    { phase: 1, createdAt: -1, _id: -1 },
+    { changed: 1 },
+    // Which jobs there are is read without the jobs.
+    { _id: 1, client: 1, createdAt: 1 },
+  ],
+  nodes: [{ certificateExpiresAt: 1 }],
+  events: [{ node: 1, at: 1, _id: 1 }],
+  keys: [{ expiresAt: 1 }],
+  blobs: [{ uploader: 1, size: 1 }, { until: 1 }],
+}
+
+const format = { _id: 'store', version: 1 }
+
+/** Makes what is missing; safe to repeat and to do from many processes. Throws SvcError `store-format` for a newer program's data. */
+export async function prepareDatabase(db: Db): Promise<void> {
+  const formats = db.collection<FormatRow>('format')
+  // Many processes may start on an empty database in the same moment.
+  await unlessTaken(async () => {
+    const inserted = { $setOnInsert: { version: format.version } }
+    const { acknowledged } = await formats.updateOne({ _id: format._id }, inserted, {
+      upsert: true,
+    })
+    return acknowledged
+  })
+  const found = await formats.findOne({ _id: format._id })
+  if (found?.version !== format.version) {
+    throw new SvcError('store-format', `The database has format ${found?.version}, not 1`, {
+      hint: 'Another version of this program made it. Start that one, or name another database.',
+    })
+  }
+  for (const [name, keys] of Object.entries(indexes)) {
+    // One command each: FerretDB fails when several of one command are there already.
+    for (const key of keys) await db.collection(name).createIndex(key)
+  }
+}

@@ -1,0 +1,219 @@
+import {
+  type Db,
+  MongoClient,
+  type MongoClientOptions,
+  MongoError,
+  MongoNetworkError,
+  MongoServerError,
+  type TopologyDescription,
+} from 'mongodb'
+import { z } from 'zod'
+import type { Clock } from '../../lib/clock.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { retrying } from '../../lib/retry.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { collectionsOf, type MongoCollections, prepareDatabase } from './mongodb-collections.ts'
+
+/** How long each thing may take, in milliseconds. */
+export type MongoTimeouts = {
+  /** To find a server that takes writes. */
+  readonly selectionMs: number
+  /** For the server to answer a command. */
+  readonly answerMs: number
+  /** After which a failed command is not tried again. */
+  readonly retryWithinMs: number
+}
+
+export const defaultMongoTimeouts: MongoTimeouts = {
+  selectionMs: 3_000,
+  answerMs: 5_000,
+  retryWithinMs: 3_000,
+}
+
+/** A connection that is made when it is needed first, and again after it broke. */
+export type MongoConnection = {
+  /**
+   * Runs a command that is safe to repeat, again after a failure that may pass; `attempt` counts from 1. Throws ProblemError `unavailable`
+   * when the server does not answer.
+   */
+  run<T>(body: (collections: MongoCollections, attempt: number) => Promise<T>): Promise<T>
+  ping(): Promise<void>
+  /** What keeps the server from answering; undefined when it answers. */
+  trouble(): string | undefined
+  close(): Promise<void>
+}
+
+const tries = { attempts: 3, firstDelayMs: 50, maxDelayMs: 500 }
+const defaultDatabase = 'svc'
+
+/** Names a MongoDB without connecting to it; throws SvcError `settings-invalid` for a URL that is none. */
+export function createMongoConnection(
+  url: string,
+  clock: Clock,
+  timeouts: MongoTimeouts,
+): MongoConnection {
+  let trouble: string | undefined = 'MongoDB is not connected yet'
+  const create = () => {
+    const made = createClient(url, timeouts)
+    made.on('topologyDescriptionChanged', ({ newDescription }) => {
+      if (made === client) trouble = troubleOfTopology(newDescription)
+    })
+    return made
+  }
+  let client = create()
+  let isClosed = false
+  let opened: Promise<Opened> | undefined
+  const open = async (): Promise<Opened> => {
+    const mine = client
+    const db = mine.db(databaseOf(url))
+    try {
+      await prepareDatabase(db)
+      return { db, collections: collectionsOf(db) }
+    } catch (error) {
+      opened = undefined
+      // A client whose first connection failed stays closed for good.
+      if (!isClosed) client = create()
+      await mine.close()
+      throw error
+    }
+  }
+  const ready = () => {
+    opened ??= open()
+    return opened
+  }
+  const attempt = async <T>(body: () => Promise<T>): Promise<T> => {
+    const startedAt = clock.now()
+    const isWorthIt = (error: unknown) =>
+      isPassing(error) && clock.now() - startedAt < timeouts.retryWithinMs ? 0 : undefined
+    try {
+      const answer = await retrying(clock, tries, undefined, isWorthIt, body)
+      trouble = undefined
+      return answer
+    } catch (error) {
+      if (!isAway(error)) throw error
+      trouble = describeTrouble(error)
+      throw new ProblemError('unavailable', `${trouble}; try again`, { retryAfterSeconds: 2 })
+    }
+  }
+  return {
+    run: (body) => {
+      let count = 0
+      return attempt(async () => {
+        const { collections } = await ready()
+        count += 1
+        return body(collections, count)
+      })
+    },
+    ping: () =>
+      attempt(async () => {
+        const { db } = await ready()
+        await db.command({ ping: 1 })
+      }),
+    trouble: () => trouble,
+    close: () => {
+      isClosed = true
+      return client.close()
+    },
+  }
+}
+
+type Opened = { readonly db: Db; readonly collections: MongoCollections }
+
+function createClient(url: string, { selectionMs, answerMs }: MongoTimeouts): MongoClient {
+  // An operator's own numbers count; what the store's promises stand on is not up for choice.
+  const unlessGiven = (options: Record<string, number>) =>
+    Object.fromEntries(Object.entries(options).filter(([name]) => !optionsOf(url).has(name)))
+  try {
+    const options = {
+      appName: 'svc-icl',
+      ...unlessGiven({
+        serverSelectionTimeoutMS: selectionMs,
+        connectTimeoutMS: selectionMs,
+        socketTimeoutMS: answerMs,
+        waitQueueTimeoutMS: answerMs,
+        maxPoolSize: 50,
+      }),
+      // What was acknowledged survives the loss of any one server.
+      writeConcern: { w: 'majority', journal: true, wtimeoutMS: answerMs },
+      // Only the primary has every acknowledged write. It shows its newest state, not the majority's: what refuses a save has to be
+      // what a read finds, and whatever is saved on top of it is acknowledged only together with it.
+      readPreference: 'primary',
+      readConcern: { level: 'local' },
+      // Each save carries its own id and is repeated here, which works on servers without sessions, too.
+      retryWrites: false,
+    } satisfies Partial<MongoClientOptions>
+    return new MongoClient(url, options as MongoClientOptions)
+  } catch (error) {
+    throw new SvcError('settings-invalid', `The MongoDB URL cannot be used: ${told(error, url)}`, {
+      hint: 'SVC_ICL_DATABASE_URL has to look like mongodb://USER:PASSWORD@HOST:PORT/DATABASE.',
+    })
+  }
+}
+
+const urlParts = /^mongodb(?:\+srv)?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/
+
+/** The database that a URL names; `svc` when it names none. */
+const databaseOf = (url: string): string => urlParts.exec(url)?.[3] || defaultDatabase
+
+const optionsOf = (url: string): URLSearchParams => new URLSearchParams(urlParts.exec(url)?.[4])
+
+/** The servers that a URL names, and never its user and password. */
+export const hostsOf = (url: string): string => urlParts.exec(url)?.[2] || 'no host'
+
+/** An error's message without the credentials of the URL that it may quote. */
+function told(error: unknown, url: string): string {
+  const text = error instanceof Error ? error.message : String(error)
+  const credentials = urlParts.exec(url)?.[1]
+  const secrets = credentials ? [url, credentials, ...credentials.split(':')] : [url]
+  return secrets
+    .filter((secret) => secret !== '')
+    .reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
+}
+
+const ServerType = z.enum(['RSPrimary', 'Standalone', 'Mongos', 'LoadBalancer'])
+
+const troubleOfTopology = ({ servers }: TopologyDescription): string | undefined =>
+  [...servers.values()].some(({ type }) => ServerType.safeParse(type).success)
+    ? undefined
+    : 'MongoDB cannot be reached'
+
+// NotWritablePrimary and its kind, also as a mongos tells of it, shutdowns, timeouts, cursors that a restart forgot, a majority that does
+// not answer, and a disk that is full.
+const passingCodes = new Set([
+  6, 7, 43, 50, 64, 89, 91, 112, 133, 134, 189, 202, 237, 262, 9001, 10107, 11600, 11602, 13435,
+  13436, 14031,
+])
+const refusedCodes = new Set([13, 18])
+
+/** True when the very next attempt may succeed. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof MongoServerError) return passingCodes.has(Number(error.code))
+  return error instanceof MongoNetworkError
+}
+
+const awayNames = new Set([
+  'MongoServerSelectionError',
+  'MongoTopologyClosedError',
+  'MongoNotConnectedError',
+  'MongoClientClosedError',
+  'MongoServerClosedError',
+  'MongoPoolClosedError',
+  'MongoWaitQueueTimeoutError',
+])
+
+/** True when the server did not answer, or would not serve this ICL. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof MongoError)) return false
+  return isPassing(error) || isRefused(error) || awayNames.has(error.name)
+}
+
+const isRefused = (error: unknown): boolean =>
+  error instanceof MongoServerError && refusedCodes.has(Number(error.code))
+
+const noMajority = 64
+
+function describeTrouble(error: unknown): string {
+  if (isRefused(error)) return "MongoDB refuses this ICL's user or password"
+  const hasNoMajority = error instanceof MongoServerError && Number(error.code) === noMajority
+  return hasNoMajority ? 'MongoDB has no majority of its servers' : 'MongoDB cannot be reached'
+}

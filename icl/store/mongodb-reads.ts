@@ -1,0 +1,195 @@
+import type { Filter, Sort } from 'mongodb'
+import type { z } from 'zod'
+import { Address } from '../../lib/codecs.ts'
+import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { Node } from '../rules/eligibility.ts'
+import type { Job } from '../rules/job.ts'
+import type { EventRow, JobRow } from './mongodb-collections.ts'
+import type { MongoConnection } from './mongodb-connection.ts'
+import {
+  BlobBytes,
+  BusyCount,
+  ByteCount,
+  bytesOf,
+  documentOf,
+  EffectRow,
+  EffectSum,
+  HeldKeyRow,
+  JobIdRow,
+  JobOriginRow,
+  PhaseCount,
+  parseRow,
+  VersionedDocument,
+} from './mongodb-rows.ts'
+import type { BusySlots, Position, Store, Versioned } from './store.ts'
+
+const documentOnly = { projection: { document: 1 } }
+const byTime: Sort = { at: 1, _id: 1 }
+const newestFirst = (field: string): Sort => ({ [field]: -1, _id: -1 })
+
+/** Everything that is read of jobs. */
+export function jobReads({ run }: MongoConnection) {
+  const ids = async (filter: Filter<JobRow>, sort: Sort, limit: number) => {
+    const options = { projection: { _id: 1 }, sort, limit }
+    const rows = await run(({ jobs }) => jobs.find(filter, options).toArray())
+    return rows.map((row) => parseRow(JobIdRow, row)._id)
+  }
+  const documents = async (
+    filter: Filter<JobRow>,
+    options: { sort?: Sort; limit?: number } = {},
+  ) => {
+    const rows = await run(({ jobs }) =>
+      jobs.find(filter, { ...documentOnly, ...options }).toArray(),
+    )
+    return rows.map((row) => documentOf<Job>(row))
+  }
+  const count = (filter: Filter<JobRow>) => run(({ jobs }) => jobs.countDocuments(filter))
+  return {
+    findJob: async (id) => {
+      const row = await run(({ jobs }) => jobs.findOne({ _id: id }))
+      return row ? versioned<Job>(row) : undefined
+    },
+    listDueWakes: (now, limit) => ids({ wakeAt: { $lte: now } }, { wakeAt: 1 }, limit),
+    listDueEffects: (now, limit) =>
+      ids({ effectsDueAt: { $lte: now } }, { effectsDueAt: 1 }, limit),
+    listJobsWithEffects: (after, limit) =>
+      ids({ effects: { $gt: 0 }, _id: { $gt: after ?? '' } }, { _id: 1 }, limit),
+    listJobsOfNode: (node) => documents({ busy: { $in: [`offered:${node}`, `claimed:${node}`] } }),
+    listJobsOfClient: (client, { phase, before, limit }) =>
+      documents(
+        { client, ...(phase && { phase }), ...beforePosition<JobRow>('createdAt', before) },
+        { sort: newestFirst('createdAt'), limit },
+      ),
+    listJobs: ({ phase, before, limit }) =>
+      documents(
+        { ...(phase && { phase }), ...beforePosition<JobRow>('createdAt', before) },
+        { sort: newestFirst('createdAt'), limit },
+      ),
+    countJobsOfClient: (client, since) => count({ client, createdAt: { $gte: since } }),
+    countUnsettledJobsOfClient: (client) => count({ client, settledAt: null }),
+    listJobOrigins: async (after, limit) => {
+      const options = { projection: { client: 1, createdAt: 1 }, sort: { _id: 1 } as const, limit }
+      const rows = await run(({ jobs }) =>
+        jobs.find({ _id: { $gt: after ?? '' } }, options).toArray(),
+      )
+      return rows.map((row) => {
+        const { _id: id, client, createdAt } = parseRow(JobOriginRow, row)
+        return { id, client, createdAt }
+      })
+    },
+  } satisfies Partial<Store>
+}
+
+const versioned = <T extends Job | Node>(row: unknown): Versioned<T> => ({
+  document: documentOf<T>(row),
+  version: parseRow(VersionedDocument, row).version,
+})
+
+/** What lies before a position in a list that is ordered by time, then by id. */
+const beforePosition = <Row>(field: string, before: Position | undefined): Filter<Row> =>
+  (before
+    ? { $or: [{ [field]: { $lt: before.at } }, { [field]: before.at, _id: { $lt: before.id } }] }
+    : {}) as Filter<Row>
+
+/** Figures over all jobs. */
+export function jobFigures({ run }: MongoConnection) {
+  return {
+    countBusySlots: async () => {
+      const steps = [
+        { $match: { settledAt: null } },
+        { $unwind: '$busy' },
+        { $group: { _id: '$busy', count: { $sum: 1 } } },
+      ]
+      const rows = await run(({ jobs }) => jobs.aggregate(steps).toArray())
+      const counts = new Map<Address, BusySlots>()
+      for (const { _id, count } of rows.map((row) => parseRow(BusyCount, row))) {
+        const { node, status } = busyOf(_id)
+        counts.set(node, { ...(counts.get(node) ?? { offered: 0, claimed: 0 }), [status]: count })
+      }
+      return counts
+    },
+    stats: async () => {
+      const byPhase = { $group: { _id: '$phase', jobs: { $sum: 1 } } }
+      const rows = await run(({ jobs }) => jobs.aggregate([byPhase]).toArray())
+      const counts = rows.map((row) => parseRow(PhaseCount, row))
+      const pending = { effectsDueAt: { $gte: 0 } }
+      const sum = [{ $match: pending }, { $group: { _id: null, effects: { $sum: '$effects' } } }]
+      const [effects] = await run(({ jobs }) => jobs.aggregate(sum).toArray())
+      const options = { projection: { effectsDueAt: 1 }, sort: { effectsDueAt: 1 } as const }
+      const first = await run(({ jobs }) => jobs.findOne(pending, options))
+      return {
+        jobsByPhase: Object.fromEntries(counts.map(({ _id, jobs }) => [_id, jobs])),
+        effects: effects ? parseRow(EffectSum, effects).effects : 0,
+        oldestEffectDueAt: first ? parseRow(EffectRow, first).effectsDueAt : undefined,
+      }
+    },
+  } satisfies Partial<Store>
+}
+
+/** A busy slot from its text, `offered:ADDRESS` or `claimed:ADDRESS`. */
+export function busyOf(text: string): { node: Address; status: 'offered' | 'claimed' } {
+  const [status, node] = text.split(':')
+  return { node: parseRow(Address, node), status: status === 'offered' ? status : 'claimed' }
+}
+
+/** Everything that is read of nodes, keys and blobs. */
+export function otherReads({ run }: MongoConnection) {
+  const events = async (filter: Filter<EventRow>, options: { sort: Sort; limit?: number }) => {
+    const rows = await run(({ events }) =>
+      events.find(filter, { ...documentOnly, ...options }).toArray(),
+    )
+    return rows.map((row) => documentOf<ReputationEvent>(row))
+  }
+  return {
+    findNode: async (address) => {
+      const row = await run(({ nodes }) => nodes.findOne({ _id: address }))
+      return row ? versioned<Node>(row) : undefined
+    },
+    listNodes: async (now) => {
+      const filter = { certificateExpiresAt: { $gt: now } }
+      const rows = await run(({ nodes }) =>
+        nodes.find(filter, { ...documentOnly, sort: { _id: 1 } }).toArray(),
+      )
+      return rows.map((row) => documentOf<Node>(row))
+    },
+    listReputationEvents: (node) => events({ node }, { sort: byTime }),
+    pageReputationEvents: (node, { before, limit }) =>
+      events(
+        { node, ...beforePosition<EventRow>('at', before) },
+        { sort: newestFirst('at'), limit },
+      ),
+    findKey: async (key, now) => {
+      const row = await run(({ keys }) => keys.findOne({ _id: key, expiresAt: { $gt: now } }))
+      return row ? parseRow(HeldKeyRow, row).value : undefined
+    },
+    listKeys: async (prefix, now) => {
+      const filter = {
+        _id: { $gte: prefix, $lt: `${prefix}${lastCharacter}` },
+        expiresAt: { $gt: now },
+      }
+      const rows = await run(({ keys }) => keys.find(filter, { sort: { _id: 1 } }).toArray())
+      return rows.map((row) => heldKeyOf(parseRow(HeldKeyRow, row)))
+    },
+    findBlob: async (cid) => {
+      const row = await run(({ blobs }) => blobs.findOne({ _id: cid }))
+      return row ? bytesOf(parseRow(BlobBytes, row)) : undefined
+    },
+    countBlobBytes: async (uploader) => {
+      const steps = [
+        { $match: { uploader } },
+        { $group: { _id: '$uploader', bytes: { $sum: '$size' } } },
+      ]
+      const [row] = await run(({ blobs }) => blobs.aggregate(steps).toArray())
+      return row ? parseRow(ByteCount, row).bytes : 0
+    },
+  } satisfies Partial<Store>
+}
+
+const lastCharacter = '\u{10ffff}'
+
+/** A key as the port knows it. */
+export const heldKeyOf = ({ _id, value, expiresAt }: z.output<typeof HeldKeyRow>) => ({
+  key: _id,
+  value,
+  expiresAt,
+})

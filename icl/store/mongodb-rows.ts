@@ -1,0 +1,68 @@
+import { Binary, Timestamp } from 'mongodb'
+import { z } from 'zod'
+import { Address, JobId } from '../../lib/codecs.ts'
+import type { ReputationEvent } from '../../lib/reputation.ts'
+import { JobPhase } from '../../lib/schemas/jobs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Node } from '../rules/eligibility.ts'
+import type { Job } from '../rules/job.ts'
+import { decodeDocument } from './encoding.ts'
+
+const Id = z.string()
+const Version = z.int().positive()
+const Time = z.number()
+
+const Document = z.object({ document: z.string() })
+export const VersionedDocument = Document.extend({ version: Version })
+export const JobIdRow = z.object({ _id: JobId })
+export const JobOriginRow = JobIdRow.extend({ client: Address, createdAt: Time })
+export const ChangeRow = JobIdRow.extend({
+  version: Version,
+  busy: z.array(z.string()),
+  changed: z.instanceof(Timestamp),
+})
+export const BusyCount = z.object({ _id: z.string(), count: z.int() })
+export const PhaseCount = z.object({ _id: JobPhase, jobs: z.int() })
+export const EffectSum = z.object({ effects: z.int() })
+export const EffectRow = z.object({ effectsDueAt: Time })
+export const HeldKeyRow = z.object({ _id: Id, value: z.string(), expiresAt: Time })
+export const BlobBytes = z.object({ bytes: z.instanceof(Binary) })
+export const WholeBlob = BlobBytes.extend({
+  _id: Id,
+  uploader: z.enum(['wallet', 'node', 'icl']),
+  until: Time,
+})
+export const ByteCount = z.object({ bytes: z.number() })
+
+/** A value as the database gave it; throws SvcError `store-corrupt` when it is not one that this program wrote. */
+export function parseRow<T>(schema: z.ZodType<T>, row: unknown): T {
+  const parsed = schema.safeParse(row)
+  if (parsed.success) return parsed.data
+  const where = parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`)
+  throw corrupt(row, where.join('; '))
+}
+
+/** The document of a row. */
+export function documentOf<T extends Job | Node | ReputationEvent>(row: unknown): T {
+  const { document } = parseRow(Document, row)
+  try {
+    return decodeDocument<T>(document)
+  } catch (error) {
+    throw corrupt(row, String(error))
+  }
+}
+
+const corrupt = (row: unknown, why: string): SvcError => {
+  const id = z.object({ _id: z.string() }).safeParse(row).data?._id
+  return new SvcError(
+    'store-corrupt',
+    `The database holds ${id ?? 'a row'} in no known form: ${why}`,
+    {
+      hint: 'Another program wrote to this database, or it is damaged. Restore a backup.',
+    },
+  )
+}
+
+/** Bytes that no driver keeps a hand on. */
+export const bytesOf = ({ bytes }: z.output<typeof BlobBytes>): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(bytes.value())

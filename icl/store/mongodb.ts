@@ -1,0 +1,93 @@
+import type { Clock } from '../../lib/clock.ts'
+import { toBase64Url } from '../../lib/digest.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Random } from '../../lib/random.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { changeReads } from './mongodb-changes.ts'
+import {
+  createMongoConnection,
+  defaultMongoTimeouts,
+  hostsOf,
+  type MongoTimeouts,
+} from './mongodb-connection.ts'
+import { jobFigures, jobReads, otherReads } from './mongodb-reads.ts'
+import { saveOnce } from './mongodb-saves.ts'
+import { pruning, restoreOnce, scanAll } from './mongodb-upkeep.ts'
+import type { Store } from './store.ts'
+
+/** What a store in MongoDB needs. */
+export type MongoOptions = {
+  /** `mongodb://` or `mongodb+srv://`; the database is `svc` unless it names one. */
+  readonly url: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly timeouts?: MongoTimeouts
+}
+
+/**
+ * A store in MongoDB, or in what speaks its protocol, for any number of ICLs. It connects when it is used; while the server is away every
+ * call throws ProblemError `unavailable`. Throws SvcError `settings-invalid` for a URL that cannot be used.
+ */
+export function createMongoStore({ url, clock, random, timeouts }: MongoOptions): Store {
+  const connection = createMongoConnection(url, clock, timeouts ?? defaultMongoTimeouts)
+  const newId = () => toBase64Url(random.bytes(12))
+  return {
+    durable: true,
+    shared: true,
+    status: () => {
+      const trouble = connection.trouble()
+      const isUp = trouble === undefined
+      return { connected: isUp, writable: isUp, reasons: isUp ? [] : [trouble] }
+    },
+    ping: () => connection.ping(),
+    close: () => connection.close(),
+    save: (write, given) => {
+      const writeId = given ?? newId()
+      return connection.run((collections, attempt) => {
+        const retried = attempt > 1
+        return saveOnce(collections, write, {
+          writeId,
+          retried,
+          mayBeDone: retried || given !== undefined,
+        })
+      })
+    },
+    ...jobReads(connection),
+    ...jobFigures(connection),
+    ...otherReads(connection),
+    ...changeReads(connection, clock),
+    ...pruning(connection),
+    scan: () => scanAll(connection),
+    restore: (record) => {
+      const writeId = newId()
+      return connection.run((collections) => restoreOnce(collections, record, writeId))
+    },
+  }
+}
+
+/** Opens stores in a MongoDB, each with connections of its own; throws SvcError `settings-invalid` at once for a URL that cannot be used. */
+export function createMongoOpener(options: MongoOptions): () => Promise<Store> {
+  let unused: Store | undefined = createMongoStore(options)
+  return async () => {
+    const store = unused ?? createMongoStore(options)
+    unused = undefined
+    return store
+  }
+}
+
+/** A store in MongoDB that answers; throws SvcError `store-unavailable` when it does not, which may pass. */
+export async function openMongoStore(options: MongoOptions): Promise<Store> {
+  const store = createMongoStore(options)
+  try {
+    await store.ping()
+    return store
+  } catch (error) {
+    await store.close()
+    if (!(error instanceof ProblemError)) throw error
+    const [reason] = store.status().reasons
+    throw new SvcError('store-unavailable', `${reason} (${hostsOf(options.url)})`, {
+      hint: 'Start it, or look after SVC_ICL_DATABASE_URL and the network.',
+      retryable: true,
+    })
+  }
+}

@@ -1,0 +1,107 @@
+import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+
+/** What SQLite keeps in a column. */
+export type SqliteValue = string | number | null | Uint8Array<ArrayBuffer>
+
+/** A row as SQLite gives it. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** A prepared statement, as node:sqlite has it. */
+export type Statement = {
+  run(...values: SqliteValue[]): { readonly changes: number | bigint }
+  get(...values: SqliteValue[]): Row | undefined
+  all(...values: SqliteValue[]): Row[]
+  iterate(...values: SqliteValue[]): IterableIterator<Row>
+}
+
+/** The part of node:sqlite's DatabaseSync that the store needs. */
+export type SqliteDatabase = {
+  exec(sql: string): void
+  prepare(sql: string): Statement
+  close(): void
+}
+
+// SQLite's primary result codes, with the words for each: Deno gives no code.
+const failures = [
+  [5, /database is locked/],
+  [6, /table is locked/],
+  [7, /out of memory/],
+  [8, /readonly database/],
+  [10, /I\/O error/],
+  [11, /malformed/],
+  [13, /is full/],
+  [14, /unable to open/],
+  [26, /not a database/],
+] as const
+const [busy, locked, full] = [5, 6, 13]
+/** Read-only, I/O error, corrupt, not a database: nothing that this process knows about the file is sure any more. */
+const fatalCodes: readonly number[] = [8, 10, 11, 26]
+
+/** SQLite's primary result code when the database or the machine failed; undefined for mistakes in what was asked. */
+export function failureCode(error: unknown): number | undefined {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR')) {
+    return undefined
+  }
+  const code = 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : 0
+  return failures.find(([known, words]) =>
+    code === 0 ? words.test(error.message) : known === code,
+  )?.[0]
+}
+
+/** True when the file or its disk cannot be relied on after this error. */
+export const isFatal = (error: unknown): boolean => fatalCodes.includes(failureCode(error) ?? 0)
+
+/** True when another process has the lock. */
+export const isBusy = (error: unknown): boolean => failureCode(error) === busy
+
+/** True when the file is not what it has to be. */
+export const isDamaged = (error: unknown): boolean => [11, 26].includes(failureCode(error) ?? 0)
+
+/** An error of SQLite as the store's callers know it; the text names no file, because it may cross the wire. */
+export function asStoreError(error: unknown): unknown {
+  const code = failureCode(error)
+  if (code === undefined) return error
+  const seconds = code === full ? 10 : 1
+  return new ProblemError('unavailable', troubleOf(error), { retryAfterSeconds: seconds })
+}
+
+/** What is wrong with the database, in a few words. */
+export function troubleOf(error: unknown): string {
+  const code = failureCode(error)
+  if (code === busy || code === locked) return 'The database is busy'
+  if (code === full) return 'The disk of the database is full'
+  return `The database failed: ${error instanceof Error ? error.message : String(error)}`
+}
+
+/** Says that a record in the database is not one that this store wrote. */
+export const corrupt = (what: string, cause?: unknown): SvcError =>
+  new SvcError('store-corrupt', `The database holds ${what} that cannot be read`, {
+    hint: 'Stop the ICL, keep a copy of the file, and restore the last backup.',
+    cause,
+  })
+
+/** A row's text. */
+export function textOf(row: Row, column: string): string {
+  const value = row[column]
+  if (typeof value !== 'string') throw corrupt(`a ${column}`)
+  return value
+}
+
+/** A row's number. */
+export function numberOf(row: Row, column: string): number {
+  const value = row[column]
+  if (typeof value !== 'number') throw corrupt(`a ${column}`)
+  return value
+}
+
+/** A row's number, undefined for NULL. */
+export const optionalNumberOf = (row: Row, column: string): number | undefined =>
+  row[column] === null ? undefined : numberOf(row, column)
+
+/** A row's bytes. */
+export function bytesOf(row: Row, column: string): Uint8Array<ArrayBuffer> {
+  const value = row[column]
+  if (!(value instanceof Uint8Array)) throw corrupt(`a ${column}`)
+  return new Uint8Array(value)
+}

@@ -1,0 +1,155 @@
+import { closeSync, fsyncSync, openSync, realpathSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { setImmediate } from 'node:timers'
+import { SvcError } from '../../lib/svc-error.ts'
+import { createSqliteStore } from './sqlite.ts'
+import {
+  failureCode,
+  isBusy,
+  isDamaged,
+  type SqliteDatabase,
+  troubleOf,
+} from './sqlite-database.ts'
+import { checkOwner, checkSchema, migrate, pragmas } from './sqlite-schema.ts'
+import type { Store } from './store.ts'
+
+type Sqlite = typeof import('node:sqlite')
+
+/**
+ * Opens the store in a file, which is made if need be (0600, for its owner only). One ICL at a time has it; a `guest` is another
+ * process that makes small changes beside it. Throws SvcError `store-locked`, `store-missing`, `store-foreign`, `store-version`,
+ * `store-corrupt` or `store-unavailable`.
+ */
+export async function openSqliteStore(
+  file: string,
+  {
+    guest = false,
+    // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
+    load = () => import('node:sqlite'),
+  }: { guest?: boolean; load?: () => Promise<Sqlite> } = {},
+): Promise<Store> {
+  const sqlite = await loadSqlite(load)
+  const place = findPlace(resolve(file), guest)
+  const lock = guest ? undefined : takeLock(sqlite, place)
+  const opened: SqliteDatabase[] = lock ? [lock] : []
+  const close = () => {
+    for (const db of opened.reverse()) db.close()
+  }
+  const connect = (options: { readOnly: boolean }): SqliteDatabase => {
+    const db = asDatabase(new sqlite.DatabaseSync(place, options))
+    try {
+      db.exec(pragmas)
+      return db
+    } catch (error) {
+      db.close()
+      throw error
+    }
+  }
+  try {
+    const db = connect({ readOnly: false })
+    opened.push(db)
+    // Another program's file is left as it is.
+    checkOwner(db, place)
+    if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
+      throw unusable(place, 'Its file system cannot share memory between processes (WAL)')
+    }
+    if (guest) checkSchema(db, place)
+    else migrate(db, place)
+    syncFolder(dirname(place))
+    const { ino, dev } = statSync(place)
+    return createSqliteStore(db, {
+      defer: (work) => void setImmediate(work),
+      isInPlace: () => {
+        const now = statSync(place, { throwIfNoEntry: false })
+        return now?.ino === ino && now.dev === dev
+      },
+      openReader: () => connect({ readOnly: true }),
+      close,
+    })
+  } catch (error) {
+    close()
+    throw failureCode(error) === undefined ? error : unusable(place, troubleOf(error), error)
+  }
+}
+
+async function loadSqlite(load: () => Promise<Sqlite>): Promise<Sqlite> {
+  try {
+    return await load()
+  } catch (error) {
+    throw new SvcError('store-unavailable', 'This runtime has no node:sqlite', {
+      hint: 'Run the ICL with Bun 1.4.5, Node 22.18 or Deno 2.2 (or later), or use another SVC_ICL_DATABASE_URL.',
+      cause: error,
+    })
+  }
+}
+
+// The drivers' types promise less about values than the store's: what comes out is checked where it is read.
+const asDatabase = (db: InstanceType<Sqlite['DatabaseSync']>): SqliteDatabase =>
+  db as unknown as SqliteDatabase
+
+const unusable = (place: string, why: string, cause?: unknown): SvcError => {
+  const damaged = isDamaged(cause)
+  return new SvcError(
+    damaged ? 'store-corrupt' : 'store-unavailable',
+    `The database ${place} cannot be used: ${why}`,
+    {
+      hint: damaged
+        ? 'Keep a copy of the file, move it away, and restore the last backup.'
+        : 'Look after its folder, its owner and its disk.',
+      cause,
+    },
+  )
+}
+
+/** The file's real name; makes it if it is not there. */
+function findPlace(file: string, guest: boolean): string {
+  try {
+    if (!guest) createPrivately(file)
+    return realpathSync(file)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (guest && code === 'ENOENT') {
+      throw new SvcError('store-missing', `There is no database ${file}`, {
+        hint: 'SVC_ICL_DATABASE_URL has to name the file that the ICL uses; its first start makes it.',
+      })
+    }
+    throw unusable(file, code === 'ENOENT' ? 'There is no such folder' : String(error), error)
+  }
+}
+
+/** Makes a file unless there is one; one that is there is not even opened, because closing it would give up SQLite's locks on it. */
+function createPrivately(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
+/** Holds a file beside the database for as long as this process lives: the system lets go of it however that ends. */
+function takeLock(sqlite: Sqlite, place: string): SqliteDatabase {
+  const file = `${place}.lock`
+  createPrivately(file)
+  const lock = asDatabase(new sqlite.DatabaseSync(file))
+  try {
+    lock.exec('BEGIN EXCLUSIVE')
+    return lock
+  } catch (error) {
+    lock.close()
+    if (!isBusy(error)) throw unusable(file, troubleOf(error), error)
+    throw new SvcError('store-locked', `Another ICL uses ${place}`, {
+      hint: 'One ICL at a time can have a sqlite file. Stop the other one, or use mongodb for several.',
+    })
+  }
+}
+
+/** Makes a new file's name last: without it the file itself may be gone after a power cut. */
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return
+  const handle = openSync(folder, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}

@@ -1,0 +1,234 @@
+import { z } from 'zod'
+import { Address, JobId } from '../../lib/codecs.ts'
+import type { ReputationEvent } from '../../lib/reputation.ts'
+import { JobPhase } from '../../lib/schemas/jobs.ts'
+import type { Node } from '../rules/eligibility.ts'
+import type { Job } from '../rules/job.ts'
+import { decodeDocument } from './encoding.ts'
+import {
+  asStoreError,
+  bytesOf,
+  corrupt,
+  numberOf,
+  optionalNumberOf,
+  type Row,
+  type SqliteDatabase,
+  type SqliteValue,
+  textOf,
+} from './sqlite-database.ts'
+import type { BusySlots, JobChange, Store, Versioned } from './store.ts'
+
+/** Every query of the store; those that a plan must have an index for are tested against it. */
+export const queries = {
+  ping: 'SELECT value FROM counters WHERE name = ?',
+  findJob: 'SELECT id, version, document FROM jobs WHERE id = ?',
+  listDueWakes: 'SELECT id FROM jobs WHERE wake_at <= ? ORDER BY wake_at, id LIMIT ?',
+  listDueEffects:
+    'SELECT id FROM jobs WHERE effects_due_at <= ? ORDER BY effects_due_at, id LIMIT ?',
+  // Few jobs have effects: sorting them is less than walking through all jobs in order.
+  listJobsWithEffects: `
+    SELECT id FROM jobs INDEXED BY jobs_by_effect
+    WHERE effects_due_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
+  listJobsOfNode:
+    'SELECT id, document FROM jobs WHERE id IN (SELECT job FROM busy WHERE node = ?) ORDER BY id',
+  countBusySlots: 'SELECT node, status, count(*) AS slots FROM busy GROUP BY node, status',
+  listJobsOfClient: `
+    SELECT id, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?)
+    ORDER BY created_at DESC, id DESC LIMIT ?`,
+  listJobsOfClientInPhase: `
+    SELECT id, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?) AND phase = ?
+    ORDER BY created_at DESC, id DESC LIMIT ?`,
+  listJobs: `
+    SELECT id, document FROM jobs WHERE (created_at, id) < (?, ?)
+    ORDER BY created_at DESC, id DESC LIMIT ?`,
+  listJobsInPhase: `
+    SELECT id, document FROM jobs WHERE (created_at, id) < (?, ?) AND phase = ?
+    ORDER BY created_at DESC, id DESC LIMIT ?`,
+  countJobsOfClient: 'SELECT count(*) AS jobs FROM jobs WHERE client = ? AND created_at >= ?',
+  countUnsettledJobsOfClient:
+    'SELECT count(*) AS jobs FROM jobs WHERE client = ? AND settled_at IS NULL',
+  listJobOrigins: 'SELECT id, client, created_at FROM jobs WHERE id > ? ORDER BY id LIMIT ?',
+  listChanges: 'SELECT id, version FROM jobs WHERE change > ? AND change <= ? ORDER BY change',
+  listOffers: "SELECT node FROM busy WHERE job = ? AND status = 'offered' ORDER BY slot",
+  findNode: 'SELECT address AS id, version, document FROM nodes WHERE address = ?',
+  // Nodes that are gone may come to be most of them.
+  listNodes: `
+    SELECT address AS id, document FROM nodes INDEXED BY nodes_by_expiry
+    WHERE expires_at > ? ORDER BY address`,
+  listReputationEvents: 'SELECT id, document FROM events WHERE node = ? ORDER BY at, id',
+  pageReputationEvents: `
+    SELECT id, document FROM events WHERE node = ? AND (at, id) < (?, ?)
+    ORDER BY at DESC, id DESC LIMIT ?`,
+  findKey: 'SELECT value FROM keys WHERE key = ? AND expires_at > ?',
+  listKeys: `
+    SELECT key, value, expires_at FROM keys
+    WHERE key >= ? AND key < ? AND expires_at > ? ORDER BY key`,
+  findBlob: 'SELECT bytes FROM blob_bytes WHERE cid = ?',
+  countBlobBytes: 'SELECT total(size) AS bytes FROM blobs WHERE uploader = ?',
+  countPhases: 'SELECT phase, jobs FROM phases WHERE jobs > 0',
+  countEffects: `
+    SELECT total(effects) AS effects, min(effects_due_at) AS oldest
+    FROM jobs INDEXED BY jobs_by_effect WHERE effects_due_at IS NOT NULL`,
+} as const
+
+type Rows = {
+  all(name: keyof typeof queries, ...values: SqliteValue[]): readonly Row[]
+  one(name: keyof typeof queries, ...values: SqliteValue[]): Row | undefined
+}
+
+// Sorts behind every place in a list, and behind every key of a prefix.
+const end = { at: Number.POSITIVE_INFINITY, id: '' }
+const lastCharacter = '\u{10ffff}'
+
+/** Every read of the store. */
+export function createSqliteReads(db: SqliteDatabase) {
+  const statements = new Map(Object.entries(queries).map(([name, sql]) => [name, db.prepare(sql)]))
+  const statement = (name: keyof typeof queries) => {
+    const found = statements.get(name)
+    if (!found) throw new TypeError(`There is no query ${name}`)
+    return found
+  }
+  const guarded = <T>(read: () => T): T => {
+    try {
+      return read()
+    } catch (error) {
+      throw asStoreError(error)
+    }
+  }
+  const rows: Rows = {
+    all: (name, ...values) => guarded(() => statement(name).all(...values)),
+    one: (name, ...values) => guarded(() => statement(name).get(...values)),
+  }
+  return {
+    ping: async () => {
+      rows.one('ping', 'changes')
+    },
+    ...jobReads(rows),
+    ...otherReads(rows),
+  }
+}
+
+function jobReads({ all, one }: Rows) {
+  const ids = (found: readonly Row[]) => found.map((row) => parsed(JobId, row, 'id'))
+  const jobs = (found: readonly Row[]) => found.map((row) => documentOf<Job>(row, 'job'))
+  return {
+    findJob: async (id) => versionedOf<Job>(one('findJob', id), 'job'),
+    listDueWakes: async (now, limit) => ids(all('listDueWakes', now, limit)),
+    listDueEffects: async (now, limit) => ids(all('listDueEffects', now, limit)),
+    listJobsWithEffects: async (after, limit) =>
+      ids(all('listJobsWithEffects', after ?? '', limit)),
+    listJobsOfNode: async (node) => jobs(all('listJobsOfNode', node)),
+    countBusySlots: async () => countBusy(all('countBusySlots')),
+    listJobsOfClient: async (client, { phase, before = end, limit }) =>
+      jobs(
+        phase === undefined
+          ? all('listJobsOfClient', client, before.at, before.id, limit)
+          : all('listJobsOfClientInPhase', client, before.at, before.id, phase, limit),
+      ),
+    listJobs: async ({ phase, before = end, limit }) =>
+      jobs(
+        phase === undefined
+          ? all('listJobs', before.at, before.id, limit)
+          : all('listJobsInPhase', before.at, before.id, phase, limit),
+      ),
+    countJobsOfClient: async (client, since) =>
+      numberOf(one('countJobsOfClient', client, since) ?? {}, 'jobs'),
+    countUnsettledJobsOfClient: async (client) =>
+      numberOf(one('countUnsettledJobsOfClient', client) ?? {}, 'jobs'),
+    listJobOrigins: async (after, limit) =>
+      all('listJobOrigins', after ?? '', limit).map((row) => ({
+        id: parsed(JobId, row, 'id'),
+        client: parsed(Address, row, 'client'),
+        createdAt: numberOf(row, 'created_at'),
+      })),
+    listChanges: async (cursor) => {
+      const last = numberOf(one('ping', 'changes') ?? {}, 'value')
+      const first = cursor === undefined ? last : Number(cursor)
+      return {
+        cursor: String(last),
+        jobs: all('listChanges', first, last).map(
+          (row): JobChange => ({
+            id: parsed(JobId, row, 'id'),
+            version: numberOf(row, 'version'),
+            offeredTo: all('listOffers', textOf(row, 'id')).map((offer) =>
+              parsed(Address, offer, 'node'),
+            ),
+          }),
+        ),
+      }
+    },
+    stats: async () => {
+      const phases = all('countPhases').map((row) => [
+        parsed(JobPhase, row, 'phase'),
+        numberOf(row, 'jobs'),
+      ])
+      const due = one('countEffects') ?? {}
+      return {
+        jobsByPhase: Object.fromEntries(phases),
+        effects: numberOf(due, 'effects'),
+        oldestEffectDueAt: optionalNumberOf(due, 'oldest'),
+      }
+    },
+  } satisfies Partial<Store>
+}
+
+function otherReads({ all, one }: Rows) {
+  const events = (found: readonly Row[]) =>
+    found.map((row) => documentOf<ReputationEvent>(row, 'event'))
+  return {
+    findNode: async (address) => versionedOf<Node>(one('findNode', address), 'node'),
+    listNodes: async (now) => all('listNodes', now).map((row) => documentOf<Node>(row, 'node')),
+    listReputationEvents: async (node) => events(all('listReputationEvents', node)),
+    pageReputationEvents: async (node, { before = end, limit }) =>
+      events(all('pageReputationEvents', node, before.at, before.id, limit)),
+    findKey: async (key, now) => {
+      const row = one('findKey', key, now)
+      return row && textOf(row, 'value')
+    },
+    listKeys: async (prefix, now) =>
+      all('listKeys', prefix, prefix + lastCharacter, now).map((row) => ({
+        key: textOf(row, 'key'),
+        value: textOf(row, 'value'),
+        expiresAt: numberOf(row, 'expires_at'),
+      })),
+    findBlob: async (cid) => {
+      const row = one('findBlob', cid)
+      return row && bytesOf(row, 'bytes')
+    },
+    countBlobBytes: async (uploader) => numberOf(one('countBlobBytes', uploader) ?? {}, 'bytes'),
+  } satisfies Partial<Store>
+}
+
+/** The document of a row; throws SvcError `store-corrupt` when it cannot be read. */
+export function documentOf<T extends Job | Node | ReputationEvent>(row: Row, what: string): T {
+  try {
+    return decodeDocument<T>(textOf(row, 'document'))
+  } catch (error) {
+    throw corrupt(`a ${what} ${String(row.id)}`, error)
+  }
+}
+
+const versionedOf = <T extends Job | Node>(
+  row: Row | undefined,
+  what: string,
+): Versioned<T> | undefined =>
+  row && { document: documentOf<T>(row, what), version: numberOf(row, 'version') }
+
+/** A column that has to fit a schema. */
+function parsed<T>(schema: z.ZodType<T>, row: Row, column: string): T {
+  const result = schema.safeParse(row[column])
+  if (!result.success) throw corrupt(`a ${column}`, result.error)
+  return result.data
+}
+
+const BusyStatus = z.enum(['offered', 'claimed'])
+
+function countBusy(found: readonly Row[]): ReadonlyMap<Address, BusySlots> {
+  const counts = new Map<Address, BusySlots>()
+  for (const row of found) {
+    const node = parsed(Address, row, 'node')
+    const known = counts.get(node) ?? { offered: 0, claimed: 0 }
+    counts.set(node, { ...known, [parsed(BusyStatus, row, 'status')]: numberOf(row, 'slots') })
+  }
+  return counts
+}

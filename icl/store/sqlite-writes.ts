@@ -1,0 +1,192 @@
+import type { Node } from '../rules/eligibility.ts'
+import type { Job } from '../rules/job.ts'
+import { encodeDocument } from './encoding.ts'
+import { indexOfJob } from './job-index.ts'
+import { numberOf, type SqliteDatabase, type Statement } from './sqlite-database.ts'
+import type { Store, StoreRecord, Write } from './store.ts'
+
+/** Every change of the database; each runs within a transaction of its caller. */
+export function createSqliteWrites(db: SqliteDatabase) {
+  const jobs = createJobWrites(db)
+  const nodes = createNodeWrites(db)
+  const insertEvent = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
+  const keys = createKeyWrites(db)
+  const blobs = createBlobWrites(db)
+
+  const saveEvent = ({ event }: Extract<Write, { kind: 'event' }>): boolean =>
+    didChange(insertEvent.run(event.id, event.node, event.at, encodeDocument(event)))
+
+  return {
+    save: (write: Write, writeId: string | undefined): boolean => {
+      switch (write.kind) {
+        case 'job':
+          return saveVersioned(jobs, write.job.id, write.job, write.base, writeId)
+        case 'node':
+          return saveVersioned(nodes, write.node.address, write.node, write.base, writeId)
+        case 'event':
+          return saveEvent(write)
+        case 'key':
+        case 'release-key':
+          return keys.save(write)
+        case 'blob':
+        case 'keep-blob':
+          return blobs.save(write)
+      }
+    },
+    restore: (record: StoreRecord): boolean => {
+      switch (record.kind) {
+        case 'job':
+          if (jobs.find.get(record.job.id)) return false
+          jobs.put(record.job, record.version, undefined)
+          return true
+        case 'node':
+          if (nodes.find.get(record.node.address)) return false
+          nodes.put(record.node, record.version, undefined)
+          return true
+        case 'event':
+          return saveEvent(record)
+        case 'key':
+          return keys.restore(record)
+        case 'blob':
+          return blobs.insert(record)
+      }
+    },
+    prune: (options: Parameters<Store['prune']>[0]): number =>
+      jobs.prune(options) + keys.prune(options) + blobs.prune(options),
+  }
+}
+
+const didChange = ({ changes }: { readonly changes: number | bigint }): boolean => changes > 0
+
+type Documents<T> = {
+  /** Finds a document's `version` and `write_id`. */
+  readonly find: Statement
+  put(document: T, version: number, writeId: string | undefined): void
+}
+
+function saveVersioned<T>(
+  { find, put }: Documents<T>,
+  id: string,
+  document: T,
+  base: number,
+  writeId: string | undefined,
+): boolean {
+  const known = find.get(id)
+  if (writeId !== undefined && known?.write_id === writeId) return true
+  if ((known ? numberOf(known, 'version') : 0) !== base) return false
+  put(document, base + 1, writeId)
+  return true
+}
+
+function createJobWrites(db: SqliteDatabase) {
+  const find = db.prepare('SELECT version, write_id FROM jobs WHERE id = ?')
+  const count = db.prepare(
+    "UPDATE counters SET value = value + 1 WHERE name = 'changes' RETURNING value",
+  )
+  const upsert = db.prepare(`
+    INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET
+      version = excluded.version, write_id = excluded.write_id, change = excluded.change,
+      client = excluded.client, phase = excluded.phase, created_at = excluded.created_at,
+      settled_at = excluded.settled_at, wake_at = excluded.wake_at,
+      effects_due_at = excluded.effects_due_at, effects = excluded.effects,
+      document = excluded.document`)
+  const clearBusy = db.prepare('DELETE FROM busy WHERE job = ?')
+  const addBusy = db.prepare('INSERT INTO busy VALUES (?, ?, ?, ?)')
+  const prune = db.prepare(`
+    DELETE FROM jobs WHERE rowid IN (
+      SELECT rowid FROM jobs
+      WHERE settled_at IS NOT NULL AND effects_due_at IS NULL AND settled_at < ?
+      ORDER BY settled_at LIMIT ?)`)
+  return {
+    find,
+    put: (job: Job, version: number, writeId: string | undefined): void => {
+      const index = indexOfJob(job)
+      upsert.run(
+        job.id,
+        version,
+        writeId ?? null,
+        numberOf(count.get() ?? {}, 'value'),
+        index.client,
+        index.phase,
+        index.createdAt,
+        index.settledAt ?? null,
+        index.wakeAt ?? null,
+        index.effectsDueAt ?? null,
+        index.effects,
+        encodeDocument(job),
+      )
+      if (version > 1) clearBusy.run(job.id)
+      for (const [slot, { node, status }] of index.busy.entries()) {
+        addBusy.run(node, status, job.id, slot)
+      }
+    },
+    prune: ({ settledBefore, limit }: Parameters<Store['prune']>[0]): number =>
+      Number(prune.run(settledBefore, limit).changes),
+  }
+}
+
+function createNodeWrites(db: SqliteDatabase) {
+  const upsert = db.prepare(`
+    INSERT INTO nodes VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (address) DO UPDATE SET
+      version = excluded.version, write_id = excluded.write_id,
+      expires_at = excluded.expires_at, document = excluded.document`)
+  return {
+    find: db.prepare('SELECT version, write_id FROM nodes WHERE address = ?'),
+    put: (node: Node, version: number, writeId: string | undefined): void => {
+      const { address, certificate } = node
+      upsert.run(address, version, writeId ?? null, certificate.expiresAt, encodeDocument(node))
+    },
+  }
+}
+
+function createKeyWrites(db: SqliteDatabase) {
+  const insert = db.prepare('INSERT INTO keys VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
+  const claim = db.prepare(`
+    INSERT INTO keys VALUES (?, ?, ?)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
+    WHERE expires_at <= ? OR value = excluded.value`)
+  const release = db.prepare('DELETE FROM keys WHERE key = ? AND value = ?')
+  const prune = db.prepare(
+    'DELETE FROM keys WHERE key IN (SELECT key FROM keys WHERE expires_at <= ? LIMIT ?)',
+  )
+  return {
+    save: (write: Extract<Write, { kind: 'key' | 'release-key' }>): boolean => {
+      const { key, value } = write
+      if (write.kind === 'release-key') return didChange(release.run(key, value))
+      return didChange(claim.run(key, value, write.expiresAt, write.now))
+    },
+    restore: ({ key, value, expiresAt }: Extract<StoreRecord, { kind: 'key' }>): boolean =>
+      didChange(insert.run(key, value, expiresAt)),
+    prune: ({ now, limit }: Parameters<Store['prune']>[0]): number =>
+      Number(prune.run(now, limit).changes),
+  }
+}
+
+function createBlobWrites(db: SqliteDatabase) {
+  const insert = db.prepare('INSERT INTO blobs VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
+  const insertBytes = db.prepare('INSERT INTO blob_bytes VALUES (?, ?)')
+  const keep = db.prepare('UPDATE blobs SET until = max(until, ?) WHERE cid = ?')
+  const listExpired = db.prepare('SELECT cid FROM blobs WHERE until <= ? ORDER BY until LIMIT ?')
+  const remove = db.prepare('DELETE FROM blobs WHERE cid = ?')
+  const removeBytes = db.prepare('DELETE FROM blob_bytes WHERE cid = ?')
+  const add = ({ cid, bytes, uploader, until }: Extract<StoreRecord, { kind: 'blob' }>) => {
+    if (!didChange(insert.run(cid, uploader, bytes.length, until))) return false
+    insertBytes.run(cid, bytes)
+    return true
+  }
+  return {
+    insert: add,
+    save: (write: Extract<Write, { kind: 'blob' | 'keep-blob' }>): boolean =>
+      (write.kind === 'blob' && add(write)) || didChange(keep.run(write.until, write.cid)),
+    prune: ({ now, limit }: Parameters<Store['prune']>[0]): number => {
+      const expired = listExpired.all(now, limit).map(({ cid }) => String(cid))
+      for (const cid of expired) {
+        remove.run(cid)
+        removeBytes.run(cid)
+      }
+      return expired.length
+    },
+  }
+}

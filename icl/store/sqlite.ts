@@ -1,0 +1,86 @@
+import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { Node } from '../rules/eligibility.ts'
+import type { Job } from '../rules/job.ts'
+import { type Commits, createCommits } from './sqlite-commits.ts'
+import { bytesOf, numberOf, type SqliteDatabase, textOf } from './sqlite-database.ts'
+import { createSqliteReads, documentOf } from './sqlite-reads.ts'
+import { createSqliteWrites } from './sqlite-writes.ts'
+import type { Store, StoreRecord, Uploader } from './store.ts'
+
+/** The store in an open database: saves are committed in groups, and answered once their commit is on the disk. */
+export function createSqliteStore(
+  db: SqliteDatabase,
+  host: Parameters<typeof createCommits>[1] & {
+    /** Another connection, for long reads. */
+    openReader: () => SqliteDatabase
+    close: () => void
+  },
+): Store {
+  const commits = createCommits(db, host)
+  const reads = createSqliteReads(db)
+  const writes = createSqliteWrites(db)
+  let isOpen = true
+  return {
+    durable: true,
+    shared: false,
+    status: () => statusOf(isOpen, commits),
+    close: async () => {
+      if (!isOpen) return
+      commits.close()
+      isOpen = false
+      // The next start has nothing to catch up with, and the file alone is a whole copy.
+      if (commits.trouble() === undefined) db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      host.close()
+    },
+    save: (write, writeId) => commits.run(() => writes.save(write, writeId)),
+    ...reads,
+    prune: (options) => commits.run(() => writes.prune(options)),
+    scan: () => scan(host.openReader),
+    restore: (record) => commits.run(() => writes.restore(record)),
+  }
+}
+
+function statusOf(isOpen: boolean, commits: Commits): ReturnType<Store['status']> {
+  const trouble = isOpen ? commits.trouble() : 'The database is closed'
+  return {
+    connected: isOpen,
+    writable: trouble === undefined,
+    reasons: trouble === undefined ? [] : [trouble],
+  }
+}
+
+/** Everything as it was at one moment, whatever is saved meanwhile. */
+async function* scan(openReader: () => SqliteDatabase): AsyncGenerator<StoreRecord> {
+  const db = openReader()
+  try {
+    db.exec('BEGIN')
+    for (const row of db.prepare('SELECT id, version, document FROM jobs').iterate()) {
+      yield { kind: 'job', job: documentOf<Job>(row, 'job'), version: numberOf(row, 'version') }
+    }
+    const nodes = db.prepare('SELECT address AS id, version, document FROM nodes')
+    for (const row of nodes.iterate()) {
+      yield { kind: 'node', node: documentOf<Node>(row, 'node'), version: numberOf(row, 'version') }
+    }
+    for (const row of db.prepare('SELECT id, document FROM events').iterate()) {
+      yield { kind: 'event', event: documentOf<ReputationEvent>(row, 'event') }
+    }
+    for (const row of db.prepare('SELECT key, value, expires_at FROM keys').iterate()) {
+      const expiresAt = numberOf(row, 'expires_at')
+      yield { kind: 'key', key: textOf(row, 'key'), value: textOf(row, 'value'), expiresAt }
+    }
+    const blobs = db.prepare('SELECT * FROM blobs JOIN blob_bytes USING (cid)')
+    for (const row of blobs.iterate()) {
+      yield {
+        kind: 'blob',
+        cid: textOf(row, 'cid'),
+        bytes: bytesOf(row, 'bytes'),
+        uploader: uploaderOf(textOf(row, 'uploader')),
+        until: numberOf(row, 'until'),
+      }
+    }
+  } finally {
+    db.close()
+  }
+}
+
+const uploaderOf = (text: string): Uploader => (text === 'wallet' || text === 'icl' ? text : 'node')

@@ -1,0 +1,44 @@
+import {
+  type Context,
+  createTraceState,
+  isSpanContextValid,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  type TextMapGetter,
+  trace,
+} from '@opentelemetry/api'
+import { version } from './version.ts'
+
+/** Spans of the ICL; it makes none until the operator loads an OpenTelemetry SDK. */
+export const tracer = trace.getTracer('svc-icl', version)
+
+const headersGetter: TextMapGetter<Headers> = {
+  get: (headers, name) => headers.get(name) ?? undefined,
+  keys: (headers) => [...headers.keys()],
+}
+
+/** The trace that a request belongs to: as the operator's propagator reads it, else by W3C `traceparent`. */
+export function callerContext(headers: Headers): Context {
+  const extracted = propagation.extract(ROOT_CONTEXT, headers, headersGetter)
+  if (trace.getSpanContext(extracted) !== undefined) return extracted
+  const parts = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(
+    headers.get('traceparent') ?? '',
+  )
+  const [, traceId = '', spanId = '', flags = '0'] = parts ?? []
+  const state = headers.get('tracestate')
+  const parent = {
+    traceId,
+    spanId,
+    traceFlags: Number.parseInt(flags, 16) & 1,
+    isRemote: true,
+    ...(state !== null && { traceState: createTraceState(state) }),
+  }
+  return isSpanContextValid(parent) ? trace.setSpanContext(extracted, parent) : extracted
+}
+
+/** The id of the trace that a span belongs to, for log lines; undefined when nobody traces. */
+export function traceIdOf(span: Span): string | undefined {
+  const spanContext = span.spanContext()
+  return isSpanContextValid(spanContext) ? spanContext.traceId : undefined
+}

@@ -1,0 +1,31 @@
+import { every } from './background/every.ts'
+import type { Dependencies } from './dependencies.ts'
+import { jobKey, nodeKey } from './waiters.ts'
+
+const lookMs = 250
+const staleMs = 5_000
+
+/**
+ * Tells those who wait in this process what other replicas have saved: one look at the store for all of them, and none while
+ * nobody waits. Ends when the signal aborts.
+ */
+export async function watchChanges(deps: Dependencies, signal: AbortSignal): Promise<void> {
+  const { store, waiters, clock } = deps
+  if (!store.shared) return
+  let cursor: string | undefined
+  let seenAt = Number.NEGATIVE_INFINITY
+  await every(deps, lookMs, signal, 'looking for changes', async () => {
+    if (!waiters.isAwaited) return
+    const isStale = clock.now() - seenAt > staleMs
+    const changes = await store.listChanges(isStale ? undefined : cursor)
+    // What was saved since the last look may be too much to list: everybody looks for himself, once.
+    if (isStale) waiters.wakeAll()
+    for (const { id, offeredTo } of changes.jobs) {
+      waiters.wake(jobKey(id))
+      for (const node of offeredTo) waiters.wake(nodeKey(node))
+    }
+    cursor = changes.cursor
+    // Counted from the answer: a store that is slow to give it must not have everybody look again and again.
+    seenAt = clock.now()
+  })
+}

@@ -1,0 +1,44 @@
+import { utf8 } from '../../lib/digest.ts'
+import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import type { IclKeys } from '../keys.ts'
+import type { Job } from '../rules/job.ts'
+import type { WebhookMessage } from './webhooks.ts'
+
+const base64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes))
+
+/** What messages to a URL of a client are signed with: made from the ICL's secret again each time, and kept nowhere. */
+export const webhookKeyOf = (
+  keys: Pick<IclKeys, 'tag'>,
+  client: Job['client'],
+  url: string,
+): Promise<Uint8Array<ArrayBuffer>> => keys.tag('webhook', utf8(`${client}\n${url}`))
+
+/** The key as a receiver's library takes it. */
+export const webhookSecretText = (key: Uint8Array): string => `whsec_${base64(key)}`
+
+/** The message that a job has settled: nothing in it is secret, and nothing of it has to be believed without asking the ICL. */
+export async function settledMessage(deps: Dependencies, job: Job): Promise<WebhookMessage> {
+  const { keys, clock } = deps
+  const url = job.webhook?.url ?? ''
+  const settledAt = job.settledAt ?? clock.now()
+  const body = {
+    type: 'inference.settled',
+    // biome-ignore lint/style/noRestrictedGlobals: not the time now, but a given one in its standard form
+    timestamp: new Date(settledAt).toISOString(),
+    data: {
+      jobId: job.id,
+      icl: publicOrigin(deps),
+      status: job.phase,
+      ...(job.reason !== undefined && { reason: job.reason }),
+      ...(job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
+      ...(job.commitTx !== undefined && { commit_tx: job.commitTx }),
+    },
+  }
+  return {
+    url,
+    id: `msg_${job.id.slice(2)}`,
+    sentAt: clock.now(),
+    body: JSON.stringify(body),
+    secret: await webhookKeyOf(keys, job.client, url),
+  }
+}

@@ -1,0 +1,22 @@
+import { parseIpAddress } from './ip-address.ts'
+import { isPublicAddress } from './public-address.ts'
+
+/** Why messages are not sent to a URL; undefined when its form is well. Where its name leads is only known when it is used. */
+export function whyRefused(text: string, allowPrivate: boolean): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url) return 'it cannot be read'
+  if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) {
+    return 'it must begin with https://'
+  }
+  if (url.username !== '' || url.password !== '') return 'it must not name a user or a password'
+  if (!allowPrivate && isClosedHost(hostOf(url))) return 'it must name a server of the internet'
+  return undefined
+}
+
+/** The host of a URL, without the brackets of an IPv6 address. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
+
+const closedNames = /^(?:[^.]+|.*\.(?:localhost|local|internal|home\.arpa))\.?$/i
+
+const isClosedHost = (host: string): boolean =>
+  parseIpAddress(host) ? !isPublicAddress(host) : closedNames.test(host)
