@@ -2,6 +2,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { SvcError } from '../lib/svc-error.ts'
 import { type Config, type Environment, parseConfig } from './config.ts'
+import { withDeployment } from './deployment.ts'
 import { readJson } from './private-files.ts'
 
 /** Where the configuration is: SVC_CONFIG_PATH, else `~/.svc/config.json` (spec 2.4). */
@@ -20,7 +21,7 @@ export type LoadedConfig = {
 export const keystorePathOf = (configPath: string, configured: string | undefined): string =>
   resolve(dirname(configPath), configured ?? 'keystore.json')
 
-/** Reads and checks the configuration; throws SvcError `config-missing` or `config-invalid`. */
+/** Reads and checks the configuration and the address file that it may name; throws SvcError `config-missing`, `config-invalid`, `deployment-unreadable` or `deployment-invalid`. */
 export async function loadConfig(environment: Environment): Promise<LoadedConfig> {
   const configPath = configPathOf(environment)
   const file = await readJson(configPath)
@@ -29,7 +30,7 @@ export async function loadConfig(environment: Environment): Promise<LoadedConfig
       hint: 'Run `svc-node init` first, or point SVC_CONFIG_PATH to the configuration.',
     })
   }
-  const config = parseConfig(file, environment, configPath)
+  const config = await withDeployment(parseConfig(file, environment, configPath), configPath)
   return {
     config,
     configPath,

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { ModelId } from '../lib/codecs.ts'
+import { CoprocessorSetting } from '../lib/schemas/coprocessor-urls.ts'
 import { AttestationBackend } from '../lib/schemas/nodes.ts'
 import { SvcError } from '../lib/svc-error.ts'
+import { TpmSetting } from './attestation/tpm/tpm-setting.ts'
 
 /** Environment variables as the process got them. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -14,8 +16,13 @@ const HttpUrl = z
   .refine(isHttpUrl, 'must be an address such as https://host.example')
   .transform((text) => text.replace(/\/+$/, ''))
 
+const isOrigin = (text: string): boolean => {
+  const { pathname, search, hash, username, password } = new URL(text)
+  return pathname === '/' && [search, hash, username, password].every((part) => part === '')
+}
+
 const Origin = HttpUrl.refine(
-  (text) => !isHttpUrl(text) || new URL(text).origin === text.toLowerCase(),
+  (text) => !isHttpUrl(text) || isOrigin(text),
   'must be scheme, host and port only, such as https://icl.example',
 )
 
@@ -46,6 +53,8 @@ const fields = {
     )
     .optional(),
   cofhe_endpoint: HttpUrl,
+  cofhe_urls: CoprocessorSetting.optional(),
+  deployment: z.string('must be a path').min(1, 'must be a path').optional(),
   supported_model_ids: z.preprocess(
     split,
     z
@@ -63,15 +72,22 @@ const fields = {
       z.enum(['DEBUG', 'INFO', 'WARNING', 'ERROR'], 'must be DEBUG, INFO, WARNING or ERROR'),
     )
     .default('INFO'),
+  log_file: z.string('must be a path').min(1, 'must be a path').optional(),
+  log_format: z.enum(['text', 'json'], 'must be text or json').default('text'),
+  log_max_bytes: wholeNumber(4_096, 2 ** 40, 'bytes, at least 4096').default(10 * 1024 * 1024),
+  log_old_files: wholeNumber(0, 100, 'files, 0 to 100').default(5),
   mock_attestation_key: z
     .string()
     .regex(/^(0x)?([0-9a-fA-F]{2}){16,}$/, 'must be hex of at least 16 bytes')
     .transform((text) => text.replace(/^0x/, '').toLowerCase())
     .optional(),
+  tpm: TpmSetting.optional(),
+  tpm_certificates: z.string('must be a path').min(1, 'must be a path').optional(),
   max_concurrent_jobs: wholeNumber(1, 64, 'jobs, 1 to 64').default(2),
   drain_seconds: wholeNumber(0, 3_600, 'seconds, 0 to 3600').default(60),
   openai_base_url: HttpUrl.optional(),
   anthropic_base_url: HttpUrl.optional(),
+  embedding_base_url: HttpUrl.optional(),
   keystore_path: z.string('must be a path').min(1, 'must be a path').optional(),
 }
 
@@ -79,11 +95,18 @@ const environmentNames: Partial<Record<keyof typeof fields, string>> = {
   icl_endpoint: 'SVC_ICL_ENDPOINT',
   ipfs_gateway: 'SVC_IPFS_GATEWAY',
   cofhe_endpoint: 'SVC_COFHE_ENDPOINT',
+  cofhe_urls: 'SVC_COFHE_URLS',
+  deployment: 'SVC_DEPLOYMENT',
   supported_model_ids: 'SVC_SUPPORTED_MODEL_IDS',
   log_level: 'SVC_LOG_LEVEL',
+  log_file: 'SVC_LOG_FILE',
+  log_format: 'SVC_LOG_FORMAT',
   mock_attestation_key: 'SVC_MOCK_ATTESTATION_KEY',
+  tpm: 'SVC_TPM',
+  tpm_certificates: 'SVC_TPM_CERTIFICATES',
   openai_base_url: 'SVC_OPENAI_BASE_URL',
   anthropic_base_url: 'SVC_ANTHROPIC_BASE_URL',
+  embedding_base_url: 'SVC_EMBEDDING_BASE_URL',
 }
 
 const providers: readonly string[] = ['openai', 'anthropic']

@@ -3,8 +3,11 @@ import { type Certificate, createCertificate } from './attestation/certificate.t
 import type { NodeChain } from './chain/chain.ts'
 import { drain } from './drain.ts'
 import { errorText } from './explain-error.ts'
+import { comparatorsWith } from './inference/embedding-offer.ts'
 import type { JobDeps } from './jobs/job-deps.ts'
-import { nodeStopping, runJob } from './jobs/run-job.ts'
+import { nodeStopping } from './jobs/job-end.ts'
+import { resumeJob } from './jobs/resume-job.ts'
+import { runJob } from './jobs/run-job.ts'
 import { messages } from './log-messages.ts'
 import { chainHeartbeatCheckMs, createChainHeartbeat } from './loops/chain-heartbeat.ts'
 import { every } from './loops/every.ts'
@@ -76,6 +79,7 @@ export async function runDaemon(
   const loops = runLoops(daemon).catch(daemon.fail)
   await abortOf(stopping.signal)
   deps.log.info(messages.daemonStopping(slots.running().length))
+  if (slots.running().length > 0) saySlotsClosed(daemon)
   await drain(deps, slots, jobs, abandon)
   if (daemon.failure() === undefined) await sayGoodbye(daemon)
   ended.abort(nodeStopping())
@@ -83,7 +87,9 @@ export async function runDaemon(
   signal.removeEventListener('abort', stop)
   deps.log.info(messages.daemonStopped())
   const failure = daemon.failure()
-  if (failure !== undefined) throw failure.why
+  if (failure === undefined) return
+  deps.log.error(messages.daemonFailed(errorText(failure.why)))
+  throw failure.why
 }
 
 function assemble(deps: DaemonDeps): Daemon {
@@ -103,6 +109,7 @@ function assemble(deps: DaemonDeps): Daemon {
     ...deps,
     api,
     modelIds: [...deps.models.keys()],
+    comparators: comparatorsWith(deps.embed),
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
   })
   return {
@@ -124,17 +131,22 @@ async function runLoops(daemon: Daemon): Promise<void> {
   const { deps, certificate, beat, stopping, ended } = daemon
   const { clock, log } = deps
   const first = Promise.withResolvers<void>()
+  let isBeating = false
   const heartbeat = async () => {
+    isBeating = true
     try {
       if (certificate.secondsLeft() === 0) throw new Error('no valid attestation certificate')
       await beat({ signal: ended.signal })
     } finally {
+      isBeating = false
       first.resolve()
     }
   }
   const onHeartbeatError = (error: unknown) =>
     log.warning(messages.heartbeatFailed(errorText(error)))
   certificate.onRenewed(() => {
+    // The one that found the certificate lost is sent again by itself.
+    if (isBeating) return
     beat({ signal: ended.signal }).catch(onHeartbeatError)
   })
   const chainHeartbeat = createChainHeartbeat({ ...deps, signal: stopping.signal })
@@ -155,26 +167,36 @@ async function runLoops(daemon: Daemon): Promise<void> {
   ])
 }
 
-function poll({ deps, api, certificate, slots, stopping, jobs }: Daemon): Promise<void> {
+async function poll({ deps, api, certificate, slots, stopping, jobs }: Daemon): Promise<void> {
   const jobDeps = { ...deps, api }
-  return pollAssignments(
+  for (const entry of deps.journal.unfinished) {
+    slots.start(entry.assignment, (onSlotFree) =>
+      resumeJob(jobDeps, entry, jobs.signal, { onClaimed: () => {}, onSlotFree }),
+    )
+  }
+  await pollAssignments(
     {
       ...jobDeps,
       slots,
       mayWork: () => certificate.secondsLeft() > 0,
       spawn: (assignment) => {
         const claimed = Promise.withResolvers<void>()
-        slots.start(assignment, (freeSlot) =>
-          runJob(jobDeps, assignment, jobs.signal, {
-            onClaimed: claimed.resolve,
-            onSlotFree: freeSlot,
-          }),
+        slots.start(assignment, (onSlotFree) =>
+          runJob(jobDeps, assignment, jobs.signal, { onClaimed: claimed.resolve, onSlotFree }),
         )
         return claimed.promise
       },
     },
     stopping.signal,
   )
+}
+
+/** Tells the ICL at once that no slot is free any more: else it would offer work until the next heartbeat. */
+function saySlotsClosed({ deps, beat, certificate, ended }: Daemon): void {
+  if (certificate.secondsLeft() === 0) return
+  beat({ signal: ended.signal }).catch((error: unknown) => {
+    if (!ended.signal.aborted) deps.log.warning(messages.heartbeatFailed(errorText(error)))
+  })
 }
 
 async function sayGoodbye({ deps, beat, certificate }: Daemon): Promise<void> {

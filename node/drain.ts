@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
-import { nodeStopping } from './jobs/run-job.ts'
+import { nodeStopping } from './jobs/job-end.ts'
 import type { Log } from './log.ts'
 import { messages } from './log-messages.ts'
 import type { Slots } from './slots.ts'

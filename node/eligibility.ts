@@ -2,16 +2,64 @@ import type { IneligibleReason } from '../lib/schemas/nodes.ts'
 
 /** What an operator does about each reason why the ICL does not consider a node. */
 export const remedies: Readonly<Record<IneligibleReason, string>> = {
-  'not-registered': 'the wallet is not in NodeRegistry; register it with a stake',
+  'not-registered': 'the wallet is not in NodeRegistry; run `svc-node register`',
   'chain-inactive':
-    'NodeRegistry shows it inactive; see that the wallet has gas for the on-chain heartbeat and enough stake',
-  'stake-unbonding': 'its stake is unbonding; cancel that to take jobs again',
+    'NodeRegistry shows it inactive: its on-chain heartbeat is too old or its stake too low; see that the wallet has gas money and run `svc-node register`',
+  'stake-unbonding': 'its stake is unbonding; run `svc-node register` to stay after all',
   'no-model': 'it offers no model; check supported_model_ids and the provider key variables',
-  'no-tier': 'it serves no tier; register model tiers that its attestation backend allows',
-  'no-recent-poll': 'it has not polled for assignments lately; this passes when polls succeed',
+  'no-comparator':
+    'it cannot compare by the comparator that is asked for; `semantic/1` needs SVC_EMBEDDING_API_KEY or an OpenAI key',
+  'no-tier':
+    'it serves no tier; register tiers that its attestation backend allows (`svc-node register --tiers 0` for mock)',
+  'no-recent-poll':
+    'it has not polled for assignments lately; this passes when polls succeed, see the log of `svc-node run`',
   'no-free-slot': 'all its slots are busy; this passes',
-  leaving: 'it said that it is stopping; this passes with the next heartbeat',
+  leaving: 'it said that it is stopping; start `svc-node run` again',
   'certificate-expired': 'its attestation certificate has expired; run `svc-node attest`',
-  'no-heartbeat': 'the ICL has no recent heartbeat of it; check the clock of this machine',
+  'no-heartbeat':
+    'the ICL has no recent heartbeat of it; start `svc-node run`, and check the clock of this machine',
   'chain-unavailable': 'the ICL cannot read the chain now; this passes',
+}
+
+const passing: ReadonlySet<IneligibleReason> = new Set([
+  'no-recent-poll',
+  'no-free-slot',
+  'chain-unavailable',
+])
+
+/** Whether a reason goes away without the operator. */
+export const passesByItself = (reason: IneligibleReason): boolean => passing.has(reason)
+
+const heartbeatWithinSeconds = 150
+
+/** What can be seen of a node from outside; times in Unix seconds. */
+export type NodeFacts = {
+  readonly now: number
+  /** Undefined when the chain could not be asked. */
+  readonly registration:
+    | { readonly active: boolean; readonly unbondingAt: number }
+    | 'not-registered'
+    | undefined
+  readonly certificateExpiresAt: number
+  readonly lastHeartbeat: number
+  /** Tiers that the ICL lets it serve. */
+  readonly tiers: readonly number[]
+  readonly offersModel: boolean
+}
+
+/** The reasons that the facts show, in the ICL's order; its heartbeat answers to `run` are the authority. */
+export function reasonsOf(facts: NodeFacts): readonly IneligibleReason[] {
+  const { registration, now } = facts
+  const known = typeof registration === 'object' ? registration : undefined
+  const unbonding = known !== undefined && known.unbondingAt !== 0
+  const checks: readonly [boolean, IneligibleReason][] = [
+    [facts.certificateExpiresAt <= now, 'certificate-expired'],
+    [registration === 'not-registered', 'not-registered'],
+    [unbonding, 'stake-unbonding'],
+    [known?.active === false && !unbonding, 'chain-inactive'],
+    [now - facts.lastHeartbeat > heartbeatWithinSeconds, 'no-heartbeat'],
+    [!facts.offersModel, 'no-model'],
+    [known !== undefined && facts.tiers.length === 0, 'no-tier'],
+  ]
+  return checks.flatMap(([holds, reason]) => (holds ? [reason] : []))
 }

@@ -1,12 +1,25 @@
 import { ProblemError } from '../lib/problem.ts'
 import type { ProblemCode } from '../lib/problem-codes.ts'
 import { SvcError } from '../lib/svc-error.ts'
+import { exitCodes } from './exit-code.ts'
 
 const remedies: Partial<Record<ProblemCode, string>> = {
   'attestation-backend-refused':
     "Set attestation_backend to one that the ICL lists in GET /v1/network, or ask the ICL's operator to accept this one.",
   'attestation-hmac-invalid':
     "Check SVC_MOCK_ATTESTATION_KEY: it has to be the mock key that the ICL's operator gave out.",
+  'ek-chain-untrusted':
+    "Ask the ICL's operator to trust this TPM's vendor. If the vendor has authorities in between, name their certificates in tpm_certificates (SVC_TPM_CERTIFICATES).",
+  'tpm-model-refused': "Ask the ICL's operator which TPMs are accepted, or use another ICL.",
+  'ek-taken':
+    'Run `svc-node release` with the wallet that this TPM was enrolled with; if it is lost, ask the operator of the ICL.',
+  'ek-revoked': "Ask the ICL's operator why.",
+  'tpm-not-enrolled': 'Run `svc-node attest`.',
+  'quote-counter-back': 'Run `svc-node attest`.',
+  'pcr-policy-refused':
+    "Compare what this machine boots with the ICL's policy (secure boot, firmware, kernel); its operator knows which values are accepted.",
+  'event-log-wrong':
+    "The boot's event log does not lead to what the TPM holds: restart the machine; if it stays, use another kernel or firmware.",
   'challenge-expired': 'Try again; if it stays, check that the clock of this machine is right.',
   'challenge-used': 'Try again: every attempt needs a new challenge.',
   'challenge-invalid': 'Try again: every attempt needs a new challenge.',
@@ -14,6 +27,8 @@ const remedies: Partial<Record<ProblemCode, string>> = {
   'signature-stale': 'Set the clock of this machine, for example with NTP.',
   'certificate-superseded':
     'Another machine attested with this wallet. Stop it, then run `svc-node attest` here.',
+  'node-banned': "Ask the ICL's operator why, or use another ICL.",
+  'rate-limited': 'Wait a minute: the ICL limits how often it can be asked.',
   'not-attested': 'Run `svc-node attest`.',
   'certificate-expired': 'Run `svc-node attest`.',
 }
@@ -37,4 +52,13 @@ export function explainError(error: unknown): Explanation {
 export function errorText(error: unknown): string {
   const { message, hint } = explainError(error)
   return hint === undefined ? message : `${message}. ${hint}`.replace('.. ', '. ')
+}
+
+/** The exit code for a command that failed: 75 when the same command may succeed later, 2 for a wrong command line, else 1. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof SvcError && error.code === 'usage') return exitCodes.usage
+  // The command-line parser does not export its error class.
+  if (error instanceof Error && error.name === 'CACError') return exitCodes.usage
+  const known = error instanceof SvcError || error instanceof ProblemError
+  return known && error.retryable ? exitCodes.tryAgain : exitCodes.operatorMustAct
 }

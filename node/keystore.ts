@@ -30,7 +30,11 @@ const Web3SecretStorage = z.object({
     mac: hex(32),
     kdf: z.literal('scrypt'),
     kdfparams: z.object({
-      n: z.int().min(2).max(4_194_304),
+      n: z
+        .int()
+        .min(2)
+        .max(4_194_304)
+        .refine((n) => Number.isInteger(Math.log2(n)), 'must be a power of two'),
       r: z.int().min(1).max(64),
       p: z.int().min(1).max(64),
       dklen: z.literal(32),
@@ -68,33 +72,77 @@ export async function writeKeystore(
   return address
 }
 
+/** The address that a keystore names, without its password; undefined when it names none; throws SvcError `keystore-missing` or `keystore-invalid`. */
+export async function keystoreAddress(path: string): Promise<Address | undefined> {
+  const { address } = await readSealed(path)
+  return address === undefined ? undefined : addressOf(address)
+}
+
 /** Opens a keystore and gives the private key; throws SvcError `keystore-missing`, `keystore-invalid` or `keystore-password-wrong`. */
 export async function readKeystore(path: string, password: string): Promise<Hex> {
+  const keystore = await readSealed(path)
+  const { kdfparams } = keystore.crypto
+  const salt = hexToBytes(`0x${kdfparams.salt}`)
+  // The native scrypt refuses costs beyond RFC 7914, which some wallets have written.
+  const isNative = Math.log2(kdfparams.n) < 16 * kdfparams.r
+  const key = await (isNative
+    ? deriveKey(password, salt, kdfparams)
+    : Keystore.toKeyAsync(keystore, { password })
+  ).catch((error: unknown) => {
+    throw unaffordable(path, error)
+  })
+  const privateKey = decrypted(keystore, key)
+  if (privateKey === undefined) {
+    throw new SvcError('keystore-password-wrong', `the password does not open ${path}`, {
+      hint: 'Check SVC_KEY_PASSWORD or the file that SVC_KEY_PASSWORD_FILE names.',
+    })
+  }
+  checkNamed(path, keystore.address, privateKey)
+  return privateKey
+}
+
+const unaffordable = (path: string, cause: unknown): SvcError =>
+  new SvcError(
+    'keystore-invalid',
+    `the scrypt parameters of ${path} cannot be used on this machine: ${cause instanceof Error ? cause.message : String(cause)}`,
+    { hint: 'Restore the keystore from a backup, or make a new one with `svc-node init`.', cause },
+  )
+
+function decrypted(keystore: Keystore.Keystore, key: Keystore.Key): Hex | undefined {
+  try {
+    return Keystore.decrypt(keystore, key)
+  } catch {
+    return undefined
+  }
+}
+
+/** What needs no password goes by the address that the file names: money would be sent to it. */
+function checkNamed(path: string, named: string | undefined, privateKey: Hex): void {
+  const { address } = privateKeyToAccount(privateKey)
+  if (named === undefined || addressOf(named) === address.toLowerCase()) return
+  throw new SvcError(
+    'keystore-invalid',
+    `${path} names ${named}, but holds the key of ${address}`,
+    {
+      hint: 'Somebody has changed the file: restore it from a backup, and send nothing to the address that it names.',
+    },
+  )
+}
+
+const addressOf = (text: string): Address | undefined =>
+  Address.safeParse(`0x${text.replace(/^0x/, '')}`).data
+
+async function readSealed(path: string): Promise<z.output<typeof Web3SecretStorage>> {
   if (!(await fileExists(path))) {
     throw new SvcError('keystore-missing', `there is no keystore at ${path}`, {
       hint: 'Run `svc-node init` first, or correct keystore_path.',
     })
   }
   const parsed = Web3SecretStorage.safeParse(await readJson(path))
-  if (!parsed.success) {
-    throw new SvcError(
-      'keystore-invalid',
-      `${path} is no Web3 Secret Storage v3 keystore with scrypt: ${z.prettifyError(parsed.error)}`,
-      { hint: 'Restore the keystore from a backup, or make a new one with `svc-node init`.' },
-    )
-  }
-  const { kdfparams } = parsed.data.crypto
-  const salt = hexToBytes(`0x${kdfparams.salt}`)
-  // The native scrypt refuses costs beyond RFC 7914, which some wallets have written.
-  const isNative = Math.log2(kdfparams.n) < 16 * kdfparams.r
-  const key = isNative
-    ? await deriveKey(password, salt, kdfparams)
-    : Keystore.toKey(parsed.data, { password })
-  try {
-    return Keystore.decrypt(parsed.data, key)
-  } catch {
-    throw new SvcError('keystore-password-wrong', `the password does not open ${path}`, {
-      hint: 'Check SVC_KEY_PASSWORD.',
-    })
-  }
+  if (parsed.success) return parsed.data
+  throw new SvcError(
+    'keystore-invalid',
+    `${path} is no Web3 Secret Storage v3 keystore with scrypt: ${z.prettifyError(parsed.error)}`,
+    { hint: 'Restore the keystore from a backup, or make a new one with `svc-node init`.' },
+  )
 }

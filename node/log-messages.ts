@@ -15,6 +15,7 @@ export const messages = {
   daemonStopping: (jobs: number) =>
     `Daemon stopping: no new assignments, waiting for ${jobs} running job(s)`,
   daemonStopped: () => 'Daemon stopped',
+  daemonFailed: (why: string) => `Daemon ended: ${why}`,
   jobsAbandoned: (jobs: number) => `Abandoning ${jobs} running job(s)`,
 
   attested: (backend: string, seconds: number) =>
@@ -24,25 +25,39 @@ export const messages = {
     `Attestation failed, taking no work, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
   renewalFailed: (why: string, seconds: number) =>
     `Attestation renewal failed, certificate valid for ${seconds} s more: ${why}`,
+  recordNotKept: (why: string) =>
+    `The new attestation could not be recorded, this daemon goes on with it: ${why}`,
 
   heartbeatSent: () => 'Heartbeat sent to ICL',
   heartbeatFailed: (why: string) => `Heartbeat failed: ${why}`,
   eligible: () => 'The ICL considers this node for jobs',
   notEligible: (remedy: string) => `The ICL does not consider this node for jobs: ${remedy}`,
+  unfunded: (balance: string, address: Address) =>
+    `The wallet has ${balance}, too little to pay for heartbeats and answers: send gas money to ${address}`,
   chainHeartbeatSent: (txHash: string) => `On-chain heartbeat sent: ${txHash}`,
   chainHeartbeatFailed: (why: string) => `On-chain heartbeat failed: ${why}`,
   notRegistered: () =>
-    'On-chain heartbeat skipped: this node is not registered; call NodeRegistry.register with its stake',
+    'On-chain heartbeat skipped: this node is not registered; run `svc-node register`',
 
   noAssignments: () => 'No assignments for last 60s',
   receivedAssignments: (count: number) => `Received ${count} assignment(s)`,
   pollFailed: (why: string) => `Polling for assignments failed: ${why}`,
   spawning: (role: Role, jobId: JobId) => `Spawning ${role} job ${jobId}`,
 
+  journalLinesSkipped: (count: number) =>
+    `Job journal: skipped ${count} line(s) that cannot be read; the last one of a killed daemon may be torn`,
+  jobResuming: (jobId: JobId, role: Role) => `Job ${jobId}: resuming as ${role} after a restart`,
+  resumeDelayed: (jobId: JobId, why: string) =>
+    `Job ${jobId}: waiting to resume until the ICL answers: ${why}`,
+  answerArrived: (jobId: JobId) => `Job ${jobId}: the ICL has the answer already`,
+  notRecorded: (jobId: JobId, why: string) => `Job ${jobId}: could not be recorded: ${why}`,
+
   jobStarting: (jobId: JobId, role: Role) => `Job ${jobId}: starting as ${role}`,
   claimed: (jobId: JobId) => `Job ${jobId}: claimed`,
   claimFailed: (jobId: JobId, why: string) => `Job ${jobId}: claim failed: ${why}`,
   decryptRetried: (jobId: JobId, why: string) => `Job ${jobId}: ${why}; trying again`,
+  proofProcessDied: (why: string) => `${why}; starting it again`,
+  permitNotMade: (why: string) => `No permit for decryptions yet, the first one makes it: ${why}`,
   promptKeyDecrypted: (jobId: JobId) => `Job ${jobId}: Decrypted prompt key`,
   promptDownloaded: (jobId: JobId, bytes: number) =>
     `Job ${jobId}: Downloaded prompt blob (${bytes} bytes)`,
@@ -55,6 +70,8 @@ export const messages = {
   outputUploaded: (jobId: JobId, cid: string) => `Job ${jobId}: uploaded encrypted output ${cid}`,
   leaderAccepted: (jobId: JobId) => `Job ${jobId}: Leader result accepted`,
   committed: (jobId: JobId) => `Job ${jobId}: committed, waiting for the leader's result`,
+  outputNotRead: (jobId: JobId, why: string) =>
+    `Job ${jobId}: the leader's output could not be read: ${why}`,
   verdict: (jobId: JobId, verdict: Verdict, reason: string | undefined) =>
     `Job ${jobId}: Verdict: ${verdict}${reason === undefined ? '' : ` (${reason})`}`,
   stopped: (jobId: JobId, why: string) => `Job ${jobId}: stopped: ${why}`,

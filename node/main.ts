@@ -1,42 +1,39 @@
 import { cac } from 'cac'
-import { exitCodeOf, exitCodes } from './exit-code.ts'
-import { version } from './version.ts'
+import { readArguments, readFlags, usageError } from './commands/flags.ts'
+import { nearestName } from './commands/nearest.ts'
+import { printable } from './commands/printable.ts'
+import { type CommandSpec, commands } from './commands/table.ts'
+import { exitCodeHelp, exitCodes } from './exit-code.ts'
+import { commit, version } from './version.ts'
 
 const cli = cac('svc-node')
 cli.option('-v, --version', 'Print the version')
-cli.help()
-
-cli
-  .command('init', 'Create the configuration and the wallet keystore')
-  .option('--icl-endpoint <url>', 'ICL base address (SVC_ICL_ENDPOINT)')
-  .option('--cofhe-endpoint <url>', 'Chain RPC address for FHE operations (SVC_COFHE_ENDPOINT)')
-  .option('--ipfs-gateway <url>', 'IPFS gateway (SVC_IPFS_GATEWAY); the ICL itself by default')
-  .option('--models <ids>', 'Models to serve, comma separated (SVC_SUPPORTED_MODEL_IDS)')
-  .option('--attestation-backend <name>', 'mock or tpm; mock by default')
-  .option(
-    '--scrypt-n <n>',
-    'Cost of the keystore, a power of two of at least 4096; 262144 by default',
-  )
-  .option('--force', 'Replace what exists; an old keystore is kept under its address')
-  .option('--json', 'Print JSON')
-  .action(async (flags) => {
-    const { initialise } = await import('./commands/init.ts')
-    await initialise(flags, await contextOf())
-  })
-
-cli
-  .command('attest', 'Attest with the ICL')
-  .option('--mock', 'Use the mock backend, whatever is configured')
-  .option('--json', 'Print JSON')
-  .action(async (flags) => {
-    const { attestOnce } = await import('./commands/attest.ts')
-    await attestOnce(flags, await contextOf())
-  })
-
-cli.command('run', 'Start the daemon').action(async () => {
-  const { runNode } = await import('./commands/run.ts')
-  await runNode(await contextOf())
+cli.help((sections) => {
+  const built = commit === undefined ? version : `${version} (${commit})`
+  const spec = commands.find(({ name }) => name === cli.matchedCommandName)
+  const [, ...rest] = sections.map(({ title, body }) => ({
+    ...(title !== undefined && { title }),
+    body: body.replaceAll('<verify>', 'verify').replaceAll(/ +$/gm, ''),
+  }))
+  const head = [{ body: `svc-node ${built}` }, ...(spec ? [{ body: spec.summary }] : [])]
+  return [...head, ...rest, { title: 'Exit codes', body: exitCodeHelp }]
 })
+for (const command of commands) declare(command)
+
+function declare(spec: CommandSpec): void {
+  const { name, args = [], summary, flags } = spec
+  const places = args.map((arg) => (arg.startsWith('<') ? arg : `<${arg}>`))
+  const command = cli.command([name, ...places].join(' '), summary)
+  command.usage([name, ...args, ...(flags.length > 0 ? ['[flags]'] : [])].join(' '))
+  for (const [usage, meaning] of flags) command.option(usage, meaning)
+  // Flags are checked here, where the nearest name is known.
+  command.allowUnknownOptions()
+  command.action(async (...given: readonly unknown[]) => {
+    const raw = process.argv.slice(2)
+    const typed = readFlags(Object(given.at(-1)), raw, flags, name)
+    return await spec.start(typed, await contextOf(), readArguments(given.slice(0, -1), raw))
+  })
+}
 
 async function contextOf() {
   const { systemClock, systemRandom } = await import('../lib/system.ts')
@@ -46,7 +43,8 @@ async function contextOf() {
     fetch: (request: Request) => fetch(request),
     clock: systemClock,
     random: systemRandom,
-    print: (line: string) => console.log(line),
+    print: (line: string) => console.log(printable(line)),
+    warn: (line: string) => console.error(printable(line)),
   }
 }
 
@@ -57,24 +55,27 @@ async function main(): Promise<number> {
     console.log(version)
     return exitCodes.done
   }
-  if (cli.matchedCommand === undefined) {
-    const [name] = cli.args
-    console.error(name === undefined ? 'error: no command given' : `error: no command ${name}`)
-    console.error('hint: see `svc-node --help`')
-    return exitCodes.usage
-  }
-  await cli.runMatchedCommand()
-  return exitCodes.done
+  if (cli.matchedCommand === undefined) throw noCommand(cli.args[0])
+  return (await cli.runMatchedCommand()) ?? exitCodes.done
+}
+
+function noCommand(name: string | undefined): Error {
+  const see = 'see `svc-node --help`'
+  if (name === undefined) return usageError('no command given', see)
+  const names = commands.map((command) => command.name)
+  const near = nearestName(String(name), names)
+  const hint = near === undefined ? see : `did you mean \`svc-node ${near}\`? Else ${see}`
+  return usageError(`no command ${name}`, hint)
 }
 
 async function reportFailure(error: unknown): Promise<number> {
-  const { explainError } = await import('./explain-error.ts')
+  // Behind it is the schema library, which takes as long to load as all the rest of `--version`.
+  const { exitCodeOf, explainError } = await import('./explain-error.ts')
   const exitCode = exitCodeOf(error)
   const { message, hint = exitCode === exitCodes.usage ? 'see `svc-node --help`' : undefined } =
     explainError(error)
-  console.error(`error: ${message}`)
-  if (hint !== undefined) console.error(`hint: ${hint}`)
-  if (process.env.DEBUG) console.error(error)
+  console.error(printable(`error: ${message}`))
+  if (hint !== undefined) console.error(printable(`hint: ${hint}`))
   return exitCode
 }
 

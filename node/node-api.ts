@@ -17,7 +17,8 @@ export type NodeApi = Pick<
   | 'putBlob'
 >
 
-const lost: readonly string[] = ['certificate-expired', 'not-attested']
+// The last one is for a key that the ICL never saw, or has forgotten.
+const lost: readonly string[] = ['certificate-expired', 'not-attested', 'signature-invalid']
 
 /** Why a daemon ends when another machine attested with its wallet: there is no war of re-attestation. */
 export const superseded = (): SvcError =>

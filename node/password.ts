@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises'
 import type { ReadStream, WriteStream } from 'node:tty'
 import { SvcError } from '../lib/svc-error.ts'
 import type { Environment } from './config.ts'
@@ -5,31 +6,80 @@ import type { Environment } from './config.ts'
 /** The terminal that a password may be asked on. */
 export type Terminal = { readonly input: ReadStream; readonly output: WriteStream }
 
-/** The keystore's password: SVC_KEY_PASSWORD, else asked on the terminal without echo; throws SvcError `password-missing` (spec 5). */
-export async function askPassword(
-  environment: Environment,
-  terminal: Terminal,
-  isNew = false,
-): Promise<string> {
-  if (environment.SVC_KEY_PASSWORD) return environment.SVC_KEY_PASSWORD
-  if (!terminal.input.isTTY) throw missing('SVC_KEY_PASSWORD is not set')
-  const password = await readHidden(terminal, 'Keystore password: ')
-  if (password === '') throw missing('no password was given')
-  if (isNew && (await readHidden(terminal, 'The same again: ')) !== password) {
-    throw missing('the two passwords differ')
+const maxFileBytes = 4_096
+// Ctrl-C and Ctrl-D, as a terminal in raw mode sends them.
+const endOfText = '\u0003'
+const endOfTransmission = '\u0004'
+
+/** The keystore's password: SVC_KEY_PASSWORD, else the file of SVC_KEY_PASSWORD_FILE, else asked on the terminal without echo; throws SvcError `password-missing` or `password-file-unreadable` (spec 5). */
+export async function askPassword(environment: Environment, terminal: Terminal): Promise<string> {
+  const given = await givenPassword(environment, (line) => terminal.output.write(`${line}\n`))
+  if (given !== undefined) return given
+  if (!terminal.input.isTTY) {
+    throw passwordMissing(
+      'neither SVC_KEY_PASSWORD nor SVC_KEY_PASSWORD_FILE is set',
+      'Set SVC_KEY_PASSWORD or SVC_KEY_PASSWORD_FILE, or start svc-node on a terminal.',
+    )
   }
+  const password = await readHidden(terminal, 'Keystore password: ')
+  if (password === '') throw passwordMissing('none was given', 'Try again, and type it.')
   return password
 }
 
-const missing = (why: string): SvcError =>
-  new SvcError('password-missing', `the keystore needs a password, but ${why}`, {
-    hint: 'Set SVC_KEY_PASSWORD, or start svc-node on a terminal.',
+/** The password from the environment or the file that it names; undefined when neither is set; throws SvcError. */
+export async function givenPassword(
+  { SVC_KEY_PASSWORD: password, SVC_KEY_PASSWORD_FILE: path }: Environment,
+  warn: (line: string) => void,
+): Promise<string | undefined> {
+  if (password) return password
+  if (!path) return undefined
+  return await readPasswordFile(path, warn)
+}
+
+/** Reads a password without the line break that editors put at its end; warns when others may read the file too. */
+async function readPasswordFile(path: string, warn: (line: string) => void): Promise<string> {
+  const file = await open(path, 'r').catch((error: unknown) => {
+    throw unreadable(path, error instanceof Error ? error.message : String(error))
   })
+  try {
+    const stat = await file.stat()
+    if (stat.isDirectory()) throw unreadable(path, 'it is a folder')
+    const { mode, size, uid } = stat
+    if (size > maxFileBytes) throw unreadable(path, `it has more than ${maxFileBytes} bytes`)
+    // A credential of systemd is root's, and shows the right that it gives this user as the group's.
+    const forbidden = uid === process.getuid?.() ? 0o077 : 0o007
+    if ((mode & forbidden) !== 0 && process.platform !== 'win32') {
+      const octal = (mode & 0o777).toString(8).padStart(4, '0')
+      warn(`warning: others may read ${path} (mode ${octal}): chmod 600 ${path}`)
+    }
+    const text = await file.readFile('utf8').catch((error: unknown) => {
+      throw unreadable(path, error instanceof Error ? error.message : String(error))
+    })
+    const password = text.replace(/\r?\n$/, '')
+    if (password === '') throw unreadable(path, 'it is empty')
+    return password
+  } finally {
+    await file.close()
+  }
+}
+
+const unreadable = (path: string, why: string): SvcError =>
+  new SvcError('password-file-unreadable', `the password file ${path} cannot be used: ${why}`, {
+    hint: 'Correct SVC_KEY_PASSWORD_FILE, or the owner and the mode of the file.',
+  })
+
+/** No password, why not, and what to do. */
+export const passwordMissing = (why: string, hint: string): SvcError =>
+  new SvcError('password-missing', `the keystore needs a password, but ${why}`, { hint })
+
+const interrupted = (): SvcError => passwordMissing('it was interrupted', 'Start it again.')
 
 function readHidden({ input, output }: Terminal, prompt: string): Promise<string> {
   output.write(prompt)
   return new Promise((resolve, reject) => {
-    let typed = ''
+    // Characters, of which some take two code units: one is taken back as a whole.
+    const typed: string[] = []
+    const decoder = new TextDecoder()
     const finish = (end: () => void) => {
       input.off('data', onData)
       input.setRawMode(false)
@@ -38,11 +88,13 @@ function readHidden({ input, output }: Terminal, prompt: string): Promise<string
       end()
     }
     const onData = (chunk: Buffer) => {
-      for (const character of chunk.toString('utf8')) {
-        if (character === '\r' || character === '\n') return finish(() => resolve(typed))
-        if (character === '\u0003') return finish(() => reject(missing('it was interrupted')))
-        if (character === '\u007f' || character === '\b') typed = typed.slice(0, -1)
-        else typed += character
+      for (const character of decoder.decode(chunk, { stream: true })) {
+        if (character === '\r' || character === '\n') return finish(() => resolve(typed.join('')))
+        if (character === endOfText || character === endOfTransmission) {
+          return finish(() => reject(interrupted()))
+        }
+        if (character === '\u007f' || character === '\b') typed.pop()
+        else typed.push(character)
       }
     }
     input.setRawMode(true)

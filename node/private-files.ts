@@ -3,9 +3,9 @@ import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SvcError } from '../lib/svc-error.ts'
 
-/** Writes JSON for the owner's eyes only (file 0600, new folders 0700); a crash leaves the old file or the new one. */
+/** Writes JSON for the owner's eyes only (file 0600, new folders 0700); a crash leaves the old file or the new one; throws SvcError `file-unwritable`. */
 export async function writePrivateJson(path: string, value: unknown): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await makePrivateFolder(dirname(path))
   // Nobody can have put a file or a link there before.
   const draft = `${path}.${randomUUID()}.new`
   try {
@@ -13,7 +13,16 @@ export async function writePrivateJson(path: string, value: unknown): Promise<vo
     await rename(draft, path)
   } catch (error) {
     await rm(draft, { force: true })
-    throw error
+    throw unwritable(path, error)
+  }
+}
+
+/** Makes a folder for its owner only (0700), unless it is there; throws SvcError `file-unwritable`. */
+export async function makePrivateFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw unwritable(path, error)
   }
 }
 
@@ -56,6 +65,13 @@ export async function fileExists(path: string): Promise<boolean> {
 
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined
+
+const unwritable = (path: string, error: unknown): SvcError =>
+  new SvcError(
+    'file-unwritable',
+    `${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`,
+    { hint: 'Check the free space of the disk, and who owns the folder.', cause: error },
+  )
 
 const unreadable = (path: string, error: unknown, hint: string): SvcError =>
   new SvcError(

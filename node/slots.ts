@@ -23,7 +23,8 @@ export function createSlots(count: number): Slots {
   const taken = new Set<string>()
   const nameOf = ({ jobId, fence }: Place) => `${jobId}:${fence}`
   return {
-    free: () => count - holding.size,
+    // Jobs that are resumed may be more than there are slots now.
+    free: () => Math.max(0, count - holding.size),
     running: () => [...running],
     isTaken: (place) => taken.has(nameOf(place)),
     start(place, job) {

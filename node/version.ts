@@ -1,4 +1,16 @@
 import manifest from '../package.json' with { type: 'json' }
 
+// Put in by the build; absent when run from the sources.
+declare const SVC_BUILD_COMMIT: string | undefined
+declare const SVC_BUILD_SOURCE_HASH: string | undefined
+
 /** The version that `svc-node --version` prints and heartbeats carry (spec 9). */
 export const version: string = manifest.version
+
+/** The commit that the executable was built from, with `-dirty` behind it when files had changed since; undefined when run from the sources. */
+export const commit: string | undefined =
+  typeof SVC_BUILD_COMMIT === 'string' ? SVC_BUILD_COMMIT : undefined
+
+/** The hash of the sources that the executable was built from; undefined when run from the sources. */
+export const sourceHash: string | undefined =
+  typeof SVC_BUILD_SOURCE_HASH === 'string' ? SVC_BUILD_SOURCE_HASH : undefined

@@ -2,17 +2,26 @@ import type { LocalAccount } from 'viem'
 import type { Api } from '../../lib/api.ts'
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ProblemCode } from '../../lib/problem-codes.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
-import type { Attestor } from './attestor.ts'
+import type { AttestationStep, Attestor, Proof } from './attestor.ts'
 
 // Statements in receipts are checked against the session: it outlives the certificate of 24 h.
 const sessionSeconds = 30 * 3_600
 
+/** What the ICL says of a TPM that it has to be shown again. */
+const curedByEnrolling: readonly ProblemCode[] = [
+  'tpm-not-enrolled',
+  'quote-signature-invalid',
+  'quote-counter-back',
+]
+
 /** Who attests where, and with which session key. */
 export type AttestOptions = {
   /** Signed by the wallet. */
-  readonly api: Pick<Api, 'getChallenge' | 'verifyAttestation'>
+  readonly api: Pick<Api, 'getChallenge' | 'enrollTpm' | 'verifyAttestation'>
   readonly account: Pick<LocalAccount, 'signTypedData'>
   readonly address: Address
   readonly icl: string
@@ -21,6 +30,8 @@ export type AttestOptions = {
   readonly attestor: Attestor
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
+  /** Gets to know of every step. */
+  readonly note?: (step: AttestationStep) => void
 }
 
 /** A fresh certificate; times in Unix seconds. */
@@ -28,17 +39,42 @@ export type Attested = { readonly certificate: string; readonly expiresAt: numbe
 
 /** Attests with the ICL: challenge, session grant, evidence (spec 5); throws ProblemError and SvcError as the calls do. */
 export async function attest(options: AttestOptions): Promise<Attested> {
-  const { api, address, icl, chainId, sessionKey, signal } = options
-  const { nonce } = await api.getChallenge({ params: { address } }, { signal, attempts: 3 })
-  const notAfter = unixSeconds(options.clock) + sessionSeconds
-  const session = { address, key: sessionKey.publicKey, iclOrigin: icl, chainId, notAfter }
-  const evidence = await options.attestor.prove({
+  const proof = await prove(options, false)
+  try {
+    return await verify(options, proof)
+  } catch (error) {
+    const isCured = error instanceof ProblemError && curedByEnrolling.includes(error.code)
+    if (!isCured || proof.evidence.backend !== 'tpm' || proof.isEnrolment) throw error
+    return await verify(options, await prove(options, true))
+  }
+}
+
+async function prove(options: AttestOptions, enrolsAgain: boolean): Promise<Proof> {
+  const { api, address, icl, chainId, sessionKey, signal, note = () => {} } = options
+  const challenge = await api.getChallenge({ params: { address } }, { signal, attempts: 3 })
+  note({ kind: 'challenge', isEnrolled: challenge.enrolled })
+  return await options.attestor.prove({
     origin: icl,
     chainId,
     address,
-    nonce,
     sessionPublicKey: sessionKey.publicKey,
+    challenge,
+    enrolsAgain,
+    enroll: (tpm) =>
+      api.enrollTpm(
+        { body: { operator_address: address, nonce: challenge.nonce, ...tpm } },
+        // The nonce is burned by the first try, so another one needs another challenge.
+        { signal },
+      ),
+    note,
+    signal: signal ?? new AbortController().signal,
   })
+}
+
+async function verify(options: AttestOptions, { nonce, evidence }: Proof): Promise<Attested> {
+  const { api, address, icl, chainId, sessionKey, signal } = options
+  const notAfter = unixSeconds(options.clock) + sessionSeconds
+  const session = { address, key: sessionKey.publicKey, iclOrigin: icl, chainId, notAfter }
   const answer = await api.verifyAttestation(
     {
       body: {
@@ -52,7 +88,7 @@ export async function attest(options: AttestOptions): Promise<Attested> {
         evidence,
       },
     },
-    // The nonce is burned by the first try, so another one needs another challenge.
+    // As above.
     { signal },
   )
   return { certificate: answer.certificate, expiresAt: answer.certificate_expires_at }

@@ -1,29 +1,89 @@
+import { dirname, resolve } from 'node:path'
 import { hexToBytes } from 'viem'
+import type { z } from 'zod'
 import { type AttestationBinding, mockEvidence } from '../../lib/attestation.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { toBase64Url } from '../../lib/digest.ts'
-import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
+import type { Random } from '../../lib/random.ts'
+import type {
+  AttestationRequest,
+  Challenge,
+  EnrollmentAnswer,
+  EnrollmentRequest,
+} from '../../lib/schemas/attestation.ts'
 import type { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { LoadedConfig } from '../config-file.ts'
+import { findTpm } from './tpm/find-tpm.ts'
+import { createTpmAttestor, type TpmAttestorOptions } from './tpm/tpm-attestor.ts'
+
+/** What happens while a node attests, in this order. */
+export type AttestationStep =
+  | { readonly kind: 'challenge'; readonly isEnrolled: boolean }
+  /** The endorsement key's hash and the attestation key's name, in hex. */
+  | { readonly kind: 'enrol'; readonly ek: string; readonly ak: string }
+  | { readonly kind: 'activate' }
+  | { readonly kind: 'quote'; readonly pcrs: readonly number[]; readonly resetCount: number }
+
+/** What is to be proved, and what that takes from the ICL. */
+export type ProofRequest = Omit<AttestationBinding, 'backend' | 'activationSecret' | 'nonce'> & {
+  readonly challenge: z.output<typeof Challenge>
+  /** The ICL has refused what it enrolled before. */
+  readonly enrolsAgain: boolean
+  /** Shows the ICL which TPM this is, under the challenge's nonce. */
+  readonly enroll: (
+    tpm: Omit<EnrollmentRequest, 'operator_address' | 'nonce'>,
+  ) => Promise<z.output<typeof EnrollmentAnswer>>
+  readonly note: (step: AttestationStep) => void
+  readonly signal: AbortSignal
+}
+
+/** Evidence, and the nonce that it is made under. */
+export type Proof = {
+  readonly nonce: string
+  /** True when the evidence completes an enrolment. */
+  readonly isEnrolment: boolean
+  readonly evidence: AttestationRequest['evidence']
+}
 
 /** Proves a node's identity by one backend (spec 5). */
 export interface Attestor {
   readonly backend: AttestationBackend
   /** Evidence of everything that the attestation binds; the backend's own part is filled in here. */
-  prove(
-    binding: Omit<AttestationBinding, 'backend' | 'activationSecret'>,
-  ): Promise<AttestationRequest['evidence']>
+  prove(request: ProofRequest): Promise<Proof>
 }
 
-/** The attestor of a configured backend; throws SvcError when this build or the configuration lacks it. */
+/** What the backends are configured with. */
+export type AttestorSettings = {
+  readonly mockKeyHex?: string | undefined
+  readonly tpm?: TpmAttestorOptions | undefined
+}
+
+/** What of a configuration is about the TPM; file names are relative to its folder. */
+export type TpmConfig = {
+  readonly config: Pick<LoadedConfig['config'], 'tpm'> &
+    Partial<Pick<LoadedConfig['config'], 'tpm_certificates'>>
+  readonly configPath: string
+}
+
+/** What a configuration says of the TPM; throws SvcError `tpm-unsupported` where none can be used. */
+export const tpmOptionsOf = (
+  { config, configPath }: TpmConfig,
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+): TpmAttestorOptions => ({
+  device: findTpm(config.tpm),
+  clock,
+  random,
+  certificatesPath:
+    config.tpm_certificates && resolve(dirname(configPath), config.tpm_certificates),
+})
+
+/** The attestor of a configured backend; throws SvcError when the configuration or this machine lacks what it takes. */
 export function createAttestor(
   backend: AttestationBackend,
-  mockKeyHex: string | undefined,
+  { mockKeyHex, tpm }: AttestorSettings,
 ): Attestor {
-  if (backend === 'tpm') {
-    throw new SvcError('tpm-unavailable', 'this build of svc-node has no TPM backend yet', {
-      hint: 'Set attestation_backend to mock, or run `svc-node attest --mock`.',
-    })
-  }
+  if (backend === 'tpm') return createTpmAttestor(tpm ?? missingTpm())
   if (mockKeyHex === undefined) {
     throw new SvcError('mock-key-missing', 'mock attestation needs SVC_MOCK_ATTESTATION_KEY', {
       hint: "Set it to the mock key that the ICL's operator gave out (hex of at least 16 bytes).",
@@ -32,12 +92,24 @@ export function createAttestor(
   const mockKey = hexToBytes(`0x${mockKeyHex}`)
   return {
     backend,
-    async prove(binding) {
+    async prove({ challenge: { nonce }, origin, chainId, address, sessionPublicKey }) {
       const hmac = await mockEvidence(
-        { ...binding, backend, activationSecret: new Uint8Array() },
+        {
+          origin,
+          chainId,
+          backend,
+          address,
+          nonce,
+          activationSecret: new Uint8Array(),
+          sessionPublicKey,
+        },
         mockKey,
       )
-      return { backend, hmac: toBase64Url(hmac) }
+      return { nonce, isEnrolment: false, evidence: { backend, hmac: toBase64Url(hmac) } }
     },
   }
+}
+
+const missingTpm = (): never => {
+  throw new TypeError('The TPM backend was given no TPM')
 }

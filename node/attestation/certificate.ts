@@ -19,7 +19,7 @@ export type Certificate = {
   renew(why: string): Promise<void>
   /** The ICL does not accept it (any more): attests again, and when that fails keeps trying in the background. */
   recover(why: string): Promise<void>
-  /** Calls back when the background tries or the watchdog have ended a time without a certificate. */
+  /** Calls back when a time without a certificate has ended. */
   onRenewed(callback: () => void): void
 }
 
@@ -49,24 +49,34 @@ export function createCertificate(options: CertificateOptions): Certificate {
   let attempt: Promise<void> | undefined
   let recovery: Promise<void> | undefined
   let retryAt = 0
+  let restUntil = 0
   let failures = 0
+  let attestedAt = Number.NEGATIVE_INFINITY
   let generation = 0
   let announce = () => {}
 
   const secondsLeft = () => Math.max(0, expiresAt - unixSeconds(clock))
+
+  const retryMs = () => jittered(options.random, Math.min(firstRetryMs * 2 ** failures, maxRetryMs))
 
   const tryOnce = async (why: string) => {
     log.info(messages.attestationNeeded(why))
     try {
       const given = await options.attest(signal)
       if (given <= unixSeconds(clock)) throw stillborn()
+      // An ICL that gives certificates and refuses them must not be attested with at every call.
+      failures = clock.now() - attestedAt < maxRetryMs ? failures + 1 : 0
+      const wasLost = secondsLeft() === 0
       expiresAt = given
-      failures = 0
+      attestedAt = clock.now()
+      retryAt = attestedAt + (failures === 0 ? 0 : retryMs())
+      restUntil = retryAt
       generation += 1
       log.info(messages.attested(options.backend, secondsLeft()))
+      if (wasLost) announce()
     } catch (error) {
       signal.throwIfAborted()
-      const waitMs = jittered(options.random, Math.min(firstRetryMs * 2 ** failures, maxRetryMs))
+      const waitMs = retryMs()
       failures += 1
       retryAt = clock.now() + waitMs
       log.warning(
@@ -85,32 +95,29 @@ export function createCertificate(options: CertificateOptions): Certificate {
     return attempt
   }
 
-  const renew = async (why: string) => {
-    const wasLost = secondsLeft() === 0
-    await attemptOnce(why)
-    if (wasLost) announce()
-  }
-
   const recoverInBackground = async () => {
     while (!signal.aborted && secondsLeft() === 0) {
-      await clock.sleep(Math.max(0, retryAt - clock.now()), signal)
+      // The clock may have been set back since.
+      const waitMs = Math.min(retryAt - clock.now(), maxRetryMs)
+      await clock.sleep(Math.max(0, waitMs), signal)
       // The watchdog may have been faster.
-      if (secondsLeft() === 0) await renew('trying again').catch(() => {})
+      if (secondsLeft() === 0) await attemptOnce('trying again').catch(() => {})
     }
   }
 
   return {
     secondsLeft,
     generation: () => generation,
-    renew,
+    renew: attemptOnce,
     onRenewed: (callback) => {
       announce = callback
     },
     async recover(why) {
       expiresAt = 0
-      // Callers do not shorten the wait between tries.
-      if (recovery !== undefined && attempt === undefined) throw new Error('still not attested')
       try {
+        // Callers do not shorten the wait between tries.
+        const rests = recovery !== undefined || clock.now() < restUntil
+        if (attempt === undefined && rests) throw new Error('still not attested')
         await attemptOnce(why)
       } catch (error) {
         recovery ??= recoverInBackground()

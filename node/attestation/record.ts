@@ -4,6 +4,9 @@ import { toBase64Url } from '../../lib/digest.ts'
 import type { Random } from '../../lib/random.ts'
 import { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { errorText } from '../explain-error.ts'
+import type { Log } from '../log.ts'
+import { messages } from '../log-messages.ts'
 import { readJson, writePrivateJson } from '../private-files.ts'
 
 const AttestationRecord = z.object({
@@ -43,6 +46,19 @@ export async function readRecord(
 /** Keeps a record, mode 0600. */
 export const writeRecord = (path: string, record: AttestationRecord): Promise<void> =>
   writePrivateJson(path, record)
+
+/** Keeps a record that was renewed by a running daemon; that it cannot is only logged, for the ICL has the attestation already. */
+export async function keepRenewed(
+  path: string,
+  record: AttestationRecord,
+  log: Pick<Log, 'warning'>,
+): Promise<void> {
+  try {
+    await writeRecord(path, record)
+  } catch (error) {
+    log.warning(messages.recordNotKept(errorText(error)))
+  }
+}
 
 /** A salt for a new session key: 32 random bytes in base64url. */
 export const newSessionSalt = (random: Random): string => toBase64Url(random.bytes(32))

@@ -1,6 +1,7 @@
 import { abortable } from '../../lib/chain/abortable.ts'
 import { toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainReader } from '../../lib/chain/clients.ts'
+import { isLoopback } from '../../lib/loopback.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 const localChainId = 31_337
@@ -26,12 +27,6 @@ export async function checkEndpoint(
       hint: 'Correct cofhe_endpoint (SVC_COFHE_ENDPOINT), or check that the ICL is the one you mean.',
     },
   )
-}
-
-/** True for addresses that never leave this machine. */
-export function isLoopback(url: string): boolean {
-  const { hostname } = new URL(url)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
 const notLocal = (host: string): SvcError =>

@@ -1,44 +1,115 @@
 import { createApi } from '../../lib/api.ts'
 import { unixSeconds } from '../../lib/clock.ts'
-import { fetchNetwork } from '../../lib/fetch-network.ts'
+import { AttestationBackend } from '../../lib/schemas/nodes.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { attest } from '../attestation/attest.ts'
-import { createAttestor } from '../attestation/attestor.ts'
+import { type AttestationStep, createAttestor, tpmOptionsOf } from '../attestation/attestor.ts'
 import { newSessionSalt, readRecord, writeRecord } from '../attestation/record.ts'
 import { sessionKeyOf } from '../attestation/session.ts'
-import { loadConfig } from '../config-file.ts'
-import { openWallet } from '../wallet.ts'
-import type { CommandContext } from './context.ts'
+import { stepText } from '../attestation/step-text.ts'
+import { type Config, type ConfigFile, parseConfig } from '../config.ts'
+import { configPathOf, type LoadedConfig, loadConfig } from '../config-file.ts'
+import { fileExists, readJson, writePrivateJson } from '../private-files.ts'
+import { openWallet, type Wallet } from '../wallet.ts'
+import { durationText } from './amounts.ts'
+import { mistakeIn } from './ask-config.ts'
+import { type CommandContext, isInteractive } from './context.ts'
+import { createPrompts, type Prompts } from './prompts.ts'
+import { ownNetworkOf } from './reach.ts'
 
 /** The flags of `svc-node attest`. */
-export type AttestFlags = { readonly mock?: boolean; readonly json?: boolean }
+export type AttestFlags = {
+  readonly mock?: boolean
+  readonly backend?: string
+  readonly yes?: boolean
+  readonly json?: boolean
+}
 
-/** Attests the node with the ICL and keeps the record that `run` needs (spec 4). */
-export async function attestOnce(flags: AttestFlags, context: CommandContext): Promise<void> {
-  const { environment, clock, random, print } = context
+/** Attests the node with the ICL and keeps the record that `run` needs (spec 4); asks for what is missing when somebody is there. */
+export async function attestOnce(flags: AttestFlags, context: CommandContext): Promise<undefined> {
+  const { environment, terminal } = context
+  const prompts = isInteractive(context, flags) ? await createPrompts(terminal) : undefined
+  if (prompts && !(await fileExists(configPathOf(environment)))) {
+    prompts.say('There is no configuration yet: `svc-node init` comes first.')
+    await (await import('./init.ts')).initialise({}, context)
+  }
   const loaded = await loadConfig(environment)
-  const { config, attestationPath } = loaded
-  const backend = flags.mock ? 'mock' : config.attestation_backend
-  const attestor = createAttestor(backend, config.mock_attestation_key)
-  const { address, account, privateKey } = await openWallet(loaded, context)
-  const baseUrl = config.icl_endpoint
-  const network = await fetchNetwork(createApi({ ...context, baseUrl }), baseUrl)
+  const { config } = loaded
+  const backend = backendOf(flags) ?? config.attestation_backend
+  const mockKey =
+    backend === 'mock' && config.mock_attestation_key === undefined && prompts
+      ? await askMockKey(prompts, loaded)
+      : config.mock_attestation_key
+  const attestor = createAttestor(backend, {
+    mockKeyHex: mockKey,
+    ...(backend === 'tpm' && { tpm: tpmOptionsOf(loaded, context) }),
+  })
+  const wallet = await openWallet(loaded, context)
+  const note = (step: AttestationStep) => {
+    if (backend === 'tpm' && !flags.json) context.print(stepText(step))
+  }
+  const made = await attestWallet({ loaded, backend, attestor, wallet, note }, context)
+  report(made, flags, context)
+}
+
+/** The backend that the flags name; throws SvcError `usage`. */
+function backendOf({ mock, backend }: AttestFlags): AttestationBackend | undefined {
+  const named = mock ? 'mock' : backend
+  if (named === undefined) return undefined
+  const parsed = AttestationBackend.safeParse(named)
+  if (parsed.success && (backend === undefined || backend === named)) return parsed.data
+  throw new SvcError('usage', '--backend has to be mock or tpm, and --mock goes with mock only', {
+    hint: 'Leave both out for the configured attestation_backend.',
+  })
+}
+
+/** Asks for the mock key, and keeps it in the configuration if that is wanted. */
+async function askMockKey(prompts: Prompts, { configPath }: LoadedConfig): Promise<string> {
+  const field = 'mock_attestation_key'
+  const typed = await prompts.password({
+    message: "The mock attestation key that the ICL's operator gave out",
+    check: (text) => mistakeIn(field, text),
+  })
+  const key = typed.replace(/^0x/, '').toLowerCase()
+  const question = `Keep it in ${configPath} (mode 0600)? The daemon needs it too, there or as SVC_MOCK_ATTESTATION_KEY.`
+  if (await prompts.confirm(question)) {
+    const file = { ...Object(await readJson(configPath)), [field]: key } satisfies ConfigFile
+    parseConfig(file, {}, configPath)
+    await writePrivateJson(configPath, file)
+  }
+  return key
+}
+
+type Made = Wallet & {
+  readonly icl: string
+  readonly backend: Config['attestation_backend']
+  readonly expiresAt: number
+}
+
+async function attestWallet(
+  what: {
+    readonly loaded: LoadedConfig
+    readonly backend: AttestationBackend
+    readonly attestor: ReturnType<typeof createAttestor>
+    readonly wallet: Wallet
+    readonly note: (step: AttestationStep) => void
+  },
+  context: CommandContext,
+): Promise<Made> {
+  const { clock, random } = context
+  const { loaded, backend, attestor, wallet, note } = what
+  const { address, account, privateKey } = wallet
+  const { attestationPath } = loaded
+  const network = await ownNetworkOf(loaded.config, context)
   const icl = new URL(network.public_url).origin
   const chainId = network.chain_id
   const old = await readRecord(attestationPath, { address, icl })
   // The same salt gives the same session key: a running daemon is not superseded.
   const salt = old?.session_salt ?? newSessionSalt(random)
-  const { signMessage } = account
+  const signMessage = (message: { raw: `0x${string}` }) => account.signMessage({ message })
+  const signer = { kind: 'wallet', address, chainId, signMessage } as const
   const attested = await attest({
-    api: createApi({
-      ...context,
-      baseUrl,
-      signer: {
-        kind: 'wallet',
-        address,
-        chainId,
-        signMessage: (message) => signMessage({ message }),
-      },
-    }),
+    api: createApi({ ...context, baseUrl: icl, signer }),
     account,
     address,
     icl,
@@ -46,6 +117,7 @@ export async function attestOnce(flags: AttestFlags, context: CommandContext): P
     sessionKey: await sessionKeyOf(privateKey, salt),
     attestor,
     clock,
+    note,
   })
   await writeRecord(attestationPath, {
     version: 1,
@@ -57,11 +129,21 @@ export async function attestOnce(flags: AttestFlags, context: CommandContext): P
     expires_at: attested.expiresAt,
     session_salt: salt,
   })
-  const seconds = attested.expiresAt - unixSeconds(clock)
-  if (flags.json) {
-    print(JSON.stringify({ address, icl, backend, expires_at: attested.expiresAt }))
+  return { ...wallet, icl, backend, expiresAt: attested.expiresAt }
+}
+
+function report(
+  { address, icl, backend, expiresAt }: Made,
+  { json }: AttestFlags,
+  { print, clock }: CommandContext,
+): void {
+  if (json) {
+    print(JSON.stringify({ address, icl, backend, expires_at: expiresAt }))
     return
   }
-  print(`Attested ${address} with ${icl} (${backend}); the certificate is valid for ${seconds} s.`)
+  const seconds = expiresAt - unixSeconds(clock)
+  print(
+    `Attested ${address} with ${icl} (${backend}); the certificate is valid for ${seconds} s (${durationText(seconds)}).`,
+  )
   print('Next: svc-node run')
 }

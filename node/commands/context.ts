@@ -13,4 +13,16 @@ export type CommandContext = {
   readonly random: Random
   /** Prints one line to standard output. */
   readonly print: (line: string) => void
+  /** Prints one line to standard error. */
+  readonly warn: (line: string) => void
 }
+
+/** Whether somebody is there to be asked, and wants to be. */
+export const isInteractive = (
+  { terminal }: Pick<CommandContext, 'terminal'>,
+  flags: { readonly yes?: boolean; readonly json?: boolean } = {},
+): boolean =>
+  terminal.input.isTTY === true &&
+  terminal.output.isTTY === true &&
+  flags.yes !== true &&
+  flags.json !== true

@@ -1,63 +1,157 @@
-import { rename } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { type Hex, toHex } from 'viem'
+import type { Hex } from 'viem'
 import { z } from 'zod'
-import type { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { type ConfigFile, parseConfig } from '../config.ts'
+import { type Config, type ConfigFile, parseConfig } from '../config.ts'
 import { configPathOf, keystorePathOf } from '../config-file.ts'
-import { defaultScryptN, minScryptN, writeKeystore } from '../keystore.ts'
-import { askPassword } from '../password.ts'
-import { fileExists, readJson, writePrivateJson } from '../private-files.ts'
-import type { CommandContext } from './context.ts'
+import { withDeploymentPath } from '../deployment.ts'
+import { explainError } from '../explain-error.ts'
+import { defaultScryptN, minScryptN } from '../keystore.ts'
+import { givenPassword, passwordMissing } from '../password.ts'
+import { type Answers, askForConfig, askNewPassword, passwordMistake } from './ask-config.ts'
+import { type CommandContext, isInteractive } from './context.ts'
+import type { Answer } from './look-around.ts'
+import { type FoundTpm, lookForTpm } from './look-for-tpm.ts'
+import { type Made, refuseOverwriting, writeNodeFiles } from './node-files.ts'
+import { createPrompts, type Prompts } from './prompts.ts'
+import { offerToRegister, type RegistrationCost, registrationCost } from './registration-cost.ts'
 
 /** The flags of `svc-node init`; what is left out comes from the environment. */
 export type InitFlags = {
   readonly iclEndpoint?: string
   readonly cofheEndpoint?: string
+  readonly cofheUrls?: string
   readonly ipfsGateway?: string
   readonly models?: string
   readonly attestationBackend?: string
-  readonly scryptN?: number | string
+  readonly backend?: string
+  readonly tpm?: string
+  readonly scryptN?: string
   readonly force?: boolean
+  readonly yes?: boolean
   readonly json?: boolean
 }
 
-/** Creates the configuration and the wallet's keystore (spec 4); throws SvcError `already-initialised` rather than overwrite. */
-export async function initialise(flags: InitFlags, context: CommandContext): Promise<void> {
-  const { environment, random } = context
+/** Creates the configuration and the wallet's keystore (spec 4), asking for what is missing when somebody is there; throws SvcError `already-initialised` rather than overwrite. */
+export async function initialise(flags: InitFlags, context: CommandContext): Promise<undefined> {
+  const { environment, terminal } = context
   const configPath = configPathOf(environment)
   const keystorePath = keystorePathOf(configPath, undefined)
   const scryptN = scryptCost(flags.scryptN)
-  const file = configFileOf(flags, context)
-  parseConfig(file, environment, configPath)
-  const privateKey = importedKey(environment.SVC_IMPORT_PRIVATE_KEY) ?? toHex(random.bytes(32))
+  const privateKey = importedKey(environment.SVC_IMPORT_PRIVATE_KEY)
+  const prompts = isInteractive(context, flags) ? await createPrompts(terminal) : undefined
   if (!flags.force) await refuseOverwriting([configPath, keystorePath])
-  const password = await askPassword(environment, context.terminal, true)
-  const kept = await keepOldKeystore(keystorePath)
-  const address = await writeKeystore(keystorePath, { privateKey, password, scryptN }, random)
-  await writePrivateJson(configPath, file)
-  report({ address, configPath, keystorePath, kept }, flags.json === true, context)
+  const given = givenAnswers(flags, context)
+  const answers = prompts ? await askForConfig(prompts, given, context) : given
+  const file = configFileOf(answers, context)
+  const config = withDeploymentPath(checkFile(file, configPath), configPath)
+  warnOfOverrides(flags, context)
+  const password = await newPassword(prompts, context)
+  if (prompts && !(await prompts.confirm(`Write ${configPath} and ${keystorePath}?`))) {
+    prompts.say('Nothing was written.')
+    return
+  }
+  const force = flags.force === true
+  const what = { configPath, keystorePath, file, password, scryptN, force }
+  const made = await writeNodeFiles(what, privateKey, context)
+  const cost = await registrationCost(config, context)
+  report({ ...made, tpm: await tpmOf(config, configPath, context) }, cost, flags, context)
+  if (prompts && 'value' in cost) {
+    await offerToRegister(prompts, made.address, cost.value, { config, password }, context)
+  }
+}
+
+/** The new password: given, or typed twice, since nothing would show a slip; throws SvcError `password-missing` or `password-too-short`. */
+async function newPassword(
+  prompts: Prompts | undefined,
+  { environment, warn }: CommandContext,
+): Promise<string> {
+  const given = await givenPassword(environment, warn)
+  if (given === undefined) {
+    if (prompts) return await askNewPassword(prompts)
+    throw passwordMissing(
+      'neither SVC_KEY_PASSWORD nor SVC_KEY_PASSWORD_FILE is set',
+      'Set one of them, or start `svc-node init` on a terminal, without --yes and --json.',
+    )
+  }
+  const mistake = passwordMistake(given)
+  if (mistake === undefined) return given
+  throw new SvcError('password-too-short', `the new keystore's password has to have ${mistake}`, {
+    hint: 'Correct SVC_KEY_PASSWORD, or the file that SVC_KEY_PASSWORD_FILE names.',
+  })
+}
+
+/** Checks the file by itself: what the environment overrides now has to be right too. */
+function checkFile(file: ConfigFile, configPath: string): Config {
+  try {
+    return parseConfig(file, {}, configPath)
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'config-invalid') throw error
+    throw new SvcError(error.code, error.message, {
+      hint: 'Correct the flags or the environment: see `svc-node init --help`.',
+    })
+  }
+}
+
+function warnOfOverrides(flags: InitFlags, { environment, warn }: CommandContext): void {
+  const pairs = [
+    ['SVC_ICL_ENDPOINT', flags.iclEndpoint],
+    ['SVC_COFHE_ENDPOINT', flags.cofheEndpoint],
+    ['SVC_COFHE_URLS', flags.cofheUrls],
+    ['SVC_IPFS_GATEWAY', flags.ipfsGateway],
+    ['SVC_SUPPORTED_MODEL_IDS', flags.models],
+    ['SVC_TPM', flags.tpm],
+  ] as const
+  for (const [name, flag] of pairs) {
+    if (flag === undefined || !environment[name] || environment[name] === flag) continue
+    warn(`warning: ${name} says something else and wins over the configuration file: unset it`)
+  }
+}
+
+/** What flags and environment say; they are never asked for. */
+function givenAnswers(flags: InitFlags, { environment }: CommandContext): Answers {
+  return {
+    backend: backendOf(flags),
+    tpm: flags.tpm ?? environment.SVC_TPM,
+    icl: flags.iclEndpoint ?? environment.SVC_ICL_ENDPOINT,
+    rpc: flags.cofheEndpoint ?? environment.SVC_COFHE_ENDPOINT,
+    coprocessor: flags.cofheUrls ?? environment.SVC_COFHE_URLS,
+    gateway: flags.ipfsGateway ?? environment.SVC_IPFS_GATEWAY,
+    models: flags.models ?? environment.SVC_SUPPORTED_MODEL_IDS,
+  }
+}
+
+function backendOf({ attestationBackend, backend }: InitFlags): string | undefined {
+  if (backend === undefined || attestationBackend === undefined || backend === attestationBackend) {
+    return attestationBackend ?? backend
+  }
+  throw new SvcError('usage', '--backend and --attestation-backend say different things', {
+    hint: 'They mean the same: give one of them.',
+  })
 }
 
 /** What goes into the file; keys and passwords stay in the environment. */
-function configFileOf(flags: InitFlags, { environment }: CommandContext): ConfigFile {
-  const models = flags.models ?? environment.SVC_SUPPORTED_MODEL_IDS
-  const given: ConfigFile = {
-    attestation_backend: flags.attestationBackend ?? 'mock',
-    icl_endpoint: flags.iclEndpoint ?? environment.SVC_ICL_ENDPOINT,
-    ipfs_gateway: flags.ipfsGateway ?? environment.SVC_IPFS_GATEWAY,
-    cofhe_endpoint: flags.cofheEndpoint ?? environment.SVC_COFHE_ENDPOINT,
-    supported_model_ids: models?.split(',').map((model) => model.trim()),
+function configFileOf(answers: Answers, { environment }: CommandContext): ConfigFile {
+  const file: ConfigFile = {
+    attestation_backend: answers.backend ?? 'mock',
+    icl_endpoint: answers.icl,
+    ipfs_gateway: answers.gateway,
+    cofhe_endpoint: answers.rpc,
+    cofhe_urls: answers.coprocessor,
+    supported_model_ids: answers.models
+      ?.split(',')
+      .map((model) => model.trim())
+      .filter((model) => model !== ''),
+    tpm: answers.tpm,
+    deployment: environment.SVC_DEPLOYMENT,
     openai_base_url: environment.SVC_OPENAI_BASE_URL,
     anthropic_base_url: environment.SVC_ANTHROPIC_BASE_URL,
   }
   return Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined && value !== ''),
+    Object.entries(file).filter(([, value]) => value !== undefined && value !== ''),
   )
 }
 
-function scryptCost(flag: number | string | undefined): number {
+function scryptCost(flag: string | undefined): number {
   if (flag === undefined) return defaultScryptN
   const n = Number(flag)
   if (Number.isInteger(n) && n >= minScryptN && n <= 4_194_304 && Number.isInteger(Math.log2(n))) {
@@ -80,53 +174,36 @@ function importedKey(text: string | undefined): Hex | undefined {
   })
 }
 
-async function refuseOverwriting(paths: readonly string[]): Promise<void> {
-  for (const path of paths) {
-    if (!(await fileExists(path))) continue
-    throw new SvcError('already-initialised', `${path} exists already`, {
-      hint: 'Use --force to make a new one; an old keystore is kept beside it under its address.',
-    })
-  }
-}
-
-/** A wallet may hold a stake: its keystore is moved, never lost. */
-async function keepOldKeystore(path: string): Promise<string | undefined> {
-  if (!(await fileExists(path))) return undefined
-  const old = z.object({ address: z.string() }).safeParse(await readJson(path).catch(() => ({})))
-  const name = old.success ? old.data.address : 'unknown'
-  for (let copy = 1; ; copy++) {
-    const target = join(dirname(path), `keystore-${name}${copy === 1 ? '' : `-${copy}`}.json`)
-    if (await fileExists(target)) continue
-    await rename(path, target)
-    return target
-  }
-}
+/** The TPM that the node will attest with; undefined when it will attest without one. */
+const tpmOf = (config: Config, configPath: string, context: CommandContext) =>
+  config.attestation_backend === 'tpm' ? lookForTpm({ config, configPath }, context) : undefined
 
 function report(
-  made: {
-    readonly address: Address
-    readonly configPath: string
-    readonly keystorePath: string
-    readonly kept: string | undefined
-  },
-  asJson: boolean,
+  { address, configPath, keystorePath, kept, tpm }: Made & { readonly tpm: FoundTpm | undefined },
+  cost: Answer<RegistrationCost>,
+  { json }: InitFlags,
   { print }: CommandContext,
 ): void {
-  const { address, configPath, keystorePath, kept } = made
-  if (asJson) {
+  if (json) {
     const replaced = kept === undefined ? {} : { kept_keystore: kept }
-    print(JSON.stringify({ address, config: configPath, keystore: keystorePath, ...replaced }))
+    const registration = 'value' in cost ? cost.value.json : null
+    const files = { config: configPath, keystore: keystorePath, ...replaced }
+    print(JSON.stringify({ address, ...files, registration, ...(tpm && { tpm: tpm.json }) }))
     return
   }
   print(`Operator address: ${address}`)
   print(`Configuration:    ${configPath}`)
   print(`Keystore:         ${keystorePath}`)
   if (kept !== undefined) print(`Old keystore:     ${kept}`)
+  const takes = 'value' in cost ? cost.value.text : `unknown: ${explainError(cost.error).message}`
+  print(`Registering:      ${takes}`)
+  if (tpm !== undefined) print(`TPM:              ${tpm.text}`)
   print('')
   print('Next:')
   print('  1. Back up the keystore and its password.')
-  print('  2. Send gas money to the address and register it with a stake in NodeRegistry.')
+  print('  2. Send the stake and gas money to the address, then: svc-node register')
   print('  3. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for your models.')
   print('  4. svc-node attest')
   print('  5. svc-node run')
+  print('If something does not work: svc-node doctor')
 }

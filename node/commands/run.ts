@@ -3,29 +3,39 @@ import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import { attest } from '../attestation/attest.ts'
-import { createAttestor } from '../attestation/attestor.ts'
+import { createAttestor, tpmOptionsOf } from '../attestation/attestor.ts'
 import {
   type AttestationRecord,
+  keepRenewed,
   notAttested,
   readRecord,
-  writeRecord,
 } from '../attestation/record.ts'
 import { sessionKeyOf } from '../attestation/session.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { type DaemonDeps, runDaemon } from '../daemon.ts'
 import { debuggingFetch } from '../debug-fetch.ts'
+import { checkIclDeployment } from '../deployment.ts'
+import { errorText } from '../explain-error.ts'
+import { offerEmbedding } from '../inference/embedding-offer.ts'
 import { offerModels } from '../inference/models.ts'
-import { createLog, type Log } from '../log.ts'
+import { historyPathOf, openHistory } from '../journal/history.ts'
+import { journalPathOf, openJournal } from '../journal/journal-file.ts'
+import { lockPathOf, takeLock } from '../journal/lock.ts'
+import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 import { fileExists } from '../private-files.ts'
 import { listenForStop } from '../stop-signals.ts'
 import { version } from '../version.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
+import type { Flags } from './flags.ts'
+import { openLog, withLogFlags } from './run-log.ts'
 import { untilReached } from './until-reached.ts'
+import { warnIfUnfunded } from './warn-unfunded.ts'
 
 /** Runs the daemon until it is told to stop (spec 3.2); throws SvcError `not-attested` when `attest` was never run. */
-export async function runNode(context: CommandContext): Promise<void> {
+export async function runNode(flags: Flags, given: CommandContext): Promise<void> {
+  const context = { ...given, environment: withLogFlags(given.environment, flags) }
   const loaded = await loadConfig(context.environment)
   const { config, attestationPath } = loaded
   if (!(await fileExists(attestationPath))) throw notAttested()
@@ -33,22 +43,37 @@ export async function runNode(context: CommandContext): Promise<void> {
   const icl = new URL(config.icl_endpoint).origin
   const record = await readRecord(attestationPath, { address: wallet.address, icl })
   if (record === undefined) throw notAttested()
-  const { clock, print } = context
-  const log = createLog({
-    level: config.log_level,
-    address: wallet.address,
-    clock,
-    write: print,
-  })
+  const release = takeLock(lockPathOf(loaded.configPath))
+  try {
+    await runLocked(context, loaded, wallet, record)
+  } finally {
+    release()
+  }
+}
+
+async function runLocked(
+  context: CommandContext,
+  loaded: LoadedConfig,
+  wallet: Wallet,
+  record: AttestationRecord,
+): Promise<void> {
+  const { config } = loaded
+  const { log, close } = openLog(context, config, wallet.address)
   const fetch = config.log_level === 'DEBUG' ? debuggingFetch(context.fetch, log) : context.fetch
   const signals = listenForStop()
   try {
     const network = await reachNetwork({ ...context, fetch }, loaded, log, signals.stop)
     if (network === undefined) return
-    const deps = await connect({ ...context, fetch }, loaded, wallet, record, network, log)
-    await runDaemon(deps, signals.stop, signals.abandon)
+    const known = { record, network, log, stop: signals.stop }
+    const deps = await connect({ ...context, fetch }, loaded, wallet, known)
+    const place = { network, rpcUrl: config.cofhe_endpoint, address: wallet.address }
+    await Promise.all([
+      runDaemon(deps, signals.stop, signals.abandon),
+      warnIfUnfunded(place, log, signals.stop),
+    ])
   } finally {
     signals.release()
+    close()
   }
 }
 
@@ -66,6 +91,7 @@ async function reachNetwork(
     log.warning(messages.networkUnknown(why, nextMs)),
   )
   if (network === undefined) return undefined
+  await checkIclDeployment(network, config)
   const { checkEndpoint } = await import('../chain/check-endpoint.ts')
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id }
   const check = () => checkEndpoint(endpoint, signal)
@@ -75,13 +101,18 @@ async function reachNetwork(
   return checked && network
 }
 
+type Known = {
+  readonly record: AttestationRecord
+  readonly network: Network
+  readonly log: Log
+  readonly stop: AbortSignal
+}
+
 async function connect(
   context: CommandContext,
   loaded: LoadedConfig,
   { account, address, privateKey }: Wallet,
-  record: AttestationRecord,
-  network: Network,
-  log: Log,
+  { record, network, log, stop }: Known,
 ): Promise<DaemonDeps> {
   const { environment, fetch, clock, random } = context
   const { config } = loaded
@@ -91,21 +122,41 @@ async function connect(
   for (const { modelId, variable } of missingKeys) {
     log.warning(messages.modelNotOffered(modelId, variable))
   }
+  const journal = openJournal(journalPathOf(loaded.configPath))
+  if (journal.skipped > 0) log.warning(messages.journalLinesSkipped(journal.skipped))
   // The SDKs behind these are slow to load.
   const { createNodeChain } = await import('../chain/contracts.ts')
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
+  const { createProcessProver } = await import('../coprocessor/process-prover.ts')
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account }
   const shared = { baseUrl: icl, fetch, clock, random }
+  const prover = createProcessProver({
+    clock,
+    onDeath: (why) => log.warning(messages.proofProcessDied(why)),
+  })
+  const coprocessor = createCofheCoprocessor({
+    ...endpoint,
+    clock,
+    prover,
+    coprocessor: config.cofhe_urls,
+  })
+  // Until it is there the first decryption would wait for it, and make it if it failed.
+  coprocessor.makePermit(stop).catch((error: unknown) => {
+    if (!stop.aborted) log.warning(messages.permitNotMade(errorText(error)))
+  })
   return {
     address,
     version,
     sessionKey,
     models,
+    embed: await offerEmbedding(config, environment, clock, log),
+    journal,
+    history: openHistory(historyPathOf(loaded.configPath)),
     clock,
     random,
     log,
     api: createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } }),
-    coprocessor: createCofheCoprocessor({ ...endpoint, clock }),
+    coprocessor,
     blobs: createGatewayBlobs({ gateways: [...(config.ipfs_gateway ?? []), icl], fetch, clock }),
     chain: createNodeChain({
       ...endpoint,
@@ -114,7 +165,7 @@ async function connect(
     }),
     backend: record.backend,
     expiresAt: record.expires_at,
-    attest: reattest(context, loaded, { account, address, privateKey }, record, network),
+    attest: reattest(context, loaded, { account, address, privateKey }, record, network, log),
     maxConcurrentJobs: config.max_concurrent_jobs,
     drainMs: config.drain_seconds * 1000,
     residentBytes: () => process.memoryUsage.rss(),
@@ -124,10 +175,11 @@ async function connect(
 /** Attests again with the recorded backend and salt, which keeps the session key. */
 function reattest(
   context: CommandContext,
-  { config, attestationPath }: LoadedConfig,
+  loaded: LoadedConfig,
   { account, address, privateKey }: Wallet,
   record: AttestationRecord,
   network: Network,
+  log: Log,
 ): (signal: AbortSignal) => Promise<number> {
   const { icl, backend, session_salt } = record
   const chainId = network.chain_id
@@ -135,7 +187,10 @@ function reattest(
   const signer = { kind: 'wallet', address, chainId, signMessage } as const
   const api = createApi({ ...context, baseUrl: icl, signer })
   return async (signal) => {
-    const attestor = createAttestor(backend, config.mock_attestation_key)
+    const attestor = createAttestor(backend, {
+      mockKeyHex: loaded.config.mock_attestation_key,
+      ...(backend === 'tpm' && { tpm: tpmOptionsOf(loaded, context) }),
+    })
     const sessionKey = await sessionKeyOf(privateKey, session_salt)
     const { clock } = context
     const attested = await attest({
@@ -149,12 +204,13 @@ function reattest(
       clock,
       signal,
     })
-    await writeRecord(attestationPath, {
+    const renewed = {
       ...record,
       chain_id: chainId,
       certificate: attested.certificate,
       expires_at: attested.expiresAt,
-    })
+    }
+    await keepRenewed(loaded.attestationPath, renewed, log)
     return attested.expiresAt
   }
 }

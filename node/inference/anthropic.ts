@@ -1,11 +1,13 @@
 import Anthropic from '@anthropic-ai/sdk'
+import type { Clock } from '../../lib/clock.ts'
 import type { InferenceProvider } from './provider.ts'
 import {
+  askedWaitMsOf,
   callProvider,
   networkCodeOf,
   type ProviderFailure,
   type ProviderOptions,
-  retryAfterMsOf,
+  sdkFetch,
 } from './provider-call.ts'
 
 const officialBaseUrl = 'https://api.anthropic.com'
@@ -21,10 +23,11 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
     timeout: options.attemptMs ?? 100_000,
     // The SDK would print requests with prompts in them.
     logLevel: 'off',
+    ...(options.fetch && { fetch: sdkFetch(options.fetch) }),
   })
   return {
-    complete: ({ model, prompt, maxOutputTokens, signal }) =>
-      callProvider('anthropic', options, signal, failureOf, async (ended) => {
+    complete: ({ model, prompt, maxOutputTokens, ...limits }) =>
+      callProvider('anthropic', options, limits, failureOf, async (ended) => {
         const answer = await client.messages.create(
           {
             model,
@@ -38,13 +41,13 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
   }
 }
 
-function failureOf(error: unknown): ProviderFailure {
+function failureOf(error: unknown, clock: Clock): ProviderFailure {
   const words = error instanceof Error ? error.message : String(error)
   if (!(error instanceof Anthropic.APIError)) return { words }
   return {
     words,
     status: error.status,
     code: error.type ?? networkCodeOf(error),
-    retryAfterMs: retryAfterMsOf(error.headers),
+    retryAfterMs: askedWaitMsOf(error.headers, clock),
   }
 }

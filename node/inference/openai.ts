@@ -1,11 +1,13 @@
 import OpenAI from 'openai'
+import type { Clock } from '../../lib/clock.ts'
 import type { Completion, InferenceProvider } from './provider.ts'
 import {
+  askedWaitMsOf,
   callProvider,
   networkCodeOf,
   type ProviderFailure,
   type ProviderOptions,
-  retryAfterMsOf,
+  sdkFetch,
   withDefaultPath,
 } from './provider-call.ts'
 
@@ -21,6 +23,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     timeout: options.attemptMs ?? 100_000,
     // The SDK would print requests with prompts in them.
     logLevel: 'off',
+    ...(options.fetch && { fetch: sdkFetch(options.fetch) }),
   })
   // New models of the one take only the new name, other servers often only the old.
   const limitName = baseUrl === undefined ? 'max_completion_tokens' : 'max_tokens'
@@ -40,7 +43,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
 
   return {
     complete: (completion) =>
-      callProvider('openai', options, completion.signal, failureOf, async (signal) => {
+      callProvider('openai', options, completion, failureOf, async (signal) => {
         try {
           return await ask(completion, { temperature: 0, seed: 0 }, signal)
         } catch (error) {
@@ -56,14 +59,14 @@ const refusesSampling = (error: unknown): boolean =>
   error instanceof OpenAI.BadRequestError &&
   (error.param === 'temperature' || error.param === 'seed')
 
-function failureOf(error: unknown): ProviderFailure {
+function failureOf(error: unknown, clock: Clock): ProviderFailure {
   const words = error instanceof Error ? error.message : String(error)
   if (!(error instanceof OpenAI.APIError)) return { words }
   return {
     words,
     status: error.status,
     code: error.code ?? error.type ?? networkCodeOf(error),
-    retryAfterMs: retryAfterMsOf(error.headers),
+    retryAfterMs: askedWaitMsOf(error.headers, clock),
     isQuota: error.code === 'insufficient_quota',
   }
 }

@@ -1,8 +1,10 @@
+import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { retryAfterMsOf } from '../../lib/retry-after.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'
-import type { ProviderName } from './provider.ts'
+import type { Completion, ProviderName } from './provider.ts'
 
 /** How a provider is reached; times in milliseconds. */
 export type ProviderOptions = {
@@ -10,6 +12,8 @@ export type ProviderOptions = {
   readonly baseUrl?: string | undefined
   readonly clock: Clock
   readonly log: Pick<Log, 'debug'>
+  /** How to reach it; the runtime's own by default. */
+  readonly fetch?: Fetch
   /** For one try, answer included. */
   readonly attemptMs?: number
   readonly firstBackoffMs?: number
@@ -34,15 +38,20 @@ export const keyVariables = {
 } as const satisfies Record<ProviderName, string>
 
 const tries = 3
+// While a lease lasts, a passing failure is worth more tries than a job given back.
+const triesInLease = 8
+const longestWaitMs = 30_000
+// Too little for any answer.
+const shortestAnswerMs = 3_000
 const maxBackoffMs = 10_000
 const maxShownCharacters = 300
 
-/** Calls a provider until it answers, refuses for good, or has been tried 3 times; throws SvcError `provider-...` (spec 7). */
+/** Calls a provider until it answers, refuses for good, or no try could end before the lease does (without a lease: 3 tries); waits as long as Retry-After asks; throws SvcError `provider-...` (spec 7). */
 export async function callProvider(
   name: ProviderName,
   options: ProviderOptions,
-  signal: AbortSignal | undefined,
-  failureOf: (error: unknown) => ProviderFailure,
+  { signal, endsAt }: Pick<Completion, 'signal' | 'endsAt'>,
+  failureOf: (error: unknown, clock: Clock) => ProviderFailure,
   call: (signal: AbortSignal) => Promise<string | null | undefined>,
 ): Promise<string> {
   const { clock, attemptMs = 100_000, firstBackoffMs = 1_000 } = options
@@ -56,15 +65,27 @@ export async function callProvider(
     } catch (error) {
       signal?.throwIfAborted()
       if (error instanceof SvcError) throw error
-      failure = error instanceof ProviderTimeout ? silenceOf(error) : failureOf(error)
+      failure = error instanceof ProviderTimeout ? silenceOf(error) : failureOf(error, clock)
     }
     const words = failure.words.replaceAll(options.apiKey, '[key]').slice(0, maxShownCharacters)
     options.log.debug(`Provider ${name} failed: ${words}`)
     const error = toSvcError(name, options.apiKey, failure)
-    if (!error.retryable || attempt >= tries) throw error
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
-    await clock.sleep(Math.max(backoffMs, Math.min(failure.retryAfterMs ?? 0, 30_000)), signal)
+    const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0)
+    if (!error.retryable || !isWorthATry(clock, endsAt, attempt, waitMs)) throw error
+    await clock.sleep(waitMs, signal)
   }
+}
+
+/** Whether another try after a wait can still be of use. */
+function isWorthATry(
+  clock: Clock,
+  endsAt: number | undefined,
+  attempts: number,
+  waitMs: number,
+): boolean {
+  if (endsAt === undefined) return attempts < tries && waitMs <= longestWaitMs
+  return attempts < triesInLease && clock.now() + waitMs + shortestAnswerMs <= endsAt
 }
 
 class ProviderTimeout extends Error {}
@@ -80,7 +101,7 @@ const emptyAnswer = (name: ProviderName): SvcError =>
   })
 
 function toSvcError(name: ProviderName, apiKey: string, failure: ProviderFailure): SvcError {
-  const message = `provider ${name} failed: ${kindOf(failure, apiKey)}`
+  const message = `provider ${name} failed: ${kindOf(failure, apiKey)}${askedWait(failure)}`
   switch (failure.status) {
     case 401:
     case 403:
@@ -119,17 +140,26 @@ function kindOf({ status, code }: ProviderFailure, apiKey: string): string {
   return isName ? `${said} (${code})` : said
 }
 
+const askedWait = ({ retryAfterMs }: ProviderFailure): string =>
+  retryAfterMs === undefined ? '' : `, asks to wait ${Math.ceil(retryAfterMs / 1000)} s`
+
 /** The system's name for why a connection failed, such as ECONNREFUSED. */
 export const networkCodeOf = ({ cause }: Error): string | undefined =>
   cause instanceof Error && 'code' in cause && typeof cause.code === 'string'
     ? cause.code
     : undefined
 
-/** Milliseconds that a Retry-After header in seconds asks for. */
-export function retryAfterMsOf(headers: Headers | undefined): number | undefined {
-  const seconds = Number(headers?.get('retry-after') ?? Number.NaN)
-  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined
+/** Milliseconds that a provider asks to wait, by Retry-After or by its `retry-after-ms`. */
+export function askedWaitMsOf(headers: Headers | undefined, clock: Clock): number | undefined {
+  const ms = Number(headers?.get('retry-after-ms') ?? Number.NaN)
+  return Number.isFinite(ms) && ms > 0 ? ms : retryAfterMsOf(headers, clock.now())
 }
+
+/** A fetch as the SDKs call it. */
+export const sdkFetch =
+  (fetch: Fetch) =>
+  (input: string | URL | Request, init?: RequestInit): Promise<Response> =>
+    fetch(new Request(input, init))
 
 /** A base URL with `path` when it has none of its own. */
 export function withDefaultPath(baseUrl: string, path: string): string {

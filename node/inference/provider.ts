@@ -3,6 +3,8 @@ export type Completion = {
   readonly model: string
   readonly prompt: string
   readonly maxOutputTokens: number
+  /** When an answer is too late, in milliseconds of the node's clock: no try begins that could not end before. */
+  readonly endsAt?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 

@@ -4,13 +4,17 @@ import { SvcError } from '../../lib/svc-error.ts'
 
 const reasons: Readonly<Record<string, AbortReason>> = {
   'coprocessor-access-denied': 'fhe-decrypt-denied',
+  'coprocessor-ciphertext-unknown': 'fhe-decrypt-denied',
   'coprocessor-too-many-requests': 'chain-rate-limited',
   'coprocessor-unavailable': 'coprocessor-unavailable',
   'coprocessor-encrypt-failed': 'coprocessor-unavailable',
-  'coprocessor-unsupported-chain': 'coprocessor-unavailable',
+  'coprocessor-permit-invalid': 'coprocessor-unavailable',
   'chain-too-many-requests': 'chain-rate-limited',
   'chain-unavailable': 'coprocessor-unavailable',
   'blob-unreadable': 'prompt-unreadable',
+  'embedding-missing': 'provider-model-unknown',
+  'embedding-refused': 'provider-refused',
+  'embedding-unavailable': 'provider-unavailable',
 }
 
 /** Why a job is given back, in the words of the wire; `node-failed` for what nobody foresaw (spec 7). */
@@ -32,3 +36,8 @@ const gone: readonly string[] = [
 /** True when the ICL has taken the assignment away or the job is over: there is nothing left to do or to give back. */
 export const isGone = (error: unknown): boolean =>
   error instanceof ProblemError && gone.includes(error.code)
+
+/** True when the same call may succeed later: the ICL is away, busy, or does not accept the certificate now. */
+export const isPassing = (error: unknown): boolean =>
+  (error instanceof ProblemError && (error.retryable || error.status === 401)) ||
+  (error instanceof SvcError && error.retryable)

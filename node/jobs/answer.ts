@@ -1,4 +1,5 @@
 import { comparators } from '../../lib/comparators/all.ts'
+import type { EvidenceInput } from '../../lib/comparators/comparator.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { ClaimResult } from '../../lib/schemas/tasks.ts'
@@ -11,26 +12,50 @@ import type { JobDeps } from './job-deps.ts'
 const grantPatienceMs = 8_000
 const slowInferenceMs = 30_000
 
-/** This node's own answer to a job, what compares it with others', and the key that made the comparison possible. */
+/** What evidence of any text of a job is made with: secret, and nowhere on disk. */
+export type EvidenceSecrets = Pick<EvidenceInput, 'prompt' | 'key'>
+
+/** This node's own answer to a job, what compares it with others', and what made the comparison possible. */
 export type Answer = {
   readonly text: string
   readonly evidence: Evidence
-  readonly evidenceKey: Uint8Array<ArrayBuffer>
+  readonly secrets: EvidenceSecrets
 }
 
-/** Decrypts the prompt, runs the inference and makes its evidence: the part that both roles share (spec 4). */
+/** Decrypts the prompt, runs the inference and makes its evidence: the part that both roles share (spec 4); the lease ends at `endsAt` (milliseconds). */
 export async function produceAnswer(
   deps: JobDeps,
   claim: ClaimResult,
   signal: AbortSignal,
+  endsAt: number,
 ): Promise<Answer> {
   const { jobId, comparator } = claim
+  const { embed } = deps
+  // Known before the provider is paid.
+  if (comparators[comparator].needsEmbedding && embed === undefined) throw embeddingMissing()
   const promptKey = await decryptPromptKey(deps, claim, signal)
   const prompt = await openPrompt(deps, claim, promptKey, signal)
-  const text = await runInference(deps, claim, prompt, signal)
-  const key = await evidenceKey(promptKey, jobId)
-  return { text, evidence: await comparators[comparator].evidenceOf(text, key), evidenceKey: key }
+  const text = await runInference(deps, claim, prompt, signal, endsAt)
+  const secrets = { prompt, key: await evidenceKey(promptKey, jobId) }
+  const evidence = await comparators[comparator].evidenceOf({ text, ...secrets, embed, signal })
+  return { text, evidence, secrets }
 }
+
+/** What evidence of a job is made with, read once more from the chain and the prompt's blob: for a daemon that was restarted. */
+export async function recoverSecrets(
+  deps: JobDeps,
+  claim: ClaimResult,
+  signal: AbortSignal,
+): Promise<EvidenceSecrets> {
+  const promptKey = await decryptPromptKey(deps, claim, signal)
+  const prompt = await openPrompt(deps, claim, promptKey, signal)
+  return { prompt, key: await evidenceKey(promptKey, claim.jobId) }
+}
+
+const embeddingMissing = (): SvcError =>
+  new SvcError('embedding-missing', 'this node has no embedding model to compare by semantic/1', {
+    hint: 'Set SVC_EMBEDDING_API_KEY; without it the ICL draws the node for other jobs only.',
+  })
 
 /** The error of a claim that failed or gave no handles (spec 7). */
 export const keyHandlesMissing = (why: string, cause?: unknown): SvcError =>
@@ -75,10 +100,11 @@ const promptUnavailable = (error: unknown): SvcError =>
   )
 
 async function runInference(
-  { models, clock, log }: JobDeps,
-  { jobId, model_id, parameters }: ClaimResult,
+  { models, journal, clock, log }: JobDeps,
+  { jobId, fence, model_id, parameters }: ClaimResult,
   prompt: string,
   signal: AbortSignal,
+  endsAt: number,
 ): Promise<string> {
   const offered = models.get(model_id)
   if (offered === undefined) {
@@ -87,11 +113,13 @@ async function runInference(
     })
   }
   log.info(messages.running(jobId, model_id))
+  journal.note({ step: 'asked', jobId, fence })
   const startedAt = clock.now()
   const text = await offered.provider.complete({
     model: offered.model,
     prompt,
     maxOutputTokens: parameters.max_output_tokens,
+    endsAt,
     signal,
   })
   const elapsedMs = clock.now() - startedAt

@@ -1,9 +1,7 @@
 import type { z } from 'zod'
-import { ProblemError } from '../../lib/problem.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import type { ClaimResult, SignedLeaderStatement } from '../../lib/schemas/tasks.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-import { isGone } from './abort-reason.ts'
+import { isGone, isPassing } from './abort-reason.ts'
 import type { JobDeps } from './job-deps.ts'
 
 const holdSeconds = 20
@@ -41,13 +39,11 @@ export async function awaitLeader(
     } catch (error) {
       signal.throwIfAborted()
       if (isGone(error)) return { over: error instanceof Error ? error.message : String(error) }
+      // A commitment that is never opened counts against the node: only a lasting refusal ends the wait.
       if (!isPassing(error)) throw error
     }
-    await clock.sleep(Math.max(0, startedAt + pauseMs - clock.now()), signal)
+    // A clock that is set back must not make the node miss its time to answer.
+    const passedMs = Math.max(0, clock.now() - startedAt)
+    await clock.sleep(Math.max(0, pauseMs - passedMs), signal)
   }
 }
-
-/** A commitment that is never opened counts against the node: only a lasting refusal ends the wait. */
-const isPassing = (error: unknown): boolean =>
-  (error instanceof ProblemError && (error.retryable || error.status === 401)) ||
-  (error instanceof SvcError && error.retryable)

@@ -1,11 +1,14 @@
 import type { Blobs } from '../../lib/blobs/blobs.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
+import type { Embed } from '../../lib/comparators/comparator.ts'
 import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
 import type { Random } from '../../lib/random.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
 import type { NodeChain } from '../chain/chain.ts'
 import type { OfferedModels } from '../inference/models.ts'
+import type { History } from '../journal/history.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../log.ts'
 import type { NodeApi } from '../node-api.ts'
 
@@ -21,10 +24,22 @@ export type JobDeps = {
   readonly blobs: Blobs
   readonly chain: Pick<NodeChain, 'storeOutputKey' | 'isActive'>
   readonly models: OfferedModels
+  /** Missing on a node without an embedding model. */
+  readonly embed?: Embed | undefined
+  readonly journal: Journal
+  readonly history: History
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
 }
 
-/** Tries for one call of a job; every call may be repeated, and the job's deadline ends the tries. */
-export const callAttempts = 6
+/** How a job speaks to whoever started it. */
+export type JobSteps = {
+  /** The claim was answered, well or badly, or none is needed. */
+  readonly onClaimed: () => void
+  /** The job holds no slot any more, though it may go on. */
+  readonly onSlotFree: () => void
+}
+
+/** Tries for one call of a job while the ICL is away, some minutes' worth: every call may be repeated, and the job's deadline ends the tries. */
+export const callAttempts = 60

@@ -1,47 +1,60 @@
+import type { Clock } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
+import type { Comparator } from '../../lib/comparators/comparator.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { Verdict, VerdictReason } from '../../lib/schemas/jobs.ts'
 import type { ClaimResult, TaskResult } from '../../lib/schemas/tasks.ts'
 import { unseal } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Answer } from './answer.ts'
+import { errorText } from '../explain-error.ts'
+import { messages } from '../log-messages.ts'
+import type { EvidenceSecrets } from './answer.ts'
 import { decryptKey } from './decrypt-key.ts'
 import type { JobDeps } from './job-deps.ts'
 
 const grantPatienceMs = 20_000
-// Left for posting the verdict.
+// Left for posting the verdict, when there is that much.
 const reserveSeconds = 10
+// An output that cannot be had in this time is the leader's fault, in less it may be lack of time.
+const fairTryMs = 10_000
+const againMs = 2_000
+
+/** This node's own evidence, and how to get what makes evidence of the leader's output. */
+export type Own = {
+  readonly evidence: Evidence
+  readonly secrets: (signal: AbortSignal) => Promise<EvidenceSecrets>
+}
 
 /** What a verifier found. */
 export type Judgement = { readonly verdict: Verdict; readonly reason?: VerdictReason }
 
-/** Compares the leader's answer with this node's own: a match needs an output that can be read and shows the leader's own evidence (spec 2.4). */
+type Leader = Pick<TaskResult, 'output_cid' | 'outHighHandle' | 'outLowHandle' | 'evidence'>
+
+/**
+ * Compares the leader's answer with this node's own: a match needs an output that can be read and shows the leader's own
+ * evidence (spec 2.4). When this node cannot look at the output for want of time or of its key, it says what the two
+ * pieces of evidence show alone; if they agree, that is no match and no fault of the leader's, so that it throws SvcError
+ * `deadline-too-close` rather than vote.
+ */
 export async function judge(
   deps: JobDeps,
   claim: ClaimResult,
-  own: Answer,
-  leader: Pick<TaskResult, 'output_cid' | 'outHighHandle' | 'outLowHandle' | 'evidence'>,
+  own: Own,
+  leader: Leader,
   secondsLeft: number,
   signal: AbortSignal,
 ): Promise<Judgement> {
   const comparator = comparators[claim.comparator]
-  const budgetMs = Math.max(0, secondsLeft - reserveSeconds) * 1000
-  const output = await withDeadline(deps.clock, budgetMs, signal, outputLate, (ended) =>
-    readOutput(deps, claim, leader, ended),
-  ).catch((error: unknown): Judgement => {
-    signal.throwIfAborted()
-    const isUnreadable = error instanceof SvcError && error.code === 'blob-unreadable'
-    return { verdict: 'no-match', reason: isUnreadable ? 'output-mismatch' : 'output-unavailable' }
-  })
-  if (typeof output !== 'string') return output
-  const shown = await comparator.evidenceOf(output, own.evidenceKey)
-  const isSame =
-    shown.comparator === leader.evidence.comparator &&
-    shown.digest === leader.evidence.digest &&
-    shown.tokens === leader.evidence.tokens &&
-    shown.sketch === leader.evidence.sketch
-  if (!isSame) return { verdict: 'no-match', reason: 'output-mismatch' }
-  switch (comparator.compare(leader.evidence, own.evidence)) {
+  const output = await lookAtOutput(deps, claim, own, leader, secondsLeft, signal)
+  if (output !== 'fits' && output !== 'not-seen') return { verdict: 'no-match', reason: output }
+  const judgement = compare(comparator, leader.evidence, own.evidence)
+  if (judgement.verdict === 'match' && output === 'not-seen') throw notChecked()
+  return judgement
+}
+
+function compare(comparator: Comparator, leader: Evidence, own: Evidence): Judgement {
+  switch (comparator.compare(leader, own)) {
     case 'match':
       return { verdict: 'match' }
     case 'no-match':
@@ -51,21 +64,99 @@ export async function judge(
   }
 }
 
+/** Whether the leader's output can be had and makes the leader's evidence; `not-seen` when that is this node's failing. */
+async function lookAtOutput(
+  deps: JobDeps,
+  claim: ClaimResult,
+  own: Own,
+  leader: Leader,
+  secondsLeft: number,
+  signal: AbortSignal,
+): Promise<'fits' | 'not-seen' | 'output-mismatch' | 'output-unavailable'> {
+  const { clock, log } = deps
+  const comparator = comparators[claim.comparator]
+  const seconds = secondsLeft - Math.min(reserveSeconds, Math.floor(secondsLeft / 2))
+  // The leader answers only for what comes in between: that its output can be had and opened.
+  let triedFrom: number | undefined
+  let hasOutput = false
+  let trouble: SvcError | undefined
+  const onTrouble = (error: SvcError) => {
+    trouble = error
+  }
+  try {
+    return await withDeadline(clock, Math.max(seconds, 0) * 1000, signal, late, async (ended) => {
+      const secrets = await own.secrets(ended)
+      triedFrom = clock.now()
+      const output = await readOutput(deps, claim, leader, onTrouble, ended)
+      hasOutput = true
+      const shown = await comparator.evidenceOf({
+        text: output,
+        ...secrets,
+        embed: deps.embed,
+        signal: ended,
+      })
+      return comparator.reproduces(shown, leader.evidence) ? 'fits' : 'output-mismatch'
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    const code = error instanceof SvcError ? error.code : undefined
+    const why = code === lateCode && trouble !== undefined ? trouble : error
+    log.error(messages.outputNotRead(claim.jobId, errorText(why)))
+    if (triedFrom === undefined || hasOutput) return 'not-seen'
+    if (code === 'blob-unreadable') return 'output-mismatch'
+    // Had the leader not let this node in, the coprocessor would refuse: that it cannot be reached is no fault of the leader's.
+    const wasShort = clock.now() - triedFrom < fairTryMs
+    const isOurs = code === lateCode && (wasShort || isUnreachable(trouble))
+    return isOurs ? 'not-seen' : 'output-unavailable'
+  }
+}
+
+const isUnreachable = (trouble: SvcError | undefined): boolean =>
+  trouble !== undefined && /^(coprocessor|chain)-/.test(trouble.code)
+
 async function readOutput(
   deps: JobDeps,
   { jobId }: ClaimResult,
-  leader: Pick<TaskResult, 'output_cid' | 'outHighHandle' | 'outLowHandle'>,
+  leader: Leader,
+  onTrouble: (error: SvcError) => void,
   signal: AbortSignal,
 ): Promise<string> {
   const handles = { high: leader.outHighHandle, low: leader.outLowHandle }
+  const patiently = <T>(work: () => Promise<T>) => untilEnded(deps.clock, signal, onTrouble, work)
   const [blob, key] = await Promise.all([
-    deps.blobs.download(leader.output_cid, signal),
-    decryptKey(deps, jobId, handles, grantPatienceMs, signal),
+    patiently(() => deps.blobs.download(leader.output_cid, signal)),
+    patiently(() => decryptKey(deps, jobId, handles, grantPatienceMs, signal)),
   ])
   return await unseal(blob, key, { kind: 'output', jobId })
 }
 
-const outputLate = (): SvcError =>
-  new SvcError('output-unavailable', 'the output could not be read in time', {
+/** Tries again while a failure may pass and `signal` leaves time: a short outage must not cost the leader its answer. */
+async function untilEnded<T>(
+  clock: Clock,
+  signal: AbortSignal,
+  onTrouble: (error: SvcError) => void,
+  work: () => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof SvcError && error.retryable)) throw error
+      onTrouble(error)
+      await clock.sleep(againMs, signal)
+    }
+  }
+}
+
+const lateCode = 'output-late'
+
+const late = (): SvcError =>
+  new SvcError(lateCode, 'the output could not be read in time', {
     hint: 'The gateway or the coprocessor may be slow.',
+  })
+
+const notChecked = (): SvcError =>
+  new SvcError('deadline-too-close', "the leader's output could not be checked in time", {
+    hint: 'See why this node was late: the gateway or the coprocessor may be slow.',
   })

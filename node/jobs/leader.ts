@@ -1,7 +1,8 @@
 import { cidOf } from '../../lib/cid.ts'
 import type { JobId } from '../../lib/codecs.ts'
+import { describeEncryption, type EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { ClaimResult } from '../../lib/schemas/tasks.ts'
+import type { ClaimResult, TaskResult } from '../../lib/schemas/tasks.ts'
 import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
 import { signResult } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -11,16 +12,23 @@ import { isGone } from './abort-reason.ts'
 import { produceAnswer } from './answer.ts'
 import { checkReaders } from './check-readers.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
+import type { Ending } from './job-end.ts'
 import { sideBySide } from './side-by-side.ts'
+import { noteSigned } from './signed-before.ts'
 
 // Verifiers that join later still have to be let in.
 const grantingSeconds = 3_600
 
-/** A leader's part of a job: answer, seal the output, store its key, upload it, post the result (spec 4). */
-export async function lead(deps: JobDeps, claim: ClaimResult, signal: AbortSignal): Promise<void> {
+/** A leader's part of a job: answer, seal the output, store its key, upload it, post the result (spec 4); the lease ends at `endsAt` (milliseconds). */
+export async function lead(
+  deps: JobDeps,
+  claim: ClaimResult,
+  signal: AbortSignal,
+  endsAt: number,
+): Promise<Ending> {
   const { jobId, fence } = claim
   await checkReaders(deps, claim, signal)
-  const { text, evidence } = await produceAnswer(deps, claim, signal)
+  const { text, evidence } = await produceAnswer(deps, claim, signal, endsAt)
   const outputKey = newSealingKey(deps.random)
   const blob = await seal(text, outputKey, { kind: 'output', jobId }, deps.random)
   // The upload does not depend on the key's place on chain.
@@ -43,8 +51,20 @@ export async function lead(deps: JobDeps, claim: ClaimResult, signal: AbortSigna
     },
     deps.sessionKey,
   )
-  await deps.api.postResult({ body: result }, { signal, attempts: callAttempts })
-  deps.log.info(messages.leaderAccepted(jobId))
+  // From here on a restart sends these very bytes again.
+  noteSigned(deps.journal, { step: 'result', jobId, fence, result })
+  return await deliverResult(deps, result, signal)
+}
+
+/** Posts a signed result; sending the same one again changes nothing. */
+export async function deliverResult(
+  { api, log }: JobDeps,
+  result: TaskResult,
+  signal: AbortSignal,
+): Promise<Ending> {
+  await api.postResult({ body: result }, { signal, attempts: callAttempts })
+  log.info(messages.leaderAccepted(result.jobId))
+  return { outcome: 'result-posted' }
 }
 
 async function storeOutputKey(
@@ -54,8 +74,8 @@ async function storeOutputKey(
   signal: AbortSignal,
 ) {
   const halves = splitKey(outputKey)
-  const onStep = (step: string) =>
-    log.debug(`Job ${claim.jobId}: encrypting the output key: ${step}`)
+  const onStep = (news: EncryptNews) =>
+    log.debug(`Job ${claim.jobId}: encrypting the output key: ${describeEncryption(news)}`)
   const { high, low } = await coprocessor.encrypt(halves.high, halves.low, { signal, onStep })
   // From here on it costs gas.
   signal.throwIfAborted()

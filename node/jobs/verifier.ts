@@ -1,57 +1,65 @@
 import { toBase64Url } from '../../lib/digest.ts'
-import type { ClaimResult } from '../../lib/schemas/tasks.ts'
+import type { ClaimResult, TaskVerdict } from '../../lib/schemas/tasks.ts'
 import {
   commitmentOf,
   leaderStatementOf,
   signVerdict,
   statementHash,
 } from '../../lib/statements.ts'
+import type { Commitment } from '../journal/steps.ts'
 import { messages } from '../log-messages.ts'
 import type { Answer } from './answer.ts'
 import { awaitLeader } from './await-leader.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
-import { judge } from './judge.ts'
+import { type Ending, leave } from './job-end.ts'
+import { judge, type Own } from './judge.ts'
+import { noteSigned } from './signed-before.ts'
 
 // When the ICL names no deadline for the verdict.
 const revealSeconds = 60
 
 /** A verifier's own answer, bound by a commitment before it may see the leader's. */
-export type Committed = { readonly answer: Answer; readonly salt: string }
+export type Committed = Own & Pick<Commitment, 'salt'>
 
 /** Commits to the answer's evidence; the lease ends here and the slot is free (spec 4). */
 export async function commit(
   deps: JobDeps,
-  { jobId, fence }: ClaimResult,
-  answer: Answer,
+  claim: ClaimResult,
+  { evidence, secrets }: Answer,
   signal: AbortSignal,
 ): Promise<Committed> {
+  const { jobId, fence } = claim
   const salt = toBase64Url(deps.random.bytes(32))
-  const { evidence } = answer
   const commitment = await commitmentOf({ jobId, address: deps.address, fence, evidence, salt })
-  await deps.api.commitTask(
-    { body: { jobId, fence, commitment } },
-    { signal, attempts: callAttempts },
-  )
-  deps.log.info(messages.committed(jobId))
-  return { answer, salt }
+  deps.journal.note({ step: 'committed', jobId, fence, evidence, salt, commitment })
+  await sendCommitment(deps, claim, { commitment }, signal)
+  return { evidence, salt, secrets: async () => secrets }
+}
+
+/** Sends a commitment; sending the same one again changes nothing. */
+export async function sendCommitment(
+  { api, log }: JobDeps,
+  { jobId, fence }: ClaimResult,
+  { commitment }: Pick<Commitment, 'commitment'>,
+  signal: AbortSignal,
+): Promise<void> {
+  await api.commitTask({ body: { jobId, fence, commitment } }, { signal, attempts: callAttempts })
+  log.info(messages.committed(jobId))
 }
 
 /** Waits for the leader's result, compares, and posts the verdict (spec 4); a job that ends meanwhile is left quietly. */
 export async function reveal(
   deps: JobDeps,
   claim: ClaimResult,
-  { answer, salt }: Committed,
+  own: Committed,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Ending> {
   const { jobId, fence } = claim
   const found = await awaitLeader(deps, claim, signal)
-  if ('over' in found) {
-    deps.log.warning(messages.stopped(jobId, found.over))
-    return
-  }
+  if ('over' in found) return leave(deps, claim, found.over)
   const { address: leader, ...body } = found.statement
   const secondsLeft = found.secondsLeft ?? revealSeconds
-  const { verdict, reason } = await judge(deps, claim, answer, body, secondsLeft, signal)
+  const { verdict, reason } = await judge(deps, claim, own, body, secondsLeft, signal)
   const signed = await signVerdict(
     deps.address,
     {
@@ -61,12 +69,25 @@ export async function reveal(
       max_output_tokens: claim.parameters.max_output_tokens,
       verdict,
       ...(reason !== undefined && { reason }),
-      evidence: answer.evidence,
-      salt,
+      evidence: own.evidence,
+      salt: own.salt,
       leader_statement: await statementHash(leaderStatementOf(leader, body)),
     },
     deps.sessionKey,
   )
-  await deps.api.postVerdict({ body: signed }, { signal, attempts: callAttempts })
-  deps.log.info(messages.verdict(jobId, verdict, reason))
+  // From here on a restart sends these very bytes again.
+  noteSigned(deps.journal, { step: 'verdict', jobId, fence, verdict: signed })
+  return await deliverVerdict(deps, signed, signal)
+}
+
+/** Posts a signed verdict; sending the same one again changes nothing. */
+export async function deliverVerdict(
+  { api, log }: JobDeps,
+  signed: TaskVerdict,
+  signal: AbortSignal,
+): Promise<Ending> {
+  const { jobId, verdict, reason } = signed
+  await api.postVerdict({ body: signed }, { signal, attempts: callAttempts })
+  log.info(messages.verdict(jobId, verdict, reason))
+  return { outcome: verdict, ...(reason !== undefined && { reason }) }
 }

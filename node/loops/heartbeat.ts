@@ -1,5 +1,5 @@
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
-import type { Address } from '../../lib/codecs.ts'
+import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { remedies } from '../eligibility.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
@@ -14,6 +14,7 @@ export type HeartbeatOptions = {
   readonly address: Address
   readonly version: string
   readonly modelIds: readonly string[]
+  readonly comparators: readonly ComparatorId[]
   readonly freeSlots: () => number
   readonly clock: Clock
   readonly log: Log
@@ -42,6 +43,7 @@ export function createHeartbeat(options: HeartbeatOptions): SendHeartbeat {
           version: options.version,
           free_slots: final ? 0 : options.freeSlots(),
           supported_model_ids: [...options.modelIds],
+          supported_comparators: [...options.comparators],
           ...(final && { final }),
         },
       },

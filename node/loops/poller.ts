@@ -78,7 +78,9 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       await clock.sleep(waitMs, signal).catch(() => {})
       continue
     }
-    await clock.sleep(Math.max(0, startedAt + waitMs - clock.now()), signal).catch(() => {})
+    // A clock that is set back must not stop the polls for as long.
+    const passedMs = Math.max(0, clock.now() - startedAt)
+    await clock.sleep(Math.max(0, waitMs - passedMs), signal).catch(() => {})
   }
 }
 

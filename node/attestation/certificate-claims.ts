@@ -1,0 +1,18 @@
+import { decodeJwt } from 'jose'
+import { z } from 'zod'
+
+const Claims = z.object({
+  att: z.object({ backend: z.literal('tpm'), ek: z.string(), ak: z.string(), reset: z.int() }),
+})
+
+/** The TPM that a certificate of this node names, to show it; nothing is verified. Undefined when it names none. */
+export function tpmOfCertificate(
+  certificate: string,
+): { readonly ek: string; readonly ak: string; readonly reset: number } | undefined {
+  try {
+    const { ek, ak, reset } = Claims.parse(decodeJwt(certificate)).att
+    return { ek, ak, reset }
+  } catch {
+    return undefined
+  }
+}

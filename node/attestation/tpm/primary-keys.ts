@@ -1,0 +1,42 @@
+import { createTpmWriter } from '../../../lib/tpm/bytes.ts'
+import { type PublicArea, parsePublicArea } from '../../../lib/tpm/public-area.ts'
+import { kindOf, responseCode, TpmRefusedError } from './response-code.ts'
+import { emptyPassword, type Tpm } from './tpm.ts'
+
+/** The hierarchy of the vendor's seed: it survives TPM2_Clear. */
+export const endorsementHierarchy = 0x4000_000b
+
+/** A key in the TPM. */
+export type TpmKey = { readonly handle: number; readonly area: PublicArea }
+
+/** Makes the primary key of a template in the endorsement hierarchy, the same one every time; whoever asks has to flush it. */
+export async function createPrimaryKey(tpm: Tpm, template: Uint8Array): Promise<TpmKey> {
+  const emptySensitive = createTpmWriter().sized(new Uint8Array()).sized(new Uint8Array()).done()
+  const noOutsideData = new Uint8Array()
+  const noPcrs = 0
+  const { handle, parameters } = await tpm.send({
+    name: 'CreatePrimary',
+    handles: [endorsementHierarchy],
+    authorizations: [emptyPassword],
+    parameters: createTpmWriter()
+      .sized(emptySensitive)
+      .sized(template)
+      .sized(noOutsideData)
+      .u32(noPcrs)
+      .done(),
+    givesHandle: true,
+  })
+  return { handle, area: parsePublicArea(parameters.sized()) }
+}
+
+/** The public area of a key that is in the TPM; undefined when there is none at the handle. */
+export async function readPublic(tpm: Tpm, handle: number): Promise<PublicArea | undefined> {
+  try {
+    const { parameters } = await tpm.send({ name: 'ReadPublic', handles: [handle] })
+    return parsePublicArea(parameters.sized())
+  } catch (error) {
+    if (error instanceof TpmRefusedError && kindOf(error.responseCode) === responseCode.handle)
+      return
+    throw error
+  }
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { runCommand } from './run-command.ts'
+
+const timeoutMs = 10_000
+
+const BuildInfo = z.object({
+  version: z.string().max(100),
+  commit: z.string().max(100),
+  source_hash: z.string().max(100),
+})
+
+/** What an executable says that it was built from. */
+export type BuildInfo = z.infer<typeof BuildInfo>
+
+/** Asks an executable what it was built from; undefined when it is none of ours, or none at all. */
+export async function readBuildInfo(path: string): Promise<BuildInfo | undefined> {
+  try {
+    const command = [path, 'self-check', '--build', '--json'] as const
+    const { stdout } = await runCommand(command, { timeoutMs, env: {} })
+    return BuildInfo.parse(JSON.parse(stdout))
+  } catch {
+    return undefined
+  }
+}

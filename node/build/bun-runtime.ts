@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { runCommand } from './run-command.ts'
+import type { Target } from './targets.ts'
+
+const downloadTimeoutMs = 300_000
+
+const Lock = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({ version: z.string().optional(), integrity: z.string().optional() }),
+  ),
+})
+
+/** Where a target's runtime comes from. */
+export type RuntimeSource = {
+  /** The project's folder: its package-lock.json says which runtime it has to be. */
+  readonly root: string
+  /** Keeps the packages as they were downloaded. */
+  readonly cacheFolder: string
+  readonly onDownload: (what: string) => void
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Resolves with the path of a target's Bun runtime, unpacked into `folder` unless npm has installed it; throws an Error that says why it cannot be had. */
+export async function runtimeOf(
+  target: Target,
+  source: RuntimeSource,
+  folder: string,
+): Promise<string> {
+  const { version, integrity } = await lockedPackage(source.root, target.runtimePackage)
+  const name = target.bunTarget.includes('windows') ? 'bun.exe' : 'bun'
+  const installed = join(source.root, 'node_modules', target.runtimePackage, 'bin', name)
+  if (await Bun.file(installed).exists()) return installed
+  const cached = join(source.cacheFolder, `${fileNameOf(target.runtimePackage)}-${version}.tgz`)
+  const bytes =
+    (await readFile(cached).catch(() => undefined)) ??
+    (await download(`${target.runtimePackage}@${version}`, cached, source))
+  try {
+    checkIntegrity(bytes, integrity)
+  } catch (error) {
+    await rm(cached, { force: true })
+    throw error
+  }
+  const file = (await new Bun.Archive(bytes).files()).get(`package/bin/${name}`)
+  if (file === undefined) throw new Error(`${target.runtimePackage} holds no bin/${name}`)
+  const path = join(folder, `runtime-${target.name}`)
+  await writeFile(path, new Uint8Array(await file.arrayBuffer()), { mode: 0o755 })
+  return path
+}
+
+/** Compares a package with an integrity of package-lock.json; throws when it is another. */
+export function checkIntegrity(bytes: Uint8Array, integrity: string): void {
+  const [algorithm = ''] = integrity.split('-', 1)
+  const found = `${algorithm}-${createHash(algorithm).update(bytes).digest('base64')}`
+  if (found !== integrity) throw new Error(`it is not what package-lock.json names: ${found}`)
+}
+
+const fileNameOf = (packageName: string): string => packageName.replace('@', '').replace('/', '-')
+
+async function lockedPackage(root: string, name: string) {
+  const text = await readFile(join(root, 'package-lock.json'), 'utf8')
+  const { version, integrity } = Lock.parse(JSON.parse(text)).packages[`node_modules/${name}`] ?? {}
+  if (version === undefined || integrity === undefined) {
+    throw new Error(`package-lock.json does not name ${name}`)
+  }
+  if (version !== Bun.version) {
+    throw new Error(`${name} is ${version} in package-lock.json, but this Bun is ${Bun.version}`)
+  }
+  return { version, integrity }
+}
+
+/** Downloads by npm, so that its registry, proxy and credentials settings hold; the file appears whole or not at all. */
+async function download(spec: string, path: string, source: RuntimeSource): Promise<Uint8Array> {
+  source.onDownload(spec)
+  await mkdir(dirname(path), { recursive: true })
+  const folder = await mkdtemp(`${path}.`)
+  try {
+    const pack = [
+      'pack',
+      spec,
+      '--pack-destination',
+      folder,
+      '--ignore-scripts',
+      '--loglevel=error',
+    ]
+    const { npm_node_execpath: node, npm_execpath: cli } = process.env
+    const npm: readonly [string, ...string[]] =
+      node !== undefined && cli?.endsWith('.js') ? [node, cli] : ['npm']
+    const { code, stderr } = await runCommand([...npm, ...pack], {
+      timeoutMs: downloadTimeoutMs,
+      env: { ...process.env, npm_config_json: 'false', npm_config_dry_run: 'false' },
+      signal: source.signal,
+    })
+    const file = (await readdir(folder)).find((name) => name.endsWith('.tgz'))
+    if (code !== 0 || file === undefined) {
+      const words = stderr.trim().split('\n').slice(0, 3).join(' ')
+      throw new Error(`npm pack ${spec} ended with ${code ?? 'its time limit'}: ${words}`)
+    }
+    await rename(join(folder, file), path)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+  return await readFile(path)
+}

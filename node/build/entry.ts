@@ -1,0 +1,16 @@
+// The first file of the executable.
+switch (process.argv[2]) {
+  case 'self-check': {
+    const { selfCheck } = await import('./self-check.ts')
+    process.exitCode = await selfCheck(process.argv.slice(3))
+    break
+  }
+  // What the executable starts itself as to make a proof (node/coprocessor/proof-child.ts).
+  case 'proof-process':
+    await import('../coprocessor/proof-process.ts')
+    break
+  default:
+    await import('../main.ts')
+}
+
+export {}

@@ -1,0 +1,89 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { basename, join, relative, resolve } from 'node:path'
+import { SvcError } from '../../lib/svc-error.ts'
+import { exitCodes } from '../exit-code.ts'
+import { version } from '../version.ts'
+import { type Built, build, hereName } from './build.ts'
+import { commitOf } from './commit.ts'
+import type { BuildFacts } from './compile.ts'
+import { cacheFolder, outputFolder } from './current-binary.ts'
+import { type BuildCommand, parseBuildOptions, usage } from './options.ts'
+import { hashSources } from './source-hash.ts'
+import type { Target } from './targets.ts'
+
+const root = resolve(import.meta.dirname, '..', '..')
+const sumsFile = 'SHA256SUMS'
+
+type Failed = { readonly target: string; readonly reason: string }
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
+const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+// Leaving in order removes what is half built.
+process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const command = parseBuildOptions(args)
+    if (!command.help) return await run(command)
+    process.stdout.write(usage)
+    return exitCodes.done
+  } catch (error) {
+    process.stderr.write(`error: ${wordsOf(error)}\n`)
+    if (!(error instanceof SvcError)) return exitCodes.operatorMustAct
+    process.stderr.write(`hint: ${error.hint}\n`)
+    return exitCodes.usage
+  }
+}
+
+async function run(command: BuildCommand): Promise<number> {
+  const { targets, json } = command
+  const say = (line: string) => void (json ? process.stderr : process.stdout).write(`${line}\n`)
+  const facts = {
+    commit: command.commit ?? (await commitOf(root)),
+    sourceHash: await hashSources(root),
+  }
+  const folder = resolve(command.folder ?? join(root, outputFolder))
+  const runtimes = resolve(command.cache ?? join(root, cacheFolder))
+  say(`svc-node ${version}, commit ${facts.commit}, Bun ${Bun.version}`)
+  const built: Built[] = []
+  const failed: Failed[] = []
+  const wanted: readonly (Target | undefined)[] = targets.length > 0 ? targets : [undefined]
+  if (targets.length > 0) await rm(join(folder, sumsFile), { force: true })
+  for (const target of wanted) {
+    const name = (target?.name ?? hereName).padEnd(18)
+    const began = performance.now()
+    const onDownload = (what: string) => say(`  ${name} downloading ${what} ...`)
+    try {
+      const one = await build({ root, folder, facts, cacheFolder: runtimes, onDownload }, target)
+      built.push(one)
+      const took = seconds(performance.now() - began)
+      say(
+        `  ${name} ok      ${relative(process.cwd(), one.path)}  ${megabytes(one.bytes)}  ${took}`,
+      )
+    } catch (error) {
+      failed.push({ target: target?.name ?? hereName, reason: wordsOf(error) })
+      say(`  ${name} FAILED  ${wordsOf(error)}`)
+    }
+  }
+  if (targets.length > 0 && built.length > 0) await writeSums(folder, built)
+  if (failed.length > 0) say(`${failed.length} of ${wanted.length} could not be built.`)
+  if (json) process.stdout.write(`${JSON.stringify(report(facts, built, failed))}\n`)
+  return failed.length > 0 ? exitCodes.operatorMustAct : exitCodes.done
+}
+
+function report(
+  { commit, sourceHash }: BuildFacts,
+  built: readonly Built[],
+  failed: readonly Failed[],
+) {
+  return { version, commit, source_hash: sourceHash, bun: Bun.version, built, failed }
+}
+
+/** Writes what `sha256sum --check` reads. */
+async function writeSums(folder: string, built: readonly Built[]): Promise<void> {
+  const lines = built.map(({ sha256, path }) => `${sha256}  ${basename(path)}\n`)
+  await writeFile(join(folder, sumsFile), lines.join(''))
+}

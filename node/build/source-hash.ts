@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+
+// What the executable is made of; the lock file stands for everything in node_modules.
+const folders = ['lib', 'node']
+const files = ['package.json', 'package-lock.json', 'tsconfig.json']
+
+async function filesUnder(root: string, folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1))
+}
+
+/** The SHA-256 over names and contents of all sources of the executable, in hex. */
+export async function hashSources(root: string): Promise<string> {
+  const inFolders = await Promise.all(folders.map((folder) => filesUnder(root, folder)))
+  const paths = [...files, ...inFolders.flat()].sort((a, b) => (a < b ? -1 : 1))
+  const hash = createHash('sha256')
+  for (const path of paths) {
+    const bytes = await readFile(join(root, path))
+    hash.update(`${path.split(sep).join('/')}\0${bytes.length}\0`).update(bytes)
+  }
+  return hash.digest('hex')
+}

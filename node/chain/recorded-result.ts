@@ -1,0 +1,46 @@
+import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
+import { abortable } from '../../lib/chain/abortable.ts'
+import { toChainError } from '../../lib/chain/chain-error.ts'
+import { createChainReader } from '../../lib/chain/clients.ts'
+import { Address, type Hash32, type JobId } from '../../lib/codecs.ts'
+
+/** What ResultRegistry holds of a job; the time in Unix seconds. */
+export type RecordedResult = {
+  readonly outputCidHash: Hash32
+  readonly receiptHash: Hash32
+  readonly leader: Address
+  readonly verifiers: readonly Address[]
+  readonly matches: number
+  readonly noMatches: number
+  readonly committedAt: number
+}
+
+/** Reads the result of a job from the chain; undefined when none was committed; throws a chain error. */
+export async function readRecordedResult(
+  place: { readonly rpcUrl: string; readonly chainId: number; readonly resultRegistry: Address },
+  jobId: JobId,
+  signal?: AbortSignal,
+): Promise<RecordedResult | undefined> {
+  const read = createChainReader(place).publicClient.readContract({
+    address: place.resultRegistry,
+    abi: resultRegistryAbi,
+    functionName: 'resultOf',
+    args: [jobId],
+  })
+  try {
+    const [result, committedAt] = await abortable(read, signal)
+    if (committedAt === 0n) return undefined
+    return {
+      outputCidHash: result.outputCidHash,
+      receiptHash: result.receiptHash,
+      leader: Address.parse(result.leader),
+      verifiers: result.verifiers.map((verifier) => Address.parse(verifier)),
+      matches: result.matchCount,
+      noMatches: result.noMatchCount,
+      committedAt: Number(committedAt),
+    }
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw toChainError(error, 'reading ResultRegistry')
+  }
+}

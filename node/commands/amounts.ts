@@ -1,0 +1,58 @@
+import { formatEther, parseEther } from 'viem'
+import { usageError } from './flags.ts'
+
+const shownUnit = 10n ** 12n
+
+/** Wei as operators read them, in full millionths at most: `1.5 ETH`. */
+export const etherText = (wei: bigint): string =>
+  `${formatEther(wei < shownUnit ? wei : wei - (wei % shownUnit))} ETH`
+
+const sentUnit = 10n ** 14n
+
+/** Wei rounded up to an amount that is easily sent. */
+export const toSend = (wei: bigint): bigint => ((wei + sentUnit - 1n) / sentUnit) * sentUnit
+
+/** Wei of a typed amount of ether; throws SvcError `usage`. */
+export function parseAmount(flag: string, text: string): bigint {
+  if (!/^\d{1,12}(\.\d{1,18})?$/.test(text)) {
+    throw usageError(`${flag} has to be an amount of ether, such as 1.5`, 'Write it in digits.')
+  }
+  return parseEther(text)
+}
+
+/** Model tiers of a typed list such as `0,1`; throws SvcError `usage`. */
+export function parseTiers(text: string): readonly number[] {
+  const tiers = text.split(',').map((part) => part.trim())
+  const areTiers = tiers.every((tier) => /^\d{1,3}$/.test(tier) && Number(tier) <= 255)
+  const sorted = [...new Set(tiers.map(Number))].toSorted((a, b) => a - b)
+  if (areTiers && sorted.length <= 16) return sorted
+  throw usageError('--tiers has to be at most 16 numbers from 0 to 255', 'Write them as in 0,1.')
+}
+
+const timeFormat = new Intl.DateTimeFormat('sv-SE', {
+  timeZone: 'UTC',
+  dateStyle: 'short',
+  timeStyle: 'medium',
+})
+
+/** Unix seconds as `2026-11-21 10:14:09 UTC`. */
+export const timeText = (unixSeconds: number): string =>
+  `${timeFormat.format(unixSeconds * 1000)} UTC`
+
+/** A duration in its two largest units: `6 d 23 h`. */
+export function durationText(seconds: number): string {
+  const units = [
+    ['d', 86_400],
+    ['h', 3_600],
+    ['min', 60],
+    ['s', 1],
+  ] as const
+  let rest = Math.max(0, Math.floor(seconds))
+  const parts: string[] = []
+  for (const [name, size] of units) {
+    const count = Math.floor(rest / size)
+    rest -= count * size
+    if (count > 0) parts.push(`${count} ${name}`)
+  }
+  return parts.slice(0, 2).join(' ') || '0 s'
+}

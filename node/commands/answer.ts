@@ -1,0 +1,115 @@
+import { readFile, stat } from 'node:fs/promises'
+import { Hash32 } from '../../lib/codecs.ts'
+import { sha256Hex, utf8 } from '../../lib/digest.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { type Accusation, createRegistryReader } from '../chain/registry.ts'
+import { etherText, timeText } from './amounts.ts'
+import { type AtRegistry, atRegistry } from './at-registry.ts'
+import { type CommandContext, isInteractive } from './context.ts'
+import { usageError } from './flags.ts'
+import { confirmed } from './prompts.ts'
+import { patiently, rpcName } from './reach.ts'
+import { stepText } from './register.ts'
+
+/** The flags of `svc-node answer`. */
+export type AnswerFlags = {
+  readonly file?: string
+  readonly text?: string
+  readonly yes?: boolean
+  readonly json?: boolean
+}
+
+const maxFileBytes = 16 * 1024 * 1024
+
+/** Puts the hash of the operator's answer to an accusation on chain, once; the answer itself goes to the arbiter; throws SvcErrors. */
+export async function answerFault(
+  fault: string,
+  flags: AnswerFlags,
+  context: CommandContext,
+): Promise<undefined> {
+  const faultId = Hash32.safeParse(fault)
+  if (!faultId.success) {
+    throw usageError('the fault has to be 0x and 64 hex digits', 'See `svc-node status`.')
+  }
+  const answerHash = await sha256Hex(await answerOf(flags))
+  await atRegistry(context, (at) => send(at, faultId.data, answerHash, flags, context))
+}
+
+async function answerOf({ file, text }: AnswerFlags): Promise<Uint8Array> {
+  if ((file === undefined) === (text === undefined)) {
+    throw usageError('the answer is a --file or a --text', 'Give one of them.')
+  }
+  if (text !== undefined) return utf8(text)
+  const path = file ?? ''
+  try {
+    if ((await stat(path)).size <= maxFileBytes) return await readFile(path)
+  } catch (error) {
+    throw new SvcError('file-unreadable', error instanceof Error ? error.message : String(error), {
+      hint: 'Name the file that holds the answer.',
+      cause: error,
+    })
+  }
+  throw new SvcError('file-too-large', `${path} has more than 16 MiB`, {
+    hint: 'Answer with a shorter file.',
+  })
+}
+
+async function send(
+  { address, place, send: sendStep }: AtRegistry,
+  faultId: Hash32,
+  answerHash: Hash32,
+  flags: AnswerFlags,
+  context: CommandContext,
+): Promise<void> {
+  const reader = createRegistryReader(place)
+  const accusation = await patiently(context, rpcName(place.rpcUrl), (signal) =>
+    reader.accusationOf(faultId, signal),
+  )
+  const { amountWei, executableAt, answerHash: before } = checkOpen(accusation, address, faultId)
+  const step = { call: 'answer', faultId, answerHash } as const
+  let tx: string | undefined
+  if (before === undefined) {
+    const message = `${stepText(step)}? Only its SHA-256 ${answerHash} goes on chain, and it cannot be changed. At stake: ${etherText(amountWei)}`
+    await confirmed(isInteractive(context, flags), flags, context.terminal, message)
+    tx = await sendStep(step)
+  } else if (before !== answerHash) {
+    throw new SvcError('already-answered', `fault ${faultId} has the answer ${before} on chain`, {
+      hint: 'An accusation is answered once. Send the arbiter what has that SHA-256.',
+    })
+  }
+  if (flags.json) {
+    const known = { fault_id: faultId, answer_hash: answerHash, executable_at: executableAt }
+    context.print(JSON.stringify({ ...known, transaction: tx ?? null }))
+    return
+  }
+  context.print(
+    tx === undefined
+      ? `This very answer is on chain already: ${answerHash}`
+      : `Answered: SHA-256 ${answerHash}, transaction ${tx}`,
+  )
+  context.print(
+    `Send the answer itself to the arbiter of NodeRegistry before ${timeText(executableAt)}; from then on the stake can be taken.`,
+  )
+}
+
+/** The accusation, when it is this node's to answer. */
+function checkOpen(
+  accusation: Accusation | undefined,
+  address: string,
+  faultId: Hash32,
+): Accusation {
+  if (accusation === undefined) {
+    throw new SvcError('accusation-unknown', `NodeRegistry knows no accusation ${faultId}`, {
+      hint: 'See `svc-node status` for those against this node.',
+    })
+  }
+  if (accusation.operator !== address) {
+    throw new SvcError('not-accused', `fault ${faultId} accuses ${accusation.operator}`, {
+      hint: 'Only the accused operator answers.',
+    })
+  }
+  if (!accusation.isSettled) return accusation
+  throw new SvcError('accusation-settled', `the accusation ${faultId} is settled`, {
+    hint: 'There is nothing left to answer.',
+  })
+}

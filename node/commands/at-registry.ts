@@ -1,0 +1,81 @@
+import { dirname, join } from 'node:path'
+import type { Hex } from 'viem'
+import type { Address } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { checkEndpoint } from '../chain/check-endpoint.ts'
+import {
+  createRegistryReader,
+  createRegistrySender,
+  type Registration,
+  type RegistryPlace,
+  type RegistryStep,
+  type RegistryTerms,
+} from '../chain/registry.ts'
+import { loadConfig } from '../config-file.ts'
+import { takeLock } from '../journal/lock.ts'
+import { openWallet } from '../wallet.ts'
+import type { CommandContext } from './context.ts'
+import { ownNetworkOf, patiently, registryPlace, rpcName } from './reach.ts'
+
+/** What NodeRegistry and the chain say of this wallet; the balance in wei. */
+export type RegistryState = {
+  readonly terms: RegistryTerms
+  readonly registration: Registration | undefined
+  readonly balance: bigint
+}
+
+/** The node's wallet at NodeRegistry. */
+export type AtRegistry = {
+  readonly address: Address
+  readonly place: RegistryPlace
+  /** Reads what a plan may rely on; throws SvcError `transactions-pending` while it is about to change. */
+  readonly readSettled: () => Promise<RegistryState>
+  readonly read: () => Promise<RegistryState>
+  readonly send: (step: RegistryStep) => Promise<Hex>
+}
+
+/** Opens the wallet and does work with it at NodeRegistry, in one process at a time; throws SvcErrors and chain errors. */
+export async function atRegistry<T>(
+  context: CommandContext,
+  work: (at: AtRegistry) => Promise<T>,
+): Promise<T> {
+  const loaded = await loadConfig(context.environment)
+  const { cofhe_endpoint } = loaded.config
+  const { account, address } = await openWallet(loaded, context)
+  const place = registryPlace(await ownNetworkOf(loaded.config, context), cofhe_endpoint)
+  const rpc = rpcName(cofhe_endpoint)
+  await patiently(context, rpc, (signal) => checkEndpoint(place, signal))
+  const registry = createRegistryReader(place)
+  const read = () =>
+    patiently(context, rpc, async (signal) => {
+      const [terms, registration, balance] = await Promise.all([
+        registry.terms(signal),
+        registry.registrationOf(address, signal),
+        registry.balanceOf(address, signal),
+      ])
+      return { terms, registration, balance }
+    })
+  const readSettled = async () => {
+    // Asked first: what gets into a block from then on cannot be missing in what is read.
+    const unconfirmed = await patiently(context, rpc, (signal) =>
+      registry.unconfirmedOf(address, signal),
+    )
+    if (unconfirmed > 0) throw pending(address, unconfirmed)
+    return await read()
+  }
+  const send = createRegistrySender({ ...place, account })
+  const release = takeLock(join(dirname(loaded.configPath), 'register.lock'))
+  try {
+    return await work({ address, place, readSettled, read, send })
+  } finally {
+    release()
+  }
+}
+
+/** Sent twice, stake would be paid twice. */
+const pending = (address: Address, count: number): SvcError =>
+  new SvcError(
+    'transactions-pending',
+    `${address} has ${count} ${count === 1 ? 'transaction' : 'transactions'} in no block yet, perhaps of an earlier try`,
+    { hint: 'Nothing was sent now. Try again when they are through.', retryable: true },
+  )

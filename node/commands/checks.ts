@@ -1,0 +1,26 @@
+import { exitCodes } from '../exit-code.ts'
+
+/** One thing that was looked at: how it is, and what to do when it is not well. */
+export type Check = {
+  readonly name: string
+  readonly status: 'ok' | 'failed' | 'skipped'
+  readonly detail: string
+  readonly remedy?: string | undefined
+  /** Set for a failure that may pass without the operator. */
+  readonly retryable?: boolean
+}
+
+const labels = { ok: 'ok     ', failed: 'FAIL   ', skipped: 'skipped' } as const
+
+/** A check as lines for people. */
+export function checkLine({ name, status, detail, remedy }: Check): string {
+  const line = `${labels[status]} ${name.padEnd(12)} ${detail}`
+  return status === 'failed' && remedy !== undefined ? `${line}\n        -> ${remedy}` : line
+}
+
+/** 0 when nothing failed, 75 when every failure may pass, else 1. */
+export function exitCodeOfChecks(checks: readonly Check[]): number {
+  const failed = checks.filter(({ status }) => status === 'failed')
+  if (failed.length === 0) return exitCodes.done
+  return failed.every(({ retryable }) => retryable) ? exitCodes.tryAgain : exitCodes.operatorMustAct
+}

@@ -1,0 +1,69 @@
+import { type LoadedConfig, loadConfig } from '../config-file.ts'
+import { exitCodes } from '../exit-code.ts'
+import { type Check, checkLine, exitCodeOfChecks } from './checks.ts'
+import type { CommandContext } from './context.ts'
+import { checkChain, withoutNetwork } from './doctor/chain.ts'
+import { failedBy, ok, skipped } from './doctor/check.ts'
+import { checkClock, checkIcl } from './doctor/icl.ts'
+import { checkCertificate, checkFhe, checkKeystore, checkPassword } from './doctor/local.ts'
+import { checkModel } from './doctor/provider.ts'
+import { checkCoprocessor, checkGateway } from './doctor/services.ts'
+import { checkTpm } from './doctor/tpm.ts'
+
+/** Checks everything that the node needs and prints each finding with its remedy; 1 when the operator has to act, 75 when all failures may pass. */
+export async function examine(
+  flags: { readonly json?: boolean },
+  context: CommandContext,
+): Promise<number> {
+  const checks = await checkAll(context)
+  const exitCode = exitCodeOfChecks(checks)
+  const { print } = context
+  if (flags.json) {
+    print(JSON.stringify({ healthy: exitCode === exitCodes.done, checks }))
+    return exitCode
+  }
+  for (const check of checks) print(checkLine(check))
+  const count = checks.filter(({ status }) => status === 'failed').length
+  print(count === 0 ? 'All is well.' : `${count} of ${checks.length} checks failed.`)
+  return exitCode
+}
+
+async function checkAll(context: CommandContext): Promise<readonly Check[]> {
+  let loaded: LoadedConfig
+  try {
+    loaded = await loadConfig(context.environment)
+  } catch (error) {
+    const names = ['keystore', 'password', 'certificate', 'icl', 'clock', 'chain', 'contracts']
+    names.push('wallet', 'registration', 'coprocessor', 'gateway', 'provider', 'tpm')
+    return [
+      failedBy('config', error),
+      ...names.map((name) => skipped(name, 'needs the configuration')),
+      await checkFhe(context),
+    ]
+  }
+  const { config, configPath } = loaded
+  const keystore = await checkKeystore(loaded)
+  // Before the rest, because it may ask on the terminal.
+  const password =
+    keystore.address === undefined && keystore.check.status === 'failed'
+      ? skipped('password', 'needs the keystore')
+      : await checkPassword(loaded, context)
+  const { address } = keystore
+  const rpcUrl = config.cofhe_endpoint
+  const icl = checkIcl(config, context)
+  const gateways = [...(config.ipfs_gateway ?? []), new URL(config.icl_endpoint).origin]
+  const found = await Promise.all([
+    checkCertificate(loaded, address, context),
+    icl.then(({ check }) => check),
+    checkClock(config, context),
+    icl.then(({ network }) =>
+      network ? checkChain({ rpcUrl, network, context }, address) : withoutNetwork(),
+    ),
+    icl.then(({ network }) => checkCoprocessor(config, network, context)),
+    Promise.all([...new Set(gateways)].map((url) => checkGateway(url, context))),
+    Promise.all(config.supported_model_ids.map((id) => checkModel(id, config, context))),
+    checkTpm(loaded, address, context),
+    checkFhe(context),
+  ])
+  return [ok('config', configPath), keystore.check, password, ...found.flat()]
+}

@@ -1,0 +1,111 @@
+import type { Address } from '../../../lib/codecs.ts'
+import type { Network } from '../../../lib/schemas/network.ts'
+import { checkEndpoint } from '../../chain/check-endpoint.ts'
+import { createRegistryReader } from '../../chain/registry.ts'
+import { remedies } from '../../eligibility.ts'
+import { etherText, toSend } from '../amounts.ts'
+import type { Check } from '../checks.ts'
+import type { CommandContext } from '../context.ts'
+import { workingGas } from '../judge-node.ts'
+import { patiently, registryPlace, rpcName } from '../reach.ts'
+import { checking, failed, ok, skipped } from './check.ts'
+
+type Target = {
+  readonly rpcUrl: string
+  readonly network: Network
+  readonly context: CommandContext
+}
+
+const names = ['chain', 'contracts', 'wallet', 'registration'] as const
+
+/** The checks of the chain when nobody says which chain it should be. */
+export const withoutNetwork = (): readonly Check[] =>
+  names.map((name) => skipped(name, 'needs the ICL, which names the chain and its contracts'))
+
+/** Whether the chain's RPC is the right one, the contracts are there, and the wallet can pay and is registered. */
+export async function checkChain(
+  target: Target,
+  address: Address | undefined,
+): Promise<readonly Check[]> {
+  const { rpcUrl, network, context } = target
+  const { chain_id: chainId } = network
+  const name = rpcName(rpcUrl)
+  const chain = await checking('chain', async () => {
+    await patiently(context, name, (signal) => checkEndpoint({ rpcUrl, chainId }, signal))
+    return ok('chain', `${name} is chain ${chainId}`)
+  })
+  if (chain.status !== 'ok') {
+    return [chain, ...names.slice(1).map((other) => skipped(other, 'needs the chain RPC'))]
+  }
+  const [contracts, wallet, registration] = await Promise.all([
+    checkContracts(target),
+    checkBalance(target, address),
+    checkRegistration(target, address),
+  ])
+  return [chain, contracts, wallet, registration]
+}
+
+const readerOf = ({ network, rpcUrl }: Target) =>
+  createRegistryReader(registryPlace(network, rpcUrl))
+
+const checkContracts = (target: Target): Promise<Check> =>
+  checking('contracts', async () => {
+    const name = 'contracts'
+    const { node_registry, prompt_key_store, result_registry } = target.network.contracts
+    const named = {
+      NodeRegistry: node_registry,
+      PromptKeyStore: prompt_key_store,
+      ResultRegistry: result_registry,
+    }
+    const empty = await patiently(target.context, rpcName(target.rpcUrl), (signal) =>
+      readerOf(target).withoutCode(Object.values(named), signal),
+    )
+    if (empty.length === 0) return ok(name, Object.keys(named).join(', '))
+    const missing = Object.entries(named).filter(([, address]) => empty.includes(address))
+    return failed(
+      name,
+      `there is no contract at ${missing.map(([what, address]) => `${what} ${address}`).join(', ')}`,
+      "Tell the ICL's operator, and check that the chain RPC is in step with its chain.",
+    )
+  })
+
+const checkBalance = (target: Target, address: Address | undefined): Promise<Check> =>
+  checking('wallet', async () => {
+    const name = 'wallet'
+    if (address === undefined) return skipped(name, 'needs the keystore')
+    const registry = readerOf(target)
+    const [balance, { gasPrice }] = await patiently(
+      target.context,
+      rpcName(target.rpcUrl),
+      (signal) => Promise.all([registry.balanceOf(address, signal), registry.terms(signal)]),
+    )
+    const needed = workingGas * gasPrice
+    if (balance >= needed) return ok(name, `${address} has ${etherText(balance)}`)
+    return failed(
+      name,
+      `${address} has ${etherText(balance)}, too little for gas`,
+      `Send ${etherText(toSend(needed - balance))} or more to it.`,
+    )
+  })
+
+const checkRegistration = (target: Target, address: Address | undefined): Promise<Check> =>
+  checking('registration', async () => {
+    const name = 'registration'
+    if (address === undefined) return skipped(name, 'needs the keystore')
+    const found = await patiently(target.context, rpcName(target.rpcUrl), (signal) =>
+      readerOf(target).registrationOf(address, signal),
+    )
+    const command = 'Run `svc-node register`.'
+    if (found === undefined) return failed(name, 'the wallet is not in NodeRegistry', command)
+    if (found.unbondingAt !== 0) return failed(name, remedies['stake-unbonding'], command)
+    if (!found.active) return failed(name, remedies['chain-inactive'], command)
+    if (found.pendingSlashes > 0) {
+      return failed(
+        name,
+        `${found.pendingSlashes} accusations against this node are pending`,
+        '`svc-node status` names them and says what to do.',
+      )
+    }
+    const tiers = found.modelTiers.join(', ')
+    return ok(name, `active for tier ${tiers} with ${etherText(found.stake)} at stake`)
+  })

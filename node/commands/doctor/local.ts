@@ -1,0 +1,70 @@
+import { stat } from 'node:fs/promises'
+import { unixSeconds } from '../../../lib/clock.ts'
+import type { Address } from '../../../lib/codecs.ts'
+import { withDeadline } from '../../../lib/deadline.ts'
+import { readRecord } from '../../attestation/record.ts'
+import type { LoadedConfig } from '../../config-file.ts'
+import { keystoreAddress } from '../../keystore.ts'
+import { openWallet } from '../../wallet.ts'
+import { durationText } from '../amounts.ts'
+import type { Check } from '../checks.ts'
+import type { CommandContext } from '../context.ts'
+import { checking, failed, failedBy, ok, skipped } from './check.ts'
+
+const fheMs = 30_000
+
+/** Whether the keystore is there and only for its owner; the address that it names. */
+export async function checkKeystore({
+  keystorePath,
+}: LoadedConfig): Promise<{ readonly check: Check; readonly address?: Address }> {
+  const name = 'keystore'
+  try {
+    const address = await keystoreAddress(keystorePath)
+    const mode = (await stat(keystorePath)).mode & 0o777
+    const named = address === undefined ? {} : { address }
+    if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
+      const octal = mode.toString(8).padStart(4, '0')
+      const remedy = `chmod 600 ${keystorePath}`
+      return { check: failed(name, `others may read it (mode ${octal})`, remedy), ...named }
+    }
+    return { check: ok(name, `${keystorePath}, ${address ?? 'names no address'}`), ...named }
+  } catch (error) {
+    return { check: failedBy(name, error) }
+  }
+}
+
+/** Whether the password opens the keystore. */
+export const checkPassword = (loaded: LoadedConfig, context: CommandContext): Promise<Check> =>
+  checking('password', async () => {
+    const { address } = await openWallet(loaded, context)
+    return ok('password', `opens the keystore of ${address}`)
+  })
+
+/** Whether the node was attested with this ICL. */
+export const checkCertificate = (
+  { config, attestationPath }: LoadedConfig,
+  address: Address | undefined,
+  { clock }: CommandContext,
+): Promise<Check> =>
+  checking('certificate', async () => {
+    const name = 'certificate'
+    if (address === undefined) return skipped(name, 'needs the keystore')
+    const icl = new URL(config.icl_endpoint).origin
+    const record = await readRecord(attestationPath, { address, icl })
+    if (record === undefined) {
+      const remedy = 'Run `svc-node attest`.'
+      return failed(name, 'this wallet was never attested with this ICL', remedy)
+    }
+    const left = record.expires_at - unixSeconds(clock)
+    if (left <= 0) return ok(name, 'expired; `svc-node run` attests again by itself')
+    return ok(name, `${record.backend}, valid for ${durationText(left)}`)
+  })
+
+/** Whether the FHE code works that this executable carries, in a worker as for a proof. */
+export const checkFhe = ({ clock }: Pick<CommandContext, 'clock'>): Promise<Check> =>
+  checking('fhe', async () => {
+    const { checkEmbedded } = await import('../../coprocessor/prove.ts')
+    const late = () => new Error(`the FHE worker gave no answer within ${fheMs / 1000} s`)
+    await withDeadline(clock, fheMs, undefined, late, checkEmbedded)
+    return ok('fhe', 'encrypts and decrypts in its worker')
+  })

@@ -1,0 +1,93 @@
+import { toHex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import type { Fetch } from '../../../lib/api.ts'
+import { withDeadline } from '../../../lib/deadline.ts'
+import { readLimited } from '../../../lib/read-limited.ts'
+import type { Network } from '../../../lib/schemas/network.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import type { Config } from '../../config.ts'
+import type { Check } from '../checks.ts'
+import type { CommandContext } from '../context.ts'
+import { checking, failed, ok, skipped } from './check.ts'
+
+const attemptMs = 15_000
+// Nine megabytes.
+const keysMs = 60_000
+const maxInlineBytes = 4_096
+// "hello" as a block inside its own CID: no gateway has to look for it.
+const inlineCid = 'bafkqabtimvwgy3yk'
+const inlineText = 'hello\n'
+const nobodysHandle = 1n
+// One that looks for the ciphertext first finds none.
+const refusals = ['coprocessor-access-denied', 'coprocessor-ciphertext-unknown']
+
+/** Whether the coprocessor answers: it has to serve its keys, and to refuse a handle that is nobody's. */
+export async function checkCoprocessor(
+  { cofhe_endpoint: rpcUrl, cofhe_urls: urls }: Pick<Config, 'cofhe_endpoint' | 'cofhe_urls'>,
+  network: Network | undefined,
+  { clock, random }: CommandContext,
+): Promise<Check> {
+  const name = 'coprocessor'
+  if (network === undefined) return skipped(name, 'needs the ICL, which names the chain')
+  return await checking(name, async () => {
+    const { createCofheCoprocessor } = await import('../../../lib/coprocessor/cofhe.ts')
+    // Any wallet may ask, so this needs no password.
+    const account = privateKeyToAccount(toHex(random.bytes(32)))
+    const coprocessor = createCofheCoprocessor({
+      rpcUrl,
+      chainId: network.chain_id,
+      account,
+      clock,
+      coprocessor: urls,
+      decryptTimeoutMs: attemptMs,
+      encryptTimeoutMs: keysMs,
+    })
+    // A wrong address may answer 404 as well, but not with keys.
+    await coprocessor.fetchKeys()
+    const refusal = await coprocessor.decrypt(nobodysHandle).catch((error: unknown) => error)
+    if (refusal instanceof SvcError && refusals.includes(refusal.code)) {
+      return ok(name, 'answers, and refuses what nobody was granted')
+    }
+    if (refusal instanceof Error) throw refusal
+    const remedy = "Do not run the node; tell the ICL's operator."
+    return failed(name, 'it decrypts a handle for a wallet without a grant', remedy)
+  })
+}
+
+async function askGateway(
+  fetch: Fetch,
+  request: Request,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const response = await fetch(request)
+  const bytes = await readLimited(response, maxInlineBytes)
+  return { status: response.status, text: new TextDecoder().decode(bytes) }
+}
+
+/** Whether a gateway answers requests for blobs. */
+export async function checkGateway(url: string, { fetch, clock }: CommandContext): Promise<Check> {
+  const { host } = new URL(url)
+  const name = 'gateway'
+  const late = () => new Error(`no answer within ${attemptMs / 1000} s`)
+  try {
+    const { status, text } = await withDeadline(clock, attemptMs, undefined, late, (signal) =>
+      askGateway(fetch, new Request(`${url}/ipfs/${inlineCid}`, { signal })),
+    )
+    const remedy = 'Check ipfs_gateway (SVC_IPFS_GATEWAY), or use another gateway.'
+    if (status === 401 || status === 403) {
+      return failed(name, `${host} refuses requests (status ${status})`, remedy)
+    }
+    if (status === 429 || status >= 500) {
+      return failed(name, `${host} answers with status ${status}`, remedy, true)
+    }
+    if (status === 200 && text !== inlineText) {
+      const why = `${host} answers with something else than was asked for`
+      return failed(name, why, `${remedy} A proxy or a login page may answer in its place.`)
+    }
+    // A gateway need not serve inline blocks; that it says so is an answer too.
+    return ok(name, `${host} answers`)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    const remedy = 'Check ipfs_gateway (SVC_IPFS_GATEWAY) and the network, or use another gateway.'
+    return failed(name, `${host} cannot be reached: ${why}`, remedy, true)
+  }
+}

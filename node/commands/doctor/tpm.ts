@@ -1,0 +1,37 @@
+import type { Address } from '../../../lib/codecs.ts'
+import { tpmOptionsOf } from '../../attestation/attestor.ts'
+import { tpmOfCertificate } from '../../attestation/certificate-claims.ts'
+import { readRecord } from '../../attestation/record.ts'
+import { inspectTpm, tpmText } from '../../attestation/tpm/inspect-tpm.ts'
+import type { LoadedConfig } from '../../config-file.ts'
+import type { Check } from '../checks.ts'
+import type { CommandContext } from '../context.ts'
+import { checking, failed, ok, skipped } from './check.ts'
+
+const name = 'tpm'
+
+/** Whether the TPM does all that attesting takes, where it is needed, and is the one that was enrolled. */
+export const checkTpm = (
+  loaded: LoadedConfig,
+  address: Address | undefined,
+  context: Pick<CommandContext, 'clock' | 'random'>,
+): Promise<Check> =>
+  checking(name, async () => {
+    const { attestation_backend: backend } = loaded.config
+    if (backend !== 'tpm') return skipped(name, `not needed: the backend is ${backend}`)
+    if (address === undefined) return skipped(name, 'needs the keystore')
+    const options = tpmOptionsOf(loaded, context)
+    const found = await inspectTpm(options, address, new AbortController().signal)
+    const icl = new URL(loaded.config.icl_endpoint).origin
+    const record = await readRecord(loaded.attestationPath, { address, icl })
+    const enrolled = record && tpmOfCertificate(record.certificate)
+    if (enrolled && enrolled.ek !== found.ek) {
+      const detail = `${options.device.name} is another TPM than the one that was enrolled (${enrolled.ek.slice(0, 16)}...)`
+      return failed(name, detail, 'Run `svc-node attest` to enrol this one.')
+    }
+    const starts = `start ${found.resetCount}, resume ${found.restartCount}`
+    return ok(
+      name,
+      `${options.device.name}: ${tpmText(found)}, certified; makes quotes (${starts})`,
+    )
+  })

@@ -1,0 +1,153 @@
+import type { z } from 'zod'
+import { type Api, createApi } from '../../lib/api.ts'
+import type { Address } from '../../lib/codecs.ts'
+import {
+  afterEvent,
+  inOrder,
+  isReputationCode,
+  newcomer,
+  type ReputationEvent,
+  type Standing,
+  weightOf,
+} from '../../lib/reputation.ts'
+import type { NodeRecord, ReputationStatement } from '../../lib/schemas/nodes.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { exitCodes } from '../exit-code.ts'
+import { timeText } from './amounts.ts'
+import type { CommandContext } from './context.ts'
+import { readSignedEvents } from './signed-events.ts'
+
+const maxPages = 1_000
+const maxLooks = 3
+const lookAgainMs = 1_000
+
+type Step = { readonly event: ReputationEvent; readonly before: Standing; readonly after: Standing }
+type Row = { readonly name: string; readonly computed: number; readonly told: number }
+
+/** What a node's events add up to, beside what the ICL says of it. */
+type Account = {
+  readonly steps: readonly Step[]
+  readonly standing: Standing
+  readonly rows: readonly Row[]
+  readonly faults: readonly string[]
+}
+
+/**
+ * Recomputes a node's record from its signed events, prints what each adds, and compares the outcome with what the ICL says; 1 when
+ * they differ, or an event is not signed by the ICL.
+ */
+export async function explainScore(
+  address: Address,
+  iclEndpoint: string,
+  { json }: { readonly json?: boolean },
+  context: CommandContext,
+): Promise<number> {
+  const api = createApi({ ...context, baseUrl: new URL(iclEndpoint).origin })
+  let account = await lookOnce(api, address)
+  // An event may have come between the two answers.
+  for (let looks = 1; looks < maxLooks && account.faults.length > 0; looks++) {
+    await context.clock.sleep(lookAgainMs)
+    account = await lookOnce(api, address)
+  }
+  if (json) context.print(JSON.stringify(jsonOf(address, account)))
+  else printAccount(account, context.print)
+  return account.faults.length === 0 ? exitCodes.done : exitCodes.operatorMustAct
+}
+
+async function lookOnce(
+  api: Pick<Api, 'getJwks' | 'getNodeEvents' | 'getNode'>,
+  address: Address,
+): Promise<Account> {
+  const { events, unsigned, isComplete } = await readSignedEvents(api, address, maxPages)
+  const record = await api.getNode({ params: { address } }, { attempts: 5 })
+  const steps = stepsOf(inOrder(events.map(eventOf)))
+  const standing = steps.at(-1)?.after ?? newcomer
+  const rows = rowsOf(standing, record)
+  const faults = [
+    ...(unsigned > 0 ? [`${unsigned} events are not signed by a key that the ICL publishes`] : []),
+    ...(isComplete ? [] : [`there are more than ${maxPages} pages of events`]),
+    ...rows.flatMap(({ name, computed, told }) =>
+      computed === told ? [] : [`${name}: the events make ${computed}, the ICL says ${told}`],
+    ),
+  ]
+  return { steps, standing, rows, faults }
+}
+
+function eventOf({ id, address, jobId, code, at, amount_gwei }: ReputationStatement) {
+  if (!isReputationCode(code)) {
+    throw new SvcError('reputation-code-unknown', `this version does not know the event ${code}`, {
+      hint: 'Update svc-node: the ICL is newer.',
+    })
+  }
+  return { id, node: address, jobId, code, at: at * 1000, amountGwei: amount_gwei }
+}
+
+function stepsOf(events: readonly ReputationEvent[]): readonly Step[] {
+  let before = newcomer
+  return events.map((event) => {
+    const after = afterEvent(before, event)
+    const step = { event, before, after }
+    before = after
+    return step
+  })
+}
+
+function rowsOf(standing: Standing, { metrics, draw }: z.output<typeof NodeRecord>) {
+  const row = (name: string, computed: number, told: number): Row => ({ name, computed, told })
+  return [
+    row('tasks_completed', standing.completed, metrics.tasks_completed),
+    row('tasks_accepted', standing.accepted, metrics.tasks_accepted),
+    row('tasks_rejected', standing.rejected, metrics.tasks_rejected),
+    row('reputation_score', standing.score, metrics.reputation_score),
+    row('total_slash_amount', standing.slashedGwei, metrics.total_slash_amount),
+    ...(draw
+      ? [
+          row('doubt_millinats', standing.doubtMillinats, draw.doubt_millinats),
+          row('weight', weightOf(standing), draw.weight),
+        ]
+      : []),
+  ]
+}
+
+const withSign = (change: number): string => (change < 0 ? String(change) : `+${change}`)
+
+function printAccount({ steps, rows, faults }: Account, print: (line: string) => void): void {
+  print(`A node begins with a score of ${newcomer.score} and no doubt.`)
+  for (const { event, before, after } of steps) {
+    const score = `${withSign(after.score - before.score)} = ${after.score}`
+    const doubt = `${withSign(after.doubtMillinats - before.doubtMillinats)} = ${after.doubtMillinats}`
+    const amount = event.amountGwei === undefined ? '' : `, ${event.amountGwei} gwei slashed`
+    print(
+      `${timeText(event.at / 1000)}  ${event.jobId}  ${event.code.padEnd(19)}  score ${score}, doubt ${doubt}${amount}`,
+    )
+  }
+  for (const { name, computed, told } of rows) {
+    print(
+      `${`${name}:`.padEnd(20)}${computed}${computed === told ? '' : ` (the ICL says ${told})`}`,
+    )
+  }
+  for (const fault of faults) print(`! ${fault}`)
+  print(
+    faults.length === 0
+      ? `The ${steps.length} signed events make exactly the record that the ICL shows.`
+      : 'The record cannot be shown to follow from the signed events.',
+  )
+}
+
+const jsonOf = (address: Address, { steps, rows, faults }: Account) => ({
+  address,
+  holds: faults.length === 0,
+  faults,
+  record: Object.fromEntries(rows.map(({ name, computed, told }) => [name, { computed, told }])),
+  events: steps.map(({ event: { id, jobId, code, at, amountGwei }, before, after }) => ({
+    id,
+    jobId,
+    code,
+    at: at / 1000,
+    ...(amountGwei !== undefined && { amount_gwei: amountGwei }),
+    score_change: after.score - before.score,
+    score: after.score,
+    doubt_change: after.doubtMillinats - before.doubtMillinats,
+    doubt_millinats: after.doubtMillinats,
+  })),
+})

@@ -1,0 +1,73 @@
+import { SvcError } from '../../lib/svc-error.ts'
+import { nearestName } from './nearest.ts'
+
+/** A flag as help shows it, `--models <ids>` or `--force`, and what it does. */
+export type FlagSpec = readonly [usage: string, meaning: string]
+
+/** The flags that were typed, by their camelCase names: texts, or true for switches. */
+export type Flags = Readonly<Record<string, string | boolean | undefined>>
+
+/** A wrong command line. */
+export const usageError = (message: string, hint: string): SvcError =>
+  new SvcError('usage', message, { hint })
+
+/** `--scrypt-n` of `--scrypt-n <n>`. */
+export const flagName = (usage: string): string => usage.split(' ')[0] ?? usage
+
+/** Whether a flag is followed by a value. */
+export const takesValue = (usage: string): boolean => usage.includes('<')
+
+const camelCase = (name: string): string =>
+  name.replace(/^--/, '').replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+const typedName = (name: string): string =>
+  name.length === 1 ? `-${name}` : `--${name.replace(/[A-Z]/g, (l) => `-${l.toLowerCase()}`)}`
+
+/** What the parser found, as texts and switches; throws SvcError `usage` for unknown and repeated flags and missing values. */
+export function readFlags(
+  parsed: Readonly<Record<string, unknown>>,
+  rawArgs: readonly string[],
+  specs: readonly FlagSpec[],
+  command: string,
+): Flags {
+  const see = `see \`svc-node ${command} --help\``
+  const known = new Map(specs.map(([usage]) => [camelCase(flagName(usage)), usage]))
+  const rest = parsed['--']
+  if (Array.isArray(rest) && rest.length > 0) throw usageError('nothing may follow `--`', see)
+  const entries = Object.entries(parsed).filter(([name]) => name !== '--')
+  return Object.fromEntries(
+    entries.map(([name, value]) => {
+      const usage = known.get(name)
+      const typed = typedName(name)
+      if (usage === undefined) {
+        const near = nearestName(typed, [...known.values()].map(flagName))
+        const hint = near === undefined ? see : `did you mean ${near}? Else ${see}`
+        throw usageError(`\`svc-node ${command}\` has no flag ${typed}`, hint)
+      }
+      if (Array.isArray(value)) throw usageError(`${typed} is given more than once`, see)
+      if (takesValue(usage) && typeof value === 'boolean') {
+        throw usageError(`${typed} needs a value: ${usage}`, see)
+      }
+      return [name, takesValue(usage) ? textOf(typed, value, rawArgs) : value === true]
+    }),
+  )
+}
+
+/** The value as it was typed: the parser makes numbers of digits, which loses some. */
+function textOf(flag: string, value: unknown, rawArgs: readonly string[]): string {
+  const at = rawArgs.findIndex((arg) => arg === flag || arg.startsWith(`${flag}=`))
+  const arg = rawArgs[at]
+  if (arg === undefined) return String(value)
+  return arg === flag ? (rawArgs[at + 1] ?? '') : arg.slice(flag.length + 1)
+}
+
+/** The arguments as they were typed. */
+export const readArguments = (
+  parsed: readonly unknown[],
+  rawArgs: readonly string[],
+): readonly string[] =>
+  parsed.map((value) =>
+    typeof value === 'number'
+      ? (rawArgs.find((arg) => Number(arg) === value) ?? String(value))
+      : String(value),
+  )

@@ -1,0 +1,151 @@
+import { createApi } from '../../lib/api.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ReputationStatement } from '../../lib/schemas/nodes.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { loadConfig } from '../config-file.ts'
+import { errorText } from '../explain-error.ts'
+import { historyPathOf, type JobRecord, readHistory } from '../journal/history.ts'
+import { keystoreAddress } from '../keystore.ts'
+import { durationText, timeText } from './amounts.ts'
+import type { CommandContext } from './context.ts'
+import { explainScore } from './explain-score.ts'
+import { usageError } from './flags.ts'
+import { patiently } from './reach.ts'
+import { readSignedEvents } from './signed-events.ts'
+
+/** The flags of `svc-node jobs`. */
+export type JobsFlags = {
+  readonly limit?: string
+  readonly csv?: boolean
+  readonly explain?: boolean
+  readonly json?: boolean
+}
+
+type Event = Pick<ReputationStatement, 'jobId' | 'code' | 'at'>
+type Job = JobRecord & { readonly events: readonly Event[] }
+
+const defaultLimit = 20
+const maxPages = 10
+
+/**
+ * Shows the node's own jobs, oldest first, and what the ICL made of them; without the ICL the jobs only. With `explain` it
+ * recomputes the node's record instead, see `explainScore`.
+ */
+export async function showJobs(
+  flags: JobsFlags,
+  context: CommandContext,
+): Promise<number | undefined> {
+  const limit = limitOf(flags.limit)
+  if (flags.csv && flags.json) throw usageError('--csv and --json exclude one another', 'Use one.')
+  const { config, configPath, keystorePath } = await loadConfig(context.environment)
+  if (flags.explain) {
+    if (flags.csv || flags.limit !== undefined) {
+      throw usageError('--explain takes all events: neither --csv nor --limit', 'Leave them out.')
+    }
+    return await explainScore(await ownAddress(keystorePath), config.icl_endpoint, flags, context)
+  }
+  const history = await readHistory(historyPathOf(configPath), limit, (lines) =>
+    context.warn(`warning: ${lines} lines of the history cannot be read and are left out`),
+  )
+  const address = await keystoreAddress(keystorePath)
+  const events = address && (await eventsOf(address, config.icl_endpoint, context))
+  const shown = new Set(history.map(({ jobId }) => jobId))
+  const jobs = history.map((job) => ({
+    ...job,
+    events: (events ?? []).filter(({ jobId }) => jobId === job.jobId),
+  }))
+  const others = (events ?? []).filter(({ jobId }) => !shown.has(jobId)).slice(0, limit)
+  const { print } = context
+  if (flags.json) {
+    print(JSON.stringify({ address, icl_asked: events !== undefined, jobs, other_events: others }))
+  } else if (flags.csv) {
+    for (const line of csvOf(jobs)) print(line)
+  } else {
+    printTable(jobs, others, print)
+  }
+  return undefined
+}
+
+async function ownAddress(keystorePath: string): Promise<Address> {
+  const address = await keystoreAddress(keystorePath)
+  if (address !== undefined) return address
+  throw new SvcError('keystore-invalid', `${keystorePath} names no address`, {
+    hint: 'Add its "address" field, or make the keystore anew with SVC_IMPORT_PRIVATE_KEY.',
+  })
+}
+
+function limitOf(text: string | undefined): number {
+  if (text === undefined) return defaultLimit
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
+  throw usageError(
+    '--limit has to be a number from 1 to 99999',
+    `Leave it out for ${defaultLimit}.`,
+  )
+}
+
+/** The node's reputation events, newest first, those that the ICL really signed; undefined when it cannot be asked. */
+async function eventsOf(
+  address: Address,
+  iclEndpoint: string,
+  context: CommandContext,
+): Promise<readonly Event[] | undefined> {
+  const baseUrl = new URL(iclEndpoint).origin
+  const api = createApi({ ...context, baseUrl })
+  try {
+    const { events, unsigned } = await patiently(context, `the ICL at ${baseUrl}`, (signal) =>
+      readSignedEvents(api, address, maxPages, signal),
+    )
+    if (unsigned > 0) {
+      context.warn(`warning: ${unsigned} events are not signed by the ICL and are left out`)
+    }
+    return events
+  } catch (error) {
+    if (error instanceof ProblemError && error.code === 'node-not-found') return []
+    context.warn(`warning: only this machine's own history: ${errorText(error)}`)
+    return undefined
+  }
+}
+
+const csvColumns = [
+  'jobId',
+  'role',
+  'model_id',
+  'fence',
+  'started_at',
+  'ended_at',
+  'outcome',
+  'reason',
+] as const
+
+const csvCell = (value: unknown): string => {
+  const text = value === undefined ? '' : String(value)
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+const csvOf = (jobs: readonly Job[]): readonly string[] => [
+  [...csvColumns, 'events'].join(','),
+  ...jobs.map((job) =>
+    [...csvColumns.map((column) => job[column]), job.events.map(({ code }) => code).join(' ')]
+      .map(csvCell)
+      .join(','),
+  ),
+]
+
+function printTable(
+  jobs: readonly Job[],
+  others: readonly Event[],
+  print: (line: string) => void,
+): void {
+  if (jobs.length === 0) print('No jobs yet.')
+  for (const { jobId, role, model_id, started_at, ended_at, outcome, reason, events } of jobs) {
+    const took = ended_at === undefined ? '' : ` in ${durationText(ended_at - started_at)}`
+    const why = reason === undefined ? '' : ` (${reason})`
+    const codes = events.length === 0 ? '' : `; ${events.map(({ code }) => code).join(', ')}`
+    print(
+      `${timeText(started_at)}  ${jobId.slice(0, 10)}..${jobId.slice(-4)}  ${role.padEnd(8)}  ${model_id}  ${outcome}${why}${took}${codes}`,
+    )
+  }
+  if (others.length > 0) print('Reputation events of other jobs:')
+  for (const { jobId, code, at } of others) print(`${timeText(at)}  ${jobId}  ${code}`)
+}

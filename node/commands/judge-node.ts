@@ -1,0 +1,147 @@
+import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { registerGas } from '../chain/registry.ts'
+import { passesByItself, reasonsOf, remedies } from '../eligibility.ts'
+import { explainError } from '../explain-error.ts'
+import { etherText, timeText, toSend } from './amounts.ts'
+import type { Answer, Surroundings } from './look-around.ts'
+
+/** Something that keeps the node from working, and what to do about it. */
+export type Trouble = {
+  readonly code: string
+  readonly message: string
+  readonly remedy?: string | undefined
+  /** It may pass without the operator. */
+  readonly retryable: boolean
+}
+
+// A leader's answer costs about three times as much gas as registering, and ten answers are a start.
+/** Gas that a node should be able to pay for at any time. */
+export const workingGas = 30n * registerGas
+
+/** Whether the ICL considers the node, null when it cannot be asked, and all that is wrong. */
+export function judgeNode(seen: Surroundings): {
+  readonly eligible: boolean | null
+  readonly troubles: readonly Trouble[]
+} {
+  const { network, record, chain } = seen
+  const troubles = [...unreached(network), ...unreached(record), ...unreached(chain, 'icl-needed')]
+  if (seen.certificate === undefined) troubles.push(notAttested)
+  troubles.push(...poverty(seen), ...missingKeys(seen), ...unanswered(seen))
+  const eligible = 'error' in record ? null : (record.value?.active ?? false)
+  if (eligible !== true) troubles.push(...ineligibility(seen))
+  const codes = troubles.map(({ code }) => code)
+  return { eligible, troubles: troubles.filter(({ code }, at) => codes.indexOf(code) === at) }
+}
+
+const notAttested: Trouble = {
+  code: 'not-attested',
+  message: 'this node was never attested with this ICL',
+  remedy: 'Run `svc-node attest`.',
+  retryable: false,
+}
+
+// Polls and a stop that was announced do not show from outside.
+const notWorking: Trouble = {
+  code: 'no-recent-poll',
+  message: 'it is starting, stopping, or not polling for assignments',
+  remedy: 'Try again in a minute; start `svc-node run` if it is not running, else see its log.',
+  retryable: true,
+}
+
+/** Accusations that the operator has not answered yet. */
+const unanswered = ({ accusations }: Surroundings): readonly Trouble[] =>
+  ('value' in accusations ? accusations.value : [])
+    .filter(({ slash }) => slash?.answer_hash === undefined)
+    .map(({ fault_id, kind, jobId, slash }) => ({
+      code: `accused-${fault_id}`,
+      message: `this node is accused on chain of "${kind}" in job ${jobId}${whenTaken(slash?.executable_at)}`,
+      remedy: `Answer with \`svc-node answer ${fault_id} --file PATH\`, and send the answer to the arbiter.`,
+      retryable: false,
+    }))
+
+const whenTaken = (at: number | undefined): string =>
+  at === undefined ? '' : `; its stake can be taken from ${timeText(at)}`
+
+function unreached(answer: Answer<unknown>, expected?: string): readonly Trouble[] {
+  if (!('error' in answer)) return []
+  const { error } = answer
+  const known = error instanceof SvcError || error instanceof ProblemError
+  if (known && error.code === expected) return []
+  const { message, hint } = explainError(error)
+  return [
+    {
+      code: known ? error.code : 'unexpected',
+      message,
+      remedy: hint,
+      retryable: known && error.retryable,
+    },
+  ]
+}
+
+/** Why the ICL does not consider the node, as far as that shows from outside. */
+function ineligibility({
+  now,
+  certificate,
+  record,
+  chain,
+  models,
+}: Surroundings): readonly Trouble[] {
+  const known = 'value' in record ? record.value : undefined
+  // Without an attestation nothing else of the ICL's view exists.
+  if (certificate === undefined) return registrationOnly(chain)
+  if ('value' in record && known === undefined) {
+    const message = 'the ICL does not know this node (any more)'
+    return [{ ...notAttested, message }, ...registrationOnly(chain)]
+  }
+  const reasons = reasonsOf({
+    now,
+    registration: 'value' in chain ? (chain.value.registration ?? 'not-registered') : undefined,
+    certificateExpiresAt: certificate.expires_at,
+    // Nothing is known of heartbeats and tiers while the ICL is away.
+    lastHeartbeat: known?.metrics.last_heartbeat ?? now,
+    tiers: known?.model_tiers ?? [0],
+    offersModel: models.some(({ key_present }) => key_present),
+  })
+  if (reasons.length === 0 && known !== undefined) return [notWorking]
+  return reasons.map((reason) => ({
+    code: reason,
+    message: remedies[reason],
+    retryable: passesByItself(reason),
+  }))
+}
+
+function registrationOnly(chain: Surroundings['chain']): readonly Trouble[] {
+  if (!('value' in chain) || chain.value.registration !== undefined) return []
+  return [{ code: 'not-registered', message: remedies['not-registered'], retryable: false }]
+}
+
+function poverty({ chain, address }: Surroundings): readonly Trouble[] {
+  if (!('value' in chain)) return []
+  const { balance, terms, registration } = chain.value
+  const needed = workingGas * terms.gasPrice
+  if (balance >= needed) return []
+  const forStake = registration === undefined ? terms.minStake : 0n
+  return [
+    {
+      code: 'unfunded',
+      message: `the wallet has ${etherText(balance)}, too little to pay for heartbeats and answers`,
+      remedy: `Send ${etherText(toSend(needed + forStake - balance))} or more to ${address}.`,
+      retryable: false,
+    },
+  ]
+}
+
+function missingKeys({ models }: Surroundings): readonly Trouble[] {
+  const missing = models.filter(({ key_present }) => !key_present)
+  if (missing.length === 0 || missing.length < models.length) return []
+  const variables = [...new Set(missing.map(({ key_variable }) => key_variable))]
+  return [
+    {
+      code: 'no-model',
+      message: 'no model can be offered: there is no provider key',
+      remedy: `Set ${variables.join(' or ')}.`,
+      retryable: false,
+    },
+  ]
+}

@@ -1,0 +1,146 @@
+import type { z } from 'zod'
+import { createApi } from '../../lib/api.ts'
+import { unixSeconds } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { FaultView } from '../../lib/schemas/fault.ts'
+import type { Network } from '../../lib/schemas/network.ts'
+import type { NodeRecord } from '../../lib/schemas/nodes.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { type AttestationRecord, readRecord } from '../attestation/record.ts'
+import { checkEndpoint } from '../chain/check-endpoint.ts'
+import { createRegistryReader, type Registration, type RegistryTerms } from '../chain/registry.ts'
+import type { LoadedConfig } from '../config-file.ts'
+import { keyVariables } from '../inference/provider-call.ts'
+import { keystoreAddress } from '../keystore.ts'
+import type { CommandContext } from './context.ts'
+import { networkOf, patiently, registryPlace, rpcName } from './reach.ts'
+
+/** A part that answered, or why it did not. */
+export type Answer<T> = { readonly value: T } | { readonly error: unknown }
+
+/** What the chain says of the node; the balance in wei. */
+export type OnChain = {
+  readonly terms: RegistryTerms
+  readonly registration: Registration | undefined
+  readonly balance: bigint
+}
+
+/** A configured model and whether its provider's key is there. */
+type ModelKey = {
+  readonly model_id: string
+  readonly key_variable: string
+  readonly key_present: boolean
+}
+
+/** Everything that can be learned of a node without its password. */
+export type Surroundings = {
+  readonly address: Address
+  /** Unix seconds. */
+  readonly now: number
+  readonly certificate: AttestationRecord | undefined
+  readonly network: Answer<Network>
+  /** Undefined as value: the ICL does not know the node. */
+  readonly record: Answer<z.output<typeof NodeRecord> | undefined>
+  readonly chain: Answer<OnChain>
+  /** Slashes that the ICL has proposed and that are not settled; asked for only when the chain shows one. */
+  readonly accusations: Answer<readonly FaultView[]>
+  readonly models: readonly ModelKey[]
+}
+
+const answer = async <T>(work: Promise<T>): Promise<Answer<T>> => {
+  try {
+    return { value: await work }
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** Asks ICL and chain what they say of this node; parts that are away do not hide the others; throws SvcErrors of the local files. */
+export async function lookAround(
+  { config, keystorePath, attestationPath }: LoadedConfig,
+  context: CommandContext,
+): Promise<Surroundings> {
+  const address = await keystoreAddress(keystorePath)
+  if (address === undefined) {
+    throw new SvcError('keystore-invalid', `${keystorePath} names no address`, {
+      hint: 'Add its "address" field, or make the keystore anew with SVC_IMPORT_PRIVATE_KEY.',
+    })
+  }
+  const icl = new URL(config.icl_endpoint).origin
+  const [network, record] = await Promise.all([
+    answer(networkOf(icl, context)),
+    answer(recordOf(address, icl, context)),
+  ])
+  const chain = await answer(onChain(address, network, config.cofhe_endpoint, context))
+  const isAccused = 'value' in chain && (chain.value.registration?.pendingSlashes ?? 0) > 0
+  return {
+    address,
+    now: unixSeconds(context.clock),
+    certificate: await readRecord(attestationPath, { address, icl }),
+    network,
+    record,
+    chain,
+    accusations: isAccused ? await answer(accusationsOf(address, icl, context)) : { value: [] },
+    models: modelKeys(config.supported_model_ids, context),
+  }
+}
+
+async function recordOf(address: Address, baseUrl: string, context: CommandContext) {
+  const api = createApi({ ...context, baseUrl })
+  try {
+    return await patiently(context, `the ICL at ${baseUrl}`, (signal) =>
+      api.getNode({ params: { address } }, { signal, attempts: 3 }),
+    )
+  } catch (error) {
+    if (error instanceof ProblemError && error.code === 'node-not-found') return undefined
+    throw error
+  }
+}
+
+/** The open slashes among the node's latest faults. */
+async function accusationsOf(
+  address: Address,
+  baseUrl: string,
+  context: CommandContext,
+): Promise<readonly FaultView[]> {
+  const api = createApi({ ...context, baseUrl })
+  const { faults } = await patiently(context, `the ICL at ${baseUrl}`, (signal) =>
+    api.getNodeFaults({ params: { address }, query: {} }, { signal, attempts: 3 }),
+  )
+  return faults.filter(({ slash }) => slash?.state === 'proposed')
+}
+
+async function onChain(
+  address: Address,
+  network: Answer<Network>,
+  rpcUrl: string,
+  context: CommandContext,
+): Promise<OnChain> {
+  if ('error' in network) {
+    throw new SvcError('icl-needed', 'only the ICL knows the chain and its contracts', {
+      hint: 'Bring the ICL back first.',
+      retryable: true,
+    })
+  }
+  const place = registryPlace(network.value, rpcUrl)
+  return await patiently(context, rpcName(rpcUrl), async (signal) => {
+    await checkEndpoint(place, signal)
+    const registry = createRegistryReader(place)
+    const [terms, registration, balance] = await Promise.all([
+      registry.terms(signal),
+      registry.registrationOf(address, signal),
+      registry.balanceOf(address, signal),
+    ])
+    return { terms, registration, balance }
+  })
+}
+
+const modelKeys = (
+  modelIds: readonly string[],
+  { environment }: CommandContext,
+): readonly ModelKey[] =>
+  modelIds.map((model_id) => {
+    const key_variable = keyVariables[model_id.startsWith('openai:') ? 'openai' : 'anthropic']
+    return { model_id, key_variable, key_present: Boolean(environment[key_variable]) }
+  })

@@ -1,0 +1,85 @@
+import { link, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Hex, toHex } from 'viem'
+import type { Address } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { ConfigFile } from '../config.ts'
+import { lockPathOf, takeLock } from '../journal/lock.ts'
+import { keystoreAddress, writeKeystore } from '../keystore.ts'
+import { fileExists, makePrivateFolder, writePrivateJson } from '../private-files.ts'
+import type { CommandContext } from './context.ts'
+
+/** What `init` made. */
+export type Made = {
+  readonly address: Address
+  readonly configPath: string
+  readonly keystorePath: string
+  /** Where the old keystore is now. */
+  readonly kept: string | undefined
+}
+
+/** Throws SvcError `already-initialised` when there is something at one of the paths. */
+export async function refuseOverwriting(paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    if (!(await fileExists(path))) continue
+    throw new SvcError('already-initialised', `${path} exists already`, {
+      hint: 'Use --force to make a new one; an old keystore is kept beside it under its address.',
+    })
+  }
+}
+
+/** Writes a configuration and the keystore of a wallet, or neither: a new wallet that nobody was told of is worth nothing; throws SvcErrors. */
+export async function writeNodeFiles(
+  what: {
+    readonly configPath: string
+    readonly keystorePath: string
+    readonly file: ConfigFile
+    readonly password: string
+    readonly scryptN: number
+    /** Replaces what exists. */
+    readonly force: boolean
+  },
+  imported: Hex | undefined,
+  { random }: Pick<CommandContext, 'random'>,
+): Promise<Made> {
+  const { configPath, keystorePath, file, password, scryptN, force } = what
+  await makePrivateFolder(dirname(configPath))
+  // Neither another `init` nor a daemon, which uses the old files, may run meanwhile.
+  const release = takeLock(lockPathOf(configPath))
+  try {
+    if (!force) await refuseOverwriting([configPath, keystorePath])
+    const kept = await keepOldKeystore(keystorePath)
+    try {
+      const wallet = { privateKey: imported ?? toHex(random.bytes(32)), password, scryptN }
+      const address = await writeKeystore(keystorePath, wallet, random)
+      await writePrivateJson(configPath, file)
+      return { address, configPath, keystorePath, kept }
+    } catch (error) {
+      await putBack(keystorePath, kept)
+      throw error
+    }
+  } finally {
+    release()
+  }
+}
+
+/** A wallet may hold a stake: its keystore gets another name before a new one takes its place. */
+async function keepOldKeystore(path: string): Promise<string | undefined> {
+  if (!(await fileExists(path))) return undefined
+  const address = await keystoreAddress(path).catch(() => undefined)
+  const name = address?.slice(2) ?? 'unknown'
+  for (let copy = 1; ; copy++) {
+    const target = join(dirname(path), `keystore-${name}${copy === 1 ? '' : `-${copy}`}.json`)
+    if (await fileExists(target)) continue
+    // Where a file cannot have two names, it is without the old one for a moment.
+    await link(path, target).catch(() => rename(path, target))
+    return target
+  }
+}
+
+async function putBack(keystorePath: string, kept: string | undefined): Promise<void> {
+  if (kept === undefined) return await rm(keystorePath, { force: true })
+  await rename(kept, keystorePath)
+  // Both were names of one file: then renaming changes nothing.
+  await rm(kept, { force: true })
+}

@@ -1,0 +1,98 @@
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Terminal } from '../password.ts'
+import { printable } from './printable.ts'
+
+/** One of several answers. */
+type Choice<T> = { readonly value: T; readonly label: string; readonly hint?: string }
+
+type Check = (text: string) => string | undefined
+
+/** Asks an operator; every question throws SvcError `interrupted` on Ctrl-C. */
+export interface Prompts {
+  text(question: {
+    readonly message: string
+    readonly initial?: string | undefined
+    readonly placeholder?: string
+    /** What is wrong with an answer. */
+    readonly check?: Check
+  }): Promise<string>
+  password(question: { readonly message: string; readonly check?: Check }): Promise<string>
+  confirm(message: string, initial?: boolean): Promise<boolean>
+  select<T extends string>(message: string, choices: readonly Choice<T>[]): Promise<T>
+  /** Says something between questions. */
+  say(message: string): void
+  /** Says what went wrong with an answer. */
+  complain(message: string): void
+  /** Does work that takes a while; Ctrl-C aborts its signal. */
+  wait<T>(message: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>
+}
+
+const interrupted = (): SvcError =>
+  new SvcError('interrupted', 'interrupted', { hint: 'Nothing more was done; start it again.' })
+
+/** Asks on a terminal; the questions go to standard error, so that standard output holds results only. */
+export async function createPrompts({ input, output }: Terminal): Promise<Prompts> {
+  const clack = await import('@clack/prompts')
+  const io = { input, output }
+  const answered = async <T>(answer: Promise<T | typeof clack.CANCEL_SYMBOL>): Promise<T> => {
+    const value = await answer
+    if (clack.isCancel(value)) throw interrupted()
+    return value
+  }
+  const validating = (check: Check | undefined) => ({
+    ...(check && { validate: (text: string | undefined) => check(text ?? '') }),
+  })
+  return {
+    text: ({ message, initial, placeholder, check }) =>
+      answered(
+        clack.text({
+          ...io,
+          message,
+          ...(initial !== undefined && { initialValue: initial }),
+          ...(placeholder !== undefined && { placeholder }),
+          ...validating(check),
+        }),
+      ),
+    password: ({ message, check }) =>
+      answered(clack.password({ ...io, message, ...validating(check) })),
+    confirm: (message, initial = true) =>
+      answered(clack.confirm({ ...io, message, initialValue: initial })),
+    select: async (message, choices) => {
+      const options = choices.map((choice) => ({ ...choice }))
+      return (await answered(
+        clack.select<string>({ ...io, message, options }),
+      )) as (typeof choices)[number]['value']
+    },
+    say: (message) => clack.log.info(printable(message), io),
+    complain: (message) => clack.log.error(printable(message), io),
+    // The library's own spinner would end the process with 0 on Ctrl-C.
+    wait: async (message, work) => {
+      clack.log.step(printable(message), io)
+      const stop = new AbortController()
+      const onInterrupt = () => stop.abort(interrupted())
+      process.once('SIGINT', onInterrupt)
+      try {
+        return await work(stop.signal)
+      } finally {
+        process.off('SIGINT', onInterrupt)
+      }
+    },
+  }
+}
+
+/** Asks whether to go on; without a terminal `--yes` has to say so; throws SvcError `usage` or `interrupted`. */
+export async function confirmed(
+  isInteractive: boolean,
+  flags: { readonly yes?: boolean },
+  terminal: Terminal,
+  message: string,
+): Promise<void> {
+  if (flags.yes) return
+  if (!isInteractive) {
+    throw new SvcError('usage', `this has to be confirmed: ${message}`, {
+      hint: 'Start it on a terminal without --json, or with --yes.',
+    })
+  }
+  const prompts = await createPrompts(terminal)
+  if (!(await prompts.confirm(message))) throw interrupted()
+}

@@ -1,0 +1,61 @@
+import { createApi } from '../../lib/api.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { fetchNetwork } from '../../lib/fetch-network.ts'
+import type { Network } from '../../lib/schemas/network.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { RegistryPlace } from '../chain/registry.ts'
+import type { Config } from '../config.ts'
+import { checkIclDeployment } from '../deployment.ts'
+import type { CommandContext } from './context.ts'
+
+const patienceMs = 20_000
+
+/** Does work that asks somebody else, for at most 20 s; throws SvcError `timed-out`. */
+export const patiently = <T>(
+  { clock }: Pick<CommandContext, 'clock'>,
+  who: string,
+  work: (signal: AbortSignal) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> => withDeadline(clock, patienceMs, signal, () => timedOut(who), work)
+
+const timedOut = (who: string): SvcError =>
+  new SvcError('timed-out', `${who} gave no answer within ${patienceMs / 1000} s`, {
+    hint: 'Check the network, and try again.',
+    retryable: true,
+  })
+
+/** The network of an ICL, from an endpoint in any spelling; throws SvcErrors. */
+export async function networkOf(
+  iclEndpoint: string,
+  context: CommandContext,
+  signal?: AbortSignal,
+): Promise<Network> {
+  const baseUrl = new URL(iclEndpoint).origin
+  const api = createApi({ ...context, baseUrl })
+  const ask = (ended: AbortSignal) => fetchNetwork(api, baseUrl, ended)
+  return await patiently(context, `the ICL at ${baseUrl}`, ask, signal)
+}
+
+/** The network of the node's own ICL, which has to be the deployment that the configuration names, if it names one; throws SvcErrors. */
+export async function ownNetworkOf(
+  config: Pick<Config, 'icl_endpoint' | 'deployment'>,
+  context: CommandContext,
+  signal?: AbortSignal,
+): Promise<Network> {
+  const network = await networkOf(config.icl_endpoint, context, signal)
+  await checkIclDeployment(network, config)
+  return network
+}
+
+/** Where NodeRegistry is: on the ICL's chain, behind the node's RPC. */
+export const registryPlace = (
+  network: Pick<Network, 'chain_id' | 'contracts'>,
+  rpcUrl: string,
+): RegistryPlace => ({
+  rpcUrl,
+  chainId: network.chain_id,
+  nodeRegistry: network.contracts.node_registry,
+})
+
+/** The chain's RPC, as messages name it: its path may hold an access key. */
+export const rpcName = (rpcUrl: string): string => `the chain RPC at ${new URL(rpcUrl).host}`

@@ -1,0 +1,63 @@
+import { keccak256, stringToHex } from 'viem'
+import type { Address } from '../../lib/codecs.ts'
+import { receiptHash } from '../../lib/receipt.ts'
+import type { Receipt } from '../../lib/schemas/receipt.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { checkEndpoint } from '../chain/check-endpoint.ts'
+import { type RecordedResult, readRecordedResult } from '../chain/recorded-result.ts'
+import { timeText } from './amounts.ts'
+import type { CommandContext } from './context.ts'
+import { networkOf, patiently, rpcName } from './reach.ts'
+
+/** Checks that the chain holds this very receipt, and says where; throws SvcError `receipt-differs`, `not-committed` or what a call throws. */
+export async function compareWithChain(
+  receipt: Receipt,
+  place: { readonly rpcUrl: string; readonly registry: Address | undefined },
+  context: CommandContext,
+): Promise<string> {
+  const { rpcUrl } = place
+  const chainId = receipt.chain_id
+  const resultRegistry = place.registry ?? (await registryOf(receipt, context))
+  const recorded = await patiently(context, rpcName(rpcUrl), async (signal) => {
+    await checkEndpoint({ rpcUrl, chainId }, signal)
+    return await readRecordedResult({ rpcUrl, chainId, resultRegistry }, receipt.jobId, signal)
+  })
+  if (recorded === undefined) throw notCommitted(resultRegistry)
+  const difference = await differenceOf(receipt, recorded)
+  if (difference !== undefined) throw differs(difference)
+  return `ResultRegistry ${resultRegistry} holds its hash since ${timeText(recorded.committedAt)}`
+}
+
+async function registryOf(receipt: Receipt, context: CommandContext): Promise<Address> {
+  const network = await networkOf(receipt.icl_origin, context)
+  if (network.chain_id === receipt.chain_id) return network.contracts.result_registry
+  throw differs(`its ICL works on chain ${network.chain_id}, the receipt is of another`)
+}
+
+async function differenceOf(
+  receipt: Receipt,
+  recorded: RecordedResult,
+): Promise<string | undefined> {
+  const { body } = receipt.tally
+  const verifiers = receipt.verifiers.map((verifier) => verifier.body.address)
+  const same: readonly [boolean, string][] = [
+    [recorded.receiptHash === (await receiptHash(receipt)), 'another receipt hash'],
+    [recorded.outputCidHash === keccak256(stringToHex(receipt.output_cid)), 'another output'],
+    [recorded.leader === receipt.leader.body.address, 'another leader'],
+    [recorded.verifiers.join() === verifiers.join(), 'other verifiers'],
+    [recorded.matches === body.matches && recorded.noMatches === body.no_matches, 'other votes'],
+  ]
+  const found = same.find(([holds]) => !holds)?.[1]
+  return found && `the chain holds ${found} for this job`
+}
+
+const differs = (why: string): SvcError =>
+  new SvcError('receipt-differs', `The receipt does not fit the chain: ${why}`, {
+    hint: 'Do not rely on this answer: the ICL committed to one receipt and showed another.',
+  })
+
+const notCommitted = (registry: Address): SvcError =>
+  new SvcError('not-committed', `ResultRegistry ${registry} holds no result of this job`, {
+    hint: "It is committed soon after the job was accepted; if it stays away, ask the ICL's operator.",
+    retryable: true,
+  })

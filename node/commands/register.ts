@@ -1,0 +1,144 @@
+import type { Hex } from 'viem'
+import { Address } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import {
+  type Registration,
+  type RegistryPlace,
+  type RegistryStep,
+  registerGas,
+} from '../chain/registry.ts'
+import { etherText, parseAmount, parseTiers, toSend } from './amounts.ts'
+import { type AtRegistry, atRegistry, type RegistryState } from './at-registry.ts'
+import { type CommandContext, isInteractive } from './context.ts'
+import { usageError } from './flags.ts'
+import { planRegistration, stakeIn, type Wanted } from './plan-registration.ts'
+import { confirmed } from './prompts.ts'
+
+/** The flags of `svc-node register`. */
+export type RegisterFlags = {
+  readonly stake?: string
+  readonly tiers?: string
+  readonly nodeRegistry?: string
+  readonly yes?: boolean
+  readonly json?: boolean
+}
+
+/** Registers the node on chain, or brings its registration up to date; harmless when repeated (spec 1); throws SvcErrors. */
+export async function register(flags: RegisterFlags, context: CommandContext): Promise<undefined> {
+  const wanted = {
+    stake: flags.stake === undefined ? undefined : parseAmount('--stake', flags.stake),
+    tiers: flags.tiers === undefined ? undefined : parseTiers(flags.tiers),
+  }
+  const meant = flags.nodeRegistry === undefined ? undefined : Address.safeParse(flags.nodeRegistry)
+  if (meant?.success === false) {
+    throw usageError('--node-registry has to be a contract address', 'Write it as 0x...')
+  }
+  await atRegistry(context, async (at) => {
+    if (meant !== undefined && meant.data !== at.place.nodeRegistry) throw anotherRegistry(at.place)
+    await bringUpToDate(at, wanted, flags, context)
+  })
+}
+
+/** The stake goes to whatever contract the ICL names. */
+const anotherRegistry = ({ nodeRegistry }: RegistryPlace): SvcError =>
+  new SvcError('registry-differs', `the ICL names another NodeRegistry: ${nodeRegistry}`, {
+    hint: 'Send it nothing before you know why: check --node-registry and SVC_ICL_ENDPOINT.',
+  })
+
+async function bringUpToDate(
+  { address, place, readSettled, read, send }: AtRegistry,
+  wanted: Wanted,
+  flags: RegisterFlags,
+  context: CommandContext,
+): Promise<void> {
+  const before = await readSettled()
+  const { terms } = before
+  if (wanted.stake !== undefined && wanted.stake < terms.minStake) {
+    throw usageError(
+      `--stake is below the smallest stake of ${etherText(terms.minStake)}`,
+      'Leave --stake out to stake just that.',
+    )
+  }
+  const steps = planRegistration(before.registration, terms, wanted)
+  if (steps.length > 0) {
+    checkBalance(address, before, steps)
+    const where = `${address} at NodeRegistry ${place.nodeRegistry} on chain ${place.chainId}`
+    const message = `${steps.map(stepText).join(', then ')} (as ${where})?`
+    await confirmed(isInteractive(context, flags), flags, context.terminal, message)
+  }
+  const sent: { readonly call: string; readonly tx: Hex }[] = []
+  for (const step of steps) {
+    const tx = await send(step)
+    sent.push({ call: step.call, tx })
+    // A later step may fail: what was sent has been told by then.
+    const tell = flags.json ? context.warn : context.print
+    tell(`Done: ${stepText(step)}, transaction ${tx}`)
+  }
+  const { registration } = sent.length === 0 ? before : await read()
+  report(address, registration, sent, flags, context)
+}
+
+/** What a step does, for the operator. */
+export function stepText(step: RegistryStep): string {
+  switch (step.call) {
+    case 'register':
+      return `register for tier ${step.tiers.join(', ')} with a stake of ${etherText(step.value)}`
+    case 'addStake':
+      return `add ${etherText(step.value)} to the stake`
+    case 'setModelTiers':
+      return `serve tier ${step.tiers.join(', ')}`
+    case 'cancelUnbonding':
+      return 'cancel the unbonding'
+    case 'beginUnbonding':
+      return 'start unbonding the stake'
+    case 'answer':
+      return `answer the accusation ${step.faultId}`
+    case 'heartbeat':
+      return 'send the on-chain heartbeat'
+    case 'withdraw':
+      return 'withdraw the stake'
+  }
+}
+
+function checkBalance(
+  address: Address,
+  { balance, terms }: RegistryState,
+  steps: readonly RegistryStep[],
+): void {
+  const gas = registerGas * terms.gasPrice * BigInt(steps.length)
+  const needed = stakeIn(steps) + gas
+  if (balance >= needed) return
+  throw new SvcError(
+    'no-funds',
+    `the wallet has ${etherText(balance)}, but this takes ${etherText(stakeIn(steps))} of stake and up to ${etherText(gas)} of gas`,
+    { hint: `Send at least ${etherText(toSend(needed - balance))} to ${address}, then try again.` },
+  )
+}
+
+function report(
+  address: string,
+  registration: Registration | undefined,
+  sent: readonly { readonly call: string; readonly tx: Hex }[],
+  { json }: RegisterFlags,
+  { print }: CommandContext,
+): void {
+  if (json) {
+    print(
+      JSON.stringify({
+        address,
+        registered: registration !== undefined,
+        active: registration?.active ?? false,
+        stake_wei: String(registration?.stake ?? 0n),
+        model_tiers: registration?.modelTiers ?? [],
+        transactions: sent,
+      }),
+    )
+    return
+  }
+  if (sent.length === 0) print('Nothing to do: the registration is as wanted.')
+  if (registration === undefined) return
+  const { stake, modelTiers, active } = registration
+  print(
+    `${address} is registered for tier ${modelTiers.join(', ')} with ${etherText(stake)} at stake and ${active ? 'active' : 'not active'}.`,
+  )
+}

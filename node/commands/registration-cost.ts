@@ -1,0 +1,114 @@
+import { formatEther } from 'viem'
+import type { Address } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { checkEndpoint } from '../chain/check-endpoint.ts'
+import { createRegistryReader, type RegistryReader, registerGas } from '../chain/registry.ts'
+import type { Config } from '../config.ts'
+import { etherText, toSend } from './amounts.ts'
+import type { CommandContext } from './context.ts'
+import { workingGas } from './judge-node.ts'
+import type { Answer } from './look-around.ts'
+import type { Prompts } from './prompts.ts'
+import { ownNetworkOf, patiently, registryPlace, rpcName } from './reach.ts'
+
+/** What registering a new node takes. */
+export type RegistrationCost = {
+  readonly registry: RegistryReader
+  readonly nodeRegistry: Address
+  /** Wei. */
+  readonly minStake: bigint
+  /** Wei of stake and gas together. */
+  readonly total: bigint
+  readonly text: string
+  readonly json: {
+    readonly min_stake_wei: string
+    readonly gas_wei: string
+    readonly node_registry: Address
+  }
+}
+
+const patienceMs = 5_000
+const lookMs = 3_000
+
+type Places = Pick<Config, 'icl_endpoint' | 'cofhe_endpoint' | 'deployment'>
+
+/** Asks ICL and chain what registering takes, or says why that is unknown: `init` works without them. */
+export async function registrationCost(
+  places: Places,
+  context: CommandContext,
+): Promise<Answer<RegistrationCost>> {
+  const { cofhe_endpoint } = places
+  const signal = AbortSignal.timeout(patienceMs)
+  try {
+    const network = await ownNetworkOf(places, context, signal)
+    const place = registryPlace(network, cofhe_endpoint)
+    await checkEndpoint(place, signal)
+    const registry = createRegistryReader(place)
+    const { minStake, gasPrice } = await registry.terms(signal)
+    // The price may rise until the money is there, and the first jobs need gas too.
+    const gas = (2n * registerGas + workingGas) * gasPrice
+    const value = {
+      registry,
+      nodeRegistry: place.nodeRegistry,
+      minStake,
+      total: toSend(minStake + gas),
+      text: `a stake of at least ${etherText(minStake)}, and ${etherText(gas)} for gas to begin with`,
+      json: {
+        min_stake_wei: String(minStake),
+        gas_wei: String(gas),
+        node_registry: place.nodeRegistry,
+      },
+    }
+    return { value }
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** Offers to register the new node for what that was said to take, and waits until its wallet has that. */
+export async function offerToRegister(
+  prompts: Prompts,
+  address: Address,
+  cost: RegistrationCost,
+  made: { readonly config: Places; readonly password: string },
+  context: CommandContext,
+): Promise<void> {
+  const { registry, nodeRegistry, minStake, total, text } = cost
+  const { icl_endpoint, cofhe_endpoint } = made.config
+  const rpc = rpcName(cofhe_endpoint)
+  const isFunded = async (stop?: AbortSignal) => {
+    const ask = (signal: AbortSignal) => registry.balanceOf(address, signal)
+    return (await patiently(context, rpc, ask, stop)) >= total
+  }
+  const question = `Register now at NodeRegistry ${nodeRegistry}, with ${text}?`
+  if (!(await prompts.confirm(question, false))) return
+  if (!(await isFunded())) {
+    await prompts.wait(
+      `Send ${etherText(total)} to ${address}; waiting until it is there (Ctrl-C leaves, nothing is lost)`,
+      async (signal) => {
+        while (!(await isFunded(signal).catch(notNow(signal)))) {
+          await context.clock.sleep(lookMs, signal)
+        }
+      },
+    )
+  }
+  const { register } = await import('./register.ts')
+  const environment = {
+    ...context.environment,
+    SVC_KEY_PASSWORD: made.password,
+    SVC_ICL_ENDPOINT: icl_endpoint,
+    SVC_COFHE_ENDPOINT: cofhe_endpoint,
+  }
+  // What was agreed to, whatever the ICL says by now.
+  const agreed = { yes: true, stake: formatEther(minStake), nodeRegistry }
+  await register(agreed, { ...context, environment })
+}
+
+/** While money is on its way, a chain that is away for a moment ends nothing. */
+const notNow =
+  (signal: AbortSignal) =>
+  (error: unknown): false => {
+    signal.throwIfAborted()
+    if (error instanceof SvcError && error.retryable) return false
+    throw error
+  }

@@ -1,0 +1,44 @@
+import { rm } from 'node:fs/promises'
+import { createApi } from '../../lib/api.ts'
+import { readRecord } from '../attestation/record.ts'
+import { loadConfig } from '../config-file.ts'
+import { lockPathOf, takeLock } from '../journal/lock.ts'
+import { openWallet } from '../wallet.ts'
+import { type CommandContext, isInteractive } from './context.ts'
+import { confirmed } from './prompts.ts'
+import { ownNetworkOf, patiently } from './reach.ts'
+
+/** Frees the TPM that this wallet enrolled, so that another wallet can attest with it; the wallet loses its certificate. Throws SvcError `already-running` while the daemon runs, which would enrol it again. */
+export async function releaseTpm(
+  flags: { readonly yes?: boolean; readonly json?: boolean },
+  context: CommandContext,
+): Promise<undefined> {
+  const { print, warn } = context
+  const loaded = await loadConfig(context.environment)
+  const unlock = takeLock(lockPathOf(loaded.configPath))
+  try {
+    const { account, address } = await openWallet(loaded, context)
+    const network = await ownNetworkOf(loaded.config, context)
+    const icl = new URL(network.public_url).origin
+    const question = `Let another wallet use the TPM of ${address} at ${icl}? This node gets no more jobs.`
+    await confirmed(isInteractive(context, flags), flags, context.terminal, question)
+    const signMessage = (message: { raw: `0x${string}` }) => account.signMessage({ message })
+    const signer = { kind: 'wallet', address, chainId: network.chain_id, signMessage } as const
+    const api = createApi({ ...context, baseUrl: icl, signer })
+    const { released } = await patiently(context, `the ICL at ${icl}`, (signal) =>
+      api.releaseTpm({ body: { operator_address: address } }, { signal }),
+    )
+    // A daemon that found the record would attest again, and enrol the TPM with this wallet.
+    const record = await readRecord(loaded.attestationPath, { address, icl })
+    if (record?.backend === 'tpm') await rm(loaded.attestationPath, { force: true })
+    if (flags.json) {
+      print(JSON.stringify({ address, icl, released }))
+      return
+    }
+    if (released.length === 0) warn(`The ICL knows no TPM of ${address}; nothing was released.`)
+    for (const ek of released) print(`Released the TPM ${ek} of ${address}.`)
+    if (released.length > 0) print('Next: svc-node attest with the other wallet')
+  } finally {
+    unlock()
+  }
+}

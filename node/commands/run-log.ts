@@ -1,0 +1,39 @@
+import { resolve } from 'node:path'
+import type { Clock } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import type { Config, Environment } from '../config.ts'
+import { createLog, type Log } from '../log.ts'
+import { openLogFile } from '../log-file.ts'
+import { type Flags, usageError } from './flags.ts'
+
+/** The environment with the log flags of `run` in it, which win; throws SvcError `usage`. */
+export function withLogFlags(environment: Environment, flags: Flags): Environment {
+  const { logFile, logFormat } = flags
+  if (logFormat !== undefined && logFormat !== 'text' && logFormat !== 'json') {
+    throw usageError('--log-format must be text or json', 'see `svc-node run --help`')
+  }
+  return {
+    ...environment,
+    ...(typeof logFile === 'string' && { SVC_LOG_FILE: logFile }),
+    ...(typeof logFormat === 'string' && { SVC_LOG_FORMAT: logFormat }),
+  }
+}
+
+/** The daemon's log, in the configured file or else by `print`; throws SvcError `log-file-unusable`. */
+export function openLog(
+  context: { readonly clock: Clock; readonly print: (line: string) => void },
+  config: Config,
+  address: Address,
+): { readonly log: Log; readonly close: () => void } {
+  const { clock, print } = context
+  const { log_file: path, log_max_bytes: maxBytes, log_old_files: oldFiles } = config
+  const sink =
+    path === undefined
+      ? { write: print, close: () => {} }
+      : openLogFile({ path: resolve(path), maxBytes, oldFiles }, print)
+  const { log_level: level, log_format: format } = config
+  return {
+    log: createLog({ level, format, address, clock, write: sink.write }),
+    close: sink.close,
+  }
+}

@@ -1,0 +1,168 @@
+import { tpmOfCertificate } from '../attestation/certificate-claims.ts'
+import { loadConfig } from '../config-file.ts'
+import { exitCodes } from '../exit-code.ts'
+import { durationText, etherText, timeText } from './amounts.ts'
+import type { CommandContext } from './context.ts'
+import { judgeNode, type Trouble } from './judge-node.ts'
+import { lookAround, type OnChain, type Surroundings } from './look-around.ts'
+
+/** Shows what ICL, chain, certificate and providers say of this node; 1 when the operator has to act, 75 when something is away. */
+export async function showStatus(
+  flags: { readonly json?: boolean },
+  context: CommandContext,
+): Promise<number> {
+  const loaded = await loadConfig(context.environment)
+  const seen = await lookAround(loaded, context)
+  const { eligible, troubles } = judgeNode(seen)
+  const { print } = context
+  if (flags.json) {
+    print(JSON.stringify(jsonOf(seen, loaded.config.icl_endpoint, eligible, troubles)))
+  } else {
+    for (const [label, text] of rowsOf(seen, loaded.config.icl_endpoint, eligible)) {
+      print(`${(label === '' ? '' : `${label}:`).padEnd(14)}${text}`)
+    }
+    for (const { message, remedy } of troubles) {
+      print(`! ${message}`)
+      if (remedy !== undefined) print(`  -> ${remedy}`)
+    }
+  }
+  if (troubles.length === 0) return exitCodes.done
+  return troubles.every(({ retryable }) => retryable)
+    ? exitCodes.tryAgain
+    : exitCodes.operatorMustAct
+}
+
+type Row = readonly [label: string, text: string]
+
+function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): readonly Row[] {
+  const { address, certificate, now, network, record, chain, models } = seen
+  const reached =
+    'value' in network
+      ? `${icl}, version ${network.value.version}, chain ${network.value.chain_id}`
+      : `${icl}, cannot be asked`
+  const considered = { true: 'yes', false: 'no', null: 'unknown, the ICL cannot be asked' }
+  const rows: Row[] = [
+    ['Address', address],
+    ['ICL', reached],
+    ['Gets jobs', considered[`${eligible}`]],
+    ...('value' in chain ? chainRows(chain.value) : ([['Chain', 'cannot be asked']] as const)),
+    ...accusationRows(seen),
+    ['Certificate', certificateText(certificate, now)],
+    ...tpmRows(certificate),
+  ]
+  for (const { model_id, key_variable, key_present } of models) {
+    rows.push(['Model', `${model_id} (${key_variable} is ${key_present ? 'set' : 'not set'})`])
+  }
+  const metrics = 'value' in record ? record.value?.metrics : undefined
+  if (metrics !== undefined) {
+    const { tasks_completed, tasks_accepted, tasks_rejected, reputation_score } = metrics
+    rows.push(
+      [
+        'Jobs',
+        `${tasks_completed} completed, ${tasks_accepted} accepted, ${tasks_rejected} rejected`,
+      ],
+      ['Reputation', String(reputation_score)],
+      ['Heartbeat', heartbeatText(metrics.last_heartbeat, now)],
+    )
+  }
+  return rows
+}
+
+function chainRows({ registration, terms, balance }: OnChain): readonly Row[] {
+  const rows: Row[] = [['Balance', etherText(balance)]]
+  if (registration === undefined) {
+    const least = `the smallest stake is ${etherText(terms.minStake)}`
+    return [...rows, ['Registration', `not registered; ${least}`]]
+  }
+  const { stake, modelTiers, active, unbondingAt, pendingSlashes, slashed } = registration
+  const state = active ? 'active' : 'not active'
+  rows.push(['Registration', `${state}, tier ${modelTiers.join(', ')}, stake ${etherText(stake)}`])
+  if (unbondingAt !== 0) {
+    rows.push(['Leaving', `stake free from ${timeText(unbondingAt + terms.unbondingSeconds)}`])
+  }
+  if (pendingSlashes > 0 || slashed > 0n) {
+    rows.push(['Slashes', `${pendingSlashes} pending, ${etherText(slashed)} lost so far`])
+  }
+  return rows
+}
+
+const accusationRows = ({ accusations }: Surroundings): readonly Row[] =>
+  ('value' in accusations ? accusations.value : []).map(({ fault_id, kind, slash }) => [
+    'Accused',
+    `${kind}, ${etherText(slash?.amount_wei ?? 0n)}, ${slash?.answer_hash === undefined ? 'not answered' : 'answered'}, fault ${fault_id}`,
+  ])
+
+function certificateText(certificate: Surroundings['certificate'], now: number): string {
+  if (certificate === undefined) return 'none'
+  const left = certificate.expires_at - now
+  const { backend } = certificate
+  return left > 0
+    ? `${backend}, valid for ${left} s (${durationText(left)})`
+    : `${backend}, expired`
+}
+
+/** Endorsement key and attestation key as the ICL enrolled them. */
+export function tpmRows(certificate: Surroundings['certificate']): readonly Row[] {
+  const tpm = certificate && tpmOfCertificate(certificate.certificate)
+  if (tpm === undefined) return []
+  return [
+    ['TPM', `endorsement key ${tpm.ek}`],
+    ['', `attestation key ${tpm.ak}`],
+  ]
+}
+
+const heartbeatText = (at: number, now: number): string =>
+  at === 0 ? 'none yet' : `${durationText(now - at)} ago`
+
+function jsonOf(
+  { address, certificate, now, network, record, chain, accusations, models }: Surroundings,
+  icl: string,
+  eligible: boolean | null,
+  troubles: readonly Trouble[],
+) {
+  const known = 'value' in chain ? chain.value : undefined
+  const registration = known?.registration
+  return {
+    address,
+    icl: { url: icl, reachable: 'value' in network },
+    eligible,
+    chain:
+      known === undefined
+        ? null
+        : {
+            balance_wei: String(known.balance),
+            min_stake_wei: String(known.terms.minStake),
+            registered: registration !== undefined,
+            active: registration?.active ?? false,
+            stake_wei: String(registration?.stake ?? 0n),
+            model_tiers: registration?.modelTiers ?? [],
+            withdrawable_at: registration?.unbondingAt
+              ? registration.unbondingAt + known.terms.unbondingSeconds
+              : null,
+            pending_slashes: registration?.pendingSlashes ?? 0,
+            slashed_wei: String(registration?.slashed ?? 0n),
+          },
+    accusations:
+      'value' in accusations
+        ? accusations.value.map(({ fault_id, kind, jobId, slash }) => ({
+            fault_id,
+            kind,
+            jobId,
+            amount_wei: String(slash?.amount_wei ?? 0n),
+            executable_at: slash?.executable_at ?? null,
+            answer_hash: slash?.answer_hash ?? null,
+          }))
+        : null,
+    certificate: certificate
+      ? {
+          backend: certificate.backend,
+          expires_at: certificate.expires_at,
+          seconds_left: Math.max(0, certificate.expires_at - now),
+          tpm: tpmOfCertificate(certificate.certificate) ?? null,
+        }
+      : null,
+    models,
+    record: 'value' in record ? (record.value ?? null) : null,
+    troubles,
+  }
+}

@@ -1,0 +1,174 @@
+import type { CommandContext } from './context.ts'
+import type { FlagSpec, Flags } from './flags.ts'
+
+/** One command: how it is typed, what it does, and the module behind it, which is loaded only when it runs. */
+export type CommandSpec = {
+  readonly name: string
+  /** What follows the name, as `<file>`; texts that have to be there. */
+  readonly args?: readonly string[]
+  readonly summary: string
+  readonly flags: readonly FlagSpec[]
+  /** Words that complete the first argument. */
+  readonly words?: readonly string[]
+  /** Runs it; the answer is its exit code, 0 when there is none. */
+  readonly start: (
+    flags: Flags,
+    context: CommandContext,
+    args: readonly string[],
+  ) => Promise<number | undefined>
+}
+
+const json: FlagSpec = ['--json', 'Print JSON']
+const yes: FlagSpec = ['--yes', 'Ask nothing but the password']
+
+/** Every command of `svc-node`, in the order in which an operator needs them (spec 4). */
+export const commands: readonly CommandSpec[] = [
+  {
+    name: 'init',
+    summary: 'Create the configuration and the wallet keystore',
+    flags: [
+      ['--icl-endpoint <url>', 'ICL base address (SVC_ICL_ENDPOINT)'],
+      ['--cofhe-endpoint <url>', 'Chain RPC address for FHE operations (SVC_COFHE_ENDPOINT)'],
+      [
+        '--cofhe-urls <urls>',
+        'Coprocessor: one address, or three with commas (SVC_COFHE_URLS); known for public networks',
+      ],
+      ['--ipfs-gateway <url>', 'IPFS gateway (SVC_IPFS_GATEWAY); the ICL itself by default'],
+      ['--models <ids>', 'Models to serve, comma separated (SVC_SUPPORTED_MODEL_IDS)'],
+      ['--attestation-backend <name>', 'mock or tpm; mock by default'],
+      ['--backend <name>', 'The same as --attestation-backend'],
+      ['--tpm <place>', 'Another TPM than that of this machine (SVC_TPM)'],
+      [
+        '--scrypt-n <n>',
+        'Cost of the keystore, a power of two of at least 4096; 262144 by default',
+      ],
+      ['--force', 'Replace what exists; an old keystore is kept under its address'],
+      ['--yes', 'Ask nothing: flags and environment say everything, the password too'],
+      json,
+    ],
+    start: async (flags, context) => await (await import('./init.ts')).initialise(flags, context),
+  },
+  {
+    name: 'register',
+    summary: 'Register the node on chain with a stake, or bring its registration up to date',
+    flags: [
+      [
+        '--stake <ether>',
+        'Stake to have in all; the smallest one that NodeRegistry takes by default',
+      ],
+      ['--tiers <list>', 'Model tiers to serve, comma separated; 0 by default'],
+      [
+        '--node-registry <address>',
+        'The contract that you mean; sends nothing when the ICL names another',
+      ],
+      yes,
+      json,
+    ],
+    start: async (flags, context) => await (await import('./register.ts')).register(flags, context),
+  },
+  {
+    name: 'unregister',
+    summary: 'Leave: start unbonding the stake, and withdraw it once that is over',
+    flags: [['--withdraw', 'Only withdraw: do not start unbonding'], yes, json],
+    start: async (flags, context) =>
+      await (await import('./unregister.ts')).unregister(flags, context),
+  },
+  {
+    name: 'answer',
+    args: ['<fault>'],
+    summary: 'Answer an accusation: its hash goes on chain, the answer itself to the arbiter',
+    flags: [
+      ['--file <path>', 'The answer is in this file'],
+      ['--text <words>', 'The answer is this text'],
+      yes,
+      json,
+    ],
+    start: async (flags, context, [fault = '']) =>
+      await (await import('./answer.ts')).answerFault(fault, flags, context),
+  },
+  {
+    name: 'attest',
+    summary: 'Attest with the ICL',
+    flags: [
+      ['--mock', 'Use the mock backend, whatever is configured'],
+      ['--backend <name>', 'mock or tpm, whatever is configured'],
+      yes,
+      json,
+    ],
+    start: async (flags, context) => await (await import('./attest.ts')).attestOnce(flags, context),
+  },
+  {
+    name: 'release',
+    summary: "Free this wallet's TPM at the ICL, so that another wallet can attest with it",
+    flags: [yes, json],
+    start: async (flags, context) =>
+      await (await import('./release.ts')).releaseTpm(flags, context),
+  },
+  {
+    name: 'run',
+    summary: 'Start the daemon',
+    flags: [
+      ['--log-file <path>', 'Log to this file, which is rotated, instead of stdout (SVC_LOG_FILE)'],
+      ['--log-format <name>', 'text or json; text by default (SVC_LOG_FORMAT)'],
+    ],
+    start: async (flags, context) => {
+      await (await import('./run.ts')).runNode(flags, context)
+      return undefined
+    },
+  },
+  {
+    name: 'status',
+    summary: 'Show what the ICL, the chain, the certificate and the providers say of this node',
+    flags: [json],
+    start: async (flags, context) => await (await import('./status.ts')).showStatus(flags, context),
+  },
+  {
+    name: 'doctor',
+    summary: 'Check everything that the node needs, with a remedy for each failure',
+    flags: [json],
+    start: async (flags, context) => await (await import('./doctor.ts')).examine(flags, context),
+  },
+  {
+    name: 'jobs',
+    summary: "Show this node's jobs and the reputation events that they brought",
+    flags: [
+      ['--limit <n>', 'How many jobs to show, the latest; 20 by default'],
+      ['--csv', 'Print CSV'],
+      [
+        '--explain',
+        "Recompute the node's record from the ICL's signed events, and compare it with what the ICL shows",
+      ],
+      json,
+    ],
+    start: async (flags, context) => await (await import('./jobs.ts')).showJobs(flags, context),
+  },
+  {
+    name: 'receipt',
+    args: ['verify', '<file>'],
+    summary: 'Check a receipt, without a network or also against the chain',
+    flags: [
+      ['--rpc <url>', 'Also check against the chain behind this RPC address'],
+      [
+        '--result-registry <address>',
+        "ResultRegistry on that chain; else asked of the receipt's ICL",
+      ],
+      [
+        '--icl-key <key>',
+        "One of the ICL's public keys (base64url), which must have signed the tally",
+      ],
+      json,
+    ],
+    words: ['verify'],
+    start: async (flags, context, [action = '', file = '']) =>
+      await (await import('./receipt.ts')).checkReceipt(action, file, flags, context),
+  },
+  {
+    name: 'completion',
+    args: ['<shell>'],
+    summary: 'Print the completion script of a shell: bash, zsh or fish',
+    flags: [],
+    words: ['bash', 'zsh', 'fish'],
+    start: async (_, context, [shell = '']) =>
+      (await import('./completion.ts')).printCompletion(shell, commands, context.print),
+  },
+]

@@ -1,0 +1,27 @@
+import type { Address } from '../../lib/codecs.ts'
+import type { Network } from '../../lib/schemas/network.ts'
+import { createRegistryReader } from '../chain/registry.ts'
+import type { Log } from '../log.ts'
+import { messages } from '../log-messages.ts'
+import { etherText } from './amounts.ts'
+import { workingGas } from './judge-node.ts'
+import { registryPlace } from './reach.ts'
+
+/** Warns at the start of the daemon when the wallet cannot pay for heartbeats and answers; a chain that is away is told of elsewhere. */
+export async function warnIfUnfunded(
+  place: { readonly network: Network; readonly rpcUrl: string; readonly address: Address },
+  log: Pick<Log, 'warning'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { network, rpcUrl, address } = place
+  const registry = createRegistryReader(registryPlace(network, rpcUrl))
+  try {
+    const [balance, { gasPrice }] = await Promise.all([
+      registry.balanceOf(address, signal),
+      registry.terms(signal),
+    ])
+    if (balance < workingGas * gasPrice) log.warning(messages.unfunded(etherText(balance), address))
+  } catch {
+    // The loops that need the chain say so themselves.
+  }
+}

@@ -1,0 +1,87 @@
+import { abortable } from '../../lib/chain/abortable.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { ProofMaterial } from '../../lib/coprocessor/build-proof.ts'
+import type { ProofInput, Prover } from '../../lib/coprocessor/prover.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import {
+  inProofProcess,
+  ProofProcessDied,
+  type ProofProcessOptions,
+  ProofWorkFailed,
+} from './proof-child.ts'
+
+const maxStarts = 3
+const usualTimeoutMs = 240_000
+
+/** How proofs are made. */
+export type ProcessProverOptions = ProofProcessOptions & {
+  readonly clock: Clock
+  /** Hears of each process that died and is started again. */
+  readonly onDeath?: (why: string) => void
+  /** For one proof, every start included. */
+  readonly timeoutMs?: number
+}
+
+const failed = (why: string, hint: string, cause: unknown): SvcError =>
+  new SvcError('coprocessor-encrypt-failed', `CoFHE encrypt failed: ${why}`, { hint, cause })
+
+const asSvcError = (error: unknown): unknown => {
+  if (error instanceof ProofWorkFailed) {
+    const hint =
+      'Check cofhe_urls; run `svc-node self-check`: if it fails, download the executable again.'
+    return failed(error.message, hint, error)
+  }
+  if (error instanceof ProofProcessDied) {
+    const hint = 'See whether the machine has memory left: a proof takes about 200 MB.'
+    return failed(`${error.message}, ${maxStarts} times`, hint, error)
+  }
+  return error
+}
+
+const bytesOf = (hex: string): Uint8Array => Buffer.from(hex.replace(/^0x/, ''), 'hex')
+
+const materialOf = ({ publicKeyHex, crsHex, values, metadata }: ProofInput): ProofMaterial => ({
+  publicKey: bytesOf(publicKeyHex),
+  crs: bytesOf(crsHex),
+  values,
+  metadata,
+})
+
+/** Makes proofs in processes of their own, one at a time; one that dies is started again, up to three times in all. */
+export function createProcessProver(options: ProcessProverOptions): Prover {
+  const { clock, onDeath = () => {}, timeoutMs = usualTimeoutMs } = options
+  let last: Promise<unknown> = Promise.resolve()
+  const late = () =>
+    failed(`no proof within ${timeoutMs / 1000} s`, 'The machine may be too busy.', undefined)
+
+  const prove = async (material: ProofMaterial, signal: AbortSignal): Promise<Uint8Array> => {
+    for (let starts = 1; ; starts++) {
+      try {
+        return await inProofProcess('prove', material, signal, options)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof ProofProcessDied) || starts === maxStarts) throw asSvcError(error)
+        onDeath(error.message)
+      }
+    }
+  }
+  return {
+    prove: async (input, signal) => {
+      const before = last
+      let done = () => {}
+      const mine = new Promise<void>((resolve) => {
+        done = resolve
+      })
+      last = before.then(() => mine)
+      try {
+        await abortable(before, signal)
+        return await withDeadline(clock, timeoutMs, signal, late, (ended) =>
+          prove(materialOf(input), ended),
+        )
+      } finally {
+        done()
+      }
+    },
+  }
+}

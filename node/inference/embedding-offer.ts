@@ -1,0 +1,33 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { ComparatorId } from '../../lib/codecs.ts'
+import { comparators } from '../../lib/comparators/all.ts'
+import type { Embed } from '../../lib/comparators/comparator.ts'
+import type { Config, Environment } from '../config.ts'
+import type { Log } from '../log.ts'
+import { keyVariables } from './provider-call.ts'
+
+/** The embedding model for `semantic/1`; undefined without a key for it. */
+export async function offerEmbedding(
+  { embedding_base_url: baseUrl, openai_base_url: openAiBaseUrl }: EmbeddingConfig,
+  environment: Environment,
+  clock: Clock,
+  log: Pick<Log, 'debug'>,
+): Promise<Embed | undefined> {
+  // The key of another server that speaks OpenAI's language must not be shown to OpenAI.
+  const isOpenAiKey = openAiBaseUrl === undefined || baseUrl !== undefined
+  const apiKey =
+    environment.SVC_EMBEDDING_API_KEY ||
+    (isOpenAiKey ? environment[keyVariables.openai] : undefined)
+  if (!apiKey) return undefined
+  // The SDK is loaded only by the nodes that use it.
+  const { createEmbedding } = await import('./embedding.ts')
+  return createEmbedding({ apiKey, baseUrl, clock, log })
+}
+
+type EmbeddingConfig = Pick<Config, 'embedding_base_url' | 'openai_base_url'>
+
+/** The comparators that a node can work by, with or without an embedding model. */
+export const comparatorsWith = (embed: Embed | undefined): readonly ComparatorId[] =>
+  Object.values(comparators)
+    .filter(({ needsEmbedding }) => !needsEmbedding || embed !== undefined)
+    .map(({ id }) => id)

@@ -1,0 +1,95 @@
+import OpenAI from 'openai'
+import { z } from 'zod'
+import type { Embed } from '../../lib/comparators/comparator.ts'
+import { embeddingModel } from '../../lib/comparators/semantic/embedding-model.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { retrying } from '../../lib/retry.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { askedWaitMsOf, type ProviderOptions, sdkFetch, withDefaultPath } from './provider-call.ts'
+
+const officialBaseUrl = 'https://api.openai.com/v1'
+const attempts = 3
+const maxBackoffMs = 10_000
+
+const Answer = z.object({
+  data: z
+    .array(
+      z.object({
+        embedding: z.array(z.number().min(-1_024).max(1_024)).length(embeddingModel.dimensions),
+      }),
+    )
+    .length(1),
+})
+
+/** The pinned embedding model at OpenAI or at any server that offers it; throws SvcError `embedding-refused` or `embedding-unavailable`. */
+export function createEmbedding(options: ProviderOptions): Embed {
+  const { clock, attemptMs = 20_000, firstBackoffMs = 1_000 } = options
+  const baseUrl = options.baseUrl && withDefaultPath(options.baseUrl, '/v1')
+  const client = new OpenAI({
+    apiKey: options.apiKey,
+    baseURL: baseUrl ?? officialBaseUrl,
+    maxRetries: 0,
+    timeout: attemptMs,
+    // The SDK would print requests with answers in them.
+    logLevel: 'off',
+    ...(options.fetch && { fetch: sdkFetch(options.fetch) }),
+  })
+  const policy = { attempts, firstDelayMs: firstBackoffMs, maxDelayMs: maxBackoffMs }
+  const ask = async (input: string, signal: AbortSignal): Promise<readonly number[]> => {
+    const { model } = embeddingModel
+    const request = { model, input, encoding_format: 'float' as const }
+    const parsed = Answer.safeParse(await client.embeddings.create(request, { signal }))
+    const [first] = parsed.success ? parsed.data.data : []
+    if (first) return first.embedding
+    throw refused(`gave no vector of ${embeddingModel.dimensions} numbers`)
+  }
+  return async (text, signal) => {
+    try {
+      return await retrying(
+        clock,
+        policy,
+        signal,
+        (error) => waitMsOf(error, options),
+        () => withDeadline(clock, attemptMs, signal, late, (ended) => ask(text, ended)),
+      )
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error instanceof SvcError ? error : toSvcError(error)
+    }
+  }
+}
+
+/** Milliseconds to wait before another try, undefined when none is of use. */
+function waitMsOf(error: unknown, { clock }: ProviderOptions): number | undefined {
+  if (error instanceof SvcError) return error.retryable ? 0 : undefined
+  if (!isPassing(error)) return undefined
+  const waitMs = error instanceof OpenAI.APIError ? askedWaitMsOf(error.headers, clock) : undefined
+  return waitMs !== undefined && waitMs > maxBackoffMs ? undefined : (waitMs ?? 0)
+}
+
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof OpenAI.APIError)) return true
+  const { status, code } = error
+  if (code === 'insufficient_quota') return false
+  return status === undefined || status === 408 || status === 409 || status === 429 || status >= 500
+}
+
+// The SDK's own words may quote the text.
+function toSvcError(error: unknown): SvcError {
+  const status = error instanceof OpenAI.APIError ? error.status : undefined
+  const said = status === undefined ? 'gave no answer that can be read' : `answered ${status}`
+  return isPassing(error) ? unavailable(said) : refused(said)
+}
+
+const late = (): SvcError => unavailable('gave no answer in time')
+
+const unavailable = (said: string): SvcError =>
+  new SvcError('embedding-unavailable', `the embedding API ${said}`, {
+    hint: 'Check its status, and SVC_EMBEDDING_BASE_URL.',
+    retryable: true,
+  })
+
+const refused = (said: string): SvcError =>
+  new SvcError('embedding-refused', `the embedding API ${said}`, {
+    hint: `Check SVC_EMBEDDING_API_KEY and SVC_EMBEDDING_BASE_URL: the server has to offer ${embeddingModel.model}.`,
+  })

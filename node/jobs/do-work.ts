@@ -1,0 +1,91 @@
+import type { Clock } from '../../lib/clock.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import type { Assignment, ClaimResult } from '../../lib/schemas/tasks.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { errorText } from '../explain-error.ts'
+import { messages } from '../log-messages.ts'
+import { isGone } from './abort-reason.ts'
+import { keyHandlesMissing, produceAnswer } from './answer.ts'
+import type { JobDeps, JobSteps } from './job-deps.ts'
+import type { Ending } from './job-end.ts'
+import { lead } from './leader.ts'
+import { type Committed, commit, reveal } from './verifier.ts'
+
+// The ICL has to hear of a job given back before it takes it away itself.
+const reserveMs = 2_000
+// A verifier waits for a leader at most as long as a job may last.
+const longestWaitMs = 3_600_000
+
+/** Claims an assignment and does it: the leader's whole part, or a verifier's up to its verdict. */
+export async function workOn(
+  deps: JobDeps,
+  assignment: Pick<Assignment, 'jobId' | 'fence'>,
+  signal: AbortSignal,
+  steps: JobSteps,
+): Promise<Ending> {
+  const { jobId, fence } = assignment
+  const claim = await claimJob(deps, assignment, signal).finally(steps.onClaimed)
+  // What is signed names the claim's assignment: it must be the one that was looked up in the journal.
+  if (claim.jobId !== jobId || claim.fence !== fence) {
+    throw keyHandlesMissing('the claim was answered with another assignment')
+  }
+  deps.log.info(messages.claimed(jobId))
+  deps.journal.note({ step: 'claimed', jobId, fence, claim })
+  const deadlines = leaseOf(deps.clock, claim.claimDeadline - claim.server_time)
+  if (claim.role === 'leader') {
+    return await deadlines.within(signal, (leased) => lead(deps, claim, leased, deadlines.endsAt))
+  }
+  const committed = await deadlines.within(signal, async (leased) =>
+    commit(deps, claim, await produceAnswer(deps, claim, leased, deadlines.endsAt), leased),
+  )
+  steps.onSlotFree()
+  return await revealInTime(deps, claim, committed, signal)
+}
+
+/** A verifier's part after its commitment: it needs no lease, but no job lasts for ever. */
+export function revealInTime(
+  deps: JobDeps,
+  claim: ClaimResult,
+  committed: Committed,
+  signal: AbortSignal,
+): Promise<Ending> {
+  const late = () => new SvcError('node-failed', 'no leader answered', { hint: 'Nothing to do.' })
+  return withDeadline(deps.clock, longestWaitMs, signal, late, (ended) =>
+    reveal(deps, claim, committed, ended),
+  )
+}
+
+/** A lease of `seconds` from now: when the work has to be done (by the node's clock, in milliseconds), and work that ends with it. */
+export function leaseOf(clock: Clock, seconds: number) {
+  const leaseMs = seconds * 1000 - reserveMs
+  return {
+    endsAt: clock.now() + leaseMs,
+    within<T>(signal: AbortSignal, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
+      if (leaseMs <= 0) throw leaseOver()
+      return withDeadline(clock, leaseMs, signal, leaseOver, body)
+    },
+  }
+}
+
+const leaseOver = (): SvcError =>
+  new SvcError('deadline-too-close', 'the claim deadline came before the work was done', {
+    hint: 'A faster model or fewer concurrent jobs would help.',
+  })
+
+async function claimJob(
+  { api, log }: JobDeps,
+  { jobId, fence }: Pick<Assignment, 'jobId' | 'fence'>,
+  signal: AbortSignal,
+): Promise<ClaimResult> {
+  try {
+    return await api.claimTask(
+      { body: { jobId, fence } },
+      { signal, attempts: 3, timeoutMs: 5_000 },
+    )
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isGone(error)) throw error
+    log.warning(messages.claimFailed(jobId, errorText(error)))
+    throw keyHandlesMissing('the claim failed', error)
+  }
+}

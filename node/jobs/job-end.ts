@@ -1,0 +1,81 @@
+import { unixSeconds } from '../../lib/clock.ts'
+import type { AbortReason } from '../../lib/schemas/jobs.ts'
+import type { Assignment } from '../../lib/schemas/tasks.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { errorText } from '../explain-error.ts'
+import type { JobRecord } from '../journal/history.ts'
+import { messages } from '../log-messages.ts'
+import { abortReasonOf, isGone } from './abort-reason.ts'
+import type { JobDeps } from './job-deps.ts'
+
+const abortCallMs = 4_000
+
+/** Which job it is, for the history; times in Unix seconds. */
+type Place = Pick<Assignment, 'jobId' | 'fence' | 'role' | 'model_id'> & {
+  readonly startedAt: number
+}
+
+/** What became of a job. */
+export type Ending = Pick<JobRecord, 'outcome' | 'reason'>
+
+/** The reason with which the daemon ends its jobs when it stops. */
+export const nodeStopping = (): SvcError =>
+  new SvcError('node-stopping', 'the node is stopping', {
+    hint: 'Start it again with `svc-node run`.',
+  })
+
+/** Runs `work` and records what became of it; never rejects: a failure gives the assignment back and is logged. */
+export async function toItsEnd(
+  deps: JobDeps,
+  place: Place,
+  signal: AbortSignal,
+  work: () => Promise<Ending>,
+): Promise<void> {
+  const { jobId, fence, role, model_id } = place
+  const record = { jobId, fence, role, model_id, started_at: place.startedAt }
+  remember(deps, { ...record, outcome: 'running' })
+  const ending = await work().catch(async (error: unknown): Promise<Ending> => {
+    if (!isGone(error)) return await giveBack(deps, place, signal.aborted ? signal.reason : error)
+    return leave(deps, place, errorText(error))
+  })
+  remember(deps, { ...record, ended_at: unixSeconds(deps.clock), ...ending })
+  try {
+    deps.journal.note({ step: 'ended', jobId, fence })
+  } catch (error) {
+    // After a restart the ICL will say that it is over.
+    deps.log.warning(messages.notRecorded(jobId, errorText(error)))
+  }
+}
+
+/** Leaves a job that the ICL has taken away or that is over. */
+export function leave({ log }: JobDeps, { jobId }: Pick<Place, 'jobId'>, why: string): Ending {
+  log.warning(messages.stopped(jobId, why))
+  return { outcome: 'given-up', reason: why.slice(0, 1_000) }
+}
+
+function remember({ history, log }: JobDeps, record: JobRecord): void {
+  try {
+    history.append(record)
+  } catch (error) {
+    // The history is for the operator: no job fails for it.
+    log.warning(messages.notRecorded(record.jobId, errorText(error)))
+  }
+}
+
+/** Gives an assignment back and says why. */
+export async function giveBack(
+  { api, log }: JobDeps,
+  { jobId, fence }: Pick<Place, 'jobId' | 'fence'>,
+  error: unknown,
+): Promise<Ending> {
+  const reason: AbortReason = abortReasonOf(error)
+  log.error(messages.aborted(jobId, errorText(error)))
+  try {
+    // The job's own signal may have ended the job: this call has to be made all the same.
+    const body = { jobId, fence, reason }
+    await api.abortTask({ body }, { attempts: 2, timeoutMs: abortCallMs })
+  } catch (problem) {
+    if (!isGone(problem)) log.warning(messages.abortNotSent(jobId, errorText(problem)))
+  }
+  return { outcome: 'aborted', reason }
+}

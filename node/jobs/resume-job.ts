@@ -1,0 +1,111 @@
+import type { JobPhase } from '../../lib/schemas/jobs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { errorText } from '../explain-error.ts'
+import { jittered } from '../jitter.ts'
+import type { JournalEntry } from '../journal/steps.ts'
+import { messages } from '../log-messages.ts'
+import { isGone, isPassing } from './abort-reason.ts'
+import { recoverSecrets } from './answer.ts'
+import { leaseOf, revealInTime, workOn } from './do-work.ts'
+import type { JobDeps, JobSteps } from './job-deps.ts'
+import { type Ending, leave, toItsEnd } from './job-end.ts'
+import { deliverResult } from './leader.ts'
+import { deliverVerdict, sendCommitment } from './verifier.ts'
+
+const firstRetryMs = 2_000
+const maxRetryMs = 30_000
+// A job that killed the daemon twice must not do it for ever, nor cost a third answer.
+const maxAsked = 2
+
+type Standing = Awaited<ReturnType<JobDeps['api']['getTask']>>
+
+/** Goes on with a job that a killed daemon left unfinished: finishes it while the ICL holds its place, else ends it with the reason; never rejects. */
+export async function resumeJob(
+  deps: JobDeps,
+  entry: JournalEntry,
+  signal: AbortSignal,
+  steps: JobSteps,
+): Promise<void> {
+  const { assignment, startedAt } = entry
+  deps.log.info(messages.jobResuming(assignment.jobId, assignment.role))
+  try {
+    await toItsEnd(deps, { ...assignment, startedAt }, signal, async () => {
+      const found = await standingOf(deps, entry, signal)
+      if ('over' in found) return leave(deps, assignment, found.over)
+      return await goOn(deps, entry, found, signal, steps)
+    })
+  } finally {
+    steps.onClaimed()
+  }
+}
+
+async function goOn(
+  deps: JobDeps,
+  entry: JournalEntry,
+  view: Standing,
+  signal: AbortSignal,
+  steps: JobSteps,
+): Promise<Ending> {
+  const { assignment, claim, committed, result, verdict } = entry
+  const { jobId } = assignment
+  // The answer had arrived; only its acknowledgement was lost.
+  if (view.status === 'done') {
+    deps.log.info(messages.answerArrived(jobId))
+    return answered(entry)
+  }
+  if (view.status === 'committed') steps.onSlotFree()
+  if (verdict) return await deliverVerdict(deps, verdict, signal)
+  const lease = leaseOf(deps.clock, (view.deadline ?? view.server_time) - view.server_time)
+  if (result) return await lease.within(signal, (leased) => deliverResult(deps, result, leased))
+  if (claim && committed) {
+    if (view.status === 'claimed') {
+      await lease.within(signal, (leased) => sendCommitment(deps, claim, committed, leased))
+      steps.onSlotFree()
+    }
+    // Neither the prompt nor the key of the evidence is on disk: both are had again from the prompt key.
+    const secrets = (ended: AbortSignal) => recoverSecrets(deps, claim, ended)
+    return await revealInTime(deps, claim, { ...committed, secrets }, signal)
+  }
+  if (view.status === 'committed') throw cannotGoOn('the journal does not hold its commitment')
+  if (entry.asked >= maxAsked) throw cannotGoOn('the daemon ended twice while it ran')
+  return await workOn(deps, assignment, signal, steps)
+}
+
+function answered({ result, verdict }: JournalEntry): Ending {
+  if (result) return { outcome: 'result-posted' }
+  if (!verdict) return { outcome: 'given-up', reason: 'the answer is not in the journal' }
+  return { outcome: verdict.verdict, ...(verdict.reason && { reason: verdict.reason }) }
+}
+
+const live: readonly JobPhase[] = ['open', 'running', 'verifying']
+
+/** Where the node's part stands, or why nothing is left of it; asks with growing waits until the ICL answers. */
+async function standingOf(
+  { api, clock, random, log }: JobDeps,
+  { assignment: { jobId, fence } }: JournalEntry,
+  signal: AbortSignal,
+): Promise<Standing | { readonly over: string }> {
+  for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, maxRetryMs)) {
+    try {
+      const view = await api.getTask({ params: { jobId }, query: { wait: 0 } }, { signal })
+      if (view.fence !== fence) return { over: 'the assignment was offered again' }
+      if (view.status === 'done') return view
+      if (!live.includes(view.phase)) return { over: `the job is ${view.phase}` }
+      if (view.status === 'lapsed' || view.status === 'aborted') {
+        return { over: `the assignment is ${view.status}` }
+      }
+      return view
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isGone(error)) return { over: errorText(error) }
+      if (!isPassing(error)) throw error
+      log.warning(messages.resumeDelayed(jobId, errorText(error)))
+    }
+    await clock.sleep(jittered(random, waitMs), signal)
+  }
+}
+
+const cannotGoOn = (why: string): SvcError =>
+  new SvcError('node-failed', `the job cannot go on after the restart: ${why}`, {
+    hint: 'See what ended the daemon; the system log may say.',
+  })

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { JobId, ModelId, UnixSeconds } from '../../lib/codecs.ts'
+import { Role } from '../../lib/schemas/jobs.ts'
+import { openRotatingFile } from '../rotating-file.ts'
+import { parseLines } from './json-lines.ts'
+
+const JobRecord = z.object({
+  jobId: JobId,
+  role: Role,
+  model_id: ModelId,
+  fence: z.int().min(1),
+  started_at: UnixSeconds,
+  ended_at: UnixSeconds.optional(),
+  outcome: z.enum(['running', 'result-posted', 'match', 'no-match', 'aborted', 'given-up']),
+  /** The abort reason, the verdict's reason, or why it was given up. */
+  reason: z.string().max(1_000).optional(),
+})
+
+/** One job that this node took part in; times in Unix seconds. */
+export type JobRecord = Readonly<z.output<typeof JobRecord>>
+
+/** Keeps what became of the node's jobs. */
+export interface History {
+  /** Adds a line: the latest one of a job and fence counts. */
+  append(record: JobRecord): void
+}
+
+const maxBytes = 1024 * 1024
+const oldFiles = 1
+
+/** The history's place: beside the configuration. */
+export const historyPathOf = (configPath: string): string => join(dirname(configPath), 'jobs.jsonl')
+
+/** Opens the history for the daemon (mode 0600, at most 2 files of 1 MiB); `append` throws what the file system throws. */
+export function openHistory(path: string): History & { close(): void } {
+  const file = openRotatingFile({ path, maxBytes, oldFiles })
+  return {
+    append: (record) => file.append(JSON.stringify(z.encode(JobRecord, record))),
+    close: () => file.close(),
+  }
+}
+
+/** The node's own jobs, oldest first, the last `limit` of them; lines that cannot be read are skipped and told to `onSkipped`. */
+export async function readHistory(
+  path: string,
+  limit = Number.POSITIVE_INFINITY,
+  onSkipped: (lines: number) => void = () => {},
+): Promise<readonly JobRecord[]> {
+  const texts = await Promise.all([`${path}.1`, path].map(readText))
+  const { records, skipped } = parseLines(texts.join(''), JobRecord)
+  // A job keeps its place: the order is that of the starts.
+  const latest = new Map(records.map((record) => [`${record.jobId}:${record.fence}`, record]))
+  if (skipped > 0) onSkipped(skipped)
+  return limit > 0 ? [...latest.values()].slice(-limit) : []
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    throw error
+  }
+}

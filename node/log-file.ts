@@ -1,0 +1,41 @@
+import { SvcError } from '../lib/svc-error.ts'
+import { openRotatingFile, type RotatingFileOptions } from './rotating-file.ts'
+
+/** Where log lines go. */
+export type LogSink = { readonly write: (line: string) => void; readonly close: () => void }
+
+/** Opens the log file, which loses no line to a kill; while it cannot be written, lines go to `elsewhere`, after a word why; throws SvcError `log-file-unusable`. */
+export function openLogFile(
+  options: RotatingFileOptions,
+  elsewhere: (line: string) => void,
+): LogSink {
+  const file = open(options)
+  let isBroken = false
+  return {
+    write(line) {
+      try {
+        file.append(line)
+        isBroken = false
+      } catch (error) {
+        // A full disk must not end the daemon.
+        if (!isBroken) elsewhere(`The log file ${options.path} cannot be written: ${why(error)}`)
+        isBroken = true
+        elsewhere(line)
+      }
+    },
+    close: () => file.close(),
+  }
+}
+
+function open(options: RotatingFileOptions) {
+  try {
+    return openRotatingFile(options)
+  } catch (error) {
+    throw new SvcError('log-file-unusable', `${options.path} cannot be opened: ${why(error)}`, {
+      hint: 'Check log_file (SVC_LOG_FILE, --log-file), and who owns its folder.',
+      cause: error,
+    })
+  }
+}
+
+const why = (error: unknown): string => (error instanceof Error ? error.message : String(error))
