@@ -1,21 +1,22 @@
 import { join } from 'node:path'
 import { systemClock } from '../lib/system.ts'
 import { freePort } from './free-port.ts'
+import { iclCommand } from './icl-command.ts'
 import type { LocalChain } from './local-chain.ts'
 import { lastLogLines, type Processes, type Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
+import type { IclRuntime } from './runtime-programs.ts'
 
 /** A running ICL. */
 export type IclProcess = {
   readonly url: string
   readonly process: Running
-  /** Where it writes all that it stores when it ends. */
-  readonly dumpFile: string
+  /** Where it keeps everything. */
+  readonly databaseUrl: string
 }
 
 const readyTimeoutMs = 20_000
 const pollMs = 50
-const main = join(import.meta.dirname, '..', 'icl', 'start', 'bun.ts')
 
 const answersReady = async (url: string): Promise<boolean> => {
   try {
@@ -33,33 +34,35 @@ export async function startIcl(options: {
   readonly chain: LocalChain
   readonly mockAttestationKey: string
   readonly env?: Readonly<Record<string, string>> | undefined
+  /** Names its log; `icl` when left out. */
+  readonly name?: string | undefined
+  /** What it runs on; Bun when left out. */
+  readonly runtime?: IclRuntime | undefined
   readonly signal?: AbortSignal | undefined
 }): Promise<IclProcess> {
   const { processes, folder, chain, mockAttestationKey, env, signal } = options
+  const { runtime = 'bun', name = 'icl' } = options
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const dumpFile = join(folder, 'icl-store.json')
-  const process = processes.start({
-    name: 'icl',
-    args: [main],
-    env: {
-      SVC_ICL_HOST: '127.0.0.1',
-      SVC_ICL_PORT: String(port),
-      SVC_ICL_PUBLIC_URL: url,
-      SVC_ICL_SECRET: randomHex(),
-      SVC_ICL_DATABASE_URL: 'memory:',
-      SVC_ICL_RPC_URL: chain.rpcUrl,
-      SVC_ICL_CHAIN_ID: String(chain.chainId),
-      SVC_ICL_COORDINATOR_KEY: chain.coordinatorKey,
-      SVC_ICL_NODE_REGISTRY: chain.contracts.nodeRegistry,
-      SVC_ICL_PROMPT_KEY_STORE: chain.contracts.promptKeyStore,
-      SVC_ICL_RESULT_REGISTRY: chain.contracts.resultRegistry,
-      SVC_ICL_MOCK_ATTESTATION_KEY: mockAttestationKey,
-      SVC_ICL_LOG_LEVEL: 'debug',
-      SVC_ICL_DUMP_FILE: dumpFile,
-      ...env,
-    },
-  })
+  const given: Record<string, string> = {
+    SVC_ICL_HOST: '127.0.0.1',
+    SVC_ICL_PORT: String(port),
+    SVC_ICL_PUBLIC_URL: url,
+    SVC_ICL_SECRET: randomHex(),
+    SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'icl.db')}`,
+    SVC_ICL_RPC_URL: chain.rpcUrl,
+    SVC_ICL_CHAIN_ID: String(chain.chainId),
+    SVC_ICL_COORDINATOR_KEY: chain.coordinatorKey,
+    SVC_ICL_NODE_REGISTRY: chain.contracts.nodeRegistry,
+    SVC_ICL_PROMPT_KEY_STORE: chain.contracts.promptKeyStore,
+    SVC_ICL_RESULT_REGISTRY: chain.contracts.resultRegistry,
+    SVC_ICL_MOCK_ATTESTATION_KEY: mockAttestationKey,
+    SVC_ICL_LOG_LEVEL: 'debug',
+    ...env,
+  }
+  const command = await iclCommand(runtime, given, folder)
+  const { SVC_ICL_DATABASE_URL: databaseUrl = '' } = command.env
+  const process = processes.start({ name, ...command })
   const untilMs = systemClock.now() + readyTimeoutMs
   while (!(await answersReady(url))) {
     signal?.throwIfAborted()
@@ -69,5 +72,5 @@ export async function startIcl(options: {
     }
     await systemClock.sleep(pollMs, signal)
   }
-  return { url, process, dumpFile }
+  return { url, process, databaseUrl }
 }

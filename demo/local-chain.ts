@@ -1,8 +1,11 @@
 import { type Hex, type LocalAccount, parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { type Deployment, deployContracts } from '../contracts/deploy.ts'
+import { type DeployedContracts, deployContracts } from '../contracts/deploy.ts'
 import { type Anvil, startAnvil } from '../contracts/local/anvil.ts'
-import { placeLocalCofhe } from '../contracts/local/cofhe.ts'
+import { placeLocalCofhe, placeLocalTaskManager } from '../contracts/local/cofhe.ts'
+import { localFheChainId } from '../lib/known-networks.ts'
+import type { CoprocessorUrls } from '../lib/schemas/coprocessor-urls.ts'
+import type { CoprocessorProcess } from './coprocessor-process.ts'
 
 /** What a node stakes here, in wei. */
 export const stake = parseEther('1')
@@ -11,10 +14,13 @@ export const stake = parseEther('1')
 export type LocalChain = {
   readonly rpcUrl: string
   readonly chainId: number
-  readonly contracts: Deployment
+  readonly contracts: DeployedContracts
+  /** Undefined where the coprocessor is a mock, which is on the chain itself. */
+  readonly coprocessor: CoprocessorUrls | undefined
   readonly coordinatorKey: Hex
   /** Submits jobs. */
   readonly client: LocalAccount
+  readonly clientKey: Hex
   /** Gives each node its gas and stake. */
   readonly funder: LocalAccount
   readonly stop: () => Promise<void>
@@ -26,13 +32,41 @@ const accountOf = ({ accounts }: Anvil, index: number): { key: Hex; account: Loc
   return { key, account: privateKeyToAccount(key) }
 }
 
-/** Starts a local chain and deploys the contracts and the local coprocessor on it. */
-export async function startLocalChain(signal?: AbortSignal): Promise<LocalChain> {
-  const anvil = await startAnvil(signal ? { signal } : {})
+/** Starts the coprocessor of a chain as a process. */
+type StartCoprocessor = (chain: {
+  readonly rpcUrl: string
+  readonly chainId: number
+}) => Promise<CoprocessorProcess>
+
+async function placeCoprocessor(
+  { rpcUrl, chainId }: Anvil,
+  startCoprocessor: StartCoprocessor | undefined,
+  signal: AbortSignal | undefined,
+): Promise<CoprocessorUrls | undefined> {
+  const place = { rpcUrl, chainId, ...(signal && { signal }) }
+  if (startCoprocessor === undefined) {
+    await placeLocalCofhe(place)
+    return undefined
+  }
+  const { url, verifier } = await startCoprocessor({ rpcUrl, chainId })
+  await placeLocalTaskManager({ ...place, verifier })
+  return { cofhe_url: url, verifier_url: url, threshold_network_url: url }
+}
+
+/** Starts a local chain and deploys the contracts on it: with a mock coprocessor, unless it is given a way to start a real one. */
+export async function startLocalChain(
+  signal?: AbortSignal,
+  startCoprocessor?: StartCoprocessor,
+): Promise<LocalChain> {
+  const anvil = await startAnvil({
+    ...(startCoprocessor && { chainId: localFheChainId }),
+    ...(signal && { signal }),
+  })
   try {
     const { rpcUrl, chainId } = anvil
-    await placeLocalCofhe({ rpcUrl, chainId, ...(signal && { signal }) })
+    const coprocessor = await placeCoprocessor(anvil, startCoprocessor, signal)
     const coordinator = accountOf(anvil, 1)
+    const client = accountOf(anvil, 3)
     const contracts = await deployContracts({
       rpcUrl,
       chainId,
@@ -47,8 +81,10 @@ export async function startLocalChain(signal?: AbortSignal): Promise<LocalChain>
       rpcUrl,
       chainId,
       contracts,
+      coprocessor,
       coordinatorKey: coordinator.key,
-      client: accountOf(anvil, 3).account,
+      client: client.account,
+      clientKey: client.key,
       funder: accountOf(anvil, 4).account,
       stop: anvil.stop,
     }

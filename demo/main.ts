@@ -1,17 +1,24 @@
+import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { abortable } from '../lib/chain/abortable.ts'
+import type { Inference } from '../lib/client/inference.ts'
 import { checkPrompt, maxPromptBytes } from '../lib/client/prompt-text.ts'
-import type { StepNews } from '../lib/client/steps.ts'
+import { type StepNews, stepLabels } from '../lib/client/steps.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { systemClock } from '../lib/system.ts'
-import { ask, stepLabels } from './ask.ts'
+import { currentBinary } from '../node/build/current-binary.ts'
+import { ask } from './ask.ts'
+import { findBlobsInKubo } from './blobs-in-kubo.ts'
+import { clientEnvironment } from './client-environment.ts'
 import { chooseProvider, type DemoOptions, parseDemoOptions, usage } from './options.ts'
-import { exitCodeOf, jsonFailure, jsonResult, sentenceOf, tellResult } from './result.ts'
+import { exitCodeOf, jsonFailure, jsonResult, sentenceOf, tellBlobs, tellResult } from './result.ts'
 import { Stopped, stopSignal } from './stop-signals.ts'
 import { createStory, type Story } from './story.ts'
 import { startWorld, type World } from './world.ts'
 
 const foreverMs = 2 ** 31 - 1
+const coprocessorNote =
+  'Ciphertexts and proofs are real; the local coprocessor that decrypts them is for development and protects nothing.'
 
 const args = process.argv.slice(2)
 const signal = stopSignal()
@@ -47,17 +54,25 @@ async function main(): Promise<number> {
 }
 
 async function runDemo(options: DemoOptions): Promise<number> {
-  const { model, nodes, json, keep } = options
-  const prompt = options.prompt ?? (await readPrompt())
-  checkPrompt(prompt, maxPromptBytes)
+  const { model, nodes, json, keep, playground } = options
+  // Who opens the playground types prompts there.
+  const prompt = options.prompt ?? (playground ? undefined : await readPrompt())
+  if (prompt !== undefined) checkPrompt(prompt, maxPromptBytes)
   const provider = chooseProvider(model, process.env)
   const began = performance.now()
   story.title(`Confidential inference with ${model}, all on this machine`)
   story.say(provider.description)
+  if (options.fhe === 'real') story.say(coprocessorNote)
   story.say()
+  const nodeBinary = options.binary ? await binaryForNodes() : undefined
   const world = await startWorld({
     models: [model],
     nodes,
+    iclRuntime: options.icl,
+    blobs: options.blobs,
+    fhe: options.fhe,
+    playground,
+    ...(nodeBinary !== undefined && { nodeBinary }),
     providerEnv: provider.envOf,
     standIn: provider.standIn,
     reporter: story,
@@ -65,16 +80,22 @@ async function runDemo(options: DemoOptions): Promise<number> {
   })
   try {
     const startedMs = Math.round(performance.now() - began)
+    if (prompt === undefined) {
+      await stayUp(world, options)
+      return 0
+    }
     const inference = await ask(world, { prompt, model, onStep: tellStep(story), signal })
     tellResult(story, inference)
     if (provider.standIn && inference.status === 'accepted')
       story.say(`  note        ${provider.description}`)
+    const blobs = world.kubo && (await findBlobsInKubo(world.icl.url, world.kubo, inference))
+    if (blobs) tellBlobs(story, blobs)
     const code = inference.status === 'accepted' ? 0 : 1
     if (json) {
-      const line = jsonResult(inference)
+      const line = { ...jsonResult(inference), ...(blobs && { kubo: blobs }) }
       printJson({ ...line, timings_ms: { ...line.timings_ms, world: startedMs } })
     }
-    if (keep) await stayUp(world)
+    if (keep || playground) await stayUp(world, options, inference)
     return code
   } catch (error) {
     story.end('failed')
@@ -83,6 +104,16 @@ async function runDemo(options: DemoOptions): Promise<number> {
   } finally {
     await world.stop()
   }
+}
+
+/** The path of dist/svc-node, which is built first when it is not of these sources. */
+async function binaryForNodes(): Promise<string> {
+  const path = await currentBinary(join(import.meta.dirname, '..'), (build) =>
+    story.step('Building dist/svc-node from the sources', build),
+  )
+  signal.throwIfAborted()
+  story.say(`  The nodes run ${relative(process.cwd(), path)}.`)
+  return path
 }
 
 async function readPrompt(): Promise<string> {
@@ -108,15 +139,32 @@ function tellStep({ begin, progress, end }: Story) {
   }
 }
 
-async function stayUp(world: World): Promise<void> {
+async function stayUp(
+  world: World,
+  { playground }: DemoOptions,
+  inference?: Inference,
+): Promise<void> {
   const { chain, icl, nodes, standInUrl, folder } = world
   story.say()
   story.say('Still running (Ctrl-C stops it):')
   story.say(`  ICL         ${icl.url}`)
   story.say(`  chain RPC   ${chain.rpcUrl}  (chain id ${chain.chainId})`)
+  if (chain.coprocessor) story.say(`  coprocessor ${chain.coprocessor.cofhe_url}`)
   if (standInUrl !== undefined) story.say(`  stand-in    ${standInUrl}`)
   for (const { name, address } of nodes) story.say(`  ${name.padEnd(11)} ${address}`)
   story.say(`  files       ${folder}`)
+  if (playground) story.say(`  playground  ${icl.url}/playground`)
+  if (inference) {
+    const { jobId, readToken } = inference
+    story.say('How the quorum was chosen, derived again:')
+    story.say(
+      `  npm run quorum:recompute -- ${jobId} --icl ${icl.url} --read-token ${readToken} --rpc-url ${chain.rpcUrl}`,
+    )
+  }
+  story.say('As its client, in another terminal:')
+  for (const [name, value] of Object.entries(await clientEnvironment(world)))
+    story.say(`  export ${name}=${value}`)
+  story.say('  npm run infer -- "What is a lighthouse for?"')
   await systemClock.sleep(foreverMs, signal).catch(() => {})
 }
 

@@ -2,27 +2,25 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Hex, parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { nodeRegistryAbi } from '../lib/abi/node-registry.ts'
-import { type ChainWriter, createChainWriter } from '../lib/chain/clients.ts'
+import type { ChainWriter } from '../lib/chain/clients.ts'
+import { waitForReceipt } from '../lib/chain/wait-for-receipt.ts'
 import { Address } from '../lib/codecs.ts'
 import { type LocalChain, stake } from './local-chain.ts'
 import type { Processes, Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
 
-/** A node of the local world: a daemon in its own process with its own wallet and keystore. */
-export type LocalNode = {
+/** A node that has a configuration and a keystore, not yet a daemon. */
+export type PreparedNode = {
   readonly name: string
   readonly address: Address
   readonly folder: string
-  /** The daemon, once it runs. */
-  readonly process: Running
-}
-
-/** A node that has a configuration and a keystore, not yet a daemon. */
-export type PreparedNode = Omit<LocalNode, 'process'> & {
+  /** What its commands get in their environment: its settings, password and keys. */
   readonly env: Readonly<Record<string, string>>
   readonly privateKey: Hex
 }
+
+/** A node of the local world: a daemon in its own process with its own wallet and keystore. */
+export type LocalNode = PreparedNode & { readonly process: Running }
 
 type NodePlace = {
   readonly processes: Processes
@@ -31,9 +29,20 @@ type NodePlace = {
   readonly iclUrl: string
   readonly models: readonly string[]
   readonly mockAttestationKey: string
+  /** Where blobs are downloaded first; the ICL when left out. */
+  readonly gatewayUrl?: string | undefined
+  /** The svc-node executable to run; its sources when left out. */
+  readonly binary?: string | undefined
 }
 
 const main = join(import.meta.dirname, '..', 'node', 'main.ts')
+/** What starts `svc-node` with these arguments. */
+const svcNode = (
+  { binary }: NodePlace,
+  args: readonly string[],
+): { readonly program?: string; readonly args: readonly string[] } =>
+  binary === undefined ? { args: [main, ...args] } : { program: binary, args }
+
 const scryptN = '4096'
 const allowance = stake + parseEther('10')
 
@@ -44,7 +53,7 @@ export async function prepareNode(
   providerEnv: Readonly<Record<string, string>>,
   signal?: AbortSignal,
 ): Promise<PreparedNode> {
-  const { processes, chain, iclUrl, models, mockAttestationKey } = place
+  const { processes, chain, iclUrl, models, mockAttestationKey, gatewayUrl } = place
   const folder = join(place.folder, name)
   await mkdir(folder, { mode: 0o700 })
   const privateKey: Hex = `0x${randomHex()}`
@@ -53,9 +62,11 @@ export async function prepareNode(
     SVC_KEY_PASSWORD: randomHex(),
     SVC_ICL_ENDPOINT: iclUrl,
     SVC_COFHE_ENDPOINT: chain.rpcUrl,
+    ...(chain.coprocessor && { SVC_COFHE_URLS: chain.coprocessor.cofhe_url }),
     SVC_SUPPORTED_MODEL_IDS: models.join(','),
     SVC_LOG_LEVEL: 'INFO',
     SVC_MOCK_ATTESTATION_KEY: mockAttestationKey,
+    ...(gatewayUrl !== undefined && { SVC_IPFS_GATEWAY: gatewayUrl }),
     ...providerEnv,
   }
   const args = ['init', '--icl-endpoint', iclUrl, '--cofhe-endpoint', chain.rpcUrl]
@@ -65,7 +76,7 @@ export async function prepareNode(
   const output = await processes.run(
     {
       name: `${name}-init`,
-      args: [main, ...args],
+      ...svcNode(place, args),
       env: { ...env, SVC_IMPORT_PRIVATE_KEY: privateKey },
     },
     signal,
@@ -78,44 +89,35 @@ export async function prepareNode(
   return { name, address: expected, folder, env, privateKey }
 }
 
-/** Gives the node's wallet its gas and stake, then registers it for tier 0. */
-export async function registerNode(
-  funder: ChainWriter,
-  chain: LocalChain,
-  node: PreparedNode,
+/** Gives the node's wallet its gas and stake. */
+export async function fundNode(funder: ChainWriter, { address }: PreparedNode): Promise<void> {
+  const hash = await funder.walletClient.sendTransaction({ to: address, value: allowance })
+  await waitForReceipt(funder, hash)
+}
+
+/** `svc-node register`: stakes the least, for tier 0. */
+export const stakeNode = (
+  place: NodePlace,
+  { name, env }: PreparedNode,
   signal?: AbortSignal,
-): Promise<void> {
-  const hash = await funder.walletClient.sendTransaction({ to: node.address, value: allowance })
-  await funder.publicClient.waitForTransactionReceipt({ hash })
-  const account = privateKeyToAccount(node.privateKey)
-  const writer = createChainWriter({ rpcUrl: chain.rpcUrl, chainId: chain.chainId, account })
-  const sent = await writer.walletClient.writeContract({
-    address: chain.contracts.nodeRegistry,
-    abi: nodeRegistryAbi,
-    functionName: 'register',
-    args: [[0]],
-    value: stake,
-  })
-  const { status } = await writer.publicClient.waitForTransactionReceipt({ hash: sent })
-  signal?.throwIfAborted()
-  if (status !== 'success') throw new Error(`Registering ${node.name} reverted`)
+): Promise<string> => {
+  const args = ['register', '--yes', '--node-registry', place.chain.contracts.nodeRegistry]
+  return place.processes.run({ name: `${name}-register`, ...svcNode(place, args), env }, signal)
 }
 
 /** `svc-node attest --mock`. */
 export const attestNode = (
-  { processes }: NodePlace,
-  node: PreparedNode,
+  place: NodePlace,
+  { name, env }: PreparedNode,
   signal?: AbortSignal,
 ): Promise<string> =>
-  processes.run(
-    { name: `${node.name}-attest`, args: [main, 'attest', '--mock'], env: node.env },
+  place.processes.run(
+    { name: `${name}-attest`, ...svcNode(place, ['attest', '--mock']), env },
     signal,
   )
 
 /** `svc-node run`: starts the daemon. */
-export const runNode = ({ processes }: NodePlace, node: PreparedNode): LocalNode => ({
-  name: node.name,
-  address: node.address,
-  folder: node.folder,
-  process: processes.start({ name: node.name, args: [main, 'run'], env: node.env }),
-})
+export const runNode = (place: NodePlace, node: PreparedNode): LocalNode => {
+  const { name, env } = node
+  return { ...node, process: place.processes.start({ name, ...svcNode(place, ['run']), env }) }
+}

@@ -1,27 +1,47 @@
 import { parseArgs } from 'node:util'
 import { SvcError } from '../lib/svc-error.ts'
 import { standInModels } from './provider-standin.ts'
+import { type IclRuntime, iclRuntimes } from './runtime-programs.ts'
+import type { FheMode } from './world.ts'
 
 /** What the demo was asked for. */
 export type DemoOptions = {
   readonly prompt: string | undefined
   readonly model: string
   readonly nodes: number
+  readonly binary: boolean
+  /** What the coordinator runs on. */
+  readonly icl: IclRuntime
+  /** Where the coordinator keeps encrypted blobs. */
+  readonly blobs: BlobPlace
+  readonly fhe: FheMode
   readonly json: boolean
   readonly keep: boolean
+  /** Whether there is a page to type prompts in. */
+  readonly playground: boolean
   readonly help: boolean
 }
 
+const blobPlaces = ['store', 'kubo'] as const
+
+/** Where encrypted blobs are kept: by the coordinator itself, or in an IPFS daemon. */
+export type BlobPlace = (typeof blobPlaces)[number]
+
 /** How the demo is used. */
-export const usage = `Usage: npm run demo -- [--model MODEL] [--nodes N] [--json] [--keep] "PROMPT"
+export const usage = `Usage: npm run demo -- [--model MODEL] [--nodes N] [--icl RUNTIME] [--blobs PLACE] [--binary] [--fhe MODE] [--json] [--keep] [--playground] "PROMPT"
 
 Runs the whole service on this machine: a chain, the coordinator, three nodes in processes of their own, and one
 encrypted prompt through them. The prompt is read from standard input when it is not given.
 
   --model MODEL  openai:gpt-4o-mini (default), anthropic:claude-sonnet-4-5, ...
   --nodes N      how many nodes to start, 1 to 8 (default 3, which is the least a job needs)
+  --icl RUNTIME  what the coordinator runs on: bun (default), node, deno or workerd
+  --blobs PLACE  store (default), or kubo: encrypted blobs go to an IPFS daemon of the demo's own
+  --binary       the nodes run dist/svc-node, which is built first unless it is up to date
+  --fhe MODE     real: ciphertexts and proofs as on a public network, a proof takes 10 s or more; mock (default)
   --json         one line of JSON at the end of standard output; the story goes to standard error
   --keep         leave everything running until Ctrl-C
+  --playground   a page in the browser to type prompts in; leaves everything running, and needs no PROMPT
 
   OPENAI_API_KEY, ANTHROPIC_API_KEY            use the real provider; without them a local stand-in answers
   SVC_OPENAI_BASE_URL, SVC_ANTHROPIC_BASE_URL  use another server that speaks the provider's protocol
@@ -29,6 +49,23 @@ encrypted prompt through them. The prompt is read from standard input when it is
 
 const wrong = (message: string, hint = 'Run `npm run demo -- --help`.'): SvcError =>
   new SvcError('usage', message, { hint })
+
+function runtimeOf(text: string): IclRuntime {
+  const found = iclRuntimes.find((name) => name === text)
+  if (found === undefined) throw wrong(`--icl takes ${iclRuntimes.join(', ')}, not ${text}`)
+  return found
+}
+
+function blobPlaceOf(text: string): BlobPlace {
+  const found = blobPlaces.find((name) => name === text)
+  if (found === undefined) throw wrong(`--blobs takes ${blobPlaces.join(' or ')}, not ${text}`)
+  return found
+}
+
+function fheModeOf(text: string): FheMode {
+  if (text === 'mock' || text === 'real') return text
+  throw wrong(`--fhe takes mock or real, not ${text}`)
+}
 
 /** Reads the command line; throws SvcError `usage`. */
 export function parseDemoOptions(args: readonly string[]): DemoOptions {
@@ -39,16 +76,27 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
       options: {
         model: { type: 'string', default: 'openai:gpt-4o-mini' },
         nodes: { type: 'string', default: '3' },
+        binary: { type: 'boolean', default: false },
+        icl: { type: 'string', default: 'bun' },
+        blobs: { type: 'string', default: 'store' },
+        fhe: { type: 'string', default: 'mock' },
         json: { type: 'boolean', default: false },
         keep: { type: 'boolean', default: false },
+        playground: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     })
     if (!/^[1-8]$/.test(values.nodes)) {
       throw wrong(`--nodes takes a number from 1 to 8, not ${values.nodes}`)
     }
+    if (values.playground && values.icl === 'workerd') {
+      throw wrong('--playground takes another --icl than workerd, which has no files to serve')
+    }
     return {
       ...values,
+      fhe: fheModeOf(values.fhe),
+      icl: runtimeOf(values.icl),
+      blobs: blobPlaceOf(values.blobs),
       nodes: Number(values.nodes),
       prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
     }

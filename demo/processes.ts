@@ -20,12 +20,14 @@ export type Running = {
 /** What to start. */
 type Command = {
   readonly name: string
+  /** The executable; this Bun when left out, whose first argument is then a file to run. */
+  readonly program?: string | undefined
   readonly args: readonly string[]
   /** Its whole environment besides `inheritedVariables`. */
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Starts processes with this Bun and ends every one of them, however this process ends. */
+/** Starts processes and ends every one of them, however this process ends. */
 export type Processes = {
   readonly start: (command: Command) => Running
   /** Runs a command to its end and resolves with its stdout; throws with its last words. */
@@ -90,7 +92,9 @@ export function createProcesses(folder: string): Processes {
     const logFile = join(folder, `${command.name}.log`)
     const log = openSync(logFile, 'a')
     // Each leads a group of its own: Ctrl-C in a terminal reaches only the demo, which then ends them in order.
-    const child = spawn(process.execPath, ['--no-env-file', ...command.args], {
+    const { program = process.execPath } = command
+    const args = command.program === undefined ? ['--no-env-file', ...command.args] : command.args
+    const child = spawn(program, args, {
       cwd: folder,
       detached: true,
       stdio: ['ignore', capture ? 'pipe' : log, log],

@@ -1,5 +1,6 @@
 import { type Inference, inferenceError } from '../lib/client/inference.ts'
 import { SvcError } from '../lib/svc-error.ts'
+import type { BlobsInKubo } from './blobs-in-kubo.ts'
 import type { Story } from './story.ts'
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
@@ -40,6 +41,9 @@ export function tellResult(story: Story, inference: Inference): void {
   }
 }
 
+const proofOf = ({ proof }: Inference) =>
+  proof === undefined ? null : { bytes: proof.bytes, steps_ms: proof.stepsMs }
+
 /** The line of `--json` for an inference. */
 export const jsonResult = (inference: Inference) => {
   const accepted = inference.status === 'accepted' ? inference : undefined
@@ -53,7 +57,14 @@ export const jsonResult = (inference: Inference) => {
     commit_tx: accepted?.commitTx ?? null,
     receipt_hash: accepted?.receiptHash ?? null,
     timings_ms: inference.timingsMs,
+    proof: proofOf(inference),
   }
+}
+
+/** Prints where a job's blobs are. */
+export function tellBlobs(story: Story, { prompt_cid, output_cid }: BlobsInKubo): void {
+  story.say(`  prompt      ${prompt_cid}  (encrypted, in Kubo)`)
+  if (output_cid !== undefined) story.say(`  output      ${output_cid}  (encrypted, in Kubo)`)
 }
 
 /** The line of `--json` when there is no result. */
@@ -67,5 +78,6 @@ export const jsonFailure = (model: string, error: unknown) => ({
   commit_tx: null,
   receipt_hash: null,
   timings_ms: {},
+  proof: null,
   error: { code: error instanceof SvcError ? error.code : 'failed', message: sentenceOf(error) },
 })

@@ -4,12 +4,23 @@ import { join } from 'node:path'
 import { createApi } from '../lib/api.ts'
 import { createChainWriter } from '../lib/chain/clients.ts'
 import { systemClock, systemRandom } from '../lib/system.ts'
+import { startCoprocessor } from './coprocessor-process.ts'
 import { type IclProcess, startIcl } from './icl-process.ts'
+import { type KuboProcess, kuboPath, startKubo } from './kubo-process.ts'
 import { type LocalChain, startLocalChain } from './local-chain.ts'
-import { attestNode, type LocalNode, prepareNode, registerNode, runNode } from './node-process.ts'
+import {
+  attestNode,
+  fundNode,
+  type LocalNode,
+  prepareNode,
+  runNode,
+  stakeNode,
+} from './node-process.ts'
+import type { BlobPlace } from './options.ts'
 import { createProcesses, lastLogLines, type Processes, type Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
 import { type Reporter, silentReporter } from './reporter.ts'
+import type { IclRuntime } from './runtime-programs.ts'
 import { startStandIn } from './standin-process.ts'
 
 /** The whole service on this machine, each part in its own process. */
@@ -17,6 +28,8 @@ export type World = {
   readonly chain: LocalChain
   readonly icl: IclProcess
   readonly nodes: readonly LocalNode[]
+  /** Keeps the blobs, if the world has one. */
+  readonly kubo: KuboProcess | undefined
   /** The stand-in for the providers, if the world has one. */
   readonly standInUrl: string | undefined
   /** Holds configurations, keystores and logs; gone after `stop`. */
@@ -27,18 +40,31 @@ export type World = {
   readonly stop: () => Promise<void>
 }
 
+/** The coprocessor: the SDK's mock mode, or real ciphertexts and proofs. */
+export type FheMode = 'mock' | 'real'
+
 /** What kind of world to start. */
 export type WorldOptions = {
   readonly models: readonly string[]
   /** How many nodes; 3 when left out. */
   readonly nodes?: number
-  /** Provider keys and base URLs of the node with this index. */
+  /** Provider keys, base URLs and other environment of the node with this index. */
   readonly providerEnv: (
     index: number,
     standInUrl: string | undefined,
   ) => Readonly<Record<string, string>>
   readonly standIn?: boolean
+  /** The svc-node executable that the nodes run; its sources when left out. */
+  readonly nodeBinary?: string
+  /** Whether the coprocessor encrypts and proves, or only pretends to; `mock` when left out. */
+  readonly fhe?: FheMode
   readonly iclEnv?: Readonly<Record<string, string>>
+  /** What the ICL runs on; Bun when left out. */
+  readonly iclRuntime?: IclRuntime
+  /** Where the ICL keeps blobs; its store when left out. */
+  readonly blobs?: BlobPlace
+  /** Builds the page in which people try the service, and has the ICL serve it. */
+  readonly playground?: boolean
   readonly reporter?: Reporter
   readonly signal?: AbortSignal
 }
@@ -59,6 +85,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       chain,
       icl,
       nodes: parts.nodes,
+      kubo: parts.kubo,
       standInUrl: parts.standIn?.url,
       folder,
       lastLogs: () => lastLogs(parts),
@@ -75,6 +102,7 @@ type Parts = {
   readonly processes: Processes
   chain?: LocalChain
   icl?: IclProcess
+  kubo?: KuboProcess
   standIn?: { readonly url: string; readonly process: Running }
   nodes: readonly LocalNode[]
 }
@@ -82,13 +110,23 @@ type Parts = {
 async function build(parts: Parts, options: WorldOptions): Promise<void> {
   const { processes, folder } = parts
   const { models, nodes: count = 3, iclEnv, signal, reporter = silentReporter } = options
+  const { nodeBinary: binary, iclRuntime: runtime } = options
   const mockAttestationKey = randomHex()
-  const chain = await reporter.step('Starting a chain and deploying the contracts', () =>
-    startLocalChain(signal),
-  )
+  const chain = await startChain(parts, options)
   parts.chain = chain
+  const coprocessorEnv = chain.coprocessor && { SVC_ICL_COFHE_URLS: chain.coprocessor.cofhe_url }
+  const blobsEnv = await startBlobs(parts, options)
+  const playgroundEnv = await preparePlayground(parts, chain, options)
   const icl = await reporter.step('Starting the coordinator (ICL)', () =>
-    startIcl({ processes, folder, chain, mockAttestationKey, env: iclEnv, signal }),
+    startIcl({
+      processes,
+      folder,
+      chain,
+      mockAttestationKey,
+      env: { ...coprocessorEnv, ...blobsEnv, ...playgroundEnv, ...iclEnv },
+      runtime,
+      signal,
+    }),
   )
   parts.icl = icl
   if (options.standIn) {
@@ -96,7 +134,10 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
       startStandIn(processes, signal),
     )
   }
-  const place = { processes, folder, chain, iclUrl: icl.url, models, mockAttestationKey }
+  const place = {
+    ...{ processes, folder, chain, iclUrl: icl.url, models, mockAttestationKey, binary },
+    gatewayUrl: parts.kubo?.gatewayUrl,
+  }
   const names = Array.from({ length: count }, (_, index) => `node-${index + 1}`)
   const prepared = await reporter.step(`Making ${count} nodes with a wallet each`, () =>
     Promise.all(
@@ -108,7 +149,8 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
   await reporter.step('Registering them on chain with a stake', async () => {
     const { rpcUrl, chainId, funder } = chain
     const writer = createChainWriter({ rpcUrl, chainId, account: funder })
-    for (const node of prepared) await registerNode(writer, chain, node, signal)
+    await Promise.all(prepared.map((node) => fundNode(writer, node)))
+    await Promise.all(prepared.map((node) => stakeNode(place, node, signal)))
   })
   await reporter.step('Attesting them', () =>
     Promise.all(prepared.map((node) => attestNode(place, node, signal))),
@@ -116,6 +158,51 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
   parts.nodes = prepared.map((node) => runNode(place, node))
   await reporter.step('Waiting until they are in the active pool', (progress) =>
     waitForPool(icl.url, parts.nodes, progress, signal),
+  )
+}
+
+/** Starts what keeps the blobs, if that is not the ICL; gives what the ICL has to know of it. */
+async function startBlobs(
+  parts: Parts,
+  { blobs, reporter = silentReporter, signal }: WorldOptions,
+): Promise<Readonly<Record<string, string>>> {
+  if (blobs !== 'kubo') return {}
+  const { processes, folder } = parts
+  const path = await kuboPath()
+  parts.kubo = await reporter.step('Starting an IPFS daemon (Kubo)', () =>
+    startKubo({ processes, folder, path, signal }),
+  )
+  return { SVC_ICL_BLOBS: `kubo:${parts.kubo.rpcUrl},${parts.kubo.gatewayUrl}` }
+}
+
+/** Builds the page, if it is wanted; gives what the ICL has to know of it. */
+async function preparePlayground(
+  { folder }: Parts,
+  { rpcUrl }: LocalChain,
+  { playground, reporter = silentReporter }: WorldOptions,
+): Promise<Readonly<Record<string, string>>> {
+  if (!playground) return {}
+  const place = join(folder, 'playground')
+  await reporter.step('Building the playground', async () => {
+    const { buildPlayground } = await import('../web/build-playground.ts')
+    await buildPlayground(place)
+  })
+  return { SVC_ICL_PLAYGROUND: place, SVC_ICL_PLAYGROUND_RPC_URL: rpcUrl }
+}
+
+async function startChain(
+  { processes, folder }: Parts,
+  { fhe = 'mock', reporter = silentReporter, signal }: WorldOptions,
+): Promise<LocalChain> {
+  if (fhe === 'mock') {
+    return await reporter.step('Starting a chain and deploying the contracts', () =>
+      startLocalChain(signal),
+    )
+  }
+  return await reporter.step('Starting a chain and its coprocessor, and deploying', (progress) =>
+    startLocalChain(signal, (chain) =>
+      startCoprocessor({ processes, dataFolder: folder, ...chain, progress, signal }),
+    ),
   )
 }
 

@@ -1,0 +1,152 @@
+import { z } from 'zod'
+import { MaxOutputTokens } from '../../lib/schemas/jobs.ts'
+import { ChatMessage, promptOfMessages } from './chat-messages.ts'
+import { badRequest } from './openai-error.ts'
+
+const mostOutputTokens = 8_192
+
+const Limit = z.int().min(1).max(10_000_000).nullish()
+
+/** What a request may ask for, and what the service does with it. */
+const supported = {
+  model: z.string().min(1).max(256),
+  messages: z.array(ChatMessage).min(1).max(1_024),
+  stream: z.boolean().nullish(),
+  stream_options: z
+    .strictObject({
+      include_usage: z.boolean().optional(),
+      include_obfuscation: z.boolean().optional(),
+    })
+    .nullish(),
+  max_tokens: Limit,
+  max_completion_tokens: Limit,
+}
+
+/** What may be asked for only as far as it is what the service does anyway. */
+const asItIs = {
+  n: z.literal(1).nullish(),
+  logprobs: z.literal(false).nullish(),
+  top_logprobs: z.literal(0).nullish(),
+  logit_bias: z.strictObject({}).nullish(),
+  stop: z.array(z.never()).nullish(),
+  tools: z.array(z.never()).nullish(),
+  tool_choice: z.enum(['none', 'auto']).nullish(),
+  functions: z.array(z.never()).nullish(),
+  function_call: z.enum(['none', 'auto']).nullish(),
+  response_format: z.strictObject({ type: z.literal('text') }).nullish(),
+  modalities: z.tuple([z.literal('text')]).nullish(),
+  audio: z.null().optional(),
+  prediction: z.null().optional(),
+  web_search_options: z.null().optional(),
+  reasoning_effort: z.null().optional(),
+  verbosity: z.literal('medium').nullish(),
+}
+
+/** How a model picks its words: the nodes decide that, near temperature 0, so that their answers can be compared. */
+const sampling = {
+  temperature: z.literal(0).nullish(),
+  top_p: z.literal(1).nullish(),
+  seed: z.literal(0).nullish(),
+  frequency_penalty: z.literal(0).nullish(),
+  presence_penalty: z.literal(0).nullish(),
+}
+
+/** What says nothing of the answer. */
+const ignored = [
+  'metadata',
+  'parallel_tool_calls',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'service_tier',
+  'store',
+  'user',
+] as const
+
+const Strict = z.strictObject({ ...supported, ...asItIs, ...sampling })
+
+/** A request for a completion as the service can run it. */
+export type ChatRequest = {
+  readonly model: string
+  readonly prompt: string
+  readonly stream: boolean
+  readonly includeUsage: boolean
+  readonly maxOutputTokens: number | undefined
+  /** Parameters that were given and have no effect. */
+  readonly ignored: readonly string[]
+}
+
+/** How requests are read. */
+export type ReadingOptions = {
+  /** Ignores temperature, top_p, seed and penalties, and says so, instead of refusing other values than the service's own. */
+  readonly ignoreSampling: boolean
+}
+
+/** Reads the body of a request; throws OpenAiError 400 that names the parameter which the service cannot honour. */
+export function readChatRequest(body: unknown, { ignoreSampling }: ReadingOptions): ChatRequest {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw badRequest('The body must be a JSON object', undefined, 'invalid_json')
+  }
+  const isIgnored = (name: string) =>
+    ignored.some((other) => other === name) || (ignoreSampling && Object.hasOwn(sampling, name))
+  const given = Object.entries(body).filter(([, value]) => value !== undefined && value !== null)
+  const parsed = Strict.safeParse(Object.fromEntries(given.filter(([name]) => !isIgnored(name))))
+  if (!parsed.success) throw refusal(parsed.error.issues[0], body)
+  const { model, messages, stream, stream_options: options } = parsed.data
+  if (messages.at(-1)?.role === 'assistant') {
+    const param = `messages[${messages.length - 1}].role`
+    throw badRequest('The last message must not be of the assistant', param, 'unsupported_value')
+  }
+  if (options && stream !== true) {
+    throw badRequest('stream_options needs stream: true', 'stream_options', 'invalid_value')
+  }
+  return {
+    model,
+    prompt: promptOfMessages(messages),
+    stream: stream === true,
+    includeUsage: options?.include_usage === true,
+    maxOutputTokens: limitOf(parsed.data),
+    ignored: given.map(([name]) => name).filter(isIgnored),
+  }
+}
+
+/** A limit is one: what is asked for beyond what the service ever gives changes nothing. */
+function limitOf({
+  max_tokens: old,
+  max_completion_tokens: limit,
+}: Pick<z.output<typeof Strict>, 'max_tokens' | 'max_completion_tokens'>): number | undefined {
+  if (old && limit && old !== limit) {
+    const message = 'max_tokens and max_completion_tokens contradict; give one of them'
+    throw badRequest(message, 'max_tokens', 'invalid_value')
+  }
+  const asked = limit ?? old
+  return asked ? MaxOutputTokens.parse(Math.min(asked, mostOutputTokens)) : undefined
+}
+
+function refusal(issue: z.core.$ZodIssue | undefined, body: object) {
+  if (issue?.code === 'unrecognized_keys' && issue.path.length === 0) {
+    const [name = ''] = issue.keys
+    return badRequest(`Unknown parameter: ${name}`, name, 'unknown_parameter')
+  }
+  const path = issue?.path ?? []
+  const param = path
+    .map((step, at) =>
+      typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${String(step)}`,
+    )
+    .join('')
+  const [name = ''] = path.map(String)
+  if (!(name in body)) return badRequest(`${name} is missing`, name, 'missing_required_parameter')
+  if (name in sampling) {
+    const message = `The nodes answer near temperature 0, so that their answers can be compared, and cannot honour ${name}; leave it out, or start the gateway with --ignore-sampling`
+    return badRequest(message, param, 'unsupported_value')
+  }
+  if (name in asItIs) {
+    const message = `The service answers one text with text alone and cannot honour ${name}; leave it out`
+    return badRequest(message, param, 'unsupported_value')
+  }
+  if (name === 'messages' && path.length > 1) {
+    const message = `${param}: only text messages of system, developer, user and assistant can be sent`
+    return badRequest(message, param, 'unsupported_value')
+  }
+  return badRequest(`${param}: ${issue?.message ?? 'it is not valid'}`, param, 'invalid_value')
+}

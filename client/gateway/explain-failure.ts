@@ -1,0 +1,62 @@
+import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { OpenAiError, type OpenAiErrorType } from './openai-error.ts'
+
+type Meaning = readonly [
+  status: number,
+  type: OpenAiErrorType,
+  details?: { readonly code?: string; readonly param?: string; readonly retry?: boolean },
+]
+
+/** What failures of a job mean in OpenAI's terms; whether a new job is worth its price is for a person to say, so few are retried. */
+const meanings: Readonly<Record<string, Meaning>> = {
+  'model-unknown': [404, 'invalid_request_error', { code: 'model_not_found', param: 'model' }],
+  'provider-model-unknown': [
+    404,
+    'invalid_request_error',
+    { code: 'model_not_found', param: 'model' },
+  ],
+  'prompt-empty': [400, 'invalid_request_error', { param: 'messages' }],
+  'prompt-too-long': [
+    400,
+    'invalid_request_error',
+    { code: 'context_length_exceeded', param: 'messages' },
+  ],
+  'provider-refused': [400, 'invalid_request_error', { param: 'messages' }],
+  'client-not-allowed': [403, 'permission_error'],
+  'rate-limited': [429, 'rate_limit_error', { retry: true }],
+  'too-many-jobs': [429, 'rate_limit_error', { retry: true }],
+  'quota-exceeded': [429, 'rate_limit_error', { code: 'insufficient_quota' }],
+  'provider-rate-limited': [429, 'rate_limit_error'],
+  'not-enough-nodes': [503, 'server_error'],
+  'chain-unavailable': [503, 'server_error'],
+  unavailable: [503, 'server_error'],
+  'icl-unreachable': [503, 'server_error'],
+  'job-expired': [504, 'server_error'],
+  'job-disputed': [502, 'server_error'],
+  'job-rejected': [502, 'server_error'],
+  'job-cancelled': [502, 'server_error'],
+  'timed-out': [504, 'server_error'],
+}
+
+/** What went wrong with an inference, as a caller of OpenAI's interface understands it; nothing unknown is shown. */
+export function explainFailure(error: unknown): OpenAiError {
+  if (error instanceof OpenAiError) return error
+  if (!(error instanceof SvcError)) {
+    return new OpenAiError(500, 'server_error', 'The gateway failed; its log says more', {
+      code: 'internal_error',
+    })
+  }
+  // Whatever else is wrong is behind the gateway: a check that failed, the chain, the coprocessor.
+  const usual: Meaning = [error.retryable ? 503 : 502, 'server_error']
+  const [status, type, { code, param, retry } = {}] = meanings[error.code] ?? usual
+  return new OpenAiError(status, type, `${error.message}. ${error.hint}`, {
+    code: code ?? error.code.replaceAll('-', '_'),
+    param,
+    retryable: retry ?? false,
+    retryAfterSeconds: retryAfterOf(error.cause),
+  })
+}
+
+const retryAfterOf = (cause: unknown): number | undefined =>
+  cause instanceof ProblemError ? cause.retryAfterSeconds : undefined

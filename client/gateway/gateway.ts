@@ -1,0 +1,104 @@
+import { Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import type { Client } from '../../lib/client/client.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type ChatNews, completeChat } from './complete-chat.ts'
+import { explainFailure } from './explain-failure.ts'
+import { checkCaller, corsHeaders, type GuardOptions } from './guard.ts'
+import { findModel, listModels, type ModelMap } from './model-names.ts'
+import { errorResponse, OpenAiError } from './openai-error.ts'
+import { createTurns } from './turns.ts'
+
+const maxBodyBytes = 1_048_576
+const callerLeft = 499
+
+type Heard = { Variables: { news: ChatNews } }
+
+/** What a gateway is made of. */
+export type GatewayOptions = GuardOptions & {
+  readonly client: Pick<Client, 'infer' | 'models'>
+  readonly clock: Clock
+  readonly modelMap: ModelMap
+  /** How many jobs run at once, and how many requests may wait for one to end. */
+  readonly atOnce: number
+  readonly maxWaiting: number
+  readonly ignoreSampling: boolean
+  /** Begins streams at once and keeps them alive this often; they begin with their answer when it is left out. */
+  readonly keepAliveMs?: number | undefined
+  /** Cancels a job when a lack of nodes lasts this long. */
+  readonly giveUpWhenStuckMs: number
+  /** Told of each request once, when it is over: when it is answered, or when a stream that began early has its answer or has failed. */
+  readonly onAnswered: (news: Answer) => void
+  /** Cancels what is under way when it aborts. */
+  readonly stopping: AbortSignal
+}
+
+/** A request that was answered, as it may stand in a log. */
+export type Answer = Omit<ChatNews, 'ended'> & {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly elapsedMs: number
+}
+
+const unknownUrl = (method: string, path: string): OpenAiError =>
+  new OpenAiError(
+    404,
+    'invalid_request_error',
+    `There is no ${method} ${path} here; there are GET /v1/models and POST /v1/chat/completions`,
+    {
+      code: 'unknown_url',
+    },
+  )
+
+const tooLarge = (): OpenAiError =>
+  new OpenAiError(413, 'invalid_request_error', 'The body is larger than 1 MiB', {
+    code: 'request_too_large',
+  })
+
+/** OpenAI's interface to a client of the service: every answer was agreed on by a quorum, decrypted and checked on this machine. */
+export function createGateway(options: GatewayOptions): Hono<Heard> {
+  const { client, clock, modelMap, onAnswered } = options
+  const turns = createTurns(options.atOnce, options.maxWaiting)
+  const app = new Hono<Heard>()
+
+  app.use(async (c, next) => {
+    const began = clock.now()
+    const { raw, method } = c.req
+    const told: ChatNews = {}
+    c.set('news', told)
+    await next()
+    for (const [name, value] of Object.entries(corsHeaders(raw, options))) c.header(name, value)
+    const path = c.req.path.slice(0, 200)
+    const { status: sent } = c.res
+    const tell = () => {
+      const { ended: _, ...news } = told
+      // Nobody hears what is answered to a caller who has left.
+      const status = raw.signal.aborted ? callerLeft : sent
+      onAnswered({ ...news, method, path, status, elapsedMs: clock.now() - began })
+    }
+    if (told.ended) void told.ended.then(tell)
+    else tell()
+  })
+  app.use(async (c, next) => {
+    checkCaller(c.req.raw, options)
+    if (c.req.method === 'OPTIONS') return c.body(null, 204)
+    await next()
+  })
+  const limit = bodyLimit({ maxSize: maxBodyBytes, onError: () => errorResponse(tooLarge()) })
+  const served = () => client.models()
+
+  app.get('/v1/models', async (c) => c.json(listModels(await served(), modelMap)))
+  app.get('/v1/models/:id{.+}', async (c) =>
+    c.json(findModel(await served(), modelMap, c.req.param('id'))),
+  )
+  app.post('/v1/chat/completions', limit, (c) =>
+    completeChat(options, turns, c.req.raw, c.get('news')),
+  )
+  app.notFound((c) => errorResponse(unknownUrl(c.req.method, c.req.path.slice(0, 200))))
+  app.onError((error, c) => {
+    c.get('news').error = error
+    return errorResponse(explainFailure(error))
+  })
+  return app
+}

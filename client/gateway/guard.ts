@@ -1,0 +1,66 @@
+import { equalBytes, utf8 } from '../../lib/digest.ts'
+import { OpenAiError } from './openai-error.ts'
+
+/** Whose requests are answered. */
+export type GuardOptions = {
+  /** The key that callers must show; anybody may call when it is left out. */
+  readonly apiKey?: string | undefined
+  /** Names under which the gateway may be called; any name when left out. */
+  readonly hosts?: ReadonlySet<string> | undefined
+  /** Web pages that may call. */
+  readonly origins: ReadonlySet<string>
+}
+
+const forbidden = (message: string, code: string): OpenAiError =>
+  new OpenAiError(403, 'permission_error', message, { code })
+
+/** Throws OpenAiError 401 or 403 for a caller that may not use the gateway. */
+export function checkCaller(request: Request, { apiKey, hosts, origins }: GuardOptions): void {
+  const host = request.headers.get('host') ?? ''
+  // A page of the web whose name leads here would otherwise be of the gateway's own origin.
+  if (hosts && !hosts.has(nameOf(host))) {
+    throw forbidden(
+      `This gateway does not answer to the name ${JSON.stringify(host.slice(0, 100))}; call it by localhost or 127.0.0.1`,
+      'host_not_allowed',
+    )
+  }
+  const origin = request.headers.get('origin')
+  if (origin !== null && !origins.has(origin)) {
+    throw forbidden(
+      'Web pages may not call this gateway, unless it is started with --allow-origin',
+      'origin_not_allowed',
+    )
+  }
+  if (request.method === 'OPTIONS' || apiKey === undefined || isKey(request, apiKey)) return
+  throw new OpenAiError(
+    401,
+    'authentication_error',
+    'The API key is missing or wrong; it is what SVC_GATEWAY_KEY was set to',
+    {
+      code: 'invalid_api_key',
+    },
+  )
+}
+
+/** What pages of an origin that may call are told; nothing for others. */
+export function corsHeaders(request: Request, { origins }: GuardOptions): Record<string, string> {
+  const origin = request.headers.get('origin')
+  if (origin === null || !origins.has(origin)) return {}
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? '*',
+    'access-control-allow-methods': 'GET, POST, OPTIONS',
+    'access-control-expose-headers':
+      'x-svc-job-id, x-svc-receipt-hash, x-svc-commit-tx, x-svc-ignored',
+    vary: 'origin',
+  }
+}
+
+const nameOf = (host: string): string => host.toLowerCase().replace(/:\d+$/, '')
+
+/** In a time that does not tell how much of the key was right. */
+const isKey = (request: Request, apiKey: string): boolean =>
+  equalBytes(
+    utf8(request.headers.get('authorization')?.replace(/^Bearer +/i, '') ?? ''),
+    utf8(apiKey),
+  )

@@ -1,0 +1,58 @@
+/** What kind of error it is, in OpenAI's words. */
+export type OpenAiErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'rate_limit_error'
+  | 'server_error'
+
+type Details = {
+  readonly code: string
+  readonly param?: string | undefined
+  /** Whether the same request may succeed later; clients that retry by themselves are told so. */
+  readonly retryable?: boolean
+  readonly retryAfterSeconds?: number | undefined
+}
+
+/** A refusal in OpenAI's form, with its HTTP status. */
+export class OpenAiError extends Error {
+  override readonly name = 'OpenAiError'
+  readonly status: number
+  readonly type: OpenAiErrorType
+  readonly code: string
+  readonly param: string | null
+  readonly retryable: boolean
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(status: number, type: OpenAiErrorType, message: string, details: Details) {
+    super(message)
+    this.status = status
+    this.type = type
+    this.code = details.code
+    this.param = details.param ?? null
+    this.retryable = details.retryable ?? false
+    this.retryAfterSeconds = details.retryAfterSeconds
+  }
+}
+
+/** A mistake of the request: 400, naming the parameter. */
+export const badRequest = (message: string, param: string | undefined, code: string): OpenAiError =>
+  new OpenAiError(400, 'invalid_request_error', message, { code, param })
+
+/** The body of an error as OpenAI writes it. */
+export const errorBody = ({ message, type, param, code }: OpenAiError) => ({
+  error: { message, type, param, code },
+})
+
+/** An error as an answer; without the header the official clients would run a job again that was refused for good. */
+export function errorResponse(error: OpenAiError): Response {
+  const { status, retryable, retryAfterSeconds } = error
+  return Response.json(errorBody(error), {
+    status,
+    headers: {
+      'x-should-retry': String(retryable),
+      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+      ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    },
+  })
+}

@@ -1,0 +1,138 @@
+import { parseArgs } from 'node:util'
+import { z } from 'zod'
+import { ModelId } from '../../lib/codecs.ts'
+import { isLoopback } from '../../lib/loopback.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { ModelMap } from './model-names.ts'
+
+/** How the command is typed. */
+export const usage = `Usage: npm run gateway -- [OPTIONS]
+
+Serves OpenAI's interface on this machine: GET /v1/models and POST /v1/chat/completions, with and without stream. Each
+request becomes a job: encrypted here, answered by a quorum, decrypted and checked here. Point a tool's base URL at it.
+
+  --port PORT             8787 when left out; 0 takes a free one
+  --host HOST             127.0.0.1 when left out; any other than this machine's own needs SVC_GATEWAY_KEY
+  --model-map NAMES       other names for models, such as gpt-4o-mini=openai:gpt-4o-mini,best=anthropic:claude-sonnet-4-5
+  --at-once N             jobs that run at the same time, 1 to 64; 4 when left out, and 64 more requests may wait
+  --ignore-sampling       ignores temperature, top_p, seed and penalties, in place of refusing other values than the service's
+  --keep-alive SECONDS    begins streams at once and sends comments this often, 1 to 300; the receipt is then in the last chunk only
+  --allow-origin ORIGIN   a web page's origin that may call; may be given several times
+  --help                  prints this
+
+Ctrl-C cancels the jobs under way and ends it.
+
+  SVC_GATEWAY_KEY         the API key that callers must show
+  SVC_ICL_ENDPOINT, SVC_RPC_URL, SVC_CLIENT_KEY_FILE, SVC_DEPLOYMENT, SVC_COFHE_URLS, SVC_IPFS_GATEWAY
+                          as of \`npm run infer -- --help\`
+
+Exit codes: 0 ended, 1 you have to do something, 2 wrong usage, 75 try again
+`
+
+const wholeNumber = (min: number, max: number) => {
+  const error = `takes a whole number from ${min} to ${max}`
+  return z
+    .string()
+    .regex(/^\d{1,6}$/, error)
+    .transform(Number)
+    .pipe(z.int().min(min, error).max(max, error))
+}
+
+const mapError = 'takes NAME=PROVIDER:MODEL, with commas between them'
+
+const ModelNames = z
+  .string()
+  .max(16_384, mapError)
+  .transform((text, context): ModelMap => {
+    const entries = text.split(',').map((entry) => entry.trim().split('='))
+    const isWell = entries.every(
+      ([name = '', model, ...more]) =>
+        /^[\w.:/-]{1,256}$/.test(name) && ModelId.safeParse(model).success && more.length === 0,
+    )
+    if (!isWell) context.addIssue(mapError)
+    return new Map(entries.map(([name = '', model = '']) => [name, model]))
+  })
+
+const Origin = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && new URL(text).origin === text,
+    'takes an origin such as http://localhost:3000',
+  )
+
+const Flags = z.object({
+  port: wholeNumber(0, 65_535).default(8_787),
+  host: z
+    .string()
+    .regex(/^[\w.:-]{1,255}$/, 'takes the name or the address of an interface')
+    .default('127.0.0.1'),
+  'model-map': ModelNames.default(new Map()),
+  'at-once': wholeNumber(1, 64).default(4),
+  'keep-alive': wholeNumber(1, 300).optional(),
+  'ignore-sampling': z.boolean().default(false),
+  'allow-origin': z.array(Origin).max(64).default([]),
+})
+
+const ApiKey = z.string().min(16, 'must have at least 16 characters').max(512).optional()
+
+/** What was asked for. */
+export type GatewayCommand = z.output<typeof Flags> & {
+  readonly apiKey: string | undefined
+  /** Whether only this machine can reach the gateway. */
+  readonly isLocal: boolean
+}
+
+/** A mistake of the command line. */
+const wrongUsage = (message: string): SvcError =>
+  new SvcError('usage', message, { hint: 'Run `npm run gateway -- --help`.' })
+
+/** Reads the command line and SVC_GATEWAY_KEY; undefined when help was asked for; throws SvcError `usage` that lists every mistake. */
+export function parseGatewayCommand(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): GatewayCommand | undefined {
+  const { help, ...given } = parseStrictly(args)
+  if (help) return undefined
+  const flags = Flags.safeParse(given)
+  const apiKey = ApiKey.safeParse(environment.SVC_GATEWAY_KEY || undefined)
+  const mistakes = [
+    ...(flags.error?.issues ?? []).map(({ path, message }) => `--${String(path[0])} ${message}`),
+    // The key itself is not shown.
+    ...(apiKey.error?.issues ?? []).map(({ message }) => `SVC_GATEWAY_KEY ${message}`),
+  ]
+  if (!flags.success || !apiKey.success) throw wrongUsage([...new Set(mistakes)].join('; '))
+  const isLocal = isLoopback(`http://${bracketed(flags.data.host)}`)
+  if (!isLocal && apiKey.data === undefined) {
+    throw wrongUsage(
+      `--host ${flags.data.host} lets other machines spend this wallet's money: set SVC_GATEWAY_KEY to a key that callers must show`,
+    )
+  }
+  return { ...flags.data, apiKey: apiKey.data, isLocal }
+}
+
+/** A host as it stands in a URL. */
+export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+const text = { type: 'string' } as const
+const flag = { type: 'boolean' } as const
+
+function parseStrictly(args: readonly string[]) {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        port: text,
+        host: text,
+        'model-map': text,
+        'at-once': text,
+        'keep-alive': text,
+        'ignore-sampling': flag,
+        'allow-origin': { type: 'string', multiple: true },
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+    return values
+  } catch (error) {
+    throw wrongUsage(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+  }
+}

@@ -1,0 +1,146 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Random } from '../../lib/random.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { printable } from '../../node/commands/printable.ts'
+import { exitCodes } from '../../node/exit-code.ts'
+import { exitCodeOf, explainError } from '../../node/explain-error.ts'
+import { connectClient } from '../connect/connect-client.ts'
+import { type Environment, parseClientSettings } from '../connect/settings.ts'
+import { type Answer, createGateway, type GatewayOptions } from './gateway.ts'
+import { bracketed, type GatewayCommand, parseGatewayCommand, usage } from './options.ts'
+
+const maxWaiting = 64
+const giveUpWhenStuckMs = 30_000
+// Longer than a client takes to hear of a submission under way and to cancel its job.
+const drainMs = 12_000
+const drainLookMs = 20
+
+/** A server that takes requests for the gateway. */
+type GatewayServer = {
+  readonly port: number
+  /** Requests that are not answered wholly yet. */
+  readonly pending: number
+  /** Takes no more requests; with `true`, it cuts off what is still open, such as connections that are kept for later. */
+  stop(cutOff: boolean): Promise<void>
+}
+
+/** What the command takes from the process. */
+export type GatewayWorld = {
+  readonly environment: Environment
+  readonly print: (line: string) => void
+  readonly clock: Clock
+  readonly random: Random
+  /** Aborts when the user wants to stop. */
+  readonly signal: AbortSignal
+  readonly listen: (
+    place: { readonly hostname: string; readonly port: number },
+    answer: (request: Request) => Response | Promise<Response>,
+  ) => GatewayServer
+}
+
+/** Serves the gateway until the signal aborts; the answer is the exit code. */
+export async function runGateway(args: readonly string[], world: GatewayWorld): Promise<number> {
+  const { print } = world
+  try {
+    const command = parseGatewayCommand(args, world.environment)
+    if (!command) {
+      print(usage)
+      return exitCodes.done
+    }
+    await serve(command, world)
+    return exitCodes.done
+  } catch (error) {
+    if (world.signal.aborted) return exitCodes.done
+    const { message, hint } = explainError(error)
+    print(`error: ${message}`)
+    if (hint !== undefined) print(`hint: ${hint}`)
+    return exitCodeOf(error)
+  }
+}
+
+async function serve(command: GatewayCommand, world: GatewayWorld): Promise<void> {
+  const { print, clock, random, signal, environment } = world
+  const client = await connectClient(parseClientSettings(environment), {
+    ...{ clock, random, signal },
+    warn: print,
+  })
+  // Those of callers who have left too, whose jobs are still to be cancelled: the server counts them no more.
+  let underWay = 0
+  const gateway = createGateway({
+    ...optionsOf(command, world),
+    onAnswered: (answer) => {
+      underWay -= 1
+      print(lineOf(answer, clock))
+    },
+    client,
+    // More at once than the ICL takes would only be refused.
+    atOnce: Math.min(command['at-once'], client.network.limits.jobs_at_once),
+  })
+  const server = await bound(command, () =>
+    world.listen({ hostname: command.host, port: command.port }, (request) => {
+      underWay += 1
+      return gateway.fetch(request)
+    }),
+  )
+  print(`Gateway at http://${bracketed(command.host)}:${server.port}/v1`)
+  print(
+    command.apiKey
+      ? 'Callers must show SVC_GATEWAY_KEY as their API key.'
+      : 'Any API key will do: whoever can call this address spends your wallet.',
+  )
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  print('Stopping: jobs under way are cancelled.')
+  void server.stop(false)
+  const end = clock.now() + drainMs
+  const isIdle = () => server.pending === 0 && underWay === 0
+  while (!isIdle() && clock.now() < end) await clock.sleep(drainLookMs)
+  await server.stop(true)
+}
+
+async function bound<T>({ host, port }: GatewayCommand, listen: () => T): Promise<T> {
+  try {
+    return listen()
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new SvcError('port-unavailable', `${host}:${port} cannot be listened at: ${why}`, {
+      hint: 'Choose another port with --port.',
+    })
+  }
+}
+
+const optionsOf = (
+  command: GatewayCommand,
+  { clock, signal }: GatewayWorld,
+): Omit<GatewayOptions, 'client' | 'atOnce' | 'onAnswered'> => ({
+  clock,
+  modelMap: command['model-map'],
+  maxWaiting,
+  ignoreSampling: command['ignore-sampling'],
+  keepAliveMs: command['keep-alive'] === undefined ? undefined : command['keep-alive'] * 1_000,
+  giveUpWhenStuckMs,
+  apiKey: command.apiKey,
+  hosts: command.isLocal
+    ? new Set(['localhost', '127.0.0.1', '[::1]', bracketed(command.host).toLowerCase()])
+    : undefined,
+  origins: new Set(command['allow-origin']),
+  stopping: signal,
+})
+
+/** A request in one line: who asked for what, and nothing of what was said. */
+function lineOf(answer: Answer, clock: Clock): string {
+  const { method, path, status, elapsedMs, model, jobId, error } = answer
+  const words = [
+    new Date(clock.now()).toISOString(),
+    method,
+    path,
+    status,
+    `${Math.round(elapsedMs)}ms`,
+    ...(model === undefined ? [] : [model.slice(0, 100)]),
+    ...(jobId === undefined ? [] : [jobId]),
+    ...(error === undefined ? [] : [`error: ${explainError(error).message}`]),
+  ]
+  return printable(words.join(' ')).replaceAll('\n', ' ')
+}

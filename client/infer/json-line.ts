@@ -1,0 +1,29 @@
+import type { Inference } from '../../lib/client/inference.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { explainError } from '../../node/explain-error.ts'
+
+/** How an inference ended, as one object for machines. */
+export const jsonResult = (inference: Inference) => {
+  const accepted = inference.status === 'accepted' ? inference : undefined
+  return {
+    jobId: inference.jobId,
+    status: inference.status,
+    model: inference.model,
+    output: accepted?.output ?? null,
+    leader: inference.leader ?? null,
+    verdicts: inference.verdicts.map(({ node, verdict }) => ({ node, verdict })),
+    commit_tx: accepted?.commitTx ?? null,
+    receipt_hash: accepted?.receiptHash ?? null,
+    timings_ms: inference.timingsMs,
+    proof: inference.proof
+      ? { bytes: inference.proof.bytes, steps_ms: inference.proof.stepsMs }
+      : null,
+  }
+}
+
+/** Why there is no answer, as one object for machines. */
+export const jsonFailure = (error: unknown, jobId: string | undefined) => {
+  const { message, hint = null } = explainError(error)
+  const code = error instanceof SvcError ? error.code : 'failed'
+  return { jobId: jobId ?? null, status: 'failed', output: null, error: { code, message, hint } }
+}

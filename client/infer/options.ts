@@ -1,0 +1,103 @@
+import { parseArgs } from 'node:util'
+import { z } from 'zod'
+import { ComparatorId, ModelId } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+
+/** How the command is typed. */
+export const usage = `Usage: npm run infer -- [OPTIONS] "PROMPT"
+
+Encrypts a prompt on this machine, has a quorum of nodes answer it, checks the answer, and prints it.
+The prompt is read from standard input when it is not given; one that begins with a dash goes after --.
+
+  --model MODEL           <provider>:<model>; SVC_MODEL, or the only model that is served, when left out
+  --json                  prints one line of JSON in place of the answer
+  --receipt FILE          writes the receipt, for \`svc-node receipt verify FILE\`
+  --comparator ID         how answers are compared: ${ComparatorId.options.join(', ')}; the ICL's usual one when left out
+  --verifiers N           2 to 5; 2 when left out
+  --min-tier N            the lowest tier of the nodes, 0 to 255; 0 when left out
+  --max-output-tokens N   the longest answer, 1 to 8192; 1024 when left out
+  --timeout SECONDS       cancels the job when it takes longer; 900 when left out
+  --quiet                 tells no steps
+  --help                  prints this
+
+The answer goes to standard output, everything else to standard error. Ctrl-C cancels the job; a second one leaves at once.
+
+  SVC_ICL_ENDPOINT        the ICL's public address
+  SVC_RPC_URL             an RPC endpoint of its chain
+  SVC_CLIENT_KEY_FILE     your wallet: a file with 64 hex digits, or a Web3 keystore (SVC_KEY_PASSWORD, SVC_KEY_PASSWORD_FILE)
+  SVC_DEPLOYMENT          the address file of the contracts that you trust
+  SVC_COFHE_URLS          the coprocessor, where the chain or the address file does not tell
+  SVC_IPFS_GATEWAY        more places to download the answer from, with commas
+
+Exit codes: 0 answered, 1 you have to do something, 2 wrong usage, 75 try again, 130 cancelled by Ctrl-C
+`
+
+const wholeNumber = (min: number, max: number) => {
+  const error = `takes a whole number from ${min} to ${max}`
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, error)
+    .transform(Number)
+    .pipe(z.int().min(min, error).max(max, error))
+}
+
+const Flags = z.object({
+  model: ModelId.optional(),
+  comparator: z.enum(ComparatorId.options, `takes ${ComparatorId.options.join(', ')}`).optional(),
+  receipt: z.string().min(1, 'takes the name of a file').max(4_096).optional(),
+  verifiers: wholeNumber(2, 5).default(2),
+  'min-tier': wholeNumber(0, 255).default(0),
+  'max-output-tokens': wholeNumber(1, 8_192).optional(),
+  timeout: wholeNumber(1, 86_400).default(900),
+  json: z.boolean().default(false),
+  quiet: z.boolean().default(false),
+})
+
+/** What was asked for; `prompt` is undefined when it is to be read from standard input. */
+export type InferCommand = z.output<typeof Flags> & { readonly prompt: string | undefined }
+
+/** Reads the command line; undefined when help was asked for; throws SvcError `usage` that lists every mistake. */
+export function parseInferCommand(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): InferCommand | undefined {
+  const { values, positionals } = parseStrictly(args)
+  const { help, ...given } = values
+  if (help) return undefined
+  const parsed = Flags.safeParse({ model: environment.SVC_MODEL || undefined, ...given })
+  if (parsed.success) {
+    return { ...parsed.data, prompt: positionals.length > 0 ? positionals.join(' ') : undefined }
+  }
+  const mistakes = parsed.error.issues.map(({ path, message }) => `--${String(path[0])} ${message}`)
+  throw wrongUsage([...new Set(mistakes)].join('; '))
+}
+
+/** A mistake of the command line. */
+export const wrongUsage = (message: string, hint = 'Run `npm run infer -- --help`.'): SvcError =>
+  new SvcError('usage', message, { hint })
+
+const text = { type: 'string' } as const
+const flag = { type: 'boolean' } as const
+
+function parseStrictly(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        model: text,
+        comparator: text,
+        receipt: text,
+        verifiers: text,
+        'min-tier': text,
+        'max-output-tokens': text,
+        timeout: text,
+        json: flag,
+        quiet: { type: 'boolean', short: 'q' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+  } catch (error) {
+    throw wrongUsage(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+  }
+}

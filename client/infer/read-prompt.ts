@@ -1,0 +1,31 @@
+import { abortable } from '../../lib/chain/abortable.ts'
+import { concatBytes } from '../../lib/digest.ts'
+import { wrongUsage } from './options.ts'
+
+// More than any ICL takes: one says precisely how much that is.
+const maxBytes = 4 * 1024 * 1024
+
+/** The prompt from standard input, without the line break at its end; throws SvcError `usage` on a terminal, where nothing was piped. */
+export async function readPrompt(
+  input: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean },
+  signal: AbortSignal,
+): Promise<string> {
+  if (input.isTTY) throw wrongUsage('There is no prompt')
+  return await abortable(readText(input), signal)
+}
+
+async function readText(input: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of input) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxBytes) throw wrongUsage('The prompt on standard input is too long')
+  }
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(concatBytes(...chunks))
+    return text.replace(/\r?\n$/, '')
+  } catch {
+    throw wrongUsage('The prompt on standard input is not UTF-8 text')
+  }
+}

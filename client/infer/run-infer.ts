@@ -1,0 +1,216 @@
+import { stat } from 'node:fs/promises'
+import { z } from 'zod'
+import type { Client } from '../../lib/client/client.ts'
+import { type AcceptedInference, inferenceError } from '../../lib/client/inference.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { JobId } from '../../lib/codecs.ts'
+import type { Random } from '../../lib/random.ts'
+import { Receipt } from '../../lib/schemas/receipt.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { printable } from '../../node/commands/printable.ts'
+import { exitCodes } from '../../node/exit-code.ts'
+import { exitCodeOf, explainError } from '../../node/explain-error.ts'
+import { writePrivateJson } from '../../node/private-files.ts'
+import { connectClient } from '../connect/connect-client.ts'
+import { type Environment, parseClientSettings } from '../connect/settings.ts'
+import { jsonFailure, jsonResult } from './json-line.ts'
+import { type InferCommand, parseInferCommand, usage, wrongUsage } from './options.ts'
+import { createProgress, type Progress, quietProgress, type Screen } from './progress.ts'
+import { readPrompt } from './read-prompt.ts'
+import { Interrupted } from './stop-signals.ts'
+
+// A job that no node can do would wait for others until its deadline.
+const giveUpWhenStuckMs = 30_000
+const lookTimeoutMs = 5_000
+
+/** What the command takes from the process. */
+export type InferWorld = {
+  readonly environment: Environment
+  readonly input: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean }
+  readonly output: Screen
+  readonly errors: Screen
+  readonly clock: Clock
+  readonly random: Random
+  /** Aborts with an Interrupted when the user wants to stop. */
+  readonly signal: AbortSignal
+}
+
+type Job = { readonly jobId: JobId; readonly readToken: string }
+
+/** Runs one prompt as a command: the answer goes to `output`, all else to `errors`; the answer is its exit code. */
+export async function runInfer(args: readonly string[], world: InferWorld): Promise<number> {
+  let command: InferCommand | undefined
+  try {
+    command = parseInferCommand(args, world.environment)
+  } catch (error) {
+    return tellFailure(
+      error,
+      args.includes('--json'),
+      undefined,
+      quietProgress(world.errors),
+      world,
+    )
+  }
+  if (command === undefined) {
+    world.output.write(usage)
+    return exitCodes.done
+  }
+  const { errors, clock } = world
+  const progress = command.quiet ? quietProgress(errors) : createProgress(errors, () => clock.now())
+  return await runCommand(command, world, progress)
+}
+
+async function runCommand(
+  command: InferCommand,
+  world: InferWorld,
+  progress: Progress,
+): Promise<number> {
+  const { clock } = world
+  const late = new AbortController()
+  const ended = new AbortController()
+  const signal = AbortSignal.any([world.signal, late.signal])
+  const timer = clock.sleep(command.timeout * 1000, ended.signal)
+  timer.then(
+    () => late.abort(timedOut(command.timeout)),
+    () => {},
+  )
+  let isSent = false
+  let isAnswered = false
+  const sayCancelling = () => progress.say(stoppingText(world.signal.reason, isSent))
+  world.signal.addEventListener('abort', sayCancelling, { once: true })
+  let client: Client | undefined
+  let job: Job | undefined
+  try {
+    const settings = parseClientSettings(world.environment)
+    if (command.receipt !== undefined) await checkReceiptPath(command.receipt)
+    const prompt = command.prompt ?? (await readPrompt(world.input, signal))
+    client = await connectClient(settings, {
+      ...{ clock, random: world.random, signal },
+      warn: (line) => command.quiet || progress.say(line),
+    })
+    const inference = await client.infer(prompt, {
+      ...(await wishOf(command, client, signal)),
+      onStep: (news) => {
+        isSent ||= news.step === 'submit'
+        progress.onStep(news)
+      },
+      onSubmitted: (submitted) => {
+        job = submitted
+      },
+      giveUpWhenStuckMs,
+      signal,
+    })
+    if (inference.status !== 'accepted') throw inferenceError(inference)
+    tellAnswer(inference, command, world, progress)
+    isAnswered = true
+    if (command.receipt !== undefined) {
+      await writePrivateJson(command.receipt, z.encode(Receipt, inference.receipt))
+    }
+    return exitCodes.done
+  } catch (error) {
+    progress.stop()
+    if (signal.aborted) progress.say(await endOf(job, client, isSent))
+    const reason = world.signal.aborted ? world.signal.reason : error
+    // One line of JSON is enough: the answer's, when only its receipt could not be kept.
+    return tellFailure(reason, command.json && !isAnswered, job?.jobId, progress, world)
+  } finally {
+    ended.abort()
+    world.signal.removeEventListener('abort', sayCancelling)
+  }
+}
+
+async function wishOf(command: InferCommand, client: Client, signal: AbortSignal) {
+  const { comparator, verifiers, 'min-tier': minTier, 'max-output-tokens': tokens } = command
+  return {
+    model: command.model ?? (await onlyModel(client, signal)),
+    verifierCount: verifiers,
+    minTier,
+    ...(comparator && { comparator }),
+    ...(tokens !== undefined && { parameters: { max_output_tokens: tokens } }),
+  }
+}
+
+async function onlyModel(client: Client, signal: AbortSignal): Promise<string> {
+  const models = await client.models({ signal })
+  const served = models.filter(({ nodes }) => nodes > 0).map(({ model_id }) => model_id)
+  const [only] = served
+  if (only !== undefined && served.length === 1) return only
+  if (served.length > 1)
+    throw wrongUsage('Which model?', `Give --model one of ${served.join(', ')}.`)
+  throw new SvcError('not-enough-nodes', 'No node serves a model now', {
+    hint: 'Wait until nodes are active, or use another ICL.',
+    retryable: true,
+  })
+}
+
+/** Better now than after the answer was paid for. */
+async function checkReceiptPath(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isDirectory()) throw wrongUsage(`--receipt ${path} is a folder`, 'Name a file in it.')
+}
+
+function tellAnswer(
+  inference: AcceptedInference,
+  { json, quiet }: InferCommand,
+  { output }: InferWorld,
+  progress: Progress,
+): void {
+  const { output: answer, jobId, receiptHash, commitTx } = inference
+  if (!quiet) progress.say(`job ${jobId}, receipt ${receiptHash}, on chain in ${commitTx}`)
+  if (json) output.write(`${JSON.stringify(jsonResult(inference))}\n`)
+  else {
+    const whole = answer.endsWith('\n') ? answer : `${answer}\n`
+    output.write(output.isTTY ? printable(whole) : whole)
+  }
+}
+
+function tellFailure(
+  error: unknown,
+  json: boolean,
+  jobId: JobId | undefined,
+  progress: Progress,
+  { output }: InferWorld,
+): number {
+  if (json) output.write(`${JSON.stringify(jsonFailure(error, jobId))}\n`)
+  if (error instanceof Interrupted) return error.exitCode
+  const { message, hint } = explainError(error)
+  progress.say(`error: ${message}`)
+  if (hint !== undefined) progress.say(`hint: ${hint}`)
+  return codeOf(error)
+}
+
+const mistakes: readonly string[] = ['prompt-empty', 'prompt-too-long', 'model-unknown']
+
+const codeOf = (error: unknown): number =>
+  error instanceof SvcError && mistakes.includes(error.code) ? exitCodes.usage : exitCodeOf(error)
+
+const stoppingText = (reason: unknown, isSent: boolean): string =>
+  `${reason instanceof Error ? reason.message : 'Stopped'}: ${isSent ? 'cancelling the job' : 'stopping'}; Ctrl-C again leaves at once.`
+
+const timedOut = (seconds: number): SvcError =>
+  new SvcError('timed-out', `There was no answer within ${seconds} s`, {
+    hint: 'Try again, or allow more with --timeout.',
+    retryable: true,
+  })
+
+/** What became of a job that was to be cancelled, as the ICL tells it. */
+async function endOf(
+  job: Job | undefined,
+  client: Client | undefined,
+  isSent: boolean,
+): Promise<string> {
+  if (!isSent) return 'No job was submitted.'
+  if (job === undefined || client === undefined) {
+    return 'Whether the job has reached the ICL is not known; the ICL was asked to cancel it.'
+  }
+  const { jobId, readToken } = job
+  try {
+    const { status } = await client.context.api.getJob(
+      { params: { jobId } },
+      { readToken, timeoutMs: lookTimeoutMs },
+    )
+    return `The job ${jobId} is ${status} at the ICL.`
+  } catch (error) {
+    return `Whether the job ${jobId} was cancelled is not known: ${explainError(error).message}`
+  }
+}

@@ -1,0 +1,109 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SvcError } from '../lib/svc-error.ts'
+import { type IclRuntime, programOf } from './runtime-programs.ts'
+
+const root = join(import.meta.dirname, '..')
+const start = (file: string) => join(root, 'icl', 'start', file)
+
+/** How an ICL is started on a runtime. */
+export type IclCommand = {
+  readonly program: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** The command that starts an ICL with an environment; what it may touch is in `folder`. Throws SvcError `runtime-missing`. */
+export async function iclCommand(
+  runtime: IclRuntime,
+  env: Readonly<Record<string, string>>,
+  folder: string,
+): Promise<IclCommand> {
+  const program = programOf(runtime)
+  if (program === undefined) {
+    throw new SvcError('runtime-missing', `${runtime} is not installed here`, {
+      hint: 'npm installs it, where there is one for this machine, with the packages for development.',
+    })
+  }
+  switch (runtime) {
+    case 'bun':
+      return { program, args: ['--no-env-file', start('bun.ts')], env }
+    case 'node':
+      return { program, args: [start('node.ts')], env }
+    case 'deno':
+      return { program, args: [...denoArgs(env, folder), start('deno.ts')], env }
+    case 'workerd': {
+      const { buildEdge } = await import('../icl/start/build-edge.ts')
+      const bundle = join(folder, 'edge')
+      if (!existsSync(join(bundle, 'built.capnp'))) await buildEdge(bundle)
+      const config = join(root, 'packaging', 'edge', 'icl.capnp')
+      const at = `http=${env.SVC_ICL_HOST}:${env.SVC_ICL_PORT}`
+      // The configuration finds what was built beside it.
+      const copy = join(bundle, 'icl.capnp')
+      await writeFile(copy, readFileSync(config, 'utf8').replace('../../dist/edge/', ''))
+      return { program, args: ['serve', copy, '--socket-addr', at], env: edgeEnv(env) }
+    }
+  }
+}
+
+const hostOf = (url: string): string => /^[\w+]+:\/\/(?:[^@/]*@)?([^/?]+)/.exec(url)?.[1] ?? ''
+
+/** What an ICL on Deno may do: its address, its chain and its database, its settings, its folder. */
+function denoArgs(env: Readonly<Record<string, string>>, folder: string): readonly string[] {
+  const { SVC_ICL_DATABASE_URL: database = '', SVC_ICL_RPC_URL: chain = '' } = env
+  const hosts = [
+    `${env.SVC_ICL_HOST}:${env.SVC_ICL_PORT}`,
+    hostOf(chain),
+    hostOf(database),
+    ...blobHosts(env),
+  ]
+  return [
+    'run',
+    '--quiet',
+    '--no-prompt',
+    `--config=${join(root, 'deno.json')}`,
+    `--allow-net=${hosts.filter((host) => host !== '').join(',')}`,
+    '--allow-env=SVC_ICL_*,HOME',
+    '--ignore-env',
+    '--allow-sys=homedir',
+    `--allow-read=${[folder, ...filesIn(env), ...filesOf(env.SVC_ICL_PLAYGROUND)].join(',')}`,
+    `--allow-write=${folder}`,
+  ]
+}
+
+const files = {
+  SVC_ICL_TPM_ROOTS: 'TPM_ROOTS',
+  SVC_ICL_TPM_POLICY: 'TPM_POLICY',
+  SVC_ICL_TPM_REVOKED: 'TPM_REVOKED',
+  SVC_ICL_DEPLOYMENT: 'DEPLOYMENT',
+} as const
+
+/** The hosts of the Kubo that blobs go to. */
+const blobHosts = ({ SVC_ICL_BLOBS: place = '' }: Readonly<Record<string, string>>) =>
+  place
+    .replace(/^kubo:/, '')
+    .split(',')
+    .map(hostOf)
+
+const filesOf = (list: string | undefined): readonly string[] =>
+  list === undefined ? [] : list.split(',').map((file) => file.trim())
+
+const filesIn = (env: Readonly<Record<string, string>>): readonly string[] =>
+  Object.keys(files).flatMap((setting) => filesOf(env[setting]))
+
+/** An edge host has no disk: nothing is kept there unless a database was given, and files come as texts. */
+function edgeEnv(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const { SVC_ICL_DATABASE_URL: database = '' } = env
+  const texts = Object.entries(files).flatMap(([setting, text]) => {
+    const content = filesOf(env[setting]).map((file) => readFileSync(file, 'utf8'))
+    return content.length === 0
+      ? []
+      : [[setting, text] as const, [text, content.join('\n')] as const]
+  })
+  return {
+    ...env,
+    SVC_ICL_DATABASE_URL: database.startsWith('sqlite:') ? 'memory:' : database,
+    ...Object.fromEntries(texts),
+  }
+}

@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SvcError } from '../lib/svc-error.ts'
+import { systemClock } from '../lib/system.ts'
+import { freePort } from './free-port.ts'
+import { lastLogLines, type Processes, type Running } from './processes.ts'
+
+/** A running Kubo that talks to nobody but this machine. */
+export type KuboProcess = {
+  readonly rpcUrl: string
+  readonly gatewayUrl: string
+  readonly process: Running
+  /** Ends it at once and starts it again over the same blocks at the same ports. */
+  readonly kill: () => Promise<void>
+  readonly restart: () => Promise<void>
+}
+
+const readyTimeoutMs = 30_000
+const pollMs = 50
+
+type Tools = { readonly kubo: () => { readonly path: string; readonly version: string } }
+
+/** Where Kubo is on this machine, or why it is not. */
+export async function findKubo(): Promise<
+  { readonly path: string } | { readonly missing: string }
+> {
+  const tools = (await import(new URL('../scripts/tools.mjs', import.meta.url).href)) as Tools
+  const { path, version } = tools.kubo()
+  if (existsSync(path)) return { path }
+  return { missing: `Kubo ${version} is not built (node scripts/install-tools.mjs builds it)` }
+}
+
+/** The path of Kubo; throws SvcError `kubo-missing`. */
+export async function kuboPath(): Promise<string> {
+  const found = await findKubo()
+  if ('path' in found) return found.path
+  throw new SvcError('kubo-missing', 'Kubo is not built here', {
+    hint: 'Run `node scripts/install-tools.mjs`, which builds it with Go in a few minutes.',
+  })
+}
+
+/** Starts a Kubo with a new repository in `folder`, offline, at free ports; resolves once it answers. */
+export async function startKubo(options: {
+  readonly processes: Processes
+  readonly folder: string
+  readonly path: string
+  readonly signal?: AbortSignal | undefined
+}): Promise<KuboProcess> {
+  const { processes, path: program, signal } = options
+  const repo = join(options.folder, 'kubo')
+  const env = { IPFS_PATH: repo, IPFS_TELEMETRY: 'off' }
+  await mkdir(repo, { mode: 0o700 })
+  const init = ['init', '--profile=test', '--empty-repo']
+  await processes.run({ name: 'kubo-init', program, args: init, env }, signal)
+  const [rpcPort, gatewayPort] = [await freePort(), await freePort()]
+  await setPorts(join(repo, 'config'), rpcPort, gatewayPort)
+  const rpcUrl = `http://127.0.0.1:${rpcPort}`
+  const start = async (): Promise<Running> => {
+    const args = ['daemon', '--offline']
+    const running = processes.start({ name: 'kubo', program, args, env })
+    await untilReady(rpcUrl, running, signal)
+    return running
+  }
+  let process = await start()
+  return {
+    rpcUrl,
+    gatewayUrl: `http://127.0.0.1:${gatewayPort}`,
+    get process() {
+      return process
+    },
+    kill: () => processes.stop([process], 0),
+    restart: async () => {
+      await processes.stop([process])
+      process = await start()
+    },
+  }
+}
+
+async function setPorts(file: string, rpcPort: number, gatewayPort: number): Promise<void> {
+  const config = JSON.parse(await readFile(file, 'utf8')) as { Addresses: object }
+  const at = (port: number) => `/ip4/127.0.0.1/tcp/${port}`
+  const Addresses = { ...config.Addresses, API: at(rpcPort), Gateway: at(gatewayPort) }
+  await writeFile(file, JSON.stringify({ ...config, Addresses }), { mode: 0o600 })
+}
+
+async function untilReady(
+  rpcUrl: string,
+  running: Running,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const untilMs = systemClock.now() + readyTimeoutMs
+  while (!(await answers(rpcUrl))) {
+    if (running.hasExited() || systemClock.now() > untilMs) {
+      throw new Error(`Kubo did not start:\n${await lastLogLines(running.logFile)}`)
+    }
+    await systemClock.sleep(pollMs, signal)
+  }
+}
+
+async function answers(rpcUrl: string): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(2_000)
+    const { ok } = await fetch(`${rpcUrl}/api/v0/version`, { method: 'POST', signal })
+    return ok
+  } catch {
+    return false
+  }
+}
+
+/** Whether a Kubo has a block itself, asked of its RPC. */
+export async function hasBlock({ rpcUrl }: KuboProcess, cid: string): Promise<boolean> {
+  const query = new URLSearchParams({ arg: cid, offline: 'true' })
+  const url = `${rpcUrl}/api/v0/block/stat?${query}`
+  const answer = await fetch(url, { method: 'POST', signal: AbortSignal.timeout(10_000) })
+  await answer.body?.cancel()
+  return answer.ok
+}

@@ -1,0 +1,44 @@
+// What `client.infer` does, one step after the other, for programs that do something in between.
+
+import {
+  checkCommitment,
+  checkOutput,
+  chooseQuorum,
+  decryptOutput,
+  encryptKey,
+  expectedJob,
+  fetchCheckedReceipt,
+  followJob,
+  nameJob,
+  sealPrompt,
+  storePromptKey,
+  submitJob,
+  uploadBlob,
+} from '../lib/client/mod.ts'
+import { client } from './connect.ts'
+
+const { context } = client
+const prompt = 'Who keeps the light?'
+const wish = { model: 'openai:gpt-4o-mini', minTier: 0, verifierCount: 2 }
+
+const preparedAt = await context.chain.time()
+const preview = await chooseQuorum(context, wish)
+console.log(`${preview.leader} leads, ${preview.verifiers.length} verify`)
+
+const { blob, promptKey } = await sealPrompt(context, prompt)
+const { halves } = await encryptKey(context, promptKey)
+const stored = await storePromptKey(context, halves, preview)
+const promptCid = await uploadBlob(context, blob)
+
+const { jobId, identity } = nameJob(context, { ...stored, promptCid })
+const { read_token: readToken } = await submitJob(context, identity, wish, preview)
+const view = await followJob(context, { jobId, readToken })
+if (view.status !== 'accepted') throw new Error(`The job is ${view.status}: ${view.reason}`)
+
+const expected = expectedJob(context, { identity, wish, preparedAt })
+const { receipt, hash } = await fetchCheckedReceipt(context, expected, view, readToken)
+const output = await context.blobs.download(receipt.output_cid)
+const answer = await decryptOutput(context, receipt, output)
+await checkOutput(answer, receipt, { prompt, promptKey })
+await checkCommitment(context, { jobId, readToken, hash })
+console.log(answer)
