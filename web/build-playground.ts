@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import type { BunPlugin } from 'bun'
+
+const root = join(import.meta.dirname, '..')
+const sources = join(import.meta.dirname, 'playground')
+
+/** Where the playground is built for an ICL to serve. */
+export const playgroundFolder = join(root, 'dist', 'playground')
+
+// The coprocessor's SDK brings an older zod of its own, which could not be told that the page's policy forbids `eval`.
+const oneZod: BunPlugin = {
+  name: 'one zod',
+  setup: (build) => {
+    build.onResolve({ filter: /^zod$/ }, () => ({ path: Bun.resolveSync('zod', root) }))
+  },
+}
+
+async function bundle(entry: string): Promise<string> {
+  const { outputs } = await Bun.build({
+    entrypoints: [join(sources, entry)],
+    target: 'browser',
+    format: 'esm',
+    minify: true,
+    define: { 'process.env.NODE_ENV': '"production"' },
+    plugins: [oneZod],
+    throw: true,
+  })
+  const [script] = outputs
+  if (script === undefined || outputs.length !== 1) throw new Error(`${entry} is not one file`)
+  return await script.text()
+}
+
+/** Builds the playground into a folder: a page, and parts whose names change with what is in them. */
+export async function buildPlayground(folder = playgroundFolder): Promise<readonly string[]> {
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  const put = async (name: string, content: string | Uint8Array): Promise<string> => {
+    const hash = createHash('sha256').update(content).digest('hex').slice(0, 16)
+    const extension = extname(name)
+    const named = `${name.slice(0, -extension.length)}-${hash}${extension}`
+    await writeFile(join(folder, named), content)
+    return named
+  }
+  const source = (name: string) => readFile(join(sources, name))
+  const wasm = await readFile(join(root, 'node_modules', 'tfhe', 'tfhe_bg.wasm'))
+  const parts: Readonly<Record<string, string>> = {
+    main: await put('main.js', await bundle('main.tsx')),
+    coprocessorWorker: await put('coprocessor.js', await bundle('coprocessor-worker.ts')),
+    proveWorker: await put('prove.js', await bundle('prove-worker.ts')),
+    wasm: await put('tfhe.wasm', wasm),
+    style: await put('style.css', await source('style.css')),
+    icon: await put('icon.svg', await source('icon.svg')),
+  }
+  const page = String(await source('index.html')).replace(
+    /\{\{(\w+)\}\}/g,
+    (_, part: string) => `/playground/${parts[part]}`,
+  )
+  await writeFile(join(folder, 'index.html'), page)
+  return ['index.html', ...Object.values(parts)]
+}
+
+if (import.meta.main) {
+  for (const name of await buildPlayground()) {
+    process.stdout.write(`${join('dist', 'playground', name)}\n`)
+  }
+}

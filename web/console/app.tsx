@@ -1,0 +1,121 @@
+import { span } from './format.ts'
+import { setToken } from './icl.ts'
+import { Jobs } from './jobs.tsx'
+import { Mark, type Tone } from './marks.tsx'
+import { Nodes } from './nodes.tsx'
+import { Overview } from './overview.tsx'
+import { OwnJob } from './own-job.tsx'
+import { hrefOf, type Route, useRoute, type View } from './route.ts'
+import { type Live, useLive } from './use-live.ts'
+import { Now, useTicking } from './use-now.ts'
+
+const names: readonly (readonly [View, string])[] = [
+  ['overview', 'Overview'],
+  ['nodes', 'Nodes'],
+  ['jobs', 'Jobs'],
+  ['own', 'Your job'],
+]
+
+/** The console: what the service does, as it happens. */
+export function App() {
+  const live = useLive()
+  const route = useRoute()
+  const now = useTicking(live.overview?.at)
+  return (
+    <Now.Provider value={now}>
+      <button type="button" class="skip" onClick={skip}>
+        Skip to the content
+      </button>
+      <header>
+        <h1>
+          Inference coordination
+          {live.overview && <small>{live.overview.version}</small>}
+        </h1>
+        <nav aria-label="Views">
+          {names.map(([view, name]) => (
+            <a
+              key={view}
+              href={hrefOf(view)}
+              aria-current={view === route.view ? 'page' : undefined}
+            >
+              {name}
+            </a>
+          ))}
+        </nav>
+        <Status live={live} now={now} />
+      </header>
+      <main id="content" tabIndex={-1}>
+        {live.liveness === 'locked' ? (
+          <TokenForm onToken={live.restart} />
+        ) : live.liveness === 'absent' ? (
+          <p class="note">The operator of this ICL shows no console.</p>
+        ) : (
+          <Content live={live} route={route} />
+        )}
+      </main>
+    </Now.Provider>
+  )
+}
+
+/** Not by a link: what is behind # in the address names the place in the page. */
+const skip = (): void => document.querySelector<HTMLElement>('#content')?.focus()
+
+function Content({ live, route }: { live: Live; route: Route }) {
+  switch (route.view) {
+    case 'overview':
+      return <Overview live={live} />
+    case 'nodes':
+      return <Nodes live={live} route={route} />
+    case 'jobs':
+      return <Jobs live={live} route={route} />
+    case 'own':
+      return <OwnJob />
+  }
+}
+
+const staleSeconds = 30
+
+function Status({ live: { liveness, overview, error }, now }: { live: Live; now: number }) {
+  const age = overview ? now - overview.at : 0
+  const isStale = liveness === 'reconnecting' && age > staleSeconds
+  const [tone, text]: readonly [Tone, string] =
+    liveness === 'live'
+      ? ['good', 'live']
+      : liveness === 'connecting'
+        ? ['busy', 'connecting']
+        : liveness === 'reconnecting'
+          ? [isStale ? 'bad' : 'busy', isStale ? 'stale' : 'reconnecting']
+          : ['quiet', 'not shown']
+  return (
+    <p class="status">
+      <span role="status" title={error}>
+        <Mark tone={tone}>{text}</Mark>
+      </span>
+      {isStale && <small>as of {span(age)} ago</small>}
+    </p>
+  )
+}
+
+function TokenForm({ onToken }: { onToken: () => void }) {
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault()
+    const fields = new FormData(event.currentTarget as HTMLFormElement)
+    setToken(String(fields.get('token')).trim())
+    onToken()
+  }
+  return (
+    <section class="panel narrow" aria-labelledby="token-title">
+      <h2 id="token-title">The operator's token</h2>
+      <p class="note">
+        This console is shown to whoever has the ICL's token for metrics. It is not kept.
+      </p>
+      <form onSubmit={submit}>
+        <label>
+          Token
+          <input name="token" type="password" required autocomplete="off" />
+        </label>
+        <button type="submit">Show the console</button>
+      </form>
+    </section>
+  )
+}

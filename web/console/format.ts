@@ -1,0 +1,36 @@
+const units: readonly (readonly [string, number])[] = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+]
+
+/** A span of seconds in its largest unit, such as `3 min`. */
+export function span(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds))
+  for (const [unit, size] of units) {
+    if (whole >= size) return `${Math.floor(whole / size)} ${unit}`
+  }
+  return `${whole} s`
+}
+
+/** How long a job took, such as `4.2 s`. */
+export const took = (seconds: number): string =>
+  seconds < 100 ? `${seconds.toFixed(1)} s` : span(seconds)
+
+/** A time of day in UTC, of a time in Unix seconds. */
+export const clockTime = (at: number, withSeconds = false): string =>
+  new Date(at * 1000).toISOString().slice(11, withSeconds ? 19 : 16)
+
+/** A time in UTC to the second. */
+export const fullTime = (at: number): string =>
+  `${new Date(at * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+
+/** The two ends of a long hex text. */
+export const short = (hex: string): string =>
+  hex.length > 18 ? `${hex.slice(0, 8)}…${hex.slice(-6)}` : hex
+
+/** A number with its thousands apart. */
+export const count = (value: number): string => value.toLocaleString('en')
+
+/** A reason code as words. */
+export const words = (code: string): string => code.replaceAll('-', ' ')

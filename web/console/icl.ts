@@ -1,0 +1,89 @@
+import type {
+  ConsoleJob,
+  ConsoleJobDetail,
+  ConsoleNode,
+  ConsoleOverview,
+} from '../../lib/schemas/console.ts'
+import type { JobView } from '../../lib/schemas/jobs.ts'
+
+const timeoutMs = 15_000
+
+/** Why the ICL did not answer as asked; `needsToken` when the operator shows the console only to holders of the token. */
+export class IclError extends Error {
+  readonly status: number
+  readonly needsToken: boolean
+
+  constructor(message: string, status = 0, code = '') {
+    super(message)
+    this.status = status
+    this.needsToken = code === 'token-invalid'
+  }
+}
+
+/** One page of a list. */
+type Page<K extends string, T> = { readonly [key in K]: readonly T[] } & {
+  readonly next_cursor: string | null
+}
+type NodeEvent = {
+  readonly body: {
+    readonly id: string
+    readonly jobId: string
+    readonly code: string
+    readonly at: number
+  }
+}
+
+// Never stored: a reload asks for it again.
+let token: string | undefined
+
+/** Uses the operator's token from now on. */
+export const setToken = (given: string): void => {
+  token = given
+}
+
+/** Asks the ICL that served this page; throws IclError. */
+export async function ask(
+  path: string,
+  bearer = token,
+  signal: AbortSignal = AbortSignal.timeout(timeoutMs),
+): Promise<Response> {
+  const headers = bearer ? { authorization: `Bearer ${bearer}` } : undefined
+  const response = await fetch(path, {
+    ...(headers && { headers }),
+    signal,
+    cache: 'no-store',
+    credentials: 'omit',
+    redirect: 'error',
+  }).catch(() => {
+    throw new IclError('The ICL cannot be reached')
+  })
+  if (response.ok) return response
+  const problem = await response.json().catch(() => ({}))
+  const detail =
+    typeof problem?.detail === 'string' ? problem.detail : `It answers ${response.status}`
+  throw new IclError(detail, response.status, String(problem?.code ?? ''))
+}
+
+const read = async <T>(path: string, bearer?: string): Promise<T> =>
+  (await ask(path, bearer)).json() as Promise<T>
+
+const withQuery = (path: string, query: Readonly<Record<string, string | null | undefined>>) => {
+  const filled = Object.entries(query).flatMap(([key, value]) => (value ? [[key, value]] : []))
+  return filled.length === 0 ? path : `${path}?${new URLSearchParams(filled)}`
+}
+
+/** What the page reads; each throws IclError. */
+export const icl = {
+  overview: () => read<ConsoleOverview>('/v1/console/overview'),
+  nodes: (cursor: string | null) =>
+    read<Page<'nodes', ConsoleNode>>(withQuery('/v1/console/nodes', { cursor })),
+  nodeEvents: (address: string, cursor: string | null) =>
+    read<Page<'events', NodeEvent>>(
+      withQuery(`/v1/nodes/${encodeURIComponent(address)}/events`, { cursor }),
+    ),
+  jobs: (phase: string, cursor: string | null) =>
+    read<Page<'jobs', ConsoleJob>>(withQuery('/v1/console/jobs', { phase, cursor })),
+  job: (name: string) => read<ConsoleJobDetail>(`/v1/console/jobs/${encodeURIComponent(name)}`),
+  ownJob: (jobId: string, readToken: string) =>
+    read<JobView>(`/v1/inference/${encodeURIComponent(jobId)}`, readToken),
+}

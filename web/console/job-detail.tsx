@@ -1,0 +1,150 @@
+import type { ConsoleEvent, ConsoleJobDetail } from '../../lib/schemas/console.ts'
+import { fullTime, short, span, took, words } from './format.ts'
+import { icl } from './icl.ts'
+import { PhaseMark } from './marks.tsx'
+import { Fact, LoadNote } from './note.tsx'
+import { hrefOf } from './route.ts'
+import { useFocus } from './use-focus.ts'
+import type { Live } from './use-live.ts'
+import { useLoaded } from './use-loaded.ts'
+
+type Props = { readonly name: string; readonly live: Live; readonly back: string }
+
+/** What happened to one job, up to now. */
+export function JobDetail({ name, live, back }: Props) {
+  const title = useFocus<HTMLHeadingElement>()
+  const isNamed = (job: { ref: string; jobId?: string | undefined }) =>
+    job.ref === name || job.jobId === name
+  const changes = live.changed.filter(isNamed).length
+  const loaded = useLoaded(name, `${live.reloads} ${changes}`, () => icl.job(name))
+  const detail = loaded.value
+  return (
+    <section class="panel detail" aria-labelledby="job-title">
+      <a class="close" href={back}>
+        Close
+      </a>
+      <h2 id="job-title" tabIndex={-1} ref={title}>
+        Job <code>{detail?.job.jobId ? short(detail.job.jobId) : short(name)}</code>
+      </h2>
+      <LoadNote loaded={loaded} what="The job" />
+      {detail && (
+        <>
+          <Facts detail={detail} />
+          <h3>Timeline</h3>
+          <Timeline detail={detail} />
+          <h3>Seats</h3>
+          <Seats detail={detail} />
+        </>
+      )}
+    </section>
+  )
+}
+
+function Facts({ detail: { job, receipt_hash } }: { detail: ConsoleJobDetail }) {
+  return (
+    <>
+      <dl class="facts">
+        <Fact name="Phase">
+          <PhaseMark phase={job.status} />
+        </Fact>
+        <Fact name="Why">{job.reason && words(job.reason)}</Fact>
+        <Fact name="Model">{job.model_id}</Fact>
+        <Fact name="Comparator">{job.comparator}</Fact>
+        <Fact name="Tier">{`${job.min_tier} or higher`}</Fact>
+        <Fact name="Came">{fullTime(job.created_at)}</Fact>
+        <Fact name="Settled">{job.settled_at && fullTime(job.settled_at)}</Fact>
+        <Fact name="Took">{job.seconds === undefined ? undefined : took(job.seconds)}</Fact>
+        <Fact name="Job id">{job.jobId && <code>{job.jobId}</code>}</Fact>
+        <Fact name="Receipt">{receipt_hash && <code>{receipt_hash}</code>}</Fact>
+        <Fact name="Transaction">{job.commit_tx && <code>{job.commit_tx}</code>}</Fact>
+      </dl>
+      {!job.jobId && (
+        <p class="note">
+          Until the job has settled, its id, its nodes and their verdicts are not shown.
+        </p>
+      )}
+    </>
+  )
+}
+
+const nodeLink = (node: string | undefined) =>
+  node && (
+    <a href={hrefOf('nodes', node)}>
+      <code>{short(node)}</code>
+    </a>
+  )
+
+const seatName = (role: string, seat: number | undefined): string =>
+  role === 'leader' || seat === undefined ? role : `${role} ${seat}`
+
+const toneOfEvent = (type: string): string => {
+  if (type === 'accepted' || type === 'result-committed' || type === 'verdict-match') return 'good'
+  if (/^(rejected|disputed|expired|verdict-no-match|lapsed|aborted|fault-found)$/.test(type)) {
+    return 'bad'
+  }
+  return 'plain'
+}
+
+function Timeline({ detail: { job, timeline } }: { detail: ConsoleJobDetail }) {
+  return (
+    <ol class="timeline">
+      {timeline.map((event) => (
+        <li key={event.seq} class={toneOfEvent(event.type)}>
+          <time dateTime={fullTime(event.at)} title={fullTime(event.at)}>
+            +{span(event.at - job.created_at)}
+          </time>
+          <Happening event={event} />
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function Happening({ event: { type, role, seat, node, detail } }: { event: ConsoleEvent }) {
+  return (
+    <span>
+      {role && <span class="soft">{seatName(role, seat)} </span>}
+      <strong>{words(type)}</strong>
+      {detail && detail !== words(type) && (
+        <span class="soft"> {detail.startsWith('0x') ? short(detail) : words(detail)}</span>
+      )}
+      {node && <> {nodeLink(node)}</>}
+    </span>
+  )
+}
+
+function Seats({ detail: { slots } }: { detail: ConsoleJobDetail }) {
+  return (
+    <div class="wide">
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">Seat</th>
+            <th scope="col">Status</th>
+            <th scope="col">Verdict</th>
+            <th scope="col">Node</th>
+          </tr>
+        </thead>
+        <tbody>
+          {slots.map((slot, index) => (
+            <tr key={index}>
+              <th scope="row">
+                {seatName(slot.role, slot.seat)}
+                {slot.round > 0 && <small> round {slot.round + 1}</small>}
+              </th>
+              <td>
+                {words(slot.status)}
+                {slot.reason && <small> {words(slot.reason)}</small>}
+              </td>
+              <td>
+                {slot.verdict && words(slot.verdict)}
+                {slot.verdict_reason && <small> {words(slot.verdict_reason)}</small>}
+              </td>
+              <td>{nodeLink(slot.node)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

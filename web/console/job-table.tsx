@@ -1,0 +1,77 @@
+import type { ConsoleJob } from '../../lib/schemas/console.ts'
+import { fullTime, short, span, took, words } from './format.ts'
+import { PhaseMark } from './marks.tsx'
+import { Empty } from './note.tsx'
+import { hrefOf } from './route.ts'
+import { useNow } from './use-now.ts'
+
+/** What a job is called in an address: what lasts. */
+const nameOf = ({ jobId, ref }: ConsoleJob): string => jobId ?? ref
+
+type Props = {
+  readonly jobs: readonly ConsoleJob[]
+  readonly query: Readonly<Record<string, string>>
+  readonly open: string | undefined
+}
+
+/** Jobs, each a link to what happened to it. */
+export function JobTable({ jobs, query, open }: Props) {
+  const now = useNow()
+  if (jobs.length === 0) return <Empty>There are no such jobs.</Empty>
+  return (
+    <div class="wide">
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">Job</th>
+            <th scope="col">Phase</th>
+            <th scope="col">Why</th>
+            <th scope="col">Model</th>
+            <th scope="col" class="extra">
+              Comparator
+            </th>
+            <th scope="col" class="number extra">
+              Verifiers
+            </th>
+            <th scope="col" class="number">
+              Took
+            </th>
+            <th scope="col" class="number">
+              Came
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {jobs.map((job) => {
+            const isOpen = open !== undefined && (open === job.ref || open === job.jobId)
+            return (
+              <tr key={job.ref} class={isOpen ? 'chosen' : undefined}>
+                <th scope="row">
+                  <a
+                    href={hrefOf('jobs', nameOf(job), query)}
+                    aria-current={isOpen ? 'true' : undefined}
+                  >
+                    <code>{job.jobId ? short(job.jobId) : job.ref.slice(0, 8)}</code>
+                  </a>
+                </th>
+                <td>
+                  <PhaseMark phase={job.status} />
+                </td>
+                <td class="soft">{job.reason && words(job.reason)}</td>
+                <td class="model">{job.model_id}</td>
+                <td class="extra">{job.comparator}</td>
+                <td class="number extra">{job.verifiers}</td>
+                <td class="number">{job.seconds === undefined ? '' : took(job.seconds)}</td>
+                <td class="number">
+                  <time dateTime={fullTime(job.created_at)} title={fullTime(job.created_at)}>
+                    {span(now - job.created_at)} ago
+                  </time>
+                </td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,107 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ConsoleJob } from '../../lib/schemas/console.ts'
+import { count } from './format.ts'
+import { icl } from './icl.ts'
+import { JobDetail } from './job-detail.tsx'
+import { JobTable } from './job-table.tsx'
+import { phases } from './marks.tsx'
+import { LoadNote } from './note.tsx'
+import { newestOf } from './overview.tsx'
+import { hrefOf, type Route } from './route.ts'
+import type { Live } from './use-live.ts'
+import { useLoaded } from './use-loaded.ts'
+
+/** Everybody's jobs by phase, and what happened to the one that is open. */
+export function Jobs({ live, route }: { live: Live; route: Route }) {
+  const phase = phases.find((known) => known === route.query.get('phase')) ?? ''
+  const { jobs, loaded, more, isMore } = usePages(live, phase)
+  const query = { phase }
+  return (
+    <div class={route.open ? 'split open' : 'split'}>
+      <section class="panel" aria-labelledby="jobs-title">
+        <h2 id="jobs-title">
+          Jobs <small>{count(jobs.length)} shown</small>
+        </h2>
+        <nav class="filters" aria-label="Phases">
+          {['', ...phases].map((each) => (
+            <a
+              key={each}
+              href={hrefOf('jobs', '', { phase: each })}
+              aria-current={each === phase ? 'true' : undefined}
+            >
+              {each || 'all'} <small>{countOf(live, each)}</small>
+            </a>
+          ))}
+        </nav>
+        <LoadNote loaded={loaded} what="Jobs" />
+        {loaded.value && <JobTable jobs={jobs} query={query} open={route.open} />}
+        {isMore && (
+          <button type="button" onClick={more}>
+            Show older jobs
+          </button>
+        )}
+      </section>
+      {route.open && (
+        <JobDetail
+          key={route.open}
+          name={route.open}
+          live={live}
+          back={hrefOf('jobs', '', query)}
+        />
+      )}
+    </div>
+  )
+}
+
+function countOf({ overview }: Live, phase: string): string {
+  const counts = overview?.jobs_by_phase
+  if (!counts) return ''
+  const chosen = phases.filter((each) => phase === '' || each === phase)
+  return count(chosen.reduce((total, each) => total + (counts[each] ?? 0), 0))
+}
+
+type Older = { readonly jobs: readonly ConsoleJob[]; readonly cursor: string | null }
+
+/** The first page, kept up to date, and those after it that were asked for. */
+function usePages(live: Live, phase: string) {
+  const loaded = useLoaded(`jobs ${phase}`, live.reloads, () => icl.jobs(phase, null))
+  const [older, setOlder] = useState<Older | undefined>(undefined)
+  const [error, setError] = useState<string | undefined>(undefined)
+  const list = `${phase} ${live.reloads}`
+  const shownList = useRef(list)
+  shownList.current = list
+  useEffect(() => {
+    setOlder(undefined)
+    setError(undefined)
+  }, [list])
+  const first = loaded.value
+  const cursor = older ? older.cursor : (first?.next_cursor ?? null)
+  const known = [...(first?.jobs ?? []), ...(older?.jobs ?? [])]
+  const last = known.at(-1)?.created_at ?? 0
+  const refs = new Set(known.map(({ ref }) => ref))
+  // What changed among older jobs than are shown is not shown either.
+  const changed = live.changed.filter(
+    (job) => refs.has(job.ref) || cursor === null || job.created_at > last,
+  )
+  const jobs = newestOf(known, changed).filter(({ status }) => !phase || status === phase)
+  const more = () => {
+    // What comes after another list was opened is not of that.
+    const isOld = () => shownList.current !== list
+    icl.jobs(phase, cursor).then(
+      (page) => {
+        if (isOld()) return
+        setError(undefined)
+        setOlder({ jobs: [...(older?.jobs ?? []), ...page.jobs], cursor: page.next_cursor })
+      },
+      (reason: unknown) => {
+        if (!isOld()) setError(reason instanceof Error ? reason.message : String(reason))
+      },
+    )
+  }
+  return {
+    jobs,
+    loaded: error === undefined ? loaded : { ...loaded, error },
+    more,
+    isMore: cursor !== null,
+  }
+}

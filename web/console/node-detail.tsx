@@ -1,0 +1,133 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { ConsoleNode } from '../../lib/schemas/console.ts'
+import { count, fullTime, short, span, words } from './format.ts'
+import { icl } from './icl.ts'
+import { Mark } from './marks.tsx'
+import { Empty, Fact, LoadNote } from './note.tsx'
+import { hrefOf } from './route.ts'
+import { useFocus } from './use-focus.ts'
+import { useLoaded } from './use-loaded.ts'
+import { useNow } from './use-now.ts'
+
+type Props = {
+  readonly address: string
+  readonly node: ConsoleNode | undefined
+  /** Whether the list that it should be in has been read. */
+  readonly isRead: boolean
+}
+
+/** One node: what it is certified for, how it stands, and what that is made of. */
+export function NodeDetail({ address, node, isRead }: Props) {
+  const title = useFocus<HTMLHeadingElement>()
+  return (
+    <section class="panel detail" aria-labelledby="node-title">
+      <a class="close" href={hrefOf('nodes')}>
+        Close
+      </a>
+      <h2 id="node-title" tabIndex={-1} ref={title}>
+        Node <code>{short(address)}</code>
+      </h2>
+      {node && <Facts node={node} />}
+      {!node && isRead && <Empty>It has no certificate now.</Empty>}
+      <h3>Reputation events</h3>
+      <Events address={address} turn={node && `${node.score} ${node.completed}`} />
+    </section>
+  )
+}
+
+function Facts({ node }: { node: ConsoleNode }) {
+  const now = useNow()
+  return (
+    <dl class="facts">
+      <Fact name="Address">
+        <code>{node.address}</code>
+      </Fact>
+      <Fact name="State">
+        {node.active ? (
+          <Mark tone="good">active</Mark>
+        ) : (
+          <Mark tone="bad">{node.reasons.map(words).join(', ')}</Mark>
+        )}
+      </Fact>
+      <Fact name="Attested by">{node.backend}</Fact>
+      <Fact name="Tiers">{node.tiers.join(', ') || 'none'}</Fact>
+      <Fact name="Models">{node.model_ids.join(', ')}</Fact>
+      <Fact name="Certificate">
+        {span(now - node.certified_at)} old, until {fullTime(node.expires_at)}
+      </Fact>
+      <Fact name="Seen">
+        {node.last_heartbeat === undefined ? 'never' : `${span(now - node.last_heartbeat)} ago`}
+      </Fact>
+      <Fact name="Version">{node.version}</Fact>
+      <Fact name="Score">
+        {count(node.score)}, drawn with weight {count(node.weight)}
+      </Fact>
+      <Fact name="Tasks">
+        {count(node.completed)} completed, {count(node.accepted)} accepted, {count(node.rejected)}{' '}
+        rejected
+      </Fact>
+      <Fact name="Slashed">{node.slashed_gwei > 0 && `${count(node.slashed_gwei)} gwei`}</Fact>
+    </dl>
+  )
+}
+
+type Page = Awaited<ReturnType<typeof icl.nodeEvents>>
+
+function Events({ address, turn }: { address: string; turn: string | undefined }) {
+  const [older, setOlder] = useState<Page | undefined>(undefined)
+  const [error, setError] = useState<string | undefined>(undefined)
+  const loaded = useLoaded(`events ${address}`, turn, () => icl.nodeEvents(address, null))
+  // Older pages go on from the first as it was.
+  useEffect(() => setOlder(undefined), [turn])
+  const first = loaded.value
+  const byId = new Map(
+    [...(first?.events ?? []), ...(older?.events ?? [])].map(({ body }) => [body.id, body]),
+  )
+  const cursor = older ? older.next_cursor : (first?.next_cursor ?? null)
+  const more = () => {
+    icl.nodeEvents(address, cursor).then(
+      (page) => {
+        setError(undefined)
+        setOlder({ ...page, events: [...(older?.events ?? []), ...page.events] })
+      },
+      (reason: unknown) => setError(reason instanceof Error ? reason.message : String(reason)),
+    )
+  }
+  return (
+    <>
+      <LoadNote loaded={error === undefined ? loaded : { error }} what="Events" />
+      {first && byId.size === 0 && <Empty>It has done nothing yet that counts.</Empty>}
+      {byId.size > 0 && (
+        <div class="wide">
+          <table class="list">
+            <thead>
+              <tr>
+                <th scope="col">What</th>
+                <th scope="col">Job</th>
+                <th scope="col">When</th>
+              </tr>
+            </thead>
+            <tbody>
+              {[...byId.values()].map(({ id, code, jobId, at }) => (
+                <tr key={id}>
+                  <th scope="row">{words(code)}</th>
+                  <td>
+                    <a href={hrefOf('jobs', jobId)}>
+                      <code>{short(jobId)}</code>
+                    </a>
+                  </td>
+                  <td class="soft">{fullTime(at)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {cursor !== null && (
+        <button type="button" onClick={more}>
+          Show older events
+        </button>
+      )}
+    </>
+  )
+}

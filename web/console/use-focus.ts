@@ -1,0 +1,8 @@
+import { useEffect, useRef } from 'preact/hooks'
+
+/** Moves the focus to a heading when it appears: whoever opens something hears what it is. */
+export function useFocus<T extends HTMLElement>() {
+  const element = useRef<T>(null)
+  useEffect(() => element.current?.focus(), [])
+  return element
+}

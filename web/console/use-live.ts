@@ -1,0 +1,52 @@
+import { useEffect, useReducer, useState } from 'preact/hooks'
+import type { ConsoleJob, ConsoleOverview } from '../../lib/schemas/console.ts'
+import { follow, type Liveness } from './live.ts'
+
+const mostChanges = 500
+
+/** What the page hears of the ICL. */
+export type Live = {
+  readonly liveness: Liveness
+  readonly error: string | undefined
+  readonly overview: ConsoleOverview | undefined
+  /** The latest changes, newest last: the same array until there are others. */
+  readonly changed: readonly ConsoleJob[]
+  /** Counts how often everything has to be read anew. */
+  readonly reloads: number
+  readonly restart: () => void
+}
+
+/** Follows the ICL for as long as the page is open. */
+export function useLive(): Live {
+  const [liveness, setLiveness] = useState<{ now: Liveness; error?: string | undefined }>({
+    now: 'connecting',
+  })
+  const [overview, setOverview] = useState<ConsoleOverview | undefined>(undefined)
+  const [changed, setChanged] = useState<readonly ConsoleJob[]>([])
+  const [reloads, reload] = useReducer((times: number, _: undefined) => times + 1, 0)
+  const [starts, restart] = useReducer((times: number, _: undefined) => times + 1, 0)
+  useEffect(() => {
+    const gone = new AbortController()
+    void follow(
+      {
+        onLiveness: (now, error) => setLiveness({ now, error }),
+        onOverview: setOverview,
+        onJobs: (jobs) => setChanged((known) => [...known, ...jobs].slice(-mostChanges)),
+        onReload: () => {
+          setChanged([])
+          reload(undefined)
+        },
+      },
+      gone.signal,
+    )
+    return () => gone.abort()
+  }, [starts])
+  return {
+    liveness: liveness.now,
+    error: liveness.error,
+    overview,
+    changed,
+    reloads: reloads + starts,
+    restart: () => restart(undefined),
+  }
+}

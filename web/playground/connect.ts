@@ -1,0 +1,61 @@
+import type { LocalAccount } from 'viem'
+import { walletAccount } from '../../lib/chain/wallet-account.ts'
+import { type Client, createClient } from '../../lib/client/client.ts'
+import type { Network } from '../../lib/schemas/network.ts'
+import type { PlaygroundSettings } from '../../lib/schemas/playground.ts'
+import type { Assets } from './assets.ts'
+import { makeThrowAwayAccount } from './throw-away-key.ts'
+import { accountOf, type OfferedWallet } from './wallets.ts'
+import { createWorkerCoprocessor } from './worker-coprocessor.ts'
+
+/** Where everything is. */
+export type Place = {
+  readonly icl: string
+  readonly network: Network
+  readonly settings: PlaygroundSettings
+  readonly assets: Assets
+}
+
+/** Whose account pays and reads: a wallet's, or one made up for this page (undefined). */
+export type AccountChoice = OfferedWallet | undefined
+
+/** A client, and what ends its thread. */
+export type Connection = { readonly client: Client; readonly stop: () => void }
+
+async function chooseAccount(
+  { network, settings }: Place,
+  choice: AccountChoice,
+): Promise<LocalAccount> {
+  if (choice === undefined) return await makeThrowAwayAccount(network.chain_id, settings.rpc_url)
+  return walletAccount(choice.provider, await accountOf(choice))
+}
+
+/** Connects an account to the ICL that serves this page; throws SvcError with what to do. */
+export async function connect(place: Place, choice: AccountChoice): Promise<Connection> {
+  const { icl, network, settings, assets } = place
+  const account = await chooseAccount(place, choice)
+  const coprocessor = createWorkerCoprocessor(
+    new Worker(assets.coprocessorWorker, { type: 'module' }),
+    account,
+    {
+      rpcUrl: settings.rpc_url,
+      chainId: network.chain_id,
+      address: account.address,
+      coprocessor: settings.coprocessor,
+      proveWorkerUrl: assets.proveWorker,
+      wasmUrl: assets.wasm,
+    },
+  )
+  try {
+    const client = await createClient({
+      icl,
+      rpcUrl: settings.rpc_url,
+      account,
+      coprocessor,
+    })
+    return { client, stop: coprocessor.stop }
+  } catch (error) {
+    coprocessor.stop()
+    throw error
+  }
+}

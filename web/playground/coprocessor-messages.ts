@@ -1,0 +1,43 @@
+import type { EncryptedHalves, EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
+import type { CoprocessorUrls } from '../../lib/schemas/coprocessor-urls.ts'
+
+/** Which wallet the worker encrypts and decrypts for, and where. */
+export type CoprocessorStart = {
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly address: string
+  readonly coprocessor?: CoprocessorUrls | undefined
+  /** Where the worker for proofs and the FHE code are. */
+  readonly proveWorkerUrl: string
+  readonly wasmUrl: string
+}
+
+/** What the page sends; `id` names one call, and its end. */
+export type ToWorker =
+  | { readonly kind: 'start'; readonly start: CoprocessorStart }
+  | {
+      readonly kind: 'encrypt'
+      readonly id: number
+      readonly high: bigint
+      readonly low: bigint
+    }
+  | { readonly kind: 'decrypt'; readonly id: number; readonly handle: bigint }
+  | { readonly kind: 'cancel'; readonly id: number }
+  | { readonly kind: 'signed'; readonly id: number; readonly signature: `0x${string}` }
+  | { readonly kind: 'not-signed'; readonly id: number; readonly error: ErrorParts }
+
+/** An SvcError without its cause. */
+export type ErrorParts = {
+  readonly code: string
+  readonly message: string
+  readonly hint: string
+  readonly retryable: boolean
+}
+
+/** What the worker sends: news and results of calls, and permits for the wallet to sign. */
+export type FromWorker =
+  | { readonly kind: 'news'; readonly id: number; readonly news: EncryptNews }
+  | { readonly kind: 'encrypted'; readonly id: number; readonly halves: EncryptedHalves }
+  | { readonly kind: 'decrypted'; readonly id: number; readonly value: bigint }
+  | { readonly kind: 'failed'; readonly id: number; readonly error: ErrorParts }
+  | { readonly kind: 'sign'; readonly id: number; readonly typedData: unknown }

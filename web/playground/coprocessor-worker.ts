@@ -1,0 +1,114 @@
+// The coprocessor's whole client side away from the page's thread: fetching megabytes of keys, and the SDK. Proofs block a
+// thread for ten seconds, so each gets a worker of its own.
+import './zod-without-eval.ts'
+import type { Hex, LocalAccount } from 'viem'
+import { toAccount } from 'viem/accounts'
+import { type CofheCoprocessor, createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
+import { systemClock as clock } from '../../lib/system.ts'
+import type { CoprocessorStart, FromWorker, ToWorker } from './coprocessor-messages.ts'
+import { fromErrorParts, toErrorParts } from './error-parts.ts'
+import { createWorkerProver } from './worker-prover.ts'
+
+declare const self: Worker
+
+const decryptTimeoutMs = 300_000
+
+type EncryptOptions = NonNullable<Parameters<CofheCoprocessor['encrypt']>[2]>
+type Asked = ReturnType<typeof Promise.withResolvers<Hex>>
+
+const tell = (message: FromWorker): void => self.postMessage(message)
+
+const running = new Map<number, AbortController>()
+const signing = new Map<number, Asked>()
+let signatures = 0
+let coprocessor: CofheCoprocessor | undefined
+
+/** The page's wallet, which signs permits; nothing else is ever signed from here. */
+const accountOf = (address: string): LocalAccount => {
+  const refuse = async () => {
+    throw new TypeError('Only permits are signed from here')
+  }
+  return toAccount({
+    address: address as Hex,
+    signMessage: refuse,
+    signTransaction: refuse,
+    signTypedData: (typed) => {
+      signatures += 1
+      const asked = Promise.withResolvers<Hex>()
+      signing.set(signatures, asked)
+      // Parts of it may be functions' results that only the wallet knows how to read: it is data all the same.
+      tell({ kind: 'sign', id: signatures, typedData: typed })
+      return asked.promise
+    },
+  })
+}
+
+function start({ rpcUrl, chainId, address, ...rest }: CoprocessorStart): CofheCoprocessor {
+  const startWorker = () => new Worker(rest.proveWorkerUrl, { type: 'module' })
+  return createCofheCoprocessor({
+    rpcUrl,
+    chainId,
+    account: accountOf(address),
+    clock,
+    coprocessor: rest.coprocessor,
+    // A person may have to approve the permit first.
+    decryptTimeoutMs,
+    prover: createWorkerProver({ clock, startWorker, wasmUrl: rest.wasmUrl }),
+  })
+}
+
+async function run(
+  id: number,
+  work: (coprocessor: CofheCoprocessor, signal: AbortSignal) => Promise<FromWorker>,
+): Promise<void> {
+  const stop = new AbortController()
+  running.set(id, stop)
+  try {
+    if (coprocessor === undefined) throw new TypeError('The worker has not been started')
+    tell(await work(coprocessor, stop.signal))
+  } catch (error) {
+    tell({ kind: 'failed', id, error: toErrorParts(error) })
+  } finally {
+    running.delete(id)
+  }
+}
+
+function settle(id: number, how: (asked: Asked) => void): void {
+  const asked = signing.get(id)
+  signing.delete(id)
+  if (asked) how(asked)
+}
+
+self.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
+  switch (data.kind) {
+    case 'start':
+      coprocessor = start(data.start)
+      break
+    case 'encrypt': {
+      const { id, high, low } = data
+      void run(id, async (own, signal) => {
+        const onStep: EncryptOptions['onStep'] = (news) => tell({ kind: 'news', id, news })
+        return { kind: 'encrypted', id, halves: await own.encrypt(high, low, { signal, onStep }) }
+      })
+      break
+    }
+    case 'decrypt': {
+      const { id, handle } = data
+      void run(id, async (own, signal) => ({
+        kind: 'decrypted',
+        id,
+        value: await own.decrypt(handle, { signal }),
+      }))
+      break
+    }
+    case 'cancel':
+      running.get(data.id)?.abort()
+      break
+    case 'signed':
+      settle(data.id, (asked) => asked.resolve(data.signature))
+      break
+    case 'not-signed':
+      settle(data.id, (asked) => asked.reject(fromErrorParts(data.error)))
+      break
+  }
+})

@@ -1,0 +1,21 @@
+import { SvcError } from '../../lib/svc-error.ts'
+import type { ErrorParts } from './coprocessor-messages.ts'
+
+/** What of an error goes from one thread to another: an error that is none of ours keeps its first line. */
+export function toErrorParts(error: unknown): ErrorParts {
+  if (error instanceof SvcError) {
+    const { code, message, hint, retryable } = error
+    return { code, message, hint, retryable }
+  }
+  const text = error instanceof Error ? error.message : String(error)
+  return {
+    code: 'failed',
+    message: text.split('\n')[0] ?? '',
+    hint: 'Reload the page and try again.',
+    retryable: false,
+  }
+}
+
+/** The error again, on the other side. */
+export const fromErrorParts = ({ code, message, hint, retryable }: ErrorParts): SvcError =>
+  new SvcError(code, message, { hint, retryable })

@@ -1,0 +1,17 @@
+import type { Failure } from './run-state.ts'
+
+/** What went wrong, and what to do about it. */
+export function FailureNote({ failure }: { readonly failure: Failure }) {
+  const isWish = failure.code === 'cancelled'
+  return (
+    <section class={isWish ? 'note' : 'note bad'} role={isWish ? 'status' : 'alert'}>
+      <h2>{failure.message}</h2>
+      <p>{failure.hint}</p>
+      {!isWish && (
+        <p class="fine">
+          <code>{failure.code}</code>
+        </p>
+      )}
+    </section>
+  )
+}

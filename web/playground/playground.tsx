@@ -1,0 +1,77 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Announcer } from './announcer.tsx'
+import { AnswerPanel } from './answer-panel.tsx'
+import { type AccountChoice, type Connection, connect, type Place } from './connect.ts'
+import { FailureNote } from './failure-note.tsx'
+import { PromptForm } from './prompt-form.tsx'
+import { ReceiptPanel } from './receipt-panel.tsx'
+import { runInference, type Wish } from './run-inference.ts'
+import { afterNews, newRun, type Run, type RunNews } from './run-state.ts'
+import { StepList } from './step-list.tsx'
+import { discoverWallets, type OfferedWallet } from './wallets.ts'
+import { WhoSeesWhat } from './who-sees-what.tsx'
+
+type Connected = { readonly choice: AccountChoice; readonly connection: Promise<Connection> }
+
+/** Everything once the ICL is known: the form, and the run that it starts. */
+export function Playground({
+  place,
+  models,
+}: {
+  readonly place: Place
+  readonly models: readonly string[]
+}) {
+  const [wallets, setWallets] = useState<readonly OfferedWallet[]>([])
+  const [run, setRun] = useState<Run | undefined>(undefined)
+  const connected = useRef<Connected | undefined>(undefined)
+  const stop = useRef<AbortController | undefined>(undefined)
+  useEffect(() => discoverWallets(setWallets), [])
+
+  // One account signs one permit: it stays connected for the next prompt, also when this one is cancelled meanwhile.
+  const connectionFor = (choice: AccountChoice): Promise<Connection> => {
+    const present = connected.current
+    if (present?.choice?.id === choice?.id && present) return present.connection
+    present?.connection.then(({ stop: end }) => end()).catch(() => {})
+    const connection = connect(place, choice)
+    connected.current = { choice, connection }
+    connection.catch(() => {
+      if (connected.current?.connection === connection) connected.current = undefined
+    })
+    return connection
+  }
+  const start = (wish: Wish, choice: AccountChoice) => {
+    const mine = new AbortController()
+    stop.current = mine
+    setRun(newRun())
+    const tell = (news: RunNews) => {
+      if (stop.current === mine) setRun((present) => present && afterNews(present, news))
+    }
+    if (choice) tell({ kind: 'preparing', what: `Waiting for ${choice.name}` })
+    void runInference(connectionFor(choice), wish, tell, mine.signal)
+  }
+
+  return (
+    <div class="columns">
+      <div class="left">
+        <PromptForm
+          place={place}
+          models={models}
+          wallets={wallets}
+          isRunning={run?.status === 'running'}
+          onRun={start}
+          onCancel={() => stop.current?.abort()}
+        />
+        {run === undefined && <WhoSeesWhat />}
+        {run?.failure && <FailureNote failure={run.failure} />}
+        {run?.inference?.status === 'accepted' && <AnswerPanel inference={run.inference} />}
+        {run?.inference?.status === 'accepted' && (
+          <ReceiptPanel inference={run.inference} checks={run.checks} />
+        )}
+      </div>
+      <div class="right">
+        <StepList run={run} />
+      </div>
+      <Announcer run={run} />
+    </div>
+  )
+}

@@ -1,0 +1,93 @@
+import type { Client } from '../../lib/client/client.ts'
+import type { AcceptedInference } from '../../lib/client/inference.ts'
+import { type ReceiptPart, receiptHash, verifyReceipt } from '../../lib/receipt.ts'
+import type { Receipt } from '../../lib/schemas/receipt.ts'
+
+/** One thing that was checked of a receipt, and how that went. */
+export type ReceiptCheck = {
+  readonly name: string
+  readonly about: string
+  readonly passed: boolean
+}
+
+type Checked = { readonly name: string; readonly about: string }
+
+const shortly = (text: string): string => `${text.slice(0, 8)}…${text.slice(-4)}`
+
+/** What each part of a receipt that holds means, in the order in which parts are checked. */
+function partNames({ leader, verifiers, tally, jobId }: Receipt): readonly Checked[] {
+  const { matches } = tally.body
+  return [
+    {
+      name: 'The job is this one',
+      about: `${shortly(jobId)} is made of your account, prompt and key`,
+    },
+    {
+      name: `Leader ${shortly(leader.body.address)}`,
+      about: 'Its wallet granted the key that signed the answer',
+    },
+    ...verifiers.map(({ body: { address, verdict } }) => ({
+      name: `Verifier ${shortly(address)}`,
+      about: `Signed “${verdict === 'match' ? 'match' : 'no match'}” about that very answer, and its evidence agrees`,
+    })),
+    {
+      name: 'Tally',
+      about: `Signed by the ICL and counted again: ${matches} of ${verifiers.length} match`,
+    },
+  ]
+}
+
+/** Checks the signatures and the tally once more, part by part; what comes after a part that fails is not known. */
+async function partChecks(receipt: Receipt, iclKeys: readonly string[]) {
+  const held: ReceiptPart[] = []
+  const failure = await verifyReceipt(receipt, { iclKeys, onHeld: (part) => held.push(part) }).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  )
+  return partNames(receipt)
+    .slice(0, failure === undefined ? undefined : held.length + 1)
+    .map(({ name, about }, index) => {
+      const passed = index < held.length
+      return { name, about: passed ? about : (failure ?? ''), passed }
+    })
+}
+
+async function stakeCheck({ context }: Client, receipt: Receipt, signal: AbortSignal) {
+  const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
+  const states = await Promise.all(nodes.map((node) => context.chain.nodeOf(node, signal)))
+  const passed = states.every(({ registered }) => registered)
+  const about = passed
+    ? `All ${nodes.length} nodes are registered on chain, with a stake to lose`
+    : 'A node is not registered on chain'
+  return { name: 'Stakes', about, passed }
+}
+
+async function chainCheck(
+  { context }: Client,
+  { receipt, commitTx, jobId }: AcceptedInference,
+  signal: AbortSignal,
+) {
+  const hash = await receiptHash(receipt)
+  const onChain = await context.chain.receiptHashIn(commitTx, jobId, signal)
+  const passed = onChain === hash
+  const about = passed
+    ? `${shortly(hash)} stands in transaction ${shortly(commitTx)}`
+    : `Transaction ${shortly(commitTx)} does not hold ${shortly(hash)}`
+  return { name: 'Hash on chain', about, passed }
+}
+
+/** Checks an answer's receipt against the ICL's published keys and the chain, one thing after another; throws when either cannot be reached. */
+export async function checkReceipt(
+  client: Client,
+  inference: AcceptedInference,
+  signal: AbortSignal,
+): Promise<readonly ReceiptCheck[]> {
+  const { receipt } = inference
+  const { keys } = await client.context.api.getJwks({}, { signal, attempts: 3 })
+  const iclKeys = keys.filter(({ crv }) => crv === 'Ed25519').map(({ x }) => x)
+  return [
+    ...(await partChecks(receipt, iclKeys)),
+    await stakeCheck(client, receipt, signal),
+    await chainCheck(client, inference, signal),
+  ]
+}

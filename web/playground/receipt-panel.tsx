@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import type { AcceptedInference } from '../../lib/client/inference.ts'
+import { Receipt } from '../../lib/schemas/receipt.ts'
+import type { ReceiptCheck } from './receipt-checks.ts'
+
+/** Hands a receipt over as the file that `svc-node receipt verify` takes. */
+function download({ receipt, jobId }: AcceptedInference): void {
+  const json = `${JSON.stringify(z.encode(Receipt, receipt), null, 2)}\n`
+  const url = URL.createObjectURL(new Blob([json], { type: 'application/json' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = `receipt-${jobId.slice(2, 10)}.json`
+  link.click()
+  URL.revokeObjectURL(url)
+}
+
+/** The receipt of an answer: each check with its result, and the receipt itself to keep. */
+export function ReceiptPanel({
+  inference,
+  checks,
+}: {
+  readonly inference: AcceptedInference
+  readonly checks: readonly ReceiptCheck[]
+}) {
+  const passed = checks.filter((check) => check.passed).length
+  const isWhole = passed === checks.length
+  return (
+    <section class="panel" aria-labelledby="receipt-title">
+      <h2 id="receipt-title">
+        Receipt{' '}
+        <span class={isWhole ? 'tag good' : 'tag bad'}>
+          {passed} of {checks.length} checks passed
+        </span>
+      </h2>
+      <ul class="checks">
+        {checks.map(({ name, about, passed: isPassed }) => (
+          <li key={name} class={isPassed ? 'passed' : 'not-passed'} data-passed={isPassed}>
+            <span class="mark" aria-hidden="true">
+              {isPassed ? '✓' : '✕'}
+            </span>
+            <span class="words">
+              <span class="title">{name}</span>
+              <span class="hidden">, {isPassed ? 'passed' : 'failed'}</span>
+              <span class="purpose">{about}</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+      <dl class="facts">
+        <dt>Hash</dt>
+        <dd>
+          <code>{inference.receiptHash}</code>
+        </dd>
+        <dt>Transaction</dt>
+        <dd>
+          <code>{inference.commitTx}</code>
+        </dd>
+      </dl>
+      <div class="actions">
+        <button type="button" class="quiet" onClick={() => download(inference)}>
+          Download the receipt
+        </button>
+      </div>
+    </section>
+  )
+}

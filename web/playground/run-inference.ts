@@ -1,0 +1,78 @@
+import { abortable } from '../../lib/chain/abortable.ts'
+import type { InferOptions } from '../../lib/client/infer.ts'
+import { inferenceError } from '../../lib/client/inference.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { mockChainId } from './chains.ts'
+import type { Connection } from './connect.ts'
+import { watchPauses } from './page-pauses.ts'
+import { checkReceipt } from './receipt-checks.ts'
+import type { Failure, RunNews } from './run-state.ts'
+
+/** What a person asks for. */
+export type Wish = {
+  readonly prompt: string
+  readonly model: string
+  readonly verifierCount: number
+  readonly maxOutputTokens: number
+}
+
+/** What went wrong, for the page; `cancelled` when its user wanted that. */
+export function failureOf(error: unknown, signal: AbortSignal): Failure {
+  if (signal.aborted) {
+    const hint =
+      'If its job was submitted, the ICL has been asked to cancel it. Run the prompt again whenever you like.'
+    return { code: 'cancelled', message: 'Cancelled', hint }
+  }
+  if (error instanceof SvcError) {
+    const { code, message, hint } = error
+    return { code, message, hint }
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return { code: 'failed', message, hint: 'Reload the page and try again.' }
+}
+
+/** Runs a prompt and tells everything that happens to it; never rejects. */
+export async function runInference(
+  connecting: Promise<Connection>,
+  { prompt, model, verifierCount, maxOutputTokens }: Wish,
+  tell: (news: RunNews) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let pauses: ReturnType<typeof watchPauses> | undefined
+  let makesProofs = false
+  const onStep: InferOptions['onStep'] = (news) => {
+    const isEncryption = news.step === 'encrypt-key'
+    // Where no proof is made, the steps of one say nothing.
+    if (isEncryption && news.phase === 'progress' && !makesProofs) return
+    tell({ kind: 'step', news, nowMs: performance.now() })
+    if (!(isEncryption && makesProofs)) return
+    if (news.phase === 'start') pauses = watchPauses()
+    if (news.phase === 'end' && pauses) tell({ kind: 'pause', longestMs: pauses.stop() })
+  }
+  try {
+    // A wallet may wait for its user for as long as it likes.
+    const { client } = await abortable(connecting, signal)
+    makesProofs = client.network.chain_id !== mockChainId
+    const inference = await client.infer(prompt, {
+      model,
+      verifierCount,
+      parameters: { max_output_tokens: maxOutputTokens },
+      onStep,
+      onSubmitted: ({ jobId }) => tell({ kind: 'submitted', jobId }),
+      onEvent: (event) => tell({ kind: 'event', event }),
+      signal,
+    })
+    if (inference.status !== 'accepted') {
+      const failure = failureOf(inferenceError(inference), signal)
+      tell({ kind: 'ended', inference, checks: [], failure })
+      return
+    }
+    tell({ kind: 'preparing', what: 'Checking the receipt again, part by part' })
+    const checks = await checkReceipt(client, inference, signal)
+    tell({ kind: 'ended', inference, checks, failure: undefined })
+  } catch (error) {
+    tell({ kind: 'failed', failure: failureOf(error, signal), nowMs: performance.now() })
+  } finally {
+    pauses?.stop()
+  }
+}

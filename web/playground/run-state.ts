@@ -1,0 +1,137 @@
+import type { Inference } from '../../lib/client/inference.ts'
+import { type InferenceStep, inferenceSteps, type StepNews } from '../../lib/client/steps.ts'
+import type { JobId } from '../../lib/codecs.ts'
+import type { JobEvent } from '../../lib/schemas/jobs.ts'
+import type { ReceiptCheck } from './receipt-checks.ts'
+
+/** One step as it is shown; times in milliseconds. */
+export type StepState = {
+  readonly step: InferenceStep
+  readonly status: 'waiting' | 'running' | 'done' | 'failed'
+  readonly startedAtMs: number | undefined
+  readonly elapsedMs: number | undefined
+  /** What it is made of: parts that are over with their times, then the one that goes on. */
+  readonly details: readonly string[]
+}
+
+/** What went wrong, and what to do about it. */
+export type Failure = { readonly code: string; readonly message: string; readonly hint: string }
+
+/** One inference as it is shown. */
+export type Run = {
+  readonly status: 'running' | 'done' | 'failed'
+  /** What is done before the first step, such as connecting a wallet; undefined once the steps run. */
+  readonly preparing: string | undefined
+  readonly steps: readonly StepState[]
+  readonly jobId: JobId | undefined
+  readonly events: readonly JobEvent[]
+  readonly inference: Inference | undefined
+  readonly checks: readonly ReceiptCheck[]
+  readonly failure: Failure | undefined
+  /** The longest that this page stood still while the key was encrypted, in milliseconds. */
+  readonly longestPauseMs: number | undefined
+}
+
+/** What happens to a run. */
+export type RunNews =
+  | { readonly kind: 'preparing'; readonly what: string }
+  | { readonly kind: 'step'; readonly news: StepNews; readonly nowMs: number }
+  | { readonly kind: 'submitted'; readonly jobId: JobId }
+  | { readonly kind: 'event'; readonly event: JobEvent }
+  | { readonly kind: 'pause'; readonly longestMs: number }
+  | {
+      readonly kind: 'ended'
+      readonly inference: Inference
+      readonly checks: readonly ReceiptCheck[]
+      readonly failure: Failure | undefined
+    }
+  | { readonly kind: 'failed'; readonly failure: Failure; readonly nowMs: number }
+
+/** A run that has just been asked for. */
+export const newRun = (): Run => ({
+  status: 'running',
+  preparing: 'Connecting',
+  steps: inferenceSteps.map((step) => ({
+    step,
+    status: 'waiting',
+    startedAtMs: undefined,
+    elapsedMs: undefined,
+    details: [],
+  })),
+  jobId: undefined,
+  events: [],
+  inference: undefined,
+  checks: [],
+  failure: undefined,
+  longestPauseMs: undefined,
+})
+
+const changed = (
+  { steps }: Run,
+  wanted: InferenceStep,
+  change: Partial<StepState>,
+): readonly StepState[] =>
+  steps.map((state) => (state.step === wanted ? { ...state, ...change } : state))
+
+const detailsOf = ({ steps }: Run, wanted: InferenceStep): readonly string[] =>
+  steps.find(({ step }) => step === wanted)?.details ?? []
+
+// Such as `prove`, and later `prove: 7.1 s, 19194 bytes`.
+const isOver = (detail: string): boolean => detail.includes(': ')
+
+const withDetail = (details: readonly string[], detail: string | undefined): readonly string[] => [
+  ...details.filter(isOver),
+  ...(detail === undefined ? [] : [detail]),
+]
+
+function afterStep(run: Run, { step, phase, elapsedMs, detail }: StepNews, nowMs: number): Run {
+  const preparing = undefined
+  switch (phase) {
+    case 'start':
+      return {
+        ...run,
+        preparing,
+        steps: changed(run, step, { status: 'running', startedAtMs: nowMs }),
+      }
+    case 'progress':
+      // Whose progress the nodes' own table shows.
+      if (step === 'inference') return run
+      return {
+        ...run,
+        steps: changed(run, step, { details: withDetail(detailsOf(run, step), detail) }),
+      }
+    case 'end':
+      return { ...run, steps: changed(run, step, { status: 'done', elapsedMs }) }
+  }
+}
+
+const failedStep = (state: StepState, nowMs: number): StepState =>
+  state.status === 'running'
+    ? { ...state, status: 'failed', elapsedMs: nowMs - (state.startedAtMs ?? nowMs) }
+    : state
+
+/** The run after some news of it. */
+export function afterNews(run: Run, news: RunNews): Run {
+  switch (news.kind) {
+    case 'preparing':
+      return { ...run, preparing: news.what }
+    case 'step':
+      return afterStep(run, news.news, news.nowMs)
+    case 'submitted':
+      return { ...run, jobId: news.jobId }
+    case 'event':
+      return { ...run, events: [...run.events, news.event] }
+    case 'pause':
+      return { ...run, longestPauseMs: news.longestMs }
+    case 'ended': {
+      const { inference, checks, failure } = news
+      const status = failure === undefined ? 'done' : 'failed'
+      return { ...run, status, preparing: undefined, inference, checks, failure }
+    }
+    case 'failed': {
+      const { failure, nowMs } = news
+      const steps = run.steps.map((state) => failedStep(state, nowMs))
+      return { ...run, status: 'failed', preparing: undefined, failure, steps }
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import { useEffect, useState } from 'preact/hooks'
+import { NodeTable } from './node-table.tsx'
+import { newRun, type Run, type StepState } from './run-state.ts'
+import { stepWords } from './step-words.ts'
+
+const frameMs = 100
+const waiting = newRun().steps
+
+/** Times as people read them. */
+export const secondsOf = (ms: number): string =>
+  ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
+
+const marks = {
+  waiting: { sign: '', words: 'not yet' },
+  running: { sign: '', words: 'running' },
+  done: { sign: '✓', words: 'done' },
+  failed: { sign: '✕', words: 'failed' },
+} as const
+
+/** Every step of the run with how it went, and what the nodes do under theirs. */
+export function StepList({ run }: { readonly run: Run | undefined }) {
+  const steps = run?.steps ?? waiting
+  return (
+    <section class="panel" aria-labelledby="steps-title">
+      <h2 id="steps-title">What happens</h2>
+      {run?.preparing !== undefined && run.status === 'running' && (
+        <p class="preparing">{run.preparing}…</p>
+      )}
+      <ol class="steps">
+        {steps.map((state) => (
+          <Step key={state.step} state={state} run={run} />
+        ))}
+      </ol>
+      {run?.jobId !== undefined && (
+        <p class="fine">
+          Job <code>{run.jobId}</code>
+        </p>
+      )}
+    </section>
+  )
+}
+
+function Step({ state, run }: { readonly state: StepState; readonly run: Run | undefined }) {
+  const { step, status, details } = state
+  const { title, purpose } = stepWords[step]
+  const isNodes = step === 'inference'
+  return (
+    <li class={`step ${status}`} data-step={step} data-status={status}>
+      <span class="mark" aria-hidden="true">
+        {marks[status].sign}
+      </span>
+      <div class="words">
+        <span class="title">{title}</span>
+        <span class="hidden">, {marks[status].words}</span>
+        <span class="purpose">{details.length > 0 ? details.join(' · ') : purpose}</span>
+        {step === 'encrypt-key' && status === 'done' && run?.longestPauseMs !== undefined && (
+          <span class="purpose" data-longest-pause-ms={run.longestPauseMs}>
+            Longest pause of this page meanwhile: {secondsOf(run.longestPauseMs)}
+          </span>
+        )}
+        {isNodes && run !== undefined && run.events.length > 0 && <NodeTable run={run} />}
+      </div>
+      <StepTime state={state} />
+    </li>
+  )
+}
+
+/** The time that a step took; of a running one, so far. */
+function StepTime({ state: { status, startedAtMs, elapsedMs } }: { readonly state: StepState }) {
+  const [, redraw] = useState(0)
+  const isRunning = status === 'running'
+  useEffect(() => {
+    if (!isRunning) return
+    const timer = setInterval(() => redraw((count) => count + 1), frameMs)
+    return () => clearInterval(timer)
+  }, [isRunning])
+  const ms = isRunning ? performance.now() - (startedAtMs ?? performance.now()) : elapsedMs
+  return <span class="time">{ms === undefined ? '' : secondsOf(ms)}</span>
+}

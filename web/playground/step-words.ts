@@ -1,0 +1,22 @@
+import type { InferenceStep } from '../../lib/client/steps.ts'
+
+/** What a step is called, and what it is for. */
+export type StepWords = { readonly title: string; readonly purpose: string }
+
+/** The steps of an inference as the page tells them. */
+export const stepWords: Record<InferenceStep, StepWords> = {
+  preview: { title: 'Choose a quorum', purpose: 'One leader and its verifiers, each with a stake' },
+  'seal-prompt': { title: 'Encrypt the prompt', purpose: 'With a new key, in this browser' },
+  'encrypt-key': {
+    title: 'Encrypt the key',
+    purpose: 'Both halves, for the coprocessor on chain',
+  },
+  'store-key': { title: 'Store the key on chain', purpose: 'Readable for the quorum only' },
+  upload: { title: 'Upload the encrypted prompt', purpose: 'The ICL cannot read it' },
+  submit: { title: 'Submit the job', purpose: 'Signed by your account' },
+  inference: { title: 'The nodes answer and compare', purpose: 'Each runs the prompt by itself' },
+  receipt: { title: 'Check the receipt', purpose: 'Every signature in it, and the tally' },
+  'fetch-output': { title: 'Download the encrypted answer', purpose: 'By the hash of its bytes' },
+  'decrypt-output': { title: 'Decrypt the answer', purpose: 'And hold it against the evidence' },
+  commit: { title: 'Find the receipt on chain', purpose: 'Its hash, in the result registry' },
+}

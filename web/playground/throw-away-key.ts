@@ -1,0 +1,30 @@
+import { createTestClient, http, type LocalAccount, parseEther } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { isLocalChain } from './chains.ts'
+
+const rpcTimeoutMs = 10_000
+const funds = parseEther('1')
+
+/** Makes an account that is gone with the page, and has the local chain give it money; throws SvcError `chain-not-local` or `funding-failed`. */
+export async function makeThrowAwayAccount(chainId: number, rpcUrl: string): Promise<LocalAccount> {
+  if (!isLocalChain(chainId, rpcUrl)) {
+    throw new SvcError('chain-not-local', `Chain ${chainId} is not a local one`, {
+      hint: 'Use a wallet.',
+    })
+  }
+  const account = privateKeyToAccount(generatePrivateKey())
+  const chain = createTestClient({
+    mode: 'anvil',
+    transport: http(rpcUrl, { timeout: rpcTimeoutMs }),
+  })
+  try {
+    await chain.setBalance({ address: account.address, value: funds })
+  } catch (cause) {
+    throw new SvcError('funding-failed', 'The local chain gave the new account no money', {
+      hint: 'Check that the chain is an anvil and still running.',
+      cause,
+    })
+  }
+  return account
+}

@@ -1,0 +1,101 @@
+import type { LocalAccount } from 'viem'
+import type { Coprocessor, EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { CoprocessorStart, FromWorker, ToWorker } from './coprocessor-messages.ts'
+import { fromErrorParts, toErrorParts } from './error-parts.ts'
+
+type Ended = Extract<FromWorker, { readonly kind: 'encrypted' | 'decrypted' }>
+type Call = {
+  readonly end: ReturnType<typeof Promise.withResolvers<Ended>>
+  readonly onStep: ((news: EncryptNews) => void) | undefined
+}
+
+/** A coprocessor whose work another thread does; `stop` ends that thread with everything that it is doing. */
+export type WorkerCoprocessor = Coprocessor & { readonly stop: () => void }
+
+const broken = (why: string): SvcError =>
+  new SvcError('coprocessor-unavailable', `The worker for encryption ended: ${why}`, {
+    hint: 'Reload the page; if it happens again, another browser may help.',
+  })
+
+/** Encrypts and decrypts for `account` in a Web Worker; only permits come back to be signed. */
+export function createWorkerCoprocessor(
+  worker: Worker,
+  account: Pick<LocalAccount, 'signTypedData'>,
+  start: CoprocessorStart,
+): WorkerCoprocessor {
+  const calls = new Map<number, Call>()
+  let lastId = 0
+  let ended: SvcError | undefined
+  const send = (message: ToWorker): void => worker.postMessage(message)
+  // Nothing answers from then on: later calls must not wait either.
+  const fail = (error: SvcError): void => {
+    ended ??= error
+    for (const { end } of calls.values()) end.reject(error)
+    calls.clear()
+  }
+  const sign = async (id: number, typedData: unknown): Promise<void> => {
+    try {
+      const typed = typedData as Parameters<LocalAccount['signTypedData']>[0]
+      send({ kind: 'signed', id, signature: await account.signTypedData(typed) })
+    } catch (error) {
+      send({ kind: 'not-signed', id, error: toErrorParts(error) })
+    }
+  }
+  const take = (message: FromWorker): void => {
+    if (message.kind === 'sign') {
+      void sign(message.id, message.typedData)
+      return
+    }
+    const call = calls.get(message.id)
+    if (message.kind === 'news') {
+      call?.onStep?.(message.news)
+      return
+    }
+    calls.delete(message.id)
+    if (message.kind === 'failed') call?.end.reject(fromErrorParts(message.error))
+    else call?.end.resolve(message)
+  }
+  const call = async (
+    messageOf: (id: number) => ToWorker,
+    signal: AbortSignal | undefined,
+    onStep?: (news: EncryptNews) => void,
+  ): Promise<Ended> => {
+    signal?.throwIfAborted()
+    if (ended) throw ended
+    lastId += 1
+    const id = lastId
+    const end = Promise.withResolvers<Ended>()
+    calls.set(id, { end, onStep })
+    const abort = () => {
+      calls.delete(id)
+      send({ kind: 'cancel', id })
+      end.reject(signal?.reason)
+    }
+    signal?.addEventListener('abort', abort, { once: true })
+    send(messageOf(id))
+    return await end.promise.finally(() => signal?.removeEventListener('abort', abort))
+  }
+
+  worker.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => take(data))
+  worker.addEventListener('error', ({ message }) =>
+    fail(broken(message || 'it could not be started')),
+  )
+  send({ kind: 'start', start })
+  return {
+    encrypt: async (high, low, { signal, onStep } = {}) => {
+      const answer = await call((id) => ({ kind: 'encrypt', id, high, low }), signal, onStep)
+      if (answer.kind === 'encrypted') return answer.halves
+      throw broken('it answered something else')
+    },
+    decrypt: async (handle, { signal } = {}) => {
+      const answer = await call((id) => ({ kind: 'decrypt', id, handle }), signal)
+      if (answer.kind === 'decrypted') return answer.value
+      throw broken('it answered something else')
+    },
+    stop: () => {
+      worker.terminate()
+      fail(broken('it was stopped'))
+    },
+  }
+}
