@@ -22,7 +22,11 @@ export const sampleNetwork = (changes: Partial<Network> = {}): Network => ({
     reveal_seconds: 60,
     job_seconds: 600,
     max_verifiers: 5,
+    jobs_at_once: 8,
+    jobs_per_day: null,
+    rates: {},
   },
+  client_allow_list: false,
   blob_retention_days: 30,
   ...changes,
 })

@@ -1,6 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
-
-type Timer = { readonly at: number; readonly order: number; readonly fire: () => void }
+import { createTimers } from './virtual-timers.ts'
 
 /** A clock that moves only when a test says so. */
 export type VirtualClock = Clock & {
@@ -12,8 +11,58 @@ export type VirtualClock = Clock & {
   until<T>(work: Promise<T>): Promise<T>
 }
 
-// WebCrypto works on other threads: time must not move while it does.
+type Outcome = { readonly value: unknown } | { readonly error: unknown }
+type Delivery = { readonly outcome: Promise<Outcome>; readonly give: (outcome: Outcome) => void }
+
 let busy = 0
+const deliveries: Delivery[] = []
+let isDelivering = false
+
+// An edge host has timers only.
+const soon: (go: () => void) => unknown = globalThis.setImmediate ?? ((go) => setTimeout(go, 0))
+// Bun's event loop may fall asleep over an immediate that was set after the work of another thread: a timer wakes it.
+const wakeMs = 10
+const turn = () =>
+  new Promise<void>((resolve) => {
+    const alarm = setTimeout(resolve, wakeMs)
+    soon(() => {
+      clearTimeout(alarm)
+      resolve()
+    })
+  })
+
+/** Hands over one result at a time, in the order of the calls, each when everything that the one before caused is done. */
+async function deliver(): Promise<void> {
+  isDelivering = true
+  for (;;) {
+    await turn()
+    const next = deliveries.shift()
+    if (next === undefined) break
+    next.give(await next.outcome)
+    busy--
+  }
+  isDelivering = false
+}
+
+/**
+ * What `work` gives, in the order in which such calls were made: what other threads and streams complete comes in another order
+ * on every runtime, and at every run. Time does not move meanwhile.
+ */
+export function inCallOrder<T>(work: () => Promise<T>): Promise<T> {
+  busy++
+  const outcome = work().then(
+    (value): Outcome => ({ value }),
+    (error: unknown): Outcome => ({ error }),
+  )
+  return new Promise<T>((resolve, reject) => {
+    const give = (settled: Outcome) =>
+      'error' in settled ? reject(settled.error) : resolve(settled.value as T)
+    deliveries.push({ outcome, give })
+    if (!isDelivering) void deliver()
+  })
+}
+
+// WebCrypto works on other threads: time must not move while it does.
 const counted = [
   'digest',
   'sign',
@@ -24,42 +73,68 @@ const counted = [
   'exportKey',
   'deriveBits',
 ] as const
-for (const name of counted) {
-  const original = crypto.subtle[name].bind(crypto.subtle) as (
-    ...args: unknown[]
-  ) => Promise<unknown>
-  Object.assign(crypto.subtle, {
-    [name]: async (...args: unknown[]) => {
-      busy++
-      try {
-        return await original(...args)
-      } finally {
-        busy--
-      }
-    },
-  })
-}
+let isWatching = false
+let inOrder = 0
 
-async function settle(): Promise<void> {
-  for (let quiet = 0; quiet < 4; quiet = busy > 0 ? 0 : quiet + 1) {
-    await new Promise((resolve) => setImmediate(resolve))
+function watchCrypto(): void {
+  if (isWatching) return
+  isWatching = true
+  for (const name of counted) {
+    const original = crypto.subtle[name].bind(crypto.subtle) as (
+      ...args: unknown[]
+    ) => Promise<unknown>
+    const work = (...args: unknown[]) =>
+      inOrder > 0 ? inCallOrder(async () => original(...args)) : whileBusy(original(...args))
+    Object.assign(crypto.subtle, { [name]: work })
   }
 }
 
-/** Makes a virtual clock. */
-export function createVirtualClock(startMs = 1_800_000_000_000): VirtualClock {
+async function whileBusy<T>(work: Promise<T>): Promise<T> {
+  busy++
+  try {
+    return await work
+  } finally {
+    busy--
+  }
+}
+
+/** Has what WebCrypto gives come in the order of the calls, in the whole process, until the function that this gives is called. */
+export function keepCryptoInOrder(): () => void {
+  watchCrypto()
+  let isOver = false
+  inOrder++
+  return () => {
+    if (!isOver) inOrder--
+    isOver = true
+  }
+}
+
+/** Holds time still while something outside this thread is under way, such as a request; call what it gives when that is over. */
+export function holdTime(): () => void {
+  let isOver = false
+  busy++
+  return () => {
+    if (!isOver) busy--
+    isOver = true
+  }
+}
+
+async function settle(turns: number): Promise<void> {
+  for (let quiet = 0; quiet < turns; quiet = busy > 0 ? 0 : quiet + 1) await turn()
+}
+
+/** Makes a virtual clock; `turns` of the event loop without work of other threads count as quiet. */
+export function createVirtualClock(startMs = 1_800_000_000_000, turns = 4): VirtualClock {
+  watchCrypto()
   let now = startMs
-  let order = 0
-  let timers: Timer[] = []
+  const timers = createTimers()
 
   const step = async (limit: number): Promise<boolean> => {
-    await settle()
-    const next = timers.toSorted((a, b) => a.at - b.at || a.order - b.order)[0]
-    if (next === undefined || next.at > limit) return false
-    timers = timers.filter((timer) => timer !== next)
+    const next = timers.takeFirst(limit)
+    if (next === undefined) return false
     now = next.at
     next.fire()
-    await settle()
+    await settle(turns)
     return true
   }
 
@@ -69,29 +144,26 @@ export function createVirtualClock(startMs = 1_800_000_000_000): VirtualClock {
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason)
         const onAbort = () => {
-          timers = timers.filter((other) => other !== timer)
+          timers.remove(timer)
           reject(signal?.reason)
         }
-        const fire = () => {
+        const timer = timers.add(now + ms, () => {
           signal?.removeEventListener('abort', onAbort)
           resolve()
-        }
-        const timer = { at: now + ms, order: order++, fire }
-        timers.push(timer)
+        })
         signal?.addEventListener('abort', onAbort, { once: true })
       }),
     async advance(ms) {
       const limit = now + ms
+      await settle(turns)
       while (await step(limit));
       now = Math.max(now, limit)
     },
     async jump(ms) {
-      await settle()
+      await settle(turns)
       now += ms
-      const due = timers.filter(({ at }) => at <= now)
-      timers = timers.filter(({ at }) => at > now)
-      for (const { fire } of due) fire()
-      await settle()
+      for (const { fire } of timers.takeUntil(now)) fire()
+      await settle(turns)
     },
     async until(work) {
       let isDone = false
@@ -99,7 +171,7 @@ export function createVirtualClock(startMs = 1_800_000_000_000): VirtualClock {
         isDone = true
       }
       work.then(finished, finished)
-      await settle()
+      await settle(turns)
       while (!isDone) {
         if (!(await step(Number.POSITIVE_INFINITY)) && !isDone) {
           throw new Error('nothing left to happen, and the work is not done')

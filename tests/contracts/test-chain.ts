@@ -8,11 +8,12 @@ import {
   type TransactionReceipt,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { type Deployment, deployContracts } from '../../contracts/deploy.ts'
+import { type DeployedContracts, deployContracts } from '../../contracts/deploy.ts'
 import { type Anvil, startAnvil } from '../../contracts/local/anvil.ts'
 import { placeLocalCofhe } from '../../contracts/local/cofhe.ts'
 import { causesOf } from '../../lib/chain/chain-error.ts'
 import { type ChainWriter, createChainWriter } from '../../lib/chain/clients.ts'
+import { waitForReceipt } from '../../lib/chain/wait-for-receipt.ts'
 
 export const MIN_STAKE = 10n ** 18n
 export const DAY_S = 24 * 3600
@@ -25,7 +26,7 @@ export type Call = {
   readonly value?: bigint
 }
 
-export type TestChain = Deployment & {
+export type TestChain = DeployedContracts & {
   readonly anvil: Anvil
   /** Wallets of the ten development accounts. */
   wallet(index: number): ChainWriter
@@ -88,7 +89,7 @@ export const send = async (chain: ChainWriter, call: Call): Promise<TransactionR
     account: walletClient.account,
   })
   const hash = await walletClient.writeContract(request)
-  return await publicClient.waitForTransactionReceipt({ hash })
+  return await waitForReceipt(chain, hash)
 }
 
 export const read = <T>(chain: TestChain, call: Call): Promise<T> =>

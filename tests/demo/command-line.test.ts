@@ -26,12 +26,18 @@ describe('the command line of the demo', () => {
     })
   })
 
-  for (const args of [['--wat'], ['--nodes', '9', 'Hi'], ['--model', 'openai:x', 'Hi'], ['']]) {
+  const mistakes = [
+    ['--wat'],
+    ['--nodes', '9', 'Hi'],
+    ['--fhe', 'maybe', 'Hi'],
+    ['--model', 'openai:x', 'Hi'],
+    [''],
+  ]
+  for (const args of mistakes) {
     it(`ends with 2 on \`${args.join(' ')}\`, in JSON as well`, async () => {
-      const told = await demo(...args)
+      const [told, json] = await Promise.all([demo(...args), demo('--json', ...args)])
       expect(told.code).toBe(2)
       expect(told.out.trim().split('\n').length).toBe(1)
-      const json = await demo('--json', ...args)
       expect(json.code).toBe(2)
       expect(JSON.parse(json.out)).toMatchObject({ status: 'failed' })
     })

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { hexToBytes } from 'viem'
 import type { World } from '../../demo/world.ts'
+import { openStore } from '../../icl/start/open-store.ts'
 import { createChainReader } from '../../lib/chain/clients.ts'
 import type { Place } from './leak-search.ts'
 
@@ -46,6 +47,23 @@ export async function iclPlaces({ icl, nodes }: World): Promise<readonly Place[]
   return [
     ...(await Promise.all(logs)),
     { name: 'the log of the ICL', bytes: await readFile(icl.process.logFile) },
-    { name: 'the store of the ICL', bytes: await readFile(icl.dumpFile) },
+    { name: 'the store of the ICL', bytes: await storeBytes(icl.databaseUrl) },
   ]
+}
+
+/** Every record as text; blobs are searched as they are downloaded. */
+async function storeBytes(databaseUrl: string): Promise<Uint8Array> {
+  const store = await openStore(databaseUrl)
+  const lines: string[] = []
+  for await (const record of store.scan()) {
+    lines.push(
+      JSON.stringify(record, (_, value: unknown) => {
+        if (typeof value === 'bigint') return value.toString()
+        return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value
+      }),
+    )
+  }
+  await store.close()
+  if (lines.length === 0) throw new Error('The store of the ICL is empty')
+  return Buffer.from(lines.join('\n'))
 }

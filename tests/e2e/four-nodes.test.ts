@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ask } from '../../demo/ask.ts'
 import { startWorld, type World } from '../../demo/world.ts'
+import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
 import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
 
 const model = 'openai:gpt-4o-mini'
@@ -33,13 +34,15 @@ describe('with a node to spare', () => {
     for (let attempt = 0; attempt < 6; attempt++) {
       let odd: string | undefined
       const asked: string[] = []
-      const [right, wrong] = [`right ${randomUUID()}`, `wrong ${randomUUID()}`]
+      const [right, wrong] = [`${liftAnswer} ${randomUUID()}`, breadAnswer]
       answer = ({ key }) => {
         asked.push(key)
         odd ??= key
         return key === odd ? wrong : right
       }
-      const result = await ask(world, { prompt: `Is it ${randomUUID()}?`, model })
+      // What other comparators make of unrelated answers has a little chance in it.
+      const wish = { prompt: `Is it ${randomUUID()}?`, model, comparator: 'exact' } as const
+      const result = await ask(world, wish)
       const oddNode = world.nodes[Number(odd?.replace('key-of-node-', '')) - 1]?.address
       if (result.leader === oddNode) {
         // An odd leader is outvoted, and there is no second quorum in a pool of four.

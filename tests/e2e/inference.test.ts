@@ -5,9 +5,10 @@ import { startWorld, type World } from '../../demo/world.ts'
 import { createApi } from '../../lib/api.ts'
 import { createClient } from '../../lib/client/client.ts'
 import type { Inference } from '../../lib/client/inference.ts'
-import type { Address } from '../../lib/codecs.ts'
+import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
+import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
 import { blobPlaces, chainPlaces, iclPlaces } from './everything-written.ts'
 import { findLeaks, type Secret } from './leak-search.ts'
 import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
@@ -25,7 +26,7 @@ const outputCids: string[] = []
 const receiptHashes: `0x${string}`[] = []
 
 /** Runs a prompt as a client whose keys and halves this test gets to know. */
-async function infer(prompt: string, model: string): Promise<Inference> {
+async function infer(prompt: string, model: string, comparator?: ComparatorId): Promise<Inference> {
   const { rpcUrl, chainId, client: account } = world.chain
   const coprocessor = createCofheCoprocessor({ rpcUrl, chainId, account, clock: systemClock })
   const secretHalf = (name: string, half: bigint) => {
@@ -62,7 +63,11 @@ async function infer(prompt: string, model: string): Promise<Inference> {
   })
   provider.calls.length = 0
   secrets.push({ name: 'prompt', bytes: Buffer.from(prompt) })
-  const inference = await client.infer(prompt, { model, giveUpWhenStuckMs: 1_500 })
+  const inference = await client.infer(prompt, {
+    model,
+    giveUpWhenStuckMs: 1_500,
+    ...(comparator && { comparator }),
+  })
   if (inference.status === 'accepted') {
     secrets.push({ name: 'output', bytes: Buffer.from(inference.output) })
     receiptHashes.push(inference.receiptHash)
@@ -113,13 +118,30 @@ describe('the whole service', () => {
     })
   }
 
+  it('answers although no two nodes were given the same words', async () => {
+    const wordings = ['any motor', 'a motor', 'a motor at all']
+    const given = new Map<string, string>()
+    answer = ({ key }) => {
+      const wording = wordings[given.size] ?? 'motors'
+      const text = given.get(key) ?? liftAnswer.replace('any motor', wording)
+      given.set(key, text)
+      return text
+    }
+    const result = await infer(`How does it work, ${randomUUID()}?`, openaiModel)
+    if (result.status !== 'accepted') throw new Error(`It was ${result.status}`)
+    expect(new Set(given.values()).size).toBe(3)
+    expect([...given.values()]).toContain(result.output)
+    expect(result.receipt.comparator).toBe('similar/1')
+  })
+
   it('shows no answer when a verifier got another one', async () => {
     let odd: string | undefined
     answer = ({ key }) => {
       if (addressOfKey(key) !== leader) odd ??= key
-      return key === odd ? 'another answer altogether' : 'the usual answer'
+      return key === odd ? breadAnswer : liftAnswer
     }
-    const result = await infer(`Who is right about ${randomUUID()}?`, openaiModel)
+    // What other comparators make of unrelated answers has a little chance in it.
+    const result = await infer(`Who is right about ${randomUUID()}?`, openaiModel, 'exact')
     expect(result.status).toBe('disputed')
     expect('output' in result).toBe(false)
     expect(result.leader).toBe(leader as `0x${string}`)

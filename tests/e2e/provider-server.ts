@@ -60,7 +60,7 @@ const send = (response: ServerResponse, status: number, body: unknown) => {
 
 /** Starts a provider that answers as told; undefined refuses the key. */
 export async function startProviderServer(
-  answer: (call: ProviderCall) => string | undefined,
+  answer: (call: ProviderCall) => string | undefined | Promise<string | undefined>,
 ): Promise<ProviderServer> {
   const calls: ProviderCall[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
@@ -73,7 +73,7 @@ export async function startProviderServer(
     }
     const call = { protocol, key, prompt: promptOf(messages) } as const
     calls.push(call)
-    const text = answer(call)
+    const text = await answer(call)
     if (text === undefined) {
       const error = {
         type: 'authentication_error',

@@ -147,19 +147,28 @@ describe('a client', () => {
     expect(await codeOf(api.submitJob({ body }))).toBe('preview-stale')
   })
 
+  it('cannot make the blob store look full with one blob', async () => {
+    const { api } = nodes[0]!
+    const body = new Uint8Array(1024 * 1024)
+    for (let count = 0; count < 6; count++) await api.putBlob({ body })
+    expect(await codeOf(api.putBlob({ body: body.slice(1) }))).toBeUndefined()
+  })
+
   it('cannot fill the blob store for good, nor the nodes half of it', async () => {
     const blob = (fill: number) => new Uint8Array(1024 * 1024).fill(fill)
-    for (let count = 1; count <= 4; count++) {
-      await icl.api(walletOf(`w${count}`).signer).putBlob({ body: blob(count) })
-    }
+    const prompt = (fill: number) => new Uint8Array(32 * 1024).fill(fill)
     const one = icl.api(walletOf('w9').signer)
-    expect(await codeOf(one.putBlob({ body: blob(9) }))).toBe('unavailable')
+    expect(await codeOf(one.putBlob({ body: blob(9) }))).toBe('body-too-large')
+    for (let count = 0; count < 128; count++) {
+      await icl.api(walletOf(`w${count % 4}`).signer).putBlob({ body: prompt(count) })
+    }
+    expect(await codeOf(one.putBlob({ body: prompt(200) }))).toBe('unavailable')
     for (let count = 11; count <= 13; count++) await nodes[0]!.api.putBlob({ body: blob(count) })
     const { cid } = await nodes[0]!.api.putBlob({ body: blob(10) })
     expect(await codeOf(nodes[0]!.api.putBlob({ body: blob(14) }))).toBe('unavailable')
     expect(await icl.api().getBlob({ params: { cid } })).toHaveLength(1024 * 1024)
     await icl.clock.jump(3_600_000)
-    expect(await codeOf(one.putBlob({ body: blob(9) }))).toBeUndefined()
+    expect(await codeOf(one.putBlob({ body: prompt(200) }))).toBeUndefined()
   })
 })
 

@@ -35,7 +35,7 @@ describe('mock attestation', () => {
     expect(payload).toMatchObject({
       sub: walletOf(name).address,
       cnf: { jkt: session.thumbprint },
-      att: 'mock',
+      att: { backend: 'mock' },
     })
     expect(payload.exp! - payload.iat!).toBe(24 * 3_600)
   })
@@ -63,7 +63,7 @@ describe('mock attestation', () => {
         'attestation-backend-refused',
         async (nonce) => ({
           ...(await attestationOf(name, nonce, session, day)),
-          evidence: { backend: 'tpm', quote: 'AAAA' },
+          evidence: { backend: 'tpm', attest: 'AAAA', signature: 'AAAA', pcrs: {} },
         }),
       ],
       [

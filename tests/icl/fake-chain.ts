@@ -1,4 +1,10 @@
-import type { Chain, ChainResult, KeyRecord } from '../../icl/chain/chain.ts'
+import type {
+  Chain,
+  ChainResult,
+  ChainSlash,
+  KeyRecord,
+  SlashProposal,
+} from '../../icl/chain/chain.ts'
 import type { ChainNode } from '../../icl/rules/eligibility.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 
@@ -10,6 +16,14 @@ export type FakeChain = Chain & {
   readonly records: Map<string, KeyRecord>
   readonly readers: Set<string>
   readonly committed: ChainResult[]
+  /** Accusations by fault, as they stand; `executableAt` is when a test says so. */
+  readonly slashes: Map<Hash32, ChainSlash>
+  /** Every accusation that was sent. */
+  readonly proposals: SlashProposal[]
+  /** Unix seconds from which a proposed slash can be executed. */
+  slashExecutableAt: number
+  /** What slashing throws while it is set. */
+  refusesSlashes: Error | undefined
   /** An error that every call throws while it is set. */
   down: Error | undefined
   /** What is committed is not deep enough yet. */
@@ -25,7 +39,6 @@ export const activeNode: ChainNode = {
   active: true,
   unbonding: false,
   modelTiers: [0],
-  slashedGwei: 0,
 }
 
 export function createFakeChain(): FakeChain {
@@ -38,6 +51,10 @@ export function createFakeChain(): FakeChain {
     records: new Map(),
     readers: new Set(),
     committed: [],
+    slashes: new Map(),
+    proposals: [],
+    slashExecutableAt: 0,
+    refusesSlashes: undefined,
     down: undefined,
     shallow: false,
     refusesGrants: false,
@@ -68,6 +85,16 @@ export function createFakeChain(): FakeChain {
         }
       )
     },
+    nodesOf: async (addresses) =>
+      new Map(
+        await Promise.all(
+          addresses.map(async (address) => [address, await chain.nodeOf(address)] as const),
+        ),
+      ),
+    findFaults: async () => {
+      await up()
+      return []
+    },
     keyRecordOf: async (high, low) => {
       await up()
       return chain.records.get(`${high}:${low}`)
@@ -93,6 +120,28 @@ export function createFakeChain(): FakeChain {
       await up()
       chain.committed.push(...results)
       return `0x${'f'.repeat(64)}`
+    },
+    slashOf: async (faultId) => {
+      await up()
+      return chain.slashes.get(faultId) ?? { state: 'absent' }
+    },
+    proposeSlash: async (slash) => {
+      await up()
+      if (chain.refusesSlashes) throw chain.refusesSlashes
+      if (chain.slashes.has(slash.faultId)) return undefined
+      chain.proposals.push(slash)
+      const { faultId, amountWei, evidenceHash } = slash
+      const executableAt = chain.slashExecutableAt
+      chain.slashes.set(faultId, { state: 'proposed', amountWei, evidenceHash, executableAt })
+      return `0x${'a'.repeat(64)}`
+    },
+    executeSlash: async (faultId) => {
+      await up()
+      const slash = chain.slashes.get(faultId)
+      if (slash?.state !== 'proposed') return undefined
+      const tx: Hash32 = `0x${'e'.repeat(64)}`
+      chain.slashes.set(faultId, { state: 'executed', tx, takenWei: slash.amountWei })
+      return tx
     },
   }
   return chain

@@ -1,12 +1,17 @@
 import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { openAccess } from '../../icl/access.ts'
 import { createApp } from '../../icl/app.ts'
 import { runPasses } from '../../icl/background/passes.ts'
-import { createMemoryBlobs } from '../../icl/blobs/memory.ts'
+import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
 import { deriveKeys } from '../../icl/keys.ts'
+import { noMetrics } from '../../icl/metrics/metrics.ts'
+import { createPool } from '../../icl/pool.ts'
+import { createRevocations } from '../../icl/revocations.ts'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore, type MemoryStore } from '../../icl/store/memory.ts'
+import type { Store } from '../../icl/store/store.ts'
 import { createWaiters } from '../../icl/waiters.ts'
 import { type Api, createApi } from '../../lib/api.ts'
 import { mockEvidence } from '../../lib/attestation.ts'
@@ -29,9 +34,19 @@ import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { activeNode, coordinator, createFakeChain, type FakeChain } from './fake-chain.ts'
 
 export const origin = 'https://icl.test'
-const chainId = 31337
+export const chainId = 31337
 export const modelId = 'openai:test'
-const mockKey = new Uint8Array(16).fill(7)
+export const mockKey = new Uint8Array(16).fill(7)
+
+/** What the replicas of an ICL have in common. */
+export type Shared = {
+  readonly clock: VirtualClock
+  readonly chain: FakeChain
+  readonly store: Store & Pick<MemoryStore, 'dump'>
+}
+
+/** What of an ICL those outside deal with. */
+export type Outside = Pick<TestIcl, 'clock' | 'chain' | 'api'>
 
 /** An ICL in this process: the real application on a virtual clock and a chain in memory. */
 export type TestIcl = {
@@ -43,34 +58,61 @@ export type TestIcl = {
   readonly fetch: (request: Request) => Promise<Response>
   api(signer?: RequestSigner): Api
   stop(): Promise<void>
+  /** Stops it while somebody else moves the clock. */
+  drain(): Promise<void>
+  /** Ends it as kill -9 does: nothing that it began goes on, and nobody gets an answer. */
+  kill(): void
+  /** Stops it in its tracks until the function that this gives is called: whatever it waits for comes only then. */
+  pause(): () => void
 }
 
-export async function createTestIcl(changes: Partial<Dependencies> = {}): Promise<TestIcl> {
-  const clock = createVirtualClock()
-  const chain = createFakeChain()
-  const store = createMemoryStore(clock)
+/** One store, chain and clock for several replicas. */
+export const createShared = (): Shared => ({
+  clock: createVirtualClock(),
+  chain: createFakeChain(),
+  store: { ...createMemoryStore(), shared: true },
+})
+
+/** An ICL that has its store for itself. */
+export const createTestIcl = (changes: Partial<Dependencies> = {}): Promise<TestIcl> =>
+  createReplica(
+    { clock: createVirtualClock(), chain: createFakeChain(), store: createMemoryStore() },
+    changes,
+  )
+
+const keySeed = new Uint8Array(32).fill(1)
+
+/** One of the replicas of an ICL. */
+export async function createReplica(
+  { clock, chain, store }: Shared,
+  changes: Partial<Dependencies> = {},
+): Promise<TestIcl> {
+  const life = createLife()
   const logged: string[] = []
   const note = (message: string, fields: object = {}) => {
     logged.push(`${message} ${JSON.stringify(fields)}`)
   }
+  const own = { store: life.of(store), chain: life.of(chain), clock, ...changes }
   const deps: Dependencies = {
-    clock,
     random: systemRandom,
-    store,
-    blobs: createMemoryBlobs(8 * 1024 * 1024, clock),
-    chain,
-    keys: await deriveKeys(new Uint8Array(32).fill(1)),
-    waiters: createWaiters(clock),
+    replicaId: 'one',
+    blobs: createStoredBlobs(own.store, 8 * 1024 * 1024, clock),
+    pool: createPool(own),
+    keys: await deriveKeys(keySeed),
+    waiters: createWaiters(own.clock),
     log: { debug: note, info: note, warn: note, error: note },
+    metrics: noMetrics,
     network: sampleNetwork({ public_url: origin, chain_id: chainId, coordinator }),
     limits: defaultJobLimits,
+    access: openAccess,
     mockAttestationKey: mockKey,
-    ...changes,
+    revocations: createRevocations(own, new Set()),
+    ...own,
   }
   const app = createApp(deps)
   const stop = new AbortController()
   const passes = runPasses(deps, stop.signal)
-  const fetch = async (request: Request) => app.fetch(request)
+  const fetch = (request: Request) => life.answer(async () => app.fetch(request))
   return {
     clock,
     chain,
@@ -80,11 +122,56 @@ export async function createTestIcl(changes: Partial<Dependencies> = {}): Promis
     fetch,
     api: (signer) =>
       createApi({ baseUrl: origin, fetch, clock, random: systemRandom, ...(signer && { signer }) }),
+    drain: () => {
+      stop.abort()
+      return passes
+    },
     stop: async () => {
       stop.abort()
-      await clock.advance(0)
-      await passes
+      await clock.until(passes)
     },
+    kill: life.end,
+    pause: life.pause,
+  }
+}
+
+/** What a process does while it lives: after its end no call it made comes back, and no request is answered. */
+export function createLife() {
+  const ended = Promise.withResolvers<never>()
+  ended.promise.catch(() => {})
+  let isOver = false
+  const never = new Promise<never>(() => {})
+  let awake: Promise<void> = Promise.resolve()
+  return {
+    pause: () => {
+      const pause = Promise.withResolvers<void>()
+      awake = pause.promise
+      return pause.resolve
+    },
+    end: () => {
+      isOver = true
+      ended.reject(new TypeError('fetch failed: the connection was closed'))
+    },
+    answer: async <T>(work: () => Promise<T>): Promise<T> =>
+      isOver ? ended.promise : Promise.race([work(), ended.promise]),
+    of: <T extends object>(port: T): T =>
+      new Proxy(port, {
+        get: (target, name) => {
+          const value: unknown = Reflect.get(target, name)
+          if (name === 'status' || name === 'scan' || typeof value !== 'function') return value
+          return async (...args: unknown[]) => {
+            await awake
+            if (isOver) return never
+            try {
+              return await value.apply(target, args)
+            } finally {
+              await awake
+              // biome-ignore lint/correctness/noUnsafeFinally: whoever is dead hears neither answer nor error
+              if (isOver) return never
+            }
+          }
+        },
+      }),
   }
 }
 
@@ -144,7 +231,7 @@ export type TestNode = {
 }
 
 /** Attests a node and lets it beat and poll once, so that it is in the pool. */
-export async function joinNode(icl: TestIcl, name: string, sessionSeed = name): Promise<TestNode> {
+export async function joinNode(icl: Outside, name: string, sessionSeed = name): Promise<TestNode> {
   const wallet = walletOf(name)
   icl.chain.nodes.set(wallet.address, activeNode)
   const key = await signingKeyFromSeed(hexToBytes(keccak256(stringToHex(`session ${sessionSeed}`))))
@@ -159,7 +246,7 @@ export async function joinNode(icl: TestIcl, name: string, sessionSeed = name): 
   return node
 }
 
-export const beat = (icl: TestIcl, node: TestNode, freeSlots = 2) =>
+export const beat = (icl: Outside, node: TestNode, freeSlots = 2) =>
   node.api.postHeartbeat({
     body: {
       operator_address: node.address,
@@ -174,8 +261,15 @@ let nextHandle = 1_000n
 
 /** Submits a job of a client whose prompt key the quorum may read. */
 export async function submit(
-  icl: TestIcl,
-  options: { client?: string; grant?: boolean; delegate?: boolean; verifiers?: number } = {},
+  icl: Outside,
+  options: {
+    client?: string
+    grant?: boolean
+    delegate?: boolean
+    verifiers?: number
+    promptCid?: string
+    webhook?: string
+  } = {},
 ) {
   const client = walletOf(options.client ?? 'client')
   const api = icl.api(client.signer)
@@ -192,11 +286,12 @@ export async function submit(
   icl.chain.store(high, low, client.address, readers, options.delegate ? coordinator : undefined)
   const body = {
     model_id: modelId,
-    prompt_cid: `bafkrei${'a'.repeat(52)}`,
+    prompt_cid: options.promptCid ?? `bafkrei${'a'.repeat(52)}`,
     kpHighHandle: high,
     kpLowHandle: low,
     preview: preview.preview,
     client_nonce: high,
+    ...(options.webhook !== undefined && { webhook: { url: options.webhook } }),
   }
   const submitted = await api.submitJob({ body })
   await icl.clock.advance(300)
@@ -206,7 +301,8 @@ export async function submit(
 const evidenceKey = new Uint8Array(32).fill(3)
 
 /** Evidence of an answer under a fixed key. */
-const evidenceOf = (answer: string) => comparators.exact.evidenceOf(answer, evidenceKey)
+export const evidenceOf = (answer: string) =>
+  comparators.exact.evidenceOf({ text: answer, prompt: '', key: evidenceKey })
 
 /** What a node is offered now. */
 export async function offersOf(node: TestNode) {
@@ -226,7 +322,7 @@ export async function claim(node: TestNode) {
 
 /** A leader's signed result, its output key stored for the client and the verifiers. */
 export async function resultBody(
-  icl: TestIcl,
+  icl: Outside,
   node: TestNode,
   task: Awaited<ReturnType<typeof claim>>,
   answer: string,

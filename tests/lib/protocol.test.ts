@@ -68,11 +68,15 @@ describe('evidence', () => {
     const [one, two] = await Promise.all(
       (['1', '2'] as const).map((digit) => evidenceKey(prompt, `0x${digit.repeat(64)}`)),
     )
-    const a = await exact.evidenceOf('answer', one!)
-    const b = await exact.evidenceOf('answer', two!)
+    const a = await exact.evidenceOf({ text: 'answer', prompt: '', key: one! })
+    const b = await exact.evidenceOf({ text: 'answer', prompt: '', key: two! })
     expect(a.digest).not.toBe(b.digest)
-    expect(exact.compare(a, await exact.evidenceOf('answer \n', one!))).toBe('match')
-    expect(exact.compare(a, await exact.evidenceOf('Answer', one!))).toBe('no-match')
+    expect(
+      exact.compare(a, await exact.evidenceOf({ text: 'answer \n', prompt: '', key: one! })),
+    ).toBe('match')
+    expect(
+      exact.compare(a, await exact.evidenceOf({ text: 'Answer', prompt: '', key: one! })),
+    ).toBe('no-match')
     expect(exact.malformation({ ...a, sketch: 'AA' })).toBeDefined()
   })
 })

@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { similar } from '../../lib/comparators/similar.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { runJob } from '../icl/run-job.ts'
 import { createTestIcl, joinNode } from '../icl/test-icl.ts'
+import { breadAnswer, liftAnswer } from './comparators/texts.ts'
+import { makeReceipt } from './make-receipt.ts'
 
 let receipt: Receipt
 let iclKeys: string[]
@@ -23,6 +26,23 @@ describe('a receipt', () => {
   it('holds, with and without the keys of the ICL', async () => {
     await verifyReceipt(receipt)
     await verifyReceipt(receipt, { iclKeys, minMatches: 2 })
+  })
+
+  it('tells of each part that holds, and of none after one that does not', async () => {
+    const partsOf = async (of: Receipt) => {
+      const held: string[] = []
+      await verifyReceipt(of, {
+        iclKeys,
+        onHeld: (told) => held.push('node' in told ? `${told.part} ${told.node}` : told.part),
+      }).catch(() => {})
+      return held
+    }
+    const [first, second] = receipt.verifiers.map(({ body }) => `verifier ${body.address}`)
+    const leader = `leader ${receipt.leader.body.address}`
+    expect(await partsOf(receipt)).toEqual(['job', leader, first, second, 'tally'])
+    const [one, two] = receipt.verifiers
+    const forged = { ...receipt, verifiers: [one!, { ...two!, signature: one!.signature }] }
+    expect(await partsOf(forged)).toEqual(['job', leader, first])
   })
 
   it('survives its own JSON', async () => {
@@ -66,6 +86,23 @@ describe('a receipt', () => {
     await expect(
       verifyReceipt({ ...receipt, verifiers: [swapped, ...rest] }),
     ).rejects.toMatchObject(refused)
+  })
+
+  it('does not hold when a contradiction is passed off as inconclusive, which the rules refuse too', async () => {
+    const answers = [liftAnswer, liftAnswer, breadAnswer] as const
+    const { receipt: misnamed } = await makeReceipt('similar/1', answers, [
+      undefined,
+      'inconclusive',
+    ])
+    const [leader, contradicting] = [misnamed.leader, misnamed.verifiers[1]!]
+    expect(similar.compare(leader.body.evidence, contradicting.body.evidence)).toBe('no-match')
+    await expect(verifyReceipt(misnamed)).rejects.toThrow('refutes its verdict')
+    const { receipt: unseen } = await makeReceipt(
+      'exact',
+      ['a', 'a', 'a', 'b'],
+      [undefined, undefined, 'output-unavailable'],
+    )
+    await verifyReceipt(unseen)
   })
 
   it('does not hold for keys of another ICL, or for more matches than there are', async () => {

@@ -15,7 +15,7 @@ const client = `0x${'1'.repeat(40)}` as const
 const purpose: BlobPurpose = { kind: 'prompt', client }
 
 describe('a sealed blob', () => {
-  it.each(['', 'short', 'naïve café 🗼\n', 'x'.repeat(100_000)])(
+  it.each(['', 'short', 'naïve café 🗼\n', '\ufeffafter a mark', 'x'.repeat(100_000)])(
     'opens to the same text',
     async (text) => {
       const key = newSealingKey(systemRandom)

@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { commands } from '../../node/commands/table.ts'
+import { lockPathOf, takeLock } from '../../node/journal/lock.ts'
+import { readKeystore } from '../../node/keystore.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { startStubChain } from './stub-chain.ts'
 import { hmacInvalid, startStubIcl, unavailable } from './stub-icl.ts'
@@ -68,16 +71,66 @@ describe('the command line', () => {
   it('explains itself', async () => {
     const { code, out } = await run(['--help'])
     expect(code).toBe(0)
-    for (const command of ['init', 'attest', 'run']) expect(out).toContain(command)
+    for (const { name, summary } of commands) {
+      expect(out).toContain(name)
+      expect(out).toContain(summary)
+    }
+    expect(out).toContain('75 try again later')
   })
 
-  for (const args of [[], ['dance'], ['run', '--fast'], ['init', '--scrypt-n', '100']]) {
+  for (const { name, summary, flags } of commands) {
+    it(`explains ${name} with every flag`, async () => {
+      const { code, out, err } = await run([name, '--help'])
+      expect([code, err]).toEqual([0, ''])
+      expect(out).toContain(`svc-node ${manifest.version}`)
+      expect(out).toContain(summary)
+      const squeezed = out.replaceAll(/ +/g, ' ')
+      for (const [usage, meaning] of flags) expect(squeezed).toContain(`${usage} ${meaning}\n`)
+    })
+  }
+
+  for (const args of [
+    [],
+    ['dance'],
+    ['run', '--fast'],
+    ['run', 'now'],
+    ['init', '--scrypt-n', '100'],
+    ['register', '--stake'],
+    ['jobs', '--limit', '-1'],
+    ['receipt', 'verify'],
+    ['receipt', 'burn', 'file'],
+    ['completion', 'tcsh'],
+  ]) {
     it(`ends with 2 on \`${args.join(' ')}\``, async () => {
       const { code, err } = await run(args)
       expect(code).toBe(2)
       expect(err).toMatch(/^error: .+\nhint: .+\n$/)
     })
   }
+
+  it('suggests what was probably meant', async () => {
+    expect((await run(['statsu'])).err).toContain('hint: did you mean `svc-node status`?')
+    expect((await run(['init', '--modles', 'x'])).err).toContain('hint: did you mean --models?')
+  })
+
+  it('loads no more than its parser before it knows what to do', async () => {
+    // The time of `--version`, and of every refusal of a wrong command line.
+    const scanner = new Bun.Transpiler({ loader: 'ts' })
+    const packages = new Set<string>()
+    const seen = new Set<string>()
+    const visit = async (path: string): Promise<void> => {
+      if (seen.has(path)) return
+      seen.add(path)
+      for (const { kind, path: name } of scanner.scanImports(await readFile(path, 'utf8'))) {
+        if (kind !== 'import-statement') continue
+        if (!name.startsWith('.')) packages.add(name)
+        else if (name.endsWith('.ts')) await visit(join(path, '..', name))
+      }
+    }
+    await visit(main)
+    expect([...packages]).toEqual(['cac'])
+    expect(seen.size).toBeGreaterThan(5)
+  })
 
   it('says what to do first, without a stack', async () => {
     const { code, err } = await run(['run'], environment('nothing'))
@@ -113,6 +166,68 @@ describe('svc-node init', () => {
     expect(code).toBe(1)
     expect(err).toContain('icl_endpoint')
     expect(err).toContain('cofhe_endpoint')
+  })
+
+  it('takes the password from a file, and says when others may read it', async () => {
+    const path = join(folder, 'password-file')
+    await writeFile(path, `${password}\n`, { mode: 0o644 })
+    const file = { SVC_KEY_PASSWORD: '', SVC_KEY_PASSWORD_FILE: path }
+    const args = ['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url]
+    const env = environment('p', file)
+    const more = ['--models', 'openai:x', '--scrypt-n', '4096']
+    const { code, err } = await run([...args, ...more], env)
+    expect([code, err]).toEqual([0, expect.stringContaining(`others may read ${path}`)])
+    const opened = await readKeystore(join(folder, 'p', 'keystore.json'), password)
+    expect(opened).toBe(privateKey)
+  })
+
+  it('refuses a wrong flag even while the environment overrides it, and says when it does', async () => {
+    const args = [
+      'init',
+      '--cofhe-endpoint',
+      chain.url,
+      '--models',
+      'openai:x',
+      '--scrypt-n',
+      '4096',
+    ]
+    const env = environment('o', { SVC_ICL_ENDPOINT: icl.url })
+    const wrong = await run([...args, '--icl-endpoint', 'garbage'], env)
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('icl_endpoint')])
+    expect(wrong.err).toContain('hint: Correct the flags or the environment')
+    const other = await run([...args, '--icl-endpoint', 'http://127.0.0.1:9'], env)
+    expect([other.code, other.err]).toEqual([0, expect.stringContaining('SVC_ICL_ENDPOINT says')])
+  })
+
+  it('writes both files or neither', async () => {
+    expect((await init('w')).code).toBe(0)
+    const [keystore, config] = ['keystore.json', 'config.json'].map((file) =>
+      join(folder, 'w', file),
+    ) as [string, string]
+    const before = await readFile(keystore, 'utf8')
+    await rm(config)
+    // Nothing can be put in its place.
+    await mkdir(join(config, 'in the way'), { recursive: true })
+    const { code, err } = await init('w', '--force')
+    expect([code, err]).toEqual([1, expect.stringContaining('hint: Check the free space')])
+    expect(await readFile(keystore, 'utf8')).toBe(before)
+    expect((await readdir(join(folder, 'w'))).toSorted()).toEqual(['config.json', 'keystore.json'])
+  })
+
+  it('changes no files that a daemon uses', async () => {
+    expect((await init('l')).code).toBe(0)
+    const release = takeLock(lockPathOf(join(folder, 'l', 'config.json')))
+    const { code, err } = await init('l', '--force')
+    release()
+    expect([code, err]).toEqual([1, expect.stringContaining('another svc-node runs')])
+    expect(await readdir(join(folder, 'l'))).toHaveLength(2)
+  })
+
+  it('refuses a password that is too short', async () => {
+    const args = ['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url]
+    const env = environment('s', { SVC_KEY_PASSWORD: 'seven ch'.slice(1) })
+    const { code, err } = await run([...args, '--models', 'openai:x,', '--scrypt-n', '4096'], env)
+    expect([code, err]).toEqual([1, expect.stringContaining('at least 8 characters')])
   })
 
   it('needs a password', async () => {
@@ -153,6 +268,15 @@ describe('svc-node attest', () => {
     expect(err).toContain('hint: Check SVC_MOCK_ATTESTATION_KEY')
   })
 
+  it('lets nobody write to the terminal through an error', async () => {
+    const { verify } = icl.answers
+    const body = { ...Object(hmacInvalid.body), detail: '\u001b[2Jall is well\u202e' }
+    icl.answers.verify = { ...hmacInvalid, body }
+    const { err } = await run(['attest'], environment('d'))
+    icl.answers.verify = verify
+    expect(err).toContain('\\u001b[2Jall is well\\u202e')
+  })
+
   it('ends with 75 when trying again may help', async () => {
     const { verify } = icl.answers
     icl.answers.verify = unavailable
@@ -170,11 +294,11 @@ describe('svc-node attest', () => {
     expect(err).toContain('says that its public address is https://other.example')
   })
 
-  it('has no TPM backend in this build, and says so', async () => {
-    expect((await init('e', '--attestation-backend', 'tpm')).code).toBe(0)
+  it('says so when the ICL accepts no TPMs, with or without a TPM in this machine', async () => {
+    expect((await init('e', '--backend', 'tpm')).code).toBe(0)
     const { code, err } = await run(['attest'], environment('e'))
     expect(code).toBe(1)
-    expect(err).toContain('no TPM backend yet')
+    expect(err).toContain('accepts no TPMs (attestation-backend-refused)')
   })
 
   it('wants the right password', async () => {
@@ -195,6 +319,20 @@ describe('svc-node run', () => {
   it('ends with 1 when the record is of another ICL', async () => {
     const env = environment('d', { SVC_ICL_ENDPOINT: 'http://127.0.0.1:9' })
     expect(await run(['run'], env)).toMatchObject({ code: 1 })
+  })
+
+  it('leaves no lock behind when it cannot start', async () => {
+    const env = environment('d', { SVC_LOG_FILE: join(folder, 'd', 'config.json', 'log') })
+    const { code, err } = await run(['run'], env)
+    expect([code, err]).toEqual([1, expect.stringContaining('hint: Check log_file')])
+    expect(await readdir(join(folder, 'd'))).not.toContain('run.lock')
+  })
+
+  it('shows no access key of the chain RPC, whatever DEBUG says', async () => {
+    const rpc = { SVC_COFHE_ENDPOINT: 'http://127.0.0.1:9/v3/an-access-key', DEBUG: '*' }
+    const { code, out, err } = await run(['register', '--yes'], environment('d', rpc))
+    expect(code).toBe(75)
+    expect(out + err).not.toContain('an-access-key')
   })
 
   it('ends with 1 when the record is damaged', async () => {

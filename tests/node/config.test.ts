@@ -29,6 +29,19 @@ describe('the configuration', () => {
     })
   })
 
+  it('logs text to stdout unless told otherwise', () => {
+    expect(parse()).toMatchObject({ log_format: 'text', log_old_files: 5 })
+    expect(parse().log_file).toBeUndefined()
+    const environment = { SVC_LOG_FILE: '/var/log/svc.log', SVC_LOG_FORMAT: 'json' }
+    expect(parse({ log_file: 'a', log_format: 'text' }, environment)).toMatchObject({
+      log_file: '/var/log/svc.log',
+      log_format: 'json',
+    })
+    expect(mistakeOf({ log_format: 'xml', log_max_bytes: 5 })).toMatch(
+      /log_format \(SVC_LOG_FORMAT\): must be text or json[\s\S]*log_max_bytes: must be/,
+    )
+  })
+
   it('lets the environment win over the file', () => {
     const config = parse(
       { log_level: 'ERROR' },
@@ -51,6 +64,25 @@ describe('the configuration', () => {
       mock_attestation_key: 'ab'.repeat(16),
       openai_base_url: 'http://127.0.0.1:9000',
     })
+  })
+
+  it('takes the coprocessor as one address, as three, or as an object', () => {
+    const all = (url: string) => ({ cofhe_url: url, verifier_url: url, threshold_network_url: url })
+    expect(parse().cofhe_urls).toBeUndefined()
+    expect(parse({ cofhe_urls: 'https://a.example/' }).cofhe_urls).toEqual(all('https://a.example'))
+    expect(parse({ cofhe_urls: all('https://a.example') }).cofhe_urls).toEqual(
+      all('https://a.example'),
+    )
+    const three = 'https://a.example, https://b.example,https://c.example'
+    expect(
+      parse({ cofhe_urls: 'https://d.example' }, { SVC_COFHE_URLS: three }).cofhe_urls,
+    ).toEqual({
+      cofhe_url: 'https://a.example',
+      verifier_url: 'https://b.example',
+      threshold_network_url: 'https://c.example',
+    })
+    expect(mistakeOf({ cofhe_urls: 'a,b' })).toMatch(/cofhe_urls \(SVC_COFHE_URLS\): must be one/)
+    expect(mistakeOf({ cofhe_urls: 'ftp://a' })).toContain('must be an http or https URL')
   })
 
   it('takes an empty variable for an absent one', () => {
@@ -93,6 +125,10 @@ describe('the configuration', () => {
   })
 
   it('wants the bare origin of the ICL, because signatures are bound to it', () => {
+    for (const same of ['https://icl.example:443', 'HTTPS://ICL.example/']) {
+      expect(mistakeOf({ icl_endpoint: same })).toBe('no mistake')
+    }
+    expect(mistakeOf({ icl_endpoint: 'https://me:secret@icl.example' })).toContain('must be scheme')
     expect(mistakeOf({ icl_endpoint: 'https://icl.example/api' })).toContain(
       'scheme, host and port',
     )

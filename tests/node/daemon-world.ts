@@ -1,11 +1,14 @@
 import { vi } from 'vitest'
 import type { Assignment } from '../../lib/schemas/tasks.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
+import type { JournalEntry } from '../../node/journal/steps.ts'
 import type { NodeApi } from '../../node/node-api.ts'
 import { createJobWorld } from './job-world.ts'
 
 /** A whole daemon on a virtual clock, with an ICL that offers what a test puts into `offers`. */
-export async function createDaemonWorld(options: { secondsLeft?: number; jobs?: number } = {}) {
+export async function createDaemonWorld(
+  options: { secondsLeft?: number; jobs?: number; unfinished?: readonly JournalEntry[] } = {},
+) {
   const world = await createJobWorld('leader')
   const { clock } = world
   const now = () => Math.floor(clock.now() / 1000)
@@ -29,7 +32,7 @@ export async function createDaemonWorld(options: { secondsLeft?: number; jobs?: 
     }),
     claimTask: vi.fn<NodeApi['claimTask']>(async ({ body }) => {
       const offered = offers.findIndex(({ jobId }) => jobId === body.jobId)
-      offers.splice(offered, 1)
+      if (offered >= 0) offers.splice(offered, 1)
       const claimDeadline = now() + 120
       return {
         ...world.claim,
@@ -44,6 +47,7 @@ export async function createDaemonWorld(options: { secondsLeft?: number; jobs?: 
   const deps: DaemonDeps = {
     ...world.deps,
     api,
+    journal: { ...world.journal, unfinished: options.unfinished ?? [] },
     chain: world.chain,
     version: '1.2.3',
     backend: 'mock',

@@ -25,6 +25,7 @@ describe('the daemon', () => {
       version: '1.2.3',
       free_slots: 2,
       supported_model_ids: ['openai:test-model'],
+      supported_comparators: ['exact', 'similar/1'],
     })
     await end(world, running)
   })
@@ -54,7 +55,7 @@ describe('the daemon', () => {
     const running = world.start()
     await world.clock.advance(180_000)
     expect(world.lines('does not consider this node')).toHaveLength(1)
-    expect(world.lines('register it with a stake')).toHaveLength(1)
+    expect(world.lines('run `svc-node register`')).toHaveLength(1)
     expect(world.lines('The ICL considers this node')).toHaveLength(1)
     await end(world, running)
   })
@@ -104,6 +105,63 @@ describe('the daemon', () => {
   })
 })
 
+describe('jobs that a killed daemon left', () => {
+  const leftBy = async (count: number) => {
+    const { assignment } = await createDaemonWorld()
+    return Array.from({ length: count }, (_, index) => ({
+      assignment: { ...assignment, jobId: `0x${String(index + 1).repeat(64)}` as const },
+      startedAt: 1,
+      asked: 1,
+    }))
+  }
+  const stillClaimed = (world: DaemonWorld) =>
+    world.api.getTask.mockImplementation(async ({ params }) => ({
+      ...world.view,
+      jobId: params.jobId,
+      status: 'claimed',
+      deadline: world.view.server_time + 100,
+    }))
+
+  it('are finished once, also when the ICL offers them again meanwhile', async () => {
+    const world = await createDaemonWorld({ unfinished: await leftBy(1) })
+    stillClaimed(world)
+    world.offer(1)
+    const running = world.start()
+    await world.clock.advance(30_000)
+    expect(world.lines('resuming as leader')).toHaveLength(1)
+    expect(world.lines('Leader result accepted')).toHaveLength(1)
+    expect(world.lines('Spawning')).toHaveLength(0)
+    await end(world, running)
+  })
+
+  it('take their slots before new ones do', async () => {
+    const world = await createDaemonWorld({ unfinished: await leftBy(3), jobs: 2 })
+    stillClaimed(world)
+    world.complete.mockImplementation(() => world.clock.sleep(20_000).then(() => 'Four.'))
+    world.offer(8)
+    world.offer(9)
+    const running = world.start()
+    await world.clock.advance(15_000)
+    expect(world.lines('resuming as leader')).toHaveLength(3)
+    expect(world.lines('Spawning')).toHaveLength(0)
+    await world.clock.advance(60_000)
+    expect(world.lines('Leader result accepted')).toHaveLength(5)
+    await end(world, running)
+  })
+
+  it('are given back when the daemon stops before the ICL answers', async () => {
+    const world = await createDaemonWorld({ unfinished: await leftBy(1) })
+    world.api.getTask.mockRejectedValue(new ProblemError('unavailable', 'away'))
+    const running = world.start()
+    await world.clock.advance(10_000)
+    world.stop.abort()
+    world.abandon.abort()
+    await world.clock.until(running)
+    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('node-stopping')
+    expect(world.log.lines.at(-1)).toBe('INFO Daemon stopped')
+  })
+})
+
 describe('polling', () => {
   it('is held by the ICL while there are free slots, and says when it is quiet', async () => {
     const world = await createDaemonWorld()
@@ -123,6 +181,21 @@ describe('polling', () => {
     await world.clock.advance(21_000)
     expect(world.polls.map(({ wait }) => wait)).toEqual([20, 0, 0, 0, 0, 0])
     expect(world.polls.map(({ at }) => at)).toEqual([0, 0, 5, 10, 15, 20])
+    await end(world, running)
+  })
+
+  it('goes on when the clock is set back', async () => {
+    const world = await createDaemonWorld()
+    const { clock } = world
+    let setBackMs = 0
+    const deps = { ...world.deps, clock: { ...clock, now: () => clock.now() - setBackMs } }
+    const running = runDaemon(deps, world.stop.signal, world.abandon.signal)
+    await clock.advance(30_000)
+    setBackMs = 6 * 3_600_000
+    await clock.advance(60_000)
+    world.offer(1)
+    await clock.advance(60_000)
+    expect(world.lines('Leader result accepted')).toHaveLength(1)
     await end(world, running)
   })
 
@@ -163,7 +236,7 @@ describe('the certificate', () => {
     await end(world, running)
   })
 
-  for (const code of ['not-attested', 'certificate-expired'] as const) {
+  for (const code of ['not-attested', 'certificate-expired', 'signature-invalid'] as const) {
     it(`is renewed when the ICL answers ${code}, and the call is made again`, async () => {
       const world = await createDaemonWorld()
       world.api.postHeartbeat.mockRejectedValueOnce(new ProblemError(code, 'who?'))
@@ -174,6 +247,18 @@ describe('the certificate', () => {
       await end(world, running)
     })
   }
+
+  it('is followed by a heartbeat at once when the ICL had forgotten the node, for it has no other word of it', async () => {
+    const world = await createDaemonWorld()
+    const running = world.start()
+    await world.clock.advance(21_000)
+    expect(world.api.postHeartbeat).toHaveBeenCalledTimes(1)
+    world.api.getAssignments.mockRejectedValueOnce(new ProblemError('not-attested', 'x'))
+    await world.clock.advance(21_000)
+    expect(world.attest).toHaveBeenCalledTimes(1)
+    expect(world.api.postHeartbeat).toHaveBeenCalledTimes(2)
+    await end(world, running)
+  })
 
   it('is renewed by the watchdog 6 h before it expires', async () => {
     const world = await createDaemonWorld()

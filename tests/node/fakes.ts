@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Blobs } from '../../lib/blobs/blobs.ts'
 import { cidOf } from '../../lib/cid.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
@@ -6,6 +7,8 @@ import { sha256 } from '../../lib/digest.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { NodeChain, OutputKey } from '../../node/chain/chain.ts'
+import type { JobRecord } from '../../node/journal/history.ts'
+import { entryOf, type JournalEntry, JournalStep } from '../../node/journal/steps.ts'
 import type { Log } from '../../node/log.ts'
 
 export const nodeAddress: Address = `0x${'a1'.repeat(20)}`
@@ -41,7 +44,7 @@ export function recordingLog(): Log & { readonly lines: string[] } {
 }
 
 const denied = () =>
-  new SvcError('coprocessor-access-denied', 'CoFHE decrypt failed: access denied (403)', {
+  new SvcError('coprocessor-access-denied', 'CoFHE decrypt failed: FHE decrypt denied (403)', {
     hint: 'No grant.',
   })
 
@@ -104,6 +107,33 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
     },
   }
   return { ...chain, stored, active, state }
+}
+
+/** A journal in memory, which goes through the same form as the file; `entry` is what a restarted daemon would find. */
+export function memoryJournal() {
+  const steps: JournalStep[] = []
+  return {
+    unfinished: [] as readonly JournalEntry[],
+    steps,
+    hasSigned: (place: Pick<JournalStep, 'jobId' | 'fence'>) =>
+      steps.some(
+        ({ step, jobId, fence }) =>
+          (step === 'result' || step === 'verdict') &&
+          jobId === place.jobId &&
+          fence === place.fence,
+      ),
+    note: (step: JournalStep) => {
+      const line = JSON.stringify(z.encode(JournalStep, step))
+      steps.push(JournalStep.parse(JSON.parse(line)))
+    },
+    entry: () => entryOf(steps),
+  }
+}
+
+/** A history in memory. */
+export function memoryHistory() {
+  const records: JobRecord[] = []
+  return { records, append: (record: JobRecord) => void records.push(record) }
 }
 
 /** A blob store without a network. */

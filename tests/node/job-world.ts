@@ -1,5 +1,7 @@
 import { vi } from 'vitest'
-import { exact } from '../../lib/comparators/exact.ts'
+import type { ComparatorId } from '../../lib/codecs.ts'
+import { comparators } from '../../lib/comparators/all.ts'
+import type { Embed } from '../../lib/comparators/comparator.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
 import type { Assignment, ClaimResult, TaskResult } from '../../lib/schemas/tasks.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
@@ -18,20 +20,36 @@ import {
   fakeCoprocessor,
   jobId,
   leaderAddress,
+  memoryHistory,
+  memoryJournal,
   modelId,
   nodeAddress,
   recordingLog,
   verifierAddresses,
 } from './fakes.ts'
 
+/** What the answers of a job are compared by. */
+type ComparingBy = { readonly comparator?: ComparatorId; readonly embed?: Embed | undefined }
+
+type Secrets = Pick<ComparingBy, 'embed'> & {
+  readonly prompt: string
+  readonly promptKey: Uint8Array<ArrayBuffer>
+}
+
 /** One job, its client's sealed prompt, and a node with fakes behind every port. */
-export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four.') {
+export async function createJobWorld(
+  role: 'leader' | 'verifier',
+  answer = 'Four.',
+  { comparator = 'exact', embed }: ComparingBy = {},
+) {
   const clock = createVirtualClock()
   const random = countingRandom()
   const log = recordingLog()
   const coprocessor = fakeCoprocessor()
   const chain = fakeChain(coprocessor)
   const blobs = fakeBlobs()
+  const journal = memoryJournal()
+  const history = memoryHistory()
   const promptKey = await bytesOf('prompt key')
   const halves = splitKey(promptKey)
   const prompt = 'What is two and two?'
@@ -52,7 +70,7 @@ export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four
     client: clientAddress,
     model_id: modelId,
     prompt_cid: promptCid,
-    comparator: 'exact',
+    comparator,
     parameters: { max_output_tokens: 1_024 },
     output_readers: [clientAddress, ...verifiers],
     output_delegate: coordinatorAddress,
@@ -60,7 +78,7 @@ export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four
   coprocessor.granted.add(claim.kpHighHandle).add(claim.kpLowHandle)
   const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
   const answered = { jobId, status: 'done', phase: 'verifying' } as const
-  const leader = await leaderOf(claim, promptKey, coprocessor, blobs, random)
+  const leader = await leaderOf(claim, { prompt, promptKey, embed }, coprocessor, blobs, random)
   const view: Awaited<ReturnType<JobDeps['api']['getTask']>> = {
     jobId,
     status: 'committed',
@@ -85,7 +103,10 @@ export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four
     coprocessor,
     blobs,
     chain,
+    embed,
     models: new Map([[modelId, { provider: { complete }, model: 'test-model' }]]),
+    journal,
+    history,
     clock,
     random,
     log,
@@ -109,6 +130,8 @@ export async function createJobWorld(role: 'leader' | 'verifier', answer = 'Four
     coprocessor,
     chain,
     blobs,
+    journal,
+    history,
     complete,
     prompt,
     promptKey,
@@ -122,7 +145,7 @@ export type JobWorld = Awaited<ReturnType<typeof createJobWorld>>
 /** Makes the results that another node could post as this job's leader. */
 async function leaderOf(
   claim: ClaimResult,
-  promptKey: Uint8Array<ArrayBuffer>,
+  { prompt, promptKey, embed }: Secrets,
   coprocessor: ReturnType<typeof fakeCoprocessor>,
   blobs: ReturnType<typeof fakeBlobs>,
   random: ReturnType<typeof countingRandom>,
@@ -145,7 +168,12 @@ async function leaderOf(
       output_cid: outputCid,
       outHighHandle,
       outLowHandle,
-      evidence: await exact.evidenceOf(text, await evidenceKey(promptKey, claim.jobId)),
+      evidence: await comparators[claim.comparator].evidenceOf({
+        text,
+        prompt,
+        key: await evidenceKey(promptKey, claim.jobId),
+        embed,
+      }),
     }
     return { ...(await signResult(leaderAddress, body, sessionKey)), address: leaderAddress }
   }

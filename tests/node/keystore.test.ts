@@ -69,6 +69,19 @@ describe('the keystore', () => {
     )
   })
 
+  it('is refused when it names another address than its key has', async () => {
+    const changed = join(folder, 'changed.json')
+    const sealed = JSON.parse(await readFile(path, 'utf8'))
+    for (const address of ['99'.repeat(20), 'nobody']) {
+      await writeFile(changed, JSON.stringify({ ...sealed, address }))
+      await expect(readKeystore(changed, password)).rejects.toMatchObject({
+        code: 'keystore-invalid',
+      })
+    }
+    await writeFile(changed, JSON.stringify({ ...sealed, address: `0x${sealed.address}` }))
+    expect(await readKeystore(changed, password)).toBe(privateKey)
+  })
+
   it('says what is wrong with a file that is no keystore', async () => {
     const broken = join(folder, 'broken.json')
     await writeFile(broken, '{"version":3}')

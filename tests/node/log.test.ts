@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { createLog, type LogLevel } from '../../node/log.ts'
+import type { LogFormat } from '../../node/log-lines.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { nodeAddress } from './fakes.ts'
 
-function logTo(level: LogLevel) {
+function logTo(level: LogLevel, format: LogFormat = 'text') {
   const lines: string[] = []
-  const clock = createVirtualClock(1_800_000_000_000)
-  const log = createLog({ level, address: nodeAddress, clock, write: (line) => lines.push(line) })
+  const clock = createVirtualClock(1_800_000_000_007)
+  const write = (line: string) => lines.push(line)
+  const log = createLog({ level, format, address: nodeAddress, clock, write })
   return { log, lines }
 }
 
@@ -56,4 +58,22 @@ describe('log lines', () => {
       expect(lines).toHaveLength(count)
     })
   }
+})
+
+describe('log lines as JSON', () => {
+  it('hold time, level, the whole address and the message', () => {
+    const { log, lines } = logTo('INFO', 'json')
+    log.warning('it "failed"')
+    expect(lines).toEqual([
+      `{"time":"2027-01-15T08:00:00.007Z","level":"WARNING","address":"${nodeAddress}","message":"it \\"failed\\""}`,
+    ])
+  })
+
+  it('cannot be forged, and quote exactly', () => {
+    const { log, lines } = logTo('INFO', 'json')
+    const message = 'a\nb\r\u001b[31m\u009b\u2028\u202e日本'
+    log.info(message)
+    expect(lines[0]).toContain('a\\nb\\r\\u001b[31m\\u009b\\u2028\\u202e日本')
+    expect(JSON.parse(lines[0]!).message).toBe(message)
+  })
 })

@@ -1,3 +1,4 @@
+import { createTestClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ChainResult } from '../../../icl/chain/chain.ts'
@@ -143,7 +144,6 @@ it('a node is what the registry says, or nothing', async () => {
     active: true,
     unbonding: false,
     modelTiers: [0, 2],
-    slashedGwei: 0,
   })
   expect(await icl.nodeOf(chain.addressOf(stranger!))).toMatchObject({ registered: false })
 })
@@ -151,4 +151,56 @@ it('a node is what the registry says, or nothing', async () => {
 it('a chain that is away is told as such', async () => {
   const icl = adapter({ rpcUrl: 'http://127.0.0.1:1' })
   await expect(icl.ping()).rejects.toMatchObject({ code: 'chain-unavailable', retryable: true })
+})
+
+/** Runs work and answers the JSON-RPC requests that it made of this chain; other tests of the process may be fetching, too. */
+async function requestsOf(
+  work: () => Promise<void>,
+): Promise<{ method: string; params: Record<string, string>[] }[]> {
+  const bodies: string[] = []
+  const realFetch = globalThis.fetch
+  const noting = (input: string | URL | Request, init?: RequestInit) => {
+    const url = input instanceof Request ? input.url : String(input)
+    if (url.startsWith(chain.anvil.rpcUrl)) bodies.push(String(init?.body))
+    return realFetch(input, init)
+  }
+  globalThis.fetch = Object.assign(noting, { preconnect: realFetch.preconnect })
+  try {
+    await work()
+  } finally {
+    globalThis.fetch = realFetch
+  }
+  return bodies.map((body) => JSON.parse(body))
+}
+
+it('many nodes are read with few requests, and remembered', async () => {
+  const icl = adapter()
+  const addresses = Array.from({ length: 250 }, (_, index) =>
+    index === 7 ? chain.addressOf(node!) : (`0x${index.toString(16).padStart(40, '0')}` as const),
+  )
+  const requests = await requestsOf(async () => {
+    const nodes = await icl.nodesOf(addresses)
+    expect(nodes.size).toBe(250)
+    expect(nodes.get(chain.addressOf(node!))).toMatchObject({ registered: true, active: true })
+    expect(nodes.get(addresses[8]!)).toMatchObject({ registered: false })
+    await icl.nodesOf(addresses)
+    await icl.nodeOf(addresses[9]!)
+  })
+  expect(requests.map(({ method }) => method)).toEqual(Array(10).fill('eth_call'))
+})
+
+it('an old result is found without a search through all blocks, which endpoints refuse', async () => {
+  const icl = adapter()
+  const result = resultOf()
+  const tx = await icl.commitResults([result])
+  await createTestClient({ mode: 'anvil', transport: http(chain.anvil.rpcUrl) }).mine({
+    blocks: 300,
+    interval: 12,
+  })
+  const requests = await requestsOf(async () => {
+    expect(await icl.findCommitment(result, undefined)).toEqual({ state: 'deep', tx })
+  })
+  const [search] = requests.filter(({ method }) => method === 'eth_getLogs')
+  const { fromBlock, toBlock } = search!.params[0]!
+  expect(Number(toBlock) - Number(fromBlock)).toBeLessThan(200)
 })

@@ -1,5 +1,4 @@
 import type { Command } from '../../../icl/rules/commands.ts'
-import type { Candidate, DrawSeed } from '../../../icl/rules/draw.ts'
 import {
   defaultJobLimits,
   type Job,
@@ -11,6 +10,7 @@ import {
 import { newJob } from '../../../icl/rules/new-job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import type { Address, Hash32 } from '../../../lib/codecs.ts'
+import type { Candidate, DrawSeed } from '../../../lib/draw.ts'
 import type { Evidence } from '../../../lib/schemas/evidence.ts'
 import type { VerdictReason } from '../../../lib/schemas/jobs.ts'
 

@@ -53,6 +53,15 @@ describe('what the client does not believe', () => {
     expect(await codeOf({ changeReceipt: () => receipt })).toBe('receipt-invalid')
   })
 
+  it('a whole and valid receipt of nodes that were told another length of answer', async () => {
+    const { context } = await createFakeWorld()
+    const wish = { model: 'openai:gpt-4o-mini', parameters: { max_output_tokens: 2_048 } }
+    await expect(infer(context, 'Why?', wish)).rejects.toMatchObject({
+      code: 'receipt-invalid',
+      message: expect.stringContaining('another length'),
+    })
+  })
+
   it('a quorum with a node that is not active on chain, before the key is stored', async () => {
     expect(await codeOf({ inactive: verifierAddresses[1] })).toBe('quorum-untrusted')
   })

@@ -210,7 +210,13 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     const promptBlob = blobs.get(body.prompt_cid) ?? new Uint8Array()
     const prompt = await unseal(promptBlob, promptKey, { kind: 'prompt', client: clientAddress })
     const answer = options.answer?.(prompt) ?? `answer to ${prompt}`
-    const evidence = await comparators.exact.evidenceOf(answer, await evidenceKey(promptKey, jobId))
+    const comparator = body.comparator ?? 'exact'
+    const evidence = await comparators[comparator].evidenceOf({
+      text: answer,
+      prompt,
+      key: await evidenceKey(promptKey, jobId),
+      embed: async () => [1, 2, 3],
+    })
     const outputKey = newSealingKey(systemRandom)
     const output_cid = await keep(
       await seal(options.delivered ?? answer, outputKey, { kind: 'output', jobId }, systemRandom),
@@ -271,7 +277,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       max_output_tokens: 1_024,
       prompt_cid: body.prompt_cid,
       output_cid,
-      comparator: 'exact',
+      comparator,
       leader: {
         body: leaderBody,
         signature: await leader.key.sign(statementBytes(leaderBody)),
@@ -287,9 +293,11 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     const slot = { round: 0, fence: 1, status: 'done' as const }
     const accepted: JobView = {
       jobId,
+      client: clientAddress,
       status: 'accepted',
       reason: 'quorum-agreed',
       model_id: body.model_id,
+      min_tier: 0,
       draws: [],
       prompt_cid: body.prompt_cid,
       comparator: 'exact',

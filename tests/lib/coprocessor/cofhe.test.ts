@@ -5,6 +5,7 @@ import { createChainWriter } from '../../../lib/chain/clients.ts'
 import { grantAccess, recordOf, storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import { isAllowed } from '../../../lib/chain/task-manager.ts'
 import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
+import type { EncryptNews } from '../../../lib/coprocessor/coprocessor.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { startTestChain, type TestChain } from '../../contracts/test-chain.ts'
 
@@ -61,7 +62,7 @@ describe('a key through the coprocessor', () => {
     const stranger = coprocessorOf(STRANGER)
     await expect(stranger.decrypt(highHandle)).rejects.toMatchObject({
       code: 'coprocessor-access-denied',
-      message: 'CoFHE decrypt failed: access denied (403)',
+      message: 'CoFHE decrypt failed: FHE decrypt denied (403)',
       retryable: false,
     })
     const reader = chain.addressOf(STRANGER)
@@ -79,9 +80,13 @@ describe('a key through the coprocessor', () => {
   })
 
   it('tells how far an encryption has come, once per step', async () => {
-    const steps: string[] = []
-    await coprocessorOf(OWNER).encrypt(1n, 2n, { onStep: (step) => steps.push(step) })
-    expect(steps).toEqual(['prepare', 'prove', 'verify'])
+    const news: EncryptNews[] = []
+    await coprocessorOf(OWNER).encrypt(1n, 2n, { onStep: (item) => news.push(item) })
+    expect(news.map(({ step, phase }) => `${step} ${phase}`)).toEqual(
+      ['prepare', 'prove', 'verify'].flatMap((step) => [`${step} start`, `${step} end`]),
+    )
+    // In mock mode nothing is proved.
+    expect(news.filter(({ proofBytes }) => proofBytes !== undefined)).toEqual([])
   })
 
   it('is encrypted and stored 12 times in parallel, by one wallet and by several', async () => {

@@ -91,6 +91,29 @@ describe('a certificate that the ICL does not accept', () => {
     expect(log.lines.at(-1)).toMatch(/WARNING Attestation failed.*has expired already/)
   })
 
+  it('is tried again within 10 min when the clock is set back meanwhile', async () => {
+    const clock = createVirtualClock()
+    let setBackMs = 0
+    const shifted = { ...clock, now: () => clock.now() - setBackMs }
+    const attest = vi.fn(async (_signal: AbortSignal) => Math.floor(shifted.now() / 1000) + hour)
+    const certificate = createCertificate({
+      expiresAt: Math.floor(clock.now() / 1000) + hour,
+      backend: 'mock',
+      attest,
+      clock: shifted,
+      random: countingRandom(),
+      log: recordingLog(),
+      signal: new AbortController().signal,
+    })
+    // An ICL that refuses what it has just given makes the node rest.
+    await certificate.recover('refused')
+    await certificate.recover('refused again')
+    setBackMs = 24 * hour * 1000
+    await expect(certificate.recover('and again')).rejects.toThrow('still not attested')
+    await clock.advance(11 * 60_000)
+    expect(certificate.secondsLeft()).toBeGreaterThan(0)
+  })
+
   it('comes back, and says so', async () => {
     const { attest, certificate, clock } = world(20 * hour)
     const renewed = vi.fn()
@@ -106,5 +129,15 @@ describe('a certificate that the ICL does not accept', () => {
     const { attest, certificate } = world(20 * hour)
     await Promise.all([certificate.recover('a'), certificate.recover('b'), certificate.renew('c')])
     expect(attest).toHaveBeenCalledTimes(1)
+  })
+
+  it('is not attested for at every call by an ICL that gives certificates and refuses them', async () => {
+    const { attest, certificate, clock } = world(20 * hour)
+    for (let call = 0; call < 600; call++) {
+      await certificate.recover('not accepted').catch(() => {})
+      await clock.advance(1_000)
+    }
+    expect(attest.mock.calls.length).toBeGreaterThanOrEqual(4)
+    expect(attest.mock.calls.length).toBeLessThanOrEqual(12)
   })
 })

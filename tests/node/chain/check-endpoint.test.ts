@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { checkEndpoint, isLoopback } from '../../../node/chain/check-endpoint.ts'
+import { isLoopback } from '../../../lib/loopback.ts'
+import { checkEndpoint } from '../../../node/chain/check-endpoint.ts'
 import { startStubChain } from '../stub-chain.ts'
 
 describe('the chain RPC of a node', () => {

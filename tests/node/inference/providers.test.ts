@@ -106,6 +106,16 @@ for (const name of ['openai', 'anthropic'] as const) {
       expect(failure.message).toBe(`provider ${name} failed: status 400`)
     })
 
+    it('waits as long as a Retry-After that is a date asks, or not at all', async () => {
+      const inAnHour = new Date(systemClock.now() + 3_600_000).toUTCString()
+      const failed = ask(name, (response) => {
+        response.setHeader('retry-after', inAnHour)
+        answerJson(response, 429, errorBody[name]('slow down'))
+      })
+      await expect(failed).rejects.toThrow(/asks to wait 3(600|59\d) s/)
+      expect(server!.seen).toHaveLength(1)
+    })
+
     it('tries again and may succeed', async () => {
       const text = await ask(name, (response, _, count) =>
         count < 3 ? answerJson(response, 502, {}) : answerJson(response, 200, says('Four.')),

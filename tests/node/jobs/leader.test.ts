@@ -6,7 +6,8 @@ import { joinKey, unseal } from '../../../lib/sealing.ts'
 import { verifySignature } from '../../../lib/session-key.ts'
 import { leaderStatementOf, statementBytes } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
-import { nodeStopping, runJob } from '../../../node/jobs/run-job.ts'
+import { nodeStopping } from '../../../node/jobs/job-end.ts'
+import { runJob } from '../../../node/jobs/run-job.ts'
 import {
   clientAddress,
   coordinatorAddress,
@@ -36,7 +37,11 @@ describe('a leader', () => {
     expect(world.complete.mock.calls[0]![0].prompt).toBe(world.prompt)
     expect(world.complete.mock.calls[0]![0].model).toBe('test-model')
     expect(result.evidence).toEqual(
-      await exact.evidenceOf('Four.', await evidenceKey(world.promptKey, jobId)),
+      await exact.evidenceOf({
+        text: 'Four.',
+        prompt: world.prompt,
+        key: await evidenceKey(world.promptKey, jobId),
+      }),
     )
     const [stored] = world.chain.stored
     expect(stored?.readers).toEqual([clientAddress, ...verifierAddresses])

@@ -103,6 +103,67 @@ describe('a verifier', () => {
     expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-unavailable' })
   })
 
+  it('comes back to an output that a gateway could not give for some seconds', async () => {
+    const { world } = await withLeader('Four.')
+    const backAt = world.clock.now() + 30_000
+    const download: JobWorld['deps']['blobs']['download'] = async (cid) => {
+      const isAway = cid !== world.claim.prompt_cid && world.clock.now() < backAt
+      if (!isAway) return await world.blobs.download(cid)
+      const why = 'http://gateway.example cannot be reached'
+      throw new SvcError('blob-unavailable', why, { hint: 'Wait.', retryable: true })
+    }
+    world.deps = { ...world.deps, blobs: { download } }
+    await run(world)
+    expect(verdictOf(world).verdict).toBe('match')
+  })
+
+  for (const code of ['coprocessor-unavailable', 'coprocessor-too-many-requests']) {
+    it(`blames no leader for its own ${code}`, async () => {
+      const { world, statement } = await withLeader('Four.')
+      const decrypt: JobWorld['deps']['coprocessor']['decrypt'] = async (handle) => {
+        if (handle !== statement.outHighHandle) return await world.coprocessor.decrypt(handle)
+        throw new SvcError(code, 'CoFHE decrypt failed: x', { hint: 'Wait.', retryable: true })
+      }
+      world.deps = { ...world.deps, coprocessor: { ...world.coprocessor, decrypt } }
+      await run(world)
+      expect(world.api.postVerdict).not.toHaveBeenCalled()
+      expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
+      expect(world.log.lines.join('\n')).toMatch(/ERROR .*output could not be read: CoFHE decrypt/)
+    })
+  }
+
+  it('says why it could not read an output that never came', async () => {
+    const { world } = await withLeader('Four.')
+    const download: JobWorld['deps']['blobs']['download'] = async (cid) => {
+      if (cid === world.claim.prompt_cid) return await world.blobs.download(cid)
+      const why = 'http://gateway.example answered 404'
+      throw new SvcError('blob-unavailable', why, { hint: 'Wait.', retryable: true })
+    }
+    world.deps = { ...world.deps, blobs: { download } }
+    await run(world)
+    expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-unavailable' })
+    expect(world.log.lines.join('\n')).toMatch(/ERROR .*output could not be read: .*answered 404/)
+  })
+
+  it('misses nothing when its clock is set back while it waits', async () => {
+    const { world, statement } = await withLeader('Four.')
+    const { clock } = world
+    let setBackMs = 0
+    world.deps = { ...world.deps, clock: { ...clock, now: () => clock.now() - setBackMs } }
+    let looks = 0
+    world.api.getTask.mockReset()
+    world.api.getTask.mockImplementation(async () => {
+      looks += 1
+      if (looks > 1) return { ...world.view, leader_statement: statement }
+      setBackMs = 3_600_000
+      return world.view
+    })
+    const startedAt = clock.now()
+    await run(world)
+    expect(verdictOf(world).verdict).toBe('match')
+    expect(clock.now() - startedAt).toBeLessThan(60_000)
+  })
+
   for (const hours of [-2, 2]) {
     it(`has the time that the ICL gives, with its own clock ${hours} h off`, async () => {
       const { world, statement } = await withLeader('Four.')
@@ -121,6 +182,46 @@ describe('a verifier', () => {
       expect(verdictOf(world)).toMatchObject({ reason: 'output-unavailable' })
     })
   }
+
+  const withSecondsLeft = async (seconds: number, text = 'Four.') => {
+    const { world, statement } = await withLeader(text)
+    const now = Math.floor(world.clock.now() / 1000)
+    world.api.getTask.mockReset()
+    world.api.getTask.mockResolvedValue({
+      ...world.view,
+      server_time: now,
+      deadline: now + seconds,
+      leader_statement: statement,
+    })
+    return { world, statement }
+  }
+
+  it('tries with what is left when it comes late', async () => {
+    const { world } = await withSecondsLeft(5)
+    const decrypt: JobWorld['deps']['coprocessor']['decrypt'] = async (handle) => {
+      await world.clock.sleep(1_500)
+      return await world.coprocessor.decrypt(handle)
+    }
+    world.deps = { ...world.deps, coprocessor: { ...world.coprocessor, decrypt } }
+    await run(world)
+    expect(verdictOf(world).verdict).toBe('match')
+  })
+
+  it('gives no verdict against a leader whose output it had no time to read', async () => {
+    const { world, statement } = await withSecondsLeft(5)
+    world.coprocessor.granted.delete(statement.outHighHandle)
+    await run(world)
+    expect(world.api.postVerdict).not.toHaveBeenCalled()
+    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
+    expect(world.log.lines.at(-1)).toMatch(/ERROR .*could not be checked in time/)
+  })
+
+  it('needs no look at the output to say that the answers differ', async () => {
+    const { world, statement } = await withSecondsLeft(5, 'Five.')
+    world.coprocessor.granted.delete(statement.outHighHandle)
+    await run(world)
+    expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'different-answer' })
+  })
 
   it('goes on waiting for the leader while the ICL cannot be reached', async () => {
     const { world } = await withLeader('Four.')

@@ -1,0 +1,24 @@
+import { attest } from './attest.ts'
+import type { Benchmark } from './benchmark.ts'
+import { binary } from './binary.ts'
+import { icl } from './icl.ts'
+import { jobs } from './jobs.ts'
+import { pickup } from './pickup.ts'
+import { recover } from './recover.ts'
+import { scale } from './scale.ts'
+
+/** Every benchmark by the name that `--only` takes, in the order in which they run. */
+export const benchmarks = {
+  icl,
+  pickup,
+  jobs,
+  scale,
+  recover,
+  binary,
+  attest,
+} as const satisfies Record<string, Benchmark>
+
+export type BenchmarkName = keyof typeof benchmarks
+
+/** The names, in the order in which they run. */
+export const benchmarkNames = Object.keys(benchmarks) as BenchmarkName[]

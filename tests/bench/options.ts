@@ -1,0 +1,46 @@
+import { parseArgs } from 'node:util'
+import { type BenchmarkName, benchmarkNames } from './all.ts'
+import type { Form } from './benchmark.ts'
+
+/** What the command line asks for. */
+export type BenchOptions = {
+  readonly names: readonly BenchmarkName[]
+  readonly form: Form
+  readonly json: boolean
+  /** Runs the one benchmark in this process and prints its findings as JSON: what the command does with each. */
+  readonly isAlone: boolean
+  /** Whether the page and its plots are written. */
+  readonly writes: boolean
+}
+
+const isName = (name: string): name is BenchmarkName =>
+  (benchmarkNames as readonly string[]).includes(name)
+
+/** Reads the command line; throws TypeError with what is wrong. */
+export function parseBenchOptions(args: readonly string[]): BenchOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      only: { type: 'string' },
+      long: { type: 'boolean', default: false },
+      tiny: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      alone: { type: 'boolean', default: false },
+    },
+  })
+  const names = values.only?.split(',') ?? benchmarkNames
+  const unknown = names.filter((name) => !isName(name))
+  if (unknown.length > 0) {
+    throw new TypeError(`--only takes ${benchmarkNames.join(', ')}, not ${unknown.join(', ')}`)
+  }
+  if (values.long && values.tiny) throw new TypeError('--long and --tiny exclude one another')
+  const form = values.long ? 'long' : values.tiny ? 'tiny' : 'short'
+  return {
+    names: names.filter(isName),
+    form,
+    json: values.json,
+    isAlone: values.alone,
+    // A page of a part, or of the form that measures nothing, would pass for the whole.
+    writes: values.only === undefined && form !== 'tiny',
+  }
+}

@@ -1,0 +1,180 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
+import { connect } from './load/connection.ts'
+import { type JobTimes, startFleet } from './load/fleet.ts'
+import { requestBytes } from './load/signed-request.ts'
+import { barPlot } from './plot.ts'
+import { createRoster, entriesOf } from './server/roster.ts'
+import { type ServerProcess, startServer } from './server/server-process.ts'
+import { spreadOf } from './spread.ts'
+
+const pollPeriodMs = 5_000
+
+/** Milliseconds from a submission until what it brings about, of each of its three nodes. */
+export type PickUps = {
+  readonly taken: number[]
+  readonly offered: number[]
+  readonly claimed: number[]
+}
+
+/** Submits jobs one after the other to nodes that wait for them; fewer where a busy machine would take longer than `mostMs`. */
+export async function measurePickUps(
+  port: number,
+  nodes: Parameters<typeof startFleet>[0]['nodes'],
+  jobs: number,
+  mostMs: number,
+): Promise<PickUps & { readonly stop: () => void }> {
+  const fleet = await startFleet({ port, nodes, works: false })
+  const found: PickUps = { taken: [], offered: [], claimed: [] }
+  const note = ({ submitted, taken, offered, claimed }: JobTimes) => {
+    found.taken.push(taken - submitted)
+    found.offered.push(...offered.map((at) => at - submitted))
+    found.claimed.push(...claimed.map((at) => at - submitted))
+  }
+  try {
+    // What is compiled and connected first does not count.
+    const warmUp = Math.max(1, Math.floor(jobs / 4))
+    const startedAt = performance.now()
+    for (let count = 0; count < warmUp + jobs; count++) {
+      if (count > warmUp && performance.now() - startedAt > mostMs) break
+      const times = await fleet.runJob(`client ${count % 50}`, count, 'claimed')
+      if (count >= warmUp) note(times)
+    }
+    return { ...found, stop: fleet.stop }
+  } catch (error) {
+    fleet.stop()
+    throw error
+  }
+}
+
+/** Milliseconds to be answered when there is nothing to do. */
+async function measureRoundTrips({ port }: ServerProcess, count: number): Promise<number[]> {
+  const connection = await connect(port)
+  const request = await requestBytes({ method: 'GET', path: '/livez' })
+  const took: number[] = []
+  for (let index = 0; index < count; index++) {
+    const startedAt = performance.now()
+    await connection.send(request)
+    took.push(performance.now() - startedAt)
+  }
+  connection.close()
+  return took.slice(Math.floor(count / 4))
+}
+
+async function measure(nodeCount: number, jobs: number, mostMs: number, databaseUrl: string) {
+  const roster = await createRoster(nodeCount)
+  const server = await startServer({ kind: 'icl', databaseUrl, passes: true })
+  try {
+    await server.call('nodes', { nodes: entriesOf(roster) })
+    const roundTrips = await measureRoundTrips(server, 2 * jobs)
+    const pickUps = await measurePickUps(server.port, roster, jobs, mostMs)
+    pickUps.stop()
+    return { ...pickUps, roundTrips }
+  } finally {
+    await server.stop()
+  }
+}
+
+const ms = (value: number) => `${value.toFixed(2)} ms`
+
+async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
+  const { nodes, jobs, mostMs } = byForm(form, {
+    tiny: { nodes: 6, jobs: 2, mostMs: 1_000 },
+    short: { nodes: 1_000, jobs: 200, mostMs: 8_000 },
+    long: { nodes: 1_000, jobs: 2_000, mostMs: 120_000 },
+  })
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-pickup-'))
+  try {
+    const stores = []
+    for (const [store, url] of [
+      ['sqlite', `sqlite:${join(folder, 'icl.db')}`],
+      ['memory', 'memory:'],
+    ] as const) {
+      say(`${jobs} jobs for ${nodes} waiting nodes, ${store}`)
+      stores.push({ store, found: await measure(nodes, jobs, mostMs, url) })
+    }
+    return findingsOf(nodes, stores)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+type Found = Awaited<ReturnType<typeof measure>>
+
+function findingsOf(
+  nodes: number,
+  stores: readonly { readonly store: string; readonly found: Found }[],
+): Findings {
+  const figures: Record<string, number> = {}
+  const rows = [['from the submission, sent', '50 %', '99 %', 'longest']]
+  for (const { store, found } of stores) {
+    for (const [name, numbers] of [
+      ['loopback round trip', found.roundTrips],
+      ['until it is taken in', found.taken],
+      ['until an offer reaches its node', found.offered],
+      ['until the node has claimed it', found.claimed],
+    ] as const) {
+      const { p50, p99, max } = spreadOf(numbers)
+      rows.push([`${store}: ${name}`, ms(p50), ms(p99), ms(max)])
+      const key = `pickup_${store}_${name.replaceAll(' ', '_')}`
+      figures[`${key}_p50_ms`] = p50
+      figures[`${key}_p99_ms`] = p99
+    }
+  }
+  const durable = stores[0]?.found
+  const claimed = spreadOf(durable?.claimed ?? [])
+  const offered = spreadOf(durable?.offered ?? [])
+  rows.push([
+    'polling every 5 s, by itself',
+    ms(pollPeriodMs / 2),
+    ms(pollPeriodMs * 0.99),
+    ms(pollPeriodMs),
+  ])
+  const heldBackBy =
+    'a submission recovers a wallet signature (about half a millisecond) and makes six commits one after the other before the offer and the claim make one each; each is an fsync'
+  return {
+    method: `${nodes.toLocaleString('en')} nodes wait by long-poll, in another process; a client submits one job after the other, and the three nodes of its quorum claim it as soon as they are offered it. Measured from before the submission is sent, with everything that it takes: the wallet's signature, its places, the pool of its draw. The chain answers at once. The goals are for the durable store.`,
+    tables: [{ title: 'From submission to claim', rows }],
+    figures,
+    goals: [
+      {
+        what: 'pick-up, median: from the submission until a node has claimed the job',
+        found: claimed.p50,
+        unit: 'ms',
+        limit: 5,
+        better: 'lower',
+        heldBackBy,
+      },
+      {
+        what: 'pick-up, 99 %',
+        found: claimed.p99,
+        unit: 'ms',
+        limit: 20,
+        better: 'lower',
+        heldBackBy,
+      },
+    ],
+    plots: [
+      {
+        name: 'pickup',
+        title: 'From submission to offer and claim',
+        svg: barPlot(
+          'From submission to offer and claim, sqlite',
+          'ms',
+          [
+            { name: 'offer, median', value: offered.p50 },
+            { name: 'offer, 99 %', value: offered.p99 },
+            { name: 'claim, median', value: claimed.p50, series: 1 },
+            { name: 'claim, 99 %', value: claimed.p99, series: 1 },
+          ],
+          5,
+        ),
+      },
+    ],
+    skipped: [],
+  }
+}
+
+export const pickup: Benchmark = { title: 'Pick-up', run }

@@ -1,0 +1,154 @@
+// npm run bench:proof [-- --runs N] [--binary] [--json]: a key encrypted with a real proof, stored, and decrypted again.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { cpus, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { createChainWriter } from '../../lib/chain/clients.ts'
+import { storeKey } from '../../lib/chain/prompt-key-store.ts'
+import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
+import type { EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
+import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
+import { systemClock } from '../../lib/system.ts'
+import { currentBinary } from '../../node/build/current-binary.ts'
+import { createProcessProver } from '../../node/coprocessor/process-prover.ts'
+import type { ProofCommand } from '../../node/coprocessor/proof-child.ts'
+import { peakBytes, watchEventLoop, watchPeak } from './proof-measures.ts'
+import { startProofWorld } from './proof-world.ts'
+import { table } from './table.ts'
+
+const root = resolve(import.meta.dirname, '..', '..')
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '1' },
+    binary: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
+})
+const runs = Number(values.runs)
+if (!Number.isInteger(runs) || runs < 1) throw new TypeError('--runs takes a number of at least 1')
+
+type Run = {
+  readonly prepare_ms: number
+  readonly prove_ms: number
+  readonly verify_ms: number
+  readonly store_ms: number
+  readonly permit_ms: number
+  readonly decrypt_ms: number
+  readonly proof_bytes: number
+  /** How long the event loop was held up at most: while keys were fetched and the work handed over, and from then on. */
+  readonly gap_preparing_ms: number
+  readonly gap_proving_ms: number
+}
+
+const idleMs = 10_000
+let handedOver = () => {}
+
+const folder = await mkdtemp(join(tmpdir(), 'svc-bench-proof-binary-'))
+const world = await startProofWorld()
+try {
+  const command = values.binary ? await withoutSources() : undefined
+  await bench(command)
+} finally {
+  await world.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** The executable, away from its sources: an empty file system covers the project's folder for it. */
+async function withoutSources(): Promise<ProofCommand> {
+  const built = await currentBinary(root, async (build) => {
+    process.stderr.write('Building dist/svc-node ...\n')
+    await build()
+  })
+  const binary = join(folder, 'svc-node')
+  await Bun.write(binary, Bun.file(built), { mode: 0o755 })
+  const script = `/bin/mount -t tmpfs none '${root}' && exec '${binary}' proof-process`
+  const flags = process.getuid?.() === 0 ? '-m' : '-rm'
+  return ['/usr/bin/unshare', flags, '/bin/sh', '-c', script]
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<readonly [T, number]> {
+  const began = performance.now()
+  return [await work(), performance.now() - began]
+}
+
+async function bench(command: ProofCommand | undefined): Promise<void> {
+  const child = watchPeak()
+  const { rpcUrl, chainId, account, coprocessorUrl } = world
+  const deaths: string[] = []
+  const coprocessor = createCofheCoprocessor({
+    rpcUrl,
+    chainId,
+    account,
+    clock: systemClock,
+    coprocessor: CoprocessorSetting.parse(coprocessorUrl),
+    prover: createProcessProver({
+      clock: systemClock,
+      command,
+      onStart: (pid) => {
+        child.follow(pid)
+        // Once what it takes to send the keys is over.
+        setTimeout(handedOver, 100)
+      },
+      onDeath: (why) => deaths.push(why),
+    }),
+  })
+  // What the machine does besides holds the loop up as well: this much with nothing to do.
+  const idle = watchEventLoop()
+  await systemClock.sleep(idleMs)
+  const gap_idle_ms = idle.stop()
+  const done: Run[] = []
+  for (let run = 0; run < runs; run++) done.push(await once(coprocessor))
+  if (deaths.length > 0) throw new Error(`Proof processes died: ${deaths.join('; ')}`)
+  const peaks = {
+    gap_idle_ms,
+    parent_peak_bytes: await peakBytes('self'),
+    child_peak_bytes: child.stop(),
+  }
+  if (values.json) {
+    process.stdout.write(`${JSON.stringify({ binary: values.binary, runs: done, ...peaks })}\n`)
+  } else tell(done, peaks)
+}
+
+async function once(coprocessor: ReturnType<typeof createCofheCoprocessor>): Promise<Run> {
+  const high = BigInt(`0x${crypto.randomUUID().replaceAll('-', '')}`)
+  const news: EncryptNews[] = []
+  const loop = watchEventLoop()
+  let gap_preparing_ms = 0
+  handedOver = () => {
+    gap_preparing_ms = loop.lap()
+  }
+  const encrypted = await coprocessor.encrypt(high, 1n, { onStep: (item) => news.push(item) })
+  const gap_proving_ms = loop.stop()
+  const ended = (step: string) =>
+    news.findLast((item) => item.step === step && item.phase === 'end')
+  const writer = createChainWriter({ ...world, pollingIntervalMs: 20 })
+  const stored = { ...writer, contract: world.promptKeyStore, ...encrypted }
+  const [{ highHandle }, store] = await timed(() => storeKey(stored))
+  const [, permit] = await timed(() => coprocessor.makePermit())
+  const [opened, decrypt] = await timed(() => coprocessor.decrypt(highHandle))
+  if (opened !== high) throw new Error('What was decrypted is not what was encrypted')
+  return {
+    prepare_ms: Math.round(ended('prepare')?.elapsedMs ?? Number.NaN),
+    prove_ms: Math.round(ended('prove')?.elapsedMs ?? Number.NaN),
+    verify_ms: Math.round(ended('verify')?.elapsedMs ?? Number.NaN),
+    store_ms: Math.round(store),
+    permit_ms: Math.round(permit),
+    decrypt_ms: Math.round(decrypt),
+    proof_bytes: ended('prove')?.proofBytes ?? Number.NaN,
+    gap_preparing_ms,
+    gap_proving_ms,
+  }
+}
+
+function tell(done: readonly Run[], peaks: Record<string, number | undefined>): void {
+  const names = Object.keys(done[0] ?? {}) as (keyof Run)[]
+  const rows = names.map((name) => [name, ...done.map((run) => String(run[name]))])
+  process.stdout.write(table([['', ...done.map((_, index) => `run ${index + 1}`)], ...rows]))
+  const megabytes = (bytes: number | undefined) => `${((bytes ?? Number.NaN) / 1e6).toFixed(0)} MB`
+  const { parent_peak_bytes: parent, child_peak_bytes: child, gap_idle_ms } = peaks
+  process.stdout.write(
+    `\nLongest gap in ${idleMs / 1000} s with nothing to do: ${gap_idle_ms} ms\nMemory at most: parent ${megabytes(parent)}, proof process ${megabytes(child)}\n`,
+  )
+  const place = values.binary ? 'dist/svc-node without sources and node_modules' : 'the sources'
+  process.stdout.write(`Proofs by ${place}; Bun ${Bun.version}; ${cpus()[0]?.model}\n`)
+}

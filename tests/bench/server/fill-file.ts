@@ -1,0 +1,85 @@
+import type { Job } from '../../../icl/rules/job.ts'
+import { openSqliteStore } from '../../../icl/store/sqlite-file.ts'
+import type { StoreRecord } from '../../../icl/store/store.ts'
+import type { ReputationCode } from '../../../lib/reputation.ts'
+import type { NodeSigner } from '../../../lib/request-signature.ts'
+import {
+  answered,
+  claimed,
+  committed,
+  reveal,
+  sampleJob,
+  take,
+} from '../../icl/rules/sample-job.ts'
+import { modelId } from '../../icl/test-icl.ts'
+import { jobIdOf } from './prepare.ts'
+
+const secondMs = 1_000
+const atOnce = 2_000
+
+/** A job of three nodes that all work on, or one that they have finished. */
+function jobOf(
+  nodes: readonly NodeSigner[],
+  index: number,
+  createdAt: number,
+  isSettled: boolean,
+): Job {
+  const at = (seat: number) =>
+    nodes[(index * 3 + seat) % nodes.length]?.address ?? `0x${'0'.repeat(40)}`
+  const [leader, first, second] = [at(0), at(1), at(2)]
+  const draw = {
+    message: 'm',
+    signature: 's',
+    poolDigest: jobIdOf(0, 0),
+    chosen: [leader, first, second],
+  }
+  const client = `0x${(index % 1_000).toString(16).padStart(40, '0')}` as const
+  let job = sampleJob({
+    id: jobIdOf(900, index),
+    client,
+    modelId,
+    promptCid: `bafkrei${'a'.repeat(52)}`,
+    createdAt,
+    deadline: createdAt + 600 * secondMs,
+    draw,
+  })
+  for (const node of [leader, first, second]) job = claimed(job, node, createdAt)
+  if (!isSettled) return { ...job, outbox: [] }
+  for (const node of [first, second]) job = committed(job, node, 'yes', createdAt)
+  job = answered(job, leader, 'yes', createdAt)
+  for (const node of [first, second]) job = take(job, reveal(job, node, 'yes'), createdAt)
+  return { ...job, outbox: [] }
+}
+
+/** Writes a database file with so many jobs, each with what its nodes were scored for, as if they had come in one after the other. */
+export async function fillFile(
+  file: string,
+  {
+    jobs,
+    nodes,
+    isSettled,
+  }: { readonly jobs: number; readonly nodes: readonly NodeSigner[]; readonly isSettled: boolean },
+): Promise<void> {
+  const store = await openSqliteStore(file)
+  const now = Date.now()
+  try {
+    for (let start = 0; start < jobs; start += atOnce) {
+      const records: StoreRecord[] = []
+      for (let index = start; index < Math.min(start + atOnce, jobs); index++) {
+        const createdAt = isSettled ? now - (jobs - index) * secondMs : now
+        const job = jobOf(nodes, index, createdAt, isSettled)
+        records.push({ kind: 'job', job, version: 1 })
+        if (isSettled) records.push(...eventsOf(job, createdAt))
+      }
+      await Promise.all(records.map((record) => store.restore(record)))
+    }
+  } finally {
+    await store.close()
+  }
+}
+
+const eventsOf = ({ id, slots }: Job, at: number): StoreRecord[] =>
+  slots.map(({ node, fence, role }) => {
+    const code: ReputationCode = role === 'leader' ? 'result-accepted' : 'verdict-upheld'
+    return { kind: 'event', event: { id: `${id}:${fence}:${code}`, node, jobId: id, code, at } }
+  })

@@ -1,0 +1,103 @@
+import { createApp } from '../../../icl/app.ts'
+import { runPasses } from '../../../icl/background/passes.ts'
+import type { Chain } from '../../../icl/chain/chain.ts'
+import type { Authenticate } from '../../../icl/http/authenticate.ts'
+import { createPool } from '../../../icl/pool.ts'
+import { attestedNode, type Certificate } from '../../../icl/rules/eligibility.ts'
+import { createDependencies } from '../../../icl/start/dependencies.ts'
+import { createMachine } from '../../../icl/start/machine.ts'
+import { parseSettings } from '../../../icl/start/settings.ts'
+import { Address } from '../../../lib/codecs.ts'
+import { createOpenChain } from '../../contention/chain.ts'
+import { origin } from '../../icl/test-icl.ts'
+import type { ServerOptions } from './options.ts'
+import { prepareCommands } from './prepare.ts'
+
+const unlimited = [
+  'ADDRESS',
+  'PREVIEW',
+  'ATTESTATION',
+  'FAILURE',
+  'WALLET',
+  'NODE',
+  'READER',
+  'UPLOAD',
+]
+const contract = (digit: string) => `0x${digit.repeat(40)}`
+
+const environmentOf = ({ databaseUrl, folder }: ServerOptions) => ({
+  SVC_ICL_PUBLIC_URL: origin,
+  SVC_ICL_SECRET: '11'.repeat(32),
+  SVC_ICL_DATABASE_URL: databaseUrl,
+  SVC_ICL_JOURNAL_DIR: folder ?? 'off',
+  SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
+  SVC_ICL_CHAIN_ID: '31337',
+  SVC_ICL_COORDINATOR_KEY: `0x${'22'.repeat(32)}`,
+  SVC_ICL_NODE_REGISTRY: contract('1'),
+  SVC_ICL_PROMPT_KEY_STORE: contract('2'),
+  SVC_ICL_RESULT_REGISTRY: contract('3'),
+  SVC_ICL_MOCK_ATTESTATION_KEY: '07'.repeat(16),
+  SVC_ICL_DEFAULT_COMPARATOR: 'exact',
+  SVC_ICL_JOBS_AT_ONCE: '1000',
+  SVC_ICL_JOBS_PER_DAY: 'off',
+  // All callers here have one address.
+  ...Object.fromEntries(unlimited.map((name) => [`SVC_ICL_RATE_${name}`, 'off'])),
+})
+
+/** A chain that answers at once, remembers only which results it was given, and has every one of them for good. */
+function createInstantChain(): Chain {
+  const committed = new Set<string>()
+  return {
+    ...createOpenChain(),
+    findCommitment: async ({ jobId }) =>
+      committed.has(jobId) ? { state: 'deep', tx: jobId } : { state: 'absent' },
+    commitResults: async (results) => {
+      for (const { jobId } of results) committed.add(jobId)
+      return `0x${'f'.repeat(64)}`
+    },
+  }
+}
+
+/** Believes the address that the key id names, and looks at nothing else. */
+const believe: Authenticate = async (_, auth, { headers }) => {
+  const name = /svc-node:(0x[0-9a-f]{40}):/.exec(headers.get('signature-input') ?? '')?.[1]
+  if (auth === 'none' || name === undefined) return { kind: 'anyone' }
+  const address = Address.parse(name)
+  return { kind: 'node', address, node: attestedNode(address, {} as Certificate) }
+}
+
+/** The ICL with its own settings, store, log and metrics. */
+export async function serveIcl(options: ServerOptions) {
+  const settings = parseSettings(environmentOf(options))
+  const given = await createDependencies(
+    settings,
+    createMachine((line) => process.stderr.write(line)),
+  )
+  const chain = createInstantChain()
+  let held = 0
+  const deps = {
+    ...given,
+    metrics: {
+      ...given.metrics,
+      held: (...[kind, change]: Parameters<typeof given.metrics.held>) => {
+        held += change
+        given.metrics.held(kind, change)
+      },
+    },
+    chain,
+    pool: createPool({ store: given.store, chain, clock: given.clock }),
+  }
+  const app = options.kind === 'open' ? createApp(deps, believe) : createApp(deps)
+  const over = new AbortController()
+  const passes = options.passes ? runPasses(deps, over.signal) : Promise.resolve()
+  return {
+    app,
+    commands: { ...prepareCommands(deps), held: () => held },
+    stop: async () => {
+      over.abort()
+      deps.waiters.close()
+      await passes
+      await deps.store.close()
+    },
+  }
+}

@@ -1,0 +1,13 @@
+/** What a server of the benchmarks is. */
+export type ServerOptions = {
+  /**
+   * `icl`: the ICL as it is deployed, but for its chain, which answers at once. `open`: the same, which believes who a request says
+   * it is from. `hono`: an empty Hono application. `bare`: the runtime's own server. `held`: the same, which never answers.
+   */
+  readonly kind: 'icl' | 'open' | 'hono' | 'bare' | 'held'
+  /** As SVC_ICL_DATABASE_URL. */
+  readonly databaseUrl: string
+  /** Whether the background work runs, too. */
+  readonly passes: boolean
+  readonly folder?: string
+}

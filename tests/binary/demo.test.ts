@@ -1,0 +1,25 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { runCommand } from '../../node/build/run-command.ts'
+import { builtBinary, inEmptyFolder, root } from './executable.ts'
+
+describe('npm run demo -- --binary', () => {
+  it('runs a job with executables as the nodes and says so', async () => {
+    await builtBinary()
+    await inEmptyFolder(async (folder) => {
+      const demo = [
+        'node',
+        join(root, 'scripts', 'demo.mjs'),
+        '--binary',
+        '--json',
+        'Hello',
+      ] as const
+      const env = { PATH: process.env.PATH, HOME: folder, TMPDIR: folder }
+      const { code, stdout, stderr } = await runCommand(demo, { cwd: root, env, timeoutMs: 60_000 })
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('match') })
+      expect(JSON.parse(stdout)).toMatchObject({ status: 'accepted' })
+      expect(stderr).toContain(`The nodes run ${join('dist', 'svc-node')}`)
+      expect(stderr).not.toContain('Building')
+    })
+  })
+})

@@ -1,0 +1,30 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { currentBinary } from '../../node/build/current-binary.ts'
+import { type Outcome, runCommand } from '../../node/build/run-command.ts'
+
+/** The project's folder. */
+export const root: string = join(import.meta.dirname, '..', '..')
+
+const timeoutMs = 30_000
+
+/** The path of dist/svc-node, built first unless it is of these sources. */
+export const builtBinary = (): Promise<string> => currentBinary(root)
+
+/** Runs a program in `cwd` with nothing in its environment but what is given. */
+export const runBare = (
+  command: readonly [string, ...string[]],
+  cwd: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Outcome> => runCommand(command, { cwd, env, timeoutMs })
+
+/** Runs `body` in an empty folder, which is gone afterwards. */
+export async function inEmptyFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-binary-test-'))
+  try {
+    return await body(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

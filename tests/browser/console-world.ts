@@ -1,0 +1,156 @@
+import { createApp } from '../../icl/app.ts'
+import { attestedNode, type Node } from '../../icl/rules/eligibility.ts'
+import type { Job } from '../../icl/rules/job.ts'
+import { recorded } from '../../icl/rules/job.ts'
+import { listen } from '../../icl/start/listen.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { type ReputationCode, standingOf } from '../../lib/reputation.ts'
+import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
+import { activeNode } from '../icl/fake-chain.ts'
+import { resultOf, sampleJob, verdictOf } from '../icl/rules/sample-job.ts'
+import { createTestIcl } from '../icl/test-icl.ts'
+
+const hex = (prefix: string, index: number, digits: number): `0x${string}` =>
+  `0x${(prefix + index.toString(16).padStart(4, '0')).repeat(digits).slice(0, digits)}`
+
+/** The address of one of the nodes. */
+export const nodeAt = (index: number): Address => hex('a7', index, 40)
+// Must never be shown.
+const client: Address = hex('c1', 7, 40)
+const idAt = (index: number): Hash32 => hex('1d', index, 64)
+
+// The same numbers on every run, so that a picture changes only with the page.
+const spread = (index: number, salt: number): number =>
+  ((index * 7919 + salt * 104_729) % 1000) / 1000
+
+const models = ['openai:gpt-5-mini', 'anthropic:claude-haiku', 'openai:gpt-5']
+const codes: readonly ReputationCode[] = [
+  ...['result-accepted', 'verdict-upheld', 'verdict-upheld', 'result-accepted'],
+  ...['verdict-upheld', 'lease-lapsed', 'result-rejected'],
+] as ReputationCode[]
+
+function seededNode(index: number, now: number): { node: Node; events: readonly Event[] } {
+  const address = nodeAt(index)
+  const events = Array.from({ length: 3 + ((index * 17) % 23) * 4 }, (_, step) => ({
+    id: `${address}:${step}`,
+    node: address,
+    jobId: idAt(step * 3),
+    code: codes[Math.floor(spread(index * 31 + step, 9) ** (1 + (index % 4) / 2) * codes.length)]!,
+    at: now - (step + 1) * 97_000,
+  }))
+  const age = spread(index, 1) * 20 * 3_600_000
+  const certificate = {
+    id: `certificate ${index}`,
+    backend: index % 4 === 0 ? ('mock' as const) : ('tpm' as const),
+    issuedAt: now - age,
+    expiresAt: now - age + 86_400_000,
+    thumbprint: `t${index}`,
+    session: { key: 'k', not_after: Math.floor(now / 1000) + 86_400, signature: '0x' as const },
+    highestTier: index % 4 === 0 ? 0 : 2,
+  }
+  const isLate = index % 11 === 5
+  return {
+    events,
+    node: {
+      ...attestedNode(address, certificate),
+      heartbeatAt: now - (isLate ? 400_000 : spread(index, 2) * 60_000),
+      polledAt: now - (isLate ? 400_000 : 3_000),
+      version: '0.1.0',
+      modelIds: models.slice(0, 1 + (index % models.length)),
+      capacity: 4,
+      standing: standingOf(events),
+    },
+  }
+}
+type Event = { id: string; node: Address; jobId: Hash32; code: ReputationCode; at: number }
+
+const ends: readonly (readonly [JobPhase, JobReason])[] = [
+  ...Array.from({ length: 14 }, () => ['accepted', 'quorum-agreed'] as const),
+  ['rejected', 'quorum-disagreed'],
+  ['disputed', 'leader-outvoted'],
+  ['expired', 'not-enough-nodes'],
+  ['cancelled', 'cancelled-by-client'],
+]
+
+/** A job as it is some seconds after it came, by the rules' own records. */
+export function seededJob(index: number, createdAt: number, isRunning = false): Job {
+  const chosen = [0, 1, 2].map((seat) => nodeAt((index * 3 + seat * 17) % 50)) as [
+    Address,
+    Address,
+    Address,
+  ]
+  const [leader, one, two] = chosen
+  let job: Job = sampleJob({
+    id: idAt(index),
+    client,
+    modelId: models[index % models.length]!,
+    promptCid: `bafkreiplanted${'p'.repeat(45)}`,
+    kpHighHandle: 987_654_321_012_345_678n,
+    createdAt,
+    deadline: createdAt + 600_000,
+    draw: { message: 'm', signature: 's', poolDigest: idAt(1), chosen },
+  })
+  const seconds = 2 + spread(index, 3) * 7 + (index % 37 === 0 ? 30 : 0)
+  const at = (share: number) => createdAt + seconds * 1000 * share
+  const [first, second, third] = job.slots
+  const about = (slot: Job['slots'][number] | undefined) => ({ slot })
+  for (const slot of [first, second, third]) job = recorded(job, at(0.05), 'offered', about(slot))
+  job = { ...job, phase: 'running', outbox: [] }
+  for (const slot of [first, second, third]) job = recorded(job, at(0.1), 'claimed', about(slot))
+  if (isRunning) {
+    const slots = job.slots.map((slot) => ({ ...slot, status: 'claimed' as const }))
+    return { ...job, slots, wakeAt: createdAt + 900_000 }
+  }
+  for (const slot of [second, third]) job = recorded(job, at(0.7), 'committed', about(slot))
+  job = recorded({ ...job, phase: 'verifying' }, at(0.8), 'result-posted', about(first))
+  const result = resultOf(leader, 1, 'yes')
+  const [phase, reason] = ends[index % ends.length]!
+  const vote = phase === 'accepted' ? 'match' : 'different-answer'
+  const name = vote === 'match' ? 'match' : 'no-match'
+  for (const slot of [second, third]) {
+    job = recorded(job, at(0.9), `verdict-${name}`, { slot, detail: vote })
+  }
+  const slots = job.slots.map((slot) => ({
+    ...slot,
+    status: 'done' as const,
+    ...(slot.seat > 0 && {
+      verdict: verdictOf(slot.seat === 1 ? one : two, slot.fence, 'yes', result.hash, vote),
+    }),
+  }))
+  job = recorded({ ...job, slots, phase, reason, result, settledAt: at(1) }, at(1), phase, {
+    detail: reason,
+  })
+  if (phase !== 'accepted') return job
+  const committed = recorded(job, at(1.4), 'result-committed', { detail: idAt(index + 9_000) })
+  return { ...committed, commitTx: idAt(index + 9_000), receiptHash: idAt(index + 5_000) }
+}
+
+/** An ICL over HTTP with 50 nodes and 500 jobs, on a clock that a test moves. */
+export async function startConsoleWorld({ nodes = 50, jobs = 500 } = {}) {
+  const icl = await createTestIcl()
+  const { store } = icl.deps
+  const now = icl.clock.now()
+  for (let index = 0; index < nodes; index++) {
+    const { node, events } = seededNode(index, now)
+    const chain = { ...activeNode, modelTiers: [0, 1, 2] }
+    icl.chain.nodes.set(node.address, index % 13 === 7 ? { ...chain, active: false } : chain)
+    await store.save({ kind: 'node', node, base: 0 })
+    for (const event of events) await store.save({ kind: 'event', event })
+  }
+  for (let index = 0; index < jobs; index++) {
+    // More of them lately, in waves.
+    const ago = 9_000 + (index * 7_300 + Math.sin(index / 40) * 60_000 + spread(index, 5) * 20_000)
+    const isRunning = index < 6
+    const job = seededJob(index, Math.floor(now - (isRunning ? index * 900 + 500 : ago)), isRunning)
+    await store.save({ kind: 'job', job, base: 0 })
+  }
+  const server = listen(createApp(icl.deps), { hostname: '127.0.0.1', port: 0 })
+  return {
+    icl,
+    origin: new URL(server.url).origin,
+    stop: async () => {
+      await server.stop(true)
+      await icl.stop()
+    },
+  }
+}

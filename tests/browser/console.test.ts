@@ -1,0 +1,206 @@
+import { join } from 'node:path'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { browserNote, itInBrowser, startChromium } from './chromium.ts'
+import { nodeAt, seededJob, startConsoleWorld } from './console-world.ts'
+import { seriousViolations, watchPage } from './watch-page.ts'
+
+const testMs = 180_000
+const pictures = join(import.meta.dirname, '..', '..', 'docs', 'img')
+
+let world: Awaited<ReturnType<typeof startConsoleWorld>>
+let browser: Browser | undefined
+beforeAll(async () => {
+  browser = await startChromium()
+  if (browser) world = await startConsoleWorld()
+}, testMs)
+afterAll(async () => {
+  await browser?.close()
+  await world?.stop()
+}, testMs)
+
+/** Opens a place of the console as a visitor would for whom nothing is in any cache. */
+async function open(place: string, { width = 1360, height = 900 } = {}) {
+  const context = await browser!.newContext({ colorScheme: 'light', viewport: { width, height } })
+  context.setDefaultTimeout(60_000)
+  const page = await context.newPage()
+  const problems = watchPage(page, [world.origin])
+  await page.goto(`${world.origin}/console${place}`)
+  await page.getByText('live', { exact: true }).waitFor()
+  return { page, problems, close: () => context.close() }
+}
+
+const rows = (page: Page) => page.locator('main section:first-child table.list tbody tr')
+
+/** Waits until a list has so many rows. */
+const rowsOf = (page: Page, count: number) =>
+  page.waitForFunction(
+    (wanted) => document.querySelectorAll('main table.list tbody tr').length === wanted,
+    count,
+  )
+
+/** In light and, since only its colours differ, those in dark. */
+async function violations(page: Page): Promise<readonly string[]> {
+  const light = await seriousViolations(page)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  const dark = await seriousViolations(page, ['color-contrast'])
+  await page.emulateMedia({ colorScheme: 'light' })
+  return [...light, ...dark]
+}
+
+/** Moves the ICL's time on until something shows: how far the answers on their way are then is not known. */
+async function timeBrings(awaited: Locator): Promise<void> {
+  const shows = () =>
+    awaited.waitFor({ timeout: 1_000 }).then(
+      () => true,
+      () => false,
+    )
+  do await world.icl.clock.advance(1_000)
+  while (!(await shows()))
+}
+
+/** Keeps a picture for the docs when asked to. */
+async function keepPicture(page: Page, name: string): Promise<void> {
+  if (process.env.UPDATE_SCREENSHOTS !== '1') return
+  await page.screenshot({ path: join(pictures, `console-${name}.png`) })
+}
+
+describe(`the console in a browser${browserNote}`, () => {
+  itInBrowser(
+    'shows how the service is, in light and dark, and nothing of any client',
+    async () => {
+      const { page, problems, close } = await open('')
+      await page.getByText('41 active').waitFor()
+      await rowsOf(page, 8)
+      expect(await page.getByRole('row', { name: /^accepted 386/ }).count()).toBe(1)
+      const plot = page.getByRole('img', { name: /^Settled per minute\. In the last hour \d+/ })
+      expect(await plot.count()).toBe(1)
+      const lines = page.getByRole('img', { name: /^Time to an accepted answer/ }).locator('.line')
+      const fills = await lines.evaluateAll((all) => all.map((line) => getComputedStyle(line).fill))
+      expect(fills).toEqual(['none', 'none'])
+      await keepPicture(page, 'light')
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await keepPicture(page, 'dark')
+      expect(await violations(page)).toEqual([])
+      await page.getByText('As a table').first().click()
+      expect(await page.getByRole('columnheader', { name: 'Minute (UTC)' }).count()).toBe(1)
+      expect(await page.content()).not.toMatch(/bafkreiplanted|c10007c1|987654321/)
+      expect(problems).toEqual([])
+      await close()
+    },
+    testMs,
+  )
+
+  itInBrowser(
+    'sorts and finds nodes, and opens one, with the keyboard alone',
+    async () => {
+      const { page, problems, close } = await open('#/nodes')
+      await rowsOf(page, 50)
+      await page.getByRole('button', { name: 'Score' }).focus()
+      await page.keyboard.press('Enter')
+      const header = page.getByRole('columnheader', { name: 'Score' })
+      expect(await header.getAttribute('aria-sort')).toBe('descending')
+      const scores = await rows(page).locator('td:nth-child(5)').allInnerTexts()
+      const numbers = scores.map(Number)
+      expect(numbers).toEqual(numbers.toSorted((a, b) => b - a))
+      await page.getByLabel('Find').fill('chain inactive')
+      await rowsOf(page, 4)
+      await page.getByText('4 of 50').waitFor()
+      await rows(page).first().getByRole('link').focus()
+      await page.keyboard.press('Enter')
+      const title = page.getByRole('heading', { name: /^Node 0xa7/ })
+      await title.waitFor()
+      await page.waitForFunction(() => document.activeElement?.id === 'node-title')
+      await page.getByRole('table').nth(1).waitFor()
+      expect(await violations(page)).toEqual([])
+      await page.keyboard.press('Shift+Tab')
+      await page.keyboard.press('Enter')
+      await title.waitFor({ state: 'detached' })
+      expect(problems).toEqual([])
+      await close()
+    },
+    testMs,
+  )
+
+  itInBrowser(
+    'pages through 500 jobs, filters them by phase, and tells what happened to one',
+    async () => {
+      const { page, problems, close } = await open('#/jobs')
+      const more = page.getByRole('button', { name: 'Show older jobs' })
+      for (const shown of [100, 200, 300, 400]) {
+        await rowsOf(page, shown)
+        await more.click()
+      }
+      await rowsOf(page, 500)
+      expect(await more.count()).toBe(0)
+      await page.getByRole('link', { name: 'rejected 27' }).click()
+      await rowsOf(page, 27)
+      await rows(page).nth(3).getByRole('link').click()
+      const timeline = page.getByRole('list').filter({ hasText: 'submitted' })
+      await timeline.getByText('quorum disagreed').waitFor()
+      const told = await timeline.textContent()
+      for (const step of ['leader claimed', 'verifier 1 committed', 'verdict no match']) {
+        expect(told).toContain(step)
+      }
+      await keepPicture(page, 'jobs')
+      expect(await violations(page)).toEqual([])
+      // The address leads there again, and whoever turns back finds the list.
+      await page.reload()
+      await timeline.getByText('quorum disagreed').waitFor()
+      await page.getByRole('link', { name: 'Close' }).click()
+      await timeline.waitFor({ state: 'detached' })
+      expect(problems).toEqual([])
+      await close()
+    },
+    testMs,
+  )
+
+  itInBrowser(
+    'brings news without being asked, and says when it cannot',
+    async () => {
+      const { page, problems, close } = await open('')
+      await rowsOf(page, 8)
+      const { icl } = world
+      const job = seededJob(9_001, icl.clock.now(), true)
+      await icl.deps.store.save({ kind: 'job', job, base: 0 })
+      await timeBrings(page.getByRole('row', { name: /^running 7/ }))
+      const row = page.locator('table.list tbody tr').first()
+      await row.getByText('running').waitFor()
+      const { version } = (await icl.deps.store.findJob(job.id))!
+      const settled = seededJob(9_001, icl.clock.now() - 1)
+      await icl.deps.store.save({ kind: 'job', job: settled, base: version })
+      await timeBrings(row.getByText(settled.phase))
+      expect(problems).toEqual([])
+      await world.stop()
+      await page.getByText('reconnecting').waitFor()
+      await close()
+    },
+    testMs,
+  )
+})
+
+describe(`the console on a phone${browserNote}`, () => {
+  itInBrowser(
+    'needs no more than 320 px, and opens nodes and jobs in place of their lists',
+    async () => {
+      world = await startConsoleWorld({ nodes: 8, jobs: 30 })
+      const { page, problems, close } = await open('', { width: 320, height: 640 })
+      const isWithin = () =>
+        page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)
+      await rowsOf(page, 8)
+      expect(await isWithin()).toBe(true)
+      for (const place of ['nodes', 'jobs', 'own']) {
+        await page.goto(`${world.origin}/console#/${place}`)
+        await page.getByRole('heading', { level: 2 }).first().waitFor()
+        expect([place, await isWithin()]).toEqual([place, true])
+      }
+      await page.goto(`${world.origin}/console#/nodes/${nodeAt(3)}`)
+      await page.getByRole('heading', { name: /^Node 0xa7/ }).waitFor()
+      await rows(page).first().waitFor({ state: 'hidden' })
+      expect(await isWithin()).toBe(true)
+      expect(problems).toEqual([])
+      await close()
+    },
+    testMs,
+  )
+})

@@ -1,0 +1,89 @@
+import type { ServerResponse } from 'node:http'
+import { connectClient } from '../../client/connect/connect-client.ts'
+import { parseClientSettings } from '../../client/connect/settings.ts'
+import { clientEnvironment } from '../../demo/client-environment.ts'
+import { startWorld, type World } from '../../demo/world.ts'
+import type { Client } from '../../lib/client/client.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import { answerJson, startServer } from '../local-server.ts'
+
+/** What makes the provider of a client's world hold an answer back. */
+export const heldBack = '(held back)'
+
+/** The whole service on this machine, as a client meets it. */
+export type ClientWorld = {
+  readonly world: World
+  /** The client's settings. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly client: Client
+  /** Resolves once a node has asked the provider a prompt with this text in it; rejects with the nodes' last words when none does. */
+  readonly asked: (text: string) => Promise<void>
+  /** Answers what was held back, so that the nodes have room for other jobs. */
+  readonly release: () => void
+  readonly stop: () => Promise<void>
+}
+
+const pollMs = 50
+const askedMs = 150_000
+
+/** Starts nodes that answer `Answer to: PROMPT`; a prompt that is held back, or a count to a thousand, has to be released. */
+export async function startClientWorld(): Promise<ClientWorld> {
+  const prompts: string[] = []
+  const held: (() => void)[] = []
+  const isHeldBack = (prompt: string) => prompt.includes(heldBack) || prompt.startsWith('Count to')
+  const release = () => {
+    for (const go of held.splice(0)) go()
+  }
+  const provider = await startServer((response, { body }) => {
+    const prompt = promptOf(body)
+    prompts.push(prompt)
+    if (isHeldBack(prompt)) held.push(() => answer(response, prompt))
+    else answer(response, prompt)
+  })
+  try {
+    const world = await startWorld({
+      models: ['openai:gpt-4o-mini'],
+      providerEnv: (index) => ({
+        OPENAI_API_KEY: `key-of-node-${index}`,
+        SVC_OPENAI_BASE_URL: `${provider.url}/v1`,
+      }),
+    })
+    const environment = await clientEnvironment(world)
+    const client = await connectClient(parseClientSettings(environment), {
+      clock: systemClock,
+      random: systemRandom,
+    })
+    return {
+      world,
+      environment,
+      client,
+      asked: async (text) => {
+        const end = systemClock.now() + askedMs
+        while (!prompts.some((prompt) => prompt.includes(text))) {
+          if (systemClock.now() > end) throw new Error(await world.lastLogs())
+          await systemClock.sleep(pollMs)
+        }
+      },
+      release,
+      stop: async () => {
+        // A node finishes its calls before it ends.
+        release()
+        await world.stop()
+        await provider.close()
+      },
+    }
+  } catch (error) {
+    await provider.close()
+    throw error
+  }
+}
+
+function promptOf(body: string): string {
+  const { messages } = JSON.parse(body) as { messages: { role: string; content: string }[] }
+  return messages.findLast(({ role }) => role === 'user')?.content ?? ''
+}
+
+function answer(response: ServerResponse, prompt: string): void {
+  const message = { role: 'assistant', content: `Answer to: ${prompt}` }
+  answerJson(response, 200, { choices: [{ index: 0, finish_reason: 'stop', message }] })
+}

@@ -1,0 +1,301 @@
+import { describe, expect, it } from 'vitest'
+import { createTurns } from '../../../client/gateway/turns.ts'
+import type { Inference } from '../../../lib/client/inference.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { acceptedAs, fakeGateway, jobId, question } from './fake-client.ts'
+
+const answers = (output: string) => fakeGateway((_, { model }) => acceptedAs(output, model))
+const failing = (error: unknown) =>
+  fakeGateway(() => {
+    throw error
+  })
+
+/** The events of a stream as they were sent. */
+const eventsOf = async (response: Response) =>
+  (await response.text()).split('\n\n').filter((event) => event !== '')
+
+const chunksOf = (events: readonly string[]) =>
+  events
+    .filter((event) => event.startsWith('data: {'))
+    .map((event) => JSON.parse(event.slice('data: '.length)))
+
+describe('a stream', () => {
+  it('has the whole answer in pieces that cut no character, and the receipt in headers and in its last chunk', async () => {
+    const output = `${'The ferry 🛳️ leaves.\n'.repeat(20)}Fin`
+    const response = await answers(output).post(
+      question({ stream: true, stream_options: { include_usage: true } }),
+    )
+    expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
+    expect(response.headers.get('x-svc-job-id')).toBe(jobId)
+    const events = await eventsOf(response)
+    expect(events.at(-1)).toBe('data: [DONE]')
+    const chunks = chunksOf(events)
+    const contents = chunks.map(({ choices }) => choices[0]?.delta.content ?? '')
+    expect(contents.join('')).toBe(output)
+    expect(contents.every((piece: string) => [...piece].length <= 64)).toBe(true)
+    expect(contents.some((piece: string) => piece.includes('\ufffd'))).toBe(false)
+    expect(chunks[0].choices[0].delta).toEqual({ role: 'assistant', content: '' })
+    const last = chunks.at(-2)
+    expect(last.choices[0].finish_reason).toBe('stop')
+    expect(last.svc.receipt_hash).toBe(response.headers.get('x-svc-receipt-hash'))
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: null })
+  })
+
+  it('begins at once where it is to be kept alive, and shows nothing before there is an answer', async () => {
+    const { promise, resolve } = Promise.withResolvers<Inference>()
+    const gateway = fakeGateway(() => promise, { keepAliveMs: 5 })
+    const response = await gateway.post(question({ stream: true }))
+    expect(response.headers.get('x-svc-job-id')).toBeNull()
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    while (text.split(': waiting').length < 4) text += (await reader.read()).value
+    expect(text.replaceAll(': waiting\n\n', '')).toBe('')
+    expect(gateway.lines).toEqual([])
+    resolve(acceptedAs('Here it is.', 'openai:one'))
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value
+    expect(text).toContain('Here it is.')
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
+    expect(gateway.lines.map(({ status, model }) => [status, model])).toEqual([[200, 'openai:one']])
+  })
+
+  it('that began already ends with the error, and without an end that looks like an answer', async () => {
+    const error = new SvcError('job-disputed', 'They did not agree', { hint: 'Again.' })
+    const gateway = fakeGateway(() => Promise.reject(error), { keepAliveMs: 1_000 })
+    const events = await eventsOf(await gateway.post(question({ stream: true })))
+    expect(events.at(-1)).toMatch(/^data: \{"error":/)
+    expect(events.join()).not.toContain('[DONE]')
+    expect(events.join()).not.toContain('choices')
+    expect(gateway.lines.map((line) => line.error)).toEqual([error])
+  })
+
+  it('that is left cancels its job', async () => {
+    const left = Promise.withResolvers<void>()
+    const gateway = fakeGateway(
+      (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener('abort', () => {
+            left.resolve()
+            reject(signal.reason)
+          })
+        }),
+      { keepAliveMs: 1_000 },
+    )
+    const response = await gateway.post(question({ stream: true }))
+    await response.body!.cancel()
+    await left.promise
+  })
+})
+
+describe('a failure', () => {
+  const cases: readonly (readonly [string, boolean, number, string, string])[] = [
+    ['model-unknown', false, 404, 'invalid_request_error', 'model_not_found'],
+    ['prompt-too-long', false, 400, 'invalid_request_error', 'context_length_exceeded'],
+    ['rate-limited', true, 429, 'rate_limit_error', 'rate_limited'],
+    ['quota-exceeded', true, 429, 'rate_limit_error', 'insufficient_quota'],
+    ['not-enough-nodes', true, 503, 'server_error', 'not_enough_nodes'],
+    ['job-disputed', true, 502, 'server_error', 'job_disputed'],
+    ['job-expired', true, 504, 'server_error', 'job_expired'],
+    ['receipt-invalid', false, 502, 'server_error', 'receipt_invalid'],
+    ['chain-timeout', true, 503, 'server_error', 'chain_timeout'],
+  ]
+  it('has the form that callers of OpenAI know, and what to do', async () => {
+    for (const [code, retryable, status, type, shown] of cases) {
+      const error = new SvcError(code, 'What happened', { hint: 'What to do', retryable })
+      const response = await failing(error).post(question())
+      expect([code, response.status]).toEqual([code, status])
+      const { error: body } = (await response.json()) as { error: Record<string, unknown> }
+      expect(Object.keys(body)).toEqual(['message', 'type', 'param', 'code'])
+      expect([body.type, body.code, body.message]).toEqual([
+        type,
+        shown,
+        'What happened. What to do',
+      ])
+      // A new job costs money: the official clients are told not to make one by themselves.
+      const isCheap = ['rate-limited'].includes(code)
+      expect(response.headers.get('x-should-retry')).toBe(String(isCheap))
+    }
+  })
+
+  it('passes on how long to wait', async () => {
+    const cause = new ProblemError('too-many-jobs', 'At most 8', { retryAfterSeconds: 10 })
+    const error = new SvcError('too-many-jobs', 'At most 8', { hint: 'Wait.', cause })
+    const response = await failing(error).post(question())
+    expect([response.status, response.headers.get('retry-after')]).toEqual([429, '10'])
+  })
+
+  it('that nobody foresaw shows nothing of itself, and is told in the log', async () => {
+    const gateway = failing(new Error('key 0x1234'))
+    const response = await gateway.post(question())
+    expect([response.status, (await response.text()).includes('0x1234')]).toEqual([500, false])
+    expect(String(gateway.lines[0]?.error)).toContain('0x1234')
+  })
+})
+
+describe('a gateway that stops', () => {
+  it('says so to whoever has a job under way or waits for a turn', async () => {
+    const begun = Promise.withResolvers<void>()
+    const gateway = fakeGateway(
+      (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener('abort', () => reject(signal.reason))
+          begun.resolve()
+        }),
+      { atOnce: 1 },
+    )
+    const asked = [gateway.post(question()), gateway.post(question())]
+    await begun.promise
+    gateway.stop.abort(new Error('Stopped by SIGTERM'))
+    for (const response of await Promise.all(asked)) {
+      expect([response.status, response.headers.get('x-should-retry')]).toEqual([503, 'false'])
+      expect(await response.json()).toMatchObject({ error: { code: 'gateway_stopped' } })
+    }
+  })
+})
+
+describe('the models', () => {
+  it('are those that a quorum serves, with their other names', async () => {
+    const gateway = answers('')
+    const list = (await (await gateway.call('/v1/models')).json()) as { data: { id: string }[] }
+    expect(list.data.map(({ id }) => id)).toEqual([
+      'openai:one',
+      'openai:two',
+      'anthropic:two',
+      'best',
+    ])
+    const again = await (await gateway.call('/v1/models')).json()
+    expect(again).toEqual(list)
+    const best = await (await gateway.call('/v1/models/best')).json()
+    expect(best).toEqual({ id: 'best', object: 'model', created: 0, owned_by: 'openai' })
+    expect((await gateway.call('/v1/models/anthropic:few')).status).toBe(404)
+  })
+
+  it('may be called by another name, or by their own alone when no other has it', async () => {
+    const gateway = answers('x')
+    const names = { best: 'openai:one', one: 'openai:one', 'anthropic:two': 'anthropic:two' }
+    for (const [name, model] of Object.entries(names)) {
+      expect((await gateway.post(question({ model: name }))).status).toBe(200)
+      expect(gateway.asked.at(-1)?.options.model).toBe(model)
+    }
+    for (const name of ['two', 'three', 'gpt-4o', 'openai:no such form']) {
+      expect((await gateway.post(question({ model: name }))).status).toBe(404)
+    }
+  })
+})
+
+describe('who may call', () => {
+  it('is whoever shows the key where there is one, and nobody else', async () => {
+    const apiKey = 'a-key-of-16-characters'
+    const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), { apiKey })
+    const statusWith = async (authorization?: string) =>
+      (await gateway.post(question(), { headers: authorization ? { authorization } : {} })).status
+    expect(await statusWith(`Bearer ${apiKey}`)).toBe(200)
+    for (const wrong of [
+      undefined,
+      'Bearer ',
+      `Bearer ${apiKey}x`,
+      'Bearer a-key',
+      `Basic ${apiKey}`,
+    ]) {
+      expect([wrong, await statusWith(wrong)]).toEqual([wrong, 401])
+    }
+    expect(gateway.asked).toHaveLength(1)
+  })
+
+  it('is no web page, unless it was allowed', async () => {
+    const page = 'https://page.example'
+    const closed = answers('x')
+    const refused = await closed.post(question(), { headers: { origin: page } })
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([
+      403,
+      null,
+    ])
+    const preflight = { method: 'OPTIONS', headers: { origin: page } }
+    expect((await closed.call('/v1/chat/completions', preflight)).status).toBe(403)
+    // What a page may send without asking first.
+    const form = await closed.post(question(), { headers: { 'content-type': 'text/plain' } })
+    expect(form.status).toBe(400)
+    expect(closed.asked).toEqual([])
+
+    const open = fakeGateway(() => acceptedAs('x', 'openai:one'), { origins: new Set([page]) })
+    const asked = await open.call('/v1/chat/completions', preflight)
+    expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([204, page])
+    const taken = await open.post(question(), { headers: { origin: page } })
+    expect(taken.status).toBe(200)
+    expect(taken.headers.get('access-control-expose-headers')).toContain('x-svc-receipt-hash')
+    const other = await open.post(question(), { headers: { origin: 'https://other.example' } })
+    expect(other.status).toBe(403)
+  })
+
+  it('does not come by another name of this machine', async () => {
+    const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), {
+      hosts: new Set(['localhost', '127.0.0.1', '[::1]']),
+    })
+    const statusAt = async (host: string) =>
+      (await gateway.call('/v1/models', { headers: { host } })).status
+    for (const host of ['localhost', 'LOCALHOST:8787', '127.0.0.1:8787', '[::1]:8787']) {
+      expect([host, await statusAt(host)]).toEqual([host, 200])
+    }
+    for (const host of ['rebound.example', 'rebound.example:8787', 'localhost.example', '']) {
+      expect([host, await statusAt(host)]).toEqual([host, 403])
+    }
+  })
+})
+
+describe('many requests', () => {
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+  it('run few at a time, wait in turn, and are refused when too many wait', async () => {
+    const held: (() => void)[] = []
+    let most = 0
+    let running = 0
+    const gateway = fakeGateway(async () => {
+      running += 1
+      most = Math.max(most, running)
+      await new Promise<void>((resolve) => held.push(resolve))
+      running -= 1
+      return acceptedAs('x', 'openai:one')
+    })
+    const statuses: number[] = []
+    const retries: (string | null)[] = []
+    const ask = async () => {
+      const { status, headers } = await gateway.post(question())
+      statuses.push(status)
+      if (status === 429) retries.push(headers.get('retry-after'))
+    }
+    const all = Promise.all(Array.from({ length: 7 }, ask))
+    while (statuses.length < 3) await turn()
+    expect([statuses, retries]).toEqual([
+      [429, 429, 429],
+      ['5', '5', '5'],
+    ])
+    while (statuses.length < 7) {
+      held.shift()?.()
+      await turn()
+    }
+    await all
+    expect(statuses.slice(3)).toEqual([200, 200, 200, 200])
+    expect([most, gateway.asked.length]).toEqual([2, 4])
+  })
+
+  it('leave the queue when their callers leave, and take no turn from others', async () => {
+    const turns = createTurns(1, 2)
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const { signal } = new AbortController()
+    const stop = new AbortController()
+    const ran: string[] = []
+    const noted = async (name: string) => ran.push(name)
+    const first = turns.run(signal, () => promise)
+    const second = turns.run(stop.signal, () => noted('second'))
+    const third = turns.run(signal, () => noted('third'))
+    await expect(turns.run(signal, () => noted('fourth'))).rejects.toMatchObject({ status: 429 })
+    stop.abort(new Error('left'))
+    await expect(second).rejects.toThrow('left')
+    const fifth = turns.run(signal, () => noted('fifth'))
+    resolve('done')
+    expect(await first).toBe('done')
+    await Promise.all([third, fifth])
+    await turns.run(signal, () => noted('last'))
+    expect(ran).toEqual(['third', 'fifth', 'last'])
+  })
+})

@@ -1,0 +1,344 @@
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { clientEnvironment } from '../../../demo/client-environment.ts'
+import { createProcesses, type Running } from '../../../demo/processes.ts'
+import { startWorld, type World } from '../../../demo/world.ts'
+import { type Client, createClient } from '../../../lib/client/client.ts'
+import type { JobId } from '../../../lib/codecs.ts'
+import { systemClock } from '../../../lib/system.ts'
+import { type ProviderServer, startProviderServer } from '../../e2e/provider-server.ts'
+import { breadAnswer, liftAnswer } from '../../lib/comparators/texts.ts'
+
+const model = 'openai:gpt-4o-mini'
+const waitMs = 60_000
+const loadedMs = 180_000
+const run = promisify(execFile)
+const key = 'a key that callers show'
+
+let provider: ProviderServer
+let answer: Parameters<typeof startProviderServer>[0] = () => ''
+let world: World
+const stops: (() => Promise<void>)[] = []
+let gateway: Running
+let baseURL = ''
+let openai: OpenAI
+let client: Client
+
+const until = async <T>(look: () => Promise<T | undefined>, what: string): Promise<T> => {
+  const end = systemClock.now() + waitMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (systemClock.now() > end) throw new Error(`${what}:\n${await world.lastLogs()}`)
+    await systemClock.sleep(50)
+  }
+}
+
+const logOf = (running: Running) => readFile(running.logFile, 'utf8')
+
+beforeAll(async () => {
+  provider = await startProviderServer((call) => answer(call))
+  stops.unshift(provider.stop)
+  world = await startWorld({
+    models: [model, 'anthropic:claude-sonnet-4-5'],
+    providerEnv: (index) => ({
+      OPENAI_API_KEY: `key-${index}`,
+      ANTHROPIC_API_KEY: `key-${index}`,
+      SVC_OPENAI_BASE_URL: provider.openaiUrl,
+      SVC_ANTHROPIC_BASE_URL: provider.anthropicUrl,
+    }),
+  })
+  stops.unshift(world.stop)
+  const processes = createProcesses(world.folder)
+  stops.unshift(processes.close)
+  gateway = processes.start({
+    name: 'gateway',
+    args: [
+      new URL('../../../client/gateway/main.ts', import.meta.url).pathname,
+      ...['--port', '0', '--model-map', `gpt-4o=${model}`, '--at-once', '2'],
+    ],
+    env: { ...(await clientEnvironment(world)), SVC_GATEWAY_KEY: key },
+  })
+  baseURL = await until(async () => {
+    if (gateway.hasExited()) throw new Error(await logOf(gateway))
+    return /^Gateway at (http:\S+)$/m.exec(await logOf(gateway))?.[1]
+  }, 'the gateway does not start')
+  openai = new OpenAI({ baseURL, apiKey: key })
+  const { rpcUrl, client: account } = world.chain
+  client = await createClient({ icl: world.icl.url, rpcUrl, account })
+}, 180_000)
+
+afterAll(async () => {
+  for (const stop of stops) await stop()
+}, 60_000)
+
+const ask = (content: string) => ({ model, messages: [{ role: 'user' as const, content }] })
+
+describe('the openai package at the gateway', () => {
+  it('gets a completion that a quorum agreed on, with the receipt in its headers', async () => {
+    const token = `token ${randomUUID()}`
+    answer = () => token
+    provider.calls.length = 0
+    const prompt = `When does the ferry leave, ${randomUUID()}?`
+    const { data, response } = await openai.chat.completions
+      .create({ ...ask(prompt), model: 'gpt-4o', max_completion_tokens: 50 })
+      .withResponse()
+    expect(data.choices[0]?.message.content).toBe(token)
+    expect([data.object, data.model, data.choices[0]?.finish_reason]).toEqual([
+      'chat.completion',
+      model,
+      'stop',
+    ])
+    expect(provider.calls.map((call) => call.prompt)).toEqual([prompt, prompt, prompt])
+    const job = await client.job(response.headers.get('x-svc-job-id') as JobId)
+    expect([job.status, job.receipt_hash, job.commit_tx]).toEqual([
+      'accepted',
+      response.headers.get('x-svc-receipt-hash') as `0x${string}`,
+      response.headers.get('x-svc-commit-tx') as `0x${string}`,
+    ])
+    const log = await logOf(gateway)
+    expect([log.includes(job.jobId), log.includes(prompt), log.includes(token)]).toEqual([
+      true,
+      false,
+      false,
+    ])
+    expect(log).not.toContain(key)
+  })
+
+  it('gets the same as a stream, which begins when the quorum has agreed', async () => {
+    const token = `${'a long answer '.repeat(12)}${randomUUID()}`
+    answer = () => token
+    const { data: stream, response } = await openai.chat.completions
+      .create({ ...ask('Tell me more.'), stream: true, stream_options: { include_usage: true } })
+      .withResponse()
+    expect(response.headers.get('x-svc-receipt-hash')).toMatch(/^0x[0-9a-f]{64}$/)
+    const pieces: string[] = []
+    const ends: unknown[] = []
+    for await (const { choices } of stream) {
+      pieces.push(choices[0]?.delta.content ?? '')
+      if (choices[0]?.finish_reason) ends.push(choices[0].finish_reason)
+    }
+    expect(pieces.length).toBeGreaterThan(3)
+    expect([pieces.join(''), ends]).toEqual([token, ['stop']])
+  })
+
+  it('gets the models, and each of them', async () => {
+    const models = []
+    for await (const one of openai.models.list()) models.push(one.id)
+    expect(models.toSorted((a, b) => a.localeCompare(b))).toEqual([
+      'anthropic:claude-sonnet-4-5',
+      'gpt-4o',
+      model,
+    ])
+    expect(await openai.models.retrieve(model)).toMatchObject({ id: model, owned_by: 'openai' })
+  })
+
+  it('gets errors of its own kinds', async () => {
+    const completion = (changes: object) =>
+      openai.chat.completions.create({ ...ask('Hello'), ...changes }).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+    const unknown = await completion({ model: 'openai:gpt-unknown' })
+    expect(unknown).toBeInstanceOf(OpenAI.NotFoundError)
+    expect(unknown).toMatchObject({ status: 404, code: 'model_not_found', param: 'model' })
+    const warm = await completion({ temperature: 0.7 })
+    expect(warm).toBeInstanceOf(OpenAI.BadRequestError)
+    expect(warm).toMatchObject({ code: 'unsupported_value', param: 'temperature' })
+    const stream = await completion({ stream: true, n: 2 })
+    expect(stream).toMatchObject({ status: 400, param: 'n' })
+    const gone = await openai.models.retrieve('openai:gpt-unknown').catch((error) => error)
+    expect(gone).toBeInstanceOf(OpenAI.NotFoundError)
+    const stranger = new OpenAI({ baseURL, apiKey: 'another key' })
+    const refused = await stranger.models.list().catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(OpenAI.AuthenticationError)
+  })
+
+  it('gets no answer when the nodes disagree, and makes no other job of it', async () => {
+    const before = (await client.jobs()).jobs.length
+    // Unrelated answers have a little chance to pass as similar; two at once have none to speak of.
+    const answers = [breadAnswer, liftAnswer, Array.from({ length: 40 }, randomUUID).join(' ')]
+    answer = ({ key: node }) => answers[Number(node.replace('key-', '')) % answers.length]
+    const failed = await openai.chat.completions
+      .create(ask(`Who is right about ${randomUUID()}?`))
+      .catch((error: unknown) => error)
+    expect(failed).toMatchObject({ status: 502 })
+    expect((failed as { code: string }).code).toMatch(/^job_(disputed|rejected)$/)
+    expect((await client.jobs()).jobs.length).toBe(before + 1)
+  })
+
+  it(
+    'gets all answers of requests that it makes at the same time',
+    async () => {
+      answer = ({ prompt }) => `about ${prompt}`
+      const prompts = Array.from({ length: 4 }, () => `Number ${randomUUID()}`)
+      const all = await Promise.all(
+        prompts.map((prompt) => openai.chat.completions.create(ask(prompt))),
+      )
+      expect(all.map(({ choices }) => choices[0]?.message.content)).toEqual(
+        prompts.map((prompt) => `about ${prompt}`),
+      )
+      expect(new Set(all.map(({ id }) => id)).size).toBe(4)
+    },
+    loadedMs,
+  )
+
+  it('cancels the job when it leaves', async () => {
+    const asked = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<string>()
+    answer = () => {
+      asked.resolve()
+      return held.promise
+    }
+    const stop = new AbortController()
+    const left = openai.chat.completions
+      .create(ask('Wait.'), { signal: stop.signal })
+      .catch((error: unknown) => error)
+    await asked.promise
+    stop.abort()
+    expect(await left).toBeInstanceOf(OpenAI.APIUserAbortError)
+    const [newest] = (await client.jobs()).jobs
+    const ended = await until(async () => {
+      const { status } = await client.job(newest!.jobId)
+      return ['open', 'running', 'verifying'].includes(status) ? undefined : status
+    }, 'the job goes on')
+    held.resolve('too late')
+    expect(ended).toBe('cancelled')
+    await until(async () => (/ 499 .*\n/.test(await logOf(gateway)) ? true : undefined), 'no line')
+  })
+})
+
+describe('curl at the gateway', () => {
+  const curl = async (path: string, ...args: readonly string[]) => {
+    const { stdout } = await run('curl', [
+      ...['--silent', '--show-error', '--noproxy', '*', '--include', '--max-time', '150'],
+      ...['-H', `authorization: Bearer ${key}`, ...args, `${baseURL}${path}`],
+    ])
+    const at = stdout.indexOf('\r\n\r\n')
+    return { head: stdout.slice(0, at), body: stdout.slice(at + 4) }
+  }
+  const json = ['-H', 'content-type: application/json', '--data']
+
+  it(
+    'gets a completion, a stream, the models and an error',
+    async () => {
+      answer = () => 'an answer for curl'
+      const whole = await curl('/chat/completions', ...json, JSON.stringify(ask('One')))
+      expect(whole.head).toMatch(/^HTTP\/1\.1 200 [\s\S]*x-svc-receipt-hash: 0x/i)
+      expect(JSON.parse(whole.body).choices[0].message.content).toBe('an answer for curl')
+      const streamed = await curl(
+        '/chat/completions',
+        ...json,
+        JSON.stringify({ ...ask('Two'), stream: true }),
+      )
+      expect(streamed.head).toMatch(
+        /content-type: text\/event-stream[\s\S]*x-svc-|x-svc-[\s\S]*text\/event-stream/i,
+      )
+      expect(streamed.body).toMatch(/^data: \{[\s\S]*an answer for curl[\s\S]*data: \[DONE\]\n\n$/)
+      expect(JSON.parse((await curl('/models')).body).object).toBe('list')
+      const failed = await curl('/chat/completions', ...json, '{"model":')
+      expect(failed.head).toMatch(/^HTTP\/1\.1 400/)
+      expect(JSON.parse(failed.body)).toEqual({
+        error: {
+          message: 'The body is not JSON',
+          type: 'invalid_request_error',
+          param: null,
+          code: 'invalid_json',
+        },
+      })
+      expect(JSON.parse((await curl('/embeddings', ...json, '{}')).body).error.code).toBe(
+        'unknown_url',
+      )
+    },
+    loadedMs,
+  )
+
+  it('gets nothing under another name of this machine', async () => {
+    const { head, body } = await curl('/models', '-H', 'host: rebound.example')
+    expect(head).toMatch(/^HTTP\/1\.1 403/)
+    expect(JSON.parse(body).error.code).toBe('host_not_allowed')
+  })
+
+  it('is told that a body is too large, whether or not it says so', async () => {
+    const { port } = new URL(baseURL)
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const call = request(
+        {
+          ...{ host: '127.0.0.1', port, path: '/v1/chat/completions', method: 'POST' },
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        },
+        (response) => {
+          resolve(response.statusCode)
+          response.resume()
+        },
+      )
+      call.on('error', reject)
+      call.end(JSON.stringify(ask('x'.repeat(1_100_000))))
+    })
+    expect(status).toBe(413)
+  })
+})
+
+describe('what the docs show', () => {
+  const root = new URL('../../../', import.meta.url).pathname
+
+  it('runs: the example with the openai package', async () => {
+    answer = () => 'Three uses.'
+    const example = join(root, 'examples', 'openai-gateway.ts')
+    const { stdout } = await run(process.execPath, [example], {
+      env: { ...process.env, OPENAI_BASE_URL: baseURL, OPENAI_API_KEY: key, NO_PROXY: '127.0.0.1' },
+    })
+    expect(stdout).toMatch(/^Three uses\.\nreceipt 0x[0-9a-f]{64}\n$/)
+    const docs = await readFile(join(root, 'docs', 'gateway.md'), 'utf8')
+    expect(docs).toContain(`\`\`\`ts\n${await readFile(example, 'utf8')}\`\`\``)
+  })
+
+  it('runs: the call by curl', async () => {
+    answer = () => 'Three uses.'
+    const docs = await readFile(join(root, 'docs', 'gateway.md'), 'utf8')
+    const block = /```sh\n(curl [\s\S]*?)```/.exec(docs)?.[1] ?? ''
+    const here = block
+      .replace('http://127.0.0.1:8787/v1', baseURL)
+      .replace('Bearer any', `Bearer ${key}`)
+    const { stdout } = await run('sh', ['-c', here], {
+      env: { ...process.env, NO_PROXY: '127.0.0.1' },
+    })
+    expect(JSON.parse(stdout).choices[0].message.content).toBe('Three uses.')
+  })
+})
+
+describe('a gateway that is told to end', () => {
+  it('cancels what is under way, also of a caller who has just left, and ends well', async () => {
+    const prompts = ['Wait again.', 'Wait as well.']
+    const asked = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<string>()
+    const seen = new Set<string>()
+    answer = ({ prompt }) => {
+      seen.add(prompt)
+      if (seen.size === prompts.length) asked.resolve()
+      return held.promise
+    }
+    const leave = new AbortController()
+    const [failed, left] = prompts.map((prompt, at) =>
+      openai.chat.completions
+        .create(ask(prompt), { maxRetries: 0, ...(at === 1 && { signal: leave.signal }) })
+        .catch((error: unknown) => error),
+    )
+    await asked.promise
+    leave.abort()
+    await left
+    gateway.kill('SIGTERM')
+    expect(await gateway.exited).toBe(0)
+    expect(await failed).toMatchObject({ status: 503, code: 'gateway_stopped' })
+    const newest = (await client.jobs()).jobs.slice(0, prompts.length)
+    const states = newest.map(async ({ jobId }) => (await client.job(jobId)).status)
+    expect(await Promise.all(states)).toEqual(['cancelled', 'cancelled'])
+    held.resolve('too late')
+  })
+})

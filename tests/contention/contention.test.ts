@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest'
+import { whyNoWireServer } from '../store/wire-server/open.ts'
+import { runContention } from './run.ts'
+import type { Counts } from './tally.ts'
+
+const limitMs = 240_000
+const missing = await whyNoWireServer()
+
+const expectSound = (counts: Counts, claims: number) => {
+  expect(counts.claims).toBeGreaterThanOrEqual(claims)
+  expect(counts.leases).toBeGreaterThan(claims / 100)
+  expect(counts.refused).toBeGreaterThan(0.3 * counts.claims)
+  expect(counts).toMatchObject({ doubleGrants: 0, fenceRegressions: 0 })
+}
+
+describe('slots that many claim at once, while leases end and work is given back', () => {
+  it(
+    'go to one node each, in one process over sqlite',
+    async () => {
+      const options = { store: 'sqlite', replicas: 1, jobs: 16, nodes: 12 } as const
+      expectSound(await runContention({ ...options, claims: 2_000 }), 2_000)
+    },
+    limitMs,
+  )
+
+  const name = 'go to one node each, in three processes over MongoDB’s protocol'
+  if (missing !== undefined) it.skip(`${name}: ${missing}`, () => {})
+  else {
+    it(
+      name,
+      async () => {
+        const options = { store: 'mongodb', replicas: 3, jobs: 8, nodes: 9 } as const
+        expectSound(await runContention({ ...options, claims: 1_000 }), 1_000)
+      },
+      limitMs,
+    )
+  }
+})

@@ -1,0 +1,44 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { buildContracts } from '../../../contracts/build.ts'
+import { openProgress, type SentContract } from '../../../contracts/deploy-progress.ts'
+import { codeOf } from '../../code-of.ts'
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-deploy-progress-'))
+  await buildContracts()
+}, 60_000)
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const somebody = `0x${'a1'.repeat(20)}` as const
+const open = async (name: string) => {
+  const terms = { coordinator: somebody, arbiter: somebody, treasury: somebody, minStake: 1n }
+  return openProgress(join(folder, name), 1, somebody, terms, await buildContracts())
+}
+const sent = (contract: SentContract['contract'], nonce: number): SentContract => ({
+  contract,
+  address: somebody,
+  nonce,
+  tx: `0x${String(nonce).padStart(64, '0')}`,
+})
+
+it('a run does not overwrite what another one has written meanwhile', async () => {
+  const [one, other] = [await open('shared.json'), await open('shared.json')]
+  await one.record(sent('NodeRegistry', 1))
+  expect(await codeOf(other.record(sent('NodeRegistry', 2)))).toBe('deployment-unfinished')
+  await one.record(sent('PromptKeyStore', 3))
+  const left = await open('shared.json')
+  expect([...left.sent.values()].map(({ nonce }) => nonce)).toEqual([1, 3])
+})
+
+it('a new NodeRegistry ends what PromptKeyStore was written for the old one', async () => {
+  const first = await open('renewed.json')
+  for (const [index, contract] of (['NodeRegistry', 'PromptKeyStore'] as const).entries()) {
+    await first.record(sent(contract, index + 1))
+  }
+  await first.record(sent('NodeRegistry', 7))
+  expect([...(await open('renewed.json')).sent.keys()]).toEqual(['NodeRegistry'])
+})

@@ -1,0 +1,162 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createTestClient, http, toHex } from 'viem'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { buildContracts } from '../../../contracts/build.ts'
+import { runDeploy } from '../../../contracts/deploy-command.ts'
+import { parseDeployCommand } from '../../../contracts/deploy-options.ts'
+import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
+import { placeLocalCofhe } from '../../../contracts/local/cofhe.ts'
+import { createChainReader } from '../../../lib/chain/clients.ts'
+import { localFheChainId } from '../../../lib/known-networks.ts'
+import { type HttpProxy, startProxy } from '../../e2e/proxy.ts'
+import { deployBy, startDeploy } from './deploy-process.ts'
+
+const arbiter = `0x${'a2'.repeat(20)}`
+
+let folder: string
+let anvil: Anvil
+let proxy: HttpProxy
+beforeAll(async () => {
+  await buildContracts()
+  folder = await mkdtemp(join(tmpdir(), 'svc-deploy-rpc-'))
+  anvil = await startAnvil({ chainId: localFheChainId })
+}, 60_000)
+afterAll(async () => {
+  await anvil.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+beforeEach(async () => {
+  proxy = await startProxy()
+  proxy.target = anvil.rpcUrl
+})
+afterEach(() => proxy.stop())
+
+const methodOf = (body: string): string => (JSON.parse(body) as { method: string }).method
+const none = (json: Record<string, unknown>) => ({ ...json, result: null })
+const nonce = () =>
+  createChainReader(anvil).publicClient.getTransactionCount({ address: anvil.accounts[0].address })
+const key = () => ({ SVC_DEPLOYER_KEY: anvil.accounts[0].privateKey })
+const args = (name: string, rpcUrl: string) => [
+  ...['--network', 'local', '--rpc-url', rpcUrl, '--arbiter', arbiter],
+  ...['--out', join(folder, name)],
+]
+const test = () => createTestClient({ mode: 'anvil', transport: http(anvil.rpcUrl) })
+
+/** Kills the command while its first transaction waits, and gives the deployer's nonce before that. */
+const leaveWaiting = async (name: string): Promise<number> => {
+  const before = await nonce()
+  const first = startDeploy(args(name, anvil.rpcUrl), key())
+  await first.waitFor('NodeRegistry: sent')
+  first.child.kill('SIGKILL')
+  await first.ended
+  return before
+}
+
+describe('contracts:deploy behind a chain RPC that is not at its best', () => {
+  it('goes on when a transaction has arrived, whatever the answer says', async () => {
+    const before = await nonce()
+    const error = { code: -32_000, message: 'already known' }
+    let lost = 0
+    proxy.decide = ({ body }) => {
+      if (methodOf(body) !== 'eth_sendRawTransaction' || lost > 0) return 'pass'
+      lost += 1
+      return { change: ({ id }) => ({ jsonrpc: '2.0', id, error }) }
+    }
+    const { code, err } = await deployBy(args('refused.json', proxy.url), key())
+    expect([code, err]).toEqual([0, expect.stringContaining('Verified')])
+    expect([lost, await nonce()]).toEqual([1, before + 3])
+  })
+
+  it('does not send again what waits and is not shown', async () => {
+    let isHidden = true
+    proxy.decide = ({ body }) =>
+      isHidden && methodOf(body) === 'eth_getTransactionByHash' ? { change: none } : 'pass'
+    await test().setAutomine(false)
+    let before: number
+    let second: ReturnType<typeof startDeploy>
+    try {
+      before = await leaveWaiting('hidden.json')
+      second = startDeploy(args('hidden.json', proxy.url), key())
+      await second.waitFor('sent before: NodeRegistry')
+      isHidden = false
+      await test().mine({ blocks: 1 })
+    } finally {
+      await test().setAutomine(true)
+    }
+    const { code, err } = await second.ended
+    expect([code, err]).toEqual([0, expect.stringContaining('Verified')])
+    expect(await nonce()).toBe(before + 3)
+  })
+
+  it('sends nothing while the contract is shown, and its transaction is not', async () => {
+    await test().setAutomine(false)
+    let before: number
+    try {
+      before = await leaveWaiting('behind.json')
+      await test().mine({ blocks: 1 })
+    } finally {
+      await test().setAutomine(true)
+    }
+    const hidden = ['eth_getTransactionByHash', 'eth_getTransactionReceipt']
+    proxy.decide = ({ body }) => (hidden.includes(methodOf(body)) ? { change: none } : 'pass')
+    const refused = await deployBy(args('behind.json', proxy.url), key())
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      expect.stringMatching(/shows a contract at 0x[\s\S]*chain-unavailable/),
+    ])
+    expect(await nonce()).toBe(before + 1)
+    const { code } = await deployBy(args('behind.json', anvil.rpcUrl), key())
+    expect([code, await nonce()]).toEqual([0, before + 3])
+  })
+
+  it('pays no more for gas than the plan said', async () => {
+    const before = await nonce()
+    let isDear = false
+    const dear = (json: Record<string, unknown>) => ({
+      ...json,
+      result: { ...(json.result as object), baseFeePerGas: toHex(10n ** 13n) },
+    })
+    proxy.decide = ({ body }) => {
+      const method = methodOf(body)
+      if (method === 'eth_sendRawTransaction') isDear = true
+      return isDear && method === 'eth_getBlockByNumber' ? { change: dear } : 'pass'
+    }
+    const { code, err } = await deployBy(args('dear.json', proxy.url), key())
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/PromptKeyStore failed: .*costs up to 12\d{3}\S* gwei, and the plan/),
+    ])
+    expect(await nonce()).toBe(before + 1)
+    const again = await deployBy(args('dear.json', anvil.rpcUrl), key())
+    expect([again.code, await nonce()]).toEqual([0, before + 3])
+  })
+})
+
+describe('contracts:deploy that waits for somebody to agree', () => {
+  it('ends when it is told to stop', async () => {
+    const rollup = await startAnvil({ chainId: 421_614 })
+    try {
+      await placeLocalCofhe({ rpcUrl: rollup.rpcUrl, chainId: rollup.chainId })
+      const place = ['--network', 'arbitrum-sepolia', '--rpc-url', rollup.rpcUrl]
+      const out = join(folder, 'stopped.json')
+      const command = parseDeployCommand([...place, '--arbiter', arbiter, '--out', out], {})
+      if (command === undefined) throw new Error('this is no call for help')
+      const stop = new AbortController()
+      const stopped = runDeploy(command, {
+        environment: { SVC_DEPLOYER_KEY: rollup.accounts[0].privateKey },
+        print: () => {},
+        say: () => {},
+        confirm: () => {
+          stop.abort(new Error('told to stop'))
+          return new Promise(() => {})
+        },
+        signal: stop.signal,
+      })
+      await expect(stopped).rejects.toThrow('told to stop')
+    } finally {
+      await rollup.stop()
+    }
+  }, 60_000)
+})

@@ -1,0 +1,82 @@
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+/** A request on its way. */
+type Passing = {
+  readonly method: string
+  readonly path: string
+  /** Which node signed it, in lower case. */
+  readonly node: string | undefined
+  readonly body: string
+}
+
+/** What happens to a request: it passes, it is lost, its answer is lost or changed on the way, or somebody else answers. */
+type Fate =
+  | 'pass'
+  | 'lose-request'
+  | 'lose-answer'
+  | { readonly change: (json: Record<string, unknown>) => unknown }
+  | { readonly status: number; readonly json: unknown; readonly headers?: Record<string, string> }
+
+/** What callers take for a server; a test stands between. */
+export type HttpProxy = {
+  readonly url: string
+  /** Where the server itself listens, once it does. */
+  target: string
+  /** Decides on each request; passes all when undefined. */
+  decide: ((request: Passing) => Fate) | undefined
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a proxy on a free port. */
+export async function startProxy(): Promise<HttpProxy> {
+  const server = createServer((request, response) => {
+    void serve(proxy, request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const proxy: HttpProxy = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    target: '',
+    decide: undefined,
+    stop: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
+  return proxy
+}
+
+async function serve(proxy: HttpProxy, request: IncomingMessage, response: ServerResponse) {
+  const body = await buffer(request)
+  const { method = '', url: path = '', headers } = request
+  const node = /keyid="svc-node:(0x[0-9a-f]{40})/.exec(String(headers['signature-input']))?.[1]
+  const fate = proxy.decide?.({ method, path, node, body: body.toString() }) ?? 'pass'
+  if (fate === 'lose-request') return response.destroy()
+  if (typeof fate === 'object' && 'status' in fate) {
+    response.writeHead(fate.status, { 'content-type': 'application/json', ...fate.headers })
+    return response.end(JSON.stringify(fate.json))
+  }
+  const url = `${proxy.target}${path}`
+  const onward = send(url, { method, headers }, (answer) => void passOn(fate, answer, response))
+  onward.once('error', () => response.destroy())
+  response.once('close', () => onward.destroy())
+  return onward.end(body)
+}
+
+async function passOn(fate: Fate, answer: IncomingMessage, response: ServerResponse) {
+  const { statusCode: status = 500, headers } = answer
+  if (fate === 'lose-answer') {
+    answer.resume()
+    return response.destroy()
+  }
+  if (typeof fate === 'object' && 'change' in fate && status === 200) {
+    const { 'content-length': _, ...rest } = headers
+    response.writeHead(status, rest)
+    const json = JSON.parse((await buffer(answer)).toString()) as Record<string, unknown>
+    return response.end(JSON.stringify(fate.change(json)))
+  }
+  response.writeHead(status, headers)
+  return answer.pipe(response)
+}

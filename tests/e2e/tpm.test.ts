@@ -1,0 +1,3 @@
+import { describeTpmNodes } from './tpm-story.ts'
+
+describeTpmNodes('nodes with TPMs', async () => undefined)

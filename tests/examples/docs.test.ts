@@ -1,0 +1,51 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { docBlocks } from './doc-blocks.ts'
+import { examplesRunElsewhere, runElsewhere } from './run-elsewhere.ts'
+import { runHere } from './run-here.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+async function examples(): Promise<readonly string[]> {
+  const names = (await readdir(join(root, 'examples'))).filter((name) => name.endsWith('.ts'))
+  return await Promise.all(names.map((name) => readFile(join(root, 'examples', name), 'utf8')))
+}
+
+const head = (text: string): string => text.split('\n')[0] ?? ''
+
+describe('the code in the documentation', () => {
+  it('is run by a test, or is an example that is run, or says why it is neither', async () => {
+    const files = await examples()
+    const blocks = await docBlocks(root)
+    expect(blocks.length).toBeGreaterThan(20)
+    const unknown = blocks.filter(
+      (block) =>
+        !files.includes(block.text) &&
+        !runHere(block) &&
+        !runElsewhere.some(
+          ({ file, begins }) => file === block.file && block.text.startsWith(begins),
+        ),
+    )
+    expect(unknown.map(({ file, text }) => `${file}: ${head(text)}`)).toEqual([])
+  })
+
+  it('has no reason for a block that is gone', async () => {
+    const blocks = await docBlocks(root)
+    const stale = runElsewhere.filter(
+      ({ file, begins }) =>
+        !blocks.some((block) => block.file === file && block.text.startsWith(begins)),
+    )
+    expect(stale).toEqual([])
+  })
+
+  it('shows every example that is run here', async () => {
+    const blocks = (await docBlocks(root)).map(({ text }) => text)
+    const names = await readdir(join(root, 'examples'))
+    const here = names.filter((name) => !Object.hasOwn(examplesRunElsewhere, name))
+    const texts = await Promise.all(
+      here.map((name) => readFile(join(root, 'examples', name), 'utf8')),
+    )
+    expect(here.filter((_, index) => !blocks.includes(texts[index] ?? ''))).toEqual([])
+  })
+})

@@ -1,0 +1,113 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { deriveKeys, isReadToken, readTokenOf } from '../../../icl/keys.ts'
+import { verifyReceipt } from '../../../lib/receipt.ts'
+import { Receipt } from '../../../lib/schemas/receipt.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { tpmOfCertificate } from '../../../node/attestation/certificate-claims.ts'
+import { makeReceipt } from '../../lib/make-receipt.ts'
+import { changedJson, expectUnpolluted, hostileJson, patience, runs } from './runs.ts'
+
+const keys = await deriveKeys(new Uint8Array(32).fill(1))
+const jobId = `0x${'ab'.repeat(32)}`
+const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+describe('tokens', () => {
+  it(
+    'of any text read no job',
+    async () => {
+      const token = await readTokenOf(keys, jobId)
+      const near = fc
+        .tuple(fc.nat(42), fc.constantFrom(...'AZaz09-_'))
+        .map(([at, letter]) => token.slice(0, at) + letter + token.slice(at + 1))
+      await fc.assert(
+        fc.asyncProperty(fc.oneof(fc.string(), near), async (text) => {
+          expect(await isReadToken(keys, jobId, text)).toBe(text === token)
+        }),
+        runs(200),
+      )
+    },
+    patience,
+  )
+
+  it(
+    'of any text open nothing, also where they look like sealed ones',
+    async () => {
+      const like = fc
+        .tuple(hostileJson, fc.uint8Array({ maxLength: 40 }))
+        .map(([header, bytes]) => {
+          const part = Buffer.from(bytes).toString('base64url')
+          return `${base64(header)}..${part}.${part}.${part}`
+        })
+      await fc.assert(
+        fc.asyncProperty(fc.oneof(fc.string({ unit: 'binary' }), like), async (text) => {
+          expect(await keys.openToken('svc-preview', text)).toBeUndefined()
+        }),
+        runs(200),
+      )
+    },
+    patience,
+  )
+
+  it(
+    'sealed for one purpose open for no other',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.jsonValue(), async (content) => {
+          const token = await keys.sealToken('one', content)
+          expect(await keys.openToken('one', token)).toEqual(JSON.parse(JSON.stringify(content)))
+          expect(await keys.openToken('other', token)).toBeUndefined()
+        }),
+        runs(60),
+      )
+    },
+    patience,
+  )
+})
+
+describe('certificates', () => {
+  it(
+    'of any text name no TPM, and never fail',
+    () => {
+      const like = fc
+        .tuple(hostileJson, hostileJson)
+        .map(([header, claims]) => `${base64(header)}.${base64({ att: claims })}.AAAA`)
+      fc.assert(
+        fc.property(fc.oneof(fc.string({ unit: 'binary' }), like), (text) => {
+          expect(tpmOfCertificate(text)).toBeUndefined()
+        }),
+        runs(300),
+      )
+      expectUnpolluted()
+    },
+    patience,
+  )
+})
+
+describe('receipts', () => {
+  it(
+    'do not hold with anything else in any place',
+    async () => {
+      const { receipt, iclKey } = await makeReceipt('exact', ['yes', 'yes', 'yes'])
+      const whole: unknown = JSON.parse(JSON.stringify(z.encode(Receipt, receipt)))
+      let refused = 0
+      await fc.assert(
+        fc.asyncProperty(changedJson(whole), async (changed) => {
+          const parsed = Receipt.safeParse(changed)
+          if (!parsed.success) return
+          // A field that is not asked for is not part of the receipt.
+          if (JSON.stringify(z.encode(Receipt, parsed.data)) === JSON.stringify(whole)) return
+          const error = await verifyReceipt(parsed.data, { iclKeys: [iclKey] }).catch(
+            (caught: unknown) => caught,
+          )
+          expect(error).toBeInstanceOf(SvcError)
+          refused++
+        }),
+        runs(300),
+      )
+      expect(refused).toBeGreaterThan(0)
+    },
+    patience,
+  )
+})

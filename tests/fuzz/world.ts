@@ -1,0 +1,245 @@
+import type { z } from 'zod'
+import { openAccess } from '../../icl/access.ts'
+import { isHeld, listen } from '../../icl/start/listen.ts'
+import { createMemoryStore } from '../../icl/store/memory.ts'
+import type { Store } from '../../icl/store/store.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
+import type { TaskView } from '../../lib/schemas/tasks.ts'
+import { systemClock } from '../../lib/system.ts'
+import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
+import { type TpmNode, tpmNode, trustIn } from '../icl/attestation/tpm-node.ts'
+import { createVendor } from '../icl/attestation/tpm-vendor.ts'
+import { coordinator, createFakeChain } from '../icl/fake-chain.ts'
+import {
+  type claim,
+  createReplica,
+  joinNode,
+  origin,
+  type TestIcl,
+  type TestNode,
+  walletOf,
+} from '../icl/test-icl.ts'
+import { sampleNetwork } from '../sample-network.ts'
+import { createDice, type Dice } from '../simulation/dice.ts'
+import { createVirtualClock, holdTime } from '../virtual-clock.ts'
+import { type ApiDocument, readApiDocument } from './api-document.ts'
+import { createPlanted, type Planted } from './secrets.ts'
+
+type Task = Awaited<ReturnType<typeof claim>>
+type Wallet = ReturnType<typeof walletOf>
+type LeaderStatement = NonNullable<z.output<typeof TaskView>['leader_statement']>
+
+/** A job as its client knows it. */
+export type KnownJob = {
+  readonly client: Wallet
+  readonly jobId: JobId
+  readonly readToken: string
+  /** What was sent, to be sent again. */
+  readonly body: unknown
+}
+
+/** An assignment that a node was offered. */
+type Offer = { readonly node: TestNode; readonly jobId: JobId; readonly fence: number }
+/** What a node has claimed, and, of a verifier, what it has committed to and seen. */
+export type ClaimedTask = {
+  readonly node: TestNode
+  readonly task: Task
+  readonly answer: string
+  readonly seen?: LeaderStatement
+}
+
+/** What is known of the state of the ICL: what requests are made of. The newest stands last. */
+type Model = {
+  readonly previews: {
+    readonly client: Wallet
+    readonly preview: string
+    readonly chosen: readonly Address[]
+    readonly comparator: string
+  }[]
+  readonly jobs: KnownJob[]
+  readonly accepted: KnownJob[]
+  readonly offers: Offer[]
+  readonly leading: ClaimedTask[]
+  readonly verifying: ClaimedTask[]
+  readonly committed: ClaimedTask[]
+  readonly comparing: ClaimedTask[]
+  readonly challenges: { readonly address: Address; readonly nonce: string }[]
+  readonly enrollments: {
+    readonly node: TpmNode
+    readonly nonce: string
+    readonly secret: Uint8Array
+  }[]
+  readonly cids: string[]
+  /** Values of answers by the name of their field. */
+  readonly named: Map<string, (string | number)[]>
+  nextHandle: bigint
+}
+
+/** An ICL with everybody who deals with it, all made from one seed. */
+export type FuzzWorld = {
+  readonly icl: TestIcl
+  readonly dice: Dice
+  readonly document: ApiDocument
+  readonly clients: readonly Wallet[]
+  readonly nodes: readonly TestNode[]
+  readonly tpmNodes: readonly TpmNode[]
+  readonly newcomers: readonly string[]
+  readonly model: Model
+  readonly planted: Planted
+  readonly metricsToken: string
+  /** Sends a request to the ICL: to its application, or to a server that it has. */
+  readonly ask: (request: Request) => Promise<Response>
+  /** How many seconds of the ICL's clock to wait for an answer. */
+  readonly mostSteps: number
+  /** Gives the answer of a server the time that it really takes; whatever is held needs that the clock goes on. */
+  readonly arrival: (work: Promise<void>, request: Request) => Promise<void>
+  stop(): Promise<void>
+}
+
+/** Keeps a list short: what is old is of no use. */
+export function remember<T>(list: T[], item: T, most = 60): void {
+  list.push(item)
+  if (list.length > most) list.shift()
+}
+
+const numbered = (name: string, count: number) =>
+  Array.from({ length: count }, (_, index) => `${name} ${index}`)
+
+const anyPort = { hostname: '127.0.0.1', port: 0 }
+/** Seconds of the ICL's own time that any answer may take: more than it holds a request. */
+const mostSteps = 70
+/** A server also needs time of this machine: a minute of it, in the steps of held requests. */
+const mostStepsOverHttp = 3_000
+const heldStepMs = 20
+/** What waits for the ICL's clock gets a second of it for a second of this machine. */
+const tickMs = 1_000
+
+async function arrivalOverHttp(work: Promise<void>, request: Request): Promise<void> {
+  const wait = new AbortController()
+  const ms = isHeld(request) ? heldStepMs : tickMs
+  await Promise.race([work, systemClock.sleep(ms, wait.signal).catch(() => {})])
+  wait.abort()
+}
+
+/** The same request at another place; the signature stays the one for where the ICL is in public. */
+function moved(request: Request, to: URL): Request {
+  const { method, headers, body, url } = request
+  const target = url.slice(new URL(url).origin.length)
+  return new Request(to.origin + target, {
+    method,
+    headers,
+    ...(body && { body }),
+    redirect: 'error',
+    // A connection that a server ends while the next request is under way would look like a fault.
+    keepalive: false,
+  })
+}
+
+/** Time stands still while a store works outside this thread. */
+function holding(store: Store): Store {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function' || ['status', 'scan'].includes(String(name))) return value
+      return async (...args: unknown[]) => {
+        const goOn = holdTime()
+        try {
+          return await value.apply(target, args)
+        } finally {
+          goOn()
+        }
+      }
+    },
+  })
+}
+
+/** Starts an ICL on a virtual clock, with nodes, and reads what it serves from its own document. */
+export async function createWorld(
+  seed: number,
+  {
+    openStore = async () => createMemoryStore(),
+    overHttp = false,
+  }: { openStore?: (() => Promise<Store>) | undefined; overHttp?: boolean | undefined } = {},
+): Promise<FuzzWorld> {
+  const dice = createDice(seed)
+  const clock = createVirtualClock()
+  const chain = createFakeChain()
+  const vendor = await createVendor(clock.now())
+  const planted = createPlanted(dice)
+  const opened = holding(await openStore())
+  const store = new Proxy(opened, {
+    get: (target, name) => (name === 'dump' ? () => undefined : Reflect.get(target, name)),
+  }) as Parameters<typeof createReplica>[0]['store']
+  const network = sampleNetwork({
+    public_url: origin,
+    chain_id: 31_337,
+    coordinator,
+    attestation_backends: ['mock', 'tpm'],
+    comparators: ['exact', 'similar/1'],
+  })
+  const icl = await createReplica(
+    { clock, chain, store },
+    {
+      random: dice,
+      network,
+      tpm: trustIn(vendor),
+      webhooks: {
+        allowPrivate: false,
+        send: async () =>
+          dice.pick([{ status: 204 }, { status: 500 }, { status: 410 }, { error: 'timeout' }]),
+      },
+      access: {
+        ...openAccess,
+        metricsToken: planted.metricsToken,
+        console: 'token',
+        trustedProxies: 1,
+        rates: {
+          node: { requests: 1_000_000, seconds: 60 },
+          wallet: { requests: 1_000_000, seconds: 60 },
+        },
+      },
+    },
+  )
+  const nodes: TestNode[] = []
+  for (const name of numbered('node', 9)) nodes.push(await clock.until(joinNode(icl, name)))
+  const tpmNodes: TpmNode[] = []
+  for (const name of numbered('tpm node', 2)) {
+    tpmNodes.push(tpmNode(icl, name, await createSoftwareTpm(vendor, clock.now())))
+  }
+  const server = overHttp ? listen({ fetch: icl.fetch }, anyPort) : undefined
+  const served = await clock.until(icl.fetch(new Request(`${origin}/openapi.json`)))
+  return {
+    icl,
+    dice,
+    ask: server ? (request) => fetch(moved(request, server.url)) : icl.fetch,
+    arrival: server ? arrivalOverHttp : async () => {},
+    mostSteps: server ? mostStepsOverHttp : mostSteps,
+    document: readApiDocument(await served.json()),
+    clients: numbered('client', 8).map(walletOf),
+    nodes,
+    tpmNodes,
+    newcomers: numbered('newcomer', 4),
+    model: {
+      previews: [],
+      jobs: [],
+      accepted: [],
+      offers: [],
+      leading: [],
+      verifying: [],
+      committed: [],
+      comparing: [],
+      challenges: [],
+      enrollments: [],
+      cids: [],
+      named: new Map(),
+      nextHandle: 1_000_000n,
+    },
+    planted,
+    metricsToken: planted.metricsToken,
+    stop: async () => {
+      await server?.stop(true)
+      await icl.stop()
+      await store.close()
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import type { OperationId } from '../../lib/endpoints.ts'
+
+/** What is done to each endpoint. */
+export const attempts = [
+  'unsigned',
+  'wrong key',
+  'expired',
+  "another's",
+  'replayed',
+  'malformed',
+  'over-size',
+] as const
+export type Attempt = (typeof attempts)[number]
+type Row = Readonly<Record<Attempt, string>>
+
+const row = (...cells: readonly [string, string, string, string, string, string, string]): Row =>
+  Object.fromEntries(attempts.map((attempt, index) => [attempt, cells[index] ?? ''])) as Row
+
+// Nobody has to sign: signatures are not even looked at.
+const open = row('200', '200', '200', '-', '200', '400 invalid-request', '414 uri-too-long')
+
+const signed = (anothers: string, replayed: string, overSize = '413 body-too-large') =>
+  row(
+    '401 signature-missing',
+    '401 signature-invalid',
+    '401 signature-stale',
+    anothers,
+    replayed,
+    '400 invalid-request',
+    overSize,
+  )
+const reading = (anothers: string, replayed: string) =>
+  signed(anothers, replayed, '414 uri-too-long')
+
+/** What must come of it, for every endpoint: one without a row does not compile. `-` where the attempt has no meaning. */
+export const expected: Readonly<Record<OperationId, Row>> = {
+  getHealth: open,
+  getLiveness: open,
+  getReadiness: open,
+  getMetrics: row(
+    '401 token-invalid',
+    '401 token-invalid',
+    '-',
+    '-',
+    '200',
+    '400 invalid-request',
+    '414 uri-too-long',
+  ),
+  getOpenApi: open,
+  getDocs: open,
+  getNetwork: open,
+  getJwks: open,
+  getActiveNodes: open,
+  getNode: open,
+  getNodeEvents: open,
+  getNodeFaults: open,
+  getModels: open,
+  previewQuorum: open,
+  getBlob: open,
+  getChallenge: open,
+  getConsole: open,
+  getConsoleOverview: open,
+  getConsoleNodes: open,
+  getConsoleJobs: open,
+  getConsoleJob: open,
+  followConsole: open,
+  submitJob: signed('400 preview-invalid', '401 nonce-reused'),
+  // Another client sees its own jobs: none.
+  listJobs: reading('200', '401 nonce-reused'),
+  getJob: reading('404 job-not-found', '401 nonce-reused'),
+  followJob: reading('404 job-not-found', '401 nonce-reused'),
+  getReceipt: reading('404 job-not-found', '401 nonce-reused'),
+  getRecord: reading('404 job-not-found', '401 nonce-reused'),
+  cancelJob: signed('404 job-not-found', '401 nonce-reused', '414 uri-too-long'),
+  putBlob: { ...signed('-', '401 nonce-reused'), malformed: '400 blob-invalid' },
+  enrollTpm: signed('403 forbidden', '401 nonce-reused'),
+  verifyAttestation: signed('403 forbidden', '401 nonce-reused'),
+  releaseTpm: signed('403 forbidden', '401 nonce-reused'),
+  // A node's requests change nothing when they come again within their minute.
+  postHeartbeat: signed('403 forbidden', '200'),
+  getAssignments: reading('403 forbidden', '200'),
+  claimTask: signed('403 not-assigned', '200'),
+  commitTask: signed('403 not-assigned', '200'),
+  getTask: reading('403 not-assigned', '200'),
+  postResult: signed('403 not-assigned', '200'),
+  postVerdict: signed('403 not-assigned', '200'),
+  abortTask: signed('403 not-assigned', '200'),
+}

@@ -1,0 +1,181 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createApp } from '../../icl/app.ts'
+import { isHeld, listen } from '../../icl/start/listen.ts'
+import type { Endpoint } from '../../lib/endpoint.ts'
+import { endpoints, maxBlobBytes } from '../../lib/endpoints.ts'
+import { createTestIcl, type TestIcl } from '../icl/test-icl.ts'
+
+let icl: TestIcl
+let server: ReturnType<typeof listen>
+
+beforeAll(async () => {
+  icl = await createTestIcl()
+  server = listen(createApp(icl.deps), { hostname: '127.0.0.1', port: 0 })
+})
+afterAll(async () => {
+  await server.stop(true)
+  await icl.stop()
+})
+
+const call = (path: string, init: RequestInit = {}) =>
+  fetch(`http://127.0.0.1:${server.port}${path}`, init)
+
+async function problemOf(response: Response) {
+  expect(response.headers.get('content-type')).toBe('application/problem+json')
+  expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+  const problem = (await response.json()) as { code: string; status: number; request_id: string }
+  expect(problem.status).toBe(response.status)
+  expect(problem.request_id).toBe(response.headers.get('x-request-id')!)
+  return `${response.status} ${problem.code}`
+}
+
+/** Sends bytes as they are, which fetch would put right. */
+const sendRaw = (text: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let answer = ''
+    const socket = connect(server.port!, '127.0.0.1', () => socket.write(text))
+    socket.on('data', (chunk) => {
+      answer += chunk.toString()
+    })
+    socket.on('close', () => resolve(answer))
+    socket.on('error', reject)
+  })
+
+describe('methods', () => {
+  it('are told where the address takes others', async () => {
+    const paths = new Map<string, Set<string>>()
+    for (const { method, path } of Object.values(endpoints) as Endpoint[]) {
+      const methods = paths.get(path) ?? new Set()
+      for (const name of method === 'GET' ? ['GET', 'HEAD'] : [method]) methods.add(name)
+      paths.set(path, methods)
+    }
+    expect(paths.size).toBeGreaterThan(20)
+    for (const [path, methods] of paths) {
+      const response = await call(path.replace(/\{\w+\}/g, 'x'), { method: 'DELETE' })
+      expect([path, response.headers.get('allow')]).toEqual([path, [...methods].join(', ')])
+      expect(await problemOf(response)).toBe('405 method-not-allowed')
+    }
+  })
+
+  it('include HEAD wherever there is GET, with no body', async () => {
+    for (const path of ['/health', '/docs', '/openapi.json', '/v1/network', '/metrics']) {
+      const response = await call(path, { method: 'HEAD' })
+      expect([path, response.status, await response.text()]).toEqual([path, 200, ''])
+      expect(response.headers.get('content-type')).toBe(
+        (await call(path)).headers.get('content-type'),
+      )
+    }
+  })
+})
+
+describe('addresses', () => {
+  it('that do not exist are not found, and not repeated', async () => {
+    const response = await call('/v2/<script>')
+    expect(await response.clone().text()).not.toContain('script')
+    expect(await problemOf(response)).toBe('404 not-found')
+  })
+
+  it('that are too long are refused', async () => {
+    expect(await problemOf(await call(`/health?${'x'.repeat(4_096)}`))).toBe('414 uri-too-long')
+    expect((await call(`/health?${'x'.repeat(4_000)}`)).status).toBe(200)
+  })
+
+  it('are the same for a caller that names no host, or none that can be one', async () => {
+    for (const head of ['HTTP/1.0', 'HTTP/1.1\r\nhost: a@b:99999\r\nconnection: close']) {
+      expect(await sendRaw(`GET /livez ${head}\r\n\r\n`)).toContain(' 200 OK')
+      expect(await sendRaw(`GET /%6civez?a=1 ${head}\r\n\r\n`)).toContain(' 200 OK')
+      // Nothing before the path that a proxy has looked at is left out.
+      expect(await sendRaw(`GET /public/metrics ${head}\r\n\r\n`)).toContain(' 404 ')
+    }
+  })
+
+  it('that may be silent for long are told from others', () => {
+    const isSilent = (path: string) => isHeld(new Request(`http://icl.test${path}`))
+    for (const path of ['/v1/inference/0x1/events', '/v1/inference/0x1/events?a=1', '/x?wait=30']) {
+      expect([path, isSilent(path)]).toEqual([path, true])
+    }
+    expect(isSilent('/v1/inference/0x1')).toBe(false)
+  })
+
+  it('that are badly escaped are refused', async () => {
+    for (const target of ['/v1/nodes/%zz', '/health?a=%', '/v1/models?x=%E0%A4%A']) {
+      const answer = await sendRaw(
+        `GET ${target} HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\n\r\n`,
+      )
+      expect(answer).toContain('HTTP/1.1 400')
+      expect(answer).toContain('"code":"invalid-request"')
+    }
+  })
+
+  it('that give a parameter twice are refused, whichever is the good one', async () => {
+    for (const query of ['min_tier=0&min_tier=1', 'min%5Ftier=0&min_tier=0']) {
+      expect(await problemOf(await call(`/v1/nodes/active?${query}`))).toBe('400 invalid-request')
+    }
+    expect((await call('/v1/nodes/active?min_tier=0&unknown=1')).status).toBe(200)
+  })
+
+  it('with a cursor that no list gave out are refused', async () => {
+    const node = `0x${'12'.repeat(20)}`
+    for (const cursor of ['AAAA', 'bnVsbA', 'WzEsMl0']) {
+      const response = await call(`/v1/nodes/${node}/events?cursor=${cursor}`)
+      expect(await problemOf(response)).toBe('400 invalid-request')
+    }
+  })
+})
+
+describe('headers', () => {
+  it('that are too large are refused', async () => {
+    const headers = { 'x-filler': 'x'.repeat(9_000) }
+    expect(await problemOf(await call('/health', { headers }))).toBe('431 headers-too-large')
+  })
+})
+
+describe('a body that is too large', () => {
+  it('is not read any further than its limit, when it does not say its length', async () => {
+    let sent = 0
+    const chunk = new Uint8Array(64 * 1024)
+    const body = new ReadableStream({
+      pull: async (controller) => {
+        sent += chunk.length
+        controller.enqueue(chunk)
+        await new Promise((resolve) => setImmediate(resolve))
+        if (sent >= 64 * maxBlobBytes) controller.close()
+      },
+    })
+    const init = { method: 'POST', body, duplex: 'half' } as RequestInit
+    // Nobody signed it: what matters here is that the rest of it is not taken in.
+    const response = await call('/v1/blobs', init)
+    expect(await problemOf(response)).toBe('401 signature-missing')
+    expect(sent).toBeLessThan(16 * maxBlobBytes)
+  })
+
+  it('has to arrive within half a minute', async () => {
+    const answer = sendRaw(
+      'POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\ncontent-length: 9\r\n\r\nabc',
+    )
+    await (await call('/livez')).text()
+    await icl.clock.advance(30_000)
+    expect(await answer).toContain('"code":"request-timeout"')
+  })
+
+  it('that is broken off is no failure of the ICL', async () => {
+    const socket = connect(server.port!, '127.0.0.1', () =>
+      socket.write('POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\ncontent-length: 9\r\n\r\nabc'),
+    )
+    await (await call('/livez')).text()
+    const before = icl.logged.length
+    socket.destroy()
+    const ended = () => icl.logged.slice(before).find((line) => line.includes('"putBlob"'))
+    while (!ended()) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(ended()).toMatch(/^request .*"status":400/)
+  })
+
+  it('is not read at all, when its length is told', async () => {
+    const length = 10 * maxBlobBytes
+    const answer = await sendRaw(
+      `POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\ncontent-length: ${length}\r\n\r\nabc`,
+    )
+    expect(answer).toContain('HTTP/1.1 401')
+  })
+})

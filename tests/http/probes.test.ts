@@ -1,0 +1,104 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createMemoryStore } from '../../icl/store/memory.ts'
+import type { Store, StoreStatus } from '../../icl/store/store.ts'
+import { createTestIcl, origin, type TestIcl } from '../icl/test-icl.ts'
+
+let icl: TestIcl
+afterEach(() => icl.stop())
+
+/** A store that says how it is as a test wants it. */
+async function startWith(status: Partial<StoreStatus>, ping: () => Promise<void> = async () => {}) {
+  const memory = createMemoryStore()
+  const told: Partial<Store> = {
+    status: () => ({ connected: true, writable: true, reasons: [], ...status }),
+    ping,
+  }
+  icl = await createTestIcl({ store: Object.assign(Object.create(memory), told) })
+}
+
+async function probe(path: string) {
+  const response = await icl.clock.until(icl.fetch(new Request(`${origin}${path}`)))
+  return { status: response.status, headers: response.headers, body: await response.json() }
+}
+
+describe('the probes', () => {
+  it('say that all is well', async () => {
+    await startWith({})
+    expect(await probe('/livez')).toMatchObject({ status: 200, body: { status: 'ok' } })
+    expect(await probe('/readyz')).toMatchObject({
+      status: 200,
+      body: { ready: true, reasons: [] },
+    })
+    expect((await probe('/health')).body).toEqual({
+      status: 'ok',
+      chain_connected: true,
+      mongo_connected: true,
+    })
+  })
+
+  it('stay ready while the ICL goes on without its database or the chain, and say why it is degraded', async () => {
+    await startWith({ connected: false, reasons: ['the database is away: going on in memory'] })
+    icl.chain.down = new Error('away')
+    const { status, body } = await probe('/readyz')
+    expect(status).toBe(200)
+    expect(body.reasons).toEqual([
+      'the database is away: going on in memory',
+      expect.stringContaining('the chain does not answer'),
+    ])
+    expect((await probe('/health')).body).toEqual({
+      status: 'ok',
+      chain_connected: false,
+      mongo_connected: false,
+    })
+  })
+
+  it('turn red when saves cannot be taken, with the reasons', async () => {
+    await startWith({ writable: false, reasons: ['another replica writes'] })
+    const { status, body, headers } = await probe('/readyz')
+    expect([status, body.code]).toEqual([503, 'unavailable'])
+    expect(body.detail).toContain('the store takes no saves; another replica writes')
+    expect(headers.get('retry-after')).toBe('1')
+    expect((await probe('/livez')).status).toBe(200)
+    expect((await probe('/health')).status).toBe(200)
+  })
+
+  it('turn red when the store does not answer, or not in time', async () => {
+    await startWith({}, () => Promise.reject(new Error('secret address')))
+    const failing = await probe('/readyz')
+    expect(failing).toMatchObject({ status: 503 })
+    expect(JSON.stringify(failing.body)).not.toContain('secret')
+    await icl.stop()
+    await startWith({}, () => new Promise(() => {}))
+    expect(await probe('/readyz')).toMatchObject({ status: 503 })
+    expect((await probe('/health')).body.mongo_connected).toBe(false)
+  })
+
+  it('turn red when the process is stopping', async () => {
+    await startWith({})
+    icl.deps.waiters.close()
+    const { status, body } = await probe('/readyz')
+    expect([status, body.detail]).toEqual([503, 'the ICL is stopping'])
+  })
+
+  it('answer soon from what is known when something hangs', async () => {
+    let ping = (): Promise<void> => Promise.resolve()
+    await startWith({}, () => ping())
+    expect((await probe('/readyz')).status).toBe(200)
+    ping = () => new Promise(() => {})
+    await icl.clock.advance(1_000)
+    const before = icl.clock.now()
+    expect((await probe('/readyz')).status).toBe(200)
+    expect(icl.clock.now() - before).toBeLessThan(1_000)
+    await icl.clock.advance(2_000)
+    expect((await probe('/readyz')).status).toBe(503)
+  })
+
+  it('ask chain and store once, however many ask them', async () => {
+    let pings = 0
+    await startWith({}, async () => {
+      pings += 1
+    })
+    await Promise.all(Array.from({ length: 50 }, () => icl.fetch(new Request(`${origin}/readyz`))))
+    expect(pings).toBe(1)
+  })
+})

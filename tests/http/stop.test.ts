@@ -1,0 +1,171 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+
+const address = `0x${'a1'.repeat(20)}`
+const main = join(import.meta.dirname, '..', '..', 'icl', 'start', 'bun.ts')
+const running: ChildProcess[] = []
+
+afterEach(() => {
+  for (const child of running.splice(0)) child.kill('SIGKILL')
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Starts a real ICL; its chain is away, which a process that only stops does not need. */
+async function startIcl(settings: Record<string, string> = {}) {
+  const port = await freePort()
+  const child = spawn(process.execPath, [main], {
+    env: {
+      SVC_ICL_PORT: String(port),
+      SVC_ICL_PUBLIC_URL: `http://127.0.0.1:${port}`,
+      SVC_ICL_SECRET: 'ab'.repeat(32),
+      SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
+      SVC_ICL_CHAIN_ID: '31337',
+      SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
+      SVC_ICL_NODE_REGISTRY: address,
+      SVC_ICL_PROMPT_KEY_STORE: address,
+      SVC_ICL_RESULT_REGISTRY: address,
+      SVC_ICL_LOG_LEVEL: 'debug',
+      ...settings,
+    },
+  })
+  running.push(child)
+  const log: string[] = []
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => log.push(text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => log.push(text))
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  const saw = async (text: string) => {
+    while (!log.join('').includes(text)) {
+      if (child.exitCode !== null) throw new Error(`The ICL ended: ${log.join('')}`)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+  await saw('ICL listening')
+  return { port, child, exited, saw, log: () => log.join('') }
+}
+
+/** Opens a request whose body is not complete yet. */
+async function openUpload(port: number) {
+  const socket: Socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  let answer = ''
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    answer += text
+  })
+  const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(answer)))
+  socket.on('error', () => {})
+  socket.write(
+    'POST /v1/blobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nab',
+  )
+  // The request has arrived once its first bytes have been read: another one that is answered later proves it.
+  await (await fetch(`http://127.0.0.1:${port}/livez`)).text()
+  return { finish: () => socket.write('cd'), closed }
+}
+
+const isRefused = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.once('error', () => resolve(true))
+  })
+
+describe('stopping the ICL', () => {
+  it('takes no new requests, answers what is under way, and exits with 0', async () => {
+    const icl = await startIcl()
+    const upload = await openUpload(icl.port)
+    icl.child.kill('SIGTERM')
+    await icl.saw('ICL stopping')
+    while (!(await isRefused(icl.port))) await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(icl.child.exitCode).toBeNull()
+    upload.finish()
+    expect(await upload.closed).toContain('"code":"signature-missing"')
+    expect(await icl.exited).toBe(0)
+    expect(icl.log()).toContain('ICL stopped')
+    expect(icl.log()).not.toContain('under way')
+  }, 30_000)
+
+  it('does not wait any longer at the second signal', async () => {
+    const icl = await startIcl({ SVC_ICL_DRAIN_SECONDS: '3600' })
+    const upload = await openUpload(icl.port)
+    icl.child.kill('SIGTERM')
+    await icl.saw('ICL stopping')
+    icl.child.kill('SIGINT')
+    expect(await icl.exited).toBe(0)
+    expect(icl.log()).toContain('ICL stops with requests or background work under way')
+    expect(await upload.closed).toBe('')
+  }, 30_000)
+
+  it('does not wait any longer than it is told to', async () => {
+    const icl = await startIcl({ SVC_ICL_DRAIN_SECONDS: '0' })
+    await openUpload(icl.port)
+    icl.child.kill('SIGTERM')
+    expect(await icl.exited).toBe(0)
+    expect(icl.log()).toContain('ICL stops with requests or background work under way')
+  }, 30_000)
+
+  it('writes log lines of JSON that name their request, and no secret', async () => {
+    const icl = await startIcl({ SVC_ICL_METRICS_TOKEN: 'the-token-of-the-operator' })
+    const response = await fetch(`http://127.0.0.1:${icl.port}/health`)
+    const requestId = response.headers.get('x-request-id')
+    expect(requestId).not.toBeNull()
+    await icl.saw(requestId!)
+    icl.child.kill('SIGTERM')
+    expect(await icl.exited).toBe(0)
+    const lines = icl
+      .log()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    for (const line of lines)
+      expect(line).toMatchObject({ time: expect.any(String), level: expect.any(String) })
+    expect(lines.filter((line) => line.requestId === requestId)).toEqual([
+      expect.objectContaining({ message: 'request', operation: 'getHealth', status: 200 }),
+    ])
+    for (const secret of ['ab'.repeat(32), '11'.repeat(32), 'the-token-of-the-operator']) {
+      expect(icl.log()).not.toContain(secret)
+    }
+  }, 30_000)
+})
+
+describe('starting the ICL wrongly', () => {
+  const run = async (args: readonly string[], env: Record<string, string> = {}) => {
+    const child = spawn(process.execPath, [main, ...args], { env })
+    running.push(child)
+    let text = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+    }
+    const [code] = (await once(child, 'close')) as [number]
+    return { code, text }
+  }
+
+  it('names every mistake at once and exits with 1', async () => {
+    const { code, text } = await run([], { SVC_ICL_PORT: '0', SVC_ICL_RATE_NODE: 'many' })
+    expect(code).toBe(1)
+    for (const name of ['SVC_ICL_PORT', 'SVC_ICL_RATE_NODE', 'SVC_ICL_SECRET is missing']) {
+      expect(text).toContain(name)
+    }
+  }, 30_000)
+
+  it('refuses an option that it does not have with 2, and lists its settings with 0', async () => {
+    expect((await run(['--port=1'])).code).toBe(2)
+    const help = await run(['--help'])
+    expect([help.code, help.text.includes('SVC_ICL_DRAIN_SECONDS')]).toEqual([0, true])
+  }, 30_000)
+})

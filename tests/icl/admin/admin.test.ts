@@ -1,0 +1,391 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { banNode, revokeCertificate } from '../../../icl/bans.ts'
+import { createKeyring } from '../../../icl/keyring.ts'
+import type { PendingEffect } from '../../../icl/rules/effects.ts'
+import { attestedNode } from '../../../icl/rules/eligibility.ts'
+import { runAdmin } from '../../../icl/start/admin.ts'
+import { openSqliteStore } from '../../../icl/store/sqlite-file.ts'
+import type { Store, StoreRecord } from '../../../icl/store/store.ts'
+import { systemClock } from '../../../lib/system.ts'
+import { nodeA, nodeB, sampleJob } from '../rules/sample-job.ts'
+
+let folder: string
+let file: string
+let store: Store
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-admin-'))
+  file = join(folder, 'icl.db')
+  store = await openSqliteStore(file)
+})
+afterEach(async () => {
+  await store.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Runs a command as a process would: what it printed, and its exit code. */
+async function admin(args: readonly string[], database = `sqlite:${file}`) {
+  const printed: string[] = []
+  const complained: string[] = []
+  const code = await runAdmin(args, {
+    environment: { SVC_ICL_DATABASE_URL: database },
+    print: (line) => void printed.push(line),
+    complain: (line) => void complained.push(line),
+  })
+  return { code, text: printed.join('\n'), error: complained.join('\n') }
+}
+
+async function json(args: readonly string[]) {
+  const { code, text, error } = await admin([...args, '--json'])
+  expect([code, error]).toEqual([0, ''])
+  return JSON.parse(text)
+}
+
+const hour = 3_600_000
+const certificate = (now: number) => ({
+  id: 'jti',
+  backend: 'mock' as const,
+  issuedAt: now - hour,
+  expiresAt: now + hour,
+  thumbprint: 't',
+  session: { key: 'k', not_after: 1, signature: '0x' as const },
+})
+const attest = (address: typeof nodeA, change = {}) =>
+  store.save({
+    kind: 'node',
+    node: { ...attestedNode(address, certificate(Date.now())), ...change },
+    base: 0,
+  })
+const isAttested = async (address: typeof nodeA) =>
+  (await store.listNodes(Date.now())).some((node) => node.address === address)
+
+describe('the command line', () => {
+  it('tells every command, and each its own usage', async () => {
+    const { code, text } = await admin(['--help'])
+    expect(code).toBe(0)
+    for (const name of [
+      'nodes list',
+      'nodes show <address>',
+      'revoke',
+      'ban',
+      'unban',
+      'release-ek',
+      'keys list',
+      'keys rotate',
+      'keys withdraw <key>',
+      'effects list',
+      'effects retry [job]',
+      'backup',
+      'restore',
+      'prune',
+      'stats',
+      'audit',
+    ]) {
+      expect(text).toContain(`  ${name}`)
+      const words = name.split(' ').filter((word) => /^[a-z-]+$/.test(word))
+      const own = await admin([...words, '--help'])
+      expect(own).toMatchObject({ code: 0, error: '' })
+      expect(own.text).toContain(`admin ${name}`)
+    }
+    expect((await admin([])).code).toBe(2)
+  })
+
+  it.each([
+    [['fly']],
+    [['nodes']],
+    [['nodes', 'fly']],
+    [['revoke']],
+    [['revoke', '0x12']],
+    [['revoke', nodeA, nodeB]],
+    [['revoke', nodeA, '--reason', 'x']],
+    [['revoke', nodeA, '--no-such-flag']],
+    [['ban', nodeA]],
+    [['ban', nodeA, '--reason', ' ']],
+    [['effects', 'retry', 'job']],
+    [['prune', '--days', '0']],
+    [['release-ek', 'x']],
+  ])('refuses %j as wrong usage, before anything is opened', async (args) => {
+    const { code, error } = await admin(args, 'sqlite:/nowhere/x.db')
+    expect(error).toMatch(/^error: /)
+    expect(code).toBe(2)
+  })
+
+  it('needs a database that is there', async () => {
+    expect(await admin(['stats'], 'memory:')).toMatchObject({ code: 1 })
+    const { code, error } = await admin(['stats'], `sqlite:${join(folder, 'other.db')}`)
+    expect(code).toBe(1)
+    expect(error).toContain('other.db')
+  })
+
+  it('knows a file by both ways to write its URL', async () => {
+    expect(await admin(['stats'], `sqlite:${file}`)).toMatchObject({ code: 0 })
+    expect(await admin(['stats'], `sqlite://${file}`)).toMatchObject({ code: 0 })
+  })
+
+  it('keeps an address whole that follows a switch', async () => {
+    await attest(nodeA)
+    expect(await json(['nodes', '--json', 'show', nodeA])).toMatchObject({ address: nodeA })
+  })
+})
+
+describe('nodes', () => {
+  it('are listed with their state, and none moves the cursor', async () => {
+    await attest(nodeA, { version: '1.0\u001b[2J' })
+    await attest(nodeB)
+    await revokeCertificate({ store, clock: systemClock, pool: { note: () => {} } }, nodeB)
+    const { text } = await admin(['nodes', 'list'])
+    expect(text).toMatch(new RegExp(`${nodeA}  attested`))
+    expect(text).toMatch(new RegExp(`${nodeB}  expired`))
+    expect(text).not.toContain('\u001b')
+    expect((await admin(['nodes', 'show', `0x${'9'.repeat(40)}`])).code).toBe(1)
+  })
+
+  it('lose their certificate by a revocation', async () => {
+    await attest(nodeA)
+    await attest(nodeB)
+    expect(await json(['revoke', nodeA])).toEqual({ address: nodeA, revoked: true })
+    expect([await isAttested(nodeA), await isAttested(nodeB)]).toEqual([false, true])
+    expect(await json(['revoke', nodeA])).toEqual({ address: nodeA, revoked: false })
+  })
+
+  it('are banned, known or not, until they are not', async () => {
+    await attest(nodeA)
+    const stranger = `0x${'5'.repeat(40)}`
+    expect(
+      (await admin(['ban', nodeA.toUpperCase().replace('X', 'x'), '--reason', 'lies'])).code,
+    ).toBe(0)
+    expect((await admin(['ban', stranger, '--reason', 'lies'])).code).toBe(0)
+    expect(await isAttested(nodeA)).toBe(false)
+    expect((await admin(['ban', nodeA, '--reason', 'again'])).code).toBe(1)
+    const listed = await json(['nodes', 'list'])
+    expect(listed.map((node: { ban: { reason: string } }) => node.ban.reason)).toEqual([
+      'lies',
+      'lies',
+    ])
+    expect((await admin(['unban', stranger])).code).toBe(0)
+    expect((await admin(['unban', stranger])).code).toBe(1)
+    expect(await json(['nodes', 'list'])).toHaveLength(1)
+  })
+
+  it('give up the TPM that is bound to them', async () => {
+    const ek = 'ab'.repeat(32)
+    const bind = () =>
+      store.save({
+        kind: 'key',
+        key: `ek:${ek}`,
+        value: nodeA,
+        now: 0,
+        expiresAt: Date.now() + hour,
+      })
+    await bind()
+    expect((await admin(['release-ek', nodeB])).code).toBe(1)
+    expect(await json(['release-ek', nodeA])).toEqual([{ id: ek, address: nodeA }])
+    const { code, error } = await admin(['release-ek', nodeA])
+    expect(code).toBe(1)
+    expect(error).toContain('Nothing is bound')
+    await bind()
+    expect(await json(['release-ek', `0x${ek.toUpperCase()}`])).toHaveLength(1)
+    expect(await store.listKeys('ek:', 0)).toEqual([])
+  })
+})
+
+describe('signing keys', () => {
+  it('are rotated once a minute, and listed', async () => {
+    expect(await json(['keys', 'rotate'])).toMatchObject({ generation: 2 })
+    expect((await admin(['keys', 'rotate'])).code).toBe(1)
+    const { generations } = await json(['keys', 'list'])
+    expect(generations).toHaveLength(2)
+    expect((await admin(['keys', 'list'])).text).toContain('the start')
+  })
+
+  it('are withdrawn by their name', async () => {
+    const keys = await createKeyring({ store, clock: systemClock }, new Uint8Array(32))
+    await keys.refresh()
+    const { thumbprint } = keys.tally
+    expect(await json(['keys', 'withdraw', thumbprint])).toEqual({ kid: thumbprint })
+    expect((await admin(['keys', 'withdraw', thumbprint])).code).toBe(1)
+    const listed: { kid: string; withdrawn: boolean }[] = (await json(['keys', 'list'])).keys
+    expect(listed.filter(({ withdrawn }) => withdrawn).map(({ kid }) => kid)).toEqual([thumbprint])
+  })
+})
+
+describe('effects', () => {
+  const pending = (id: number, dueAt: number): PendingEffect => ({
+    id,
+    effect: { type: 'commit-result' },
+    attempts: 7,
+    dueAt,
+    error: 'no gas',
+  })
+
+  it('are listed, and retried before they are due', async () => {
+    const job = { ...sampleJob(), outbox: [pending(1, 5), pending(2, Date.now() + hour)] }
+    await store.save({ kind: 'job', job, base: 0 })
+    const listed = await json(['effects', 'list'])
+    expect(listed).toHaveLength(2)
+    expect(listed[1]).toMatchObject({
+      jobId: job.id,
+      effect: 'commit-result',
+      attempts: 7,
+      error: 'no gas',
+    })
+    expect(await json(['effects', 'list', '--limit', '1'])).toHaveLength(1)
+    expect((await admin(['effects', 'retry', `0x${'9'.repeat(64)}`])).code).toBe(1)
+    expect(await json(['effects', 'retry', job.id])).toEqual({ retried: 1 })
+    const outbox = (await store.findJob(job.id))?.document.outbox ?? []
+    expect(outbox[0]?.dueAt).toBe(5)
+    expect(outbox[1]?.dueAt).toBeLessThanOrEqual(Date.now())
+    expect(await json(['effects', 'retry'])).toEqual({ retried: 0 })
+  })
+})
+
+describe('the audit', () => {
+  it('has every change, the newest first, and who made it', async () => {
+    await attest(nodeA)
+    await admin(['revoke', nodeA])
+    await admin(['ban', nodeA, '--reason', 'two words'])
+    await admin(['stats'])
+    const entries = await json(['audit'])
+    expect(entries.map(({ command }: { command: string }) => command)).toEqual([
+      `ban ${nodeA} --reason "two words"`,
+      `revoke ${nodeA}`,
+    ])
+    expect(entries[0].operator).toMatch(/@/)
+    expect(await json(['audit', '--limit', '1'])).toHaveLength(1)
+  })
+})
+
+it('names who gave a command also where the environment does not', async () => {
+  const { USER, LOGNAME } = process.env
+  delete process.env.USER
+  delete process.env.LOGNAME
+  try {
+    await admin(['revoke', nodeA])
+    const [entry] = await json(['audit'])
+    expect(entry.operator).not.toMatch(/unknown/)
+  } finally {
+    if (USER !== undefined) process.env.USER = USER
+    if (LOGNAME !== undefined) process.env.LOGNAME = LOGNAME
+  }
+})
+
+describe('a backup', () => {
+  const fill = async () => {
+    await store.save({ kind: 'job', job: { ...sampleJob(), modelId: 'x:\u2028é' }, base: 0 })
+    await attest(nodeA)
+    const at = Date.now()
+    const event = {
+      id: 'e',
+      node: nodeA,
+      jobId: sampleJob().id,
+      code: 'result-accepted' as const,
+      at,
+    }
+    await store.save({ kind: 'event', event })
+    await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: at + hour })
+    await store.save({ kind: 'key', key: 'replica:1', value: 'v', now: 0, expiresAt: at + hour })
+    const bytes = new Uint8Array(1024 * 1024).map((_, index) => index * 7)
+    await store.save({ kind: 'blob', cid: 'c', bytes, uploader: 'node', until: at + hour })
+  }
+  const recordsOf = async (from: Store) => {
+    const records: StoreRecord[] = []
+    for await (const record of from.scan()) {
+      if (record.kind !== 'key' || record.key === 'k') records.push(record)
+    }
+    return records
+  }
+
+  it('is made while an ICL has the database, and gives all of it to another', async () => {
+    await fill()
+    const backup = join(folder, 'backup')
+    const { records } = await json(['backup', backup])
+    expect(statSync(backup).mode & 0o777).toBe(0o600)
+    expect((await admin(['backup', backup])).error).toContain('already')
+    const other = join(folder, 'other.db')
+    const restored = await admin(['restore', backup, '--json'], `sqlite:${other}`)
+    expect(JSON.parse(restored.text)).toMatchObject({ records, restored: records, left_out: 0 })
+    const copy = await openSqliteStore(other)
+    expect(await recordsOf(copy)).toEqual(await recordsOf(store))
+    expect(await copy.listKeys('replica:', 0)).toEqual([])
+    await copy.close()
+    const again = await admin(['restore', backup], `sqlite:${other}`)
+    expect([again.code, again.error]).toEqual([1, expect.stringContaining('not empty')])
+    const merged = await admin(['restore', backup, '--merge', '--json'], `sqlite:${other}`)
+    expect(JSON.parse(merged.text)).toMatchObject({ restored: 0, left_out: records })
+  })
+
+  it('is refused by a database that an ICL uses', async () => {
+    const backup = join(folder, 'backup')
+    await admin(['backup', backup])
+    expect((await admin(['restore', backup, '--merge'])).error).toContain('Another ICL uses')
+  })
+
+  it('leaves a trace in the audit, also when it cannot be restored to its end', async () => {
+    const header = JSON.stringify({
+      format: 'svc-icl-backup',
+      version: 1,
+      madeAt: new Date(0).toISOString(),
+      madeBy: 'x',
+    })
+    const document = JSON.stringify({ address: nodeA })
+    const head = `${header}\n${JSON.stringify({ kind: 'node', version: 1, document })}\n`
+    const sha256 = createHash('sha256').update(head).digest('hex')
+    const backup = join(folder, 'backup')
+    writeFileSync(backup, `${head}${JSON.stringify({ end: true, records: 1, sha256 })}\n`)
+    const other = `sqlite:${join(folder, 'other.db')}`
+    expect((await admin(['restore', backup], other)).code).toBe(1)
+    expect((await admin(['audit'], other)).text).toContain(`restore ${backup}`)
+  })
+
+  it('is used whole or not at all', async () => {
+    await fill()
+    const backup = join(folder, 'backup')
+    await admin(['backup', backup])
+    const whole = readFileSync(backup, 'utf8')
+    const lines = whole.split('\n')
+    const changes: Record<string, string> = {
+      'a changed byte': whole.replace('"v"', '"w"'),
+      'a missing line': [...lines.slice(0, 2), ...lines.slice(3)].join('\n'),
+      'a missing end': lines.slice(0, -2).join('\n'),
+      'a cut end': whole.slice(0, -1),
+      'more behind the end': `${whole}{}\n`,
+      'another format': whole.replace('svc-icl-backup', 'other-backup'),
+      nothing: '',
+    }
+    for (const [name, text] of Object.entries(changes)) {
+      const broken = join(folder, 'broken')
+      writeFileSync(broken, text)
+      const other = join(folder, `${name}.db`)
+      const { code, error } = await admin(['restore', broken], `sqlite:${other}`)
+      expect([name, code, error]).toEqual([name, 1, expect.stringContaining('not whole')])
+      const copy = await openSqliteStore(other)
+      expect(await recordsOf(copy)).toEqual([])
+      await copy.close()
+    }
+    expect(
+      (await admin(['restore', join(folder, 'none')], `sqlite:${join(folder, 'n.db')}`)).code,
+    ).toBe(1)
+  })
+})
+
+describe('the store', () => {
+  it('is counted and pruned', async () => {
+    const settledAt = Date.now() - 48 * hour
+    const settled = { ...sampleJob(), phase: 'accepted' as const, settledAt, outbox: [] }
+    await store.save({ kind: 'job', job: settled, base: 0 })
+    await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 5 })
+    await attest(nodeB)
+    await banNode({ store, clock: systemClock, pool: { note: () => {} } }, nodeA, 'x')
+    expect(await json(['stats'])).toMatchObject({
+      jobs: { accepted: 1 },
+      nodes_attested: 1,
+      nodes_banned: 1,
+    })
+    expect(await json(['prune', '--days', '3'])).toEqual({ records: 1 })
+    expect(await json(['prune', '--days', '1'])).toEqual({ records: 1 })
+    expect(await store.findJob(settled.id)).toBeUndefined()
+  })
+})

@@ -1,0 +1,90 @@
+import { afterEach, expect, it } from 'vitest'
+import { banNode, unbanNode } from '../../../icl/bans.ts'
+import { createMemoryStore } from '../../../icl/store/memory.ts'
+import type { Store } from '../../../icl/store/store.ts'
+import { signingKeyFromSeed } from '../../../lib/session-key.ts'
+import { codeOf } from '../../code-of.ts'
+import { runJob } from '../run-job.ts'
+import {
+  attestationOf,
+  beat,
+  claim,
+  commitTo,
+  createTestIcl,
+  joinNode,
+  offersOf,
+  resultBody,
+  submit,
+  type TestIcl,
+  type TestNode,
+  walletOf,
+} from '../test-icl.ts'
+
+let icl: TestIcl
+afterEach(() => icl.stop())
+
+const attest = async (name: string) => {
+  const { address, signer } = walletOf(name)
+  const api = icl.api(signer)
+  const { nonce } = await api.getChallenge({ params: { address } })
+  const key = await signingKeyFromSeed(new Uint8Array(32).fill(4))
+  const notAfter = Math.floor(icl.clock.now() / 1000) + 86_400
+  return codeOf(api.verifyAttestation({ body: await attestationOf(name, nonce, key, notAfter) }))
+}
+
+it('a banned node has no part in anything until it is let in again', async () => {
+  icl = await createTestIcl()
+  const nodes: TestNode[] = []
+  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  const [first] = nodes
+  if (!first) throw new RangeError('There is no node')
+  await banNode(icl.deps, first.address, 'it lies')
+  const { nodes: active } = await icl.api().getActiveNodes({ query: { min_tier: 0 } })
+  expect(active.map(({ operator_address: address }) => address)).not.toContain(first.address)
+  expect(await attest('n1')).toBe('node-banned')
+  const { leader, verifiers } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
+  expect([leader, ...verifiers].map(({ name }) => name)).not.toContain('n1')
+  await unbanNode(icl.deps, first.address)
+  expect(await attest('n1')).toBeUndefined()
+})
+
+it('what a banned node was doing goes to another', async () => {
+  icl = await createTestIcl()
+  const nodes: TestNode[] = []
+  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  const job = await submit(icl, { delegate: true })
+  const drawn = [job.preview.leader, ...job.preview.verifiers]
+  const leader = nodes.find(({ address }) => address === job.preview.leader)!
+  const spare = nodes.find(({ address }) => !drawn.includes(address))!
+  const late = await resultBody(icl, leader, await claim(leader), 'yes')
+  for (const verifier of nodes.filter((node) => node !== leader && node !== spare)) {
+    await commitTo(verifier, await claim(verifier), 'yes')
+  }
+  await banNode(icl.deps, leader.address, 'it lies')
+  expect(await codeOf(leader.api.postResult({ body: late }))).toBe('certificate-expired')
+  for (const ms of [50_000, 50_000, 22_000]) {
+    await icl.clock.advance(ms)
+    await beat(icl, spare)
+    await offersOf(spare)
+  }
+  expect(await claim(spare)).toMatchObject({ jobId: job.jobId, role: 'leader' })
+})
+
+it('a node that attests at the very moment of its ban is banned', async () => {
+  const store = createMemoryStore()
+  let isBanned = false
+  const slow: Store = {
+    ...store,
+    save: async (write, writeId) => {
+      if (write.kind === 'node' && !isBanned) {
+        isBanned = true
+        await banNode({ ...icl.deps, store }, write.node.address, 'it lies')
+      }
+      return store.save(write, writeId)
+    },
+  }
+  icl = await createTestIcl({ store: slow })
+  expect(await attest('n1')).toBe('node-banned')
+  expect(isBanned).toBe(true)
+  expect(await store.listNodes(icl.clock.now())).toEqual([])
+})

@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createRevocations } from '../../../icl/revocations.ts'
+import { attestedNode } from '../../../icl/rules/eligibility.ts'
+import { runAdmin } from '../../../icl/start/admin.ts'
+import { openSqliteStore } from '../../../icl/store/sqlite-file.ts'
+import type { Store } from '../../../icl/store/store.ts'
+import { systemClock } from '../../../lib/system.ts'
+import { nodeA, nodeB } from '../rules/sample-job.ts'
+
+let folder: string
+let file: string
+let store: Store
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-revoke-'))
+  file = join(folder, 'icl.db')
+  store = await openSqliteStore(file)
+})
+afterEach(async () => {
+  await store.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const hour = 3_600_000
+const tpmA = { ek: 'aa'.repeat(32), ak: `000b${'ab'.repeat(32)}` }
+const tpmB = { ek: 'ba'.repeat(32), ak: `000b${'bb'.repeat(32)}` }
+
+/** A node with a certificate that stands on a TPM. */
+async function attest(address: typeof nodeA, id: string, tpm: typeof tpmA): Promise<void> {
+  const now = Date.now()
+  const certificate = {
+    id,
+    backend: 'tpm' as const,
+    issuedAt: now - hour,
+    expiresAt: now + hour,
+    thumbprint: 't',
+    session: { key: 'k', not_after: 1, signature: '0x' as const },
+    tpm,
+  }
+  await store.save({ kind: 'node', node: attestedNode(address, certificate), base: 0 })
+  const key = `ek:${tpm.ek}`
+  await store.save({ kind: 'key', key, value: address, now, expiresAt: now + hour })
+}
+
+async function admin(...args: readonly string[]) {
+  const printed: string[] = []
+  const complained: string[] = []
+  const code = await runAdmin(args, {
+    environment: { SVC_ICL_DATABASE_URL: `sqlite:${file}` },
+    print: (line) => void printed.push(line),
+    complain: (line) => void complained.push(line),
+  })
+  return { code, text: printed.join('\n'), error: complained.join('\n') }
+}
+
+const attested = async () => (await store.listNodes(Date.now())).map(({ address }) => address)
+const revocations = () => createRevocations({ store, clock: systemClock }, new Set())
+
+describe('revoke', () => {
+  beforeEach(async () => {
+    await attest(nodeA, 'jti-a', tpmA)
+    await attest(nodeB, 'jti-b', tpmB)
+  })
+
+  it.each([
+    ['--ek', `0x${tpmA.ek.toUpperCase()}`],
+    ['--ak', tpmA.ak],
+    ['--jti', 'jti-a'],
+  ])('%s ends the certificates that stand on it, and no others', async (flag, id) => {
+    const { code, text } = await admin('revoke', flag, id)
+    expect([code, text]).toEqual([0, expect.stringContaining(nodeA)])
+    expect(await attested()).toEqual([nodeB])
+    expect((await admin('audit')).text).toContain(`revoke ${flag}`)
+  })
+
+  it('of a TPM that nobody uses is remembered, until it is lifted', async () => {
+    const ek = 'cc'.repeat(32)
+    expect((await admin('revoke', '--ek', ek)).text).toContain('no certificate stood on it')
+    expect(await revocations().includes([{ kind: 'ek', id: ek }])).toBe(true)
+    expect((await admin('unrevoke', '--ek', ek)).code).toBe(0)
+    expect(await revocations().includes([{ kind: 'ek', id: ek }])).toBe(false)
+    expect((await admin('unrevoke', '--ek', ek)).code).toBe(1)
+  })
+
+  it.each([
+    [['revoke', '--ek', 'x']],
+    [['revoke', '--ak', 'aa'.repeat(32)]],
+    [['revoke', '--jti', 'a b']],
+    [['revoke', nodeA, '--jti', 'jti-a']],
+    [['revoke', '--ek', tpmA.ek, '--jti', 'jti-a']],
+    [['unrevoke']],
+    [['unrevoke', '--jti', 'jti-a']],
+  ])('%j is wrong usage', async (args) => {
+    expect((await admin(...args)).code).toBe(2)
+    expect(await attested()).toHaveLength(2)
+  })
+
+  it('and release-ek ends the certificate that stands on the TPM', async () => {
+    expect((await admin('release-ek', tpmA.ek)).code).toBe(0)
+    expect(await attested()).toEqual([nodeB])
+    expect((await admin('nodes', 'show', nodeB)).code).toBe(0)
+  })
+})

@@ -1,0 +1,151 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { hexToBytes, keccak256, stringToHex } from 'viem'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createApi } from '../../../lib/api.ts'
+import type { RequestSigner } from '../../../lib/request-signature.ts'
+import { signingKeyFromSeed } from '../../../lib/session-key.ts'
+import { systemClock, systemRandom } from '../../../lib/system.ts'
+import { codeOf } from '../../code-of.ts'
+import { attestationOf, origin, walletOf } from '../test-icl.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const started: ChildProcess[] = []
+let folder: string
+let environment: Record<string, string>
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-running-'))
+  environment = {
+    ...process.env,
+    SVC_ICL_PORT: String(await freePort()),
+    SVC_ICL_PUBLIC_URL: origin,
+    SVC_ICL_SECRET: 'ab'.repeat(32),
+    SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'icl.db')}`,
+    // Nobody is there: nothing here asks the chain.
+    SVC_ICL_RPC_URL: `http://127.0.0.1:${await freePort()}`,
+    SVC_ICL_CHAIN_ID: '31337',
+    SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
+    SVC_ICL_NODE_REGISTRY: `0x${'a1'.repeat(20)}`,
+    SVC_ICL_PROMPT_KEY_STORE: `0x${'a2'.repeat(20)}`,
+    SVC_ICL_RESULT_REGISTRY: `0x${'a3'.repeat(20)}`,
+    SVC_ICL_MOCK_ATTESTATION_KEY: '07'.repeat(16),
+  }
+})
+afterAll(async () => {
+  for (const child of started.filter(
+    ({ exitCode, signalCode }) => exitCode === null && signalCode === null,
+  )) {
+    child.kill('SIGKILL')
+    await once(child, 'close')
+  }
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new TypeError('There is no port')
+  return address.port
+}
+
+function start(args: readonly string[] = []) {
+  const child = spawn(process.execPath, [join(root, 'icl/start/bun.ts'), ...args], {
+    cwd: folder,
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  started.push(child)
+  let text = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    text += chunk
+  })
+  const closed = once(child, 'close')
+  return {
+    child,
+    text: () => text,
+    ended: async () => {
+      await closed
+      return { code: child.exitCode, text }
+    },
+    says: async (words: string) => {
+      while (!text.includes(words)) {
+        if (child.exitCode !== null) throw new Error(`The ICL ended: ${text}`)
+        await systemClock.sleep(20)
+      }
+    },
+  }
+}
+
+const admin = (...args: string[]) => start(['admin', ...args]).ended()
+
+const api = (signer: RequestSigner) =>
+  createApi({
+    baseUrl: origin,
+    // Signatures are for the public address, which something in front would hand on.
+    fetch: (request) => {
+      const { pathname, search } = new URL(request.url)
+      return fetch(`http://127.0.0.1:${environment.SVC_ICL_PORT}${pathname}${search}`, request)
+    },
+    clock: systemClock,
+    random: systemRandom,
+    signer,
+  })
+
+it('an ICL on a sqlite file heeds at once what its operator says meanwhile', async () => {
+  const icl = start()
+  await icl.says('ICL listening')
+  const wallet = walletOf('node')
+  const key = await signingKeyFromSeed(hexToBytes(keccak256(stringToHex('session'))))
+  const node = api({ kind: 'node', address: wallet.address, key })
+  const params = { address: wallet.address }
+  const poll = () => codeOf(node.getAssignments({ params, query: { wait: 0 } }))
+  const attest = async () => {
+    const walletApi = api(wallet.signer)
+    const { nonce } = await walletApi.getChallenge({ params })
+    const notAfter = Math.floor(systemClock.now() / 1000) + 86_400
+    const body = await attestationOf('node', nonce, key, notAfter)
+    return codeOf(walletApi.verifyAttestation({ body }))
+  }
+
+  expect(await attest()).toBeUndefined()
+  expect(await poll()).toBeUndefined()
+  expect(await admin('revoke', wallet.address)).toMatchObject({ code: 0 })
+  expect(await poll()).toBe('certificate-expired')
+  expect(await attest()).toBeUndefined()
+  expect(await poll()).toBeUndefined()
+
+  expect(await admin('ban', wallet.address, '--reason', 'it lies')).toMatchObject({ code: 0 })
+  expect(await poll()).toBe('certificate-expired')
+  expect(await attest()).toBe('node-banned')
+  expect(await poll()).toBe('certificate-expired')
+  expect(await admin('unban', wallet.address)).toMatchObject({ code: 0 })
+  expect(await attest()).toBeUndefined()
+  expect(await poll()).toBeUndefined()
+
+  const second = await start().ended()
+  expect(second.code).toBe(1)
+  expect(second.text).toContain(`Another ICL uses ${join(folder, 'icl.db')}`)
+  const backup = join(folder, 'backup')
+  expect(await admin('backup', backup)).toMatchObject({ code: 0 })
+  expect((await admin('audit')).text).toContain(`ban ${wallet.address} --reason "it lies"`)
+
+  icl.child.kill('SIGKILL')
+  await icl.ended()
+  expect(await admin('restore', backup, '--merge')).toMatchObject({ code: 0 })
+  const next = start()
+  await next.says('ICL listening')
+  expect(await poll()).toBeUndefined()
+  next.child.kill('SIGTERM')
+  expect((await next.ended()).code).toBe(0)
+})

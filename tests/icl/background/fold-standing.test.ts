@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { foldStanding } from '../../../icl/background/fold-standing.ts'
+import { attestedNode, type Certificate, type Node } from '../../../icl/rules/eligibility.ts'
+import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { type ReputationEvent, standingOf } from '../../../lib/reputation.ts'
+import { nodeA } from '../rules/sample-job.ts'
+
+const start: Node = attestedNode(nodeA, {} as Certificate)
+const codes = ['result-accepted', 'verdict-outvoted', 'lease-lapsed', 'verdict-upheld'] as const
+
+const eventAt = (index: number, second: number): ReputationEvent => ({
+  id: `0x${index}:1`,
+  node: nodeA,
+  jobId: `0x${index}`,
+  code: codes[index % codes.length]!,
+  at: second * 1_000 + (index % 7),
+})
+
+/** Scores one event after the other as the background does; gives the node and how often all events were read. */
+async function scoreAll(events: readonly ReputationEvent[], knownSeconds = true) {
+  const store = createMemoryStore()
+  let wholeReads = 0
+  const counted = {
+    ...store,
+    listReputationEvents: (address: typeof nodeA) => {
+      wholeReads += 1
+      return store.listReputationEvents(address)
+    },
+  }
+  let node = start
+  for (const event of events) {
+    await store.save({ kind: 'event', event })
+    const second = Math.floor(event.at / 1000)
+    const found = await foldStanding(counted, node, knownSeconds ? second : undefined, second)
+    node = { ...node, folded: undefined, ...found }
+  }
+  return { node, wholeReads, expected: standingOf(await store.listReputationEvents(nodeA)) }
+}
+
+describe('the standing of a node', () => {
+  it('gives what folding all of them gives, and reads all of them only until there are many', async () => {
+    const events = Array.from({ length: 400 }, (_, index) => eventAt(index, 1_000 + index * 10))
+    const { node, wholeReads, expected } = await scoreAll(events)
+    expect(node.standing).toEqual(expected)
+    expect(node.folded?.before).toBeGreaterThan(1_000)
+    expect(wholeReads).toBeLessThan(70)
+  })
+
+  it('counts events of one second by their ids, in whatever order they come', async () => {
+    const events = Array.from({ length: 150 }, (_, index) => eventAt((index * 37) % 150, 5_000))
+    const { node, expected } = await scoreAll(events)
+    expect(node.standing).toEqual(expected)
+  })
+
+  it('reads everything again for an event from before what is folded', async () => {
+    const events = Array.from({ length: 200 }, (_, index) => eventAt(index, 1_000 + index * 20))
+    const { node, expected } = await scoreAll([...events, eventAt(777, 1_001), eventAt(778, 6_000)])
+    expect(node.standing).toEqual(expected)
+  })
+
+  it('reads everything when it is not known since when an event may be missing', async () => {
+    const events = Array.from({ length: 100 }, (_, index) => eventAt(index, 1_000 + index * 20))
+    const { node, wholeReads, expected } = await scoreAll(events, false)
+    expect(node.standing).toEqual(expected)
+    expect(wholeReads).toBe(100)
+  })
+})

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import { createStoredBlobs } from '../../../icl/blobs/stored.ts'
+import { createMemoryStore } from '../../../icl/store/memory.ts'
+import type { Store } from '../../../icl/store/store.ts'
+import { cidOf } from '../../../lib/cid.ts'
+import { utf8 } from '../../../lib/digest.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
+
+const blobBytes = 1_000
+const hourMs = 3_600_000
+
+const aBlob = async (name: string) => {
+  const bytes = utf8(name.padEnd(blobBytes, '.'))
+  return { cid: await cidOf(bytes), bytes }
+}
+
+/** Blobs with room for ten of a wallet, over a store whose calls are counted and may fail. */
+function world() {
+  const clock = createVirtualClock()
+  const real = createMemoryStore()
+  const seen = { counts: 0, failures: 0 }
+  const store: Store = {
+    ...real,
+    countBlobBytes: (uploader) => {
+      seen.counts += 1
+      return real.countBlobBytes(uploader)
+    },
+    save: async (write, id) => {
+      if (write.kind === 'blob' && seen.failures-- > 0) throw new Error('the store is away')
+      return real.save(write, id)
+    },
+  }
+  const blobs = createStoredBlobs(store, 20 * blobBytes, clock)
+  const put = async (name: string) => {
+    const { cid, bytes } = await aBlob(name)
+    return blobs.put(cid, bytes, { uploader: 'wallet', until: clock.now() + hourMs })
+  }
+  return { clock, store: real, seen, put }
+}
+
+describe('the room of the store for blobs', () => {
+  it('is counted once for many uploads at once, and not overfilled by them', async () => {
+    const { store, seen, put } = world()
+    const put30 = await Promise.all(Array.from({ length: 30 }, (_, index) => put(`${index}`)))
+    expect(put30.filter(Boolean)).toHaveLength(10)
+    expect(await store.countBlobBytes('wallet')).toBe(10 * blobBytes)
+    expect(seen.counts).toBeLessThanOrEqual(2)
+  })
+
+  it('is taken once by a blob that comes from many at once', async () => {
+    const { put } = world()
+    const same = await Promise.all(Array.from({ length: 30 }, () => put('the same')))
+    expect(same.every(Boolean)).toBe(true)
+    const others = await Promise.all(Array.from({ length: 9 }, (_, index) => put(`${index}`)))
+    expect(others.every(Boolean)).toBe(true)
+  })
+
+  it('is not taken by what could not be saved', async () => {
+    const { seen, put } = world()
+    expect(await put('first')).toBe(true)
+    seen.failures = 20
+    const failed = Array.from({ length: 9 }, (_, index) => put(`failed ${index}`))
+    expect((await Promise.allSettled(failed)).map(({ status }) => status)).not.toContain(
+      'fulfilled',
+    )
+    seen.failures = 0
+    for (let index = 0; index < 9; index++) expect(await put(`${index}`)).toBe(true)
+    expect(await put('one more')).toBe(false)
+  })
+
+  it('is there again once what was in it has expired', async () => {
+    const { clock, put } = world()
+    for (let index = 0; index < 10; index++) expect(await put(`${index}`)).toBe(true)
+    expect(await put('one more')).toBe(false)
+    await clock.advance(hourMs)
+    expect(await put('one more')).toBe(true)
+  })
+})

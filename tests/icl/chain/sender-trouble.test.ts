@@ -1,0 +1,144 @@
+import { createTestClient, http, publicActions } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
+import { createSender, type Sender } from '../../../icl/chain/sender.ts'
+import { type ChainWriter, createChainWriter } from '../../../lib/chain/clients.ts'
+import type { ContractCall } from '../../../lib/chain/send.ts'
+import { systemClock } from '../../../lib/system.ts'
+
+const stuckMs = 150
+let anvil: Anvil
+let test: ReturnType<typeof clientOf>
+const clientOf = (rpcUrl: string) =>
+  createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
+
+beforeAll(async () => {
+  anvil = await startAnvil()
+  test = clientOf(anvil.rpcUrl)
+})
+afterAll(() => anvil.stop())
+beforeEach(() => test.setAutomine(true))
+
+const writer = () =>
+  createChainWriter({
+    ...anvil,
+    account: privateKeyToAccount(anvil.accounts[1].privateKey),
+    pollingIntervalMs: 10,
+  })
+const newSender = (from: ChainWriter = writer()) =>
+  createSender(from, systemClock, { pollMs: 10, stuckMs })
+/** A writer some of whose requests are answered by the test. */
+const withRequests = (changes: Partial<ChainWriter['publicClient']>): ChainWriter => {
+  const whole = writer()
+  return { ...whole, publicClient: { ...whole.publicClient, ...changes } }
+}
+const sendTo = (sender: Sender) => {
+  const to = anvil.accounts[0].address
+  const call: ContractCall = { to, data: '0x', abi: [], functionName: 'nothing' }
+  const sent = sender.send(call, 'result')
+  sent.catch(() => {})
+  return sent
+}
+const sender = () => anvil.accounts[1].address
+const pool = async () => {
+  const { pending, queued } = await test.getTxpoolContent()
+  return [pending, queued].flatMap((part) =>
+    Object.values(part).flatMap((byNonce) => Object.values(byNonce)),
+  )
+}
+const forgetAll = async () => {
+  for (const { hash } of await pool()) await test.dropTransaction({ hash })
+}
+const until = async (holds: () => Promise<boolean> | boolean) => {
+  for (let attempt = 0; attempt < 500; attempt++) {
+    if (await holds()) return
+    await systemClock.sleep(10)
+  }
+  throw new Error('it never came to hold')
+}
+const minedWhen = async (sent: Promise<unknown>) => {
+  let ended = false
+  const note = () => {
+    ended = true
+  }
+  sent.then(note, note)
+  await until(async () => {
+    await test.mine({ blocks: 1 })
+    return ended
+  })
+}
+
+describe('a chain that was started anew', () => {
+  it('ends the wait for what it forgot, and takes what is sent then', async () => {
+    await test.setNonce({ address: sender(), nonce: 100 })
+    await test.setAutomine(false)
+    const some = newSender()
+    const lost = [sendTo(some), sendTo(some)]
+    await until(async () => (await pool()).length === 2)
+    await forgetAll()
+    await test.setNonce({ address: sender(), nonce: 0 })
+    for (const one of lost) await expect(one).rejects.toMatchObject({ code: 'chain-nonce-gap' })
+    await test.setAutomine(true)
+    expect((await sendTo(some)).status).toBe('success')
+  })
+})
+
+describe('several nonces that nobody fills', () => {
+  it('are filled at once', async () => {
+    await test.setAutomine(false)
+    const nonce = await test.getTransactionCount({ address: sender() })
+    const { walletClient } = writer()
+    for (let index = 0; index < 5; index++) {
+      const gas = 21_000n
+      await walletClient.sendTransaction({ to: sender(), value: 0n, gas, nonce: nonce + index })
+    }
+    const sent = sendTo(newSender())
+    await until(async () => (await pool()).length === 6)
+    // This chain forgets what comes after a transaction that it drops, too.
+    await forgetAll()
+    await until(async () => (await pool()).length === 5)
+    await minedWhen(sent)
+    expect(await test.getTransactionCount({ address: sender() })).toBe(nonce + 6)
+  })
+})
+
+describe('an RPC', () => {
+  it('that cannot give a receipt for a while does not make the transaction a stranger’s', async () => {
+    let failures = 0
+    const { getTransactionReceipt } = writer().publicClient
+    const trouble = withRequests({
+      getTransactionReceipt: (async (args) => {
+        if (failures++ < 12) throw new Error('too many requests')
+        return getTransactionReceipt(args)
+      }) as typeof getTransactionReceipt,
+    })
+    expect((await sendTo(newSender(trouble))).status).toBe('success')
+    expect(failures).toBeGreaterThan(12)
+  })
+
+  it('that refuses to replace what was dropped ends the wait, and says why', async () => {
+    await test.setAutomine(false)
+    let sends = 0
+    const { sendRawTransaction } = writer().publicClient
+    const trouble = withRequests({
+      sendRawTransaction: (async (args) => {
+        if (sends++ > 0) throw new Error('insufficient funds for gas * price + value')
+        return sendRawTransaction(args)
+      }) as typeof sendRawTransaction,
+    })
+    const sent = sendTo(newSender(trouble))
+    await until(async () => (await pool()).length === 1)
+    await forgetAll()
+    await expect(sent).rejects.toThrow('insufficient funds')
+  })
+
+  it('that finds fees too low is not mistaken for another process of the account', async () => {
+    const trouble = withRequests({
+      sendRawTransaction: async () => {
+        throw new Error('transaction underpriced: gas tip cap 0, minimum needed 1')
+      },
+    })
+    await expect(sendTo(newSender(trouble))).rejects.toThrow('minimum needed')
+  })
+})

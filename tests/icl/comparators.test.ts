@@ -1,0 +1,147 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { ineligibleReasons } from '../../icl/rules/eligibility.ts'
+import { comparators } from '../../lib/comparators/all.ts'
+import { newcomer } from '../../lib/reputation.ts'
+import { signResult } from '../../lib/statements.ts'
+import { sampleNetwork } from '../sample-network.ts'
+import { activeNode } from './fake-chain.ts'
+import {
+  claim,
+  createTestIcl,
+  joinNode,
+  modelId,
+  offersOf,
+  origin,
+  resultBody,
+  submit,
+  type TestIcl,
+  type TestNode,
+  walletOf,
+} from './test-icl.ts'
+
+let icl: TestIcl | undefined
+afterEach(async () => {
+  await icl?.stop()
+  icl = undefined
+})
+
+const world = async () => {
+  icl = await createTestIcl()
+  return icl
+}
+
+const beatWith = ({ clock }: TestIcl, node: TestNode, supported: string[]) =>
+  node.api.postHeartbeat({
+    body: {
+      operator_address: node.address,
+      timestamp: Math.floor(clock.now() / 1000) + 1,
+      version: '0.0.0',
+      free_slots: 2,
+      supported_model_ids: [modelId],
+      supported_comparators: supported,
+    },
+  })
+
+const previewOf = (at: TestIcl, comparator?: 'exact' | 'similar/1' | 'semantic/1') => {
+  const { address, signer } = walletOf('client')
+  const query = { client: address, model_id: modelId, min_tier: 0, verifier_count: 2 }
+  return at.api(signer).previewQuorum({ query: { ...query, ...(comparator && { comparator }) } })
+}
+
+describe('the comparator of a job', () => {
+  it('is done only by nodes that say they can', async () => {
+    const at = await world()
+    const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
+    await expect(previewOf(at, 'semantic/1')).rejects.toMatchObject({ code: 'not-enough-nodes' })
+    await expect(previewOf(at, 'similar/1')).resolves.toBeDefined()
+    const able = nodes.slice(1)
+    for (const node of able) {
+      await beatWith(at, node, ['exact', 'similar/1', 'semantic/1', 'later/7'])
+    }
+    await at.clock.advance(1_100)
+    const { leader, verifiers } = await previewOf(at, 'semantic/1')
+    expect(new Set([leader, ...verifiers])).toEqual(new Set(able.map(({ address }) => address)))
+  })
+
+  it('is refused for nodes that were drawn for another', async () => {
+    const at = await world()
+    await Promise.all(['a', 'b', 'c'].map((name) => joinNode(at, name)))
+    const { api, body } = await submit(at)
+    const preview = await previewOf(at, 'exact')
+    const [high, low] = [77n, 78n]
+    at.chain.store(high, low, walletOf('client').address, [])
+    const other = {
+      ...body,
+      kpHighHandle: high,
+      kpLowHandle: low,
+      client_nonce: 5n,
+      preview: preview.preview,
+      comparator: 'semantic/1' as const,
+    }
+    await expect(api.submitJob({ body: other })).rejects.toMatchObject({ code: 'preview-stale' })
+  })
+
+  it('is the default for a preview that names none, as it is for the job', async () => {
+    const network = sampleNetwork({ public_url: origin, default_comparator: 'semantic/1' })
+    const at = await createTestIcl({ network })
+    icl = at
+    const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
+    await expect(previewOf(at)).rejects.toMatchObject({ code: 'not-enough-nodes' })
+    const able = nodes.slice(1)
+    for (const node of able) await beatWith(at, node, ['semantic/1'])
+    await at.clock.advance(1_100)
+    const { leader, verifiers } = await previewOf(at)
+    expect(new Set([leader, ...verifiers])).toEqual(new Set(able.map(({ address }) => address)))
+  })
+
+  it('refuses evidence of another comparator and malformed evidence at the door', async () => {
+    const at = await world()
+    const nodes = await Promise.all(['a', 'b', 'c'].map((name) => joinNode(at, name)))
+    await submit(at)
+    const offered = await Promise.all(
+      nodes.map(async (node) => ({ node, offers: await offersOf(node) })),
+    )
+    const leader = offered.find(({ offers }) => offers.some(({ role }) => role === 'leader'))?.node
+    if (!leader) throw new Error('nobody leads')
+    const claimed = await claim(leader)
+    const foreign = await comparators['similar/1'].evidenceOf({
+      text: 'yes',
+      prompt: '',
+      key: new Uint8Array(32).fill(3),
+    })
+    const { signature: _, ...result } = await resultBody(at, leader, claimed, 'yes')
+    for (const evidence of [foreign, { ...result.evidence, sketch: foreign.sketch }]) {
+      const body = await signResult(leader.address, { ...result, evidence }, leader.key)
+      await expect(leader.api.postResult({ body })).rejects.toMatchObject({
+        code: 'evidence-invalid',
+      })
+    }
+  })
+
+  it('is exact or similar/1 for a node that does not say', () => {
+    const node = {
+      address: walletOf('a').address,
+      certificate: {
+        id: 'x',
+        backend: 'mock' as const,
+        issuedAt: 0,
+        expiresAt: 1e12,
+        thumbprint: 't',
+        session: { key: 'k', not_after: 1e9, signature: '0x' as const },
+        highestTier: 0,
+      },
+      formerThumbprints: [],
+      heartbeatAt: 0,
+      polledAt: 0,
+      modelIds: [modelId],
+      capacity: 1,
+      leaving: false,
+      standing: newcomer,
+    }
+    const reasons = (comparator: 'exact' | 'similar/1' | 'semantic/1') =>
+      ineligibleReasons(node, activeNode, { minTier: 0, comparator }, 0)
+    expect(reasons('exact')).toEqual([])
+    expect(reasons('similar/1')).toEqual([])
+    expect(reasons('semantic/1')).toEqual(['no-comparator'])
+  })
+})

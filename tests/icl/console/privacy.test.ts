@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { refOf } from '../../../icl/console/public-job.ts'
+import { ConsoleJobs } from '../../../lib/schemas/console.ts'
+import { runJob } from '../run-job.ts'
+import {
+  claim,
+  commitTo,
+  createTestIcl,
+  joinNode,
+  origin,
+  resultBody,
+  submit,
+  type TestIcl,
+  type TestNode,
+} from '../test-icl.ts'
+
+const promptCid = `bafkrei${'z'.repeat(52)}`
+const outputCid = `bafkrei${'b'.repeat(52)}`
+
+async function start() {
+  const icl = await createTestIcl()
+  const nodes: TestNode[] = []
+  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  return { icl, nodes }
+}
+
+const get = async (icl: TestIcl, path: string): Promise<string> =>
+  (await icl.fetch(new Request(`${origin}${path}`))).text()
+
+/** Everything that the console answers about jobs, as text; the stream until it has told of a change. */
+async function everything(icl: TestIcl, change: () => Promise<unknown>): Promise<string> {
+  const stream = await icl.fetch(new Request(`${origin}/v1/console/events`))
+  const reader = stream.body!.getReader()
+  const read = async () => new TextDecoder().decode((await icl.clock.until(reader.read())).value)
+  let text = await read()
+  await icl.clock.advance(1_000)
+  await change()
+  while (!text.includes('"type":"jobs"')) text += await read()
+  await reader.cancel()
+  const list = await get(icl, '/v1/console/jobs')
+  const { jobs } = z.decode(ConsoleJobs, JSON.parse(list))
+  const details = await Promise.all(jobs.map(({ ref }) => get(icl, `/v1/console/jobs/${ref}`)))
+  return [text, list, ...details, await get(icl, '/v1/console/overview')].join('\n')
+}
+
+type Submitted = Awaited<ReturnType<typeof submit>>
+const ofTheClient = ({ client, readToken, body }: Submitted): Readonly<Record<string, string>> => ({
+  client: client.address,
+  'read token': readToken,
+  prompt: promptCid,
+  handle: String(body.kpHighHandle),
+  'handle in hex': body.kpLowHandle.toString(16),
+})
+
+/** The names of those that stand in the text. */
+const found = (text: string, planted: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(planted).flatMap(([name, value]) =>
+    text.toLowerCase().includes(value.toLowerCase()) ? [name] : [],
+  )
+
+describe('the console', () => {
+  it('shows of a running job neither whose it is, nor its id, nor who works on it, nor what they found', async () => {
+    const { icl, nodes } = await start()
+    const job = await submit(icl, { promptCid })
+    const [leader, one, two] = [job.preview.leader, ...job.preview.verifiers].map(
+      (address) => nodes.find((node) => node.address === address)!,
+    ) as [TestNode, TestNode, TestNode]
+    const task = await claim(leader)
+    const reveals = [
+      await commitTo(one, await claim(one), 'no'),
+      await commitTo(two, await claim(two), 'yes'),
+    ]
+    await leader.api.postResult({ body: await resultBody(icl, leader, task, 'yes') })
+    const text = await everything(icl, async () =>
+      one.api.postVerdict({ body: await reveals[0]!() }),
+    )
+    expect(text).toContain('"type":"verdict"')
+    expect(text).toContain('"status":"verifying"')
+    const planted = {
+      ...ofTheClient(job),
+      'job id': job.jobId.slice(2),
+      output: outputCid,
+      leader: leader.address,
+      'verifier 1': one.address,
+      'verifier 2': two.address,
+      verdict: 'no-match',
+      why: 'different-answer',
+    }
+    expect(found(text, planted)).toEqual([])
+    expect(text).toContain(await refOf(job.jobId))
+    // The search finds what is there: the client may see all of it but the other's verdict.
+    const view = await icl.deps.store.findJob(job.jobId)
+    const whole = JSON.stringify(view, (_, value) =>
+      typeof value === 'bigint' ? `${value} ${value.toString(16)}` : value,
+    )
+    expect(found(whole, planted).length).toBeGreaterThan(8)
+    await icl.stop()
+  })
+
+  it('shows of a settled job who did what and why, and nothing of its client', async () => {
+    const { icl, nodes } = await start()
+    const before = await runJob(icl, nodes, ['yes', 'yes', 'no'], { promptCid })
+    const { job, leader } = before
+    const text = await everything(icl, () => job.api.cancelJob({ params: { jobId: job.jobId } }))
+    expect(found(text, { ...ofTheClient(job), output: outputCid })).toEqual([])
+    expect(text).toContain(leader.address)
+    expect(text).toContain(job.jobId)
+    const detail = JSON.parse(await get(icl, `/v1/console/jobs/${job.jobId}`))
+    const types = detail.timeline.map(({ type }: { type: string }) => type)
+    expect(types).toEqual(expect.arrayContaining(['claimed', 'committed', 'result-posted']))
+    expect(detail.slots.map(({ verdict }: { verdict?: string }) => verdict)).toEqual(
+      expect.arrayContaining(['match', 'no-match']),
+    )
+    await icl.stop()
+  })
+
+  it('gives on its pages no cursor in which an id can be read', async () => {
+    const { icl } = await start()
+    const { document } = (await icl.deps.store.findJob((await submit(icl)).jobId))!
+    for (let index = 0; index < 120; index++) {
+      const id = `0x${index.toString(16).padStart(64, 'e')}` as const
+      await icl.deps.store.save({ kind: 'job', job: { ...document, id, outbox: [] }, base: 0 })
+    }
+    const first = JSON.parse(await get(icl, '/v1/console/jobs'))
+    expect(first.jobs).toHaveLength(100)
+    const parts = String(first.next_cursor).split('.')
+    const read = parts.map((part) => atob(part.replaceAll('-', '+').replaceAll('_', '/'))).join()
+    expect(read).not.toMatch(/eeee/)
+    const next = `/v1/console/jobs?cursor=${first.next_cursor}`
+    const second = JSON.parse(await get(icl, next))
+    const refs = [...first.jobs, ...second.jobs].map(({ ref }) => ref)
+    expect(new Set(refs).size).toBe(121)
+    expect(second.next_cursor).toBeNull()
+    expect(await get(icl, '/v1/console/jobs?cursor=abc')).toContain('invalid-request')
+    await icl.stop()
+  })
+})

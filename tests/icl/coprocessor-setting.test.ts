@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { createApp } from '../../icl/app.ts'
+import { createDependencies } from '../../icl/start/dependencies.ts'
+import { createMachine } from '../../icl/start/machine.ts'
+import { parseSettings } from '../../icl/start/settings.ts'
+import { knownNetworks } from '../../lib/known-networks.ts'
+import { Network } from '../../lib/schemas/network.ts'
+
+const address = `0x${'a1'.repeat(20)}`
+
+/** What an ICL with these settings tells of its network, over HTTP. */
+async function networkWith(changes: Record<string, string>): Promise<Network> {
+  const settings = parseSettings({
+    SVC_ICL_PUBLIC_URL: 'https://icl.example.org',
+    SVC_ICL_SECRET: 'ab'.repeat(32),
+    SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
+    SVC_ICL_CHAIN_ID: '31337',
+    SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
+    SVC_ICL_NODE_REGISTRY: address,
+    SVC_ICL_PROMPT_KEY_STORE: address,
+    SVC_ICL_RESULT_REGISTRY: address,
+    SVC_ICL_DATABASE_URL: 'memory:',
+    ...changes,
+  })
+  const deps = await createDependencies(
+    settings,
+    createMachine(() => {}),
+  )
+  try {
+    const response = await createApp(deps).fetch(
+      new Request('https://icl.example.org/v1/network'),
+      { peerAddress: '127.0.0.1' },
+    )
+    return Network.parse(await response.json())
+  } finally {
+    await deps.store.close()
+  }
+}
+
+describe('the coprocessor that an ICL tells of', () => {
+  it('is the one in its settings', async () => {
+    const { coprocessor } = await networkWith({ SVC_ICL_COFHE_URLS: 'http://127.0.0.1:9448/' })
+    expect(new Set(Object.values(coprocessor ?? {}))).toEqual(new Set(['http://127.0.0.1:9448']))
+  })
+
+  it('is left out where none is known, and filled in on a public network', async () => {
+    expect(await networkWith({})).not.toHaveProperty('coprocessor')
+    const sepolia = knownNetworks.find(({ name }) => name === 'sepolia')
+    const { coprocessor } = await networkWith({ SVC_ICL_CHAIN_ID: String(sepolia?.chainId) })
+    expect(coprocessor).toEqual(sepolia?.coprocessor)
+    expect(coprocessor).toBeDefined()
+  })
+
+  it('is refused when it is no address', async () => {
+    await expect(networkWith({ SVC_ICL_COFHE_URLS: 'here' })).rejects.toThrow(/SVC_ICL_COFHE_URLS/)
+  })
+})

@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { runJob } from './run-job.ts'
+import {
+  beat,
+  claim,
+  commitTo,
+  createTestIcl,
+  joinNode,
+  modelId,
+  offersOf,
+  resultBody,
+  submit,
+  type TestIcl,
+  type TestNode,
+} from './test-icl.ts'
+
+let icl: TestIcl
+let nodes: TestNode[]
+
+beforeEach(async () => {
+  icl = await createTestIcl()
+  nodes = []
+  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+})
+afterEach(() => icl.stop())
+
+const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
+type Submitted = Awaited<ReturnType<typeof submit>>
+const viewOf = (job: Submitted) =>
+  job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+const spareOf = ({ preview }: Submitted) =>
+  nodes.find(({ address }) => ![preview.leader, ...preview.verifiers].includes(address))!
+/** The client gives the quorum, or others, access. */
+const grant = (job: Submitted, readers: readonly TestNode['address'][]) => {
+  for (const reader of readers) {
+    icl.chain.readers.add(`${job.body.kpHighHandle}:${reader}`)
+    icl.chain.readers.add(`${job.body.kpLowHandle}:${reader}`)
+  }
+}
+
+describe('a pool of 50', () => {
+  it('works on a job with the very nodes that were previewed', async () => {
+    for (let index = 4; index <= 50; index++) nodes.push(await joinNode(icl, `n${index}`))
+    const job = await submit(icl)
+    const quorum = [job.preview.leader, ...job.preview.verifiers]
+    expect((await viewOf(job)).quorum.map(({ node }) => node)).toEqual(quorum)
+    for (const node of nodes) {
+      expect(await offersOf(node)).toHaveLength(quorum.includes(node.address) ? 1 : 0)
+    }
+  })
+})
+
+describe('a replacement without access', () => {
+  it('waits for the grant of the client, and goes on once it is there', async () => {
+    nodes.push(await joinNode(icl, 'n4'))
+    const job = await submit(icl)
+    const spare = spareOf(job)
+    const reveals = []
+    for (const verifier of job.preview.verifiers.map(nodeAt)) {
+      reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
+    }
+    const leader = nodeAt(job.preview.leader)
+    const { jobId, fence } = await claim(leader)
+    await leader.api.abortTask({ body: { jobId, fence, reason: 'provider-refused' } })
+    await icl.clock.advance(5_000)
+    expect(await viewOf(job)).toMatchObject({ status: 'running', reason: 'awaiting-grant' })
+    expect(await offersOf(spare)).toEqual([])
+    grant(job, [spare.address])
+    await icl.clock.advance(3_000)
+    expect((await viewOf(job)).reason).toBeUndefined()
+    const task = await claim(spare)
+    await spare.api.postResult({ body: await resultBody(icl, spare, task, 'yes') })
+    for (const [verifier, reveal] of reveals) {
+      await verifier.api.postVerdict({ body: await reveal() })
+    }
+    expect((await viewOf(job)).status).toBe('accepted')
+  })
+})
+
+describe('a node that fills up before it is offered its seat', () => {
+  it('is waited for for 20 s, then another gets the seat', async () => {
+    nodes.push(await joinNode(icl, 'n4'))
+    const job = await submit(icl, { grant: false })
+    const [leader, spare] = [nodeAt(job.preview.leader), spareOf(job)]
+    await icl.clock.advance(1_000)
+    await beat(icl, leader, 0)
+    grant(job, [leader.address, spare.address])
+    await icl.clock.advance(15_000)
+    const leaderSlots = async () =>
+      (await viewOf(job)).quorum.filter(({ role }) => role === 'leader')
+    expect((await leaderSlots()).map(({ status }) => status)).toEqual(['awaiting-grant'])
+    for (const node of nodes) await offersOf(node)
+    await icl.clock.advance(20_000)
+    expect(await leaderSlots()).toMatchObject([
+      { node: leader.address, status: 'aborted', reason: 'node-busy' },
+      { node: spare.address, status: 'offered' },
+    ])
+  })
+
+  it('is offered no more than it takes when many jobs may begin at the same moment', async () => {
+    await icl.clock.advance(1_000)
+    for (const node of nodes) await beat(icl, node, 1)
+    const jobs: Submitted[] = []
+    for (const client of ['c1', 'c2', 'c3']) jobs.push(await submit(icl, { client, grant: false }))
+    for (const job of jobs) grant(job, [job.preview.leader, ...job.preview.verifiers])
+    // All are looked at in one pass.
+    await icl.clock.jump(12_000)
+    await icl.clock.advance(500)
+    for (const node of nodes) expect(await offersOf(node)).toHaveLength(1)
+  })
+
+  it('is offered it as soon as it has a place again', async () => {
+    const job = await submit(icl, { grant: false })
+    const leader = nodeAt(job.preview.leader)
+    await icl.clock.advance(1_000)
+    await beat(icl, leader, 0)
+    grant(job, [job.preview.leader, ...job.preview.verifiers])
+    await icl.clock.advance(5_000)
+    expect(await offersOf(leader)).toEqual([])
+    await beat(icl, leader, 1)
+    await icl.clock.advance(1_500)
+    expect(await offersOf(leader)).toHaveLength(1)
+  })
+})
+
+describe('a node that stops', () => {
+  const lastBeat = (node: TestNode) =>
+    node.api.postHeartbeat({
+      body: {
+        operator_address: node.address,
+        timestamp: Math.floor(icl.clock.now() / 1000) + 1,
+        version: '0.0.0',
+        free_slots: 0,
+        supported_model_ids: [modelId],
+        final: true,
+      },
+    })
+
+  it('in order is offered nothing more, and its seat goes to another at once', async () => {
+    nodes.push(await joinNode(icl, 'n4'))
+    const job = await submit(icl, { grant: false })
+    const leader = nodeAt(job.preview.leader)
+    await lastBeat(leader)
+    grant(job, [...nodes.map(({ address }) => address)])
+    await icl.clock.advance(3_000)
+    expect((await viewOf(job)).quorum.filter(({ role }) => role === 'leader')).toMatchObject([
+      { node: leader.address, reason: 'node-left' },
+      { node: spareOf(job).address, status: 'offered' },
+    ])
+    const { metrics } = await icl.api().getNode({ params: { address: leader.address } })
+    expect(metrics.reputation_score).toBe(100)
+  })
+
+  it('finishes what it has claimed', async () => {
+    const { view } = await runJob(icl, nodes, ['yes', 'yes', 'yes'], {
+      beforeVerdicts: () => {
+        for (const node of nodes) void lastBeat(node)
+      },
+    })
+    expect((await view()).status).toBe('accepted')
+    for (const { address } of nodes) {
+      expect((await icl.deps.store.findNode(address))!.document.leaving).toBe(true)
+    }
+  })
+
+  it('without a word is not drawn any more once it has not polled for a minute', async () => {
+    nodes.push(await joinNode(icl, 'n4'))
+    await icl.clock.advance(30_000)
+    const alive = nodes.slice(1)
+    for (const node of alive) await offersOf(node)
+    await icl.clock.advance(31_000)
+    for (const node of alive) await beat(icl, node)
+    await beat(icl, nodes[0]!)
+    const { leader, verifiers } = (await submit(icl)).preview
+    expect(new Set([leader, ...verifiers])).toEqual(new Set(alive.map(({ address }) => address)))
+  })
+})

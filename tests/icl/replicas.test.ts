@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest'
+import { defaultJobLimits } from '../../icl/rules/job.ts'
+import { codeOf } from '../code-of.ts'
+import { startNode } from '../simulation/node.ts'
+import { createWorld } from '../simulation/world.ts'
+import { at, useReplicas } from './replica-set.ts'
+import { runJob } from './run-job.ts'
+import {
+  beat,
+  claim,
+  commitTo,
+  joinNode,
+  offersOf,
+  resultBody,
+  submit,
+  type TestNode,
+} from './test-icl.ts'
+
+const { start, kill, pair } = useReplicas()
+
+describe('a node that is killed after it has claimed', () => {
+  for (const count of [1, 2]) {
+    it(`is replaced, and the job accepted, within the lease and 2 s (replicas: ${count})`, async () => {
+      const world = createWorld(count, { minedMs: [50, 200], lostAnswers: 0 })
+      const { clock, icl, dice } = world
+      try {
+        for (let index = 0; index < count; index++) await world.addReplica()
+        await clock.advance(6_000)
+        const nodes: TestNode[] = []
+        for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) {
+          nodes.push(await clock.until(joinNode(icl, name)))
+        }
+        const job = await clock.until(submit(icl, { delegate: true }))
+        const leader = nodes.find(({ address }) => address === job.preview.leader)!
+        const task = await clock.until(claim(leader))
+        const claimedAt = clock.now()
+        const late = await resultBody(icl, leader, task, 'yes')
+        const habits = { slots: 2, thinkMs: [50, 100], dies: 0, answer: 'yes' } as const
+        for (const node of nodes) {
+          if (node !== leader) world.nodes.push(startNode({ icl, clock, dice }, node, habits))
+        }
+        const view = () =>
+          clock.until(
+            job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken }),
+          )
+        while ((await view()).status !== 'accepted') {
+          expect(clock.now() - claimedAt).toBeLessThan(defaultJobLimits.leaseMs + 2_000)
+          await clock.advance(50)
+        }
+        const { quorum, ...settled } = await view()
+        expect(quorum[0]).toMatchObject({ node: leader.address, reason: 'lease-lapsed' })
+        expect(await codeOf(clock.until(leader.api.postResult({ body: late })))).toBe('job-settled')
+        expect(await view()).toMatchObject({ ...settled, quorum })
+        expect(await world.broken()).toEqual([])
+      } finally {
+        await clock.until(world.end())
+      }
+    })
+  }
+
+  it('posts its late result in vain while its replacement works: 409, and nothing changes', async () => {
+    const { a, b, clock, nodes } = await pair()
+    nodes.push(await joinNode(a, 'n4'))
+    const job = await submit(a, { delegate: true })
+    const leader = nodes.find(({ address }) => address === job.preview.leader)!
+    const spare = nodes.find(
+      ({ address }) => ![job.preview.leader, ...job.preview.verifiers].includes(address),
+    )!
+    const late = await resultBody(a, leader, await claim(leader), 'yes')
+    for (const address of job.preview.verifiers) {
+      const verifier = nodes.find((node) => node.address === address)!
+      await commitTo(verifier, await claim(verifier), 'yes')
+    }
+    for (let waited = 0; waited < 121_000; waited += 30_250) {
+      await beat(a, spare)
+      await offersOf(spare)
+      await clock.advance(30_250)
+    }
+    await claim(spare)
+    // That it came at all is noted for the node's score, and is no part of the job's course.
+    const course = async () => {
+      const {
+        slots,
+        outbox: _,
+        nextEffect: __,
+        ...rest
+      } = (await a.deps.store.findJob(job.jobId))!.document
+      return { ...rest, slots: slots.map(({ scores: ___, ...slot }) => slot) }
+    }
+    const before = await course()
+    for (const replica of [a, b]) {
+      const { api } = at(replica, leader)
+      const error = await api.postResult({ body: late }).catch((reason: unknown) => reason)
+      expect(error).toMatchObject({ code: 'stale-fence', status: 409 })
+    }
+    expect(await course()).toEqual(before)
+  })
+})
+
+describe('jobs whose time has come', () => {
+  it('are seen to soon, also those of a replica that was killed', async () => {
+    const { a, b, clock, nodes, ...shared } = await pair()
+    const others = [b]
+    for (const id of ['c', 'd', 'e', 'f', 'g', 'h', 'i']) {
+      others.push(await start({ clock, ...shared }, id))
+    }
+    await clock.advance(6_000)
+    for (let index = 0; index < 6; index++) {
+      const job = await submit(a, { client: `client ${index}`, grant: false })
+      a.chain.store(job.body.kpHighHandle, job.body.kpLowHandle, job.client.address, [
+        job.preview.leader,
+      ])
+    }
+    // Leaders are offered what they have room for, and let it lapse.
+    await clock.advance(1_000)
+    const offered = (
+      await Promise.all(nodes.map((node) => a.deps.store.listJobsOfNode(node.address)))
+    ).flat()
+    expect(offered.length).toBeGreaterThan(1)
+    await clock.advance(16_000)
+    // All but one of nine: most of these jobs were for somebody who still counts as running when they are due.
+    for (const other of others) kill(other)
+    await clock.advance(3_000 + 3_500)
+    for (const { id } of offered) {
+      const { document } = (await a.deps.store.findJob(id))!
+      expect(document.slots[0]).toMatchObject({ reason: 'offer-lapsed' })
+    }
+  })
+})
+
+describe('what is over', () => {
+  it('is forgotten 30 days after it settled, by the replica that has the lease', async () => {
+    const { a, b, clock, nodes } = await pair()
+    const { job } = await runJob(a, nodes, ['yes', 'yes', 'yes'])
+    const { settledAt } = (await a.deps.store.findJob(job.jobId))!.document
+    const untilAge = async (ms: number) => {
+      await clock.jump(settledAt! + ms - clock.now())
+      // The lease was lost on the way, is taken again, and then there is a look every minute.
+      await clock.advance(80_000)
+    }
+    await clock.advance(5_000)
+    await untilAge(30 * 86_400_000 - 3_600_000)
+    expect(await b.deps.store.findJob(job.jobId)).toBeDefined()
+    await untilAge(30 * 86_400_000 + 1)
+    expect(await b.deps.store.findJob(job.jobId)).toBeUndefined()
+    expect(await b.deps.store.listKeys('epoch:', 0)).toEqual([])
+  })
+})

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import type { Command } from '../../../icl/rules/commands.ts'
+import { defaultJobLimits, type Job, slotOf } from '../../../icl/rules/job.ts'
+import { transition } from '../../../icl/rules/transition.ts'
+import {
+  answered,
+  claimed,
+  commitmentTo,
+  committed,
+  nodeA,
+  nodeB,
+  nodeC,
+  reveal,
+  sampleJob,
+  take,
+} from './sample-job.ts'
+
+/** Applies a command that asks nothing of the world outside. */
+function quietly(job: Job, command: Command, now: number): Job {
+  const next = transition(job, command, now, defaultJobLimits)
+  if ('refused' in next) throw new Error(next.detail)
+  expect(next.effects).toEqual([])
+  return next.job
+}
+
+const everyFinding = [
+  'see-access',
+  'miss-access',
+  'refuse-access',
+  'find-busy',
+  'find-gone',
+] as const
+
+describe('an assignment', () => {
+  it('is offered, claimed and committed to without anything done outside', () => {
+    let job = quietly(sampleJob(), { type: 'see-access', node: nodeB, fence: 2 }, 10)
+    expect(slotOf(job, nodeB)).toMatchObject({ status: 'offered', deadline: 20_010 })
+    expect(job.phase).toBe('open')
+    job = quietly(job, { type: 'claim', node: nodeB, fence: 2 }, 20)
+    expect(slotOf(job, nodeB)).toMatchObject({ status: 'claimed', deadline: 120_020 })
+    expect(job.phase).toBe('running')
+    const commitment = commitmentTo(nodeB, 2, 'x')
+    job = quietly(job, { type: 'commit', node: nodeB, fence: 2, commitment }, 30)
+    const slot = slotOf(job, nodeB)
+    expect(slot).toMatchObject({ status: 'committed', commitment })
+    expect(slot?.deadline).toBeUndefined()
+    expect(take(job, { type: 'claim', node: nodeB, fence: 2 }, 40)).toBe(job)
+    for (const type of everyFinding) {
+      expect(take(job, { type, node: nodeB, fence: 2 }, 40)).toBe(job)
+    }
+  })
+
+  it('that is claimed once there is a result leaves the job where it is', () => {
+    let job = claimed(claimed(sampleJob(), nodeA, 10), nodeB, 10)
+    job = take(job, { type: 'see-access', node: nodeC, fence: 3 }, 10)
+    job = answered(job, nodeA, 'x', 30)
+    expect(slotOf(job, nodeB)?.deadline).toBe(120_010)
+    job = take(job, { type: 'claim', node: nodeC, fence: 3 }, 40)
+    expect(job.phase).toBe('verifying')
+    job = committed(job, nodeC, 'x', 50)
+    expect(slotOf(job, nodeC)?.deadline).toBe(60_050)
+  })
+
+  it('cannot be given back once it is done, and costs nothing before it is committed to', () => {
+    let job = sampleJob()
+    for (const node of [nodeA, nodeB, nodeC]) job = claimed(job, node, 10)
+    job = answered(committed(job, nodeB, 'x', 20), nodeA, 'x', 30)
+    job = take(job, reveal(job, nodeB, 'x'), 40)
+    for (const [node, fence] of [
+      [nodeA, 1],
+      [nodeB, 2],
+    ] as const) {
+      expect(take(job, { type: 'abort', node, fence, reason: 'node-failed' }, 50)).toBe(job)
+    }
+    const abort = { type: 'abort', node: nodeC, fence: 3, reason: 'node-failed' } as const
+    expect(slotOf(quietly(job, abort, 50), nodeC)).toMatchObject({
+      status: 'aborted',
+      reason: 'node-failed',
+    })
+  })
+
+  it('that a node gets access to does not hide why the job waits otherwise', () => {
+    const job: Job = { ...sampleJob(), reason: 'not-enough-nodes' }
+    const offered = take(job, { type: 'see-access', node: nodeB, fence: 2 }, 10)
+    expect(offered.reason).toBe('not-enough-nodes')
+    let waiting = take(sampleJob(), { type: 'miss-access', node: nodeB, fence: 2 }, 10)
+    waiting = take(waiting, { type: 'see-access', node: nodeA, fence: 1 }, 20)
+    waiting = take(waiting, { type: 'see-access', node: nodeB, fence: 2 }, 20)
+    expect(waiting.reason).toBe('awaiting-grant')
+    expect(take(waiting, { type: 'see-access', node: nodeC, fence: 3 }, 20).reason).toBeUndefined()
+  })
+})

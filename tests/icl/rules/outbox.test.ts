@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
+import { transition } from '../../../icl/rules/transition.ts'
+import {
+  answered,
+  candidates,
+  claimed,
+  committed,
+  fenceOf,
+  nodeA,
+  nodeB,
+  nodeC,
+  nodeD,
+  reveal,
+  sampleJob,
+  seed,
+  take,
+} from './sample-job.ts'
+
+const idsOf = (job: Job) => job.outbox.map(({ id }) => id)
+
+/** A job that has everything but its last verdict. */
+function almostAccepted(): Job {
+  let job = sampleJob()
+  for (const node of [nodeA, nodeB, nodeC]) job = claimed(job, node, 10)
+  job = committed(committed(job, nodeB, 'x', 20), nodeC, 'x', 20)
+  job = answered(job, nodeA, 'x', 30)
+  return take(job, reveal(job, nodeB, 'x'), 40)
+}
+
+describe('the outbox of a job', () => {
+  it('begins with the access of every node, due at once and not yet tried', () => {
+    const job = sampleJob({ createdAt: 7 })
+    expect(job.outbox).toEqual(
+      [nodeA, nodeB, nodeC].map((node, index) => ({
+        id: index + 1,
+        effect: { type: 'ensure-access', node, fence: index + 1 },
+        attempts: 0,
+        dueAt: 7,
+      })),
+    )
+    expect(job.nextEffect).toBe(4)
+  })
+
+  it('keeps what is still to be done when more comes, under ids that are never given again', () => {
+    const before = almostAccepted()
+    const after = take(before, reveal(before, nodeC, 'x'), 50)
+    expect(after.outbox.slice(0, before.outbox.length)).toEqual(before.outbox)
+    const added = after.outbox.slice(before.outbox.length)
+    expect(added.map(({ effect }) => effect.type)).toEqual([
+      'score-node',
+      'score-node',
+      'score-node',
+      'commit-result',
+    ])
+    for (const { attempts, dueAt } of added) expect([attempts, dueAt]).toEqual([0, 50])
+    expect(idsOf(after)).toEqual(idsOf(after).toSorted((a, b) => a - b))
+    expect(new Set(idsOf(after)).size).toBe(after.outbox.length)
+    expect(after.nextEffect).toBe(Math.max(...idsOf(after)) + 1)
+  })
+
+  it('gives no id again that was delivered and has left it', () => {
+    const before = almostAccepted()
+    const delivered: Job = { ...before, outbox: [] }
+    const after = take(delivered, reveal(delivered, nodeC, 'x'), 50)
+    expect(Math.min(...idsOf(after))).toBe(before.nextEffect)
+  })
+
+  it('gets no more by what is said a second time', () => {
+    const before = almostAccepted()
+    expect(take(before, reveal(before, nodeB, 'x'), 60)).toBe(before)
+    const accepted = take(before, reveal(before, nodeC, 'x'), 50)
+    expect(take(accepted, reveal(accepted, nodeC, 'x'), 60)).toBe(accepted)
+  })
+
+  it('has every verifier seen to again once there is a result, for its output key', () => {
+    let job = sampleJob()
+    for (const node of [nodeA, nodeB]) job = claimed(job, node, 10)
+    job = { ...job, outbox: [] }
+    job = answered(job, nodeA, 'x', 20)
+    expect(job.outbox.map(({ effect }) => effect)).toEqual([
+      { type: 'ensure-access', node: nodeB, fence: fenceOf(job, nodeB) },
+      { type: 'ensure-access', node: nodeC, fence: fenceOf(job, nodeC) },
+    ])
+  })
+})
+
+describe('a job is looked at again', () => {
+  it('when the first of its deadlines comes, at the latest at its own', () => {
+    const job = sampleJob()
+    expect(job.wakeAt).toBe(600_000)
+    const fence = fenceOf(job, nodeA)
+    const offered = take(job, { type: 'see-access', node: nodeA, fence }, 10)
+    expect(offered.wakeAt).toBe(10 + defaultJobLimits.offerMs)
+    const leased = take(offered, { type: 'claim', node: nodeA, fence }, 20)
+    expect(leased.wakeAt).toBe(20 + defaultJobLimits.leaseMs)
+    const late = take(offered, { type: 'claim', node: nodeA, fence }, 599_000)
+    expect(late.wakeAt).toBe(600_000)
+  })
+
+  it('at once when a seat falls empty, a second later when nobody could take it, never once it has settled', () => {
+    let job = claimed(sampleJob(), nodeA, 10)
+    const fence = fenceOf(job, nodeA)
+    job = take(job, { type: 'abort', node: nodeA, fence, reason: 'provider-unavailable' }, 20)
+    expect([job.fillAt, job.wakeAt]).toEqual([20, 20])
+    job = take(job, { type: 'wake', fill: { pool: [], seed } }, 30)
+    expect([job.reason, job.fillAt, job.wakeAt]).toEqual(['not-enough-nodes', 1_030, 1_030])
+    job = take(job, { type: 'wake', fill: { pool: candidates(nodeD), seed } }, 1_030)
+    expect([job.reason, job.fillAt, job.wakeAt]).toEqual([undefined, undefined, 600_000])
+    const settled = take(job, { type: 'cancel' }, 2_000)
+    expect([settled.wakeAt, settled.fillAt, settled.settledAt]).toEqual([
+      undefined,
+      undefined,
+      2_000,
+    ])
+  })
+
+  it('not by what changed nothing: the very same job comes back, so that nothing is saved', () => {
+    const job = sampleJob()
+    const next = transition(job, { type: 'wake' }, 100, defaultJobLimits)
+    expect('job' in next && next.job).toBe(job)
+  })
+})

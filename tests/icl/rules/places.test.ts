@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest'
+import type { Command } from '../../../icl/rules/commands.ts'
+import { defaultJobLimits, type Job, slotAt } from '../../../icl/rules/job.ts'
+import { replicaFor } from '../../../icl/rules/share.ts'
+import { needsPool } from '../../../icl/rules/wake.ts'
+import type { Address } from '../../../lib/codecs.ts'
+import {
+  candidates,
+  fenceOf,
+  nodeA,
+  nodeB,
+  nodeC,
+  nodeD,
+  nodeE,
+  sampleJob,
+  seed,
+  take,
+} from './sample-job.ts'
+
+const { placeMs } = defaultJobLimits
+const busy = (...nodes: readonly Address[]) =>
+  candidates(...nodes).map((candidate) => ({ ...candidate, busy: true }))
+const wakeWith = (...pool: ReturnType<typeof candidates>): Command => ({
+  type: 'wake',
+  fill: { pool, seed },
+})
+const find = (
+  job: Job,
+  type: 'find-busy' | 'find-gone' | 'see-access',
+  node: Address,
+  at: number,
+) => take(job, { type, node, fence: fenceOf(job, node) }, at)
+const leaderOf = (job: Job) => slotAt(job, 0)!
+
+describe('a node without a free place', () => {
+  const waiting = () => find(sampleJob(), 'find-busy', nodeA, 1_000)
+
+  it('is waited for, and offered the work when it has one', () => {
+    const job = waiting()
+    expect([leaderOf(job).status, job.wakeAt]).toEqual(['awaiting-grant', 1_000 + placeMs])
+    expect(find(job, 'find-busy', nodeA, 5_000)).toBe(job)
+    const offered = find(job, 'see-access', nodeA, 6_000)
+    expect([leaderOf(offered).status, leaderOf(offered).deadline]).toEqual([
+      'offered',
+      6_000 + defaultJobLimits.offerMs,
+    ])
+  })
+
+  it('loses the seat after 20 s to one that has a place, and its score nothing', () => {
+    const job = waiting()
+    expect(needsPool(job, 1_000 + placeMs)).toBe(true)
+    const moved = take(job, wakeWith(...candidates(nodeD), ...busy(nodeA)), 1_000 + placeMs)
+    expect(moved.slots[0]).toMatchObject({ status: 'aborted', reason: 'node-busy' })
+    expect([leaderOf(moved).node, leaderOf(moved).attempt]).toEqual([nodeD, 1])
+    expect(moved.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
+  })
+
+  it('keeps the seat while nobody else has a place either', () => {
+    const job = take(waiting(), wakeWith(...busy(nodeA, nodeD)), 1_000 + placeMs)
+    expect(leaderOf(job)).toMatchObject({ node: nodeA, status: 'awaiting-grant' })
+    expect(job.wakeAt!).toBeGreaterThan(1_000 + placeMs)
+    const moved = take(job, wakeWith(...candidates(nodeD)), job.wakeAt!)
+    expect(leaderOf(moved).node).toBe(nodeD)
+  })
+
+  it('two that are full do not both move to the one place that is free', () => {
+    let job = find(waiting(), 'find-busy', nodeB, 1_000)
+    job = take(job, wakeWith(...candidates(nodeD), ...busy(nodeE)), 1_000 + placeMs)
+    const held = [0, 1, 2].map((seat) => slotAt(job, seat)!.node)
+    expect(new Set(held)).toEqual(new Set([nodeB, nodeC, nodeD]))
+  })
+
+  it('is not an attempt: a job moves on as often as it takes', () => {
+    let job = sampleJob()
+    const nodes = ['d', 'e', 'f', '1', '2'].map((digit) => `0x${digit.repeat(40)}` as const)
+    let now = 0
+    for (const node of nodes) {
+      job = find(job, 'find-busy', leaderOf(job).node, now)
+      now += placeMs
+      job = take(job, wakeWith(...candidates(node)), now)
+      expect([leaderOf(job).node, leaderOf(job).attempt, job.phase]).toEqual([node, 1, 'open'])
+    }
+  })
+
+  it('does not make the job wait for a grant that it has', () => {
+    const missed = take(
+      sampleJob(),
+      { type: 'miss-access', node: nodeA, fence: fenceOf(sampleJob(), nodeA) },
+      0,
+    )
+    let job = missed
+    for (const node of [nodeB, nodeC]) job = find(job, 'see-access', node, 1)
+    expect(job.reason).toBe('awaiting-grant')
+    expect(find(job, 'find-busy', nodeA, 1).reason).toBeUndefined()
+  })
+})
+
+describe('a job that waits for a grant and for a node', () => {
+  const miss = (job: Job, at: number) =>
+    take(job, { type: 'miss-access', node: nodeA, fence: fenceOf(job, nodeA) }, at)
+  const leave = (job: Job, at: number) => find(job, 'find-gone', nodeB, at)
+  const lookOften = (first: Job) => {
+    let job = first
+    for (let at = 2_000; at < 30_000; at += 1_000) job = miss(take(job, wakeWith(), at), at)
+    return job
+  }
+
+  it('says which came first, once, until it has passed', () => {
+    const granting = lookOften(leave(miss(sampleJob(), 1), 2))
+    expect(granting.reason).toBe('awaiting-grant')
+    const seating = lookOften(take(leave(sampleJob(), 1), wakeWith(), 2))
+    expect(seating.reason).toBe('not-enough-nodes')
+    for (const { events } of [granting, seating]) expect(events.length).toBeLessThan(8)
+    const granted = find(granting, 'see-access', nodeA, 30_000)
+    const others = find(granted, 'see-access', nodeC, 30_000)
+    expect(take(others, wakeWith(), 31_000).reason).toBe('not-enough-nodes')
+    const seated = take(seating, wakeWith(...candidates(nodeD)), 30_000)
+    expect([seated.reason, miss(seated, 30_001).reason]).toEqual([undefined, 'awaiting-grant'])
+  })
+})
+
+describe('a node that has left before it was offered anything', () => {
+  it('is replaced at once, and it costs nothing', () => {
+    const job = find(sampleJob(), 'find-gone', nodeA, 1_000)
+    expect(job.slots[0]).toMatchObject({ status: 'aborted', reason: 'node-left' })
+    expect(job.wakeAt).toBe(1_000)
+    const filled = take(job, wakeWith(...candidates(nodeD)), 1_000)
+    expect([leaderOf(filled).node, leaderOf(filled).attempt]).toEqual([nodeD, 1])
+    expect(filled.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
+  })
+
+  it('keeps what it was offered already', () => {
+    const job = find(sampleJob(), 'see-access', nodeA, 0)
+    expect(find(job, 'find-gone', nodeA, 1)).toBe(job)
+  })
+})
+
+describe('work shared between replicas', () => {
+  const works = Array.from({ length: 300 }, (_, index) => `job ${index}`)
+  const shares = (replicas: readonly string[]) =>
+    new Map(works.map((work) => [work, replicaFor(work, replicas)]))
+
+  it('is for one of them, whoever asks in whatever order, and for each in turn', () => {
+    const shared = shares(['a', 'b', 'c'])
+    expect(shares(['c', 'a', 'b'])).toEqual(shared)
+    for (const id of ['a', 'b', 'c']) {
+      expect([...shared.values()].filter((one) => one === id).length).toBeGreaterThan(60)
+    }
+    expect(replicaFor('job', [])).toBeUndefined()
+  })
+
+  it('moves only from the replica that goes', () => {
+    const [before, after] = [shares(['a', 'b', 'c']), shares(['a', 'c'])]
+    for (const [work, id] of before) if (id !== 'b') expect(after.get(work)).toBe(id)
+  })
+})

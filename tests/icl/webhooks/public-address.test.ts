@@ -1,0 +1,127 @@
+import { BlockList } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { parseIpAddress } from '../../../icl/webhooks/ip-address.ts'
+import { isPublicAddress } from '../../../icl/webhooks/public-address.ts'
+import { whyRefused } from '../../../icl/webhooks/webhook-url.ts'
+
+/** The same list by another program's code. */
+const closed = new BlockList()
+for (const range of [
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24',
+  '192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4',
+].flatMap((line) => line.split(' '))) {
+  const [start = '', bits] = range.split('/')
+  closed.addSubnet(start, Number(bits), 'ipv4')
+}
+
+describe('which addresses are public', () => {
+  it('agrees with another implementation on IPv4, in every first byte and at the edges of every range', () => {
+    const seconds = [0, 1, 15, 16, 17, 18, 19, 20, 31, 32, 51, 63, 64, 88, 127, 128, 168, 254, 255]
+    const wrong: string[] = []
+    for (let first = 0; first < 256; first++) {
+      for (const second of seconds) {
+        for (const third of [0, 1, 2, 3, 99, 100, 113, 255]) {
+          const address = `${first}.${second}.${third}.7`
+          if (isPublicAddress(address) === closed.check(address, 'ipv4')) wrong.push(address)
+        }
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
+  it('refuses what is not of the public internet', () => {
+    const refused = [
+      ...['127.0.0.1', '10.1.2.3', '172.31.255.255', '192.168.0.1', '169.254.169.254', '0.0.0.0'],
+      ...['100.100.100.200', '192.0.0.192', '168.63.129.16', '255.255.255.255', '224.0.0.1'],
+      ...['::', '::1', 'fe80::1', 'febf::1', 'fec0::1', 'fc00::1', 'fd00:ec2::254', 'ff02::1'],
+      ...[
+        '::ffff:127.0.0.1',
+        '::ffff:7f00:1',
+        '::ffff:a9fe:a9fe',
+        '::127.0.0.1',
+        '64:ff9b::10.0.0.1',
+      ],
+      ...[
+        '64:ff9b:1::1',
+        '100::1',
+        '2001::1',
+        '2001:db8::1',
+        '2002:7f00:1::1',
+        '3fff::1',
+        '5f00::1',
+      ],
+      ...[
+        '',
+        'localhost',
+        '1.2.3',
+        '1.2.3.4.5',
+        '256.1.1.1',
+        '01.2.3.4',
+        '1.2.3.4 ',
+        ':::',
+        '1::2::3',
+      ],
+      ...['1:2:3:4:5:6:7', '1:2:3:4:5:6:7:8:9', '12345::', 'g::', '::1%eth0', '1:2:3:4:5:6:7::8:9'],
+    ]
+    expect(refused.filter(isPublicAddress)).toEqual([])
+  })
+
+  it('takes public servers', () => {
+    const taken = [
+      ...['1.1.1.1', '8.8.8.8', '9.255.255.255', '11.0.0.0', '100.63.255.255', '100.128.0.0'],
+      ...[
+        '172.15.255.255',
+        '172.32.0.0',
+        '192.0.1.0',
+        '198.17.255.255',
+        '198.20.0.0',
+        '223.255.255.255',
+      ],
+      ...['2606:4700:4700::1111', '2a00:1450::1', '2001:4860:4860::8888', '2001:200::', '3ffe::1'],
+      ...['::ffff:8.8.8.8', '64:ff9b::808:808'],
+    ]
+    expect(taken.filter((address) => !isPublicAddress(address))).toEqual([])
+  })
+
+  it('reads the same bytes from every way to write an address', () => {
+    const bytes = (text: string) => Array.from(parseIpAddress(text) ?? []).join(',')
+    expect(bytes('::ffff:127.0.0.1')).toBe(bytes('0:0:0:0:0:FFFF:7f00:1'))
+    expect(bytes('1::')).toBe(bytes('1:0:0:0:0:0:0:0'))
+    expect(bytes('::1:2')).toBe(bytes('0:0:0:0:0:0:1:2'))
+    expect(bytes('1:2:3:4:5:6:7::')).toBe(bytes('1:2:3:4:5:6:7:0'))
+  })
+})
+
+describe('the URL of a webhook', () => {
+  it('is refused for its form, and says why', () => {
+    const refusals: readonly (readonly [string, RegExp])[] = [
+      ['http://receiver.example/', /https/],
+      ['ftp://receiver.example/', /https/],
+      ['https://user:word@receiver.example/', /user/],
+      ['https://user@receiver.example/', /user/],
+      ['https://localhost/', /internet/],
+      ['https://intranet/', /internet/],
+      ['https://a.internal/', /internet/],
+      ['https://printer.local./', /internet/],
+      ['https://127.0.0.1/', /internet/],
+      ['https://2130706433/', /internet/],
+      ['https://0x7f.1/', /internet/],
+      ['https://0177.0.0.1/', /internet/],
+      ['https://[::1]/', /internet/],
+      ['https://[::ffff:169.254.169.254]/', /internet/],
+      ['no url', /read/],
+    ]
+    for (const [url, reason] of refusals) expect(whyRefused(url, false) ?? url).toMatch(reason)
+  })
+
+  it('may have a port, a path and a query', () => {
+    expect(whyRefused('https://receiver.example:8443/hook?for=me', false)).toBeUndefined()
+    expect(whyRefused('https://8.8.8.8/', false)).toBeUndefined()
+  })
+
+  it('may be of this machine and plain where that is allowed, but has no password there either', () => {
+    expect(whyRefused('http://127.0.0.1:3000/', true)).toBeUndefined()
+    expect(whyRefused('http://a:b@127.0.0.1:3000/', true)).toMatch(/user/)
+    expect(whyRefused('file:///etc/passwd', true)).toMatch(/https/)
+  })
+})

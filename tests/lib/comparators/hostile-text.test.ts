@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { similar } from '../../../lib/comparators/similar.ts'
+import { inputOf } from './texts.ts'
+
+const characters = 120_000
+
+const filled = (unit: string, end = ''): string =>
+  unit.repeat(Math.ceil(characters / unit.length)).slice(0, characters) + end
+
+/** How long evidence takes; whatever holds the machine up meanwhile seldom does so at each of several tries. */
+async function timeOf(text: string, enoughMs = 0): Promise<number> {
+  let fastestMs = Number.POSITIVE_INFINITY
+  for (let tries = 0; tries < 4 && fastestMs > enoughMs; tries++) {
+    const startedAt = performance.now()
+    await similar.evidenceOf(inputOf(text))
+    fastestMs = Math.min(fastestMs, performance.now() - startedAt)
+  }
+  return fastestMs
+}
+
+const hostile = [
+  ['round brackets', filled('(')],
+  ['square brackets', filled('[')],
+  ['links without end', filled('[](')],
+  ['links without words', filled('[') + filled('](')],
+  ['stars', filled('*')],
+  ['stars before words', filled(' *a')],
+  ['low lines', filled('_')],
+  ['spaces', filled(' ', 'x')],
+  ['fractions', filled('\\frac{')],
+  ['fractions of spaces', `\\frac${filled(' ')}`],
+  ['open boxes', filled('\\boxed{')],
+  ['nested boxes', filled('\\boxed{') + filled('}')],
+  ['digits', filled('7', 'a')],
+  ['digits with commas', filled('1,', 'a')],
+  ['zeros after a point', `1.${filled('0')}1`],
+  ['full stops', filled('.')],
+  ['addresses that are none', filled('+.')],
+  ['half addresses', filled('a@b.')],
+  ['quotation marks in JSON', `{"${filled('\\"')}`],
+  ['brackets in JSON', filled('[{"a":')],
+  ['comments without end', filled('<!--')],
+  ['tags without end', filled('<a')],
+  ['table rules', filled('|-', 'x')],
+  ['headings', filled(' #')],
+  ['answers', filled('the answer is ')],
+  ['an answer of spaces', `answer${filled(' ')}`],
+  ['an answer of empty lines', `answer is${filled('\n')}\u200b`],
+  ['a fence of spaces', `~~~${filled(' ')}x y`],
+  ['tags of letters', filled('<abcdefghijkl')],
+  ['marks on one letter', `a${filled('\u0301\u0316')}`],
+  ['marks that NFKC makes', filled('\uff9e\u0301')],
+  ['characters that stand for many', filled('\ufdfa').slice(0, characters / 18)],
+  ['apostrophes', filled("a'")],
+] as const
+
+describe('the time that evidence takes', () => {
+  // What is quadratic takes a hundred times as long and more; the floor is for machines that stop for breath.
+  it('is in proportion to the text, whatever stands in it', async () => {
+    const plain = filled('the keeper opens a valve and the cabin moves along its rail. ')
+    const mostMs = 40 * Math.max(await timeOf(plain), 50)
+    for (const [what, text] of hostile) {
+      expect([what, (await timeOf(text, mostMs)) <= mostMs]).toEqual([what, true])
+    }
+  }, 60_000)
+})

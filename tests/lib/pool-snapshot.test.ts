@@ -1,0 +1,82 @@
+import { keccak256, stringToHex } from 'viem'
+import { describe, expect, it } from 'vitest'
+import { cidOf } from '../../lib/cid.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { utf8 } from '../../lib/digest.ts'
+import { inPoolOrder } from '../../lib/draw.ts'
+import { type PoolSnapshot, readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
+
+const poolOf = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    address: keccak256(stringToHex(`node ${index}`)).slice(0, 42) as Address,
+    weight: 1 + (index % 1_000),
+  }))
+
+const from =
+  ({ parts }: PoolSnapshot) =>
+  async (cid: string) => {
+    const bytes = parts.get(cid)
+    if (!bytes) throw new Error(`there is no ${cid}`)
+    return bytes
+  }
+
+describe('a pool snapshot', () => {
+  for (const count of [0, 1, 64, 65, 10_000]) {
+    it(`gives ${count} nodes back in order`, async () => {
+      const pool = poolOf(count)
+      const snapshot = await snapshotPool(pool)
+      const { nodes, cids } = await readPool(snapshot.root, from(snapshot))
+      expect(nodes).toEqual(inPoolOrder(pool))
+      expect(new Set(cids)).toEqual(new Set(snapshot.parts.keys()))
+      expect(snapshot.parts.size === 1).toBe(count <= 64)
+    })
+  }
+
+  it('has its name from its nodes, whoever lists them', async () => {
+    const pool = poolOf(500)
+    const { root } = await snapshotPool(pool)
+    expect((await snapshotPool(pool.toReversed())).root).toBe(root)
+    const [first, ...rest] = pool
+    expect((await snapshotPool([{ ...first!, weight: 1_001 }, ...rest])).root).not.toBe(root)
+  })
+
+  it('of 10,000 nodes has all but a few kilobytes in common with one in which six have changed', async () => {
+    const pool = poolOf(10_000)
+    const before = await snapshotPool(pool)
+    const after = await snapshotPool(pool.slice(6))
+    const fresh = [...after.parts].filter(([cid]) => !before.parts.has(cid))
+    const bytes = fresh.reduce((sum, [, part]) => sum + part.length, 0)
+    expect(bytes).toBeLessThan(25_000)
+  })
+
+  it('is refused when a part of it has other content', async () => {
+    const snapshot = await snapshotPool(poolOf(100))
+    for (const [cid, bytes] of snapshot.parts) {
+      const changed = bytes.slice()
+      changed[changed.length - 1]! ^= 1
+      const load = async (asked: string) => (asked === cid ? changed : await from(snapshot)(asked))
+      await expect(readPool(snapshot.root, load)).rejects.toMatchObject({
+        code: 'pool-snapshot-invalid',
+      })
+    }
+  })
+
+  it('is refused when its nodes are there twice, out of order, or no nodes', async () => {
+    const [a, b] = inPoolOrder(poolOf(2)).map(({ address }) => `${address}:5`)
+    const texts = [
+      `svc-pool-v1\n${a}\n${a}`,
+      `svc-pool-v1\n${b}\n${a}`,
+      `svc-pool-v1\n${a}0\n`,
+      'svc-pool-v1\n0x:5',
+      `svc-pool-v1\n${a?.replace(':5', ':0')}`,
+      `svc-pool-branch-v1\n${a}`,
+      'svc-pool-v2',
+    ]
+    for (const text of texts) {
+      const bytes = utf8(text)
+      await expect(readPool(await cidOf(bytes), async () => bytes)).rejects.toMatchObject({
+        code: 'pool-snapshot-invalid',
+      })
+    }
+  })
+})

@@ -1,0 +1,122 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import {
+  afterEvent,
+  maxDoubtMillinats,
+  newcomer,
+  type ReputationCode,
+  type ReputationEvent,
+  reputationCodes,
+  standingOf,
+  weightOf,
+} from '../../lib/reputation.ts'
+
+const node = `0x${'a'.repeat(40)}` as const
+const jobId = `0x${'1'.repeat(64)}` as const
+const eventsOf = (...codes: readonly ReputationCode[]): readonly ReputationEvent[] =>
+  codes.map((code, index) => ({
+    id: `${String(index).padStart(4, '0')}:${code}`,
+    node,
+    jobId,
+    code,
+    at: 1_000_000,
+  }))
+const times = (code: ReputationCode, count: number) =>
+  Array.from({ length: count }, (): ReputationCode => code)
+
+describe('the fold of reputation events', () => {
+  it('is the same in whatever order the events are given, and counts whole seconds', () => {
+    const codes = [...times('result-accepted', 5), ...times('equivocated', 1)]
+    const events = eventsOf(...codes, ...times('verdict-outvoted', 9), 'result-rejected')
+    const shuffled = events.map((event, index) => ({
+      ...event,
+      at: event.at + ((index * 7) % 900),
+    }))
+    const wanted = standingOf(events)
+    expect(standingOf(shuffled.toReversed())).toEqual(wanted)
+    expect(standingOf(shuffled.toSorted((a, b) => a.code.localeCompare(b.code)))).toEqual(wanted)
+  })
+
+  it('keeps score and doubt within their bounds after every event', () => {
+    for (const code of Object.keys(reputationCodes) as ReputationCode[]) {
+      let standing = newcomer
+      for (const step of eventsOf(...times(code, 300))) {
+        standing = afterEvent(standing, step)
+        expect(standing.score).toBeGreaterThanOrEqual(0)
+        expect(standing.score).toBeLessThanOrEqual(1_000)
+        expect(standing.doubtMillinats).toBeGreaterThanOrEqual(0)
+        expect(standing.doubtMillinats).toBeLessThanOrEqual(maxDoubtMillinats)
+        expect(Number.isInteger(weightOf(standing)) && weightOf(standing) > 0).toBe(true)
+      }
+    }
+  })
+
+  it('adds slashed amounts up', () => {
+    const events = eventsOf('slashed', 'slashed', 'result-accepted').map((event, index) => ({
+      ...event,
+      amountGwei: [7, 5][index],
+    }))
+    expect(standingOf(events)).toMatchObject({ slashedGwei: 12, completed: 1, score: 110 })
+  })
+
+  it('is what docs/protocol.md says', async () => {
+    const page = await readFile(join(import.meta.dirname, '../../docs/protocol.md'), 'utf8')
+    const number = (text: string | undefined) => Number(text?.replaceAll(',', '').trim())
+    const section = page.split(/^## /m).find((text) => text.startsWith('Reputation')) ?? ''
+    const rows = [...section.matchAll(/^\| `([a-z-]+)` +\|((?:[^|]+\|){5})/gm)].map(
+      ([, code, cells = '']) => {
+        const [completed, accepted, rejected, score, doubtMillinats] = cells.split('|').map(number)
+        return [code, { completed, accepted, rejected, score, doubtMillinats }]
+      },
+    )
+    const { code: _, ...table } = Object.fromEntries(rows)
+    expect(table).toEqual(reputationCodes)
+  })
+})
+
+describe('the weight in the draw', () => {
+  it('halves with each doubling of the odds against a node, and comes back with matches', () => {
+    const of = (...codes: readonly ReputationCode[]) => weightOf(standingOf(eventsOf(...codes)))
+    expect(of()).toBe(100)
+    expect(of('result-accepted')).toBe(110)
+    expect(of('result-rejected')).toBe(45)
+    expect(of(...times('result-rejected', 2))).toBe(10)
+    expect(of('result-rejected', ...times('result-accepted', 4))).toBe(130)
+    expect(of('verdict-refuted')).toBe(1)
+    expect(of('equivocated')).toBe(1)
+  })
+
+  it('hardly changes by events that say nothing of the node', () => {
+    const quiet = [...times('result-unmatched', 30), ...times('verdict-disputed', 30)]
+    expect(weightOf(standingOf(eventsOf(...quiet)))).toBe(100)
+  })
+
+  it('of a standing that was saved before there were doubts is its score', () => {
+    expect(weightOf({ score: 120 })).toBe(120)
+  })
+})
+
+describe('doubt over many jobs', () => {
+  // As measured at temperature 0: the leader matches, is contradicted, or nobody agrees.
+  const rates = { honest: [0.878, 0.09], weaker: [0.071, 0.75] } as const
+  const codeAt = ([matched, contradicted]: readonly [number, number], dice: number) => {
+    if (dice < matched) return 'result-accepted'
+    return dice < matched + contradicted ? 'result-contradicted' : 'result-unmatched'
+  }
+
+  it('stays low for honest leaders and reaches certainty for those with a weaker model', () => {
+    let state = 1
+    const dice = () => {
+      state = (state * 48_271) % 2_147_483_647
+      return state / 2_147_483_647
+    }
+    const after = (who: keyof typeof rates, jobs: number) =>
+      standingOf(eventsOf(...Array.from({ length: jobs }, () => codeAt(rates[who], dice()))))
+    const honest = Array.from({ length: 200 }, () => after('honest', 60).doubtMillinats)
+    const weaker = Array.from({ length: 200 }, () => after('weaker', 60).doubtMillinats)
+    expect(honest.filter((doubt) => doubt < 3_500).length).toBeGreaterThan(190)
+    expect(Math.max(...honest)).toBeLessThan(Math.min(...weaker))
+    expect(weaker.filter((doubt) => doubt > 13_000).length).toBeGreaterThan(190)
+  })
+})

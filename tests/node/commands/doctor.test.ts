@@ -1,0 +1,278 @@
+import { chmod, cp, mkdtemp, rm } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { taskManager } from '../../../lib/chain/task-manager.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { systemClock } from '../../../lib/system.ts'
+import type { Check } from '../../../node/commands/checks.ts'
+import { examine } from '../../../node/commands/doctor.ts'
+import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
+import { startStubChain } from '../stub-chain.ts'
+import { quietContext } from './context.ts'
+import { type CommandWorld, type Operator, startCommandWorld } from './world.ts'
+
+const allNames = [
+  ...['config', 'keystore', 'password', 'certificate', 'icl', 'clock', 'chain', 'contracts'],
+  ...['wallet', 'registration', 'coprocessor', 'gateway', 'provider', 'tpm', 'fhe'],
+]
+
+let commands: CommandWorld
+let operator: Operator
+const servers: LocalServer[] = []
+const folders: string[] = []
+
+beforeAll(async () => {
+  commands = await startCommandWorld()
+  operator = await commands.newOperator()
+  await commands.fund(operator.address, '3')
+  expect(await operator.run(['register', '--yes'])).toMatchObject({ code: 0 })
+  expect(await operator.run(['attest'])).toMatchObject({ code: 0 })
+}, 120_000)
+afterAll(async () => {
+  for (const server of servers) await server.close()
+  for (const folder of folders) await rm(folder, { recursive: true })
+  await commands.stop()
+})
+
+const serve = async (...args: Parameters<typeof startServer>): Promise<string> => {
+  const server = await startServer(...args)
+  servers.push(server)
+  return server.url
+}
+
+/** A copy of the healthy node's folder, to break. */
+const copyOfNode = async (): Promise<{ folder: string; env: Record<string, string> }> => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-broken-'))
+  folders.push(folder)
+  await cp(operator.folder, folder, { recursive: true })
+  return { folder, env: { SVC_CONFIG_PATH: join(folder, 'config.json') } }
+}
+
+/** What doctor finds: the checks that failed, those that were skipped, all of them by name. */
+async function doctor(changes: Record<string, string> = {}, clock: Clock = systemClock) {
+  const context = quietContext({ ...operator.env, ...changes }, { clock })
+  const code = await examine({ json: true }, context)
+  const { healthy, checks } = JSON.parse(context.printed.join('')) as {
+    healthy: boolean
+    checks: readonly Check[]
+  }
+  const having = (status: Check['status']) =>
+    checks.filter((check) => check.status === status).map(({ name }) => name)
+  const find = (name: string) => checks.find((check) => check.name === name)
+  return { code, healthy, checks, failed: having('failed'), skipped: having('skipped'), find }
+}
+
+/** An ICL like the real one, whose network says something else. */
+const iclSaying = async (change: (network: Record<string, unknown>) => object): Promise<string> => {
+  const real = await (await fetch(`${commands.world.icl.url}/v1/network`)).json()
+  let url = ''
+  url = await serve((response, { path }) => {
+    if (path !== '/v1/network') return answerJson(response, 404, {})
+    return answerJson(response, 200, { ...real, public_url: url, ...change(real) })
+  })
+  return url
+}
+
+/** The real chain's RPC, but calls that `breaks` picks fail. */
+const rpcThat = (breaks: (body: string) => boolean): Promise<string> =>
+  serve(async (response, { body }) => {
+    const { id } = JSON.parse(body)
+    if (breaks(body)) {
+      const error = { code: -32_000, message: 'this node is broken' }
+      return answerJson(response, 200, { jsonrpc: '2.0', id, error })
+    }
+    const headers = { 'content-type': 'application/json' }
+    const real = await fetch(commands.world.chain.rpcUrl, { method: 'POST', headers, body })
+    answerJson(response, 200, await real.json())
+  })
+
+const provider = (answer: (response: ServerResponse, path: string) => void): Promise<string> =>
+  serve((response, { path }) => answer(response, path))
+
+describe('svc-node doctor', () => {
+  it('finds a node healthy that is', async () => {
+    const { code, healthy, checks, failed, skipped } = await doctor()
+    expect([code, healthy, failed, skipped]).toEqual([0, true, [], ['tpm']])
+    expect(checks.map(({ name }) => name)).toEqual(allNames)
+  })
+
+  it('prints a line for each check, the remedy below a failure, and no secret', async () => {
+    const { code, out } = await operator.run(['doctor'], { OPENAI_API_KEY: '' })
+    expect(code).toBe(1)
+    expect(out).toMatch(/^ok {6}keystore {5}\/.+$/m)
+    expect(out).toMatch(/^FAIL {4}provider {5}.+\n +-> Set OPENAI_API_KEY\.$/m)
+    expect(out).toMatch(/^skipped tpm {10}not needed: the backend is mock$/m)
+    expect(out).toContain('1 of 15 checks failed.')
+    for (const secret of [operator.privateKey.slice(2), operator.env.SVC_KEY_PASSWORD!]) {
+      expect(out).not.toContain(secret)
+    }
+  })
+
+  it('config: names the mistake, and what cannot be checked without it', async () => {
+    const { code, failed, skipped, find } = await doctor({ SVC_LOG_LEVEL: 'LOUD' })
+    expect([code, failed, skipped]).toEqual([1, ['config'], allNames.slice(1, -1)])
+    expect(find('config')?.detail).toContain('log_level (SVC_LOG_LEVEL)')
+  })
+
+  it('keystore: missing, or open to others', async () => {
+    const open = await copyOfNode()
+    await chmod(join(open.folder, 'keystore.json'), 0o644)
+    const first = await doctor(open.env)
+    expect([first.code, first.failed, first.skipped]).toEqual([1, ['keystore'], ['tpm']])
+    expect(first.find('keystore')?.remedy).toContain('chmod 600')
+
+    const gone = await copyOfNode()
+    await rm(join(gone.folder, 'keystore.json'))
+    const second = await doctor(gone.env)
+    expect([second.code, second.failed]).toEqual([1, ['keystore']])
+    expect(second.skipped).toEqual(['password', 'certificate', 'wallet', 'registration', 'tpm'])
+    expect(second.find('keystore')?.remedy).toContain('svc-node init')
+  })
+
+  it('password: wrong, or not given', async () => {
+    const wrong = await doctor({ SVC_KEY_PASSWORD: 'wrong' })
+    expect([wrong.code, wrong.failed, wrong.skipped]).toEqual([1, ['password'], ['tpm']])
+    expect(wrong.find('password')?.remedy).toContain('SVC_KEY_PASSWORD')
+    const none = await doctor({ SVC_KEY_PASSWORD: '' })
+    expect([none.failed, none.find('password')?.remedy]).toEqual([
+      ['password'],
+      expect.stringContaining('SVC_KEY_PASSWORD_FILE'),
+    ])
+  })
+
+  it('certificate: never attested', async () => {
+    const { folder, env } = await copyOfNode()
+    await rm(join(folder, 'attestation.json'))
+    const { code, failed, skipped, find } = await doctor(env)
+    expect([code, failed, skipped]).toEqual([1, ['certificate'], ['tpm']])
+    expect(find('certificate')?.remedy).toContain('svc-node attest')
+  })
+
+  it('icl: away, and the rest is still checked', async () => {
+    const { code, failed, skipped, find } = await doctor({ SVC_ICL_ENDPOINT: 'http://127.0.0.1:9' })
+    expect(failed).toEqual(['certificate', 'icl', 'gateway'])
+    expect(skipped).toEqual([
+      ...['clock', 'chain', 'contracts', 'wallet', 'registration', 'coprocessor', 'tpm'],
+    ])
+    expect(find('icl')).toMatchObject({
+      remedy: expect.stringContaining('SVC_ICL_ENDPOINT'),
+      retryable: true,
+    })
+    // The record is of another ICL, which the operator has to cure.
+    expect(code).toBe(1)
+  })
+
+  it('icl: does not take the backend, or lives elsewhere', async () => {
+    const picky = await iclSaying(() => ({ attestation_backends: ['tpm'] }))
+    const refused = await doctor({ SVC_ICL_ENDPOINT: picky })
+    expect(refused.failed).toEqual(['certificate', 'icl'])
+    expect(refused.find('icl')?.remedy).toContain('attestation_backend')
+    const moved = await iclSaying(() => ({ public_url: 'https://elsewhere.example' }))
+    expect((await doctor({ SVC_ICL_ENDPOINT: moved })).find('icl')?.detail).toContain(
+      'https://elsewhere.example',
+    )
+  })
+
+  it('clock: wrong', async () => {
+    const fast: Clock = { ...systemClock, now: () => systemClock.now() + 120_000 }
+    const { code, failed, skipped, find } = await doctor({}, fast)
+    expect([code, failed, skipped]).toEqual([1, ['clock'], ['tpm']])
+    expect(find('clock')?.detail).toMatch(/^1(19|20|21) s ahead of the ICL's$/)
+    expect(find('clock')?.remedy).toContain('NTP')
+  })
+
+  it('chain: away, or another one', async () => {
+    const away = await doctor({ SVC_COFHE_ENDPOINT: 'http://127.0.0.1:9' })
+    expect([away.code, away.failed]).toEqual([75, ['chain', 'coprocessor']])
+    expect(away.skipped).toEqual(['contracts', 'wallet', 'registration', 'tpm'])
+    const stub = await startStubChain(5)
+    servers.push(stub)
+    const other = await doctor({ SVC_COFHE_ENDPOINT: stub.url })
+    expect(other.find('chain')).toMatchObject({
+      status: 'failed',
+      detail: expect.stringContaining('is for chain 5'),
+      remedy: expect.stringContaining('SVC_COFHE_ENDPOINT'),
+    })
+  }, 90_000)
+
+  it('contracts: not where the ICL says', async () => {
+    const nowhere = `0x${'99'.repeat(20)}`
+    const icl = await iclSaying(({ contracts }) => ({
+      contracts: { ...Object(contracts), result_registry: nowhere },
+    }))
+    const { code, failed, find } = await doctor({ SVC_ICL_ENDPOINT: icl })
+    expect([code, failed]).toEqual([1, ['certificate', 'contracts']])
+    expect(find('contracts')?.detail).toContain(`ResultRegistry ${nowhere}`)
+    expect(find('contracts')?.remedy).toContain("ICL's operator")
+  })
+
+  it('wallet and registration: a new node has neither money nor a stake', async () => {
+    const poor = await commands.newOperator()
+    const { code, failed, skipped, find } = await doctor(poor.env)
+    expect([code, skipped]).toEqual([1, ['tpm']])
+    expect(failed).toEqual(['certificate', 'wallet', 'registration'])
+    expect(find('wallet')?.remedy).toMatch(/^Send 0\.\d+ ETH or more to it\.$/)
+    expect(find('registration')?.remedy).toContain('svc-node register')
+  })
+
+  it('coprocessor: does not answer', async () => {
+    const rpc = await rpcThat((body) => body.toLowerCase().includes(taskManager.slice(2)))
+    const { failed, skipped, find } = await doctor({ SVC_COFHE_ENDPOINT: rpc })
+    expect([failed, skipped]).toEqual([['coprocessor'], ['tpm']])
+    expect(find('coprocessor')?.remedy).toContain('coprocessor')
+  })
+
+  it('gateway: away, refusing or failing; the ICL is asked all the same', async () => {
+    const cases = [
+      ['http://127.0.0.1:9', 75],
+      [await provider((response) => answerJson(response, 403, {})), 1],
+      // As a proxy or a login page does.
+      [await provider((response) => response.end('<html>Please log in</html>')), 1],
+      [await provider((response) => answerJson(response, 503, {})), 75],
+    ] as const
+    for (const [gateway, expected] of cases) {
+      const { code, failed, checks } = await doctor({ SVC_IPFS_GATEWAY: gateway })
+      expect([gateway, code, failed]).toEqual([gateway, expected, ['gateway']])
+      const gateways = checks.filter(({ name }) => name === 'gateway')
+      expect(gateways.map(({ status }) => status)).toEqual(['failed', 'ok'])
+      expect(gateways[0]?.remedy).toContain('SVC_IPFS_GATEWAY')
+    }
+  })
+
+  it('provider: no key, a refused key, an unknown model, a rate limit, away', async () => {
+    const list = { data: [{ id: 'another' }] }
+    const cases: readonly [Record<string, string>, number, string][] = [
+      [{ OPENAI_API_KEY: '' }, 1, 'Set OPENAI_API_KEY'],
+      [{ SVC_OPENAI_BASE_URL: await provider((r) => answerJson(r, 401, {})) }, 1, 'Check OPENAI_A'],
+      [
+        {
+          SVC_OPENAI_BASE_URL: await provider((r, path) =>
+            answerJson(r, path === '/v1/models' ? 200 : 404, list),
+          ),
+        },
+        1,
+        'SVC_SUPPORTED_MODEL_IDS',
+      ],
+      [{ SVC_OPENAI_BASE_URL: await provider((r) => answerJson(r, 429, {})) }, 75, 'Wait'],
+      [{ SVC_OPENAI_BASE_URL: 'http://127.0.0.1:9' }, 75, 'Check the network'],
+      [
+        { SVC_OPENAI_BASE_URL: await provider((r) => r.end('<html>Please log in</html>')) },
+        1,
+        'no proxy or login page',
+      ],
+    ]
+    for (const [changes, expected, remedy] of cases) {
+      const { code, failed, skipped, find } = await doctor(changes)
+      expect([changes, code, failed, skipped]).toEqual([changes, expected, ['provider'], ['tpm']])
+      expect(find('provider')?.remedy).toContain(remedy)
+    }
+  })
+
+  it('provider: says that a server without a list of models was not tried', async () => {
+    const url = await provider((response) => answerJson(response, 404, {}))
+    const { code, skipped } = await doctor({ SVC_OPENAI_BASE_URL: url })
+    expect([code, skipped]).toEqual([0, ['provider', 'tpm']])
+  })
+})

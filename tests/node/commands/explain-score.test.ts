@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Fetch } from '../../../lib/api.ts'
+import { explainScore } from '../../../node/commands/explain-score.ts'
+import { runJob } from '../../icl/run-job.ts'
+import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from '../../icl/test-icl.ts'
+import { quietContext } from './context.ts'
+
+let icl: TestIcl
+const nodes: TestNode[] = []
+beforeAll(async () => {
+  icl = await createTestIcl()
+  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+  for (const client of ['c1', 'c2']) {
+    await runJob(icl, nodes, ['yes', 'yes', 'yes'], { client })
+    await icl.clock.advance(2_000)
+  }
+  for (let index = 0; index < 230; index++) {
+    await icl.deps.store.save({
+      kind: 'event',
+      event: {
+        id: `0x${'1'.repeat(64)}:${index}:x`,
+        node: nodes[0]!.address,
+        jobId: `0x${'1'.repeat(64)}`,
+        code: index % 3 === 0 ? 'verdict-outvoted' : 'verdict-upheld',
+        // Many in one second: within it, the id says which comes first.
+        at: icl.clock.now() + ((index * 37) % 500),
+      },
+    })
+  }
+  await runJob(icl, nodes, ['yes', 'yes', 'yes'], { client: 'c3' })
+  await icl.clock.advance(2_000)
+})
+afterAll(() => icl.stop())
+
+/** Runs the command against the ICL, whose answers somebody on the way may change. */
+async function explain(changed: (path: string, text: string) => string = (_, text) => text) {
+  const fetch: Fetch = async (request) => {
+    const response = await icl.fetch(request)
+    const { pathname } = new URL(request.url)
+    return new Response(changed(pathname, await response.text()), response)
+  }
+  const context = { ...quietContext({}), fetch, clock: icl.clock }
+  const { address } = nodes[0]!
+  const work = explainScore(address, origin, { json: true }, context)
+  const code = await icl.clock.until(work)
+  return { code, told: JSON.parse(context.printed.join('')), context }
+}
+
+describe('svc-node jobs --explain', () => {
+  it('makes the record of the ICL from its signed events, over all pages', async () => {
+    const { code, told } = await explain()
+    expect([code, told.holds, told.faults]).toEqual([0, true, []])
+    expect(told.events).toHaveLength(233)
+    const last = told.events.at(-1)
+    const { reputation_score: score, doubt_millinats: doubt } = told.record
+    expect([score.computed, score.told]).toEqual([last.score, last.score])
+    expect([doubt.computed, doubt.told]).toEqual([last.doubt_millinats, last.doubt_millinats])
+    const sum = told.events.reduce(
+      (total: number, event: { score_change: number }) => total + event.score_change,
+      100,
+    )
+    expect(sum).toBe(last.score)
+  })
+
+  it('prints each event with what it adds, for people', async () => {
+    const context = { ...quietContext({}), fetch: icl.fetch, clock: icl.clock }
+    const work = explainScore(nodes[1]!.address, origin, {}, context)
+    expect(await icl.clock.until(work)).toBe(0)
+    const text = context.printed.join('\n')
+    expect(text).toMatch(/score \+(5 = 105|10 = 110), doubt \+0 = 0/)
+    expect(text).toContain('The 3 signed events make exactly the record that the ICL shows.')
+  })
+
+  it.each([
+    [
+      'the ICL shows another score',
+      (path: string, text: string) =>
+        path.endsWith('/events')
+          ? text
+          : text.replace(/"reputation_score":\d+/, '"reputation_score":7'),
+      'reputation_score: the events make',
+    ],
+    [
+      'the ICL shows a slash that no event tells of',
+      (_: string, text: string) =>
+        text.replace('"total_slash_amount":0', '"total_slash_amount":5000'),
+      'total_slash_amount: the events make 0',
+    ],
+    [
+      'an event says something else than was signed',
+      (_: string, text: string) =>
+        text.replace('"code":"verdict-outvoted"', '"code":"verdict-upheld"'),
+      'not signed by a key',
+    ],
+    [
+      'an event is held back',
+      (path: string, text: string) => {
+        if (!path.endsWith('/events')) return text
+        const page = JSON.parse(text)
+        return JSON.stringify({ ...page, events: page.events.slice(1) })
+      },
+      'the events make',
+    ],
+    [
+      'the keys are other ones',
+      (path: string, text: string) =>
+        path.endsWith('jwks.json') ? text.replaceAll('"OKP","crv":"Ed25519","x":"', '$&A') : text,
+      'not signed by a key',
+    ],
+  ])('fails when %s', async (_, change, why) => {
+    const { code, told } = await explain(change)
+    expect([code, told.holds]).toEqual([1, false])
+    expect(told.faults.join('\n')).toContain(why)
+  })
+
+  it('does not guess what an event is worth that it does not know', async () => {
+    const { address } = nodes[2]!
+    await icl.deps.store.save({
+      kind: 'event',
+      event: {
+        id: 'new',
+        node: address,
+        jobId: `0x${'2'.repeat(64)}`,
+        code: 'from-a-later-version' as never,
+        at: icl.clock.now(),
+      },
+    })
+    const context = { ...quietContext({}), fetch: icl.fetch, clock: icl.clock }
+    await expect(icl.clock.until(explainScore(address, origin, {}, context))).rejects.toMatchObject(
+      { code: 'reputation-code-unknown' },
+    )
+  })
+})

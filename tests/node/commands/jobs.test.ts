@@ -1,0 +1,145 @@
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { canonicalJson } from '../../../lib/canonical-json.ts'
+import { type SigningKey, signingKeyFromSeed } from '../../../lib/session-key.ts'
+import { systemRandom } from '../../../lib/system.ts'
+import type { Flags } from '../../../node/commands/flags.ts'
+import { showJobs } from '../../../node/commands/jobs.ts'
+import { historyPathOf, openHistory } from '../../../node/journal/history.ts'
+import { writeKeystore } from '../../../node/keystore.ts'
+import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
+import { quietContext } from './context.ts'
+
+const jobId = (digit: string) => `0x${digit.repeat(64)}` as const
+const startedAt = 1_800_000_000
+
+let folder: string
+let icl: LocalServer
+let key: SigningKey
+let address: string
+
+/** Signs as the ICL does. */
+const event = async (job: string, code: string, signer = key, shownKey = key) => {
+  const body = {
+    statement: 'svc-reputation-v1' as const,
+    id: `${job}:${code}`,
+    address,
+    jobId: job,
+    code,
+    at: startedAt + 60,
+  }
+  return { body, key: shownKey.publicKey, signature: await signer.sign(canonicalJson(body)) }
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-jobs-'))
+  key = await signingKeyFromSeed(new Uint8Array(32).fill(5))
+  const stranger = await signingKeyFromSeed(new Uint8Array(32).fill(6))
+  const wallet = {
+    privateKey: `0x${'17'.repeat(32)}`,
+    password: 'password',
+    scryptN: 4096,
+  } as const
+  address = await writeKeystore(join(folder, 'keystore.json'), wallet, systemRandom)
+  icl = await startServer(async (response, { path }) => {
+    if (path === '/.well-known/jwks.json') {
+      const jwk = {
+        kty: 'OKP',
+        crv: 'Ed25519',
+        x: key.publicKey,
+        kid: 'k',
+        alg: 'EdDSA',
+        use: 'sig',
+      }
+      return answerJson(response, 200, { keys: [jwk] })
+    }
+    const first = [
+      await event(jobId('a'), 'result-accepted'),
+      await event(jobId('b'), 'forged', stranger),
+      await event(jobId('b'), 'invented', stranger, stranger),
+    ]
+    const second = [await event(jobId('c'), 'offer-lapsed')]
+    const isSecond = path.endsWith('?cursor=bmV4dA')
+    const page = { events: isSecond ? second : first, next_cursor: isSecond ? null : 'bmV4dA' }
+    answerJson(response, 200, page)
+  })
+  await writeFile(
+    join(folder, 'config.json'),
+    JSON.stringify({
+      attestation_backend: 'mock',
+      icl_endpoint: icl.url,
+      cofhe_endpoint: 'http://127.0.0.1:9',
+      supported_model_ids: ['openai:x'],
+    }),
+  )
+  const history = openHistory(historyPathOf(join(folder, 'config.json')))
+  const job = { role: 'leader', model_id: 'openai:x', fence: 1, started_at: startedAt } as const
+  history.append({ ...job, jobId: jobId('a'), outcome: 'running' })
+  const ended_at = startedAt + 75
+  history.append({ ...job, jobId: jobId('a'), outcome: 'result-posted', ended_at })
+  const reason = 'provider-refused, "twice"'
+  history.append({ ...job, jobId: jobId('b'), outcome: 'aborted', reason, ended_at })
+  history.close()
+  await appendFile(historyPathOf(join(folder, 'config.json')), '{"torn')
+})
+afterAll(async () => {
+  await icl.close()
+  await rm(folder, { recursive: true })
+})
+
+const jobs = async (flags: Flags, changes: Record<string, string> = {}) => {
+  const context = quietContext({ SVC_CONFIG_PATH: join(folder, 'config.json'), ...changes })
+  await showJobs(flags, context)
+  return context
+}
+
+describe('svc-node jobs', () => {
+  it("joins the node's own history with the ICL's signed events, over all pages", async () => {
+    const { printed, warned } = await jobs({ json: true })
+    const { jobs: shown, other_events, icl_asked } = JSON.parse(printed.join(''))
+    expect([icl_asked, shown.length]).toEqual([true, 2])
+    expect(shown[0]).toMatchObject({
+      jobId: jobId('a'),
+      outcome: 'result-posted',
+      events: [{ code: 'result-accepted' }],
+    })
+    expect(shown[1]).toMatchObject({ outcome: 'aborted', events: [] })
+    expect(other_events).toMatchObject([{ jobId: jobId('c'), code: 'offer-lapsed' }])
+    expect(warned.join('\n')).toContain('2 events are not signed by the ICL')
+    expect(warned.join('\n')).toContain('1 lines of the history cannot be read')
+  })
+
+  it('prints CSV that quotes what needs it', async () => {
+    const { printed } = await jobs({ csv: true })
+    expect(printed).toEqual([
+      'jobId,role,model_id,fence,started_at,ended_at,outcome,reason,events',
+      `${jobId('a')},leader,openai:x,1,${startedAt},${startedAt + 75},result-posted,,result-accepted`,
+      `${jobId('b')},leader,openai:x,1,${startedAt},${startedAt + 75},aborted,"provider-refused, ""twice""",`,
+    ])
+  })
+
+  it('prints lines for people, and no more jobs than asked for', async () => {
+    const all = (await jobs({})).printed.join('\n')
+    expect(all).toContain('2027-01-15 08:00:00 UTC  0xaaaaaaaa..aaaa  leader')
+    expect(all).toContain('result-posted in 1 min 15 s; result-accepted')
+    const last = await jobs({ limit: '1', json: true })
+    expect(JSON.parse(last.printed.join('')).jobs).toHaveLength(1)
+  })
+
+  it('shows the history when the ICL is away, and says so', async () => {
+    const { printed, warned } = await jobs(
+      { json: true },
+      { SVC_ICL_ENDPOINT: 'http://127.0.0.1:9' },
+    )
+    expect(JSON.parse(printed.join(''))).toMatchObject({ icl_asked: false, other_events: [] })
+    expect(JSON.parse(printed.join('')).jobs).toHaveLength(2)
+    expect(warned.join('\n')).toContain("only this machine's own history")
+  })
+
+  it('refuses a limit that is none, and two formats at once', async () => {
+    await expect(jobs({ limit: '0' })).rejects.toMatchObject({ code: 'usage' })
+    await expect(jobs({ csv: true, json: true })).rejects.toMatchObject({ code: 'usage' })
+  })
+})

@@ -1,0 +1,173 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { keccak256, stringToHex } from 'viem'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
+import { receiptHash } from '../../../lib/receipt.ts'
+import { Receipt } from '../../../lib/schemas/receipt.ts'
+import type { Check } from '../../../node/commands/checks.ts'
+import type { Flags } from '../../../node/commands/flags.ts'
+import { checkReceipt } from '../../../node/commands/receipt.ts'
+import { send, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { runJob } from '../../icl/run-job.ts'
+import { createTestIcl, joinNode } from '../../icl/test-icl.ts'
+import { quietContext } from './context.ts'
+
+let folder: string
+let receipt: Receipt
+let text: string
+let iclKey: string
+let chain: TestChain
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-receipt-'))
+  chain = await startTestChain()
+  const icl = await createTestIcl()
+  const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => joinNode(icl, name)))
+  const { job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
+  receipt = await job.api.getReceipt({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+  iclKey = receipt.tally.key
+  await icl.stop()
+  text = JSON.stringify(z.encode(Receipt, receipt))
+}, 60_000)
+afterAll(async () => {
+  await chain.stop()
+  await rm(folder, { recursive: true })
+})
+
+/** What `receipt verify` finds in a file with this text. */
+async function verify(content: string, flags: Flags = {}) {
+  const path = join(folder, 'receipt.json')
+  await writeFile(path, content)
+  const context = quietContext({})
+  const code = await checkReceipt('verify', path, { ...flags, json: true }, context)
+  const { valid, checks, receipt_hash } = JSON.parse(context.printed.join('')) as {
+    valid: boolean
+    checks: readonly Check[]
+    receipt_hash?: string
+  }
+  const failed = checks.filter(({ status }) => status === 'failed')
+  return { code, valid, checks, receipt_hash, failed }
+}
+
+const commit = async (change: object = {}) => {
+  const { body } = receipt.tally
+  const result = {
+    jobId: receipt.jobId,
+    outputCidHash: keccak256(stringToHex(receipt.output_cid)),
+    receiptHash: await receiptHash(receipt),
+    leader: receipt.leader.body.address,
+    matchCount: body.matches,
+    noMatchCount: body.no_matches,
+    verifiers: receipt.verifiers.map((verifier) => verifier.body.address),
+    ...change,
+  }
+  await send(chain.wallet(1), {
+    address: chain.resultRegistry,
+    abi: resultRegistryAbi,
+    functionName: 'commitResults',
+    args: [[result]],
+  })
+}
+
+describe('svc-node receipt verify', () => {
+  it('accepts a receipt without a network, and gives its hash', async () => {
+    const { code, valid, checks, receipt_hash } = await verify(text)
+    expect([code, valid, receipt_hash]).toEqual([0, true, await receiptHash(receipt)])
+    expect(checks.map(({ name, status }) => [name, status])).toEqual([
+      ['form', 'ok'],
+      ['content', 'ok'],
+      ['chain', 'skipped'],
+    ])
+    expect((await verify(JSON.stringify(JSON.parse(text), null, 2))).code).toBe(0)
+  })
+
+  it('refuses a receipt with any changed byte, and names the check', async () => {
+    const bytes = [...text]
+    const names = new Set<string>()
+    // Every byte would take minutes; this stride meets every part of the receipt.
+    for (let at = 0; at < bytes.length; at += 23) {
+      const changed = bytes.with(at, bytes[at] === '1' ? '2' : '1').join('')
+      const { code, failed } = await verify(changed)
+      expect([at, changed.slice(at - 9, at + 9), code]).toEqual([
+        at,
+        changed.slice(at - 9, at + 9),
+        1,
+      ])
+      expect(failed).toHaveLength(1)
+      for (const { name } of failed) names.add(name)
+    }
+    expect(names).toEqual(new Set(['content', 'form']))
+  }, 60_000)
+
+  it('refuses what the hash does not cover', async () => {
+    const withMore = text.replace('{"version":1,', '{"version":1,"note":"trust me",')
+    expect((await verify(withMore)).failed[0]?.detail).toContain('fields that no receipt has')
+    const upper = text.replace(receipt.client, receipt.client.toUpperCase().replace('0X', '0x'))
+    expect((await verify(upper)).failed[0]?.detail).toContain('another spelling')
+  })
+
+  it("holds the tally against the ICL's key", async () => {
+    expect((await verify(text, { iclKey })).code).toBe(0)
+    const { failed } = await verify(text, { iclKey: receipt.leader.session.key })
+    expect(failed[0]?.detail).toContain('the tally key is not one of the ICL')
+  })
+
+  it('asks the chain: nothing there yet, the very receipt, or another one', async () => {
+    const flags = { rpc: chain.anvil.rpcUrl, resultRegistry: chain.resultRegistry }
+    expect(await verify(text, flags)).toMatchObject({ code: 75, valid: false })
+    const away = await verify(text, { ...flags, rpc: 'http://127.0.0.1:9' })
+    expect([away.code, away.failed.map(({ name }) => name)]).toEqual([75, ['chain']])
+    await commit()
+    const { code, checks } = await verify(text, flags)
+    expect([code, checks[2]?.status]).toEqual([0, 'ok'])
+  }, 60_000)
+
+  it('asks nobody about a receipt that does not hold by itself', async () => {
+    const forged = text.replace(`"matches":2`, `"matches":1`)
+    expect(forged).not.toBe(text)
+    // Without --result-registry the receipt itself would say whom to ask.
+    const { code, checks, failed } = await verify(forged, { rpc: 'http://127.0.0.1:9' })
+    expect([code, failed.map(({ name }) => name), checks[2]?.status]).toEqual([
+      1,
+      ['content'],
+      'skipped',
+    ])
+  })
+
+  it('sees that the chain holds another receipt', async () => {
+    const other = await startTestChain()
+    try {
+      const mine = chain
+      chain = other
+      await commit({ receiptHash: keccak256('0x01') })
+      const flags = { rpc: other.anvil.rpcUrl, resultRegistry: other.resultRegistry }
+      const { code, failed } = await verify(text, flags)
+      chain = mine
+      expect([code, failed[0]?.detail]).toEqual([
+        1,
+        expect.stringContaining('another receipt hash'),
+      ])
+    } finally {
+      await other.stop()
+    }
+  }, 60_000)
+
+  it('is a usage error with a wrong action, RPC or address', async () => {
+    const context = quietContext({})
+    for (const [action, flags] of [
+      ['print', {}],
+      ['verify', { rpc: 'localhost' }],
+      ['verify', { rpc: 'http://[' }],
+      ['verify', { iclKey: 'short' }],
+      ['verify', { resultRegistry: '0x1' }],
+    ] as const) {
+      const work = checkReceipt(action, '/nowhere', flags, context)
+      await expect(work).rejects.toMatchObject({ code: 'usage' })
+    }
+    const work = checkReceipt('verify', '/nowhere', {}, context)
+    await expect(work).rejects.toMatchObject({ code: 'file-unreadable' })
+  })
+})

@@ -1,0 +1,264 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createPublicClient, createTestClient, http } from 'viem'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../lib/system.ts'
+import { type CommandWorld, type Operator, startCommandWorld } from './world.ts'
+
+const dayS = 86_400
+const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
+
+let commands: CommandWorld
+beforeAll(async () => {
+  commands = await startCommandWorld()
+}, 120_000)
+afterAll(() => commands.stop())
+
+const newFunded = async (ether = '3'): Promise<Operator> => {
+  const operator = await commands.newOperator()
+  await commands.fund(operator.address, ether)
+  return operator
+}
+
+const callsOf = (out: string): readonly string[] =>
+  (JSON.parse(out).transactions as { call: string }[]).map(({ call }) => call)
+
+describe('svc-node init', () => {
+  it('says what registering takes', async () => {
+    const node = await commands.newOperator()
+    const { out } = await node.run(['init', '--force', '--scrypt-n', '4096', '--json'])
+    expect(JSON.parse(out).registration).toEqual({
+      min_stake_wei: '1000000000000000000',
+      gas_wei: expect.stringMatching(/^[1-9]\d+$/),
+      node_registry: commands.world.chain.contracts.nodeRegistry,
+    })
+  })
+})
+
+describe('svc-node register', () => {
+  it('says what it takes before it sends anything', async () => {
+    const poor = await commands.newOperator()
+    const { code, err } = await poor.run(['register', '--yes'])
+    expect(code).toBe(1)
+    expect(err).toMatch(/the wallet has 0 ETH, but this takes 1 ETH of stake and up to 0\.\d+ ETH/)
+    expect(err).toContain(`ETH to ${poor.address}, then try again.`)
+  })
+
+  it('wants a confirmation, and sends nothing without one', async () => {
+    const node = await newFunded()
+    expect(await node.run(['register'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('register for tier 0 with a stake of 1 ETH'),
+    })
+    expect(JSON.parse((await node.run(['status', '--json'])).out).chain.registered).toBe(false)
+  })
+
+  it('registers once, and then brings the registration up to date', async () => {
+    const node = await newFunded()
+    const first = await node.run(['register', '--yes', '--json'])
+    expect([first.code, callsOf(first.out)]).toEqual([0, ['register']])
+    const again = await node.run(['register', '--yes', '--json'])
+    expect([again.code, callsOf(again.out)]).toEqual([0, []])
+    const more = ['--stake', '1.000000000000000001', '--tiers', '1,0']
+    const grown = await node.run(['register', '--yes', '--json', ...more])
+    expect([grown.code, callsOf(grown.out)]).toEqual([0, ['addStake', 'setModelTiers']])
+    expect(JSON.parse(grown.out)).toMatchObject({
+      active: true,
+      stake_wei: '1000000000000000001',
+      model_tiers: [0, 1],
+    })
+  })
+
+  it('refuses stakes and tiers that the contract would not take', async () => {
+    const node = await newFunded()
+    for (const args of [
+      ['--stake', '0.5'],
+      ['--stake', 'much'],
+      ['--tiers', '0,256'],
+      ['--tiers', ''],
+    ]) {
+      const { code, err } = await node.run(['register', '--yes', ...args])
+      expect([args, code, err.split(' ')[0]]).toEqual([args, 2, 'error:'])
+    }
+  })
+
+  it('pays no stake twice: it waits for what an earlier try has sent', async () => {
+    const node = await newFunded('9')
+    await node.run(['register', '--yes'])
+    const transport = http(commands.world.chain.rpcUrl)
+    const chain = createTestClient({ mode: 'anvil', transport })
+    const { getTransactionCount } = createPublicClient({ transport })
+    const more = ['register', '--yes', '--stake', '3']
+    await chain.setAutomine(false)
+    try {
+      const env = { PATH: process.env.PATH ?? '', ...node.env }
+      const first = spawn(process.execPath, [main, ...more], { env, stdio: 'ignore' })
+      const { address } = node
+      while ((await getTransactionCount({ address, blockTag: 'pending' })) < 2) {
+        expect(first.exitCode).toBe(null)
+        await systemClock.sleep(20)
+      }
+      // Its operator has lost patience.
+      first.kill('SIGKILL')
+      const { code, err } = await node.run(more)
+      expect([code, err]).toEqual([75, expect.stringContaining('has 1 transaction in no block')])
+    } finally {
+      await chain.setAutomine(true)
+      await chain.mine({ blocks: 1 })
+    }
+    const { code, out } = await node.run([...more, '--json'])
+    expect([code, callsOf(out), JSON.parse(out).stake_wei]).toEqual([0, [], `3${'0'.repeat(18)}`])
+  }, 60_000)
+
+  it('pays no stake twice when it is started twice', async () => {
+    const node = await newFunded('9')
+    await node.run(['register', '--yes'])
+    const more = () => node.run(['register', '--yes', '--stake', '3'])
+    const codes = (await Promise.all([more(), more(), more()])).map(({ code }) => code)
+    expect(codes).toContain(0)
+    const { out } = await node.run(['status', '--json'])
+    expect(JSON.parse(out).chain.stake_wei).toBe(`3${'0'.repeat(18)}`)
+  }, 60_000)
+
+  it('stakes at no other contract than the one that is meant', async () => {
+    const node = await newFunded()
+    const { nodeRegistry, promptKeyStore } = commands.world.chain.contracts
+    const other = await node.run(['register', '--yes', '--node-registry', promptKeyStore])
+    expect([other.code, other.err]).toEqual([1, expect.stringContaining(nodeRegistry)])
+    expect((await node.run(['register', '--yes', '--node-registry', '0x1'])).code).toBe(2)
+    expect((await node.run(['status'])).out).toContain('not registered')
+    const meant = await node.run(['register', '--yes', '--node-registry', nodeRegistry])
+    expect(meant.code).toBe(0)
+  })
+
+  it('ends with 75 when ICL or chain are away', async () => {
+    const node = await commands.newOperator()
+    for (const away of ['SVC_ICL_ENDPOINT', 'SVC_COFHE_ENDPOINT']) {
+      const { code } = await node.run(['register', '--yes'], { [away]: 'http://127.0.0.1:9' })
+      expect([away, code]).toEqual([away, 75])
+    }
+  })
+})
+
+describe('svc-node unregister', () => {
+  it('starts unbonding, says until when, withdraws then, and may be repeated at any point', async () => {
+    const node = await newFunded()
+    expect(await node.run(['unregister', '--yes'])).toMatchObject({
+      code: 0,
+      out: `${node.address} is not registered.\n`,
+    })
+    await node.run(['register', '--yes'])
+    expect((await node.run(['unregister', '--withdraw', '--yes'])).err).toContain('not unbonding')
+    expect((await node.run(['unregister'])).code).toBe(2)
+
+    const begun = await node.run(['unregister', '--yes'])
+    expect(begun.code).toBe(0)
+    expect(begun.out).toMatch(
+      /is leaving: its stake of 1 ETH is free from .+ UTC \(in (7 d|6 d 23 h)/,
+    )
+    const again = await node.run(['unregister', '--yes', '--json'])
+    expect([again.code, JSON.parse(again.out).transaction]).toEqual([0, null])
+    const early = await node.run(['unregister', '--withdraw', '--yes'])
+    expect([early.code, early.err]).toEqual([75, expect.stringContaining('the stake is free from')])
+
+    await commands.pass(7 * dayS + 60)
+    const left = await node.run(['unregister', '--yes', '--json'])
+    expect(JSON.parse(left.out)).toMatchObject({
+      registered: false,
+      transaction: expect.stringMatching(/^0x/),
+    })
+    expect(await node.run(['unregister', '--withdraw', '--yes'])).toMatchObject({ code: 0 })
+  })
+
+  it('is undone by register', async () => {
+    const node = await newFunded()
+    await node.run(['register', '--yes'])
+    await node.run(['unregister', '--yes'])
+    const back = await node.run(['register', '--yes', '--json'])
+    expect([callsOf(back.out), JSON.parse(back.out).active]).toEqual([['cancelUnbonding'], true])
+  })
+})
+
+const codesOf = (out: string): readonly string[] =>
+  (JSON.parse(out).troubles as { code: string }[]).map(({ code }) => code)
+
+describe('svc-node status', () => {
+  it('goes with the node from its start to its first heartbeat', async () => {
+    const node = await commands.newOperator()
+    const status = () => node.run(['status', '--json'], { SVC_KEY_PASSWORD: '' })
+    const fresh = await status()
+    expect([fresh.code, codesOf(fresh.out)]).toEqual([
+      1,
+      ['not-attested', 'unfunded', 'not-registered'],
+    ])
+    // Just enough to register.
+    await commands.fund(node.address, '1.002')
+    await node.run(['register', '--yes'])
+    await node.run(['attest'])
+    expect(codesOf((await status()).out)).toEqual(['unfunded', 'no-heartbeat'])
+
+    const env = { PATH: process.env.PATH ?? '', ...node.env }
+    const daemon = spawn(process.execPath, [main, 'run'], {
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    let log = ''
+    daemon.stdout.on('data', (chunk) => {
+      log += chunk
+    })
+    try {
+      const hasStarted = () => /considers this node/.test(log) && /The wallet has 0\.00/.test(log)
+      while (!hasStarted() && daemon.exitCode === null) await systemClock.sleep(50)
+      expect(log).toContain(`send gas money to ${node.address}`)
+      await commands.fund(node.address, '1')
+      const works = await status()
+      expect([works.code, codesOf(works.out)]).toEqual([0, []])
+      expect(JSON.parse(works.out)).toMatchObject({
+        address: node.address,
+        eligible: true,
+        chain: { active: true, stake_wei: '1000000000000000000' },
+        models: [{ model_id: 'openai:gpt-4o-mini', key_present: true }],
+        record: { metrics: { reputation_score: 100 } },
+      })
+      const { out } = await node.run(['status'])
+      expect(out).toMatch(/^Gets jobs: +yes$/m)
+      expect(out).toMatch(/^Certificate: +mock, valid for \d+ s/m)
+    } finally {
+      daemon.kill('SIGTERM')
+    }
+  })
+
+  it('says what is away, and the rest all the same', async () => {
+    const node = await newFunded()
+    await node.run(['register', '--yes'])
+    await node.run(['attest'])
+    const noChain = await node.run(['status', '--json'], {
+      SVC_COFHE_ENDPOINT: 'http://127.0.0.1:9',
+    })
+    expect(JSON.parse(noChain.out)).toMatchObject({
+      icl: { reachable: true },
+      chain: null,
+      certificate: { backend: 'mock' },
+    })
+    expect(codesOf(noChain.out)).toContain('chain-unavailable')
+    const noIcl = await node.run(['status', '--json'], { SVC_ICL_ENDPOINT: 'http://127.0.0.1:9' })
+    expect(JSON.parse(noIcl.out)).toMatchObject({
+      address: node.address,
+      icl: { reachable: false },
+      eligible: null,
+    })
+    expect(codesOf(noIcl.out)[0]).toBe('icl-unreachable')
+  })
+
+  it('names a missing provider key and a stake that is leaving', async () => {
+    const node = await newFunded()
+    await node.run(['register', '--yes'])
+    await node.run(['attest'])
+    await node.run(['unregister', '--yes'])
+    const { code, out } = await node.run(['status'], { OPENAI_API_KEY: '' })
+    expect(code).toBe(1)
+    expect(out).toContain('Set OPENAI_API_KEY')
+    expect(out).toMatch(/^Leaving: +stake free from .+ UTC$/m)
+    expect(out).toContain('run `svc-node register` to stay after all')
+  })
+})

@@ -1,0 +1,209 @@
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startStubChain } from '../stub-chain.ts'
+import { startStubIcl } from '../stub-icl.ts'
+import { ctrlC, enter, type OnTerminal, runOnTerminal } from './pty.ts'
+import { type CommandWorld, startCommandWorld } from './world.ts'
+
+const key = '000102030405060708090a0b0c0d0e0f'
+const password = 'correct horse'
+
+let icl: Awaited<ReturnType<typeof startStubIcl>>
+let chain: Awaited<ReturnType<typeof startStubChain>>
+let home: string
+const running: OnTerminal[] = []
+
+beforeAll(async () => {
+  icl = await startStubIcl()
+  chain = await startStubChain()
+})
+afterAll(async () => {
+  await icl.close()
+  await chain.close()
+})
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-terminal-'))
+})
+afterEach(async () => {
+  for (const terminal of running.splice(0)) terminal.stop()
+  await rm(home, { recursive: true })
+})
+
+const open = (args: readonly string[], env: Record<string, string> = {}): OnTerminal => {
+  const terminal = runOnTerminal(args, { HOME: home, ...env })
+  running.push(terminal)
+  return terminal
+}
+const init = (env: Record<string, string> = {}) => open(['init', '--scrypt-n', '4096'], env)
+const folder = () => join(home, '.svc')
+const configOf = async () => JSON.parse(await readFile(join(folder(), 'config.json'), 'utf8'))
+
+/** Answers the questions of `init` up to the last one. */
+async function answerInit(terminal: OnTerminal, rpc: string): Promise<void> {
+  await terminal.answer('Address of the ICL', `${icl.url}${enter}`)
+  await terminal.answer('Address of a chain RPC', `${rpc}${enter}`)
+  await terminal.answer('Models to serve', `openai:gpt-x${enter}`)
+  await terminal.answer('A password for the keystore', `${password}${enter}`)
+  await terminal.answer('The same again', `${password}${enter}`)
+}
+
+describe('svc-node init on a terminal', () => {
+  it('asks, shows the network, and makes what the flags would make', async () => {
+    const terminal = init()
+    await answerInit(terminal, chain.url)
+    await terminal.answer('Write ', enter)
+    expect(await terminal.exited).toBe(0)
+    expect(terminal.screen()).toContain('Chain 31337, ICL version')
+    expect(terminal.screen()).toMatch(/Operator address: 0x[0-9a-f]{40}/)
+    expect(terminal.screen()).not.toContain(password)
+    expect(await configOf()).toEqual({
+      attestation_backend: 'mock',
+      icl_endpoint: icl.url,
+      cofhe_endpoint: chain.url,
+      supported_model_ids: ['openai:gpt-x'],
+    })
+    for (const file of ['config.json', 'keystore.json']) {
+      expect((await stat(join(folder(), file))).mode & 0o777).toBe(0o600)
+    }
+  })
+
+  it('tries answers out, says what is wrong with them, and asks again', async () => {
+    const terminal = init()
+    await terminal.answer('Address of the ICL', `ftp://icl${enter}`)
+    await terminal.answer('must be', '\u007f'.repeat(9))
+    await terminal.answer('', `http://127.0.0.1:9${enter}`)
+    await terminal.answer('Use this address all the same?', enter)
+    await terminal.answer('Address of the ICL', '\u007f'.repeat(18))
+    await terminal.answer('', `${icl.url}${enter}`)
+    await terminal.answer('Address of a chain RPC', `http://127.0.0.1:9${enter}`)
+    await terminal.answer('Use this address all the same?', `y`)
+    await terminal.answer('Models to serve', `gpt${enter}`)
+    await terminal.answer('has no provider', '\u007f'.repeat(3))
+    await terminal.answer('', `openai:gpt-x${enter}`)
+    await terminal.answer('A password for the keystore', `short${enter}`)
+    await terminal.answer('at least 8 characters', '\u007f'.repeat(5))
+    await terminal.answer('', `${password}${enter}`)
+    await terminal.answer('The same again', `another horse${enter}`)
+    await terminal.answer('The two differ', '')
+    await terminal.answer('A password for the keystore', `${password}${enter}`)
+    await terminal.answer('The same again', `${password}${enter}`)
+    await terminal.answer('Write ', enter)
+    expect(await terminal.exited).toBe(0)
+    expect(await configOf()).toMatchObject({
+      icl_endpoint: icl.url,
+      cofhe_endpoint: 'http://127.0.0.1:9',
+    })
+  }, 60_000)
+
+  it('asks nothing with --yes: a password that is typed once may hold a slip', async () => {
+    const flags = ['--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url, '--models', 'openai:x']
+    const terminal = open(['init', '--yes', '--scrypt-n', '4096', ...flags])
+    expect(await terminal.exited).toBe(1)
+    expect(terminal.screen()).toContain('the keystore needs a password')
+    expect(await readdir(home)).not.toContain('.svc')
+  })
+
+  it('asks only for what is missing', async () => {
+    const terminal = init({
+      SVC_ICL_ENDPOINT: icl.url,
+      SVC_COFHE_ENDPOINT: chain.url,
+      SVC_SUPPORTED_MODEL_IDS: 'openai:gpt-x',
+      SVC_KEY_PASSWORD: password,
+    })
+    await terminal.answer('Write ', enter)
+    expect(await terminal.exited).toBe(0)
+    expect(terminal.screen()).not.toContain('Address of')
+  })
+
+  for (const [place, until] of [
+    ['the first question', 0],
+    ['the last one', 1],
+  ] as const) {
+    it(`leaves nothing behind and ends with 1 on Ctrl-C at ${place}`, async () => {
+      const terminal = init()
+      if (until === 1) await answerInit(terminal, chain.url)
+      await terminal.answer(until === 1 ? 'Write ' : 'Address of the ICL', ctrlC)
+      expect(await terminal.exited).toBe(1)
+      expect(terminal.screen()).toContain('error: interrupted')
+      expect(await readdir(home)).not.toContain('.svc')
+    })
+  }
+})
+
+describe('svc-node attest on a terminal', () => {
+  it('asks for the mock key and keeps it if told so', async () => {
+    const first = init({ SVC_KEY_PASSWORD: password })
+    await first.answer('Address of the ICL', `${icl.url}${enter}`)
+    await first.answer('Address of a chain RPC', `${chain.url}${enter}`)
+    await first.answer('Models to serve', `openai:gpt-x${enter}`)
+    await first.answer('Write ', enter)
+    expect(await first.exited).toBe(0)
+
+    const terminal = open(['attest'])
+    await terminal.answer('The mock attestation key', `${key}${enter}`)
+    await terminal.answer('Keep it in ', enter)
+    await terminal.answer('Keystore password', `${password}\r`)
+    expect(await terminal.exited).toBe(0)
+    expect(terminal.screen()).toContain('Attested 0x')
+    expect(terminal.screen()).not.toContain(key)
+    expect(await configOf()).toMatchObject({ mock_attestation_key: key })
+    expect((await stat(join(folder(), 'config.json'))).mode & 0o777).toBe(0o600)
+    expect(await readdir(folder())).toContain('attestation.json')
+  }, 60_000)
+})
+
+describe('registering from init', () => {
+  let commands: CommandWorld
+  beforeAll(async () => {
+    commands = await startCommandWorld()
+  }, 120_000)
+  afterAll(() => commands.stop())
+
+  it('names stake and gas, waits for the money, and registers', async () => {
+    const { world } = commands
+    const terminal = init({
+      SVC_ICL_ENDPOINT: world.icl.url,
+      SVC_COFHE_ENDPOINT: world.chain.rpcUrl,
+      SVC_SUPPORTED_MODEL_IDS: 'openai:gpt-x',
+      SVC_KEY_PASSWORD: password,
+    })
+    await terminal.answer('Write ', enter)
+    await terminal.answer('Register now at NodeRegistry 0x', '')
+    await terminal.answer('with a stake of at least 1 ETH', 'y')
+    await terminal.answer('Send 1.0', '')
+    const [, address = ''] = /Operator address: (0x[0-9a-f]{40})/.exec(terminal.screen()) ?? []
+    await commands.fund(address as `0x${string}`, '1.1')
+    expect(await terminal.exited).toBe(0)
+    expect(terminal.screen()).toContain('is registered for tier 0 with 1 ETH at stake and active')
+  }, 60_000)
+
+  it('keeps what was made when the wait is interrupted', async () => {
+    const { world } = commands
+    const terminal = init({
+      SVC_ICL_ENDPOINT: world.icl.url,
+      SVC_COFHE_ENDPOINT: world.chain.rpcUrl,
+      SVC_SUPPORTED_MODEL_IDS: 'openai:gpt-x',
+      SVC_KEY_PASSWORD: password,
+    })
+    await terminal.answer('Write ', enter)
+    await terminal.answer('Register now', 'y')
+    await terminal.answer('Send 1.0', ctrlC)
+    expect(await terminal.exited).toBe(1)
+    expect((await readdir(folder())).toSorted()).toEqual(['config.json', 'keystore.json'])
+  }, 60_000)
+
+  it('asks before it sends anything', async () => {
+    const node = await commands.newOperator()
+    await commands.fund(node.address, '2')
+    const refused = open(['register'], node.env)
+    await refused.answer(`with a stake of 1 ETH (as ${node.address} at NodeRegistry`, 'n')
+    expect(await refused.exited).toBe(1)
+    expect((await node.run(['status'])).out).toContain('not registered')
+    const agreed = open(['register'], node.env)
+    await agreed.answer('with a stake of 1 ETH', 'y')
+    expect(await agreed.exited).toBe(0)
+    expect(agreed.screen()).toContain('is registered for tier 0')
+  }, 60_000)
+})

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { createTestClient, type Hex, http, parseEther } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { startWorld, type World } from '../../../demo/world.ts'
+import { createChainWriter } from '../../../lib/chain/clients.ts'
+import { waitForReceipt } from '../../../lib/chain/wait-for-receipt.ts'
+import type { Address } from '../../../lib/codecs.ts'
+
+const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
+
+const mockKey = '0123456789abcdef0123456789abcdef'
+const modelId = 'openai:gpt-4o-mini'
+
+/** How a command ended. */
+type Ended = {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** A node of its own: a folder, a wallet, an environment. */
+export type Operator = {
+  readonly folder: string
+  readonly address: Address
+  readonly privateKey: Hex
+  readonly env: Record<string, string>
+  /** Runs `svc-node` with these arguments; `changes` go into its environment. */
+  readonly run: (args: readonly string[], changes?: Record<string, string>) => Promise<Ended>
+}
+
+/** A real chain, a real ICL and a stand-in for the provider, each a process, for commands to meet. */
+export type CommandWorld = {
+  readonly world: World
+  readonly newOperator: () => Promise<Operator>
+  readonly fund: (address: Address, ether: string) => Promise<void>
+  /** Moves the chain's time on. */
+  readonly pass: (seconds: number) => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/** Runs a file with Bun to its end. */
+async function runNodeCommand(
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<Ended> {
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
+  return { code: await ended, out, err }
+}
+
+export async function startCommandWorld(): Promise<CommandWorld> {
+  const world = await startWorld({
+    models: [modelId],
+    nodes: 0,
+    standIn: true,
+    providerEnv: () => ({}),
+    iclEnv: { SVC_ICL_MOCK_ATTESTATION_KEY: mockKey },
+  })
+  const { rpcUrl, chainId, funder } = world.chain
+  const writer = createChainWriter({ rpcUrl, chainId, account: funder })
+  const test = createTestClient({ mode: 'anvil', transport: http(rpcUrl) })
+  const folders: string[] = []
+  return {
+    world,
+    newOperator: async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'svc-operator-'))
+      folders.push(folder)
+      const privateKey = generatePrivateKey()
+      const address = privateKeyToAccount(privateKey).address.toLowerCase() as Address
+      const env = {
+        HOME: folder,
+        SVC_CONFIG_PATH: join(folder, 'config.json'),
+        SVC_KEY_PASSWORD: 'a password that no line may show',
+        SVC_IMPORT_PRIVATE_KEY: privateKey,
+        SVC_MOCK_ATTESTATION_KEY: mockKey,
+        SVC_ICL_ENDPOINT: world.icl.url,
+        SVC_COFHE_ENDPOINT: rpcUrl,
+        SVC_SUPPORTED_MODEL_IDS: modelId,
+        SVC_OPENAI_BASE_URL: world.standInUrl ?? '',
+        OPENAI_API_KEY: 'stand-in-node-1',
+      }
+      const run = (args: readonly string[], changes: Record<string, string> = {}) =>
+        runNodeCommand(args, { ...env, ...changes })
+      const made = await run(['init', '--scrypt-n', '4096', '--json'])
+      if (made.code !== 0) throw new Error(made.err)
+      return { folder, address, privateKey, env, run }
+    },
+    fund: async (to, ether) => {
+      const hash = await writer.walletClient.sendTransaction({ to, value: parseEther(ether) })
+      await waitForReceipt(writer, hash)
+    },
+    pass: async (seconds) => {
+      await test.increaseTime({ seconds })
+      await test.mine({ blocks: 1 })
+    },
+    stop: async () => {
+      await world.stop()
+      for (const folder of folders) await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,189 @@
+import { describe, expect, it, vi } from 'vitest'
+import { comparators } from '../../../lib/comparators/all.ts'
+import type { Embed } from '../../../lib/comparators/comparator.ts'
+import { evidenceKey } from '../../../lib/evidence.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { resumeJob } from '../../../node/jobs/resume-job.ts'
+import { runJob } from '../../../node/jobs/run-job.ts'
+import type { JournalEntry } from '../../../node/journal/steps.ts'
+import { breadAnswer, liftAnswer } from '../../lib/comparators/texts.ts'
+import { jobId } from '../fakes.ts'
+import { createJobWorld, type JobWorld } from '../job-world.ts'
+
+const steps = { onClaimed: () => {}, onSlotFree: () => {} }
+const never = new AbortController().signal
+
+const run = (world: JobWorld) =>
+  world.clock.until(runJob(world.deps, world.assignment, never, steps))
+
+const embed: Embed = async (text) => Array.from({ length: 40 }, (_, at) => text.charCodeAt(at) - 99)
+
+/** A verifier with an answer of its own, and a leader that answered `text` and delivered `shown`. */
+async function withLeader(
+  by: Parameters<typeof createJobWorld>[2],
+  own: string,
+  text: string,
+  shown = text,
+  secondsLeft = 60,
+) {
+  const world = await createJobWorld('verifier', own, by)
+  const statement = await world.leader(text, shown)
+  const view: JobWorld['view'] = {
+    ...world.view,
+    phase: 'verifying',
+    deadline: world.view.server_time + secondsLeft,
+    leader_statement: statement,
+  }
+  world.api.getTask.mockResolvedValue(view)
+  return { world, statement, view }
+}
+
+/** What the journal holds of a verifier that is killed while it waits for the leader. */
+async function killedAfterCommitting(world: JobWorld): Promise<JournalEntry> {
+  const killed = Promise.withResolvers<void>()
+  world.api.getTask.mockImplementation(async () => {
+    killed.resolve()
+    return await new Promise<never>(() => {})
+  })
+  void runJob(world.deps, world.assignment, never, steps)
+  await world.clock.until(killed.promise)
+  const entry = world.journal.entry()
+  if (!entry) throw new Error('the verifier did not commit')
+  return entry
+}
+
+const verdictOf = (world: JobWorld) => world.api.postVerdict.mock.calls[0]?.[0].body
+
+const similarBy = { comparator: 'similar/1' } as const
+const inOtherWords = liftAnswer.replace('does not need any motor', 'does not need a motor at all')
+
+describe('a job by similar/1', () => {
+  it('has the leader show what its answer looks like', async () => {
+    const world = await createJobWorld('leader', liftAnswer, similarBy)
+    await run(world)
+    expect(world.api.postResult.mock.calls[0]?.[0].body.evidence).toEqual(
+      await comparators['similar/1'].evidenceOf({
+        text: liftAnswer,
+        prompt: world.prompt,
+        key: await evidenceKey(world.promptKey, jobId),
+      }),
+    )
+  })
+
+  it.each([
+    ['a match of the same wording', inOtherWords, { verdict: 'match' }],
+    [
+      'unrelated answers no match',
+      breadAnswer,
+      { verdict: 'no-match', reason: 'different-answer' },
+    ],
+    [
+      'another number inconclusive',
+      liftAnswer.replace('48', '84'),
+      { verdict: 'no-match', reason: 'inconclusive' },
+    ],
+  ])('calls %s', async (_, answer, verdict) => {
+    const { world } = await withLeader(similarBy, liftAnswer, answer)
+    await run(world)
+    expect(verdictOf(world)).toMatchObject(verdict)
+  })
+
+  it('needs the very text that the leader made its evidence of', async () => {
+    const { world } = await withLeader(similarBy, liftAnswer, liftAnswer, inOtherWords)
+    await run(world)
+    expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-mismatch' })
+  })
+
+  it('goes on after a restart: the prompt is fetched and decrypted again, and was nowhere on disk', async () => {
+    const { world, view } = await withLeader(similarBy, liftAnswer, inOtherWords)
+    const entry = await killedAfterCommitting(world)
+    world.api.getTask.mockResolvedValue(view)
+    const written = JSON.stringify(entry, (_, value: unknown) =>
+      typeof value === 'bigint' ? value.toString() : value,
+    )
+    for (const secret of [world.prompt, liftAnswer]) expect(written).not.toContain(secret)
+    const download = vi.fn(world.blobs.download)
+    const deps = { ...world.deps, blobs: { download } }
+    await world.clock.until(resumeJob(deps, entry, never, steps))
+    expect(download.mock.calls.map(([cid]) => cid)).toContain(world.claim.prompt_cid)
+    expect(verdictOf(world)).toMatchObject({ verdict: 'match' })
+    expect(world.complete).toHaveBeenCalledTimes(1)
+  })
+})
+
+describe('a job by semantic/1', () => {
+  const semanticBy = { comparator: 'semantic/1', embed } as const
+
+  it('compares with embeddings of both sides', async () => {
+    const { world } = await withLeader(semanticBy, liftAnswer, inOtherWords)
+    await run(world)
+    expect(verdictOf(world)).toMatchObject({
+      verdict: 'match',
+      evidence: { comparator: 'semantic/1' },
+    })
+  })
+
+  it('is given back before the provider is paid when the node has no embedding model', async () => {
+    const world = await createJobWorld('leader', liftAnswer, { comparator: 'semantic/1' })
+    await run(world)
+    expect(world.complete).not.toHaveBeenCalled()
+    expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('provider-model-unknown')
+    expect(world.log.lines.join('\n')).toContain('SVC_EMBEDDING_API_KEY')
+  })
+
+  it('finds out a leader whose embedding is of another text', async () => {
+    const { world, statement } = await withLeader(semanticBy, liftAnswer, liftAnswer)
+    const other = await createJobWorld('verifier', liftAnswer, {
+      comparator: 'semantic/1',
+      embed: () => embed(breadAnswer, never),
+    })
+    const { evidence } = await other.leader(liftAnswer)
+    const forged = { ...statement, evidence }
+    world.api.getTask.mockResolvedValue({ ...world.view, leader_statement: forged })
+    await run(world)
+    expect(verdictOf(world)).toMatchObject({ reason: 'output-mismatch' })
+  })
+
+  it('blames no leader for its own embedding API', async () => {
+    const { world } = await withLeader(semanticBy, liftAnswer, inOtherWords)
+    let asked = 0
+    const failing: Embed = async (text, signal) => {
+      asked += 1
+      if (asked === 1) return await embed(text, signal)
+      throw new SvcError('embedding-unavailable', 'x', { hint: 'y', retryable: true })
+    }
+    world.deps = { ...world.deps, embed: failing }
+    await run(world)
+    expect(asked).toBe(2)
+    expect(verdictOf(world)).toBeUndefined()
+    expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
+  })
+})
+
+describe('a verifier that comes late', () => {
+  for (const secondsLeft of [1, 5, 9]) {
+    it(`blames no leader with ${secondsLeft} s left, although it cannot open the output`, async () => {
+      const { world, statement } = await withLeader({}, 'Four.', 'Four.', 'Four.', secondsLeft)
+      world.coprocessor.granted.delete(statement.outHighHandle)
+      await run(world)
+      expect(verdictOf(world)).toBeUndefined()
+      expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
+    })
+  }
+
+  it('counts only the time that the output itself had', async () => {
+    const { world, statement, view } = await withLeader({}, 'Four.', 'Four.', 'Four.', 40)
+    const entry = await killedAfterCommitting(world)
+    world.api.getTask.mockResolvedValue(view)
+    // After a restart the prompt key comes first, and takes most of the 30 s that there are.
+    const decrypt: JobWorld['deps']['coprocessor']['decrypt'] = async (handle) => {
+      if (handle === world.claim.kpHighHandle) await world.clock.sleep(25_000)
+      return await world.coprocessor.decrypt(handle)
+    }
+    world.coprocessor.granted.delete(statement.outHighHandle)
+    const deps = { ...world.deps, coprocessor: { ...world.coprocessor, decrypt } }
+    await world.clock.until(resumeJob(deps, entry, never, steps))
+    expect(verdictOf(world)).toBeUndefined()
+    expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
+  })
+})

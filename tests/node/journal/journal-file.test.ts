@@ -1,0 +1,178 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { JobId } from '../../../lib/codecs.ts'
+import { journalPathOf, openJournal } from '../../../node/journal/journal-file.ts'
+import type { JournalStep } from '../../../node/journal/steps.ts'
+import { createJobWorld } from '../job-world.ts'
+
+let folder: string
+let path: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-journal-'))
+  path = journalPathOf(join(folder, 'config.json'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const { assignment, claim, leader } = await createJobWorld('leader')
+const { address: _, ...signedResult } = await leader('Four.')
+const idOf = (digit: number): JobId => `0x${digit.toString(16).padStart(64, '0')}`
+const started = (digit: number): JournalStep => {
+  const jobId = idOf(digit)
+  return { step: 'started', jobId, fence: 1, at: 5, assignment: { ...assignment, jobId } }
+}
+const stepOf = (digit: number, step: 'asked' | 'ended'): JournalStep => ({
+  step,
+  jobId: idOf(digit),
+  fence: 1,
+})
+const reopen = () => {
+  const journal = openJournal(path)
+  journal.close()
+  return journal
+}
+const unfinishedIds = () => reopen().unfinished.map((entry) => entry.assignment.jobId)
+
+describe('the journal', () => {
+  it('gives back what had not ended, with every step, oldest first', () => {
+    const journal = openJournal(path)
+    expect(journal.unfinished).toEqual([])
+    for (const digit of [1, 2, 3]) journal.note(started(digit))
+    journal.note({ step: 'claimed', jobId: idOf(3), fence: 1, claim })
+    journal.note(stepOf(3, 'asked'))
+    journal.note(stepOf(2, 'ended'))
+    // Not closed: a killed process closes nothing.
+    expect(unfinishedIds()).toEqual([idOf(1), idOf(3)])
+    const [, last] = reopen().unfinished
+    expect(last).toMatchObject({ startedAt: 5, asked: 1, claim })
+    journal.close()
+  })
+
+  it('is for its owner only', () => {
+    reopen()
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
+
+  it('does without a torn last line, and what comes after it is whole', () => {
+    const journal = openJournal(path)
+    journal.note(started(1))
+    journal.note(started(2))
+    journal.close()
+    truncateSync(path, statSync(path).size - 20)
+    const again = openJournal(path)
+    expect(again.unfinished.map((entry) => entry.assignment.jobId)).toEqual([idOf(1)])
+    expect(again.skipped).toBe(1)
+    again.note(started(3))
+    again.close()
+    expect(unfinishedIds()).toEqual([idOf(1), idOf(3)])
+    expect(reopen().skipped).toBe(0)
+  })
+
+  it('skips lines that are none of its own, and counts them', () => {
+    const journal = openJournal(path)
+    journal.note(started(1))
+    journal.close()
+    appendFileSync(path, 'no JSON\n{"step":"dance"}\n{"step":"asked","jobId":"0x1","fence":1}\n')
+    const { skipped, unfinished } = reopen()
+    expect(skipped).toBe(3)
+    expect(unfinished).toHaveLength(1)
+  })
+
+  it('forgets jobs without a start', () => {
+    writeFileSync(path, `${JSON.stringify(stepOf(4, 'asked'))}\n`)
+    expect(reopen()).toMatchObject({ unfinished: [], skipped: 0 })
+  })
+
+  it('stays small while it is open, and loses nothing by that', () => {
+    const journal = openJournal(path)
+    journal.note(started(9_999))
+    for (let digit = 0; digit < 400; digit++) {
+      journal.note(started(digit))
+      journal.note(stepOf(digit, 'ended'))
+    }
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n').length
+    // 801 steps were noted.
+    expect(lines).toBeLessThanOrEqual(513)
+    expect(unfinishedIds()).toEqual([idOf(9_999)])
+    journal.close()
+  })
+
+  const resultOf = (digit: number): JournalStep => {
+    const jobId = idOf(digit)
+    return { step: 'result', jobId, fence: 1, result: { ...signedResult, jobId } }
+  }
+
+  it('knows what it has signed when the job has long ended, and not what it has not', () => {
+    const journal = openJournal(path)
+    for (const digit of [1, 2]) journal.note(started(digit))
+    journal.note(resultOf(1))
+    const known = (from: typeof journal) =>
+      [1, 2].map((digit) => from.hasSigned({ jobId: idOf(digit), fence: 1 }))
+    expect(known(journal)).toEqual([true, false])
+    for (const digit of [1, 2]) journal.note(stepOf(digit, 'ended'))
+    expect(known(journal)).toEqual([true, false])
+    for (let digit = 10; digit < 400; digit++) {
+      journal.note(started(digit))
+      journal.note(stepOf(digit, 'ended'))
+    }
+    journal.close()
+    for (let restart = 0; restart < 3; restart++) expect(known(reopen())).toEqual([true, false])
+    expect(reopen().hasSigned({ jobId: idOf(1), fence: 2 })).toBe(false)
+    expect(readFileSync(path, 'utf8').trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  it('does not grow for ever by what was signed', () => {
+    const lines = Array.from(
+      { length: 10_050 },
+      (_, digit) => `${JSON.stringify({ step: 'signed', jobId: idOf(digit), fence: 1 })}\n`,
+    )
+    writeFileSync(path, lines.join(''))
+    const journal = reopen()
+    expect(journal.hasSigned({ jobId: idOf(49), fence: 1 })).toBe(false)
+    expect(journal.hasSigned({ jobId: idOf(50), fence: 1 })).toBe(true)
+    expect(readFileSync(path, 'utf8').trimEnd().split('\n')).toHaveLength(10_000)
+  })
+
+  it('takes its steps when there is no room to make it small', () => {
+    const journal = openJournal(path)
+    // Where the draft of the small one belongs.
+    mkdirSync(join(`${path}.new`, 'in the way'), { recursive: true })
+    for (let digit = 0; digit < 400; digit++) {
+      journal.note(started(digit))
+      journal.note(stepOf(digit, 'ended'))
+    }
+    journal.note(started(9_999))
+    expect(readFileSync(path, 'utf8').trimEnd().split('\n')).toHaveLength(801)
+    rmSync(`${path}.new`, { recursive: true })
+    expect(unfinishedIds()).toEqual([idOf(9_999)])
+    journal.close()
+  })
+
+  it('holds as much as is unfinished', () => {
+    const journal = openJournal(path)
+    for (let digit = 0; digit < 600; digit++) journal.note(started(digit))
+    expect(unfinishedIds()).toHaveLength(600)
+    journal.close()
+  })
+
+  it('says which file cannot be used', async () => {
+    await rm(folder, { recursive: true })
+    writeFileSync(folder, 'a file where the folder should be')
+    expect(() => openJournal(path)).toThrow(
+      expect.objectContaining({
+        code: 'journal-unwritable',
+        message: expect.stringContaining(path),
+      }),
+    )
+  })
+})

@@ -1,0 +1,179 @@
+import { keccak256, stringToHex } from 'viem'
+import { createApi, type Fetch } from '../../lib/api.ts'
+import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { systemRandom } from '../../lib/system.ts'
+import { attest } from '../../node/attestation/attest.ts'
+import { type Attestor, createAttestor } from '../../node/attestation/attestor.ts'
+import { sessionKeyOf } from '../../node/attestation/session.ts'
+import type { NodeChain } from '../../node/chain/chain.ts'
+import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
+import { createOpenAi } from '../../node/inference/openai.ts'
+import { createLog } from '../../node/log.ts'
+import { activeNode, coordinator } from '../icl/fake-chain.ts'
+import { modelId, walletOf } from '../icl/test-icl.ts'
+import { memoryHistory, memoryJournal } from './fakes.ts'
+import { mockKeyHex, type RealIcl } from './real-icl.ts'
+
+/** What a test may break; undefined works as it should. */
+export type Faults = {
+  /** Answers a call to the ICL in its place; undefined lets it pass. */
+  icl?: ((request: Request) => Promise<Response> | undefined) | undefined
+  /** Answers for the IPFS gateway. */
+  gateway?: (signal: AbortSignal) => Promise<Response>
+  /** Answers for the provider. */
+  provider?: (request: Request) => Promise<Response>
+  /** Why the coprocessor decrypts nothing. */
+  decrypt?: Error
+  storeOutputKey?: NodeChain['storeOutputKey']
+  mockKey?: string | undefined
+  /** Attests in place of the mock backend. */
+  attestor?: Attestor
+  /** Comes between the challenge and the evidence. */
+  beforeProof?: () => Promise<unknown>
+}
+
+/** A whole daemon of this source tree that works for the real ICL, with fakes for chain and coprocessor only. */
+export type RealDaemon = Awaited<ReturnType<typeof prepareDaemon>>
+
+const answered = (content: string) =>
+  Response.json({ choices: [{ index: 0, message: { role: 'assistant', content } }] })
+
+/** Makes a registered node that is attested, and not yet running. */
+export async function prepareDaemon(icl: RealIcl, name: string, salt = 'A'.repeat(43)) {
+  const { clock, chainId, url } = icl
+  const { account, address, signer } = walletOf(name)
+  icl.chain.nodes.set(address, activeNode)
+  const faults: Faults = {}
+  const lines: string[] = []
+  const log = createLog({ level: 'DEBUG', address, clock, write: (line) => lines.push(line) })
+  const sessionKey = await sessionKeyOf(keccak256(stringToHex(name)), salt)
+  const fetch: Fetch = (request) => faults.icl?.(request) ?? icl.travel(request)
+  const shared = { baseUrl: url, fetch, clock, random: systemRandom }
+  const attestations: number[] = []
+  const attestOnce = async (signal?: AbortSignal): Promise<number> => {
+    attestations.push(clock.now())
+    const attestor =
+      faults.attestor ?? createAttestor('mock', { mockKeyHex: faults.mockKey ?? mockKeyHex })
+    const { expiresAt } = await attest({
+      api: createApi({ ...shared, signer }),
+      account,
+      address,
+      icl: url,
+      chainId,
+      sessionKey,
+      attestor: {
+        ...attestor,
+        prove: async (binding) => {
+          await faults.beforeProof?.()
+          return await attestor.prove(binding)
+        },
+      },
+      clock,
+      signal,
+    })
+    return expiresAt
+  }
+  const provider = createOpenAi({
+    apiKey: 'sk-test',
+    baseUrl: 'http://provider.test',
+    clock,
+    log,
+    fetch: async (request) => (await faults.provider?.(request)) ?? answered('Four.'),
+  })
+  const journal = memoryJournal()
+  const history = memoryHistory()
+  const deps: Omit<DaemonDeps, 'expiresAt'> = {
+    address,
+    sessionKey,
+    api: createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } }),
+    coprocessor: coprocessorOf(icl, address, faults),
+    blobs: createGatewayBlobs({
+      gateways: ['http://gateway.test'],
+      clock,
+      fetch: async (request) =>
+        (await faults.gateway?.(request.signal)) ??
+        icl.travel(new Request(`${url}${new URL(request.url).pathname}`, request)),
+    }),
+    chain: chainOf(icl, address, faults),
+    models: new Map([[modelId, { provider, model: 'test' }]]),
+    journal,
+    history,
+    clock,
+    random: systemRandom,
+    log,
+    version: '1.2.3',
+    backend: 'mock',
+    attest: attestOnce,
+    maxConcurrentJobs: 2,
+    drainMs: 60_000,
+    residentBytes: () => 1,
+  }
+  return { name, address, faults, lines, deps, attestOnce, attestations, journal, history }
+}
+
+function coprocessorOf(icl: RealIcl, address: Address, faults: Faults): DaemonDeps['coprocessor'] {
+  return {
+    encrypt: icl.coprocessor.encrypt,
+    decrypt: async (handle) => {
+      if (faults.decrypt) throw faults.decrypt
+      if (icl.chain.readers.has(`${handle}:${address}`)) return icl.coprocessor.plain(handle)
+      throw new SvcError(
+        'coprocessor-access-denied',
+        'CoFHE decrypt failed: FHE decrypt denied (403)',
+        {
+          hint: 'No grant.',
+        },
+      )
+    },
+  }
+}
+
+function chainOf(icl: RealIcl, address: Address, faults: Faults): NodeChain {
+  return {
+    registration: async () => ({
+      lastHeartbeat: Math.floor(icl.clock.now() / 1000),
+      modelTiers: [0],
+    }),
+    isActive: async (node) => icl.chain.nodes.get(node)?.active === true,
+    sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
+    storeOutputKey: async (key, signal) => {
+      if (faults.storeOutputKey) return await faults.storeOutputKey(key, signal)
+      const highHandle = icl.coprocessor.store(icl.coprocessor.plain(key.high.ctHash))
+      const lowHandle = icl.coprocessor.store(icl.coprocessor.plain(key.low.ctHash))
+      icl.chain.store(highHandle, lowHandle, address, [...key.readers], coordinator)
+      return { highHandle, lowHandle }
+    },
+  }
+}
+
+/** Daemons that run, and how to end them. */
+export function startDaemon(icl: RealIcl, daemon: RealDaemon, expiresAt: number) {
+  const stop = new AbortController()
+  const running = runDaemon({ ...daemon.deps, expiresAt }, stop.signal)
+  // Watched from the start, whenever it is awaited.
+  running.catch(() => {})
+  return {
+    ...daemon,
+    running,
+    askToStop: () => stop.abort(),
+    stop: async () => {
+      stop.abort()
+      await icl.clock.until(running)
+    },
+  }
+}
+
+export type RunningDaemon = ReturnType<typeof startDaemon>
+
+/** Makes, attests and starts nodes, and waits until the ICL has heard of them. */
+export async function startDaemons(icl: RealIcl, names: readonly string[]) {
+  const daemons: RunningDaemon[] = []
+  for (const name of names) {
+    const daemon = await prepareDaemon(icl, name)
+    daemons.push(startDaemon(icl, daemon, await icl.clock.until(daemon.attestOnce())))
+  }
+  await icl.clock.advance(1_000)
+  return daemons
+}

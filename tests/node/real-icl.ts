@@ -1,0 +1,156 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import type { TpmTrust } from '../../icl/attestation/tpm-trust.ts'
+import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createApi, type Fetch } from '../../lib/api.ts'
+import type { Address } from '../../lib/codecs.ts'
+import type { JobView } from '../../lib/schemas/jobs.ts'
+import { seal, splitKey } from '../../lib/sealing.ts'
+import { systemRandom } from '../../lib/system.ts'
+import { coordinator, createFakeChain } from '../icl/fake-chain.ts'
+import { createReplica, modelId, walletOf } from '../icl/test-icl.ts'
+import { sampleNetwork } from '../sample-network.ts'
+import { createVirtualClock, holdTime } from '../virtual-clock.ts'
+import { fakeCoprocessor } from './fakes.ts'
+
+/** The real ICL behind a real port, on a virtual clock that no request on its way is overtaken by. */
+export type RealIcl = Awaited<ReturnType<typeof startRealIcl>>
+
+const callHeader = 'x-test-call'
+
+/** Starts it; `mock` false makes an ICL that takes no mock attestation, `tpm` one that takes these TPMs. */
+export async function startRealIcl({
+  mock = true,
+  tpm,
+  startMs,
+}: {
+  readonly mock?: boolean
+  readonly tpm?: TpmTrust
+  readonly startMs?: number
+} = {}) {
+  const onTheWay = new Map<string, () => void>()
+  const arrived = (call: string) => {
+    onTheWay.get(call)?.()
+  }
+  const leaves = (call: string) => {
+    if (onTheWay.has(call)) onTheWay.set(call, holdTime())
+  }
+  const server = createServer((request, response) => {
+    void serve(request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const chainId = 31_337
+  const place = {
+    clock: createVirtualClock(startMs),
+    chain: createFakeChain(),
+    store: createMemoryStore(),
+  }
+  const icl = await createReplica(place, {
+    network: sampleNetwork({ public_url: url, chain_id: chainId, coordinator }),
+    ...(!mock && { mockAttestationKey: undefined }),
+    tpm,
+  })
+  const { clock, chain } = icl
+
+  async function serve(request: IncomingMessage, response: ServerResponse) {
+    const body = await buffer(request)
+    const { method = 'GET', url: path = '', headers } = request
+    const call = String(headers[callHeader])
+    arrived(call)
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    const answer = await icl.fetch(
+      new Request(`${url}${path}`, {
+        method,
+        headers: headers as Record<string, string>,
+        signal: gone.signal,
+        ...(body.length > 0 && { body }),
+      }),
+    )
+    const bytes = Buffer.from(await answer.arrayBuffer())
+    leaves(call)
+    response.writeHead(answer.status, Object.fromEntries(answer.headers))
+    response.end(bytes)
+  }
+
+  let calls = 0
+  /** Real HTTP; while a request or its answer travels, time stands still. */
+  const travel: Fetch = async (request) => {
+    const call = String(++calls)
+    onTheWay.set(call, holdTime())
+    try {
+      const headers = new Headers(request.headers)
+      headers.set(callHeader, call)
+      const answer = await fetch(new Request(request, { headers }))
+      return new Response(await answer.arrayBuffer(), answer)
+    } finally {
+      onTheWay.get(call)?.()
+      onTheWay.delete(call)
+    }
+  }
+
+  const coprocessor = fakeCoprocessor()
+  const shared = { baseUrl: url, fetch: travel, clock, random: systemRandom }
+  return {
+    ...icl,
+    url,
+    chainId,
+    coprocessor,
+    travel,
+    /** Asks the ICL without a signature. */
+    client: createApi(shared),
+    /** Submits a prompt for a quorum; `prepare` gets it before anything is offered. */
+    async ask(
+      prompt: string,
+      prepare: (leader: Address, verifiers: readonly Address[]) => void = () => {},
+    ) {
+      const client = walletOf('client')
+      const api = createApi({ ...shared, signer: client.signer })
+      return await clock.until(
+        (async () => {
+          const preview = await api.previewQuorum({
+            query: { client: client.address, model_id: modelId, min_tier: 0, verifier_count: 2 },
+          })
+          prepare(preview.leader, preview.verifiers)
+          const key = systemRandom.bytes(32)
+          const blob = await seal(
+            prompt,
+            key,
+            { kind: 'prompt', client: client.address },
+            systemRandom,
+          )
+          const { cid } = await api.putBlob({ body: blob })
+          const halves = splitKey(key)
+          const high = coprocessor.store(halves.high)
+          const low = coprocessor.store(halves.low)
+          const readers = [preview.leader, ...preview.verifiers]
+          chain.store(high, low, client.address, readers, coordinator)
+          const submitted = await api.submitJob({
+            body: {
+              model_id: modelId,
+              prompt_cid: cid,
+              kpHighHandle: high,
+              kpLowHandle: low,
+              preview: preview.preview,
+              client_nonce: high,
+            },
+          })
+          const { jobId } = submitted
+          const view = (): Promise<JobView> =>
+            api.getJob({ params: { jobId } }, { readToken: submitted.read_token })
+          return { jobId, high, low, view, ...preview }
+        })(),
+      )
+    },
+    stop: async () => {
+      await icl.stop()
+      server.closeAllConnections()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}
+
+/** The mock attestation key of the test ICL. */
+export const mockKeyHex = Buffer.from(new Uint8Array(16).fill(7)).toString('hex')

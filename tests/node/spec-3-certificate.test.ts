@@ -1,0 +1,160 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { runNode } from '../../node/commands/run.ts'
+import { exitCodeOf } from '../../node/explain-error.ts'
+import { prepareDaemon, type RunningDaemon, startDaemon, startDaemons } from './real-daemon.ts'
+import { type RealIcl, startRealIcl } from './real-icl.ts'
+
+// The table of spec 3.1, row by row, with our reading of its two "missing" rows; real daemons, the real ICL.
+
+const hour = 3_600
+
+let icl: RealIcl
+let daemons: RunningDaemon[] = []
+beforeEach(async () => {
+  icl = await startRealIcl()
+})
+afterEach(async () => {
+  for (const daemon of daemons) await daemon.stop()
+  daemons = []
+  await icl.stop()
+})
+
+const now = () => Math.floor(icl.clock.now() / 1000)
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'no error',
+    (error: unknown) => error,
+  )
+
+/** Starts a node that believes in a certificate of so many seconds; one that the ICL knows has 24 h. */
+async function startWith(secondsLeft: number, { attested = true } = {}) {
+  const daemon = await prepareDaemon(icl, 'a')
+  if (attested) await icl.clock.until(daemon.attestOnce())
+  daemon.attestations.length = 0
+  const running = startDaemon(icl, daemon, now() + secondsLeft)
+  daemons.push(running)
+  return running
+}
+const eligible = async () => {
+  const { nodes } = await icl.clock.until(icl.client.getActiveNodes({ query: { min_tier: 0 } }))
+  return nodes.map(({ operator_address }) => operator_address)
+}
+
+describe('missing (on daemon start) | run -> daemon exits', () => {
+  it('with an error that says to attest first', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-missing-'))
+    const config = {
+      attestation_backend: 'mock',
+      icl_endpoint: icl.url,
+      cofhe_endpoint: 'http://127.0.0.1:1',
+      supported_model_ids: ['openai:test'],
+    }
+    const path = join(folder, 'config.json')
+    await writeFile(path, JSON.stringify(config))
+    const context = { environment: { SVC_CONFIG_PATH: path }, clock: icl.clock }
+    const error = await errorOf(runNode({}, context as never))
+    expect(error).toMatchObject({
+      code: 'not-attested',
+      message: 'no attestation found, run `svc-node attest` first',
+    })
+    expect(exitCodeOf(error)).toBe(1)
+    await rm(folder, { recursive: true })
+  })
+})
+
+describe('expired or missing | daemon startup check -> valid, re-attests automatically', () => {
+  it('when the record shows that it has expired', async () => {
+    const { attestations, lines, address } = await startWith(-1)
+    await icl.clock.advance(1_000)
+    expect(attestations).toHaveLength(1)
+    expect(lines.join('\n')).toMatch(/\[INFO\] .*Attested with the ICL \(mock\), certificate valid/)
+    expect(await eligible()).toEqual([address])
+  })
+
+  it('when the ICL does not know it: once for all callers at the same time', async () => {
+    const { attestations, address, lines } = await startWith(20 * hour, { attested: false })
+    await icl.clock.advance(1_000)
+    expect(attestations).toHaveLength(1)
+    expect(lines.join('\n')).toMatch(/Attesting with the ICL: .*knows no attestation/)
+    expect(await eligible()).toEqual([address])
+  })
+})
+
+describe('valid | watchdog (every 10 min), expiry under 6 h -> valid (renewed)', () => {
+  it('renews at the first pass below 6 h, with the same session key', async () => {
+    const { attestations, lines, deps } = await startWith(6 * hour + 5 * 60)
+    await icl.clock.advance(9 * 60_000)
+    expect(attestations).toHaveLength(0)
+    await icl.clock.advance(2 * 60_000)
+    expect(attestations).toHaveLength(1)
+    expect(lines.join('\n')).toMatch(
+      /\[INFO\] .*Attesting with the ICL: the certificate expires in \d+ s/,
+    )
+    expect(lines.at(-1)).not.toMatch(/superseded/)
+    // The ICL still takes what the same key signs.
+    const task = deps.api.postHeartbeat({
+      body: {
+        operator_address: deps.address,
+        timestamp: now() + 1,
+        version: '1',
+        free_slots: 1,
+        supported_model_ids: [],
+      },
+    })
+    expect((await icl.clock.until(task)).certificate_expires_at).toBeGreaterThan(now() + 23 * hour)
+  })
+
+  it('lets be what has more', async () => {
+    const { attestations } = await startWith(7 * hour)
+    await icl.clock.advance(31 * 60_000)
+    expect(attestations).toHaveLength(0)
+  })
+})
+
+describe('expired | watchdog or startup, re-attest fails -> expired, warning logged', () => {
+  it('stays up, takes no work, keeps trying, and takes work again once it has succeeded', async () => {
+    const others = await startDaemons(icl, ['b', 'c'])
+    daemons.push(...others)
+    const { faults, attestations, lines, address } = await startWith(-1)
+    faults.mockKey = '00'.repeat(16)
+    await icl.clock.advance(11 * 60_000)
+    expect(attestations.length).toBeGreaterThanOrEqual(4)
+    expect(lines.join('\n')).toMatch(
+      /\[WARNING\] .*Attestation failed, taking no work, next try in/,
+    )
+    expect(lines.join('\n')).not.toMatch(/Heartbeat sent to ICL/)
+    expect(await eligible()).not.toContain(address)
+    faults.mockKey = undefined
+    // expired | re-attest succeeds -> valid
+    await icl.clock.advance(11 * 60_000)
+    expect(lines.join('\n')).toMatch(/Attested with the ICL/)
+    expect(await eligible()).toContain(address)
+    const job = await icl.ask('Two and two?')
+    await icl.clock.advance(10_000)
+    expect((await icl.clock.until(job.view())).status).toBe('accepted')
+    expect(lines.join('\n')).toMatch(/Leader result accepted|Verdict: match/)
+  })
+})
+
+describe('certificate-superseded', () => {
+  it('ends the daemon of the older session key with exit 1, without another attestation', async () => {
+    const { running, attestations, lines } = await startWith(20 * hour)
+    await icl.clock.advance(1_000)
+    await icl.clock.until(joinElsewhere())
+    const error = await icl.clock.until(errorOf(running))
+    expect(error).toMatchObject({ code: 'certificate-superseded' })
+    expect(exitCodeOf(error)).toBe(1)
+    expect(attestations).toHaveLength(0)
+    expect(lines.at(-1)).toMatch(/\[ERROR\] .*Daemon ended: .*another session key/)
+    daemons = []
+  })
+})
+
+/** Attests with the same wallet and another session key, as a second machine would. */
+async function joinElsewhere(): Promise<void> {
+  const twin = await prepareDaemon(icl, 'a', 'B'.repeat(43))
+  await twin.attestOnce()
+}

@@ -1,0 +1,20 @@
+import { attestationCases } from './attestation.ts'
+import type { Case, CaseResult } from './case.ts'
+import { libCases } from './lib.ts'
+
+/** Everything that has to do the same on every runtime. */
+export const cases: readonly Case[] = [...libCases, ...attestationCases]
+
+/** Runs every case; never throws. */
+export async function runCases(): Promise<readonly CaseResult[]> {
+  const results: CaseResult[] = []
+  for (const { name, run } of cases) {
+    try {
+      await run()
+      results.push({ name })
+    } catch (error) {
+      results.push({ name, error: error instanceof Error ? error.message : String(error) })
+    }
+  }
+  return results
+}

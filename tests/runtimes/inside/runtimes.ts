@@ -1,0 +1,101 @@
+import { execFile, spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { freePort } from '../../../demo/free-port.ts'
+import { type IclRuntime, programOf } from '../../../demo/runtime-programs.ts'
+import type { CaseResult } from './case.ts'
+
+const run = promisify(execFile)
+const patienceMs = 100_000
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const folder = import.meta.dirname
+const script = join(folder, 'run.ts')
+
+/** Runs every case inside a runtime. */
+export function runInside(runtime: IclRuntime, program: string): Promise<readonly CaseResult[]> {
+  switch (runtime) {
+    case 'bun':
+      return printed(program, ['--no-env-file', script])
+    case 'node':
+      return printed(program, [script])
+    case 'deno':
+      // It may do nothing at all outside itself but read the sources.
+      return printed(program, [
+        'run',
+        '--no-prompt',
+        '--no-config',
+        '--node-modules-dir=manual',
+        script,
+      ])
+    case 'workerd':
+      return runOnWorkerd(program)
+  }
+}
+
+async function printed(program: string, args: string[]): Promise<readonly CaseResult[]> {
+  const { stdout } = await run(program, args, { cwd: root, timeout: patienceMs })
+  return JSON.parse(stdout)
+}
+
+/** Bundles the suite, serves it with workerd, and asks once. */
+async function runOnWorkerd(program: string): Promise<readonly CaseResult[]> {
+  const place = await mkdtemp(join(tmpdir(), 'svc-workerd-'))
+  try {
+    const port = await freePort()
+    const bun = programOf('bun')
+    if (!bun) throw new Error('There is no Bun to bundle the suite with')
+    const bundle = join(place, 'worker.js')
+    const source = join(folder, 'worker.ts')
+    const args = ['build', '--target=browser', '--format=esm', `--outfile=${bundle}`, source]
+    await run(bun, args, { cwd: root, timeout: patienceMs })
+    await writeFile(join(place, 'worker.capnp'), configOf(port))
+    return await askWorker(program, place, port)
+  } finally {
+    await rm(place, { recursive: true, force: true })
+  }
+}
+
+// No nodejs_compat: what runs here has the web's interfaces only.
+const configOf = (port: number): string => `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = (
+    modules = [(name = "worker.js", esModule = embed "worker.js")],
+    compatibilityDate = "2026-01-01",
+  ))],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
+);
+`
+
+async function askWorker(program: string, place: string, port: number) {
+  const child = spawn(program, ['serve', join(place, 'worker.capnp')], {
+    cwd: place,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let said = ''
+  child.stderr.on('data', (chunk) => {
+    said = (said + chunk).slice(-4_000)
+  })
+  let isOver = false
+  const exited = new Promise<void>((resolve) =>
+    child.once('close', () => {
+      isOver = true
+      resolve()
+    }),
+  )
+  try {
+    const untilMs = performance.now() + patienceMs
+    for (;;) {
+      const answer = await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)
+      if (answer?.ok) return (await answer.json()) as readonly CaseResult[]
+      if (answer) throw new Error(`workerd answers ${answer.status}: ${said}`)
+      if (isOver || performance.now() > untilMs) throw new Error(`workerd does not start: ${said}`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  } finally {
+    child.kill('SIGKILL')
+    await exited
+  }
+}

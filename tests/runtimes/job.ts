@@ -1,0 +1,167 @@
+import type { z } from 'zod'
+import type { Api } from '../../lib/api.ts'
+import { storeKey } from '../../lib/chain/prompt-key-store.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
+import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
+import type { RequestSigner } from '../../lib/request-signature.ts'
+import type { ClaimResult } from '../../lib/schemas/tasks.ts'
+import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
+import { signResult } from '../../lib/statements.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import {
+  commitTo,
+  evidenceOf,
+  modelId,
+  type Outside,
+  type TestNode,
+  walletOf,
+} from '../icl/test-icl.ts'
+import type { RuntimesWorld } from './world.ts'
+
+const patienceMs = 60_000
+const waitSeconds = 10
+
+type Account = ReturnType<typeof walletOf>['account']
+
+/** A job that was submitted, and what reads it. */
+export type SubmittedJob = {
+  readonly jobId: JobId
+  readonly readToken: string
+  readonly api: Api
+  readonly quorum: readonly TestNode[]
+}
+
+/** Repeats a look until it finds something; throws after a minute. */
+export async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+  const endsAt = performance.now() + patienceMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (performance.now() > endsAt) throw new Error(`${what}: not within ${patienceMs / 1000} s`)
+    await systemClock.sleep(50)
+  }
+}
+
+/** Stores a new key on the chain for its readers, as a client or a leader does; gives its handles. */
+async function storeNewKey(
+  world: RuntimesWorld,
+  account: Account,
+  options: { readers: readonly Address[]; delegate?: Address | undefined },
+) {
+  const { rpcUrl, chainId, contracts } = world.chain
+  const key = newSealingKey(systemRandom)
+  const halves = splitKey(key)
+  const coprocessor = createCofheCoprocessor({ rpcUrl, chainId, account, clock: systemClock })
+  const encrypted = await coprocessor.encrypt(halves.high, halves.low)
+  const { timestamp } = await world.writerOf(account).publicClient.getBlock()
+  const until = Math.max(Number(timestamp), Math.floor(Date.now() / 1000)) + 3_600
+  const stored = await storeKey({
+    ...world.writerOf(account),
+    ...encrypted,
+    contract: contracts.promptKeyStore,
+    readers: options.readers,
+    ...(options.delegate && { delegate: options.delegate, maxGrants: 6, until }),
+  })
+  return { key, ...stored }
+}
+
+/** Submits a job whose quorum is among the nodes, as a client does it. */
+export async function submitJob(
+  world: RuntimesWorld,
+  outside: Outside,
+  nodes: readonly TestNode[],
+): Promise<SubmittedJob> {
+  const { client: account, chainId } = world.chain
+  const client = account.address.toLowerCase() as Address
+  const signer: RequestSigner = {
+    kind: 'wallet',
+    address: client,
+    chainId,
+    signMessage: ({ raw }) => account.signMessage({ message: { raw } }),
+  }
+  const api = outside.api(signer)
+  const preview = await api.previewQuorum({
+    query: { client, model_id: modelId, min_tier: 0, verifier_count: 2 },
+  })
+  const readers = [preview.leader, ...preview.verifiers]
+  const stored = await storeNewKey(world, account as Account, { readers })
+  const blob = await seal('Is it?', stored.key, { kind: 'prompt', client }, systemRandom)
+  const { cid } = await api.putBlob({ body: blob })
+  const { jobId, read_token: readToken } = await api.submitJob({
+    body: {
+      model_id: modelId,
+      prompt_cid: cid,
+      kpHighHandle: stored.highHandle,
+      kpLowHandle: stored.lowHandle,
+      preview: preview.preview,
+      client_nonce: stored.highHandle,
+    },
+  })
+  const quorum = readers.map((address) => {
+    const found = nodes.find((node) => node.address === address)
+    if (!found) throw new Error(`${address} is none of the nodes`)
+    return found
+  })
+  return { jobId, readToken, api, quorum }
+}
+
+/** Waits, with long-polls, until a node is offered a job, and claims it. */
+async function claimJob(node: TestNode, jobId: JobId): Promise<z.output<typeof ClaimResult>> {
+  const offer = await until(`an offer to ${node.name}`, async () => {
+    const { assignments } = await node.api.getAssignments(
+      { params: { address: node.address }, query: { wait: waitSeconds } },
+      { timeoutMs: patienceMs },
+    )
+    return assignments.find((one) => one.jobId === jobId)
+  })
+  return node.api.claimTask({ body: { jobId, fence: offer.fence } })
+}
+
+/** Has the quorum of a job do it, all of one opinion, and waits until its result is on the chain. */
+export async function workOn(world: RuntimesWorld, job: SubmittedJob): Promise<void> {
+  const { jobId, readToken, api } = job
+  const [leader, ...verifiers] = job.quorum
+  if (!leader) throw new Error('The job has no leader')
+  const [leaderTask, ...reveals] = await Promise.all([
+    claimJob(leader, jobId),
+    ...verifiers.map(async (node) => commitTo(node, await claimJob(node, jobId), 'yes')),
+  ])
+  const { account } = walletOf(leader.name)
+  const { output_readers: readers, output_delegate: delegate } = leaderTask
+  const stored = await storeNewKey(world, account, { readers, delegate })
+  const blob = await seal('yes', stored.key, { kind: 'output', jobId }, systemRandom)
+  const { cid } = await leader.api.putBlob({ body: blob })
+  const body = await signResult(
+    leader.address,
+    {
+      jobId,
+      fence: leaderTask.fence,
+      model_id: leaderTask.model_id,
+      max_output_tokens: leaderTask.parameters.max_output_tokens,
+      output_cid: cid,
+      outHighHandle: stored.highHandle,
+      outLowHandle: stored.lowHandle,
+      evidence: await evidenceOf('yes'),
+    },
+    leader.key,
+  )
+  await leader.api.postResult({ body })
+  await Promise.all(
+    verifiers.map(async (node, index) => {
+      await until(`the leader's statement for ${node.name}`, async () => {
+        const query = { wait: waitSeconds }
+        const task = await node.api.getTask({ params: { jobId }, query }, { timeoutMs: patienceMs })
+        return task.leader_statement
+      })
+      const verdict = await reveals[index]?.()
+      if (verdict) await node.api.postVerdict({ body: verdict })
+    }),
+  )
+  await until('the commitment', async () => {
+    const view = await api.getJob({ params: { jobId } }, { readToken })
+    if (['rejected', 'disputed', 'expired', 'cancelled'].includes(view.status)) {
+      throw new Error(`The job is ${view.status}: ${view.reason}`)
+    }
+    return view.commit_tx
+  })
+}

@@ -1,0 +1,62 @@
+// npm run test:runtimes: what the ICL does on each runtime, as a table; ends with 1 when anything differs.
+import { iclRuntimes, programOf } from '../../demo/runtime-programs.ts'
+import { checks } from './checks.ts'
+import { cases } from './inside/run-cases.ts'
+import { runInside } from './inside/runtimes.ts'
+import { dealWith } from './running-icl.ts'
+import { startRuntimesWorld } from './world.ts'
+
+const say = (text: string) => process.stdout.write(`${text}\n`)
+const columns = [...checks.map(({ name }) => name), 'shared code']
+const failures: string[] = []
+
+/** What the table shows: `pass` with what was measured, or `FAIL`, whose reason is told below the table. */
+async function cell(name: string, run: () => Promise<string | undefined>): Promise<string> {
+  try {
+    const measured = await run()
+    return measured === undefined ? 'pass' : `pass (${measured})`
+  } catch (error) {
+    failures.push(`${name}: ${error instanceof Error ? error.message : error}`)
+    return 'FAIL'
+  }
+}
+
+const rows: string[][] = []
+const world = await startRuntimesWorld()
+try {
+  for (const runtime of iclRuntimes) {
+    const program = programOf(runtime)
+    if (program === undefined) {
+      failures.push(`${runtime} is not installed`)
+      continue
+    }
+    const row: string[] = [runtime]
+    const process = await world.start(runtime)
+    const icl = dealWith(world, runtime, process)
+    for (const { name, run } of checks) row.push(await cell(`${runtime}, ${name}`, () => run(icl)))
+    await world.processes.stop([process.process])
+    const inside = await cell(`${runtime}, shared code`, async () => {
+      const results = await runInside(runtime, program)
+      const failed = results.filter(({ error }) => error !== undefined)
+      if (failed.length > 0)
+        throw new Error(failed.map(({ name, error }) => `${name}: ${error}`).join('; '))
+      if (results.length !== cases.length) throw new Error(`${results.length} cases were run`)
+      return `${results.length} cases`
+    })
+    rows.push([...row, inside])
+  }
+} finally {
+  await world.stop()
+}
+
+const table = [['', ...columns], ...rows]
+const widths = ['', ...columns].map((_, column) =>
+  Math.max(...table.map((row) => row[column]?.length ?? 0)),
+)
+const line = (row: readonly string[]) =>
+  `| ${row.map((text, column) => text.padEnd(widths[column] ?? 0)).join(' | ')} |`
+say(line(table[0] ?? []))
+say(`|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`)
+for (const row of rows) say(line(row))
+for (const failure of failures) say(`\nFAIL ${failure}`)
+process.exitCode = failures.length === 0 ? 0 : 1

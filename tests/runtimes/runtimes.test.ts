@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type IclRuntime, iclRuntimes, programOf } from '../../demo/runtime-programs.ts'
+import { checks } from './checks.ts'
+import { cases } from './inside/run-cases.ts'
+import { runInside } from './inside/runtimes.ts'
+import { dealWith, type RunningIcl } from './running-icl.ts'
+import { type RuntimesWorld, startRuntimesWorld } from './world.ts'
+
+const limitMs = 120_000
+
+let world: RuntimesWorld
+beforeAll(async () => {
+  world = await startRuntimesWorld()
+}, limitMs)
+afterAll(() => world.stop())
+
+const names = cases.map(({ name }) => name)
+
+/** Where everything is tested (CI), a missing runtime is a failure. */
+function whyNot(runtime: IclRuntime): string | undefined {
+  if (programOf(runtime) !== undefined) return undefined
+  const missing = `${runtime} is not installed`
+  if (process.env.CI === 'true') throw new Error(missing)
+  return missing
+}
+
+for (const runtime of iclRuntimes) {
+  describe(`on ${runtime}`, () => {
+    const missing = whyNot(runtime)
+    if (missing) {
+      it.skip(missing, () => {})
+      return
+    }
+
+    it('what clients, nodes and ICLs have in common does the same', {
+      timeout: limitMs,
+    }, async () => {
+      const results = await runInside(runtime, programOf(runtime) ?? '')
+      expect(results.filter(({ error }) => error !== undefined)).toEqual([])
+      expect(results.map((result) => result.name)).toEqual(names)
+    })
+
+    let icl: RunningIcl
+    beforeAll(async () => {
+      icl = dealWith(world, runtime, await world.start(runtime))
+    }, limitMs)
+    afterAll(() => world.processes.stop([icl.process.process]))
+
+    for (const check of checks) {
+      it(`an ICL passes: ${check.name}`, { timeout: limitMs }, async () => {
+        await check.run(icl)
+      })
+    }
+  })
+}

@@ -1,0 +1,142 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type LocalAccount, toHex } from 'viem'
+import { type IclProcess, startIcl } from '../../demo/icl-process.ts'
+import { type LocalChain, stake, startLocalChain } from '../../demo/local-chain.ts'
+import { createProcesses, type Processes } from '../../demo/processes.ts'
+import type { IclRuntime } from '../../demo/runtime-programs.ts'
+import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
+import { type Api, createApi } from '../../lib/api.ts'
+import { type ChainWriter, createChainWriter } from '../../lib/chain/clients.ts'
+import { waitForReceipt } from '../../lib/chain/wait-for-receipt.ts'
+import type { RequestSigner } from '../../lib/request-signature.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import { createVendor, type Vendor } from '../icl/attestation/tpm-vendor.ts'
+import { createFakeChain } from '../icl/fake-chain.ts'
+import { type Outside, origin, walletOf } from '../icl/test-icl.ts'
+
+const gas = 10n ** 18n
+const mockAttestationKey = toHex(new Uint8Array(16).fill(7)).slice(2)
+
+/** Nodes that are registered on the chain: three for quorums, one for what else a node does. */
+export const nodeNames = ['runtimes 1', 'runtimes 2', 'runtimes 3'] as const
+export const tpmNodeName = 'runtimes with a TPM'
+
+/** One real chain with the contracts and registered nodes, for ICLs on whatever runtime. */
+export type RuntimesWorld = {
+  readonly chain: LocalChain
+  readonly vendor: Vendor
+  /** Sends from an account; one for each account, because nonces are counted in it. */
+  readonly writerOf: (account: LocalAccount) => ChainWriter
+  /** Starts an ICL; every one of them answers as the same public address. */
+  readonly start: (
+    runtime: IclRuntime,
+    env?: Readonly<Record<string, string>>,
+    name?: string,
+  ) => Promise<IclProcess>
+  readonly processes: Processes
+  readonly stop: () => Promise<void>
+}
+
+/** Starts the chain and registers the nodes. */
+export async function startRuntimesWorld(): Promise<RuntimesWorld> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-runtimes-'))
+  const processes = createProcesses(folder)
+  const chain = await startLocalChain()
+  const stop = async () => {
+    await processes.close()
+    await chain.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const writers = new Map<string, ChainWriter>()
+    const writerOf = (account: LocalAccount): ChainWriter => {
+      const known = writers.get(account.address) ?? createChainWriter({ ...chain, account })
+      writers.set(account.address, known)
+      return known
+    }
+    for (const name of [...nodeNames, tpmNodeName]) await register({ chain, writerOf }, name)
+    const vendor = await createVendor(Date.now())
+    const roots = join(folder, 'tpm-roots.pem')
+    await writeFile(roots, vendor.root.certificate.toString('pem'))
+    return {
+      chain,
+      vendor,
+      writerOf,
+      processes,
+      start: (runtime, env = {}, name = `icl-${runtime}`) =>
+        startIcl({
+          processes,
+          folder,
+          chain,
+          mockAttestationKey,
+          runtime,
+          name,
+          env: {
+            SVC_ICL_PUBLIC_URL: origin,
+            SVC_ICL_DATABASE_URL: 'memory:',
+            SVC_ICL_TPM_ROOTS: roots,
+            SVC_ICL_DEFAULT_COMPARATOR: 'exact',
+            // One caller does everything here.
+            SVC_ICL_RATE_ADDRESS: 'off',
+            SVC_ICL_RATE_PREVIEW: 'off',
+            SVC_ICL_RATE_ATTESTATION: 'off',
+            SVC_ICL_RATE_UPLOAD: 'off',
+            SVC_ICL_RATE_FAILURE: 'off',
+            SVC_ICL_RATE_WALLET: 'off',
+            SVC_ICL_RATE_NODE: 'off',
+            ...env,
+          },
+        }),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function register(
+  { chain, writerOf }: Pick<RuntimesWorld, 'chain' | 'writerOf'>,
+  name: string,
+): Promise<void> {
+  const { account } = walletOf(name)
+  const funder = writerOf(chain.funder)
+  const funded = await funder.walletClient.sendTransaction({
+    to: account.address,
+    value: stake + gas,
+  })
+  await waitForReceipt(funder, funded)
+  const writer = writerOf(account)
+  const registered = await writer.walletClient.writeContract({
+    address: chain.contracts.nodeRegistry,
+    abi: nodeRegistryAbi,
+    functionName: 'register',
+    args: [[0]],
+    value: stake,
+  })
+  const { status } = await waitForReceipt(writer, registered)
+  if (status !== 'success') throw new Error(`${name} cannot register`)
+}
+
+/** Which ICL a request goes to; requests are signed for the public address that all have. */
+export type Route = (request: Request) => string
+
+/** What nodes and clients have of ICLs in processes of their own: each request goes where the route says. */
+export function outsideOf(route: Route): Outside {
+  const send = (request: Request) => {
+    const { pathname, search } = new URL(request.url)
+    return fetch(new Request(route(request) + pathname + search, request))
+  }
+  const api = (signer?: RequestSigner): Api =>
+    createApi({
+      baseUrl: origin,
+      fetch: send,
+      clock: systemClock,
+      random: systemRandom,
+      ...(signer && { signer }),
+    })
+  // The chain is the real one: what is noted on this one, nobody reads.
+  return { api, clock: systemClock, chain: createFakeChain() } as unknown as Outside
+}

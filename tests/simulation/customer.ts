@@ -1,0 +1,80 @@
+import { createApi } from '../../lib/api.ts'
+import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
+import { infer } from '../../lib/client/infer.ts'
+import type { Inference } from '../../lib/client/inference.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { ComparatorId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Network } from '../../lib/schemas/network.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { modelId, origin, walletOf } from '../icl/test-icl.ts'
+import { clientChainOf } from './chain-views.ts'
+import type { Ground } from './ground.ts'
+
+/** Somebody who asks one question after another with the real client. */
+export type Customer = {
+  readonly name: string
+  /** Asks until there is an answer, or a job has ended without one; how it ended. */
+  ask(prompt: string, comparator: ComparatorId): Promise<Inference['status'] | 'gave-up'>
+}
+
+const againMs = 5_000
+const mostTries = 40
+
+/** Gives somebody a wallet and the real client. */
+export function createCustomer(
+  ground: Ground,
+  name: string,
+  { network, skewMs }: { readonly network: Network; readonly skewMs: number },
+): Customer {
+  const { address, signer } = walletOf(`${ground.seed} ${name}`)
+  const own = ground.dice.fork(name)
+  const clock: Clock = { now: () => ground.clock.now() + skewMs, sleep: ground.clock.sleep }
+  const fetch = ground.network.from(name, own)
+  const context = {
+    api: createApi({ baseUrl: origin, fetch, clock, random: own, signer }),
+    network,
+    address,
+    chain: clientChainOf(ground, address),
+    coprocessor: ground.coprocessor.of(address, ground.clock, own),
+    blobs: createGatewayBlobs({ gateways: [origin], fetch, clock }),
+    clock,
+    random: own,
+  }
+  const askOnce = async (prompt: string, comparator: ComparatorId) => {
+    const inference = await infer(context, prompt, {
+      model: modelId,
+      comparator,
+      commitTimeoutMs: 1_200_000,
+    })
+    const job = inference.jobId.slice(0, 10)
+    ground.story.note(name, `job ${job} ended: ${inference.status}`)
+    if (inference.status === 'accepted') checkAnswer(ground, name, prompt, inference.output)
+    return inference.status
+  }
+  return {
+    name,
+    ask: async (prompt, comparator) => {
+      for (let attempt = 1; attempt <= mostTries; attempt++) {
+        try {
+          return await askOnce(prompt, comparator)
+        } catch (error) {
+          ground.story.note(name, `failed: ${nameOf(error)}`)
+          if (!(error instanceof SvcError || error instanceof ProblemError)) throw error
+          ground.errors.push(`${error.name} ${error.message} ${String(error.cause)}`)
+          await ground.clock.sleep(againMs)
+        }
+      }
+      return 'gave-up'
+    },
+  }
+}
+
+const nameOf = (error: unknown): string =>
+  error instanceof SvcError || error instanceof ProblemError ? error.code : 'unexpected'
+
+/** Whatever a client shows as accepted must be what a provider answered to that very prompt. */
+function checkAnswer({ provider, story }: Ground, name: string, prompt: string, output: string) {
+  if (provider.answers.get(prompt)?.has(output)) return
+  story.violate(`${name} was shown an answer that no provider gave`)
+}

@@ -1,0 +1,171 @@
+import { chainAway } from './chain.ts'
+import type { Dice } from './dice.ts'
+import type { FaultKind } from './fault-kinds.ts'
+import type { Ground } from './ground.ts'
+import type { Machine } from './machine.ts'
+import type { Parameters } from './parameters.ts'
+import type { World } from './world.ts'
+
+/** What faults happen to. */
+export type Stage = {
+  readonly ground: Ground
+  readonly world: World
+  readonly machines: readonly Machine[]
+  readonly parameters: Parameters
+  /** How often each fault happened. */
+  readonly counts: Map<string, number>
+  /** Ends a replica as kill -9 does; its store may lose what is not on disk. */
+  readonly killReplica: (id: string) => Promise<void>
+}
+
+/** Makes a fault happen, and ends it; false when there was nothing that it could happen to. */
+type Happening = (
+  stage: Stage,
+  dice: Dice,
+  pause: (ms: number) => Promise<void>,
+) => Promise<boolean>
+
+/** Counts a fault. */
+export const count = (counts: Map<string, number>, kind: string): void =>
+  void counts.set(kind, (counts.get(kind) ?? 0) + 1)
+
+/** Makes one fault after another happen, several at once, until the signal aborts; then ends them all. */
+export async function makeTrouble(stage: Stage, signal: AbortSignal): Promise<void> {
+  const { ground, parameters, counts } = stage
+  const dice = ground.dice.fork('faults')
+  const underWay: Promise<void>[] = []
+  const pause = (ms: number) => ground.clock.sleep(ms, signal).catch(() => {})
+  while (!signal.aborted) {
+    await pause(dice.between(1, 2 * parameters.faultEveryMs))
+    if (signal.aborted || parameters.faults.length === 0) break
+    const kind = dice.pick(parameters.faults)
+    const happened = happenings[kind](stage, dice, pause)
+    underWay.push(happened.then((isReal) => (isReal ? count(counts, kind) : undefined)))
+  }
+  await Promise.all(underWay)
+}
+
+const replicaOf = ({ world }: Stage, dice: Dice): string | undefined => {
+  const ids = [...world.network.replicas.keys()]
+  return ids.length === 0 ? undefined : dice.pick(ids)
+}
+
+async function restartReplica(
+  stage: Stage,
+  pause: (ms: number) => Promise<void>,
+  ms: number,
+): Promise<void> {
+  await pause(ms)
+  const id = await stage.world.addReplica()
+  stage.ground.story.note(id, 'started')
+}
+
+const happenings: Record<FaultKind, Happening> = {
+  'chain-away': async ({ ground: { chain, story } }, dice, pause) => {
+    story.note('chain', 'is away')
+    chain.down = chainAway()
+    await pause(dice.between(2_000, 60_000))
+    chain.down = undefined
+    story.note('chain', 'is back')
+    return true
+  },
+  'chain-reorganised': async ({ ground: { chain, story } }, _, pause) => {
+    // Results stand for good after a few seconds: one has to be met.
+    let forgotten = 0
+    for (let look = 0; look < 60 && forgotten === 0; look++) {
+      await pause(1_000)
+      forgotten = chain.reorganise()
+    }
+    if (forgotten > 0) story.note('chain', `forgets ${forgotten} results`)
+    return forgotten > 0
+  },
+  'chain-throttled': async ({ ground: { chain, story } }, dice, pause) => {
+    chain.throttled = dice.next() * 0.8
+    story.note('chain', 'answers 429 now and then')
+    await pause(dice.between(2_000, 60_000))
+    chain.throttled = 0
+    return true
+  },
+  'coprocessor-fails': async ({ ground: { coprocessor, story } }, dice, pause) => {
+    coprocessor.failures = dice.next()
+    story.note('coprocessor', 'fails now and then')
+    await pause(dice.between(2_000, 40_000))
+    coprocessor.failures = 0
+    return true
+  },
+  'node-killed': async ({ machines, ground: { story } }, dice, pause) => {
+    const machine = dice.pick(machines)
+    if (!machine.isUp) return false
+    story.note(machine.name, 'killed')
+    machine.kill()
+    await pause(dice.between(100, 90_000))
+    story.note(machine.name, 'started')
+    machine.start()
+    return true
+  },
+  'node-stopped': async ({ machines, ground: { story } }, dice, pause) => {
+    const machine = dice.pick(machines)
+    if (!machine.isUp) return false
+    story.note(machine.name, 'told to stop')
+    await machine.stop()
+    await pause(dice.between(100, 60_000))
+    story.note(machine.name, 'started')
+    machine.start()
+    return true
+  },
+  partition: async ({ world, machines, ground: { network, story } }, dice, pause) => {
+    const away = new Set(machines.filter(() => dice.chance(0.4)).map(({ name }) => name))
+    const hidden = new Set([...world.network.replicas.keys()].filter(() => dice.chance(0.6)))
+    story.note('network', `cuts off ${away.size} nodes from ${hidden.size} replicas`)
+    network.isCut = (caller, replica) => away.has(caller) && hidden.has(replica)
+    await pause(dice.between(3_000, 90_000))
+    network.isCut = () => false
+    story.note('network', 'is whole')
+    return away.size > 0 && hidden.size > 0
+  },
+  'provider-fails': async ({ machines, ground: { story } }, dice, pause) => {
+    const { name, habits } = dice.pick(machines)
+    story.note('provider', `fails for ${name}`)
+    habits.provider.failures = dice.next()
+    await pause(dice.between(5_000, 60_000))
+    habits.provider.failures = 0
+    return true
+  },
+  'replica-frozen': async (stage, dice, pause) => {
+    const id = replicaOf(stage, dice)
+    if (id === undefined) return false
+    stage.ground.story.note(id, 'frozen')
+    const thaw = stage.world.freezeReplica(id)
+    await pause(dice.between(1_000, 40_000))
+    thaw()
+    stage.ground.story.note(id, 'goes on')
+    return true
+  },
+  'replica-killed': async (stage, dice, pause) => {
+    const id = replicaOf(stage, dice)
+    if (id === undefined) return false
+    stage.ground.story.note(id, 'killed')
+    await stage.killReplica(id)
+    await restartReplica(stage, pause, dice.between(100, 20_000))
+    return true
+  },
+  'replica-stopped': async (stage, dice, pause) => {
+    const id = replicaOf(stage, dice)
+    if (id === undefined) return false
+    stage.ground.story.note(id, 'told to stop')
+    const replica = stage.world.network.replicas.get(id)
+    await stage.world.stopReplica(id)
+    // A file has one process: the next one starts when this one has ended.
+    replica?.kill()
+    await restartReplica(stage, pause, dice.between(100, 20_000))
+    return true
+  },
+  'store-away': async ({ world: { store }, ground: { story } }, dice, pause) => {
+    story.note('store', 'is away')
+    store.isAway = true
+    await pause(dice.between(500, 30_000))
+    store.isAway = false
+    story.note('store', 'is back')
+    return true
+  },
+}

@@ -1,0 +1,274 @@
+import { hexToBytes, keccak256, stringToHex } from 'viem'
+import { z } from 'zod'
+import { createApi } from '../../lib/api.ts'
+import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
+import { attest } from '../../node/attestation/attest.ts'
+import { createAttestor } from '../../node/attestation/attestor.ts'
+import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
+import type { Journal } from '../../node/journal/journal.ts'
+import { entryOf, type JournalEntry, JournalStep } from '../../node/journal/steps.ts'
+import type { Log } from '../../node/log.ts'
+import { activeNode } from '../icl/fake-chain.ts'
+import { chainId, createLife, mockKey, modelId, origin, walletOf } from '../icl/test-icl.ts'
+import { nodeChainOf } from './chain-views.ts'
+import type { Dice } from './dice.ts'
+import type { Ground } from './ground.ts'
+import type { ProviderHabits } from './provider.ts'
+
+/** A machine that a node runs on: what is on its disk outlives every daemon on it. */
+export type Machine = {
+  readonly name: string
+  readonly address: Address
+  readonly isUp: boolean
+  readonly habits: MachineHabits
+  readonly apiKey: string
+  /** What its daemons logged, and wrote to its disk. */
+  readonly logged: readonly string[]
+  readonly disk: readonly string[]
+  start(): void
+  /** Ends the daemon as kill -9 does. */
+  kill(): void
+  /** Tells the daemon to stop, and resolves when it has. */
+  stop(): Promise<void>
+  /** Kills the daemon, and forgets whatever those before it still wait for. */
+  end(): void
+}
+
+/** What a machine is like. */
+export type MachineHabits = {
+  readonly slots: number
+  /** How far its clock is ahead, in milliseconds. */
+  readonly skewMs: number
+  /** How likely it dies whenever it writes to its journal. */
+  dies: number
+  readonly provider: ProviderHabits
+}
+
+type Daemon = {
+  readonly kill: () => void
+  readonly stop: AbortController
+  /** Resolves when it has ended, however that came. */
+  readonly ended: Promise<void>
+}
+
+/** Sets a machine up with a wallet, a stake and an empty disk; the daemon on it is the real one. */
+export async function createMachine(
+  ground: Ground,
+  name: string,
+  habits: MachineHabits,
+): Promise<Machine> {
+  const { chain, story, dice } = ground
+  const { account, address } = walletOf(`${ground.seed} ${name}`)
+  chain.nodes.set(address, activeNode)
+  const sessionKey = await signingKeyFromSeed(
+    hexToBytes(keccak256(stringToHex(`${ground.seed} session of ${name}`))),
+  )
+  const own = dice.fork(name)
+  const place: Place = {
+    ground,
+    habits,
+    wallet: { account, address },
+    sessionKey,
+    name,
+    own,
+    apiKey: `sk-simulated-${own.between(1e9, 2e9)}`,
+    steps: [],
+    history: [],
+    logged: [],
+    expiresAt: 0,
+  }
+  let daemon: Daemon | undefined
+  const stops: AbortController[] = []
+  const kill = () => {
+    daemon?.kill()
+    daemon = undefined
+  }
+  const start = () => {
+    if (daemon) return
+    const started = startDaemon(place, () => {
+      story.note(name, 'died as it wrote to its journal')
+      ground.trouble('node-died-writing')
+      kill()
+      // As the system does that runs it.
+      void ground.clock.sleep(own.between(500, 30_000)).then(start)
+    })
+    daemon = started
+    stops.push(started.stop)
+    void started.ended.finally(() => {
+      if (daemon === started) daemon = undefined
+    })
+  }
+  return {
+    name,
+    address,
+    habits,
+    apiKey: place.apiKey,
+    logged: place.logged,
+    get disk() {
+      return [...place.steps, ...place.history]
+    },
+    get isUp() {
+      return daemon !== undefined
+    },
+    start,
+    kill,
+    stop: async () => {
+      daemon?.stop.abort()
+      await daemon?.ended
+    },
+    end: () => {
+      kill()
+      for (const stop of stops) stop.abort()
+    },
+  }
+}
+
+/** What all daemons of one machine have in common. */
+type Place = {
+  readonly ground: Ground
+  readonly habits: MachineHabits
+  readonly wallet: Pick<ReturnType<typeof walletOf>, 'account' | 'address'>
+  readonly sessionKey: SigningKey
+  readonly name: string
+  readonly own: Dice
+  readonly apiKey: string
+  readonly steps: string[]
+  readonly history: string[]
+  readonly logged: string[]
+  expiresAt: number
+}
+
+function startDaemon(place: Place, onDeath: () => void): Daemon {
+  const { ground, name } = place
+  const life = createLife()
+  let isAlive = true
+  const stop = new AbortController()
+  const killed = Promise.withResolvers<void>()
+  const end = () => {
+    isAlive = false
+    life.end()
+    killed.resolve()
+  }
+  const die = () => {
+    end()
+    onDeath()
+  }
+  const deps = depsOf(place, life, () => isAlive, die)
+  const done = runDaemon(deps, stop.signal).catch((error: unknown) => {
+    if (!isAlive) return
+    ground.story.violate(`the daemon of ${name} ended by itself: ${String(error)}`)
+  })
+  return { kill: end, stop, ended: Promise.race([done, killed.promise]) }
+}
+
+function depsOf(
+  place: Place,
+  life: ReturnType<typeof createLife>,
+  isAlive: () => boolean,
+  die: () => void,
+): DaemonDeps {
+  const { ground, habits, name, own, sessionKey, apiKey } = place
+  const { address, account } = place.wallet
+  const clock: Clock = {
+    now: () => ground.clock.now() + habits.skewMs,
+    sleep: life.of({ sleep: ground.clock.sleep }).sleep,
+  }
+  const fetch = life.of({ fetch: ground.network.from(name, own) }).fetch
+  const log = logInto(place, isAlive)
+  const open = { baseUrl: origin, fetch, clock, random: own }
+  const provider = life.of(
+    ground.provider.of({
+      apiKey,
+      clock,
+      log,
+      dice: own,
+      habits: habits.provider,
+      onCalls: (count) => {
+        if (count > habits.slots) ground.story.violate(`${name} works on ${count} jobs at once`)
+      },
+      onTrouble: ground.trouble,
+    }),
+  )
+  return {
+    address,
+    sessionKey,
+    api: createApi({ ...open, signer: { kind: 'node', address, key: sessionKey } }),
+    coprocessor: life.of(ground.coprocessor.of(address, ground.clock, own)),
+    blobs: createGatewayBlobs({ gateways: [origin], fetch, clock }),
+    chain: life.of(nodeChainOf(ground, address)),
+    models: new Map([[modelId, { provider, model: 'test' }]]),
+    journal: openJournal(place, isAlive, die),
+    history: { append: (record) => void (isAlive() && place.history.push(JSON.stringify(record))) },
+    clock,
+    random: own,
+    log,
+    version: '0.0.0',
+    backend: 'mock',
+    expiresAt: place.expiresAt,
+    attest: async (signal) => {
+      const walletSigner = walletOf(`${ground.seed} ${name}`).signer
+      const { expiresAt } = await attest({
+        api: createApi({ ...open, signer: walletSigner }),
+        account,
+        address,
+        icl: origin,
+        chainId,
+        sessionKey,
+        attestor: createAttestor('mock', { mockKeyHex: Buffer.from(mockKey).toString('hex') }),
+        clock,
+        signal,
+      })
+      if (isAlive()) place.expiresAt = expiresAt
+      return expiresAt
+    },
+    maxConcurrentJobs: habits.slots,
+    drainMs: 60_000,
+    residentBytes: () => 1,
+  }
+}
+
+function logInto({ logged, apiKey, ground, name }: Place, isAlive: () => boolean): Log {
+  const write = (level: string) => (message: string) => {
+    if (isAlive()) logged.push(`${level} ${message}`)
+  }
+  return {
+    // Prompts and outputs are allowed here, keys are not.
+    debug: (message) => {
+      if (message.includes(apiKey)) ground.story.violate(`${name} logged its API key`)
+    },
+    info: write('INFO'),
+    warning: write('WARNING'),
+    error: write('ERROR'),
+  }
+}
+
+/** A journal on the machine's disk; sometimes the machine dies just before or after a step is on it. */
+function openJournal(place: Place, isAlive: () => boolean, die: () => void): Journal {
+  const { steps, own, habits } = place
+  const known = steps.map((line) => JournalStep.parse(JSON.parse(line)))
+  const placeOf = ({ jobId, fence }: JournalStep) => `${jobId}:${fence}`
+  const unfinished = [...new Set(known.map(placeOf))].flatMap((name): JournalEntry[] => {
+    const entry = entryOf(known.filter((step) => placeOf(step) === name))
+    return entry ? [entry] : []
+  })
+  const isSigned = ({ step }: JournalStep) => step === 'result' || step === 'verdict'
+  return {
+    unfinished,
+    hasSigned: ({ jobId, fence }) =>
+      known.some((step) => isSigned(step) && step.jobId === jobId && step.fence === fence),
+    note: (step) => {
+      if (!isAlive()) return
+      const diesBefore = own.chance(habits.dies)
+      const diesAfter = own.chance(habits.dies)
+      if (!diesBefore) {
+        const line = JSON.stringify(z.encode(JournalStep, step))
+        steps.push(line)
+        known.push(JournalStep.parse(JSON.parse(line)))
+      }
+      if (diesBefore || diesAfter) die()
+    },
+  }
+}

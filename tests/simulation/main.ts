@@ -1,0 +1,109 @@
+// npm run simulate -- --seed N                        tells the story of one seed
+// npm run simulate -- --seeds N [--from M]            runs many
+// npm run simulate -- --minutes N [--from M]          runs seeds until the time is over
+// Besides: --store memory|sqlite (the seed decides if left out), --json (one line at the end, for machines).
+import { parseArgs } from 'node:util'
+import type { StoreKind } from './parameters.ts'
+import { type Outcome, simulate, storeOf } from './simulate.ts'
+import { lineOf, type StoryEvent } from './story.ts'
+import { describeTotals, noTotals, withOutcome } from './totals.ts'
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    seeds: { type: 'string' },
+    from: { type: 'string', default: '1' },
+    minutes: { type: 'string' },
+    store: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  },
+})
+const shownEvents = 50
+const json = values.json
+const print = (text: string) => void process.stdout.write(`${text}\n`)
+const tell = (text: string) => {
+  if (!json) print(text)
+}
+const storeFor = (seed: number): StoreKind => {
+  if (values.store === undefined) return storeOf(seed)
+  if (values.store === 'memory' || values.store === 'sqlite') return values.store
+  throw new Error('--store is memory or sqlite')
+}
+
+function tellFailure(outcome: Outcome): void {
+  const { seed, store, violations, events } = outcome
+  process.stderr.write(
+    [
+      `\nseed ${seed} (${store}) broke ${violations.length} promises:`,
+      ...violations.map((what) => `  ${what}`),
+      `the last ${shownEvents} events:`,
+      ...events.slice(-shownEvents).map(lineOf),
+      `again: npm run simulate -- --seed ${seed} --store ${store}`,
+      '',
+    ].join('\n'),
+  )
+}
+
+// Far more than a seed takes on a busy machine.
+const longestSeedMs = 600_000
+
+/** Simulates one seed; when it does not end, or something fails that nobody waits for, the process ends and says in which seed. */
+async function simulateOr(seed: number, onEvent?: (event: StoryEvent) => void): Promise<Outcome> {
+  const store = storeFor(seed)
+  const end = (why: unknown) => {
+    process.stderr.write(`\nseed ${seed} (${store}): ${why instanceof Error ? why.stack : why}\n`)
+    process.stderr.write(`again: npm run simulate -- --seed ${seed} --store ${store}\n`)
+    process.exit(1)
+  }
+  const limit = setTimeout(end, longestSeedMs, 'it did not end within 600 s')
+  process.on('unhandledRejection', end).on('uncaughtException', end)
+  try {
+    return await simulate(seed, { store, ...(onEvent && { onEvent }) })
+  } finally {
+    clearTimeout(limit)
+    process.off('unhandledRejection', end).off('uncaughtException', end)
+  }
+}
+
+async function one(seed: number): Promise<boolean> {
+  const onEvent = (event: StoryEvent) => tell(lineOf(event))
+  const outcome = await simulateOr(seed, onEvent)
+  const { events: _, ...rest } = outcome
+  if (json) print(JSON.stringify(rest))
+  tell(`\n${JSON.stringify(outcome.parameters)}`)
+  tell(describeTotals(withOutcome(noTotals, outcome)))
+  tell(`hash ${outcome.hash}, ${outcome.violations.length} violations`)
+  if (outcome.violations.length > 0) tellFailure(outcome)
+  return outcome.violations.length === 0
+}
+
+async function many(from: number, isEnough: (done: number) => boolean): Promise<boolean> {
+  let totals = noTotals
+  const startedAt = performance.now()
+  const seconds = () => (performance.now() - startedAt) / 1000
+  let toldAt = 0
+  while (!isEnough(totals.seeds)) {
+    const seed = from + totals.seeds
+    const outcome = await simulateOr(seed)
+    totals = withOutcome(totals, outcome)
+    if (outcome.violations.length > 0) tellFailure(outcome)
+    if (seconds() - toldAt < 5) continue
+    toldAt = seconds()
+    const { virtualHours, violations, seeds } = totals
+    tell(`${seeds} seeds, ${virtualHours.toFixed(1)} virtual hours, ${violations} violations`)
+  }
+  if (json) print(JSON.stringify({ from, ...totals, seconds: Math.round(seconds()) }))
+  tell(`${describeTotals(totals)}\n${Math.round(seconds())} s`)
+  tell(`${totals.seeds} seeds, ${totals.violations} violations`)
+  return totals.violations === 0
+}
+
+const from = Number(values.from)
+const endsAt = performance.now() + Number(values.minutes ?? 0) * 60_000
+const holds =
+  values.minutes !== undefined
+    ? await many(from, () => performance.now() > endsAt)
+    : values.seeds !== undefined
+      ? await many(from, (done) => done >= Number(values.seeds))
+      : await one(Number(values.seed ?? 1))
+process.exit(holds ? 0 : 1)

@@ -1,0 +1,96 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { InferenceProvider } from '../../node/inference/provider.ts'
+import { callProvider, type ProviderFailure } from '../../node/inference/provider-call.ts'
+import type { Log } from '../../node/log.ts'
+import type { Dice } from './dice.ts'
+
+/** How a provider treats one node. */
+export type ProviderHabits = {
+  readonly thinkMs: readonly [number, number]
+  /** How likely an answer is another one than all others get. */
+  readonly disagrees: number
+  /** How likely a call fails, and quotes the prompt and the API key as it does. */
+  failures: number
+  /** How likely a call is never answered. */
+  hangs: number
+}
+
+/** A hosted provider: everybody who asks the same gets the same, mostly. */
+export type SimulatedProvider = {
+  /** Every text that was answered to a prompt. */
+  readonly answers: ReadonlyMap<string, ReadonlySet<string>>
+  /** The provider as one node reaches it; `onCalls` hears how many calls are under way. */
+  of(options: {
+    readonly apiKey: string
+    readonly clock: Clock
+    readonly log: Log
+    readonly dice: Dice
+    readonly habits: ProviderHabits
+    readonly onCalls: (count: number) => void
+    /** Hears of every call that does not go as it should. */
+    readonly onTrouble: (kind: 'provider-disagreed' | 'provider-failed' | 'provider-hung') => void
+  }): InferenceProvider
+}
+
+class ProviderError extends Error {
+  readonly status: number
+  constructor(status: number, words: string) {
+    super(words)
+    this.status = status
+  }
+}
+
+const failureOf = (error: unknown): ProviderFailure =>
+  error instanceof ProviderError
+    ? { status: error.status, code: 'simulated', words: error.message }
+    : { words: String(error) }
+
+/** Makes a provider whose answers hold a mark that nobody else can know. */
+export function createSimulatedProvider(marks: Dice): SimulatedProvider {
+  const usual = new Map<string, string>()
+  const answers = new Map<string, Set<string>>()
+  const answerTo = (prompt: string, isOther: boolean): string => {
+    const known = usual.get(prompt) ?? `It is output-${marks.fork(prompt).between(1e9, 2e9)}.`
+    usual.set(prompt, known)
+    const text = isOther ? `${known} Or perhaps not.` : known
+    answers.set(prompt, (answers.get(prompt) ?? new Set()).add(text))
+    return text
+  }
+  return {
+    answers,
+    of: ({ apiKey, clock, log, dice, habits, onCalls, onTrouble }) => {
+      let calls = 0
+      const ask = async (prompt: string, signal: AbortSignal) => {
+        await clock.sleep(dice.between(...habits.thinkMs), signal)
+        if (dice.chance(habits.hangs)) {
+          onTrouble('provider-hung')
+          await clock.sleep(10 ** 9, signal)
+        }
+        if (!dice.chance(habits.failures)) {
+          const isOther = dice.chance(habits.disagrees)
+          if (isOther) onTrouble('provider-disagreed')
+          return answerTo(prompt, isOther)
+        }
+        onTrouble('provider-failed')
+        const status = dice.pick([429, 500, 503])
+        throw new ProviderError(status, `key ${apiKey} may not ask "${prompt}"`)
+      }
+      return {
+        complete: async (completion) => {
+          onCalls(++calls)
+          try {
+            return await callProvider(
+              'openai',
+              { apiKey, clock, log },
+              completion,
+              failureOf,
+              (signal) => ask(completion.prompt, signal),
+            )
+          } finally {
+            calls--
+          }
+        },
+      }
+    },
+  }
+}

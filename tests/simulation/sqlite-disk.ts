@@ -1,0 +1,61 @@
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openSqliteStore } from '../../icl/store/sqlite-file.ts'
+import type { Store } from '../../icl/store/store.ts'
+import { inCallOrder } from '../virtual-clock.ts'
+
+/** A store in a sqlite file, of a process that can die. */
+export type SqliteDisk = {
+  readonly store: Store & { dump(): unknown }
+  /** Leaves the process as kill -9 does, and opens the files again as they are at this moment. */
+  crash(): Promise<void>
+  end(): Promise<void>
+}
+
+const synchronous: ReadonlySet<string> = new Set(['status', 'scan'])
+
+/** Opens a new file in a folder of its own, in memory where the system has such a place. */
+export async function createSqliteDisk(): Promise<SqliteDisk> {
+  const folder = mkdtempSync(
+    join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-simulation-'),
+  )
+  let lives = 0
+  const place = () => join(folder, String(lives), 'icl.db')
+  const open = () => {
+    mkdirSync(join(folder, String(lives)), { recursive: true })
+    return openSqliteStore(place())
+  }
+  let current = await open()
+  const store = new Proxy({ dump: () => undefined } as unknown as SqliteDisk['store'], {
+    get: (own, name) => {
+      if (name in own) return Reflect.get(own, name)
+      const value: unknown = Reflect.get(current, name)
+      if (typeof value !== 'function') return value
+      if (synchronous.has(String(name))) return value.bind(current)
+      return async (...args: unknown[]) => {
+        const life = lives
+        const answer = await inCallOrder(async () => Reflect.apply(value, current, args))
+        // Whoever asked a process that is dead hears nothing.
+        return life === lives ? answer : new Promise(() => {})
+      }
+    },
+  })
+  return {
+    store,
+    crash: async () => {
+      const [old, files] = [current, place()]
+      lives++
+      mkdirSync(join(folder, String(lives)))
+      for (const end of ['', '-wal']) {
+        if (existsSync(files + end)) copyFileSync(files + end, place() + end)
+      }
+      await old.close()
+      current = await open()
+    },
+    end: async () => {
+      await current.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

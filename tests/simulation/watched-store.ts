@@ -1,0 +1,161 @@
+import type { Job } from '../../icl/rules/job.ts'
+import type { MemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory.ts'
+import type { Store, Write } from '../../icl/store/store.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { JobId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Dice } from './dice.ts'
+
+/** A store, which is sometimes slow or away, and notes each save that breaks a promise. */
+export type WatchedStore = Store &
+  Pick<MemoryStore, 'dump'> & {
+    readonly broken: string[]
+    /** Every job as it was saved last. */
+    readonly latest: Map<JobId, Job>
+    /** Every call fails while it is set. */
+    isAway: boolean
+    /** How likely it is that a save is done, and its answer lost. */
+    lostAnswers: number
+    /** Whether a replica goes on just now with an offer that it began before it was frozen: another may have made its own meanwhile. */
+    isThawing: () => boolean
+    /** Hears of every save that was done and not said to be. */
+    onLostAnswer: () => void
+    /** Hears of every save of a job. */
+    onJob: (before: Job | undefined, after: Job) => void
+    /** Hears of every save. */
+    onSaved: (write: Write) => void
+  }
+
+const synchronous: ReadonlySet<string> = new Set(['status', 'scan', 'dump'])
+
+/** Watches a store that several replicas may share; it is in memory unless another is given. */
+export function createWatchedStore(
+  clock: Clock,
+  dice: Dice,
+  base: Store & Pick<MemoryStore, 'dump'> = { ...createMemoryStore(), shared: true },
+): WatchedStore {
+  const broken: string[] = []
+  const latest = new Map<JobId, Job>()
+  const slowly = async () => {
+    if (dice.chance(0.05)) await clock.sleep(dice.between(1, 40))
+  }
+  const save = async (write: Write, writeId?: string) => {
+    const before = write.kind === 'job' ? (await base.findJob(write.job.id))?.document : undefined
+    const saved = await base.save(write, writeId)
+    if (saved) watched.onSaved(write)
+    if (saved && write.kind === 'job') {
+      latest.set(write.job.id, write.job)
+      broken.push(...brokenBy(before, write.job))
+      if (!watched.isThawing()) broken.push(...(await overfull(base, before, write.job)))
+      watched.onJob(before, write.job)
+    }
+    if (watched.lostAnswers > 0 && dice.chance(watched.lostAnswers)) {
+      watched.onLostAnswer()
+      throw away()
+    }
+    return saved
+  }
+  const watched: WatchedStore = new Proxy(
+    {
+      broken,
+      latest,
+      isAway: false,
+      lostAnswers: 0,
+      isThawing: () => false,
+      onLostAnswer: () => {},
+      onJob: () => {},
+      onSaved: () => {},
+    } as unknown as WatchedStore,
+    {
+      get: (own, name) => {
+        if (name in own) return Reflect.get(own, name)
+        const value: unknown = name === 'save' ? save : Reflect.get(base, name)
+        if (typeof value !== 'function' || synchronous.has(String(name))) return value
+        return async (...args: unknown[]) => {
+          await slowly()
+          if (watched.isAway) throw away()
+          const answer: unknown = await value.apply(base, args)
+          await slowly()
+          return answer
+        }
+      },
+    },
+  )
+  return watched
+}
+
+const away = () => new ProblemError('unavailable', 'The database is away', { retryAfterSeconds: 1 })
+
+/** What a change of a job must not do, whoever made it. */
+function brokenBy(before: Job | undefined, after: Job): string[] {
+  const about = `job ${after.id.slice(0, 10)}`
+  const fences = after.slots.map(({ fence }) => fence)
+  const seats = Array.from({ length: after.seats }, (_, seat) => seat)
+  const checks: readonly [boolean, string][] = [
+    [after.nextFence < (before?.nextFence ?? 0), 'a fence went back'],
+    [new Set(fences).size !== fences.length, 'one fence was given out twice'],
+    [before !== undefined && !isOpen(before) && before.phase !== after.phase, 'came back'],
+    [
+      before?.slots.some((slot) => after.slots.find(same(slot))?.node !== slot.node) === true,
+      'a fence changed its node',
+    ],
+    [before?.slots.some((slot) => wentBack(slot, after)) === true, 'a slot lost what it had'],
+    [(before?.nextEffect ?? 0) > after.nextEffect, 'an effect was lost'],
+    [
+      before?.round === after.round && before.result !== undefined && after.result === undefined,
+      'a result was lost',
+    ],
+    [
+      seats.some((seat) => after.slots.filter(holds(after, seat)).length > 1),
+      'two nodes hold one seat',
+    ],
+    [isOpen(after) && after.wakeAt === undefined, 'nothing wakes it'],
+  ]
+  return checks.flatMap(([isBroken, what]) => (isBroken ? [`${about}: ${what}`] : []))
+}
+
+const progress: Record<SlotOf['status'], number> = {
+  'awaiting-grant': 0,
+  offered: 1,
+  claimed: 2,
+  committed: 3,
+  done: 4,
+  aborted: 4,
+  lapsed: 4,
+}
+
+const isOpen = ({ phase }: Job) => ['open', 'running', 'verifying'].includes(phase)
+
+/** True when a slot is gone, or is not as far as it was. */
+function wentBack(before: SlotOf, { slots }: Job): boolean {
+  const after = slots.find(same(before))
+  if (!after || progress[after.status] < progress[before.status]) return true
+  return progress[before.status] === 4 && after.status !== before.status
+}
+
+type SlotOf = Job['slots'][number]
+const same =
+  ({ fence }: SlotOf) =>
+  (slot: SlotOf) =>
+    slot.fence === fence
+const holds = (job: Job, seat: number) => (slot: SlotOf) =>
+  slot.round === job.round && slot.seat === seat && !['aborted', 'lapsed'].includes(slot.status)
+
+/** Nodes that were offered more than they take. */
+async function overfull(store: Store, before: Job | undefined, after: Job): Promise<string[]> {
+  const offered = after.slots.filter(
+    (slot) =>
+      slot.status === 'offered' && before?.slots.find(same(slot))?.status === 'awaiting-grant',
+  )
+  const busy = await store.countBusySlots()
+  const full: string[] = []
+  for (const { node } of offered) {
+    const capacity = (await store.findNode(node))?.document.capacity ?? 0
+    const counted = busy.get(node)
+    if ((counted?.offered ?? 0) + (counted?.claimed ?? 0) > capacity) {
+      full.push(`node ${node.slice(0, 8)} was offered more than it takes`)
+    }
+  }
+  return full
+}

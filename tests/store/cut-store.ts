@@ -1,0 +1,42 @@
+import type { Store } from '../../icl/store/store.ts'
+import { ProblemError } from '../../lib/problem.ts'
+
+/** How a connection fails: at once, after the database has done what it was asked to, or without ever saying so, done (`mute`) or not. */
+export type Cut = 'none' | 'before' | 'after' | 'silent' | 'mute'
+
+/** A store behind a connection that a test can cut. */
+export type CutStore = {
+  readonly store: Store
+  /** Decides for every call. */
+  cut: Cut | ((name: string) => Cut)
+  /** Calls that came through, failed or not. */
+  calls: number
+}
+
+const lost = () => new ProblemError('unavailable', 'The connection is cut')
+
+/** Puts a connection that can be cut before a store. */
+export function createCutStore(store: Store): CutStore {
+  const cutStore: CutStore = {
+    cut: 'none',
+    calls: 0,
+    store: new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name)
+        const isLocal = name === 'status' || name === 'close' || name === 'scan'
+        if (typeof value !== 'function' || isLocal) return value
+        return async (...args: unknown[]) => {
+          cutStore.calls++
+          const cut = typeof cutStore.cut === 'function' ? cutStore.cut(String(name)) : cutStore.cut
+          if (cut === 'before') throw lost()
+          if (cut === 'silent') return new Promise(() => {})
+          const answer: unknown = await value(...args)
+          if (cut === 'mute') return new Promise(() => {})
+          if (cut === 'after' || cutStore.cut === 'before') throw lost()
+          return answer
+        }
+      },
+    }),
+  }
+  return cutStore
+}

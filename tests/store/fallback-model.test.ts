@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest'
+import type { Job } from '../../icl/rules/job.ts'
+import type { Store, Write } from '../../icl/store/store.ts'
+import type { Cut } from './cut-store.ts'
+import { createFallbackWorld, type FallbackWorld, jobOf } from './fallback-world.ts'
+
+const runs = 150
+const stepsPerRun = 60
+
+/** Numbers that look random and are the same for the same seed. */
+function randomOf(seed: number) {
+  let state = seed
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  return {
+    below: (limit: number) => Math.floor(next() * limit),
+    of: <T>(items: readonly T[]): T => items[Math.floor(next() * items.length)]!,
+    chance: (part: number) => next() < part,
+  }
+}
+
+type Choice = ReturnType<typeof randomOf>
+type Outcome = 'acknowledged' | 'refused' | 'unknown'
+
+/** What clients were told: each save adds its own mark to its document, so that a lost one shows. */
+type Told = { readonly marks: Map<string, Outcome>; readonly blobs: Set<string>; count: number }
+
+const marksOf = (job: Job | undefined): readonly string[] => job?.modelId.split(',') ?? []
+
+/** Reads a job and saves it with one more mark. */
+async function addMark(store: Store, digit: string, told: Told): Promise<void> {
+  const mark = `${digit}${told.count++}`
+  told.marks.set(mark, 'unknown')
+  const base = jobOf(digit)
+  const found = await store.findJob(base.id)
+  const job = { ...base, modelId: [...(found ? marksOf(found.document) : []), mark].join(',') }
+  const saved = await store.save({ kind: 'job', job, base: found?.version ?? 0 })
+  told.marks.set(mark, saved ? 'acknowledged' : 'refused')
+}
+
+async function saveOther(store: Store, choice: Choice, told: Told, now: number): Promise<void> {
+  const name = `n${told.count++}`
+  const write = choice.of<Write>([
+    { kind: 'key', key: `k${choice.below(3)}`, value: name, now, expiresAt: now + 500 },
+    { kind: 'release-key', key: `k${choice.below(3)}`, value: name },
+    { kind: 'blob', cid: name, bytes: new Uint8Array([1]), uploader: 'node', until: now + 1e9 },
+    { kind: 'keep-blob', cid: `n${choice.below(told.count)}`, until: now + 2e9 },
+  ])
+  if ((await store.save(write)) && write.kind === 'blob') told.blobs.add(name)
+}
+
+/** Lets several clients save at once while the connection does what it likes. */
+function step(world: FallbackWorld, store: Store, choice: Choice, told: Told) {
+  const cuts: readonly Cut[] = ['before', 'after', 'silent', 'mute']
+  const dice = choice.below(12)
+  if (dice < 3) world.connection.cut = choice.of(cuts)
+  else if (dice < 5) world.connection.cut = 'none'
+  else if (dice < 6) {
+    world.connection.cut = () => (choice.chance(0.2) ? choice.of(cuts) : 'none')
+  } else world.disk.isFull = choice.chance(0.1)
+  const clients = Array.from({ length: 1 + choice.below(5) }, () =>
+    choice.chance(0.7)
+      ? addMark(store, choice.of(['1', '2', '3']), told)
+      : saveOther(store, choice, told, world.clock.now()),
+  )
+  // A save that is refused with an error may have been done or not.
+  return Promise.allSettled(clients)
+}
+
+async function run(seed: number): Promise<void> {
+  const choice = randomOf(seed)
+  const world = createFallbackWorld()
+  const told: Told = { marks: new Map(), blobs: new Set(), count: 0 }
+  let store = await world.start()
+  for (let count = 0; count < stepsPerRun; count++) {
+    if (choice.chance(0.1)) await world.clock.advance(choice.below(20_000))
+    const working = step(world, store, choice, told)
+    if (choice.chance(0.08)) {
+      // The process ends in the middle of it, and so does all that it had under way.
+      for (let turns = choice.below(12); turns > 0; turns--) await Promise.resolve()
+      world.crash()
+      world.disk.isFull = false
+      await world.clock.until(working)
+      if (choice.chance(0.5)) world.connection.cut = choice.of(['before', 'after'])
+      store = await world.start()
+    } else await world.clock.until(working)
+  }
+  world.connection.cut = 'none'
+  world.disk.isFull = false
+  await world.clock.advance(60_000)
+
+  expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
+  expect(world.disk.file).toBeUndefined()
+  for (const digit of ['1', '2', '3']) {
+    const found = await world.database.findJob(jobOf(digit).id)
+    const there = marksOf(found?.document)
+    const told1 = [...told.marks].filter(([mark]) => mark[0] === digit)
+    const of = (outcome: Outcome) =>
+      told1.filter((entry) => entry[1] === outcome).map(([mark]) => mark)
+    expect(of('acknowledged').filter((mark) => !there.includes(mark))).toEqual([])
+    expect(of('refused').filter((mark) => there.includes(mark))).toEqual([])
+    // One version for each save that was done, none for any other.
+    expect(found?.version ?? 0).toBe(there.length)
+    expect(new Set(there).size).toBe(there.length)
+    expect((await store.findJob(jobOf(digit).id))?.document).toEqual(found?.document)
+  }
+  for (const cid of told.blobs) expect(await world.database.findBlob(cid)).toBeDefined()
+}
+
+describe('whatever the connection, the disk and the process do', () => {
+  it('nothing that was acknowledged is lost, nothing that was refused is done, nothing is done twice', async () => {
+    for (let seed = 1; seed <= runs; seed++) {
+      await run(seed).catch((error: unknown) => {
+        throw new Error(`seed ${seed}`, { cause: error })
+      })
+    }
+  })
+})

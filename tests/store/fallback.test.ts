@@ -1,0 +1,526 @@
+import { describe, expect, it } from 'vitest'
+import { listReplicas, renewReplica } from '../../icl/replicas.ts'
+import type { Job } from '../../icl/rules/job.ts'
+import type { Store } from '../../icl/store/store.ts'
+import type { JobId } from '../../lib/codecs.ts'
+import { nodeA } from '../icl/rules/sample-job.ts'
+import { createCutStore } from './cut-store.ts'
+import { createFallbackWorld, type FallbackWorld, jobOf } from './fallback-world.ts'
+import { createMemoryJournal, emptyDisk } from './memory-journal.ts'
+
+const unavailable = { code: 'unavailable', retryAfterSeconds: 5 }
+const minuteMs = 60_000
+const one = jobOf('1')
+const insert = (store: Store, digit: string, change: Partial<Job> = {}) =>
+  store.save({ kind: 'job', job: jobOf(digit, change), base: 0 })
+
+/** Saves what `change` makes of a job that is there. */
+async function update(store: Store, id: JobId, change: Partial<Job>): Promise<boolean> {
+  const { document, version } = (await store.findJob(id))!
+  return store.save({ kind: 'job', job: { ...document, ...change }, base: version })
+}
+
+async function start(): Promise<{ world: FallbackWorld; store: Store }> {
+  const world = createFallbackWorld()
+  return { world, store: await world.start() }
+}
+
+describe('a store whose database goes away', () => {
+  it('goes on from memory, and brings the database up to date when it is back', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    expect(await update(store, one.id, { seats: 4 })).toBe(true)
+    expect(await update(store, one.id, { seats: 5 })).toBe(true)
+    expect(await insert(store, '2')).toBe(true)
+    expect(await insert(store, '2')).toBe(false)
+    expect(await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 10 })).toBe(
+      true,
+    )
+    expect((await store.findJob(one.id))?.version).toBe(3)
+    expect(store.status()).toEqual({
+      connected: false,
+      writable: true,
+      reasons: [expect.stringContaining('working from memory; 4 saves wait in disk')],
+    })
+    await store.ping()
+    expect((await world.database.findJob(one.id))?.version).toBe(1)
+
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
+    expect(world.disk.file).toBeUndefined()
+    expect(await world.database.findJob(one.id)).toEqual(
+      expect.objectContaining({ document: { ...one, seats: 5 }, version: 3 }),
+    )
+    expect((await world.database.findJob(jobOf('2').id))?.version).toBe(1)
+    expect(await world.database.findKey('k', 0)).toBe('v')
+    expect(await update(store, one.id, { seats: 6 })).toBe(true)
+  })
+
+  it('does a save once whose answer was lost', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'after'
+    expect(await store.save({ kind: 'job', job: { ...one, seats: 4 }, base: 1 })).toBe(true)
+    expect((await world.database.findJob(one.id))?.version).toBe(2)
+    expect((await store.findJob(one.id))?.version).toBe(2)
+    expect(await update(store, one.id, { seats: 5 })).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(await world.database.findJob(one.id)).toEqual(
+      expect.objectContaining({ document: { ...one, seats: 5 }, version: 3 }),
+    )
+  })
+
+  it('lets one of two have a version, also when the answers to both are lost', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'after'
+    const both = [4, 5].map((seats) => store.save({ kind: 'job', job: { ...one, seats }, base: 1 }))
+    expect(await Promise.all(both)).toEqual([true, false])
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(store.status().connected).toBe(true)
+    expect((await world.database.findJob(one.id))?.document.seats).toBe(4)
+  })
+
+  it('does not wait for a database that says nothing', async () => {
+    const { world, store } = await start()
+    world.connection.cut = 'silent'
+    expect(await world.clock.until(insert(store, '1'))).toBe(true)
+    expect(store.status().connected).toBe(false)
+    // From then on nobody waits.
+    expect(await insert(store, '2')).toBe(true)
+  })
+
+  it('is found by its reads, too', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    expect((await store.findJob(one.id))?.document).toEqual(one)
+    expect(store.status().connected).toBe(false)
+    expect(world.disk.file).toBeUndefined()
+  })
+
+  it('tells nobody that something is absent which the database may hold', async () => {
+    const { world } = await start()
+    await insert(world.database, '1', { phase: 'accepted', settledAt: 1, outbox: [] })
+    await insert(world.database, '2', { createdAt: 5 })
+    world.crash()
+    const store = await world.start()
+    world.connection.cut = 'before'
+    expect((await store.findJob(jobOf('2').id))?.document.createdAt).toBe(5)
+    await expect(store.findJob(one.id)).rejects.toMatchObject(unavailable)
+    expect(await store.findJob(jobOf('3').id)).toBeUndefined()
+    // The same submission must not become a second job.
+    expect(await insert(store, '1')).toBe(false)
+    await expect(
+      store.save({ kind: 'job', job: jobOf('1', { seats: 9 }), base: 1 }),
+    ).rejects.toMatchObject(unavailable)
+    expect(await store.countJobsOfClient(one.client, 0)).toBe(2)
+    await expect(store.listJobsOfClient(one.client, { limit: 9 })).rejects.toMatchObject(
+      unavailable,
+    )
+    await expect(store.listJobs({ limit: 9 })).rejects.toMatchObject(unavailable)
+    const unsettled = await store.listJobs({ limit: 9, phase: 'open' })
+    expect(unsettled.map(({ id }) => id)).toEqual([jobOf('2').id])
+    await expect(store.listReputationEvents(nodeA)).rejects.toMatchObject(unavailable)
+    await expect(store.findBlob('c')).rejects.toMatchObject(unavailable)
+  })
+
+  it('keeps blobs that it saw and those that it took, and says which job still needs one', async () => {
+    const { world, store } = await start()
+    const blob = (cid: string, ...bytes: number[]) =>
+      ({ kind: 'blob', cid, bytes: new Uint8Array(bytes), uploader: 'node', until: 10 }) as const
+    await world.database.save(blob('unseen', 1))
+    await store.save(blob('seen', 2))
+    world.connection.cut = 'before'
+    await store.save(blob('new', 3))
+    expect(await store.findBlob('seen')).toEqual(new Uint8Array([2]))
+    expect(await store.findBlob('new')).toEqual(new Uint8Array([3]))
+    expect(await store.countBlobBytes('node')).toBe(1)
+    expect(await store.save({ kind: 'keep-blob', cid: 'unseen', until: 90 })).toBe(false)
+    expect(await store.save({ kind: 'keep-blob', cid: 'seen', until: 90 })).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    await world.database.prune({ now: 50, settledBefore: 0, limit: 9 })
+    expect(await world.database.findBlob('unseen')).toBeDefined()
+    expect(await world.database.findBlob('seen')).toBeDefined()
+    expect(await world.database.findBlob('new')).toBeUndefined()
+  })
+
+  it('tells of every change across the absence', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    let { cursor } = await store.listChanges(undefined)
+    const changed = async () => {
+      const changes = await store.listChanges(cursor)
+      cursor = changes.cursor
+      return new Set(changes.jobs.map(({ id }) => id[2]))
+    }
+    await insert(store, '2')
+    world.connection.cut = 'before'
+    await insert(store, '3')
+    expect([...(await changed())]).toEqual(expect.arrayContaining(['2', '3']))
+    await insert(store, '4')
+    expect([...(await changed())]).toEqual(['4'])
+    await insert(store, '5')
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    await insert(store, '6')
+    expect([...(await changed())]).toEqual(expect.arrayContaining(['5', '6']))
+    await insert(store, '7')
+    expect([...(await changed())]).toEqual(['7'])
+  })
+})
+
+describe('a process that starts', () => {
+  it('goes on from the journal while the database is away, and replays it before anything else', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 10 })
+    world.connection.cut = 'before'
+    await update(store, one.id, { seats: 4 })
+    await insert(store, '2')
+    world.crash()
+    world.connection.cut = 'before'
+    const second = await world.start()
+    expect(second.status()).toEqual(expect.objectContaining({ connected: false, writable: true }))
+    expect((await second.findJob(one.id))?.document.seats).toBe(4)
+    expect(await second.findKey('k', 0)).toBe('v')
+    expect(await insert(second, '2')).toBe(false)
+    expect(await update(second, one.id, { seats: 5 })).toBe(true)
+    world.crash()
+    await world.start()
+    expect(world.disk.file).toBeUndefined()
+    expect(await world.database.findJob(one.id)).toEqual(
+      expect.objectContaining({ document: { ...one, seats: 5 }, version: 3 }),
+    )
+    expect(await world.database.findJob(jobOf('2').id)).toBeDefined()
+  })
+
+  it('decides that a save was done which the database may have done when the process ended', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'mute'
+    const job = { ...one, seats: 4 }
+    const told: unknown[] = []
+    store.save({ kind: 'job', job, base: 1 }).then(
+      (saved) => told.push(saved),
+      () => {},
+    )
+    await Promise.resolve()
+    world.connection.cut = 'before'
+    expect(await insert(store, '2')).toBe(true)
+    world.crash()
+    world.connection.cut = 'before'
+    const second = await world.start()
+    expect(told).toEqual([])
+    expect((await second.findJob(one.id))?.document.seats).toBe(4)
+    expect(await update(second, one.id, { seats: 5 })).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(second.status().connected).toBe(true)
+    expect(await world.database.findJob(one.id)).toEqual(
+      expect.objectContaining({ document: { ...one, seats: 5 }, version: 3 }),
+    )
+  })
+
+  it('does nothing without its database and without a journal, until the database is there', async () => {
+    const world = createFallbackWorld()
+    await insert(world.database, '1')
+    world.connection.cut = 'before'
+    const store = await world.start()
+    expect(store.status()).toEqual({
+      connected: false,
+      writable: false,
+      reasons: ['the database has not answered since the start'],
+    })
+    await expect(store.ping()).rejects.toMatchObject(unavailable)
+    await expect(store.findJob(one.id)).rejects.toMatchObject(unavailable)
+    await expect(insert(store, '2')).rejects.toMatchObject(unavailable)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(store.status().connected).toBe(true)
+    expect(await insert(store, '2')).toBe(true)
+    world.connection.cut = 'before'
+    expect((await store.findJob(one.id))?.document).toEqual(one)
+  })
+
+  it('replays every save once, wherever an earlier replay was cut off', async () => {
+    const world = createFallbackWorld()
+    for (let calls = 1; calls < 60; calls++) {
+      const digit = 'abcdef0123456789'[calls % 16]!
+      world.database.put({ kind: 'job', job: jobOf(digit), version: 1 })
+      world.crash()
+      const first = await world.start()
+      world.connection.cut = 'before'
+      for (const seats of [4, 5, 6]) {
+        expect(await update(first, jobOf(digit).id, { seats })).toBe(true)
+        expect(
+          await first.save({
+            kind: 'key',
+            key: `${calls}`,
+            value: `v${seats}`,
+            now: seats,
+            expiresAt: seats + 1,
+          }),
+        ).toBe(true)
+      }
+      world.crash()
+      const { connection } = world
+      const [cut, left] =
+        calls % 2 === 0 ? (['before', calls / 2] as const) : (['after', (calls + 1) / 2] as const)
+      const from = connection.calls
+      connection.cut = () => (connection.calls - from > left + 2 ? cut : 'none')
+      await world.start()
+      world.crash()
+      const last = await world.start()
+      expect(last.status()).toEqual({ connected: true, writable: true, reasons: [] })
+      expect(await world.database.findJob(jobOf(digit).id)).toEqual(
+        expect.objectContaining({ document: jobOf(digit, { seats: 6 }), version: 4 }),
+      )
+      expect(await world.database.findKey(`${calls}`, 6)).toBe('v6')
+    }
+  })
+})
+
+describe('a store that cannot write its journal', () => {
+  it('refuses saves, shows nothing of them, and goes on when there is room', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    await insert(store, '2')
+    world.disk.isFull = true
+    await expect(update(store, one.id, { seats: 4 })).rejects.toMatchObject(unavailable)
+    expect((await store.findJob(one.id))?.document).toEqual(one)
+    expect(store.status()).toEqual({
+      connected: false,
+      writable: false,
+      reasons: ['the journal cannot be written'],
+    })
+    expect(await store.listDueWakes(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
+    world.disk.isFull = false
+    expect(await update(store, one.id, { seats: 5 })).toBe(true)
+    expect(store.status().writable).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect((await world.database.findJob(one.id))?.document.seats).toBe(5)
+    expect(await world.database.findJob(jobOf('2').id)).toBeDefined()
+  })
+})
+
+describe('a save that neither the database nor the journal answered for', () => {
+  it('is taken for done before the next save of its document', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'after'
+    world.disk.isFull = true
+    const save = (seats: number, base: number) =>
+      store.save({ kind: 'job', job: { ...one, seats }, base })
+    await expect(save(4, 1)).rejects.toMatchObject(unavailable)
+    world.disk.isFull = false
+    expect(await save(5, 1)).toBe(false)
+    expect((await store.findJob(one.id))?.document.seats).toBe(4)
+    expect(await save(6, 2)).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(store.status().connected).toBe(true)
+    expect((await world.database.findJob(one.id))?.version).toBe(3)
+  })
+})
+
+describe('a store that another process has saved to meanwhile', () => {
+  it('stops, names the document, keeps the journal, and says so after a restart', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    await update(store, one.id, { seats: 4 })
+    await update(world.database, one.id, { seats: 9 })
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    const stopped = {
+      connected: false,
+      writable: false,
+      reasons: [expect.stringContaining(`Job ${one.id} (saved at version 1) was changed`)],
+    }
+    expect(store.status()).toEqual(stopped)
+    await expect(insert(store, '2')).rejects.toMatchObject(unavailable)
+    expect((await store.findJob(one.id))?.document.seats).toBe(4)
+    expect(world.disk.file?.writes).toHaveLength(1)
+    world.crash()
+    expect((await world.start()).status()).toEqual(stopped)
+    expect((await world.database.findJob(one.id))?.document.seats).toBe(9)
+    expect(world.disk.file?.writes).toHaveLength(1)
+  })
+
+  it('does not mind who holds a key by now that has expired', async () => {
+    const { world, store } = await start()
+    const now = world.clock.now()
+    const key = (value: string) =>
+      ({ kind: 'key', key: 'nonce', value, now, expiresAt: now + 1_000 }) as const
+    world.connection.cut = 'before'
+    await store.save(key('a'))
+    await world.database.save(key('b'))
+    await world.clock.advance(1_000)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(store.status().connected).toBe(true)
+  })
+
+  it('keeps to itself who runs and who has which work', async () => {
+    const { world, store } = await start()
+    const now = world.clock.now()
+    const lease = (value: string) =>
+      ({ kind: 'key', key: 'lease:effects', value, now, expiresAt: now + 60_000 }) as const
+    world.connection.cut = 'before'
+    expect([await store.save(lease('a')), await store.save(lease('b'))]).toEqual([true, false])
+    await renewReplica(store, 'a', '0.0.0', now)
+    expect(await store.listKeys('replica:', now)).toHaveLength(1)
+    expect(world.disk.file).toBeUndefined()
+  })
+
+  it('keeps that to itself also when it was being saved as the database went away', async () => {
+    const { world, store } = await start()
+    const now = world.clock.now()
+    const lease = {
+      kind: 'key',
+      key: 'lease:effects',
+      now,
+      expiresAt: now + 10 * minuteMs,
+    } as const
+    world.connection.cut = 'silent'
+    store.save({ ...lease, value: 'a' }).catch(() => {})
+    await Promise.resolve()
+    world.connection.cut = 'before'
+    expect(await insert(store, '1')).toBe(true)
+    world.crash()
+    expect(await world.database.save({ ...lease, value: 'b' })).toBe(true)
+    const second = await world.start()
+    await world.clock.advance(10_000)
+    expect(second.status()).toEqual({ connected: true, writable: true, reasons: [] })
+    expect(await world.database.findJob(one.id)).toBeDefined()
+  })
+
+  it('does not replay into another database', async () => {
+    const { world, store } = await start()
+    world.connection.cut = 'before'
+    await insert(store, '1')
+    world.crash()
+    const other = createFallbackWorld()
+    const moved = await other.start({ journal: createMemoryJournal(world.disk) })
+    expect(moved.status()).toEqual({
+      connected: false,
+      writable: false,
+      reasons: [expect.stringContaining('The database is not the one that disk belongs to')],
+    })
+    expect(await other.database.findJob(one.id)).toBeUndefined()
+    expect(world.disk.file?.writes).toHaveLength(1)
+  })
+})
+
+describe('a store with other replicas', () => {
+  const renew = (world: FallbackWorld, id: string) =>
+    renewReplica(world.database, id, '0.0.0', world.clock.now())
+
+  it('refuses saves while the database is away, and goes on being read', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    await renew(world, 'b')
+    await world.clock.advance(10_000)
+    await update(world.database, one.id, { seats: 9 })
+    await insert(world.database, '2')
+    await world.clock.advance(6_000)
+    world.connection.cut = 'before'
+    await expect(insert(store, '3')).rejects.toMatchObject(unavailable)
+    expect(store.status()).toEqual({
+      connected: false,
+      writable: false,
+      reasons: [expect.stringContaining('other replicas may be at work')],
+    })
+    expect((await store.findJob(one.id))?.document.seats).toBe(9)
+    expect(await store.findJob(jobOf('2').id)).toBeDefined()
+    // Another replica may have taken it in just before.
+    await expect(store.findJob(jobOf('3').id)).rejects.toMatchObject(unavailable)
+    await expect(store.findKey('k', 0)).rejects.toMatchObject(unavailable)
+    expect(await store.listDueWakes(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
+    expect(world.disk.file).toBeUndefined()
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(await insert(store, '3')).toBe(true)
+  })
+
+  it('may go on alone when no other was about for five minutes, with all that the other did', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    await renew(world, 'b')
+    await world.clock.advance(10_000)
+    await update(world.database, one.id, { seats: 9 })
+    await world.clock.advance(5 * minuteMs - 30_000)
+    world.connection.cut = 'before'
+    await expect(insert(store, '3')).rejects.toMatchObject(unavailable)
+    world.connection.cut = 'none'
+    await world.clock.advance(minuteMs)
+    world.connection.cut = 'before'
+    expect(await insert(store, '3')).toBe(true)
+    expect((await store.findJob(one.id))?.document.seats).toBe(9)
+    expect(await update(store, one.id, { seats: 10 })).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect((await world.database.findJob(one.id))?.document.seats).toBe(10)
+  })
+
+  it('does not take a history for whole to which others may have added', async () => {
+    const { world, store } = await start()
+    expect(await store.listReputationEvents(nodeA)).toEqual([])
+    await renew(world, 'b')
+    await world.clock.advance(10_000)
+    const event = { id: 'e', node: nodeA, jobId: one.id, code: 'result-accepted', at: 1 } as const
+    await world.database.save({ kind: 'event', event })
+    await world.clock.advance(6 * minuteMs)
+    world.connection.cut = 'before'
+    expect(await insert(store, '1')).toBe(true)
+    await expect(store.listReputationEvents(nodeA)).rejects.toMatchObject(unavailable)
+  })
+
+  it('does not go on after a long sleep in which others may have come', async () => {
+    const { world, store } = await start()
+    world.connection.cut = 'before'
+    await world.clock.jump(minuteMs)
+    await expect(insert(store, '1')).rejects.toMatchObject(unavailable)
+  })
+
+  it('lets a replica that runs see it before it saves', async () => {
+    const { world, store } = await start()
+    const startedAt = world.clock.now()
+    const connection = createCutStore(world.connection.store)
+    const second = await world.start({
+      replicaId: 'b',
+      journal: createMemoryJournal(emptyDisk()),
+      open: async () => connection.store,
+    })
+    expect(world.clock.now() - startedAt).toBeGreaterThan(5_000)
+    await insert(second, '1')
+    world.connection.cut = 'before'
+    await expect(insert(store, '2')).rejects.toMatchObject(unavailable)
+    // One that is alone does not wait.
+    const alone = createFallbackWorld()
+    const before = alone.clock.now()
+    await alone.start()
+    expect(alone.clock.now()).toBe(before)
+  })
+
+  it('says that it has stopped', async () => {
+    const { world, store } = await start()
+    const replicas = () => listReplicas(world.database, world.clock.now())
+    expect((await replicas()).map(({ id }) => id)).toEqual(['a'])
+    await store.close()
+    expect(await replicas()).toEqual([])
+    // One that ends otherwise is replaced by its own restart, whatever its version was.
+    await world.start({ version: '1.0.0' })
+    world.crash()
+    await world.start({ version: '2.0.0' })
+    expect(await replicas()).toHaveLength(1)
+  })
+})

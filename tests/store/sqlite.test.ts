@@ -1,0 +1,196 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+// biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openSqliteStore } from '../../icl/store/sqlite-file.ts'
+import { queries } from '../../icl/store/sqlite-reads.ts'
+import type { Store } from '../../icl/store/store.ts'
+import { codeOf } from '../code-of.ts'
+import { describeStore, jobOf } from './suite.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-sqlite-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+let files = 0
+const newFile = () => join(folder, `${files++}.db`)
+const insert = (store: Store, digit: string) =>
+  store.save({ kind: 'job', job: jobOf(digit), base: 0 })
+
+describeStore('sqlite', () => openSqliteStore(newFile()))
+
+describe('a sqlite file', () => {
+  it('holds everything when it is opened again, and is its owner’s only', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    await insert(store, '1')
+    const before = await store.listChanges(undefined)
+    await store.close()
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const again = await openSqliteStore(file)
+    expect((await again.findJob(jobOf('1').id))?.document).toEqual(jobOf('1'))
+    await insert(again, '2')
+    const { jobs } = await again.listChanges(before.cursor)
+    expect(jobs.map(({ id }) => id)).toEqual([jobOf('2').id])
+    await again.close()
+  })
+
+  it('belongs to one ICL at a time', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    const refusal = await openSqliteStore(file).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ code: 'store-locked' })
+    expect(String(refusal)).toContain(file)
+    await store.close()
+    await (await openSqliteStore(file)).close()
+  })
+
+  it('takes the small changes of a guest while an ICL has it', async () => {
+    const file = newFile()
+    expect(await codeOf(openSqliteStore(file, { guest: true }))).toBe('store-missing')
+    const store = await openSqliteStore(file)
+    const guest = await openSqliteStore(file, { guest: true })
+    await insert(store, '1')
+    const found = await guest.findJob(jobOf('1').id)
+    expect(found?.version).toBe(1)
+    const changed = { ...jobOf('1'), seats: 9 }
+    expect(await guest.save({ kind: 'job', job: changed, base: 1 })).toBe(true)
+    expect(await store.save({ kind: 'job', job: jobOf('1'), base: 1 })).toBe(false)
+    expect((await store.findJob(jobOf('1').id))?.document.seats).toBe(9)
+    await guest.close()
+    expect(await insert(store, '2')).toBe(true)
+    await store.close()
+  })
+
+  it('is refused when it is damaged, somebody else’s, newer, or nowhere', async () => {
+    const damaged = newFile()
+    writeFileSync(damaged, 'x'.repeat(8192))
+    expect(await codeOf(openSqliteStore(damaged))).toBe('store-corrupt')
+    const foreign = newFile()
+    change(foreign, 'CREATE TABLE t (a)')
+    const before = readFileSync(foreign)
+    expect(await codeOf(openSqliteStore(foreign))).toBe('store-foreign')
+    expect(readFileSync(foreign).equals(before)).toBe(true)
+    const newer = newFile()
+    await (await openSqliteStore(newer)).close()
+    change(newer, 'PRAGMA user_version = 999')
+    expect(await codeOf(openSqliteStore(newer))).toBe('store-version')
+    expect(await codeOf(openSqliteStore(newer, { guest: true }))).toBe('store-version')
+    expect(await codeOf(openSqliteStore(join(folder, 'no', 'x.db')))).toBe('store-unavailable')
+    // None of them is left locked.
+    change(newer, 'PRAGMA user_version = 2')
+    await (await openSqliteStore(newer)).close()
+  })
+
+  it('is brought up to date when an older version made it, and keeps what it has', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    await insert(store, '1')
+    await store.close()
+    change(file, 'DROP INDEX jobs_by_age; DROP INDEX jobs_by_phase; PRAGMA user_version = 1')
+    expect(await codeOf(openSqliteStore(file, { guest: true }))).toBe('store-version')
+    const updated = await openSqliteStore(file)
+    expect((await updated.listJobs({ limit: 9 })).map(({ id }) => id)).toEqual([jobOf('1').id])
+    await updated.close()
+  })
+
+  it('says which record it cannot read', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    await insert(store, '1')
+    change(file, "UPDATE jobs SET document = '{'")
+    const refusal = await store.findJob(jobOf('1').id).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ code: 'store-corrupt' })
+    expect(String(refusal)).toContain(jobOf('1').id)
+    await store.close()
+  })
+
+  it('acknowledges nothing once it was moved away', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    renameSync(file, `${file}.moved`)
+    expect(await codeOf(insert(store, '1'))).toBe('unavailable')
+    expect(await codeOf(insert(store, '2'))).toBe('unavailable')
+    expect(store.status()).toMatchObject({ writable: false })
+    expect(store.status().reasons[0]).toMatch(/moved/)
+    await store.close()
+  })
+
+  it('needs a runtime that has SQLite, and says so', async () => {
+    const load = () => Promise.reject(new Error('No such built-in module: node:sqlite'))
+    const refusal = await openSqliteStore(newFile(), { load }).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ code: 'store-unavailable' })
+    expect(String(refusal)).toMatch(/node:sqlite/)
+  })
+
+  it('loses nothing that was acknowledged when its process is killed', async () => {
+    const file = newFile()
+    const script = join(import.meta.dirname, 'sqlite-burst.ts')
+    for (let kill = 0; kill < 3; kill++) {
+      const child = spawn(process.execPath, [script, `${file}${kill}`], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      let printed = ''
+      child.stdout.on('data', (chunk: Buffer) => {
+        printed += chunk
+        if (printed.length > (100 + 300 * kill) * 67) child.kill('SIGKILL')
+      })
+      await once(child, 'close')
+      const acknowledged = printed.match(/0x[0-9a-f]{64}(?=\n)/g) ?? []
+      expect(acknowledged.length).toBeGreaterThan(90)
+      const store = await openSqliteStore(`${file}${kill}`)
+      const origins = await store.listJobOrigins(undefined, 1_000_000)
+      const found = new Set<string>(origins.map(({ id }) => id))
+      expect(acknowledged.filter((id) => !found.has(id))).toEqual([])
+      await store.close()
+    }
+  })
+
+  it('answers every frequent question from an index', async () => {
+    const file = newFile()
+    await (await openSqliteStore(file)).close()
+    const db = new DatabaseSync(file)
+    const plans = Object.entries(queries).map(([name, sql]) => {
+      const steps = db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map((row) => String(row.detail))
+      return [name, steps.join('; ')] as const
+    })
+    db.close()
+    // Whole, but small: a row for each phase, an entry for each busy slot, one for each job with effects.
+    const small = /^SCAN (phases|busy|jobs USING COVERING INDEX jobs_by_effect)/
+    for (const [name, plan] of plans) {
+      expect(`${name}: ${plan.replace(small, '')}`).not.toMatch(/SCAN/)
+    }
+    const plan = new Map(plans)
+    for (const [name, index] of [
+      ['listDueWakes', 'jobs_by_wake'],
+      ['listDueEffects', 'jobs_by_effect'],
+      ['listJobsOfClient', 'jobs_by_client'],
+      ['listJobs', 'jobs_by_age'],
+      ['listJobsInPhase', 'jobs_by_phase'],
+      ['countUnsettledJobsOfClient', 'jobs_unsettled'],
+      ['listChanges', 'jobs_by_change'],
+      ['listNodes', 'nodes_by_expiry'],
+      ['pageReputationEvents', 'events_by_node'],
+      ['countBlobBytes', 'blobs_by_uploader'],
+    ] as const) {
+      expect(plan.get(name)).toContain(index)
+    }
+    for (const name of [
+      ...['listDueWakes', 'listDueEffects', 'listJobOrigins'],
+      ...['listJobsOfClient', 'listJobs', 'listJobsInPhase'],
+    ]) {
+      expect(plan.get(name as keyof typeof queries)).not.toMatch(/TEMP B-TREE/)
+    }
+  })
+})
+
+function change(file: string, sql: string): void {
+  const db = new DatabaseSync(file)
+  db.exec(sql)
+  db.close()
+}

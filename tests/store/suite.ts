@@ -1,0 +1,404 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { attestedNode, type Certificate, type Node } from '../../icl/rules/eligibility.ts'
+import type { Job } from '../../icl/rules/job.ts'
+import type { Store, StoreRecord } from '../../icl/store/store.ts'
+import type { ReputationEvent } from '../../lib/reputation.ts'
+import { claimed, nodeA, nodeB, sampleJob } from '../icl/rules/sample-job.ts'
+
+const certificate: Certificate = {
+  id: 'jti',
+  backend: 'mock',
+  issuedAt: 0,
+  expiresAt: 1_000,
+  thumbprint: 't',
+  session: { key: 'k', not_after: 1, signature: '0x' },
+}
+const nodeOf = (address: Node['address'], change: Partial<Node> = {}): Node => ({
+  ...attestedNode(address, certificate),
+  ...change,
+})
+/** A job whose id is one digit, repeated. */
+export const jobOf = (digit: string, change: Partial<Job> = {}): Job => ({
+  ...sampleJob(),
+  id: `0x${digit.repeat(64)}`,
+  ...change,
+})
+const digits = (ids: readonly string[]): string => ids.map((id) => id[2]).join('')
+const eventOf = (id: string, at: number, node = nodeA): ReputationEvent => ({
+  id,
+  node,
+  jobId: jobOf('1').id,
+  code: 'result-accepted',
+  at,
+})
+const effect = (dueAt: number) => ({
+  id: 1,
+  effect: { type: 'commit-result' as const },
+  attempts: 0,
+  dueAt,
+})
+const bytes = (...values: number[]) => new Uint8Array(values)
+
+/**
+ * Every promise of the store port, for one adapter; `open` makes an empty store. While its database `isAway`, a store forgets
+ * nothing, and what only the database can answer is `unavailable`.
+ */
+export function describeStore(
+  name: string,
+  open: () => Promise<Store>,
+  { isAway = false }: { isAway?: boolean } = {},
+): void {
+  describe(`the ${name} store`, () => {
+    let store: Store
+    beforeEach(async () => {
+      store = await open()
+    })
+    afterEach(() => store.close())
+    const insert = (job: Job) => store.save({ kind: 'job', job, base: 0 })
+    const expectNoBlob = (cid: string) =>
+      isAway
+        ? expect(store.findBlob(cid)).rejects.toMatchObject({ code: 'unavailable' })
+        : expect(store.findBlob(cid)).resolves.toBeUndefined()
+
+    it('answers a ping, and takes saves', async () => {
+      await store.ping()
+      expect(store.status().writable).toBe(true)
+    })
+
+    describe('jobs', () => {
+      it('are taken once, and given back as they were put in', async () => {
+        const job = jobOf('1')
+        expect(await store.findJob(job.id)).toBeUndefined()
+        expect(await insert(job)).toBe(true)
+        expect(await insert({ ...job, modelId: 'openai:other' })).toBe(false)
+        expect(await store.findJob(job.id)).toEqual(expect.objectContaining({ document: job }))
+      })
+
+      it('are replaced only at the version that was read', async () => {
+        const job = jobOf('1')
+        await insert(job)
+        const { version: base } = (await store.findJob(job.id))!
+        const changes = Array.from({ length: 8 }, (_, seats) =>
+          store.save({ kind: 'job', job: { ...job, seats }, base }),
+        )
+        expect((await Promise.all(changes)).filter(Boolean)).toHaveLength(1)
+        expect(await store.save({ kind: 'job', job, base })).toBe(false)
+        expect(await store.save({ kind: 'job', job: jobOf('9'), base: 1 })).toBe(false)
+        expect(await store.findJob(jobOf('9').id)).toBeUndefined()
+        expect((await store.findJob(job.id))?.version).toBe(base + 1)
+      })
+
+      it('are not saved twice by a save that is repeated, unless others saved since', async () => {
+        const job = jobOf('1')
+        expect(await store.save({ kind: 'job', job, base: 0 }, 'w1')).toBe(true)
+        expect(await store.save({ kind: 'job', job, base: 0 }, 'w1')).toBe(true)
+        const { version: base } = (await store.findJob(job.id))!
+        const next: Job = { ...job, seats: 7 }
+        expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(true)
+        expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(true)
+        expect((await store.findJob(job.id))?.version).toBe(base + 1)
+        expect(await store.save({ kind: 'job', job, base: base + 1 }, 'w3')).toBe(true)
+        expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(false)
+      })
+
+      it('are due by their time to wake, unless they have settled', async () => {
+        await insert(jobOf('1', { wakeAt: 10 }))
+        await insert(jobOf('2', { wakeAt: 5 }))
+        await insert(jobOf('3', { wakeAt: 11 }))
+        await insert(jobOf('4', { wakeAt: undefined }))
+        await insert(jobOf('5', { wakeAt: 1, phase: 'expired', settledAt: 1 }))
+        expect(digits(await store.listDueWakes(4, 9))).toBe('')
+        expect(digits(await store.listDueWakes(10, 9))).toBe('21')
+        expect(digits(await store.listDueWakes(10, 1))).toBe('2')
+      })
+
+      it('are due by their first effect, also when they have settled', async () => {
+        await insert(jobOf('1', { outbox: [effect(20), effect(10)] }))
+        await insert(jobOf('2', { outbox: [effect(5)], phase: 'accepted', settledAt: 1 }))
+        await insert(jobOf('3', { outbox: [] }))
+        expect(digits(await store.listDueEffects(4, 9))).toBe('')
+        expect(digits(await store.listDueEffects(10, 9))).toBe('21')
+        expect(digits(await store.listDueEffects(10, 1))).toBe('2')
+        expect(digits(await store.listJobsWithEffects(undefined, 9))).toBe('12')
+        expect(digits(await store.listJobsWithEffects(jobOf('1').id, 9))).toBe('2')
+        expect(digits(await store.listJobsWithEffects(undefined, 1))).toBe('1')
+        expect(await store.stats()).toEqual(
+          expect.objectContaining({ effects: 3, oldestEffectDueAt: 5 }),
+        )
+      })
+
+      it('are found by the nodes that are busy with them until they settle', async () => {
+        const job = claimed(jobOf('1'), nodeA, 1)
+        await insert(job)
+        await insert({ ...job, id: jobOf('2').id, phase: 'cancelled', settledAt: 1 })
+        expect(digits((await store.listJobsOfNode(nodeA)).map(({ id }) => id))).toBe('1')
+        expect(await store.listJobsOfNode(nodeB)).toEqual([])
+        expect([...(await store.countBusySlots())]).toEqual([[nodeA, { offered: 0, claimed: 1 }]])
+        const { version: base } = (await store.findJob(job.id))!
+        await store.save({ kind: 'job', job: { ...job, slots: [] }, base })
+        expect(await store.listJobsOfNode(nodeA)).toEqual([])
+        expect([...(await store.countBusySlots())]).toEqual([])
+      })
+
+      it('are listed and counted for their client', async () => {
+        await insert(jobOf('1', { createdAt: 5 }))
+        await insert(jobOf('3', { createdAt: 10 }))
+        await insert(jobOf('2', { createdAt: 10, phase: 'accepted', settledAt: 11 }))
+        await insert(jobOf('4', { createdAt: 10, client: nodeA }))
+        const { client } = jobOf('1')
+        const list = async (page: Parameters<Store['listJobsOfClient']>[1]) =>
+          digits((await store.listJobsOfClient(client, page)).map(({ id }) => id))
+        expect(await list({ limit: 9 })).toBe('321')
+        expect(await list({ limit: 1 })).toBe('3')
+        expect(await list({ limit: 9, before: { at: 10, id: jobOf('3').id } })).toBe('21')
+        expect(await list({ limit: 9, phase: 'accepted' })).toBe('2')
+        expect(await store.countJobsOfClient(client, 0)).toBe(3)
+        expect(await store.countJobsOfClient(client, 6)).toBe(2)
+        expect(await store.countUnsettledJobsOfClient(client)).toBe(2)
+        expect(await store.countJobsOfClient(nodeB, 0)).toBe(0)
+      })
+
+      it('are listed for everybody, newest first, all or those of one phase', async () => {
+        await insert(jobOf('1', { createdAt: 5 }))
+        await insert(jobOf('3', { createdAt: 10 }))
+        await insert(jobOf('2', { createdAt: 10, phase: 'accepted', settledAt: 11 }))
+        await insert(jobOf('4', { createdAt: 10, client: nodeA }))
+        const list = async (page: Parameters<Store['listJobs']>[0]) =>
+          digits((await store.listJobs(page)).map(({ id }) => id))
+        expect(await list({ limit: 9 })).toBe('4321')
+        expect(await list({ limit: 2 })).toBe('43')
+        expect(await list({ limit: 9, before: { at: 10, id: jobOf('3').id } })).toBe('21')
+        expect(await list({ limit: 9, phase: 'open' })).toBe('431')
+        expect(await list({ limit: 9, phase: 'accepted' })).toBe('2')
+        expect(await list({ limit: 9, phase: 'disputed' })).toBe('')
+        const before = { at: 10, id: jobOf('4').id }
+        expect(await list({ limit: 9, phase: 'open', before })).toBe('31')
+      })
+
+      it('are all listed by their id, whatever has become of them', async () => {
+        await insert(jobOf('2', { createdAt: 5, phase: 'accepted', settledAt: 6, outbox: [] }))
+        await insert(jobOf('1', { createdAt: 7, client: nodeA }))
+        await insert(jobOf('3'))
+        const first = await store.listJobOrigins(undefined, 2)
+        expect(first).toEqual([
+          { id: jobOf('1').id, client: nodeA, createdAt: 7 },
+          { id: jobOf('2').id, client: jobOf('2').client, createdAt: 5 },
+        ])
+        const rest = await store.listJobOrigins(first.at(-1)!.id, 2)
+        expect(digits(rest.map(({ id }) => id))).toBe('3')
+      })
+
+      it('that were saved since are told to those who ask again', async () => {
+        await insert(jobOf('1'))
+        const start = await store.listChanges(undefined)
+        expect(start.jobs).toEqual([])
+        const changesOf = async (cursor: string) => {
+          const { cursor: next, jobs } = await store.listChanges(cursor)
+          return { next, jobs: new Map(jobs.map((change) => [change.id, change])) }
+        }
+        await insert(jobOf('2'))
+        const { version: base } = (await store.findJob(jobOf('1').id))!
+        const offered: Job = {
+          ...jobOf('1'),
+          slots: jobOf('1').slots.map((slot) => ({ ...slot, status: 'offered' })),
+        }
+        await store.save({ kind: 'job', job: offered, base })
+        const first = await changesOf(start.cursor)
+        expect(first.jobs.get(jobOf('2').id)?.version).toBe(1)
+        expect(first.jobs.get(offered.id)).toEqual({
+          id: offered.id,
+          version: base + 1,
+          offeredTo: expect.arrayContaining([nodeA]),
+        })
+        await insert(jobOf('3'))
+        expect((await changesOf(first.next)).jobs.has(jobOf('3').id)).toBe(true)
+      })
+
+      it('are counted by phase', async () => {
+        await insert(jobOf('1'))
+        await insert(jobOf('2', { phase: 'accepted', settledAt: 1 }))
+        await insert(jobOf('3', { phase: 'accepted', settledAt: 1 }))
+        expect((await store.stats()).jobsByPhase).toEqual({ [jobOf('1').phase]: 1, accepted: 2 })
+      })
+    })
+
+    describe('nodes', () => {
+      const save = (node: Node, base = 0) => store.save({ kind: 'node', node, base })
+
+      it('are kept by address while their certificate lasts', async () => {
+        expect([await save(nodeOf(nodeB)), await save(nodeOf(nodeA))]).toEqual([true, true])
+        expect(await save(nodeOf(nodeA))).toBe(false)
+        const { version } = (await store.findNode(nodeA))!
+        expect(await save(nodeOf(nodeA, { capacity: 3 }), version)).toBe(true)
+        expect(await save(nodeOf(nodeA), version)).toBe(false)
+        expect((await store.findNode(nodeA))?.document).toEqual(nodeOf(nodeA, { capacity: 3 }))
+        expect((await store.listNodes(999)).map(({ address }) => address)).toEqual([nodeA, nodeB])
+        expect(await store.listNodes(1_000)).toEqual([])
+        expect(await store.listNodes(-1)).toHaveLength(2)
+      })
+
+      it('have events, each counted once', async () => {
+        const record = (event: ReputationEvent) => store.save({ kind: 'event', event })
+        expect(await record(eventOf('b', 2))).toBe(true)
+        expect(await record({ ...eventOf('b', 2), at: 9 })).toBe(false)
+        await record(eventOf('c', 2))
+        await record(eventOf('a', 3))
+        await record(eventOf('d', 1))
+        await record(eventOf('e', 1, nodeB))
+        const ids = (events: readonly ReputationEvent[]) => events.map(({ id }) => id).join('')
+        expect(ids(await store.listReputationEvents(nodeA))).toBe('dbca')
+        expect((await store.listReputationEvents(nodeA))[1]).toEqual(eventOf('b', 2))
+        expect(ids(await store.pageReputationEvents(nodeA, { limit: 2 }))).toBe('ac')
+        const before = { at: 2, id: 'c' }
+        expect(ids(await store.pageReputationEvents(nodeA, { limit: 9, before }))).toBe('bd')
+      })
+    })
+
+    describe('keys', () => {
+      const claim = (key: string, value: string, now: number, expiresAt: number) =>
+        store.save({ kind: 'key', key, value, now, expiresAt })
+
+      it('go to one of those who claim them, until they expire', async () => {
+        const values = Array.from({ length: 8 }, (_, index) => `v${index}`)
+        const won = await Promise.all(values.map((value) => claim('key', value, 0, 10)))
+        expect(won.filter(Boolean)).toHaveLength(1)
+        const holder = values[won.indexOf(true)]!
+        expect(await store.findKey('key', 9)).toBe(holder)
+        expect(await store.findKey('key', 10)).toBeUndefined()
+        expect(await store.findKey('other', 0)).toBeUndefined()
+        expect(await claim('key', 'later', 9, 20)).toBe(false)
+        expect(await claim('key', 'later', 10, 20)).toBe(true)
+        expect(await store.findKey('key', 19)).toBe('later')
+      })
+
+      it('are renewed and released by their holder only', async () => {
+        await claim('key', 'a', 0, 10)
+        expect(await claim('key', 'a', 5, 30)).toBe(true)
+        expect(await store.findKey('key', 29)).toBe('a')
+        expect(await store.save({ kind: 'release-key', key: 'key', value: 'b' })).toBe(false)
+        expect(await store.save({ kind: 'release-key', key: 'key', value: 'a' })).toBe(true)
+        expect(await store.findKey('key', 0)).toBeUndefined()
+        expect(await claim('key', 'b', 0, 10)).toBe(true)
+      })
+
+      it('are listed by their prefix', async () => {
+        await claim('p:2', 'b', 0, 10)
+        await claim('p:1', 'a', 0, 20)
+        await claim('p_1', 'a', 0, 20)
+        await claim('q:1', 'c', 0, 20)
+        expect(await store.listKeys('p:', 0)).toEqual([
+          { key: 'p:1', value: 'a', expiresAt: 20 },
+          { key: 'p:2', value: 'b', expiresAt: 10 },
+        ])
+        expect((await store.listKeys('p:', 10)).map(({ key }) => key)).toEqual(['p:1'])
+      })
+    })
+
+    it('keeps blobs, longer when they are needed', async () => {
+      const put = (cid: string, until: number, uploader: 'wallet' | 'node' = 'wallet') =>
+        store.save({ kind: 'blob', cid, bytes: bytes(0, 255, 10), uploader, until })
+      expect(await store.save({ kind: 'keep-blob', cid: 'c1', until: 50 })).toBe(false)
+      expect(await put('c1', 10)).toBe(true)
+      expect(await put('c1', 5, 'node')).toBe(true)
+      await put('c2', 10, 'node')
+      expect(await store.findBlob('c1')).toEqual(bytes(0, 255, 10))
+      await expectNoBlob('c3')
+      expect([await store.countBlobBytes('wallet'), await store.countBlobBytes('node')]).toEqual([
+        3, 3,
+      ])
+      expect(await store.save({ kind: 'keep-blob', cid: 'c2', until: 30 })).toBe(true)
+      expect(await store.save({ kind: 'keep-blob', cid: 'c2', until: 20 })).toBe(true)
+      if (isAway) return
+      await store.prune({ now: 10, settledBefore: 0, limit: 9 })
+      expect(await store.findBlob('c1')).toBeUndefined()
+      expect(await store.findBlob('c2')).toEqual(bytes(0, 255, 10))
+      await store.prune({ now: 30, settledBefore: 0, limit: 9 })
+      expect(await store.findBlob('c2')).toBeUndefined()
+    })
+
+    if (isAway) {
+      it('forgets nothing, and gives no backup', async () => {
+        await insert(jobOf('1', { phase: 'accepted', settledAt: 1, outbox: [] }))
+        await store.save({ kind: 'key', key: 'old', value: 'v', now: 0, expiresAt: 5 })
+        expect(await store.prune({ now: 9, settledBefore: 9, limit: 9 })).toBe(0)
+        expect(await store.findJob(jobOf('1').id)).toBeDefined()
+        await expect(recordsOf(store)).rejects.toMatchObject({ code: 'unavailable' })
+        const record: StoreRecord = { kind: 'key', key: 'k', value: 'v', expiresAt: 5 }
+        await expect(store.restore(record)).rejects.toMatchObject({ code: 'unavailable' })
+      })
+      return
+    }
+
+    it('forgets what is over, and nothing else', async () => {
+      const settled = (digit: string, settledAt: number, change: Partial<Job> = {}) =>
+        insert(jobOf(digit, { phase: 'accepted', settledAt, outbox: [], ...change }))
+      await settled('1', 5)
+      await settled('2', 10)
+      await settled('3', 5, { outbox: [effect(1)] })
+      await insert(jobOf('4', { createdAt: 0 }))
+      await store.save({ kind: 'key', key: 'old', value: 'v', now: 0, expiresAt: 5 })
+      await store.save({ kind: 'key', key: 'new', value: 'v', now: 0, expiresAt: 6 })
+      expect(await store.prune({ now: 5, settledBefore: 10, limit: 9 })).toBe(2)
+      expect(await store.findJob(jobOf('1').id)).toBeUndefined()
+      for (const kept of ['2', '3', '4']) expect(await store.findJob(jobOf(kept).id)).toBeDefined()
+      const keys = (await store.listKeys('', 0)).map(({ key }) => key)
+      expect(keys.filter(isOfTest)).toEqual(['new'])
+      await settled('5', 1)
+      await settled('6', 1)
+      expect(await store.prune({ now: 0, settledBefore: 10, limit: 1 })).toBe(1)
+    })
+
+    it('tells of a change after it forgot the job that changed last', async () => {
+      await insert(jobOf('1', { phase: 'expired', settledAt: 1, outbox: [] }))
+      const { cursor } = await store.listChanges(undefined)
+      expect(await store.prune({ now: 0, settledBefore: 9, limit: 9 })).toBe(1)
+      await insert(jobOf('2'))
+      const { jobs } = await store.listChanges(cursor)
+      expect(jobs.map(({ id }) => id)).toContain(jobOf('2').id)
+    })
+
+    it('gives back from a backup what it held', async () => {
+      await insert(jobOf('1', { clientNonce: 2n ** 255n, outbox: [effect(3)] }))
+      await store.save({ kind: 'node', node: nodeOf(nodeA), base: 0 })
+      await store.save({ kind: 'event', event: eventOf('e', 1) })
+      await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 10 })
+      const blob = { cid: 'c', bytes: bytes(1, 2), uploader: 'node', until: 10 } as const
+      await store.save({ kind: 'blob', ...blob })
+      const { version: base } = (await store.findJob(jobOf('1').id))!
+      await store.save({ kind: 'job', job: jobOf('1', { seats: 7 }), base })
+      const records = await recordsOf(store)
+      expect(
+        records
+          .map(({ kind }) => kind)
+          .sort()
+          .join(),
+      ).toBe('blob,event,job,key,node')
+      expect(await Promise.all(records.map((record) => store.restore(record)))).toEqual(
+        records.map(() => false),
+      )
+      const other = await open()
+      try {
+        for (const record of records) expect(await other.restore(record)).toBe(true)
+        const byKind = (a: StoreRecord, b: StoreRecord) => (a.kind < b.kind ? -1 : 1)
+        expect([...(await recordsOf(other))].sort(byKind)).toEqual([...records].sort(byKind))
+        expect(await other.listDueWakes(Number.MAX_SAFE_INTEGER, 9)).toEqual(
+          await store.listDueWakes(Number.MAX_SAFE_INTEGER, 9),
+        )
+        expect(await other.save({ kind: 'job', job: jobOf('1'), base: base + 1 })).toBe(true)
+      } finally {
+        await other.close()
+      }
+    })
+  })
+}
+
+/** False for what a store that is shared keeps of its own. */
+const isOfTest = (key: string): boolean => !/^(replica[:-]|database-id$)/.test(key)
+
+async function recordsOf(store: Store): Promise<readonly StoreRecord[]> {
+  const records: StoreRecord[] = []
+  for await (const record of store.scan()) {
+    if (record.kind !== 'key' || isOfTest(record.key)) records.push(record)
+  }
+  return records
+}

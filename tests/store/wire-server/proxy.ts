@@ -1,0 +1,139 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { createTurns, type Turns } from '../../../icl/turns.ts'
+import { createFrames } from './frames.ts'
+
+/** Where a server listens. */
+export type Upstream = { readonly host: string; readonly port: number }
+
+/**
+ * What becomes of a command: it goes through; it is carried out, but the connection breaks before its answer; the connection breaks
+ * before it; or nothing ever comes back.
+ */
+export type Fate = 'forward' | 'lose-answer' | 'cut' | 'swallow'
+
+/** A proxy before a server that speaks MongoDB's protocol. */
+export type WireProxy = {
+  readonly port: number
+  /** Decides about each command by its name; everything goes through until this is set. */
+  judge: (command: string) => Fate | Promise<Fate>
+  /** Breaks every connection, and takes no new ones until `restore`. */
+  readonly takeAway: () => void
+  readonly restore: () => void
+  readonly close: () => Promise<void>
+}
+
+/** Lets commands pass as they come. */
+export const sideBySide: Turns = (work) => work()
+
+/**
+ * Starts a proxy. With `turns` it lets one write through at a time: that is what makes an update of a single document atomic on
+ * FerretDB, which reads a document in one transaction and writes it in another. It has to be one queue for all proxies before one
+ * FerretDB. MongoDB needs no such thing.
+ */
+export async function startProxy(
+  server: Upstream,
+  turns: Turns = createTurns(),
+): Promise<WireProxy> {
+  const clients = new Set<Socket>()
+  let away = false
+  const listener = createServer((client) => {
+    if (away) {
+      client.destroy()
+      return
+    }
+    clients.add(client)
+    const upstream = connectUpstream(client, server, () => clients.delete(client))
+    const pass = async (frame: Buffer) => {
+      const command = commandOf(frame)
+      const fate = await proxy.judge(command)
+      if (fate === 'swallow') return
+      if (fate === 'cut') {
+        client.destroy()
+        return
+      }
+      const ask = () => upstream.ask(frame)
+      const answer = await (isRead(command) ? ask() : turns(ask))
+      if (fate === 'lose-answer') client.destroy()
+      else if (answer) client.write(answer)
+    }
+    client.on(
+      'data',
+      createFrames((frame) => void pass(frame)),
+    )
+  })
+  await new Promise<void>((resolve) => {
+    listener.listen(0, '127.0.0.1', resolve)
+  })
+  const address = listener.address()
+  const proxy: WireProxy = {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    judge: () => 'forward',
+    takeAway: () => {
+      away = true
+      for (const client of clients) client.destroy()
+    },
+    restore: () => {
+      away = false
+    },
+    close: () =>
+      new Promise((resolve) => {
+        listener.close(() => resolve())
+        for (const client of clients) client.destroy()
+      }),
+  }
+  return proxy
+}
+
+/** The server's side of one client's connection. */
+function connectUpstream(client: Socket, { host, port }: Upstream, onClosed: () => void) {
+  const upstream = connect(port, host)
+  const waiting: ((answer: Buffer | undefined) => void)[] = []
+  let isOver = false
+  let isBusy = false
+  const end = () => {
+    isOver = true
+    client.destroy()
+    upstream.destroy()
+    onClosed()
+    for (const resolve of waiting.splice(0)) resolve(undefined)
+  }
+  client.setNoDelay(true)
+  upstream.setNoDelay(true)
+  upstream.on(
+    'data',
+    createFrames((answer) => waiting.shift()?.(answer)),
+  )
+  upstream.on('error', () => {})
+  client.on('error', () => {})
+  upstream.on('close', end)
+  // A command that is under way is finished before the next one: only then is its connection closed.
+  client.on('close', () => {
+    if (!isBusy) end()
+  })
+  return {
+    ask: async (frame: Buffer): Promise<Buffer | undefined> => {
+      if (isOver || client.destroyed) return undefined
+      isBusy = true
+      const answer = new Promise<Buffer | undefined>((resolve) => {
+        waiting.push(resolve)
+      })
+      upstream.write(frame)
+      const given = await answer
+      isBusy = false
+      if (client.destroyed) end()
+      return given
+    },
+  }
+}
+
+const reads = new Set(['hello', 'ping', 'find', 'aggregate', 'getMore', 'endSessions'])
+const isRead = (command: string): boolean => reads.has(command)
+
+const opMsg = 2013
+
+/** The name of the command in a message: the first element of its document. */
+function commandOf(frame: Buffer): string {
+  if (frame.readInt32LE(12) !== opMsg) return 'hello'
+  const name = frame.subarray(26, frame.indexOf(0, 26))
+  return name.toString()
+}

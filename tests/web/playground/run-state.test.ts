@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest'
+import type { JobEvent } from '../../../lib/schemas/jobs.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { isLocalChain } from '../../../web/playground/chains.ts'
+import { eventWords, nodeProgress } from '../../../web/playground/node-progress.ts'
+import { failureOf } from '../../../web/playground/run-inference.ts'
+import { afterNews, newRun, type Run, type RunNews } from '../../../web/playground/run-state.ts'
+
+const after = (news: readonly RunNews[], run: Run = newRun()): Run => news.reduce(afterNews, run)
+const step = (
+  phase: 'start' | 'progress' | 'end',
+  elapsedMs: number,
+  detail?: string,
+): RunNews => ({
+  kind: 'step',
+  news: { step: 'encrypt-key', phase, elapsedMs, ...(detail !== undefined && { detail }) },
+  nowMs: 1_000 + elapsedMs,
+})
+const stateOf = (run: Run) => run.steps.find((state) => state.step === 'encrypt-key')
+
+const leader = `0x${'a'.repeat(40)}` as const
+const verifier = `0x${'b'.repeat(40)}` as const
+const event = (seq: number, type: string, more: Partial<JobEvent> = {}): JobEvent => ({
+  seq,
+  at: seq,
+  type,
+  phase: 'running',
+  ...more,
+})
+
+describe('a run as it is shown', () => {
+  it('goes through its steps, with the parts of a proof that are over', () => {
+    const begun = after([step('start', 0), step('progress', 1, 'prove')])
+    expect(begun.preparing).toBeUndefined()
+    expect(stateOf(begun)).toMatchObject({
+      status: 'running',
+      startedAtMs: 1_000,
+      details: ['prove'],
+    })
+    const over = after(
+      [step('progress', 7, 'prove: 7.1 s, 19194 bytes'), step('progress', 8, 'verify')],
+      begun,
+    )
+    expect(stateOf(over)?.details).toEqual(['prove: 7.1 s, 19194 bytes', 'verify'])
+    expect(stateOf(after([step('end', 9)], over))).toMatchObject({ status: 'done', elapsedMs: 9 })
+  })
+
+  it('marks the step in which it failed, and keeps those that were done', () => {
+    const failure = { code: 'x', message: 'm', hint: 'h' }
+    const failed = after([step('start', 0), { kind: 'failed', failure, nowMs: 1_250 }])
+    expect(failed).toMatchObject({ status: 'failed', failure })
+    expect(stateOf(failed)).toMatchObject({ status: 'failed', elapsedMs: 250 })
+    expect(failed.steps.filter(({ status }) => status === 'waiting')).toHaveLength(10)
+  })
+})
+
+describe('the nodes of a run', () => {
+  it('are told by the last thing that each did, the leader first', () => {
+    const rows = nodeProgress([
+      event(1, 'submitted'),
+      event(2, 'claimed', { node: verifier, role: 'verifier', fence: 1 }),
+      event(3, 'claimed', { node: leader, role: 'leader', fence: 2 }),
+      event(4, 'verdict-match', { node: verifier, role: 'verifier', fence: 1, detail: 'match' }),
+    ])
+    expect(
+      rows.map(({ node, status, verdict, isOver }) => [node, status, verdict, isOver]),
+    ).toEqual([
+      [leader, 'claimed its part', undefined, false],
+      [verifier, 'compared: match', 'match', true],
+    ])
+  })
+
+  it('are told by the outcome as well, whose last events may not have come', () => {
+    const other = `0x${'c'.repeat(40)}` as const
+    const claimed = (seq: number, node: typeof leader, role: 'leader' | 'verifier') =>
+      event(seq, 'claimed', { node, role, fence: seq })
+    const rows = nodeProgress(
+      [
+        claimed(1, leader, 'leader'),
+        claimed(2, verifier, 'verifier'),
+        event(3, 'lapsed', { node: verifier, role: 'verifier', fence: 2 }),
+        claimed(4, other, 'verifier'),
+      ],
+      {
+        status: 'accepted',
+        leader,
+        verdicts: [{ node: other, verdict: 'no-match', reason: 'different-answer' }],
+      },
+    )
+    expect(rows.map(({ status, verdict, isOver }) => [status, verdict, isOver])).toEqual([
+      ['answered', undefined, true],
+      ['was too late', undefined, true],
+      ['compared: no match (different answer)', 'no-match', true],
+    ])
+  })
+
+  it('show the reason of a verdict, and what has no words of its own as it is named', () => {
+    expect(eventWords({ type: 'verdict-no-match', detail: 'different-answer' })).toBe(
+      'compared: no match (different answer)',
+    )
+    expect(eventWords({ type: 'something-new' })).toBe('something new')
+  })
+})
+
+describe('what goes wrong', () => {
+  it('comes with its remedy, and is no failure when it was wished for', () => {
+    const { signal } = new AbortController()
+    const error = new SvcError('not-enough-nodes', 'Not enough nodes', { hint: 'Wait.' })
+    expect(failureOf(error, signal)).toEqual({
+      code: 'not-enough-nodes',
+      message: 'Not enough nodes',
+      hint: 'Wait.',
+    })
+    expect(failureOf(error, AbortSignal.abort()).code).toBe('cancelled')
+    expect(failureOf(new TypeError('x is not a function'), signal).code).toBe('failed')
+  })
+})
+
+describe('a throw-away key', () => {
+  it('is for local chains on this machine only', () => {
+    expect(isLocalChain(31_337, 'http://127.0.0.1:8545')).toBe(true)
+    expect(isLocalChain(420_105, 'http://localhost:1')).toBe(true)
+    expect(isLocalChain(31_337, 'https://rpc.example')).toBe(false)
+    expect(isLocalChain(11_155_111, 'http://127.0.0.1:8545')).toBe(false)
+  })
+})
