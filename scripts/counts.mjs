@@ -1,6 +1,5 @@
 /** The last line of a run. */
-export const countsLine = ({ passed, failed, skipped = 0 }) =>
-  `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+export const countsLine = ({ passed, failed }) => `${passed} passed, ${failed} failed`
 
 /** Reads a JUnit report; undefined when it is not one. */
 export const countsOfReport = (xml) => {
@@ -9,4 +8,24 @@ export const countsOfReport = (xml) => {
   const [tests, failed, skipped] = ['tests', 'failures', 'skipped'].map(attribute)
   if (![tests, failed, skipped].every(Number.isInteger)) return undefined
   return { passed: tests - failed - skipped, failed, skipped }
+}
+
+const entities = { '&quot;': '"', '&apos;': "'", '&lt;': '<', '&gt;': '>', '&amp;': '&' }
+const plain = (text) => text.replace(/&(?:quot|apos|lt|gt|amp);/g, (entity) => entities[entity])
+
+/** A line for each test of a JUnit report that was skipped, then how many there are; nothing when none was. */
+export const skippedLines = (xml) => {
+  const cases = xml.matchAll(/<testcase name="([^"]*)" classname="([^"]*)"[^>]*[^/]>\s*<skipped/g)
+  const lines = [...cases].map(([, name, group]) => `skipped: ${plain(group)} > ${plain(name)}`)
+  return lines.length > 0 ? [...lines, `${lines.length} skipped`] : []
+}
+
+/** The tests of a JUnit report that failed, with their files. */
+export const failuresOfReport = (xml) => {
+  const cases = xml.matchAll(/<testcase ([^>]*[^/])>\s*<failure/g)
+  return [...cases].map(([, attributes]) => {
+    const attribute = (name) =>
+      plain(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '')
+    return { file: attribute('file'), name: `${attribute('classname')} > ${attribute('name')}` }
+  })
 }

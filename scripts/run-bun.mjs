@@ -5,5 +5,9 @@ import { runProcess } from './run-process.mjs'
 export const runBun = (bun, args, options = {}) =>
   runProcess(bun, ['--no-env-file', ...args], {
     ...options,
-    env: withoutProxyHere(options.env ?? process.env),
+    env: {
+      ...withoutProxyHere(options.env ?? process.env),
+      // Bun and vitest on Bun resolve `vitest` differently, and would read one another's cached files.
+      BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0',
+    },
   })

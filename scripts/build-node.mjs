@@ -1,0 +1,11 @@
+// npm run build:node [-- --all]: svc-node as one executable.
+import { join } from 'node:path'
+import { root } from './bun-binary.mjs'
+import { runBun } from './run-bun.mjs'
+import { ensureSetup } from './setup.mjs'
+
+const bun = await ensureSetup()
+process.exitCode = await runBun(bun, [
+  join(root, 'node', 'build', 'main.ts'),
+  ...process.argv.slice(2),
+])

@@ -1,0 +1,84 @@
+// Gets the programs that only tests need: builds FerretDB and Kubo into a folder of this user, once a version, and has
+// Debian's package manager install the software TPM and Chromium where this is root: node scripts/install-tools.mjs
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { runProcess } from './run-process.mjs'
+import { ferretDb, kubo } from './tools.mjs'
+
+const run = (command, args, options) =>
+  runProcess(command, args, { stdio: ['ignore', 2, 2], ...options }).catch((error) => {
+    console.error(`${command} cannot be run: ${error.message}`)
+    return 1
+  })
+
+/** Builds a program in Go unless this build of it is there; gives the exit code. */
+const installGoTool = async (
+  { name, source, version, folder, path, target, ldflags },
+  duration,
+) => {
+  if (existsSync(path)) {
+    console.error(`${name} ${version}: ${path}`)
+    return 0
+  }
+  console.error(`Building ${name} ${version} with Go (${duration}) ...`)
+  mkdirSync(join(folder, '..'), { recursive: true })
+  const building = mkdtempSync(`${folder}.`)
+  try {
+    const built = join(building, 'program')
+    const args = ['build', '-p', '2', '-trimpath', '-ldflags', ldflags, '-o', built, target]
+    const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' }
+    const code = await run('go', args, { cwd: source, env })
+    if (code !== 0) return code
+    mkdirSync(folder, { recursive: true })
+    // Whoever looks sees the whole program or none.
+    renameSync(built, path)
+    console.error(`${name} ${version}: ${path}`)
+    return 0
+  } finally {
+    rmSync(building, { recursive: true, force: true })
+  }
+}
+
+const isInstalled = (program) =>
+  spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined
+
+/** Gives the exit code; where it cannot install, it says so, and the tests say what they skip. */
+const installDebianPrograms = async ({ name, programs, packages }) => {
+  if (programs.every(isInstalled)) {
+    console.error(`${name}: installed`)
+    return 0
+  }
+  if (process.getuid?.() !== 0 || !isInstalled('apt-get')) {
+    console.error(`${name} missing: install the packages ${packages.join(', ')}`)
+    return process.env.CI === 'true' ? 1 : 0
+  }
+  console.error(`Installing ${packages.join(', ')} ...`)
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const install = () =>
+    run('apt-get', ['install', '-y', '--no-install-recommends', ...packages], { env })
+  // The lists of a fresh machine are empty or old.
+  if ((await install()) === 0) return 0
+  await run('apt-get', ['update'], { env })
+  return await install()
+}
+
+const softwareTpm = {
+  name: 'swtpm and tpm2-tools',
+  programs: ['swtpm', 'swtpm_setup', 'swtpm_localca', 'tpm2_quote', 'tpm2_checkquote'],
+  packages: ['swtpm', 'swtpm-tools', 'tpm2-tools'],
+}
+const chromium = {
+  name: 'Chromium',
+  // A browser that is named needs no other.
+  programs: [process.env.CHROMIUM || 'chromium'],
+  packages: ['chromium'],
+}
+
+const codes = [
+  await installGoTool(ferretDb(), 'a minute or two'),
+  await installGoTool(kubo(), 'two to five minutes'),
+  await installDebianPrograms(softwareTpm),
+  await installDebianPrograms(chromium),
+]
+process.exitCode = codes.find((code) => code !== 0) ?? 0

@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join, relative, resolve } from 'node:path'
+import { buildEdge } from '../../icl/start/build-edge.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { build } from '../../node/build/build.ts'
+import { commitOf } from '../../node/build/commit.ts'
+import { cacheFolder } from '../../node/build/current-binary.ts'
+import { hashSources } from '../../node/build/source-hash.ts'
+import type { Target } from '../../node/build/targets.ts'
+import { version } from '../../node/version.ts'
+import { compareWithLock, makeBill, readLock } from './bill-of-materials.ts'
+import { type CommitFacts, changesOf, objections, readCommit } from './commit-facts.ts'
+import { parseReleaseOptions, type ReleaseCommand, usage } from './options.ts'
+
+const root = resolve(import.meta.dirname, '..', '..')
+const exitCodes = { done: 0, failed: 1, usage: 2 }
+const hereTarget = `${process.platform}-${process.arch}`
+const sumsFile = 'SHA256SUMS'
+const billFile = 'sbom.cdx.json'
+const changesFile = 'CHANGES.md'
+
+type Artefact = { readonly file: string; readonly bytes: number; readonly sha256: string }
+type Say = (line: string) => void
+
+// Leaving in order removes what is half built.
+process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const command = parseReleaseOptions(args)
+    if (!command.help) return await release(command)
+    process.stdout.write(usage)
+    return exitCodes.done
+  } catch (error) {
+    process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`)
+    if (!(error instanceof SvcError)) return exitCodes.failed
+    process.stderr.write(`hint: ${error.hint}\n`)
+    return error.code === 'usage' ? exitCodes.usage : exitCodes.failed
+  }
+}
+
+async function release(command: ReleaseCommand): Promise<number> {
+  const { dryRun, json } = command
+  const say: Say = (line) => void (json ? process.stderr : process.stdout).write(`${line}\n`)
+  const facts = await readCommit(root, `v${version}`)
+  const lock = await readLock(root)
+  const against = objections(facts, { version, lockVersion: lock.version })
+  say(`svc ${version}, commit ${facts.commit}, Bun ${Bun.version}${dryRun ? ' (dry run)' : ''}`)
+  if (against.length > 0 && !dryRun) throw notReleasable(against)
+  for (const objection of against) say(`  would be refused: ${objection}`)
+  const isPassing = dryRun && command.folder === undefined
+  const folder = isPassing
+    ? await mkdtemp(join(tmpdir(), 'svc-release-'))
+    : resolve(command.folder ?? join(root, 'dist', 'release'))
+  try {
+    await makeFolder(folder)
+    await makeAll(command, folder, facts, say)
+    const artefacts = await writeSums(folder)
+    for (const { file, bytes, sha256 } of artefacts) {
+      say(`  ${file.padEnd(28)} ${String(bytes).padStart(11)}  ${sha256}`)
+    }
+    tellNext(say, dryRun, folder, artefacts)
+    if (json) {
+      const { commit } = facts
+      const line = { version, commit, dry_run: dryRun, objections: against, artefacts }
+      process.stdout.write(`${JSON.stringify(line)}\n`)
+    }
+    return exitCodes.done
+  } finally {
+    if (isPassing) await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const notReleasable = (against: readonly string[]): SvcError =>
+  new SvcError('not-releasable', `this is not released: ${against.join('; ')}`, {
+    hint: 'Tag the commit, commit or undo what has changed, or try with --dry-run.',
+  })
+
+/** Makes the folder, and removes the release that it holds; throws SvcError `folder-taken` when there is anything else in it. */
+async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  const sums = await readFile(join(folder, sumsFile), 'utf8').catch(() => '')
+  const listed = new Set([...sums.matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)].map(([, file]) => file))
+  const held = (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => !entry.isDirectory())
+    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)))
+  // Others keep files beside a list of their sums, too.
+  const isRelease = listed.has(billFile) && listed.has(changesFile)
+  if (held.some((file) => !isRelease || (file !== sumsFile && !listed.has(file)))) {
+    throw new SvcError('folder-taken', `${folder} holds something that is no release`, {
+      hint: 'Choose an empty folder with --out.',
+    })
+  }
+  for (const file of held) await rm(join(folder, file))
+}
+
+async function makeAll(
+  { targets, cache }: ReleaseCommand,
+  folder: string,
+  facts: CommitFacts,
+  say: Say,
+): Promise<void> {
+  const step = async (what: string, work: () => Promise<string | undefined>) => {
+    const began = performance.now()
+    const note = await work()
+    const took = `${((performance.now() - began) / 1000).toFixed(1)} s`
+    say(`  ${what.padEnd(28)} ok  ${took}${note === undefined ? '' : `, ${note}`}`)
+  }
+  const source = { commit: await commitOf(root), sourceHash: await hashSources(root) }
+  const runtimes = resolve(cache ?? join(root, cacheFolder))
+  const buildInto = (into: string, target: Target) => {
+    const onDownload = (what: string) => say(`  ${target.name}: downloading ${what} ...`)
+    const options = { root, folder: into, facts: source, cacheFolder: runtimes, onDownload }
+    return build(options, target)
+  }
+  for (const target of targets) {
+    await step(target.file, async () => {
+      const { sha256 } = await buildInto(folder, target)
+      if (target.name !== hereTarget) return undefined
+      return await buildAgain(folder, target, sha256, buildInto)
+    })
+  }
+  await step('edge/', async () => `${(await buildEdge(join(folder, 'edge'))).length} files`)
+  await step(billFile, async () => {
+    const bill = await makeBill(root, { name: 'svc', time: facts.time, bun: Bun.version })
+    const wrong = compareWithLock(bill, await readLock(root))
+    if (wrong.length > 0) throw new Error(`the bill of materials is wrong: ${wrong.join('; ')}`)
+    await writeFile(join(folder, billFile), bill)
+    return 'agrees with package-lock.json'
+  })
+  await step(changesFile, async () => {
+    const changelog = await readFile(join(root, 'CHANGELOG.md'), 'utf8').catch(() => undefined)
+    await writeFile(join(folder, changesFile), changesOf(version, facts, changelog))
+    return undefined
+  })
+}
+
+/** Builds once more elsewhere; throws an Error unless that gives the same bytes. */
+async function buildAgain(
+  folder: string,
+  target: Target,
+  sha256: string,
+  buildInto: (into: string, target: Target) => ReturnType<typeof build>,
+): Promise<string> {
+  const again = await mkdtemp(join(folder, '.again-'))
+  try {
+    const second = await buildInto(again, target)
+    if (second.sha256 === sha256) return 'built twice, the same bytes'
+    throw new Error(`${target.file} is not reproducible: ${sha256}, then ${second.sha256}`)
+  } finally {
+    await rm(again, { recursive: true, force: true })
+  }
+}
+
+/** Writes what `sha256sum --check` reads, and answers what stands in it. */
+async function writeSums(folder: string): Promise<readonly Artefact[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map((one) => join(one.parentPath, one.name))
+  const artefacts = await Promise.all(
+    paths.map(async (path) => {
+      const bytes = await readFile(path)
+      const sha256 = createHash('sha256').update(bytes).digest('hex')
+      return { file: relative(folder, path), bytes: bytes.length, sha256 }
+    }),
+  )
+  artefacts.sort((a, b) => (a.file < b.file ? -1 : 1))
+  const sums = artefacts.map(({ sha256, file }) => `${sha256}  ${file}\n`).join('')
+  await writeFile(join(folder, sumsFile), sums)
+  return artefacts
+}
+
+function tellNext(say: Say, dryRun: boolean, folder: string, artefacts: readonly Artefact[]): void {
+  if (dryRun) {
+    say(`${artefacts.length} artefacts and ${sumsFile}; nothing was published.`)
+    return
+  }
+  const shown = relative(process.cwd(), folder) || '.'
+  say(`${artefacts.length} artefacts and ${sumsFile} are in ${shown}. To publish them:`)
+  say(`  (cd ${shown} && sha256sum --check ${sumsFile} && gpg --armor --detach-sign ${sumsFile})`)
+  say(`  git push origin v${version}`)
+  const edge = `svc-icl-edge-${version}.tar.gz`
+  say(`  tar -C ${shown} --sort=name --owner=0 --group=0 --mtime=@0 -czf ${edge} edge`)
+  const files = artefacts.map(({ file }) => file).filter((file) => basename(file) === file)
+  const all = [...files, sumsFile, `${sumsFile}.asc`].map((file) => `${shown}/${file}`)
+  say(
+    `  gh release create v${version} --notes-file ${shown}/${changesFile} ${edge} ${all.join(' ')}`,
+  )
+}

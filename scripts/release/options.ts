@@ -1,0 +1,64 @@
+import { parseArgs } from 'node:util'
+import { SvcError } from '../../lib/svc-error.ts'
+import { type Target, targetNamed, targets } from '../../node/build/targets.ts'
+
+/** What the release was asked for. */
+export type ReleaseCommand = {
+  readonly dryRun: boolean
+  readonly targets: readonly Target[]
+  /** Gets the artefacts; a dry run has a folder of its own, gone at its end, unless one is given. */
+  readonly folder: string | undefined
+  readonly cache: string | undefined
+  readonly json: boolean
+  readonly help: boolean
+}
+
+/** How the release is used. */
+export const usage = `Usage: npm run release -- [--dry-run] [--targets NAME,...] [--out FOLDER] [--cache FOLDER] [--json]
+
+Makes everything that a release publishes: svc-node for every target, the ICL's bundle for edge hosts, a bill of materials
+(CycloneDX), what has changed, and SHA256SUMS. It publishes nothing: at its end it prints the commands that do.
+
+  --dry-run        also where the commit is not tagged or files have changed: says so, and keeps nothing
+  --targets A,B    only these: ${targets
+    .map(({ name }) => name)
+    .join(', ')
+    .replace(/(.{50,70}), /, '$1,\n                   ')}
+  --out FOLDER     where to (default: dist/release)
+  --cache FOLDER   where the Bun runtimes of other platforms are kept (default: .cache/bun); npm downloads what is not there
+  --json           one line of JSON at the end of standard output; progress goes to standard error
+
+Ends with 0, with 1 when something could not be made, with 2 on wrong usage.
+`
+
+const wrong = (message: string): SvcError =>
+  new SvcError('usage', message, { hint: 'Run `npm run release -- --help`.' })
+
+/** Reads the command line; throws SvcError `usage`. */
+export function parseReleaseOptions(args: readonly string[]): ReleaseCommand {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        'dry-run': { type: 'boolean', default: false },
+        targets: { type: 'string' },
+        out: { type: 'string' },
+        cache: { type: 'string' },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    })
+    const named = values.targets?.split(',').map(targetNamed)
+    return {
+      dryRun: values['dry-run'],
+      targets: named === undefined ? targets : [...new Set(named)],
+      folder: values.out,
+      cache: values.cache,
+      json: values.json,
+      help: values.help,
+    }
+  } catch (error) {
+    if (error instanceof SvcError) throw error
+    throw wrong(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+  }
+}

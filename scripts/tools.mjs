@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { root } from './bun-binary.mjs'
+
+const cache = process.env.SVC_TOOLS_DIR ?? join(homedir(), '.cache', 'svc-tools')
+const executable = (name) => (process.platform === 'win32' ? `${name}.exe` : name)
+
+/** A program in Go that only tests need: its source here, and where the build of just this source is kept. */
+const goTool = (name, module, { folder: sourceFolder, files, target = '.', ldflags = '' }) => {
+  const source = join(root, 'tests', 'tools', sourceFolder)
+  const texts = files.map((file) => readFileSync(join(source, file)))
+  const [version] = new RegExp(`(?<=${module} )v[\\d.]+`).exec(texts[0].toString()) ?? ['unknown']
+  const hash = createHash('sha256').update(Buffer.concat(texts)).digest('hex').slice(0, 12)
+  const folder = join(cache, `${sourceFolder}-${version}-${hash}`)
+  return {
+    name,
+    source,
+    version,
+    folder,
+    target,
+    ldflags,
+    path: join(folder, executable(sourceFolder)),
+  }
+}
+
+/** FerretDB, which speaks MongoDB's protocol. */
+export const ferretDb = () =>
+  goTool('FerretDB', 'FerretDB/FerretDB', {
+    folder: 'ferretdb',
+    files: ['go.mod', 'go.sum', 'main.go'],
+  })
+
+/** Kubo, the IPFS daemon: its own program, built from the modules that are named here. */
+export const kubo = () =>
+  goTool('Kubo', 'ipfs/kubo', {
+    folder: 'kubo',
+    files: ['go.mod', 'go.sum'],
+    target: 'github.com/ipfs/kubo/cmd/ipfs',
+    ldflags: '-s -w',
+  })
