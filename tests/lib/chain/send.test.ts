@@ -1,0 +1,43 @@
+import { createTestClient, http, type TestClient } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
+import { createChainWriter } from '../../../lib/chain/clients.ts'
+import { sendCall } from '../../../lib/chain/send.ts'
+import { systemClock } from '../../../lib/system.ts'
+
+let anvil: Anvil
+let test: TestClient
+beforeAll(async () => {
+  anvil = await startAnvil()
+  test = createTestClient({ mode: 'anvil', transport: http(anvil.rpcUrl) })
+})
+afterAll(() => anvil?.stop())
+
+describe('processes that share a wallet', () => {
+  it('all get their transactions into a block, also before the first of them is in one', async () => {
+    const account = privateKeyToAccount(anvil.accounts[0].privateKey)
+    const { rpcUrl, chainId } = anvil
+    const call = { to: account.address, data: '0x', abi: [], functionName: 'none' } as const
+    await test.setAutomine(false)
+    let waiting = 3
+    const sent = [1n, 2n, 3n].map(async (value) => {
+      // Each counts nonces for itself, as a process does.
+      const writer = createChainWriter({ rpcUrl, chainId, account, pollingIntervalMs: 10 })
+      try {
+        return await sendCall(writer, { ...call, value })
+      } finally {
+        waiting -= 1
+      }
+    })
+    const all = Promise.all(sent)
+    all.catch(() => {})
+    while (waiting > 0) {
+      await systemClock.sleep(1_000)
+      await test.mine({ blocks: 1 })
+    }
+    const receipts = await all
+    expect(receipts.map(({ status }) => status)).toEqual(['success', 'success', 'success'])
+    expect(new Set(receipts.map(({ transactionHash }) => transactionHash)).size).toBe(3)
+  })
+})
