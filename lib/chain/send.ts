@@ -75,7 +75,10 @@ const sendAttempts = 6
 const sendPauseMs = 200
 
 /** Sends again when another process of the same wallet has used the nonce: what was refused so was never sent. */
-const sendOnce = async (send: () => Promise<Hex>, signal: AbortSignal | undefined): Promise<Hex> => {
+const sendOnce = async (
+  send: () => Promise<Hex>,
+  signal: AbortSignal | undefined,
+): Promise<Hex> => {
   for (let attempt = 1; ; attempt++) {
     try {
       return await send()
