@@ -1,6 +1,7 @@
 import { hostname, userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
+import { Base64Url32 } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
@@ -72,10 +73,25 @@ function parse(args: readonly string[]) {
 
 function parseStrictly(args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true })
+    return parseArgs({ args: guardIds(args), options, allowPositionals: true })
   } catch (error) {
     throw usageError(error instanceof Error ? error.message : String(error))
   }
+}
+
+const isOption = (arg: string): boolean => Object.keys(options).some((name) => arg === `--${name}`)
+const isDashedKey = (arg: string): boolean =>
+  arg.startsWith('-') && Base64Url32.safeParse(arg).success
+
+/** One id in 64 begins with a dash, and would be taken for an option: it is joined to its own, or stands where none are looked for. */
+function guardIds(args: readonly string[]): string[] {
+  const at = args.indexOf('--jti')
+  const id = args[at + 1]
+  const isJoined = at >= 0 && id?.startsWith('-') && !isOption(id)
+  const joined = isJoined ? args.toSpliced(at, 2, `--jti=${id}`) : [...args]
+  const keys = joined.filter(isDashedKey)
+  if (keys.length === 0 || joined.includes('--')) return joined
+  return [...joined.filter((arg) => !isDashedKey(arg)), '--', ...keys]
 }
 
 function checkUsage(command: AdminCommand, given: readonly string[], flags: AdminFlags): void {

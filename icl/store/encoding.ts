@@ -14,7 +14,19 @@ export const encodeDocument = (document: Document): string =>
 
 /** A document from its text; throws SyntaxError when the text was not made by `encodeDocument`. */
 export const decodeDocument = <T extends Document>(text: string): T =>
-  JSON.parse(text, (_, value: unknown) => (isTagged(value) ? BigInt(value[bigintTag]) : value)) as T
+  untagged(JSON.parse(text)) as T
+
+/** Puts bigints in the place of their tags; JSON.parse would call a function for each value for that, which takes four times as long. */
+function untagged(parsed: unknown): unknown {
+  if (typeof parsed !== 'object' || parsed === null) return parsed
+  const object = parsed as Record<string, unknown>
+  for (const key in object) {
+    const inner = object[key]
+    if (isTagged(inner)) object[key] = BigInt(inner[bigintTag])
+    else untagged(inner)
+  }
+  return parsed
+}
 
 const isTagged = (value: unknown): value is { readonly [bigintTag]: string } =>
   typeof value === 'object' &&

@@ -34,7 +34,9 @@ type State = {
   readonly nodes: Documents<Node>
   /** The ids of jobs that have not settled. */
   readonly open: Set<string>
-  readonly events: Map<string, ReputationEvent>
+  /** The ids of jobs with effects to deliver. */
+  readonly busy: Set<string>
+  readonly events: ReturnType<typeof createEvents>
   readonly keys: MemoryKeys
   readonly blobs: MemoryBlobs
   readonly changes: ReturnType<typeof createChanges>
@@ -46,7 +48,8 @@ export function createMemoryStore(): MemoryStore {
     jobs: createDocuments(),
     nodes: createDocuments(),
     open: new Set(),
-    events: new Map(),
+    busy: new Set(),
+    events: createEvents(),
     keys: createMemoryKeys(),
     blobs: createMemoryBlobs(),
     changes: createChanges(),
@@ -76,7 +79,7 @@ export function createMemoryStore(): MemoryStore {
     dump: () => ({
       jobs: jobs.all(),
       nodes: nodes.all(),
-      events: [...events.values()],
+      events: events.all(),
       keys: keys.all(),
       blobs: blobs.all(),
     }),
@@ -92,11 +95,10 @@ function save(state: State, write: Write, writeId?: string): boolean {
     }
     case 'node':
       return state.nodes.save(write.node.address, write.node, write.base, writeId)
-    case 'event': {
+    case 'event':
       if (state.events.has(write.event.id)) return false
-      state.events.set(write.event.id, write.event)
+      state.events.put(write.event)
       return true
-    }
     case 'key':
     case 'release-key':
       return state.keys.save(write)
@@ -106,9 +108,11 @@ function save(state: State, write: Write, writeId?: string): boolean {
   }
 }
 
-function noteJob({ open, jobs, changes }: State, job: Job): void {
+function noteJob({ open, busy, jobs, changes }: State, job: Job): void {
   if (isSettled(job.phase)) open.delete(job.id)
   else open.add(job.id)
+  if (job.outbox.length === 0) busy.delete(job.id)
+  else busy.add(job.id)
   changes.note(job, jobs.find(job.id)?.version ?? 0)
 }
 
@@ -122,7 +126,7 @@ function put(state: State, record: StoreRecord): void {
       state.nodes.put(record.node.address, record.node, record.version)
       return
     case 'event':
-      state.events.set(record.event.id, record.event)
+      state.events.put(record.event)
       return
     case 'key':
       state.keys.put(record)
@@ -155,7 +159,7 @@ async function* scan({ jobs, nodes, events, keys, blobs }: State): AsyncGenerato
   for (const { document, version } of nodes.entries()) {
     yield { kind: 'node', node: document, version }
   }
-  for (const event of events.values()) yield { kind: 'event', event }
+  for (const event of events.all()) yield { kind: 'event', event }
   for (const held of keys.all()) yield { kind: 'key', ...held }
   for (const blob of blobs.all()) yield { kind: 'blob', ...blob }
 }
@@ -173,18 +177,19 @@ function prune(
   return old.length + keys.prune(now, limit) + blobs.prune(now, limit)
 }
 
-function jobReads({ jobs, open, changes }: State) {
-  const openJobs = () => [...open].flatMap((id) => jobs.find(id)?.document ?? [])
+function jobReads({ jobs, open, busy, changes }: State) {
+  const documentsOf = (ids: ReadonlySet<string>) =>
+    [...ids].flatMap((id) => jobs.find(id)?.document ?? [])
+  const openJobs = () => documentsOf(open)
   const jobsOf = (client: Address) => jobs.all().filter((job) => job.client === client)
   return {
     findJob: async (id) => jobs.find(id),
     listDueWakes: async (now, limit) => listDue(openJobs(), now, limit, 'wakeAt'),
-    listDueEffects: async (now, limit) => listDue(jobs.all(), now, limit, 'effectsDueAt'),
+    listDueEffects: async (now, limit) => listDue(documentsOf(busy), now, limit, 'effectsDueAt'),
     listJobsWithEffects: async (after, limit) =>
-      jobs
-        .all()
-        .filter(({ id, outbox }) => outbox.length > 0 && id > (after ?? ''))
+      documentsOf(busy)
         .map(({ id }) => id)
+        .filter((id) => id > (after ?? ''))
         .sort()
         .slice(0, limit),
     listJobsOfNode: async (node) =>
@@ -209,7 +214,6 @@ function jobReads({ jobs, open, changes }: State) {
 }
 
 function otherReads({ nodes, events, keys, blobs }: State) {
-  const eventsOf = (node: Address) => [...events.values()].filter((event) => event.node === node)
   return {
     findNode: async (address) => nodes.find(address),
     listNodes: async (now) =>
@@ -217,9 +221,10 @@ function otherReads({ nodes, events, keys, blobs }: State) {
         .all()
         .filter(({ certificate }) => certificate.expiresAt > now)
         .sort((a, b) => (a.address < b.address ? -1 : 1)),
-    listReputationEvents: async (node) => eventsOf(node).sort(byTime),
+    listReputationEvents: async (node) => events.of(node).toSorted(byTime),
     pageReputationEvents: async (node, { before, limit }) =>
-      eventsOf(node)
+      events
+        .of(node)
         .filter((event) => isBefore(event, before))
         .sort((a, b) => byTime(b, a))
         .slice(0, limit),
@@ -306,6 +311,25 @@ function createDocuments<T>() {
     entries: (): Iterable<Versioned<T>> => documents.values(),
     /** Every document; not to be changed. */
     all: (): T[] => [...documents.values()].map(({ document }) => document),
+  }
+}
+
+/** Events by id, and by their node. */
+function createEvents() {
+  const events = new Map<string, ReputationEvent>()
+  const idsByNode = new Map<Address, Set<string>>()
+  return {
+    has: (id: string): boolean => events.has(id),
+    put: (event: ReputationEvent): void => {
+      const known = events.get(event.id)
+      if (known) idsByNode.get(known.node)?.delete(known.id)
+      events.set(event.id, event)
+      const ids = idsByNode.get(event.node) ?? new Set()
+      idsByNode.set(event.node, ids.add(event.id))
+    },
+    of: (node: Address): readonly ReputationEvent[] =>
+      [...(idsByNode.get(node) ?? [])].flatMap((id) => events.get(id) ?? []),
+    all: (): readonly ReputationEvent[] => [...events.values()],
   }
 }
 

@@ -8,6 +8,15 @@ it('writes documents as text that reads back the same', () => {
   expect(decodeDocument<Job>(encodeDocument(job))).toEqual(job)
 })
 
+it('reads bigints wherever they stand, and takes nothing else for one', () => {
+  const text =
+    '{"a":[{"$bigint":"7"},[{"b":{"$bigint":"-8"}}],null,{"$bigint":9}],"__proto__":{"$bigint":"1"}}'
+  const found = decodeDocument(text) as unknown as Record<string, unknown>
+  expect(found.a).toEqual([7n, [{ b: -8n }], null, { $bigint: 9 }])
+  expect(Object.getOwnPropertyDescriptor(found, '__proto__')?.value).toBe(1n)
+  expect(Object.getPrototypeOf(found)).toBe(Object.prototype)
+})
+
 it('says so when the text is not one of its own', () => {
   expect(() => decodeDocument('{')).toThrow(SyntaxError)
   expect(() => decodeDocument('{"a":{"$bigint":"x"}}')).toThrow(SyntaxError)

@@ -11,8 +11,9 @@ import { openWireServer, type WireServer, whyNoWireServer } from './wire-server/
 import { type Fate, startProxy, type WireProxy } from './wire-server/proxy.ts'
 
 const missing = await whyNoWireServer()
-const timeouts = { selectionMs: 3_000, answerMs: 5_000, retryWithinMs: 10_000 }
-const impatient = { selectionMs: 300, answerMs: 300, retryWithinMs: 300 }
+// Long enough for a server that does answer on a busy machine.
+const timeouts = { selectionMs: 10_000, answerMs: 15_000, retryWithinMs: 30_000 }
+const impatient = { selectionMs: 2_000, answerMs: 2_000, retryWithinMs: 300 }
 
 /** The fates of the next commands of a kind, then all go through. */
 const fates = (kind: string, ...list: (Fate | (() => Promise<Fate>))[]) => {
@@ -118,7 +119,7 @@ describe('the mongodb store, when things go wrong', () => {
   it('is unavailable while the server is away, says so, and goes on afterwards', async () => {
     await insert(jobOf('1'))
     expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
-    const hasty = connect(proxied, { timeouts: { ...timeouts, selectionMs: 800 } })
+    const hasty = connect(proxied, { timeouts: { ...timeouts, selectionMs: 2_000 } })
     await hasty.stats()
     proxy.takeAway()
     const calls = [insert(jobOf('2'), hasty), hasty.findJob(jobOf('1').id), hasty.ping()]
@@ -146,7 +147,7 @@ describe('the mongodb store, when things go wrong', () => {
   it('starts without its server, and makes what is missing when it comes', async () => {
     proxy.takeAway()
     const late = connect(proxied.replace('/svc_', '/svc_late_'), {
-      timeouts: { ...timeouts, selectionMs: 800 },
+      timeouts: { ...timeouts, selectionMs: 2_000 },
     })
     expect(late.status().connected).toBe(false)
     expect(await codeOf(late.findJob(jobOf('1').id))).toBe('unavailable')

@@ -5,6 +5,8 @@ import { describeStore } from './suite.ts'
 import { openWireServer, type WireServer, whyNoWireServer } from './wire-server/open.ts'
 
 const missing = await whyNoWireServer()
+// A busy disk answers late, which is not what is tested here.
+const timeouts = { selectionMs: 30_000, answerMs: 30_000, retryWithinMs: 30_000 }
 
 describe('on a server that speaks MongoDB’s protocol', () => {
   if (missing !== undefined) {
@@ -17,7 +19,7 @@ describe('on a server that speaks MongoDB’s protocol', () => {
   })
   afterAll(() => server.close())
   const open = (url = server.freshUrl()) =>
-    openMongoStore({ url, clock: systemClock, random: systemRandom })
+    openMongoStore({ url, clock: systemClock, random: systemRandom, timeouts })
 
   describeStore('mongodb', () => open())
 })
