@@ -12,9 +12,22 @@ export type VirtualClock = Clock & {
 }
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
-type Delivery = { readonly outcome: Promise<Outcome>; readonly give: (outcome: Outcome) => void }
+type Delivery = {
+  readonly outcome: Promise<Outcome>
+  readonly give: (outcome: Outcome) => void
+  readonly end: () => void
+}
 
-let busy = 0
+/** What time waits for, with what it is called when that takes too long. */
+const underWay = new Set<{ readonly what: string }>()
+const begin = (what: string): (() => void) => {
+  const mark = { what }
+  underWay.add(mark)
+  return () => {
+    underWay.delete(mark)
+  }
+}
+
 const deliveries: Delivery[] = []
 let isDelivering = false
 
@@ -22,6 +35,15 @@ let isDelivering = false
 const soon: (go: () => void) => unknown = globalThis.setImmediate ?? ((go) => setTimeout(go, 0))
 // Bun's event loop may fall asleep over an immediate that was set after the work of another thread: a timer wakes it.
 const wakeMs = 10
+let isAwake = false
+
+/** Has a timer ready at all times on Bun, in case that the loop falls asleep over one that was set too late, too. */
+function stayAwake(): void {
+  if (isAwake || !('Bun' in globalThis)) return
+  isAwake = true
+  setInterval(() => {}, wakeMs).unref()
+}
+
 const turn = () =>
   new Promise<void>((resolve) => {
     const alarm = setTimeout(resolve, wakeMs)
@@ -39,7 +61,7 @@ async function deliver(): Promise<void> {
     const next = deliveries.shift()
     if (next === undefined) break
     next.give(await next.outcome)
-    busy--
+    next.end()
   }
   isDelivering = false
 }
@@ -49,7 +71,7 @@ async function deliver(): Promise<void> {
  * on every runtime, and at every run. Time does not move meanwhile.
  */
 export function inCallOrder<T>(work: () => Promise<T>): Promise<T> {
-  busy++
+  const end = begin('a call whose result comes in turn')
   const outcome = work().then(
     (value): Outcome => ({ value }),
     (error: unknown): Outcome => ({ error }),
@@ -57,7 +79,7 @@ export function inCallOrder<T>(work: () => Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const give = (settled: Outcome) =>
       'error' in settled ? reject(settled.error) : resolve(settled.value as T)
-    deliveries.push({ outcome, give })
+    deliveries.push({ outcome, give, end })
     if (!isDelivering) void deliver()
   })
 }
@@ -84,17 +106,17 @@ function watchCrypto(): void {
       ...args: unknown[]
     ) => Promise<unknown>
     const work = (...args: unknown[]) =>
-      inOrder > 0 ? inCallOrder(async () => original(...args)) : whileBusy(original(...args))
+      inOrder > 0 ? inCallOrder(async () => original(...args)) : whileBusy(name, original(...args))
     Object.assign(crypto.subtle, { [name]: work })
   }
 }
 
-async function whileBusy<T>(work: Promise<T>): Promise<T> {
-  busy++
+async function whileBusy<T>(what: string, work: Promise<T>): Promise<T> {
+  const end = begin(what)
   try {
     return await work
   } finally {
-    busy--
+    end()
   }
 }
 
@@ -110,22 +132,31 @@ export function keepCryptoInOrder(): () => void {
 }
 
 /** Holds time still while something outside this thread is under way, such as a request; call what it gives when that is over. */
-export function holdTime(): () => void {
-  let isOver = false
-  busy++
-  return () => {
-    if (!isOver) busy--
-    isOver = true
-  }
-}
+export const holdTime = (): (() => void) => begin('something outside this thread')
+
+// Less than what a test may take, so that it says why.
+const patienceMs = 50_000
+/** What one turn counts at most: the machine may have slept. */
+const mostMsOfTurn = 10_000
 
 async function settle(turns: number): Promise<void> {
-  for (let quiet = 0; quiet < turns; quiet = busy > 0 ? 0 : quiet + 1) await turn()
+  let waitedMs = 0
+  let all = 0
+  for (let quiet = 0; quiet < turns; quiet = underWay.size > 0 ? 0 : quiet + 1) {
+    const startedAt = performance.now()
+    await turn()
+    all++
+    waitedMs += Math.min(performance.now() - startedAt, mostMsOfTurn)
+    if (waitedMs < patienceMs) continue
+    const names = [...underWay].map(({ what }) => what).join(', ') || 'nothing'
+    throw new Error(`virtual time stood still for ${all} turns of the loop; under way: ${names}`)
+  }
 }
 
 /** Makes a virtual clock; `turns` of the event loop without work of other threads count as quiet. */
 export function createVirtualClock(startMs = 1_800_000_000_000, turns = 4): VirtualClock {
   watchCrypto()
+  stayAwake()
   let now = startMs
   const timers = createTimers()
 
