@@ -11,7 +11,6 @@ import { readTokenOf } from '../keys.ts'
 import type { Job } from '../rules/job.ts'
 import { newJob } from '../rules/new-job.ts'
 import { newWebhook } from '../rules/webhook.ts'
-import { claimKey } from '../store/claim-key.ts'
 import { webhookKeyOf, webhookSecretText } from '../webhooks/message.ts'
 import { whyRefused } from '../webhooks/webhook-url.ts'
 import { checkAdmitted, checkRoom, takePlaces } from './admit-client.ts'
@@ -20,6 +19,7 @@ import { keepBlobsUntil } from './keep-blobs.ts'
 import { keepPreviewedPool } from './keep-previewed-pool.ts'
 import { findUnfit } from './load-pool.ts'
 import { openPreview, type PreviewToken } from './preview-quorum.ts'
+import { checkDrawFree, takeDraw } from './take-draw.ts'
 
 /** Takes a job in, or finds it when the same submission was taken in before. */
 export async function submitJob(deps: Dependencies, client: Address, body: SubmitJob) {
@@ -77,23 +77,26 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
 /** Saves a job, unless its preview was used for another; answers the one that is there when somebody else was faster. */
 async function saveNewJob(deps: Dependencies, job: Job, preview: PreviewToken): Promise<Job> {
   const { id } = job
-  const key = `preview:${preview.id}`
-  checkHolder(id, (await deps.store.findKey(key, deps.clock.now())) ?? id)
+  await checkDrawFree(deps, id, preview)
   // The blobs are needed as long as the job's receipt may be checked.
   const until = keepBlobsUntil(deps, job)
   const isPoolKept = await keepPreviewedPool(deps, previewedPool(preview), until)
   await deps.blobs.keep(job.promptCid, until)
   // Used up last, so that a preview is there for another try after a failure.
-  checkHolder(id, await claimKey(deps, key, id, preview.expiresAt))
+  const isInTime = await takeDraw(deps, id, preview)
   const saved = isPoolKept ? job : withoutPool(job)
+  if (!isInTime()) throw notSaved()
   if (await deps.store.save({ kind: 'job', job: saved, base: 0 })) {
     announce(deps, undefined, saved)
     return saved
   }
   const other = await deps.store.findJob(id)
   if (other) return other.document
-  throw new ProblemError('unavailable', 'The job could not be saved; submit it again')
+  throw notSaved()
 }
+
+const notSaved = () =>
+  new ProblemError('unavailable', 'The job could not be saved; submit it again')
 
 const previewedPool = ({ draw, drawnBy, modelId, minTier, comparator }: PreviewToken) => ({
   poolCid: draw.poolCid,
@@ -105,11 +108,6 @@ const withoutPool = (job: Job): Job => ({
   ...job,
   draws: job.draws.map(({ poolCid: _, ...draw }) => draw),
 })
-
-function checkHolder(id: Job['id'], holder: string): void {
-  if (holder === id) return
-  throw new ProblemError('preview-invalid', 'The preview was used for another job')
-}
 
 async function answer(deps: Dependencies, job: Job, submissionHash: string) {
   if (job.submissionHash !== submissionHash) {

@@ -16,6 +16,7 @@ export type JobWish = QuorumWish & {
 }
 
 const maxPreviews = 12
+const mostPauseMs = 3_000
 
 type Submitted = z.output<typeof SubmittedJob>
 
@@ -35,9 +36,10 @@ export async function submitJob(
     } catch (error) {
       const outdated = error instanceof ProblemError && error.code.startsWith('preview-')
       if (!outdated || attempt === maxPreviews) throw error
-      // Jobs that this client prepares side by side draw the same quorum, and only one of them gets it.
+      // Jobs that this client prepares side by side draw the same quorum, and only one of them gets it; a coordinator that died
+      // over a job gives its draw to another after 10 s.
       const [jitter = 0] = context.random.bytes(1)
-      await context.clock.sleep(20 * attempt + jitter, signal)
+      await context.clock.sleep(Math.min(10 * 2 ** attempt, mostPauseMs) + jitter, signal)
       // The coordinator may let the new nodes read the key, so it stays as it is stored.
       current = await chooseQuorum(context, wish, signal)
     }
