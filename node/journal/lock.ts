@@ -5,6 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { SvcError } from '../../lib/svc-error.ts'
 
 const attempts = 100
+// Reading the number of the holder takes far less.
+const readersMs = 10_000
 
 // By their inodes. Held here, whatever callers keep: a file that is collected as garbage is closed, and then unlocked.
 const locked = new Map<bigint, DatabaseSync>()
@@ -90,7 +92,10 @@ function begin(file: DatabaseSync): void {
   file.exec('PRAGMA synchronous = OFF')
   file.exec('BEGIN IMMEDIATE')
   file.exec(`PRAGMA user_version = ${process.pid}`)
+  // One that was refused may be reading whose it is: giving up for that would leave the lock to nobody.
+  file.exec(`PRAGMA busy_timeout = ${readersMs}`)
   file.exec('COMMIT')
+  file.exec('PRAGMA busy_timeout = 0')
   file.exec('BEGIN IMMEDIATE')
 }
 

@@ -149,6 +149,29 @@ describe('the lock of a configuration', () => {
     }
   })
 
+  it('is had by one that comes while another, which was refused, reads whose it is', async () => {
+    const script = join(folder, 'reader.ts')
+    writeFileSync(
+      script,
+      `import { DatabaseSync } from 'node:sqlite'
+      const file = new DatabaseSync(process.argv[2])
+      file.exec('CREATE TABLE kept (x)')
+      file.exec('INSERT INTO kept VALUES (1)')
+      file.exec('BEGIN')
+      file.prepare('SELECT * FROM kept').all()
+      console.log('reading')
+      setTimeout(() => process.exit(0), 1000)`,
+    )
+    const reader = spawn(process.execPath, [script, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = new Promise((resolve) => reader.once('exit', resolve))
+    await new Promise((resolve) => reader.stdout.once('data', resolve))
+    try {
+      takeLock(path)()
+    } finally {
+      await ended
+    }
+  })
+
   it('is never had by two while many take it and let it go', async () => {
     const module = join(import.meta.dirname, '..', '..', '..', 'node', 'journal', 'lock.ts')
     const script = join(folder, 'taker.ts')
