@@ -67,10 +67,11 @@ export async function createPrompts({ input, output }: Terminal): Promise<Prompt
     complain: (message) => clack.log.error(printable(message), io),
     // The library's own spinner would end the process with 0 on Ctrl-C.
     wait: async (message, work) => {
-      clack.log.step(printable(message), io)
       const stop = new AbortController()
       const onInterrupt = () => stop.abort(interrupted())
       process.once('SIGINT', onInterrupt)
+      // Who reads it may press Ctrl-C at once.
+      clack.log.step(printable(message), io)
       try {
         return await work(stop.signal)
       } finally {

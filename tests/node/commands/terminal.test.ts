@@ -67,7 +67,7 @@ describe('svc-node init on a terminal', () => {
     for (const file of ['config.json', 'keystore.json']) {
       expect((await stat(join(folder(), file))).mode & 0o777).toBe(0o600)
     }
-  })
+  }, 180_000)
 
   it('tries answers out, says what is wrong with them, and asks again', async () => {
     const terminal = init()
@@ -95,7 +95,7 @@ describe('svc-node init on a terminal', () => {
       icl_endpoint: icl.url,
       cofhe_endpoint: 'http://127.0.0.1:9',
     })
-  }, 60_000)
+  }, 180_000)
 
   it('asks nothing with --yes: a password that is typed once may hold a slip', async () => {
     const flags = ['--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url, '--models', 'openai:x']
@@ -103,7 +103,7 @@ describe('svc-node init on a terminal', () => {
     expect(await terminal.exited).toBe(1)
     expect(terminal.screen()).toContain('the keystore needs a password')
     expect(await readdir(home)).not.toContain('.svc')
-  })
+  }, 180_000)
 
   it('asks only for what is missing', async () => {
     const terminal = init({
@@ -115,7 +115,7 @@ describe('svc-node init on a terminal', () => {
     await terminal.answer('Write ', enter)
     expect(await terminal.exited).toBe(0)
     expect(terminal.screen()).not.toContain('Address of')
-  })
+  }, 180_000)
 
   for (const [place, until] of [
     ['the first question', 0],
@@ -128,7 +128,7 @@ describe('svc-node init on a terminal', () => {
       expect(await terminal.exited).toBe(1)
       expect(terminal.screen()).toContain('error: interrupted')
       expect(await readdir(home)).not.toContain('.svc')
-    })
+    }, 180_000)
   }
 })
 
@@ -151,14 +151,14 @@ describe('svc-node attest on a terminal', () => {
     expect(await configOf()).toMatchObject({ mock_attestation_key: key })
     expect((await stat(join(folder(), 'config.json'))).mode & 0o777).toBe(0o600)
     expect(await readdir(folder())).toContain('attestation.json')
-  }, 60_000)
+  }, 180_000)
 })
 
 describe('registering from init', () => {
   let commands: CommandWorld
   beforeAll(async () => {
     commands = await startCommandWorld()
-  }, 120_000)
+  }, 180_000)
   afterAll(() => commands.stop())
 
   it('names stake and gas, waits for the money, and registers', async () => {
@@ -177,7 +177,7 @@ describe('registering from init', () => {
     await commands.fund(address as `0x${string}`, '1.1')
     expect(await terminal.exited).toBe(0)
     expect(terminal.screen()).toContain('is registered for tier 0 with 1 ETH at stake and active')
-  }, 60_000)
+  }, 180_000)
 
   it('keeps what was made when the wait is interrupted', async () => {
     const { world } = commands
@@ -192,7 +192,7 @@ describe('registering from init', () => {
     await terminal.answer('Send 1.0', ctrlC)
     expect(await terminal.exited).toBe(1)
     expect((await readdir(folder())).toSorted()).toEqual(['config.json', 'keystore.json'])
-  }, 60_000)
+  }, 180_000)
 
   it('asks before it sends anything', async () => {
     const node = await commands.newOperator()
@@ -205,5 +205,5 @@ describe('registering from init', () => {
     await agreed.answer('with a stake of 1 ETH', 'y')
     expect(await agreed.exited).toBe(0)
     expect(agreed.screen()).toContain('is registered for tier 0')
-  }, 60_000)
+  }, 180_000)
 })
