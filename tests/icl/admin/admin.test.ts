@@ -125,6 +125,23 @@ describe('the command line', () => {
     expect(await admin(['stats'], `sqlite://${file}`)).toMatchObject({ code: 0 })
   })
 
+  // What is random begins with a dash once in 64 times.
+  it.each([
+    [['keys', 'withdraw', `-${'k'.repeat(42)}`], `No key -${'k'.repeat(42)} is published`],
+    [['keys', 'withdraw', `--${'k'.repeat(41)}`, '--json'], `No key --${'k'.repeat(41)}`],
+    [['keys', 'withdraw', '--', `-${'k'.repeat(42)}`], `No key -${'k'.repeat(42)} is published`],
+  ])('takes a key that begins with a dash for what it is: %j', async (args, said) => {
+    expect(await admin(args)).toMatchObject({ code: 1, error: expect.stringContaining(said) })
+  })
+
+  it('takes the id of a certificate that begins with a dash for what it is', async () => {
+    for (const id of ['-abc', '--abc', '-']) {
+      const { thing } = await json(['revoke', '--jti', id])
+      expect(thing).toEqual({ kind: 'jti', id })
+    }
+    expect((await admin(['revoke', '--jti', '--json'])).code).toBe(2)
+  })
+
   it('keeps an address whole that follows a switch', async () => {
     await attest(nodeA)
     expect(await json(['nodes', '--json', 'show', nodeA])).toMatchObject({ address: nodeA })

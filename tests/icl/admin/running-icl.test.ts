@@ -102,7 +102,10 @@ const api = (signer: RequestSigner) =>
     signer,
   })
 
-it('an ICL on a sqlite file heeds at once what its operator says meanwhile', async () => {
+// It starts a process a dozen times.
+it('an ICL on a sqlite file heeds at once what its operator says meanwhile', {
+  timeout: 300_000,
+}, async () => {
   const icl = start()
   await icl.says('ICL listening')
   const wallet = walletOf('node')
