@@ -3,6 +3,7 @@ import type { Inference } from '../lib/client/inference.ts'
 import type { StepNews } from '../lib/client/steps.ts'
 import type { ComparatorId } from '../lib/codecs.ts'
 import { createCofheCoprocessor } from '../lib/coprocessor/cofhe.ts'
+import type { JobEvent } from '../lib/schemas/jobs.ts'
 import { systemClock } from '../lib/system.ts'
 import { createProcessProver } from '../node/coprocessor/process-prover.ts'
 import type { LocalChain } from './local-chain.ts'
@@ -18,6 +19,7 @@ export async function ask(
     readonly model: string
     readonly comparator?: ComparatorId
     readonly onStep?: (news: StepNews) => void
+    readonly onEvent?: (event: JobEvent) => void
     readonly signal?: AbortSignal
   },
 ): Promise<Inference> {

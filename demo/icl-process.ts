@@ -15,7 +15,8 @@ export type IclProcess = {
   readonly databaseUrl: string
 }
 
-const readyTimeoutMs = 20_000
+// One that ends is noticed at once: this is for a machine that is busy.
+const readyTimeoutMs = 60_000
 const pollMs = 50
 
 const answersReady = async (url: string): Promise<boolean> => {

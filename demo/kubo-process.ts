@@ -16,7 +16,7 @@ export type KuboProcess = {
   readonly restart: () => Promise<void>
 }
 
-const readyTimeoutMs = 30_000
+const readyTimeoutMs = 60_000
 const pollMs = 50
 
 type Tools = { readonly kubo: () => { readonly path: string; readonly version: string } }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { systemClock } from '../lib/system.ts'
 import { lastLogLines, type Processes, type Running } from './processes.ts'
 
-const timeoutMs = 10_000
+const timeoutMs = 60_000
 const pollMs = 25
 
 /** Starts the stand-in for the hosted providers and resolves once it listens. */
@@ -17,7 +17,7 @@ export async function startStandIn(
   })
   const untilMs = systemClock.now() + timeoutMs
   for (;;) {
-    const url = /\bat (http:\S+)/.exec(await readFile(process.logFile, 'utf8'))?.[1]
+    const url = /\bat (http:\S+)\s/.exec(await readFile(process.logFile, 'utf8'))?.[1]
     if (url !== undefined) return { url, process }
     if (process.hasExited() || systemClock.now() > untilMs) {
       throw new Error(`The stand-in did not start:\n${await lastLogLines(process.logFile)}`)

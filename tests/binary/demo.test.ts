@@ -15,11 +15,15 @@ describe('npm run demo -- --binary', () => {
         'Hello',
       ] as const
       const env = { PATH: process.env.PATH, HOME: folder, TMPDIR: folder }
-      const { code, stdout, stderr } = await runCommand(demo, { cwd: root, env, timeoutMs: 60_000 })
+      const { code, stdout, stderr } = await runCommand(demo, {
+        cwd: root,
+        env,
+        timeoutMs: 200_000,
+      })
       expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('match') })
       expect(JSON.parse(stdout)).toMatchObject({ status: 'accepted' })
       expect(stderr).toContain(`The nodes run ${join('dist', 'svc-node')}`)
       expect(stderr).not.toContain('Building')
     })
-  })
+  }, 300_000)
 })

@@ -9,7 +9,7 @@ import { builtBinary, inEmptyFolder, root, runBare } from './executable.ts'
 let binary = ''
 beforeAll(async () => {
   binary = await builtBinary()
-})
+}, 300_000)
 
 const run = (...args: string[]) => inEmptyFolder((folder) => runBare([binary, ...args], folder))
 

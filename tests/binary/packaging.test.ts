@@ -7,7 +7,7 @@ import { exitCodes } from '../../node/exit-code.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
 
 const packaging = join(root, 'packaging')
-const timeoutMs = 30_000
+const timeoutMs = 50_000
 const readText = (...path: string[]) => readFile(join(packaging, ...path), 'utf8')
 
 const hasSystemd = await runCommand(['systemd-analyze', '--version'], { timeoutMs }).then(

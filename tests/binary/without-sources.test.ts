@@ -20,7 +20,7 @@ const unshare = async (): Promise<readonly [string, ...string[]] | undefined> =>
   for (const flags of [['-m'], ['-rm']]) {
     const command = ['unshare', ...flags] as const
     const test = ['sh', '-c', 'mount -t tmpfs none /mnt']
-    const { code } = await runCommand([...command, ...test], { timeoutMs: 10_000 }).catch(() => ({
+    const { code } = await runCommand([...command, ...test], { timeoutMs: 50_000 }).catch(() => ({
       code: 1,
     }))
     if (code === 0) return command as unknown as [string, ...string[]]
@@ -44,12 +44,13 @@ describe('svc-node where the sources and node_modules are not', () => {
         await mkdir(empty)
         await Bun.write(binary, Bun.file(built), { mode: 0o755 })
         const env = { PATH: process.env.PATH, ROOT: root, EMPTY: empty, BINARY: binary }
-        const options = { env, timeoutMs: 30_000 }
+        const options = { env, timeoutMs: 50_000 }
         const { code, stdout, stderr } = await runCommand([...command, 'sh', '-c', script], options)
         expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
         expect(stdout).toMatch(new RegExp(`^${RegExp.escape(version)}\\n`))
         expect(stdout).toContain('fhe    ok, in a worker')
       })
     },
+    300_000,
   )
 })

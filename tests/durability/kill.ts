@@ -80,6 +80,11 @@ export async function runKills({
       print(`kill ${count}: ${acknowledged.length} acknowledged, ${lost.size} lost`)
     }
     await systemClock.sleep(settleMs)
+    // However slow the machine is: an ICL that never finishes a job has not come back.
+    for (const end = systemClock.now() + workingMs; systemClock.now() < end; ) {
+      if (load.finished > 0) break
+      await systemClock.sleep(askMs)
+    }
     await load.stop()
     const look = await database.look()
     const all = await checkTold(look, load.told)

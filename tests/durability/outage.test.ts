@@ -25,7 +25,7 @@ describe('a database that goes away under load and comes back', () => {
       expect(Object.keys(report.reads)).toEqual(['200'])
       expect(report.acknowledgedAway).toBeGreaterThan(10)
     },
-    180_000,
+    360_000,
   )
 
   onMongo(
@@ -44,6 +44,6 @@ describe('a database that goes away under load and comes back', () => {
       expect(Object.keys(report.saves)).toEqual(['503'])
       expect(Object.keys(report.reads)).toEqual(['200'])
     },
-    180_000,
+    360_000,
   )
 })

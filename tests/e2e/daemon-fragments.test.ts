@@ -65,7 +65,7 @@ beforeAll(async () => {
   await eventually('the jumping daemon works', async () =>
     (await readLog()).includes('The ICL considers this node'),
   )
-})
+}, 240_000)
 afterAll(() => world?.stop())
 
 const readLog = () => readFile(logFile, 'utf8').catch(() => '')
@@ -93,13 +93,13 @@ const back = () => {
 describe('daemons see', () => {
   it('a job that is accepted', async () => {
     expect(await ask()).toBe('accepted')
-  })
+  }, 240_000)
 
   it('a verifier that differs', async () => {
     world.provider.answer = (key) => (key === 'key-of-node-2' ? breadAnswer : liftAnswer)
     expect(await ask()).not.toBe('accepted')
     back()
-  })
+  }, 240_000)
 
   it('a claim that fails, and one with empty handles', async () => {
     world.proxy.decide = ({ path, node }) => {
@@ -109,7 +109,7 @@ describe('daemons see', () => {
     }
     expect(await ask()).toBe('not-enough-nodes')
     back()
-  })
+  }, 240_000)
 
   it('the original handles instead of the stored ones', async () => {
     world.proxy.decide = ({ path }) =>
@@ -118,20 +118,20 @@ describe('daemons see', () => {
         : 'pass'
     expect(await ask()).toBe('fhe-decrypt-denied')
     back()
-  })
+  }, 240_000)
 
   it('a gateway without the blob', async () => {
     world.proxy.decide = ({ path }) =>
       path.startsWith('/ipfs/') ? problem(404, 'blob-not-found') : 'pass'
     expect(await ask()).toBe('not-enough-nodes')
     back()
-  })
+  }, 240_000)
 
   it('a provider that refuses the key', async () => {
     world.provider.answer = () => ({ status: 401, code: 'invalid_api_key' })
     expect(await ask()).toBe('provider-key-refused')
     back()
-  })
+  }, 240_000)
 
   it('a chain RPC that limits requests', async () => {
     // Only the decryptions: whether a reader is active is asked of NodeRegistry.
@@ -142,7 +142,7 @@ describe('daemons see', () => {
         : 'pass'
     expect(await ask()).toBe('not-enough-nodes')
     back()
-  })
+  }, 240_000)
 
   it('a storeKey that reverts', async () => {
     world.rpc.decide = ({ body }) => {
@@ -153,7 +153,7 @@ describe('daemons see', () => {
     }
     expect(await ask()).toBe('not-enough-nodes')
     back()
-  })
+  }, 240_000)
 
   it('a minute without assignments, and an ICL that is away', async () => {
     const { address } = world.nodes[2]!
@@ -171,7 +171,7 @@ describe('daemons see', () => {
       return log.includes('Heartbeat failed') && log.includes('No assignments for last 60s')
     })
     back()
-  })
+  }, 240_000)
 
   it('an attestation that is refused', async () => {
     const { address } = world.nodes[2]!
@@ -185,7 +185,7 @@ describe('daemons see', () => {
       return (await readLog()).includes('Attestation failed')
     })
     back()
-  })
+  }, 240_000)
 
   it('that they were never attested', async () => {
     const { env, folder } = world.nodes[0]!
@@ -200,19 +200,19 @@ describe('daemons see', () => {
     ).rejects.toThrow(
       /ended with 1:[\s\S]*error: no attestation found, run `svc-node attest` first/,
     )
-  })
+  }, 240_000)
 })
 
 describe('their logs', () => {
   beforeAll(async () => {
     everything = [await world.logOf(0), await world.logOf(1), await readLog()].join('')
-  })
+  }, 240_000)
 
   for (const [place, level, fragment] of fragments) {
     it(`hold, by spec ${place}, ${level} ${fragment.source.replace(jobId, '<job_id>')}`, () => {
       const lines = everything.split('\n').filter((line) => line.includes(`] [${level}] [`))
       expect(lines.some((line) => fragment.test(line))).toBe(true)
-    })
+    }, 240_000)
   }
 
   it('have the format of spec 6 in every line', () => {
@@ -221,7 +221,7 @@ describe('their logs', () => {
     const lines = everything.trimEnd().split('\n')
     expect(lines.filter((line) => !format.test(line))).toEqual([])
     expect(lines.length).toBeGreaterThan(100)
-  })
+  }, 240_000)
 
   it('are JSON in a file of one’s own when asked for by flags', async () => {
     const file = join(world.folder, 'logs', 'node-0.json')
@@ -237,5 +237,5 @@ describe('their logs', () => {
       address: world.nodes[0]!.address,
       message: 'Heartbeat sent to ICL',
     })
-  })
+  }, 240_000)
 })

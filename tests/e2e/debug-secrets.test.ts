@@ -96,15 +96,20 @@ const filesIn = async (folder: string): Promise<Place[]> => {
 
 beforeAll(async () => {
   provider = await startProviderServer(() => output)
+  // The client gives up soon after the first refusal: none is given before all have asked.
+  const allHaveAsked = Promise.withResolvers<void>()
   // Some providers repeat the key that they refuse.
   gossip = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
-    fetch: (request) => {
+    idleTimeout: 0,
+    fetch: async (request) => {
       const { headers } = request
       const message = `no such key: ${headers.get('authorization') ?? headers.get('x-api-key')}`
       if (world.nodes.some(({ env }) => message.endsWith(` ${env.ANTHROPIC_API_KEY}`)))
         repeated += 1
+      if (repeated === world.nodes.length) allHaveAsked.resolve()
+      await allHaveAsked.promise
       const error = { type: 'authentication_error', message }
       return Response.json({ type: 'error', error }, { status: 401 })
     },
@@ -127,7 +132,7 @@ beforeAll(async () => {
     logs.push({ name: `the log of ${name}`, bytes: await readFile(process.logFile) })
     files.push(...(await filesIn(folder)))
   }
-})
+}, 240_000)
 
 afterAll(async () => {
   await world?.stop()
@@ -148,7 +153,7 @@ describe('nodes that log at DEBUG', () => {
       expect(Buffer.from(bytes).toString()).toContain('no such key')
       expect(Buffer.from(bytes).toString()).toContain('POST /internal/task/claim')
     }
-  })
+  }, 240_000)
 
   it('write no key, half, password, API key or token', () => {
     const names = new Set(secrets.map(({ name }) => name))
@@ -159,7 +164,7 @@ describe('nodes that log at DEBUG', () => {
       expect({ name, isLong: bytes.length >= 16 }).toEqual({ name, isLong: true })
     }
     expect(findLeaks([...logs, ...files], secrets)).toEqual([])
-  })
+  }, 240_000)
 
   it('would be caught if one did', () => {
     for (const secret of secrets) {
@@ -170,5 +175,5 @@ describe('nodes that log at DEBUG', () => {
       const planted = { name: 'log', bytes: Buffer.concat([logs[0]!.bytes, Buffer.from(line)]) }
       expect(findLeaks([planted], [secret])).toEqual([`${secret.name} in log`])
     }
-  })
+  }, 240_000)
 })

@@ -90,7 +90,7 @@ beforeAll(async () => {
       SVC_ANTHROPIC_BASE_URL: provider.anthropicUrl,
     }),
   })
-})
+}, 240_000)
 
 afterAll(async () => {
   await world?.stop()
@@ -115,7 +115,7 @@ describe('the whole service', () => {
       expect(keys).toEqual(new Set([keyOf(0), keyOf(1), keyOf(2)]))
       const pids = new Set(world.nodes.map(({ process }) => process.pid))
       expect(pids.size).toBe(3)
-    })
+    }, 240_000)
   }
 
   it('answers although no two nodes were given the same words', async () => {
@@ -132,7 +132,7 @@ describe('the whole service', () => {
     expect(new Set(given.values()).size).toBe(3)
     expect([...given.values()]).toContain(result.output)
     expect(result.receipt.comparator).toBe('similar/1')
-  })
+  }, 240_000)
 
   it('shows no answer when a verifier got another one', async () => {
     let odd: string | undefined
@@ -149,7 +149,7 @@ describe('the whole service', () => {
     expect(verdictOf.size).toBe(2)
     expect(verdictOf.get(addressOfKey(odd ?? '') ?? '0x')).toBe('no-match')
     expect([...verdictOf.values()].filter((verdict) => verdict === 'match').length).toBe(1)
-  })
+  }, 240_000)
 
   it('says which key to check when the provider refuses it', async () => {
     answer = () => undefined
@@ -158,14 +158,14 @@ describe('the whole service', () => {
       code: 'provider-key-refused',
       hint: expect.stringContaining('OPENAI_API_KEY'),
     })
-  })
+  }, 240_000)
 
   it('names the models that are served', async () => {
     await expect(infer('Hello', 'openai:gpt-unknown')).rejects.toMatchObject({
       code: 'model-unknown',
       hint: expect.stringContaining(openaiModel),
     })
-  })
+  }, 240_000)
 
   // Last, because it ends the ICL to see what it had stored.
   it('keeps prompts, outputs and keys to the client and the quorum', async () => {
@@ -187,7 +187,7 @@ describe('the whole service', () => {
     ])
     const hash = { name: 'receipt hash', bytes: hexToBytes(receiptHashes[0] ?? '0x') }
     expect(findLeaks(onChain, [hash]).length).toBeGreaterThan(0)
-  })
+  }, 240_000)
 })
 
 /** Stores bytes as they are, as no client of ours would. */

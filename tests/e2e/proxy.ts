@@ -11,11 +11,14 @@ type Passing = {
   readonly body: string
 }
 
-/** What happens to a request: it passes, it is lost, its answer is lost or changed on the way, or somebody else answers. */
+/**
+ * What happens to a request: it passes, it is lost, its answer is lost (which is told once it has come) or changed on the way, or
+ * somebody else answers.
+ */
 type Fate =
   | 'pass'
   | 'lose-request'
-  | 'lose-answer'
+  | { readonly loseAnswer: () => void }
   | { readonly change: (json: Record<string, unknown>) => unknown }
   | { readonly status: number; readonly json: unknown; readonly headers?: Record<string, string> }
 
@@ -67,8 +70,9 @@ async function serve(proxy: HttpProxy, request: IncomingMessage, response: Serve
 
 async function passOn(fate: Fate, answer: IncomingMessage, response: ServerResponse) {
   const { statusCode: status = 500, headers } = answer
-  if (fate === 'lose-answer') {
+  if (typeof fate === 'object' && 'loseAnswer' in fate) {
     answer.resume()
+    fate.loseAnswer()
     return response.destroy()
   }
   if (typeof fate === 'object' && 'change' in fate && status === 200) {
