@@ -44,7 +44,8 @@ async function startIcl(settings: Record<string, string> = {}) {
   const log: string[] = []
   child.stdout?.setEncoding('utf8').on('data', (text: string) => log.push(text))
   child.stderr?.setEncoding('utf8').on('data', (text: string) => log.push(text))
-  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  // At its exit the last lines of its log may not have been read yet.
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve))
   const saw = async (text: string) => {
     while (!log.join('').includes(text)) {
       if (child.exitCode !== null) throw new Error(`The ICL ended: ${log.join('')}`)
@@ -96,7 +97,7 @@ describe('stopping the ICL', () => {
     expect(await icl.exited).toBe(0)
     expect(icl.log()).toContain('ICL stopped')
     expect(icl.log()).not.toContain('under way')
-  }, 30_000)
+  }, 120_000)
 
   it('does not wait any longer at the second signal', async () => {
     const icl = await startIcl({ SVC_ICL_DRAIN_SECONDS: '3600' })
@@ -107,7 +108,7 @@ describe('stopping the ICL', () => {
     expect(await icl.exited).toBe(0)
     expect(icl.log()).toContain('ICL stops with requests or background work under way')
     expect(await upload.closed).toBe('')
-  }, 30_000)
+  }, 120_000)
 
   it('does not wait any longer than it is told to', async () => {
     const icl = await startIcl({ SVC_ICL_DRAIN_SECONDS: '0' })
@@ -115,7 +116,7 @@ describe('stopping the ICL', () => {
     icl.child.kill('SIGTERM')
     expect(await icl.exited).toBe(0)
     expect(icl.log()).toContain('ICL stops with requests or background work under way')
-  }, 30_000)
+  }, 120_000)
 
   it('writes log lines of JSON that name their request, and no secret', async () => {
     const icl = await startIcl({ SVC_ICL_METRICS_TOKEN: 'the-token-of-the-operator' })
@@ -138,7 +139,7 @@ describe('stopping the ICL', () => {
     for (const secret of ['ab'.repeat(32), '11'.repeat(32), 'the-token-of-the-operator']) {
       expect(icl.log()).not.toContain(secret)
     }
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('starting the ICL wrongly', () => {
@@ -161,11 +162,11 @@ describe('starting the ICL wrongly', () => {
     for (const name of ['SVC_ICL_PORT', 'SVC_ICL_RATE_NODE', 'SVC_ICL_SECRET is missing']) {
       expect(text).toContain(name)
     }
-  }, 30_000)
+  }, 120_000)
 
   it('refuses an option that it does not have with 2, and lists its settings with 0', async () => {
     expect((await run(['--port=1'])).code).toBe(2)
     const help = await run(['--help'])
     expect([help.code, help.text.includes('SVC_ICL_DRAIN_SECONDS')]).toEqual([0, true])
-  }, 30_000)
+  }, 120_000)
 })

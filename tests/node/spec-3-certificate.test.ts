@@ -62,7 +62,7 @@ describe('missing (on daemon start) | run -> daemon exits', () => {
     })
     expect(exitCodeOf(error)).toBe(1)
     await rm(folder, { recursive: true })
-  })
+  }, 240_000)
 })
 
 describe('expired or missing | daemon startup check -> valid, re-attests automatically', () => {
@@ -72,7 +72,7 @@ describe('expired or missing | daemon startup check -> valid, re-attests automat
     expect(attestations).toHaveLength(1)
     expect(lines.join('\n')).toMatch(/\[INFO\] .*Attested with the ICL \(mock\), certificate valid/)
     expect(await eligible()).toEqual([address])
-  })
+  }, 240_000)
 
   it('when the ICL does not know it: once for all callers at the same time', async () => {
     const { attestations, address, lines } = await startWith(20 * hour, { attested: false })
@@ -80,7 +80,7 @@ describe('expired or missing | daemon startup check -> valid, re-attests automat
     expect(attestations).toHaveLength(1)
     expect(lines.join('\n')).toMatch(/Attesting with the ICL: .*knows no attestation/)
     expect(await eligible()).toEqual([address])
-  })
+  }, 240_000)
 })
 
 describe('valid | watchdog (every 10 min), expiry under 6 h -> valid (renewed)', () => {
@@ -105,13 +105,13 @@ describe('valid | watchdog (every 10 min), expiry under 6 h -> valid (renewed)',
       },
     })
     expect((await icl.clock.until(task)).certificate_expires_at).toBeGreaterThan(now() + 23 * hour)
-  })
+  }, 240_000)
 
   it('lets be what has more', async () => {
     const { attestations } = await startWith(7 * hour)
     await icl.clock.advance(31 * 60_000)
     expect(attestations).toHaveLength(0)
-  })
+  }, 240_000)
 })
 
 describe('expired | watchdog or startup, re-attest fails -> expired, warning logged', () => {
@@ -136,7 +136,7 @@ describe('expired | watchdog or startup, re-attest fails -> expired, warning log
     await icl.clock.advance(10_000)
     expect((await icl.clock.until(job.view())).status).toBe('accepted')
     expect(lines.join('\n')).toMatch(/Leader result accepted|Verdict: match/)
-  })
+  }, 240_000)
 })
 
 describe('certificate-superseded', () => {
@@ -150,7 +150,7 @@ describe('certificate-superseded', () => {
     expect(attestations).toHaveLength(0)
     expect(lines.at(-1)).toMatch(/\[ERROR\] .*Daemon ended: .*another session key/)
     daemons = []
-  })
+  }, 240_000)
 })
 
 /** Attests with the same wallet and another session key, as a second machine would. */

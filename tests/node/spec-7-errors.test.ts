@@ -187,7 +187,7 @@ describe('the provider', () => {
     expect(log.join('\n')).toMatch(/\[WARNING\] .*slow inference, 40\.\d s/)
     expect(view.status).toBe('accepted')
     expect(view.quorum.find(({ node }) => node === job.leader)?.status).toBe('done')
-  })
+  }, 240_000)
 
   it('asks for a longer wait than the lease has: the job is given back at once', async () => {
     let calls = 0
@@ -202,7 +202,7 @@ describe('the provider', () => {
       'provider-rate-limited',
     )
     expect(calls).toBe(1)
-  })
+  }, 240_000)
 
   it('has no key: the model is not offered, and the ICL does not consider the node', async () => {
     const config = { supported_model_ids: [modelId] }
@@ -216,7 +216,7 @@ describe('the provider', () => {
     expect(daemon.lines.join('\n')).toMatch(
       /\[WARNING\] .*does not consider this node for jobs: it offers no model/,
     )
-  })
+  }, 240_000)
 })
 
 describe('storeKey', () => {
@@ -317,7 +317,7 @@ describe('storeKey', () => {
         new RegExp(`\\[ERROR\\] .*${words.source}`),
         'store-key-reverted',
       )
-    })
+    }, 240_000)
   }
 })
 
@@ -333,7 +333,7 @@ describe('a heartbeat that cannot reach the ICL', () => {
     await icl.clock.advance(60_000)
     const after = lines.filter((line) => line.includes('Heartbeat sent to ICL')).length
     expect(after).toBe(before + 1)
-  })
+  }, 240_000)
 })
 
 describe('an ICL that is away for a minute', () => {
@@ -349,7 +349,7 @@ describe('an ICL that is away for a minute', () => {
     expect(view.status).toBe('accepted')
     expect(view.quorum.map(({ node }) => node)).toContain(job.leader)
     expect(view.quorum).toHaveLength(3)
-  })
+  }, 240_000)
 })
 
 describe('an attestation', () => {
@@ -372,7 +372,7 @@ describe('an attestation', () => {
     expect(daemon.lines.join('\n')).toMatch(
       /\[WARNING\] .*Attestation failed, taking no work, .*SVC_MOCK_ATTESTATION_KEY/,
     )
-  })
+  }, 240_000)
 
   it('with a nonce older than 300 s is refused with 403', async () => {
     const daemon = await prepareDaemon(icl, 'a')
@@ -381,7 +381,7 @@ describe('an attestation', () => {
       status: 403,
       code: 'challenge-expired',
     })
-  })
+  }, 240_000)
 
   it('by a backend that the ICL does not take is refused with 403', async () => {
     await icl.stop()
@@ -391,5 +391,5 @@ describe('an attestation', () => {
       status: 403,
       code: 'attestation-backend-refused',
     })
-  })
+  }, 240_000)
 })

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import type { PendingEffect } from '../../../icl/rules/effects.ts'
 import {
   afterTry,
   newWebhook,
   noticesOf,
   type Webhook,
   webhookRetriesMs,
+  withNoticeDue,
 } from '../../../icl/rules/webhook.ts'
 import type { JobPhase, WebhookError } from '../../../lib/schemas/jobs.ts'
 import {
@@ -103,5 +105,21 @@ describe('the message that a job has settled', () => {
     expect(job.phase).toBe('accepted')
     expect(dueOf(job)).toEqual([60_005])
     expect(dueOf(cancelled)).toEqual([5])
+  })
+
+  it('is due at once when the transaction is there, unless it was tried before', () => {
+    const notify = { type: 'notify', afterMs: 60_000 } as const
+    const pending = { id: 1, effect: notify, attempts: 0, dueAt: 60_005 }
+    const others = [
+      { ...pending, id: 2, attempts: 1 },
+      { ...pending, id: 3, effect: { type: 'commit' } },
+    ] as unknown as readonly PendingEffect[]
+    expect(withNoticeDue([pending, ...others], 70)).toEqual([{ ...pending, dueAt: 70 }, ...others])
+    expect(withNoticeDue([pending], 70_000)).toEqual([pending])
+  })
+
+  it('keeps nothing of a try but what came of it', () => {
+    expect(Object.keys(afterTry(hook, { status: 500 }).webhook)).not.toContain('lastError')
+    expect(Object.keys(afterTry(hook, { error: 'timeout' }).webhook)).not.toContain('lastStatus')
   })
 })

@@ -27,7 +27,7 @@ afterEach(async () => {
 
 type Answer = (response: ServerResponse, request: Seen, count: number) => void
 
-async function ask(name: ProviderName, answer: Answer, signal?: AbortSignal, attemptMs = 2_000) {
+async function ask(name: ProviderName, answer: Answer, signal?: AbortSignal, attemptMs = 30_000) {
   server = await startServer(answer)
   const options = {
     apiKey,
