@@ -9,7 +9,8 @@ import type { Demand } from '../rules/eligibility.ts'
 import { countJobsThisEpoch, drawSeed } from './draw-seed.ts'
 import { findUnfit, loadCandidates, loadEligible } from './load-pool.ts'
 
-const previewMs = 600_000
+/** How long a preview is valid, in milliseconds. */
+export const previewMs = 600_000
 const tokenPurpose = 'svc-preview'
 
 /** What a preview token holds; only the ICL that sealed it can read it. */

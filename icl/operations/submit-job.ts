@@ -85,18 +85,22 @@ async function saveNewJob(deps: Dependencies, job: Job, preview: PreviewToken): 
   // Used up last, so that a preview is there for another try after a failure.
   const isInTime = await takeDraw(deps, id, preview)
   const saved = isPoolKept ? job : withoutPool(job)
-  if (!isInTime()) throw notSaved()
+  if (!isInTime()) return await jobThatCame(deps, id)
   if (await deps.store.save({ kind: 'job', job: saved, base: 0 })) {
     announce(deps, undefined, saved)
     return saved
   }
-  const other = await deps.store.findJob(id)
-  if (other) return other.document
-  throw notSaved()
+  return await jobThatCame(deps, id)
 }
 
-const notSaved = () =>
-  new ProblemError('unavailable', 'The job could not be saved; submit it again')
+/** The job that another request for the same submission saved. */
+async function jobThatCame({ store }: Dependencies, id: Job['id']): Promise<Job> {
+  const found = await store.findJob(id)
+  if (found) return found.document
+  throw new ProblemError('unavailable', 'The job could not be saved; submit it again', {
+    retryAfterSeconds: 2,
+  })
+}
 
 const previewedPool = ({ draw, drawnBy, modelId, minTier, comparator }: PreviewToken) => ({
   poolCid: draw.poolCid,

@@ -2,11 +2,15 @@ import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { claimKey } from '../store/claim-key.ts'
-import type { PreviewToken } from './preview-quorum.ts'
+import { type PreviewToken, previewMs } from './preview-quorum.ts'
 
 const maxTries = 5
-/** How long a draw waits for the job that took it, in milliseconds: whoever took it may have died before the job was saved. */
+/** How long a draw waits for the job that took it, in milliseconds, by clocks that agree to a second: whoever took it may have died before the job was saved. */
 const patienceMs = 10_000
+/** What of that has to be left for saving the job. */
+const savingMs = 2_000
+/** Longer than any preview of the draw counts, not only the one that it was taken with: once the job is there, previews are of another draw. */
+const keptMs = previewMs + 30_000
 
 /** Who has taken a draw, and when, in milliseconds. */
 type Holder = { readonly id: string; readonly since: number }
@@ -16,7 +20,8 @@ const keyOf = (preview: PreviewToken) => `preview:${preview.id}`
 const textOf = ({ id, since }: Holder) => `${id}@${since}`
 
 const holderOf = (text: string): Holder => {
-  const [id = '', since = ''] = text.split('@')
+  // Older versions left out the time: theirs are kept.
+  const [id = '', since = 'Infinity'] = text.split('@')
   return { id, since: Number(since) }
 }
 
@@ -43,9 +48,13 @@ export async function takeDraw(
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const since = deps.clock.now()
     const mine = textOf({ id, since })
-    const text = await claimKey(deps, key, mine, preview.expiresAt)
-    if (text === mine) return () => deps.clock.now() - since < patienceMs / 2
-    await checkHolder(deps, id, holderOf(text))
+    const text = await claimKey(deps, key, mine, since + keptMs)
+    const holder = holderOf(text)
+    // The same submission, sent again, goes on with what it has: between its release and its next claim another could come.
+    if (holder.id === id && !(await isForsaken(deps, holder))) {
+      return () => deps.clock.now() - holder.since < patienceMs - savingMs
+    }
+    await checkHolder(deps, id, holder)
     await deps.store.save({ kind: 'release-key', key, value: text })
   }
   throw new ProblemError('unavailable', 'Too many take this draw at once; submit the job again', {
@@ -54,9 +63,10 @@ export async function takeDraw(
 }
 
 /** A draw that was taken for a job which never came is free again: nothing counts it, so that every new preview would get it. */
-async function checkHolder({ store, clock }: Dependencies, id: JobId, holder: Holder) {
-  if (holder.id === id) return
-  const isFresh = clock.now() - holder.since < patienceMs
-  if (!isFresh && !(await store.findJob(holder.id as JobId))) return
+const isForsaken = async ({ store, clock }: Dependencies, { id, since }: Holder) =>
+  clock.now() - since >= patienceMs && !(await store.findJob(id as JobId))
+
+async function checkHolder(deps: Dependencies, id: JobId, holder: Holder): Promise<void> {
+  if (holder.id === id || (await isForsaken(deps, holder))) return
   throw new ProblemError('preview-invalid', 'The preview was used for another job')
 }

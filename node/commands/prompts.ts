@@ -70,9 +70,9 @@ export async function createPrompts({ input, output }: Terminal): Promise<Prompt
       const stop = new AbortController()
       const onInterrupt = () => stop.abort(interrupted())
       process.once('SIGINT', onInterrupt)
-      // Who reads it may press Ctrl-C at once.
-      clack.log.step(printable(message), io)
       try {
+        // Who reads it may press Ctrl-C at once.
+        clack.log.step(printable(message), io)
         return await work(stop.signal)
       } finally {
         process.off('SIGINT', onInterrupt)

@@ -77,7 +77,10 @@ function hold(file: DatabaseSync, path: string): void {
     begin(file)
   } catch (error) {
     const code = errorCodeOf(error)
-    if (code === busy) throw alreadyRunning(holderOf(file))
+    if (code === busy) {
+      giveUp(file)
+      throw alreadyRunning(holderOf(file))
+    }
     if (code !== damaged && code !== notADatabase) throw error
     // Emptied, not removed: another process may have taken this very file meanwhile.
     truncateSync(path)
@@ -97,6 +100,15 @@ function begin(file: DatabaseSync): void {
   file.exec('COMMIT')
   file.exec('PRAGMA busy_timeout = 0')
   file.exec('BEGIN IMMEDIATE')
+}
+
+/** Takes back a number that could not be left: it would be read as the holder's. */
+function giveUp(file: DatabaseSync): void {
+  try {
+    file.exec('ROLLBACK')
+  } catch {
+    // There was no transaction yet.
+  }
 }
 
 function holderOf(file: DatabaseSync): number | undefined {
