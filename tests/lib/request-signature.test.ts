@@ -25,11 +25,14 @@ const signer: WalletSigner = {
 }
 const body = new TextEncoder().encode('{"a":1}')
 const url = new URL('https://icl.test/v1/inference?x=1')
-const created = Math.floor(Date.now() / 1000)
-const moment = { created, nonce: new Uint8Array(16).fill(5) }
+// Of now, at each signature: the independent verifier takes none that is older than a minute.
+const moment = () => ({
+  created: Math.floor(Date.now() / 1000),
+  nonce: new Uint8Array(16).fill(5),
+})
 
 const sign = async (by: Parameters<typeof signedHeaders>[1] = signer) =>
-  signedHeaders({ method: 'POST', url, headers: new Headers(), body }, by, moment)
+  signedHeaders({ method: 'POST', url, headers: new Headers(), body }, by, moment())
 
 describe('wallet signatures', () => {
   it('verify, and name the wallet and its chain', async () => {

@@ -1,4 +1,5 @@
 // Stands in for `vitest` while test files are imported: collects what they declare, so that any test can be run at any time.
+import { relative } from 'node:path'
 import { expect as vitestExpect, vi as vitestVi } from 'vitest'
 
 type Work = (...values: readonly unknown[]) => unknown
@@ -38,7 +39,8 @@ let group = groupOf('', undefined)
 /** Imports a file of tests. */
 export async function collectFile(path: string): Promise<void> {
   file = path
-  group = groupOf(path, undefined)
+  // The folder is another one at each run, and a test that has kept its name is known again.
+  group = groupOf(relative(process.cwd(), path), undefined)
   await import(path)
 }
 

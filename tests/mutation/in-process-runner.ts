@@ -50,16 +50,35 @@ async function loadTests(): Promise<Tests> {
   return tests
 }
 
+/** How long a test may take that took `usualMs` without a mutant: a wait that never ends costs no more, and not a new process either. */
+const limitOf = (usualMs: number): number => 10_000 + 5 * usualMs
+
+const isLate = Symbol('late')
+/** What `work` gives, or `isLate` after `ms`. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | typeof isLate> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<typeof isLate>((resolve) => {
+    timer = setTimeout(() => resolve(isLate), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 function createRunner() {
   let tests: Tests
-  // By test, in milliseconds.
+  // By test, in milliseconds; a process that takes over from one that was ended learns them anew.
   const times = new Map<string, number>()
   const run = async (test: CollectedTest) => {
     mutants().currentTestId = test.id
     const startedAt = performance.now()
     const failure = await tests.runTest(test)
     mutants().currentTestId = undefined
-    return { failure, timeSpentMs: performance.now() - startedAt }
+    const timeSpentMs = performance.now() - startedAt
+    if (!times.has(test.id)) times.set(test.id, timeSpentMs)
+    return { failure, timeSpentMs }
   }
   return {
     // A mutant is on only while a test runs, never while a file is loaded: nothing needs to be loaded anew for it.
@@ -72,7 +91,6 @@ function createRunner() {
       for (const test of tests.collected) {
         const { failure, timeSpentMs } = await run(test)
         const { id, name, file: fileName } = test
-        times.set(id, timeSpentMs)
         const seen = { id, name, fileName, timeSpentMs }
         results.push(
           failure
@@ -95,12 +113,17 @@ function createRunner() {
       for (const [index, test] of chosen.entries()) {
         Object.assign(state, { activeMutant: options.activeMutant.id, hitLimit: options.hitLimit })
         state.hitCount = index === 0 ? 0 : (state.hitCount ?? 0)
-        const { failure } = await run(test)
+        const limit = limitOf(times.get(test.id) ?? 0)
+        const outcome = await within(limit, run(test))
         const hits = state.hitCount
         Object.assign(state, { activeMutant: undefined, hitLimit: undefined })
         if (options.hitLimit !== undefined && hits > options.hitLimit) {
           return { status: 'timeout', reason: `Hit limit reached (${hits})` }
         }
+        if (outcome === isLate) {
+          return { status: 'timeout', reason: `${test.id} took more than ${Math.round(limit)} ms` }
+        }
+        const { failure } = outcome
         if (!failure) continue
         // A mutant must leave nothing behind: what fails without it, too, would say nothing of the next.
         const again = await run(test)

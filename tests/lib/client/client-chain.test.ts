@@ -1,0 +1,235 @@
+import {
+  encodeAbiParameters,
+  encodeEventTopics,
+  encodeFunctionResult,
+  type Hex,
+  parseAbiParameters,
+} from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterEach, describe, expect, it } from 'vitest'
+import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
+import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
+import { createClient } from '../../../lib/client/client.ts'
+import { createClientChain } from '../../../lib/client/client-chain.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { nodeAddress } from '../../icl/rules/sample-job.ts'
+import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
+import { sampleNetwork } from '../../sample-network.ts'
+
+const jobId: Hex = `0x${'1'.repeat(64)}`
+const receiptHash: Hex = `0x${'2'.repeat(64)}`
+const tx: Hex = `0x${'3'.repeat(64)}`
+const zero: Hex = `0x${'0'.repeat(64)}`
+const registry = nodeAddress('e')
+const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+const network = sampleNetwork({
+  contracts: {
+    ...{ node_registry: nodeAddress('d'), prompt_key_store: nodeAddress('c') },
+    result_registry: registry,
+  },
+})
+
+const servers: LocalServer[] = []
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+/** A chain that answers these methods; a server of a few milliseconds. */
+async function chainOf(answers: Record<string, unknown>) {
+  const server = await startServer((response, { body }) => {
+    const { id, method } = JSON.parse(body) as { id: number; method: string }
+    if (method in answers)
+      answerJson(response, 200, { jsonrpc: '2.0', id, result: answers[method] })
+    else answerJson(response, 200, { jsonrpc: '2.0', id, error: { code: -32601, message: method } })
+  })
+  servers.push(server)
+  return server
+}
+const clientChain = async (answers: Record<string, unknown>) => {
+  const { url, seen } = await chainOf(answers)
+  return { chain: createClientChain({ rpcUrl: url, network, account }), seen }
+}
+
+const committed = (about: Hex, hash: Hex, address: Hex = registry) => ({
+  ...{ address, blockHash: zero, blockNumber: '0x1', logIndex: '0x0', removed: false },
+  ...{ transactionHash: tx, transactionIndex: '0x0' },
+  topics: encodeEventTopics({
+    abi: resultRegistryAbi,
+    eventName: 'ResultCommitted',
+    args: { jobId: about, leader: nodeAddress('a') },
+  }),
+  // Of the output, of the receipt, the verifiers, and how many of them agreed or did not.
+  data: encodeAbiParameters(parseAbiParameters('bytes32, bytes32, address[], uint16, uint16'), [
+    zero,
+    hash,
+    [nodeAddress('b')],
+    1,
+    0,
+  ]),
+})
+const receiptWith = (logs: readonly unknown[], status = '0x1') => ({
+  eth_getTransactionReceipt: {
+    ...{ blockHash: zero, blockNumber: '0x1', contractAddress: null, cumulativeGasUsed: '0x1' },
+    ...{ effectiveGasPrice: '0x1', from: nodeAddress('1'), gasUsed: '0x1', logs },
+    ...{ logsBloom: '0x', status, to: registry, transactionHash: tx, transactionIndex: '0x0' },
+    type: '0x2',
+  },
+})
+
+describe('what a client reads of a receipt’s commitment', () => {
+  const read = async (answers: Record<string, unknown>) =>
+    (await clientChain(answers)).chain.receiptHashIn(tx, jobId)
+
+  it('is the hash that the registry has for the job', async () => {
+    const other = committed(zero, zero)
+    expect(await read(receiptWith([other, committed(jobId, receiptHash)]))).toBe(receiptHash)
+    const loud = committed(jobId, receiptHash, registry.toUpperCase().replace('X', 'x') as Hex)
+    expect(await read(receiptWith([loud]))).toBe(receiptHash)
+  })
+
+  it('is nothing where another contract says so, another job is meant, or it failed', async () => {
+    expect(
+      await read(receiptWith([committed(jobId, receiptHash, nodeAddress('f'))])),
+    ).toBeUndefined()
+    expect(await read(receiptWith([committed(zero, receiptHash)]))).toBeUndefined()
+    expect(await read(receiptWith([]))).toBeUndefined()
+    expect(await read(receiptWith([committed(jobId, receiptHash)], '0x0'))).toBeUndefined()
+    expect(await read({ eth_getTransactionReceipt: null })).toBeUndefined()
+  })
+
+  it('is a failure of the chain when that does not answer so', async () => {
+    await expect(read({})).rejects.toMatchObject({
+      ...{ code: 'chain-unavailable', message: expect.stringMatching(/^reading the commitment: /) },
+    })
+  })
+})
+
+describe('what a client reads of a node', () => {
+  const read = async (state: object) => {
+    const result = encodeFunctionResult({
+      ...{ abi: nodeRegistryAbi, functionName: 'nodeOf' },
+      result: {
+        ...{ stake: 5n, modelTiers: [1, 3], lastHeartbeat: 0n, registeredAt: 9n },
+        ...{ unbondingAt: 0n, pendingSlashes: 0, slashed: 0n, active: true },
+        ...state,
+      },
+    })
+    const { chain, seen } = await clientChain({ eth_call: result })
+    const node = await chain.nodeOf(nodeAddress('a'))
+    const [call] = JSON.parse(seen[0]!.body).params as [{ to: string; data: string }]
+    expect(call.to).toBe(nodeAddress('d'))
+    expect(call.data).toContain('a'.repeat(40))
+    return node
+  }
+
+  it('is whether it is registered and active, and for which tiers', async () => {
+    expect(await read({})).toEqual({ registered: true, active: true, modelTiers: [1, 3] })
+    expect(await read({ registeredAt: 0n, active: false, modelTiers: [] })).toEqual({
+      ...{ registered: false, active: false, modelTiers: [] },
+    })
+  })
+
+  it('is a failure of the chain when that does not answer', async () => {
+    const { chain } = await clientChain({})
+    await expect(chain.nodeOf(nodeAddress('a'))).rejects.toThrow(/^reading the node registry: /)
+    await expect(chain.time()).rejects.toThrow(/^reading the latest block: /)
+    await expect(chain.chainId()).rejects.toThrow(/^reading the chain id: /)
+  })
+})
+
+describe('a chain', () => {
+  it('has an id, and the time of its latest block', async () => {
+    const block = { number: '0x1', timestamp: '0x64', transactions: [], hash: zero }
+    const { chain } = await clientChain({ eth_chainId: '0x7', eth_getBlockByNumber: block })
+    expect(await chain.chainId()).toBe(7)
+    expect(await chain.time()).toBe(100)
+  })
+
+  it('is not waited for by who has given up', async () => {
+    const { chain } = await clientChain({ eth_chainId: '0x7' })
+    const reason = new Error('enough')
+    await expect(chain.chainId(AbortSignal.abort(reason))).rejects.toBe(reason)
+  })
+})
+
+describe('a client', () => {
+  const connect = async (
+    described = network,
+    answers: Record<string, unknown> = { eth_chainId: '0x7a69' },
+    more: Partial<Parameters<typeof createClient>[0]> = {},
+    answer: (request: Request) => Response = () => new Response('{}', { status: 404 }),
+  ) => {
+    const requests: Request[] = []
+    const client = await createClient({
+      icl: 'https://icl.test',
+      rpcUrl: (await chainOf(answers)).url,
+      account,
+      coprocessor: { encrypt: () => Promise.reject(), decrypt: () => Promise.reject() },
+      fetch: async (request) => {
+        requests.push(request)
+        if (!request.url.endsWith('/v1/network')) return answer(request)
+        return new Response(JSON.stringify({ ...described, public_url: 'https://icl.test' }))
+      },
+      ...more,
+    })
+    return { client, requests }
+  }
+
+  it('knows its ICL, its wallet and its chain', async () => {
+    const { client } = await connect()
+    expect(client.network.chain_id).toBe(31_337)
+    expect(client.context).toMatchObject({
+      ...{ address: account.address.toLowerCase(), network: client.network },
+    })
+  })
+
+  it('does not use a chain that is not the ICL’s, nor contracts that it does not trust', async () => {
+    await expect(connect(network, { eth_chainId: '0x1' })).rejects.toMatchObject({
+      ...{ code: 'chain-wrong', hint: "Use an RPC endpoint of the ICL's chain." },
+      message: 'The RPC endpoint serves chain 1, and the ICL uses chain 31337',
+    })
+    const { contracts } = network
+    const other = { ...contracts, result_registry: nodeAddress('f') }
+    await expect(connect(network, undefined, { contracts: other })).rejects.toMatchObject({
+      ...{ code: 'contracts-wrong', hint: expect.stringContaining('Do not use this ICL') },
+      message: `The ICL names ${registry} as result_registry, and not ${nodeAddress('f')}`,
+    })
+    const loud = Object.fromEntries(
+      Object.entries(contracts).map(([name, one]) => [name, one.toUpperCase().replace('X', 'x')]),
+    ) as typeof contracts
+    await connect(network, undefined, { contracts: loud })
+  })
+
+  it('signs what it asks of its own jobs, three times at most', async () => {
+    const page = { jobs: [], next_cursor: null }
+    const { client, requests } = await connect(undefined, undefined, {}, ({ url }) =>
+      url.includes('/v1/models')
+        ? new Response('{"models":[{"model_id":"a:b","nodes":2}]}')
+        : new Response(JSON.stringify(page)),
+    )
+    expect(await client.models()).toEqual([{ model_id: 'a:b', nodes: 2 }])
+    expect(await client.jobs({ status: 'accepted' })).toEqual(page)
+    expect(await client.jobs()).toEqual(page)
+    const [, models, jobs] = requests
+    expect(models?.headers.has('signature')).toBe(false)
+    expect(jobs?.url).toBe('https://icl.test/v1/inference?status=accepted')
+    expect(jobs?.headers.get('signature-input')).toContain(
+      `erc8128:31337:${account.address.toLowerCase()}`,
+    )
+  })
+
+  it('tells what the ICL refuses as an error with a hint', async () => {
+    const problem = new ProblemError('job-not-found', 'No such job').toProblem()
+    const { client } = await connect(
+      undefined,
+      undefined,
+      {},
+      () => new Response(JSON.stringify(problem), { status: 404 }),
+    )
+    for (const call of [client.job, client.cancel, client.record]) {
+      await expect(call(jobId)).rejects.toMatchObject({
+        ...{ name: 'SvcError', code: 'job-not-found', hint: expect.stringContaining('Check') },
+      })
+    }
+  })
+})

@@ -1,0 +1,328 @@
+import { describe, expect, it } from 'vitest'
+import { createBell } from '../../../lib/client/bell.ts'
+import type { PromptKey } from '../../../lib/client/client-chain.ts'
+import { toClientError } from '../../../lib/client/client-error.ts'
+import { encryptKey } from '../../../lib/client/encrypt-key.ts'
+import { type FailedInference, inferenceError, lastRound } from '../../../lib/client/inference.ts'
+import { nameJob } from '../../../lib/client/name-job.ts'
+import { checkPrompt } from '../../../lib/client/prompt-text.ts'
+import { createStepRunner, type StepNews } from '../../../lib/client/steps.ts'
+import { storePromptKey } from '../../../lib/client/store-prompt-key.ts'
+import { stuckJobError } from '../../../lib/client/stuck-job.ts'
+import { uploadBlob } from '../../../lib/client/upload-blob.ts'
+import { jobIdOf } from '../../../lib/job-id.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import type { JobView } from '../../../lib/schemas/jobs.ts'
+import { nodeAddress } from '../../icl/rules/sample-job.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
+import { createFakeWorld } from './fake-world.ts'
+
+type Slot = JobView['quorum'][number]
+const slot = (changes: Partial<Slot>): Slot => ({
+  ...{ seat: 0, round: 0, role: 'leader', node: nodeAddress('a'), fence: 1, status: 'done' },
+  ...changes,
+})
+const viewOf = (quorum: readonly Slot[], model_id = 'openai:test') =>
+  ({ model_id, quorum }) as unknown as JobView
+const errorOf = (run: () => unknown) => {
+  try {
+    run()
+  } catch (error) {
+    return error
+  }
+  return undefined
+}
+
+describe('a prompt', () => {
+  it('has something in it, and no more bytes than fit', () => {
+    expect(errorOf(() => checkPrompt(' \n', 10))).toMatchObject({
+      ...{ code: 'prompt-empty', message: 'The prompt is empty', hint: 'Write what to ask.' },
+    })
+    expect(errorOf(() => checkPrompt('ééé', 6))).toBeUndefined()
+    expect(errorOf(() => checkPrompt('éééé', 6))).toMatchObject({
+      ...{ code: 'prompt-too-long', message: 'The prompt has 8 bytes, and at most 6 fit' },
+      hint: 'Shorten it by 2 bytes or more.',
+    })
+  })
+})
+
+describe('a refusal of the ICL', () => {
+  it('becomes an error with a hint', () => {
+    const hintOf = (...args: ConstructorParameters<typeof ProblemError>) => {
+      const cause = new ProblemError(...args)
+      const error = toClientError(cause)
+      expect(error).toMatchObject({ code: args[0], message: args[1], cause })
+      expect(error).toMatchObject({ retryable: cause.retryable })
+      return (error as { hint: string }).hint
+    }
+    expect(hintOf('rate-limited', 'Slow')).toBe('Wait a little and try again.')
+    expect(hintOf('not-enough-nodes', 'Few')).toMatch(/^Wait until more nodes serve/)
+    expect(hintOf('not-key-owner', 'Not yours')).toMatch(/^Store the prompt key from the wallet/)
+    expect(hintOf('preview-stale', 'Old')).toMatch(/^Ask for a new preview/)
+    expect(hintOf('unavailable', 'Later')).toBe('Try again in a moment.')
+    expect(hintOf('job-not-found', 'None')).toBe('Check the request and the version in use.')
+    const other = new Error('other')
+    expect(toClientError(other)).toBe(other)
+  })
+})
+
+describe('a job that finds no nodes', () => {
+  it.each([
+    [
+      'provider-key-refused',
+      'openai:m',
+      'the provider refused the API key of the nodes',
+      /OPENAI_API_KEY of/,
+    ],
+    [
+      'provider-key-refused',
+      'anthropic:m',
+      'the provider refused the API key',
+      /ANTHROPIC_API_KEY of/,
+    ],
+    [
+      'provider-key-refused',
+      'ollama:m',
+      'the provider refused the API key',
+      /Check the API key of/,
+    ],
+    [
+      'provider-model-unknown',
+      'openai:m',
+      'does not know the model',
+      /name of the model \(openai:m\)/,
+    ],
+    [
+      'provider-rate-limited',
+      'openai:m',
+      'rate limit or quota is used up',
+      /key \(OPENAI_API_KEY\)/,
+    ],
+    ['provider-refused', 'openai:m', 'the provider refused the request', /Check the prompt/],
+    ['provider-unavailable', 'openai:m', 'cannot be reached', /base URL of the provider/],
+    ['fhe-decrypt-denied', 'openai:m', 'denies the nodes the prompt key', /Store the key again/],
+  ] as const)('because of %s (%s) says what to do', (reason, model, message, hint) => {
+    const others = [slot({ reason: 'node-left' }), slot({}), slot({ reason }), slot({ reason })]
+    const error = stuckJobError(viewOf(others, model))
+    expect(error).toMatchObject({
+      code: reason,
+      retryable: false,
+      hint: expect.stringMatching(hint),
+    })
+    expect(error.message).toContain('The job cannot be done: ')
+    expect(error.message).toContain(message)
+  })
+
+  it('for another reason, or for none, may wait for more of them', () => {
+    const more = { code: 'not-enough-nodes', retryable: true, hint: expect.stringMatching(/^Wait/) }
+    const left = stuckJobError(viewOf([slot({ reason: 'node-left' })]))
+    expect(left).toMatchObject(more)
+    expect(left.message).toBe('No node is left that can do the job (last reason: node-left)')
+    const none = stuckJobError(viewOf([slot({})]))
+    expect(none).toMatchObject({ ...more, message: 'No node is left that can do the job' })
+  })
+})
+
+describe('a job that ended without an answer', () => {
+  it('shows the verdicts of its last round, and who led it', () => {
+    const verdict = { role: 'verifier', verdict: 'match' } as const
+    const reasoned = {
+      role: 'verifier',
+      verdict: 'no-match',
+      verdict_reason: 'different-answer',
+    } as const
+    const first = [slot({}), slot({ ...verdict, node: nodeAddress('9') })]
+    const lapsed = slot({ round: 1, node: nodeAddress('b'), status: 'lapsed' })
+    const done = slot({ round: 1, node: nodeAddress('c') })
+    const last = slot({ round: 1, node: nodeAddress('d'), status: 'claimed' })
+    const round = [
+      slot({ ...verdict, round: 1, node: nodeAddress('e') }),
+      slot({ ...reasoned, round: 1, node: nodeAddress('f') }),
+      slot({ role: 'verifier', round: 1 }),
+    ]
+    expect(lastRound(viewOf([...first, lapsed, done, last, ...round]))).toEqual({
+      leader: nodeAddress('c'),
+      verdicts: [
+        { node: nodeAddress('e'), verdict: 'match' },
+        { node: nodeAddress('f'), verdict: 'no-match', reason: 'different-answer' },
+      ],
+    })
+    expect(lastRound(viewOf([lapsed, last])).leader).toBe(nodeAddress('d'))
+    expect(lastRound(viewOf([]))).toEqual({ leader: undefined, verdicts: [] })
+  })
+
+  it('is an error with a code, a reason and what to do', () => {
+    const error = (status: FailedInference['status'], reason?: FailedInference['reason']) =>
+      inferenceError({ status, reason } as FailedInference)
+    expect(error('disputed', 'quorum-disagreed')).toMatchObject({
+      ...{ code: 'job-disputed', retryable: true },
+      message: 'The nodes did not agree on an answer (quorum-disagreed)',
+      hint: expect.stringContaining('use a model that answers the same'),
+    })
+    expect(error('rejected')).toMatchObject({
+      ...{
+        code: 'job-rejected',
+        message: "The verifiers agreed that the leader's answer is wrong",
+      },
+      hint: 'Run it again when more nodes are active.',
+    })
+    expect(error('expired')).toMatchObject({
+      ...{ code: 'job-expired', message: 'The job was not done before its deadline' },
+      hint: expect.stringContaining('the nodes are overloaded'),
+    })
+    expect(error('cancelled')).toMatchObject({
+      ...{ code: 'job-cancelled', retryable: false, message: 'The job was cancelled' },
+      hint: 'Run it again.',
+    })
+  })
+})
+
+describe('a bell', () => {
+  it('wakes who waits, or the next who does, once', async () => {
+    const clock = createVirtualClock()
+    const bell = createBell(clock)
+    const began = clock.now()
+    const waiting = bell.wait(1_000)
+    await clock.advance(10)
+    bell.ring()
+    await clock.until(waiting)
+    expect(clock.now() - began).toBe(10)
+    bell.ring()
+    await clock.until(bell.wait(1_000))
+    expect(clock.now() - began).toBe(10)
+    await clock.until(bell.wait(1_000))
+    expect(clock.now() - began).toBe(1_010)
+  })
+
+  it('lets go of who gives up', async () => {
+    const bell = createBell(createVirtualClock())
+    const reason = new Error('enough')
+    const caller = new AbortController()
+    const waiting = bell.wait(1_000, caller.signal).catch((error: unknown) => error)
+    caller.abort(reason)
+    expect(await waiting).toBe(reason)
+    bell.ring()
+    expect(await bell.wait(1_000, caller.signal).catch((error: unknown) => error)).toBe(reason)
+  })
+})
+
+describe('steps', () => {
+  it('tell of their start, their progress and their end, and keep their times', async () => {
+    const clock = createVirtualClock()
+    const news: StepNews[] = []
+    const runner = createStepRunner(clock, (one) => news.push(one))
+    await clock.advance(5)
+    const run = runner.run('upload', async (progress) => {
+      await clock.sleep(20)
+      progress('half')
+      await clock.sleep(10)
+      return 'done'
+    })
+    expect(await clock.until(run)).toBe('done')
+    expect(news).toEqual([
+      { step: 'upload', phase: 'start', elapsedMs: 0 },
+      { step: 'upload', phase: 'progress', elapsedMs: 20, detail: 'half' },
+      { step: 'upload', phase: 'end', elapsedMs: 30 },
+    ])
+    expect(runner.timings()).toEqual({ upload: 30, total: 35 })
+    const silent = createStepRunner(clock, undefined)
+    expect(await silent.run('commit', async (progress) => progress('x'))).toBeUndefined()
+  })
+})
+
+describe('a prompt key', () => {
+  const preview = {
+    ...{ leader: nodeAddress('a'), verifiers: [nodeAddress('b'), nodeAddress('c')] },
+    ...{ model_id: 'openai:test', preview: 'token', expires_at: 0 },
+  }
+  const halves = { high: {}, low: {} } as unknown as Parameters<typeof storePromptKey>[1]
+
+  it('is stored for the quorum, with grants for as long as the job may last', async () => {
+    const { context } = await createFakeWorld()
+    const stored = async (chainTime: number, nowSeconds: number, maxGrants?: number) => {
+      const keys: PromptKey[] = []
+      const storeKey = async (key: PromptKey) => {
+        keys.push(key)
+        return { highHandle: 1n, lowHandle: 2n, txHash: '0x' as const }
+      }
+      const world = {
+        ...context,
+        clock: { ...context.clock, now: () => nowSeconds * 1_000 },
+        chain: { ...context.chain, storeKey, time: async () => chainTime },
+      }
+      await storePromptKey(world, halves, preview, maxGrants)
+      return keys
+    }
+    const readers = [preview.leader, ...preview.verifiers]
+    const seconds = context.network.limits.job_seconds + 600
+    const delegation = { delegate: context.network.coordinator, maxGrants: 6 }
+    expect(await stored(50, 70)).toEqual([
+      { ...halves, readers, delegation: { ...delegation, until: 70 + seconds } },
+    ])
+    expect(await stored(90, 70, 2)).toEqual([
+      { ...halves, readers, delegation: { ...delegation, maxGrants: 2, until: 90 + seconds } },
+    ])
+    expect(await stored(90, 70, 0)).toEqual([{ ...halves, readers }])
+  })
+
+  it('is encrypted in halves, and tells of its proof where one was made', async () => {
+    const key = new Uint8Array(32)
+    key[15] = 1
+    key[31] = 2
+    const made = (withProof: boolean) => {
+      const told: string[] = []
+      const call = encryptKey(
+        {
+          coprocessor: {
+            encrypt: async (high, low, { onStep } = {}) => {
+              onStep?.({ step: 'prepare', phase: 'start', elapsedMs: 0 })
+              onStep?.({ step: 'prepare', phase: 'end', elapsedMs: 3 })
+              if (withProof) {
+                onStep?.({ step: 'prove', phase: 'end', elapsedMs: 7, proofBytes: 99 })
+                onStep?.({ step: 'verify', phase: 'start', elapsedMs: 5 })
+              }
+              return { high, low } as never
+            },
+            decrypt: async () => 0n,
+          },
+        },
+        key,
+        (detail) => told.push(detail),
+      )
+      return call.then((result) => ({ result, told }))
+    }
+    const { result, told } = await made(true)
+    expect(result).toEqual({
+      halves: { high: 1n, low: 2n },
+      proof: { bytes: 99, stepsMs: { prepare: 3, prove: 7, verify: 0 } },
+    })
+    expect(told).toHaveLength(4)
+    expect((await made(false)).result).toEqual({ halves: { high: 1n, low: 2n } })
+  })
+})
+
+describe('a blob', () => {
+  it('is believed to be stored under its own name only', async () => {
+    const { context } = await createFakeWorld()
+    const blob = Uint8Array.of(1, 2, 3)
+    expect(await uploadBlob(context, blob)).toMatch(/^bafkrei/)
+    const api = { ...context.api, putBlob: async () => ({ cid: `bafkrei${'b'.repeat(52)}` }) }
+    await expect(uploadBlob({ ...context, api }, blob)).rejects.toMatchObject({
+      ...{ code: 'blob-cid-wrong', hint: expect.stringContaining('Do not use this ICL') },
+      message: expect.stringContaining('instead of bafkrei'),
+    })
+  })
+})
+
+it('a job is named by all that makes it, and by a nonce of its own', async () => {
+  const { context } = await createFakeWorld()
+  const parts = { promptCid: `bafkrei${'a'.repeat(52)}`, highHandle: 5n, lowHandle: 6n }
+  const { jobId, identity } = nameJob(context, parts)
+  expect(identity).toEqual({
+    ...{ chainId: context.network.chain_id, client: context.address, promptCid: parts.promptCid },
+    ...{ kpHighHandle: 5n, kpLowHandle: 6n, clientNonce: identity.clientNonce },
+  })
+  expect(identity.clientNonce).toBeGreaterThan(2n ** 128n)
+  expect(jobId).toBe(jobIdOf(identity))
+  expect(nameJob(context, parts).jobId).not.toBe(jobId)
+})

@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest'
+import {
+  canonicalAnswerJson,
+  parseAnswerJson,
+} from '../../../lib/comparators/similar/answer-json.ts'
+import { finalAnswerOf } from '../../../lib/comparators/similar/answer-tag.ts'
+import { lengthClassOf } from '../../../lib/comparators/similar/length-class.ts'
+import type { Likeness } from '../../../lib/comparators/similar/similarities.ts'
+import { tokensOf } from '../../../lib/comparators/similar/tokens.ts'
+import { type Meaning, verdictOf } from '../../../lib/comparators/similar/verdict.ts'
+
+type Shared = Likeness['shared']
+const all: Shared = {
+  ...{ trigrams: 1_000, words: 1_000, numbers: 1_000, names: 1_000 },
+  ...{ negators: 1_000, links: 1_000 },
+}
+
+const judge = (
+  shared: Partial<Shared>,
+  likeness: Partial<Likeness> = {},
+  { ratio = 1_000, meaning }: { ratio?: number; meaning?: Meaning } = {},
+) => {
+  const { outcome, why, similarities } = verdictOf(
+    {
+      ...{ sameText: false, shorter: 'medium', longer: 'medium', shared: { ...all, ...shared } },
+      ...likeness,
+    },
+    ratio,
+    meaning,
+  )
+  expect(similarities).toEqual({ ...all, ...shared, length: ratio })
+  return `${outcome}: ${why}`
+}
+
+const alike = 'match: the same wording'
+const worded = 'inconclusive: the wording differs'
+const shortened = 'inconclusive: one is much shorter'
+const linked = 'inconclusive: the links differ'
+const nothing = 'no-match: the answers have nothing in common'
+
+describe('two answers of some length', () => {
+  it('match when they are equal but for how they are set, whatever else is measured', () => {
+    expect(judge({ trigrams: 0, words: 0 }, { sameText: true }, { ratio: 1 })).toBe(
+      'match: equal but for the way they are set',
+    )
+  })
+
+  it.each([
+    ['brief', 400, alike],
+    ['brief', 399, worded],
+    ['medium', 350, alike],
+    ['medium', 349, worded],
+    ['long', 350, alike],
+    ['long', 349, worded],
+  ] as const)('%s ones match from a share of trigrams: %s', (shorter, trigrams, verdict) => {
+    expect(judge({ trigrams, words: 0 }, { shorter })).toBe(verdict)
+  })
+
+  it.each([
+    ['brief', 225, 515, alike],
+    ['brief', 225, 514, worded],
+    ['brief', 224, 1_000, worded],
+    ['medium', 175, 565, alike],
+    ['medium', 175, 564, worded],
+    ['medium', 174, 1_000, worded],
+    ['long', 175, 565, alike],
+    ['long', 174, 1_000, worded],
+  ] as const)(
+    '%s ones match from less with enough words: %s, %s',
+    (shorter, trigrams, words, verdict) => {
+      expect(judge({ trigrams, words }, { shorter })).toBe(verdict)
+    },
+  )
+
+  it('have nothing in common below both bounds, unless they are brief', () => {
+    expect(judge({ trigrams: 29, words: 99 })).toBe(nothing)
+    expect(judge({ trigrams: 30, words: 99 })).toBe(worded)
+    expect(judge({ trigrams: 29, words: 100 })).toBe(worded)
+    expect(judge({ trigrams: 29, words: 99 }, { shorter: 'brief' })).toBe(worded)
+    expect(judge({ trigrams: 29, words: 99 }, {}, { meaning: 'unrelated' })).toBe(nothing)
+    expect(judge({ trigrams: 29, words: 99 }, {}, { meaning: 'unclear' })).toBe(worded)
+    expect(judge({ trigrams: 29, words: 99 }, {}, { meaning: 'alike' })).toBe(worded)
+  })
+
+  it('leave what their wording does not decide to their meaning, if something is shared', () => {
+    const low = { trigrams: 30, words: 0 }
+    expect(judge(low, {}, { meaning: 'alike' })).toBe('match: the same meaning in other words')
+    expect(judge({ ...low, trigrams: 29, words: 100 }, {}, { meaning: 'alike' })).toBe(worded)
+    expect(judge(low, {}, { meaning: 'unclear' })).toBe(worded)
+    expect(judge(low, {}, { meaning: 'unrelated' })).toBe('no-match: the meanings differ')
+    expect(judge(low, { shorter: 'brief' }, { meaning: 'unrelated' })).toBe(worded)
+    expect(judge({}, {}, { meaning: 'unrelated' })).toBe(alike)
+  })
+
+  it('do not match with another final answer, another length or other links', () => {
+    expect(judge({}, { sameAnswer: false })).toBe('inconclusive: the final answers differ')
+    expect(judge({}, { sameAnswer: true })).toBe(alike)
+    expect(judge({}, {}, { ratio: 650 })).toBe(alike)
+    expect(judge({}, {}, { ratio: 649 })).toBe(shortened)
+    expect(judge({ links: 999 })).toBe(linked)
+  })
+
+  it.each([
+    ['brief', 550],
+    ['medium', 800],
+    ['long', 920],
+  ] as const)('as near copies agree in every fact: %s', (shorter, trigrams) => {
+    const copies = 'inconclusive: near copies that differ in a number, a name or a negation'
+    for (const fact of ['numbers', 'names', 'negators'] as const) {
+      expect(judge({ trigrams, [fact]: 999 }, { shorter })).toBe(copies)
+      expect(judge({ trigrams: trigrams - 1, [fact]: 999 }, { shorter })).toBe(alike)
+    }
+    expect(judge({ trigrams }, { shorter })).toBe(alike)
+  })
+})
+
+describe('a short answer', () => {
+  const short = { shorter: 'short', longer: 'short' } as const
+  it('is compared by itself', () => {
+    const differ = 'inconclusive: short answers differ, as honest ones may'
+    expect(judge({}, { ...short, sameAnswer: true })).toBe('match: the same short answer')
+    expect(judge({}, { ...short, sameAnswer: false })).toBe(differ)
+    expect(judge({}, short)).toBe(differ)
+    expect(judge({ links: 999 }, { ...short, sameAnswer: true })).toBe(linked)
+    const longer = { shorter: 'short', longer: 'brief', sameAnswer: true } as const
+    expect(judge({}, longer, { ratio: 649 })).toBe(shortened)
+    expect(judge({}, longer, { ratio: 650 })).toBe('match: the same short answer')
+    expect(judge({}, { ...short, sameAnswer: true }, { ratio: 1 })).toMatch(/^match/)
+  })
+
+  it('has at most 12 words, a brief one 40, one of medium length 160', () => {
+    expect([0, 12, 13, 40, 41, 160, 161].map(lengthClassOf)).toEqual([0, 0, 1, 1, 2, 2, 3])
+  })
+})
+
+describe('an answer that is JSON', () => {
+  const read = (text: string) => {
+    const parsed = parseAnswerJson(text)
+    return parsed && canonicalAnswerJson(parsed.value)
+  }
+  it.each([
+    ['{"b": 1, "a": [true, null]}', '{"a":[true,null],"b":1}'],
+    ['[1,2]', '[1,2]'],
+    ['{"b":1,"c":2,"a":3}', '{"a":3,"b":1,"c":2}'],
+    ['[" A  B\\n"]', '["a b"]'],
+    ['["\\"[[{{", "]]"]', '["\\"[[{{","]]"]'],
+    ['x[1]', undefined],
+    ['"a"', undefined],
+    ['[1', undefined],
+    ['[123456789012345]', '[123456789012345]'],
+    ['[1234567890123456]', undefined],
+    ['["1234567890123456"]', '["1234567890123456"]'],
+    ['[-1.5e-10]', '[-1.5e-10]'],
+  ])('%s is %s', (text, spelling) => {
+    expect(read(text)).toBe(spelling)
+  })
+
+  it('is nested 32 deep at most, at once', () => {
+    const nested = (depth: number) => `${'['.repeat(depth)}1${']'.repeat(depth)}`
+    expect([read(nested(32)) !== undefined, read(nested(33))]).toEqual([true, undefined])
+    const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+    expect([read(objects(32)) !== undefined, read(objects(33))]).toEqual([true, undefined])
+    expect(read(`[${Array(40).fill('[1]').join()}]`)).toMatch(/^\[\[1\],/)
+    expect(read(`[${Array(40).fill('{"a":1}').join()}]`)).toMatch(/^\[\{/)
+    expect(read(`["${'['.repeat(40)}"]`)).toBe(`["${'['.repeat(40)}"]`)
+    expect(read(`["\\"${'['.repeat(40)}"]`)).toBe(`["\\"${'['.repeat(40)}"]`)
+    expect(read(`["${']'.repeat(9)}",${nested(31)}]`)).toBeDefined()
+    expect(read(`["${']'.repeat(9)}",${nested(32)}]`)).toBeUndefined()
+  })
+})
+
+describe('the final answer of a text', () => {
+  const answerOf = (text: string) => finalAnswerOf(text, text, tokensOf(text))
+  const long = 'word '.repeat(20)
+  it.each([
+    ['B', { letter: 'b' }],
+    ['(C) Paris.', { letter: 'c', value: 'paris' }],
+    ['The answer is Paris', { value: 'paris' }],
+    ['  {"answer": "Paris"}  ', { value: 'paris' }],
+    ['{"a": 1}', { value: 'json:{"a":1}' }],
+    ['```json\n {"a": 1} \n```', { value: 'json:{"a":1}' }],
+    ['[]', { value: 'json:[]' }],
+    ['\\boxed{7}', { value: '7' }],
+    [`${long}Answer: 42. More.`, { value: '42' }],
+    [`${long}Answer: 41\n${long}The answer is 42`, { value: '42' }],
+    [`${long}Answer: 4.2; more`, { value: '4.2' }],
+    [long, {}],
+    ['', {}],
+    ['word '.repeat(13), {}],
+  ])('%j', (text, answer) => {
+    expect(answerOf(text)).toEqual(answer)
+  })
+
+  it('is all of a text of twelve words', () => {
+    expect(answerOf('word '.repeat(12)).value).toBe('word '.repeat(12).trim())
+  })
+})

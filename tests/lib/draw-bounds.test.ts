@@ -1,0 +1,217 @@
+import { describe, expect, it } from 'vitest'
+import { cidOf } from '../../lib/cid.ts'
+import { utf8 } from '../../lib/digest.ts'
+import {
+  digestOfPool,
+  drawFrom,
+  drawNodes,
+  freeNodes,
+  inPoolOrder,
+  poolLine,
+  poolText,
+} from '../../lib/draw.ts'
+import { readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
+import {
+  afterEvent,
+  inOrder,
+  isReputationCode,
+  newcomer,
+  standingOf,
+  weightOf,
+} from '../../lib/reputation.ts'
+import { nodeAddress } from '../icl/rules/sample-job.ts'
+
+const seed = { message: 'm', signature: 's' }
+const candidate = (digit: string, weight: number, busy = false) => ({
+  ...{ address: nodeAddress(digit), weight, busy },
+})
+
+describe('a draw', () => {
+  it('needs weights that are positive and add up exactly', () => {
+    const drawn = (...weights: readonly number[]) =>
+      drawNodes(
+        seed,
+        weights.map((weight, index) => candidate(`${index + 1}`, weight)),
+        weights.length,
+      ).chosen.length
+    expect(drawn(1, 2, 3)).toBe(3)
+    expect(() => drawn(0)).toThrow('A draw needs positive weights')
+    expect(() => drawn(5, -5)).toThrow('A draw needs positive weights')
+    expect(() => drawn(0, 1)).toThrow('A draw needs positive weights')
+    expect(drawn(Number.MAX_SAFE_INTEGER)).toBe(1)
+    expect(() => drawn(Number.MAX_SAFE_INTEGER, 1)).toThrow('The weights of a draw are too large')
+    expect(() => drawn(1.5)).toThrow('The weights of a draw are too large')
+  })
+
+  it('of nobody needs none', () => {
+    const pool = { free: [], digest: digestOfPool('') }
+    expect(drawFrom(seed, pool, 3)).toEqual({ ...seed, poolDigest: pool.digest, chosen: [] })
+    expect(drawNodes(seed, [candidate('1', 5)], 0).chosen).toEqual([])
+    expect(drawNodes(seed, [candidate('1', 5, true)], 1).chosen).toEqual([])
+  })
+
+  it('depends on message and signature, each apart', () => {
+    const pool = ['1', '2', '3', '4', '5', '6', '7', '8', '9'].map((digit) => candidate(digit, 10))
+    const orderOf = (message: string, signature: string) =>
+      drawNodes({ message, signature }, pool, 9).chosen.join()
+    const orders = [
+      orderOf('m', 's'),
+      orderOf('n', 's'),
+      orderOf('m', 't'),
+      orderOf('ms', ''),
+      orderOf('', 'ms'),
+    ]
+    expect(new Set(orders).size).toBe(5)
+  })
+
+  it('takes nodes from a pool in the order of their addresses', () => {
+    const [a, b, c] = [candidate('a', 1), candidate('b', 2), candidate('c', 3, true)]
+    expect(inPoolOrder([c, a, b])).toEqual([a, b, c])
+    const ordered = [a, b, c]
+    expect(inPoolOrder(ordered)).toBe(ordered)
+    expect(freeNodes([c, b, a])).toEqual([a, b])
+    expect(poolLine(a)).toBe(`${nodeAddress('a')}:1`)
+    expect(poolText([a, b])).toBe(`${nodeAddress('a')}:1\n${nodeAddress('b')}:2`)
+    const twins = [a, { ...a, weight: 9 }]
+    expect(inPoolOrder(twins)).toBe(twins)
+  })
+})
+
+describe('a pool snapshot', () => {
+  const refusal = async (text: string, others: readonly string[] = []) => {
+    const blobs = new Map<string, Uint8Array<ArrayBuffer>>()
+    for (const one of [text, ...others]) blobs.set(await cidOf(utf8(one)), utf8(one))
+    return readPool(
+      await cidOf(utf8(text)),
+      async (cid) => blobs.get(cid) ?? new Uint8Array(),
+    ).then(
+      () => undefined,
+      (error: { code?: string; message: string; hint?: string }) => {
+        expect(error).toMatchObject({
+          ...{ code: 'pool-snapshot-invalid', hint: expect.stringContaining('Fetch it again') },
+        })
+        return error.message.replace('The pool snapshot does not hold: ', '')
+      },
+    )
+  }
+  const [a, b] = [`${nodeAddress('a')}:5`, `${nodeAddress('b')}:5`]
+  const leaf = (...lines: readonly string[]) => ['svc-pool-v1', ...lines].join('\n')
+  const branch = (...lines: readonly string[]) => ['svc-pool-branch-v1', ...lines].join('\n')
+
+  it('is what was written', async () => {
+    const { root, parts } = await snapshotPool([
+      { address: nodeAddress('a'), weight: 5 },
+      { address: nodeAddress('b'), weight: 5 },
+    ])
+    expect(new TextDecoder().decode(parts.get(root))).toBe(leaf(a, b))
+    expect(await refusal(leaf(a, b))).toBeUndefined()
+    const [one, two] = [leaf(a), leaf(b)]
+    const whole = branch(await cidOf(utf8(one)), await cidOf(utf8(two)))
+    expect(await refusal(whole, [one, two])).toBeUndefined()
+  })
+
+  it('is refused with a line that is no node, and says which', async () => {
+    const lines = [
+      a.replace(':5', ':0'),
+      a.replace(':5', ':05'),
+      a.replace(':5', ':1234567890'),
+      a.toUpperCase(),
+      `${a}x`,
+      `x${a}`,
+      '',
+    ]
+    for (const line of lines) {
+      expect(await refusal(leaf(line))).toBe(`${JSON.stringify(line)} is no node`)
+    }
+    expect(await refusal(leaf(a.replace(':5', ':999999999')))).toBeUndefined()
+    expect(await refusal(leaf('y'.repeat(100)))).toBe(`"${'y'.repeat(80)}" is no node`)
+  })
+
+  it('is refused with parts that are none, or not in order', async () => {
+    expect(await refusal(branch('none'))).toBe('"none" is no part')
+    expect(await refusal(branch('z'.repeat(100)))).toBe(`"${'z'.repeat(80)}" is no part`)
+    expect(await refusal('svc-pool-v2')).toMatch(/^bafkrei\w+ is no part of a pool$/)
+    const order = 'its nodes are out of order, or there twice'
+    expect(await refusal(leaf(b, a))).toBe(order)
+    expect(await refusal(leaf(a, a))).toBe(order)
+    const [one, two] = [leaf(a), leaf(b)]
+    const turned = branch(await cidOf(utf8(two)), await cidOf(utf8(one)))
+    expect(await refusal(turned, [one, two])).toBe(order)
+    const missing = branch(await cidOf(utf8(one)))
+    expect(await refusal(missing)).toMatch(/^bafkrei\w+ has other content than its name says$/)
+  })
+
+  it('has no more parts below one another than an address has digits', async () => {
+    const towerOf = async (height: number) => {
+      const texts = [leaf(a)]
+      for (let level = 0; level < height; level++) {
+        texts.unshift(branch(await cidOf(utf8(texts[0]!))))
+      }
+      return texts
+    }
+    const [top, ...below] = await towerOf(40)
+    expect(await refusal(top!, below)).toBeUndefined()
+    const [higher, ...rest] = await towerOf(41)
+    expect(await refusal(higher!, rest)).toBe('it has too many parts')
+  })
+
+  it('has no more than 100,000 nodes', async () => {
+    const line = (index: number) => `0x${index.toString(16).padStart(40, '0')}:1`
+    const lines = Array.from({ length: 100_001 }, (_, index) => line(index))
+    expect(await refusal(leaf(...lines))).toBe('it has too many nodes')
+  })
+})
+
+describe('a standing', () => {
+  const after = (...codes: readonly Parameters<typeof afterEvent>[1]['code'][]) =>
+    codes.reduce((standing, code) => afterEvent(standing, { code }), newcomer)
+
+  it('counts what each event is worth', () => {
+    expect(newcomer).toEqual({
+      ...{ completed: 0, accepted: 0, rejected: 0 },
+      ...{ score: 100, doubtMillinats: 0, slashedGwei: 0 },
+    })
+    expect(after('result-rejected')).toEqual({
+      ...{ completed: 1, accepted: 0, rejected: 1 },
+      ...{ score: 90, doubtMillinats: 1_050, slashedGwei: 0 },
+    })
+    expect(after('result-rejected', 'result-accepted')).toEqual({
+      ...{ completed: 2, accepted: 1, rejected: 1 },
+      ...{ score: 100, doubtMillinats: 790, slashedGwei: 0 },
+    })
+    expect(after('equivocated', 'equivocated')).toMatchObject({ score: 0, doubtMillinats: 13_800 })
+    const best = Array.from({ length: 100 }, () => 'result-accepted' as const)
+    expect(after(...best)).toMatchObject({ score: 1_000, doubtMillinats: 0 })
+  })
+
+  it('is of events in the order of their seconds, then of their names', () => {
+    const event = (id: string, at: number) => ({ id, at })
+    const ordered = [event('b', 1_999), event('c', 1_000), event('a', 2_000), event('a', 3_000)]
+    expect(inOrder(ordered.toReversed())).toEqual(ordered)
+    expect(inOrder([event('a', 5), event('a', 6)]).map(({ at }) => at)).toEqual([5, 6])
+    const named = {
+      node: nodeAddress('a'),
+      jobId: `0x${'1'.repeat(64)}`,
+      code: 'result-accepted',
+      at: 1,
+    } as const
+    // The score stops at its bound: what comes first counts.
+    const down = { ...named, id: '2', code: 'equivocated' } as const
+    const up = { ...named, id: '1' }
+    expect(standingOf([down, up]).score).toBe(0)
+    expect(standingOf([{ ...down, id: '0' }, up]).score).toBe(10)
+  })
+
+  it('has a weight that halves with each doubling of the odds', () => {
+    expect(weightOf({ score: 100, doubtMillinats: 692 })).toBe(100)
+    expect(weightOf({ score: 100, doubtMillinats: 693 })).toBe(50)
+    expect(weightOf({ score: 100, doubtMillinats: 1_385 })).toBe(50)
+    expect(weightOf({ score: 100, doubtMillinats: 1_386 })).toBe(25)
+    expect(weightOf({ score: 0, doubtMillinats: 0 })).toBe(1)
+    expect(weightOf({ score: 1_000, doubtMillinats: 13_800 })).toBe(1)
+  })
+
+  it('knows the codes of this version', () => {
+    expect([isReputationCode('slashed'), isReputationCode('toString')]).toEqual([true, false])
+  })
+})

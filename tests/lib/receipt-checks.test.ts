@@ -1,0 +1,259 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
+import type {
+  LeaderStatement,
+  Receipt,
+  Tally,
+  VerifierStatement,
+} from '../../lib/schemas/receipt.ts'
+import { sessionTypedData } from '../../lib/session-grant.ts'
+import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
+import { statementBytes, statementHash } from '../../lib/statements.ts'
+import { nodeAddress } from '../icl/rules/sample-job.ts'
+import { walletOf } from '../icl/test-icl.ts'
+import { makeReceipt } from './make-receipt.ts'
+
+const keyOf = (byte: number) => signingKeyFromSeed(new Uint8Array(32).fill(byte))
+
+let good: Receipt
+let iclKey: string
+// As `makeReceipt` has them.
+let leaderKey: SigningKey
+let verifierKeys: readonly SigningKey[]
+let tallyKey: SigningKey
+
+beforeAll(async () => {
+  const made = await makeReceipt('exact', ['yes', 'yes', 'yes'])
+  good = made.receipt
+  iclKey = made.iclKey
+  leaderKey = await keyOf(21)
+  verifierKeys = [await keyOf(22), await keyOf(23)]
+  tallyKey = await keyOf(30)
+})
+
+/** The receipt with other statements, all of them signed again by those who made them. */
+async function restated({
+  leader = {},
+  verifiers = [],
+  tally = {},
+}: {
+  readonly leader?: Partial<LeaderStatement>
+  readonly verifiers?: readonly Partial<VerifierStatement>[]
+  readonly tally?: Partial<Tally>
+}): Promise<Receipt> {
+  const led = { ...good.leader.body, ...leader }
+  const leader_statement = await statementHash(led)
+  const verdicts = await Promise.all(
+    good.verifiers.map(async (verifier, index) => {
+      const body = { ...verifier.body, leader_statement, ...verifiers[index] }
+      const signature = await verifierKeys[index]!.sign(statementBytes(body))
+      return { ...verifier, body, signature }
+    }),
+  )
+  const verifier_statements = await Promise.all(verdicts.map(({ body }) => statementHash(body)))
+  const counted = { ...good.tally.body, leader_statement, verifier_statements, ...tally }
+  return {
+    ...good,
+    leader: { ...good.leader, body: led, signature: await leaderKey.sign(statementBytes(led)) },
+    verifiers: verdicts,
+    tally: {
+      ...good.tally,
+      body: counted,
+      signature: await tallyKey.sign(statementBytes(counted)),
+    },
+  }
+}
+
+/** Why the receipt does not hold; undefined when it does. */
+const objection = (receipt: Receipt, options?: Parameters<typeof verifyReceipt>[1]) =>
+  verifyReceipt(receipt, options).then(
+    () => undefined,
+    (error: { code?: string; message: string; hint?: string }) => {
+      expect(error).toMatchObject({
+        ...{ code: 'receipt-invalid', hint: expect.stringContaining('fetch the receipt again') },
+      })
+      return error.message.replace('The receipt does not hold: ', '')
+    },
+  )
+
+const otherId = `0x${'1'.repeat(64)}` as const
+const otherCid = `bafkrei${'c'.repeat(52)}`
+
+describe('a receipt', () => {
+  it('holds when everybody has signed it, with any key or with those of the ICL', async () => {
+    expect(await objection(good)).toBeUndefined()
+    expect(await objection(good, { iclKeys: ['A'.repeat(43), iclKey] })).toBeUndefined()
+    expect(await objection(await restated({}))).toBeUndefined()
+  })
+
+  it('is about the job that its parts make', async () => {
+    const changes: Partial<Receipt>[] = [
+      { jobId: otherId },
+      { client: nodeAddress('a') },
+      { client_nonce: 99n },
+      { kpHighHandle: 99n },
+      { kpLowHandle: 99n },
+      { prompt_cid: otherCid },
+      { chain_id: 1 },
+    ]
+    for (const change of changes) {
+      expect(await objection({ ...good, ...change })).toBe('the jobId is not that of its parts')
+    }
+  })
+
+  it('has the output that the leader stated, and a leader that is not the client', async () => {
+    expect(await objection({ ...good, output_cid: otherCid })).toBe(
+      'the leader stated another output',
+    )
+    // The client of `makeReceipt`, as if it had led.
+    const { account, address } = walletOf('client')
+    const { session } = good.leader
+    const grant = sessionTypedData({
+      ...{ address, key: session.key, iclOrigin: good.icl_origin, chainId: good.chain_id },
+      notAfter: session.not_after,
+    })
+    const own = await restated({ leader: { address } })
+    const signature = await account.signTypedData(grant)
+    const granted = { ...own.leader, session: { ...session, signature } }
+    expect(await objection({ ...own, leader: granted })).toBe('the client led its own job')
+  })
+
+  it.each<[string, Partial<VerifierStatement> & Partial<LeaderStatement>]>([
+    ['spoke of another job', { jobId: otherId }],
+    ['ran another model', { model_id: 'openai:other' }],
+    ['allowed another length of answer', { max_output_tokens: 5 }],
+  ])('does not hold when a node %s', async (why, change) => {
+    expect(await objection(await restated({ leader: change }))).toBe(`the leader ${why}`)
+    const { address } = good.verifiers[1]!.body
+    expect(await objection(await restated({ verifiers: [{}, change] }))).toBe(
+      `verifier ${address} ${why}`,
+    )
+  })
+
+  it('has sessions that the wallets granted, for this ICL, this chain, this key and until then', async () => {
+    const ungranted = 'the wallet of the leader did not grant the session key'
+    expect(await objection({ ...good, icl_origin: 'https://other.test' })).toBe(ungranted)
+    const { leader } = good
+    for (const change of [
+      { key: verifierKeys[0]!.publicKey },
+      { not_after: leader.session.not_after + 1 },
+      { signature: good.verifiers[0]!.session.signature },
+    ]) {
+      const session = { ...leader.session, ...change }
+      expect(await objection({ ...good, leader: { ...leader, session } })).toBe(ungranted)
+    }
+  })
+
+  it('has sessions that lasted until it was settled', async () => {
+    const { not_after } = good.leader.session
+    expect(await objection(await restated({ tally: { settled_at: not_after } }))).toBeUndefined()
+    expect(await objection(await restated({ tally: { settled_at: not_after + 1 } }))).toBe(
+      'the session of the leader had ended',
+    )
+  })
+
+  it('has statements that their nodes signed', async () => {
+    const [one, two] = good.verifiers
+    const { leader } = good
+    expect(await objection({ ...good, leader: { ...leader, signature: one!.signature } })).toBe(
+      'the leader did not sign the statement',
+    )
+    const forged = { ...two!, signature: one!.signature }
+    expect(await objection({ ...good, verifiers: [one!, forged] })).toBe(
+      `verifier ${two!.body.address} did not sign the statement`,
+    )
+  })
+
+  it('has evidence that its comparator can read', async () => {
+    const evidence = { ...good.leader.body.evidence, sketch: 'AAAA' }
+    expect(await objection(await restated({ leader: { evidence } }))).toMatch(
+      /^the evidence of the leader is malformed: ./,
+    )
+    const other = { ...good.leader.body.evidence, comparator: 'similar/1' as const }
+    expect(await objection(await restated({ verifiers: [{ evidence: other }] }))).toMatch(
+      /^the evidence of verifier 0x[0-9a-f]{40} is malformed: ./,
+    )
+  })
+
+  it('has no node twice', async () => {
+    const [one] = good.verifiers
+    expect(await objection({ ...good, verifiers: [one!, one!] })).toBe(
+      `${one!.body.address} took part twice`,
+    )
+  })
+
+  it('has verdicts on the statement of its leader that their evidence bears out', async () => {
+    const [{ body }] = good.verifiers as [Receipt['verifiers'][number]]
+    expect(await objection(await restated({ verifiers: [{ leader_statement: otherId }] }))).toBe(
+      `${body.address} compared with another statement`,
+    )
+    const evidence = { ...body.evidence, digest: 'A'.repeat(43) }
+    expect(await objection(await restated({ verifiers: [{ evidence }] }))).toBe(
+      `the evidence of ${body.address} refutes its verdict`,
+    )
+  })
+
+  it('has a tally that the ICL signed, of these very statements, and counted right', async () => {
+    expect(await objection(good, { iclKeys: [] })).toBe('the tally key is not one of the ICL')
+    expect(await objection(good, { iclKeys: [leaderKey.publicKey] })).toBe(
+      'the tally key is not one of the ICL',
+    )
+    const unsigned = { ...good.tally, signature: good.leader.signature }
+    expect(await objection({ ...good, tally: unsigned })).toBe('the ICL did not sign the tally')
+    const [one, two] = good.tally.body.verifier_statements
+    const wrong: [Partial<Tally>, string][] = [
+      [{ jobId: otherId }, 'the tally is of another job'],
+      [{ leader_statement: otherId }, 'the tally names another leader statement'],
+      [{ verifier_statements: [two!, one!] }, 'the tally names other verdicts'],
+      [{ verifier_statements: [one!] }, 'the tally names other verdicts'],
+      [{ verifier_statements: [one!, two!, one!] }, 'the tally names other verdicts'],
+      [{ verifier_statements: [one!, otherId] }, 'the tally names other verdicts'],
+      [{ matches: 1 }, 'the tally is miscounted'],
+      [{ no_matches: 1 }, 'the tally is miscounted'],
+      [{ inconclusive: 1 }, 'the tally is miscounted'],
+    ]
+    for (const [tally, why] of wrong) {
+      expect([why, await objection(await restated({ tally }))]).toEqual([why, why])
+    }
+  })
+
+  it('has votes that accept the answer, as many as the client asked for', async () => {
+    expect(await objection(good, { minMatches: 2 })).toBeUndefined()
+    const few = 'the votes do not accept the answer'
+    expect(await objection(good, { minMatches: 3 })).toBe(few)
+    const { receipt: outvoted } = await makeReceipt(
+      'exact',
+      ['yes', 'yes', 'no'],
+      [undefined, 'different-answer'],
+    )
+    expect(await objection(outvoted)).toBe(few)
+    const { receipt: alone } = await makeReceipt('exact', ['yes'])
+    expect(await objection(alone, { minMatches: 0 })).toBe(few)
+  })
+
+  it('tells of each part as soon as it holds', async () => {
+    const heldOf = async (receipt: Receipt) => {
+      const held: unknown[] = []
+      await objection(receipt, { onHeld: (part) => held.push(part) })
+      return held
+    }
+    const [one, two] = good.verifiers.map(({ body }) => ({ part: 'verifier', node: body.address }))
+    const leader = { part: 'leader', node: good.leader.body.address }
+    expect(await heldOf(good)).toEqual([{ part: 'job' }, leader, one, two, { part: 'tally' }])
+    expect(await heldOf({ ...good, jobId: otherId })).toEqual([])
+    expect(await heldOf({ ...good, output_cid: otherCid })).toEqual([{ part: 'job' }])
+    expect(await heldOf(await restated({ tally: { matches: 1 } }))).toEqual([
+      { part: 'job' },
+      leader,
+      one,
+      two,
+    ])
+  })
+
+  it('has a hash of its own', async () => {
+    const hash = await receiptHash(good)
+    expect(hash).toMatch(/^0x[0-9a-f]{64}$/)
+    expect(await receiptHash(structuredClone(good))).toBe(hash)
+    expect(await receiptHash({ ...good, client_nonce: 99n })).not.toBe(hash)
+  })
+})

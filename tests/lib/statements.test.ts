@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest'
+import { attestationDigest, mockEvidence } from '../../lib/attestation.ts'
+import { canonicalJson } from '../../lib/canonical-json.ts'
+import {
+  concatBytes,
+  fromBase64Url,
+  hmacSha256,
+  sha256,
+  sha256Hex,
+  utf8,
+} from '../../lib/digest.ts'
+import { TpmEvidence } from '../../lib/schemas/attestation.ts'
+import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
+import { PlaygroundSettings } from '../../lib/schemas/playground.ts'
+import type { Tally } from '../../lib/schemas/receipt.ts'
+import { signingKeyFromSeed, verifySignature } from '../../lib/session-key.ts'
+import {
+  commitmentOf,
+  leaderStatementOf,
+  signResult,
+  signVerdict,
+  statementBytes,
+  statementHash,
+  verifierStatementOf,
+} from '../../lib/statements.ts'
+import { nodeAddress } from '../icl/rules/sample-job.ts'
+
+const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
+const address = nodeAddress('a')
+const jobId = `0x${'1'.repeat(64)}` as const
+const evidence = { comparator: 'exact', digest: 'A'.repeat(43), tokens: 1 } as const
+const task = { jobId, fence: 2, model_id: 'openai:test', max_output_tokens: 5, evidence }
+const result = {
+  ...task,
+  ...{ output_cid: `bafkrei${'a'.repeat(52)}`, outHighHandle: 3n, outLowHandle: 4n },
+}
+const verdict = {
+  ...task,
+  verdict: 'no-match',
+  reason: 'different-answer',
+  salt: 'AA',
+  leader_statement: `0x${'2'.repeat(64)}`,
+} as const
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
+
+describe('a statement', () => {
+  it('is canonical JSON of its wire form, with its kind and its author', async () => {
+    const leader = leaderStatementOf(address, { ...result, signature: 'any' })
+    expect(leader).toEqual({ statement: 'svc-leader-v1', address, ...result })
+    expect(text(statementBytes(leader))).toBe(
+      `{"address":"${address}","evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1},` +
+        `"fence":2,"jobId":"${jobId}","max_output_tokens":5,"model_id":"openai:test",` +
+        `"outHighHandle":"3","outLowHandle":"4","output_cid":"${result.output_cid}","statement":"svc-leader-v1"}`,
+    )
+    const verifier = verifierStatementOf(address, { ...verdict, signature: 'any' })
+    expect(verifier).toEqual({ statement: 'svc-verifier-v1', address, ...verdict })
+    expect(text(statementBytes(verifier))).toBe(text(canonicalJson(verifier)))
+    const tally: Tally = {
+      ...{ statement: 'svc-tally-v1', jobId, leader_statement: jobId, verifier_statements: [] },
+      ...{ matches: 1, no_matches: 2, inconclusive: 3, settled_at: 4 },
+    }
+    expect(text(statementBytes(tally))).toBe(text(canonicalJson(tally)))
+    for (const statement of [leader, verifier, tally]) {
+      expect(await statementHash(statement)).toBe(await sha256Hex(statementBytes(statement)))
+    }
+  })
+
+  it('is signed by the session key', async () => {
+    const signedResult = await signResult(address, result, key)
+    expect(signedResult).toMatchObject(result)
+    const leader = statementBytes(leaderStatementOf(address, signedResult))
+    expect(await verifySignature(key.publicKey, signedResult.signature, leader)).toBe(true)
+    const signedVerdict = await signVerdict(address, verdict, key)
+    expect(signedVerdict).toMatchObject(verdict)
+    const verifier = statementBytes(verifierStatementOf(address, signedVerdict))
+    expect(await verifySignature(key.publicKey, signedVerdict.signature, verifier)).toBe(true)
+  })
+})
+
+describe('a commitment', () => {
+  it('is to the evidence of one node for one attempt at one job, under a salt', async () => {
+    const parts = { jobId, address, fence: 2, evidence, salt: 'AA' }
+    const commitment = await commitmentOf(parts)
+    expect(commitment).toBe(
+      await sha256Hex(
+        utf8(
+          `{"address":"${address}","evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1},` +
+            `"fence":2,"jobId":"${jobId}","salt":"AA"}`,
+        ),
+      ),
+    )
+    const others = [
+      { jobId: `0x${'2'.repeat(64)}` as const },
+      { address: nodeAddress('b') },
+      { fence: 3 },
+      { evidence: { ...evidence, tokens: 2 } },
+      { salt: 'AB' },
+    ]
+    for (const change of others) {
+      expect(await commitmentOf({ ...parts, ...change })).not.toBe(commitment)
+    }
+  })
+})
+
+describe('an attestation', () => {
+  it('binds its parts in their order, each with its length before it', async () => {
+    const binding = {
+      origin: 'https://icl.test',
+      chainId: 5,
+      backend: 'mock',
+      address,
+      nonce: 'n',
+      ...{ activationSecret: new Uint8Array(300).fill(7), sessionPublicKey: key.publicKey },
+    } as const
+    const parts = [
+      ...['svc-attest-v1', 'https://icl.test', '5', 'mock', address, 'n'].map((part) => utf8(part)),
+      binding.activationSecret,
+      fromBase64Url(key.publicKey),
+    ]
+    const digest = await sha256(
+      concatBytes(
+        ...parts.map((part) =>
+          concatBytes(Uint8Array.of(Math.floor(part.length / 256), part.length % 256), part),
+        ),
+      ),
+    )
+    expect(await attestationDigest(binding)).toEqual(digest)
+    const mockKey = utf8('mock')
+    expect(await mockEvidence(binding, mockKey)).toEqual(await hmacSha256(mockKey, digest))
+  })
+
+  it('by a TPM has no more registers than a TPM', () => {
+    const withRegisters = (...indices: readonly string[]) =>
+      TpmEvidence.safeParse({
+        ...{ backend: 'tpm', attest: 'AAAA', signature: 'AAAA' },
+        pcrs: Object.fromEntries(indices.map((index) => [index, '0'.repeat(64)])),
+      }).success
+    expect(withRegisters(...Array.from({ length: 24 }, (_, index) => `${index}`))).toBe(true)
+    expect(withRegisters()).toBe(true)
+    for (const index of ['24', '01', '-1', 'a', '123']) expect(withRegisters(index)).toBe(false)
+  })
+})
+
+describe('the addresses of a coprocessor', () => {
+  it('are written as one, as three, or as an object, without slashes at their ends', () => {
+    const [a, b, c] = ['https://a.test', 'http://b.test', 'https://c.test/x']
+    const read = (setting: unknown) => CoprocessorSetting.safeParse(setting).data
+    const three = { cofhe_url: a, verifier_url: b, threshold_network_url: c }
+    expect(read(a)).toEqual({ cofhe_url: a, verifier_url: a, threshold_network_url: a })
+    expect(read(` ${a}/ ,${b}//, ${c}`)).toEqual(three)
+    expect(read(three)).toEqual(three)
+    for (const other of [`${a},${b}`, `${a},${b},${c},${a}`, 'a', '', 5, { cofhe_url: a }]) {
+      expect(read(other)).toBeUndefined()
+    }
+    expect(read({ ...three, more: a })).toBeUndefined()
+  })
+
+  it('are told to the playground with the chain’s, over HTTP alone', () => {
+    const read = (setting: unknown) => PlaygroundSettings.safeParse(setting).data
+    for (const rpc_url of ['http://127.0.0.1:8545', 'https://rpc.test/key']) {
+      expect(read({ rpc_url })).toEqual({ rpc_url })
+    }
+    for (const rpc_url of ['ws://rpc.test', 'httpx://rpc.test', 'xhttp://rpc.test', 'rpc.test']) {
+      expect(read({ rpc_url })).toBeUndefined()
+    }
+  })
+})
