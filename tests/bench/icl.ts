@@ -26,7 +26,7 @@ type Plan = {
 const planOf = (form: Form): Plan =>
   byForm(form, {
     tiny: { warmUp: 0, rounds: 1, mostMs: 1_000, requests: 12, nodes: 12 },
-    short: { warmUp: 2, rounds: 3, mostMs: 15_000, requests: 1_200, nodes: 10_000 },
+    short: { warmUp: 2, rounds: 3, mostMs: 9_000, requests: 1_200, nodes: 10_000 },
     long: { warmUp: 2, rounds: 9, mostMs: 180_000, requests: 6_000, nodes: 10_000 },
   })
 
