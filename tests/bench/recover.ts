@@ -41,7 +41,7 @@ async function saveMuch(server: ServerProcess): Promise<void> {
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const { jobs, rounds } = byForm(form, {
     tiny: { jobs: 3, rounds: 1 },
-    short: { jobs: 100_000, rounds: 5 },
+    short: { jobs: 100_000, rounds: 3 },
     long: { jobs: 100_000, rounds: 25 },
   })
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-recover-'))
