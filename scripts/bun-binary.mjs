@@ -1,4 +1,15 @@
-import { accessSync, chmodSync, constants, existsSync, readdirSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -39,6 +50,33 @@ export const findBun = () => {
     return binary
   }
   return undefined
+}
+
+const linkOrCopy = (from, to) => {
+  const aside = `${to}.${process.pid}`
+  try {
+    linkSync(from, aside)
+  } catch {
+    copyFileSync(from, aside)
+  }
+  try {
+    renameSync(aside, to)
+  } finally {
+    rmSync(aside, { force: true })
+  }
+}
+
+/**
+ * Puts the binary where npm's `bun` and `bunx` commands look for it, so that `npx bun test` works. The `bun` package does the
+ * same in its install script, which this project does not run. Does nothing where it was done before.
+ */
+export const linkBun = (binary) => {
+  const { size } = statSync(binary)
+  const folder = join(root, 'node_modules', 'bun', 'bin')
+  for (const name of ['bun.exe', 'bunx.exe']) {
+    const command = join(folder, name)
+    if (statSync(command, { throwIfNoEntry: false })?.size !== size) linkOrCopy(binary, command)
+  }
 }
 
 /** Says which Bun is missing here. */

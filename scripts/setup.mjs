@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { describeMissingBun, findBun, root } from './bun-binary.mjs'
+import { describeMissingBun, findBun, linkBun, root } from './bun-binary.mjs'
 import { isInstalled, isLinked, markInstalled } from './installed.mjs'
 import { runProcess } from './run-process.mjs'
 import { lockPathOf, withLock } from './setup-lock.mjs'
@@ -48,6 +48,7 @@ export const ensureSetup = async () => {
     console.error(describeMissingBun())
     process.exit(1)
   }
+  linkBun(bun)
   return bun
 }
 
