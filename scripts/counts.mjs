@@ -19,13 +19,3 @@ export const skippedLines = (xml) => {
   const lines = [...cases].map(([, name, group]) => `skipped: ${plain(group)} > ${plain(name)}`)
   return lines.length > 0 ? [...lines, `${lines.length} skipped`] : []
 }
-
-/** The tests of a JUnit report that failed, with their files. */
-export const failuresOfReport = (xml) => {
-  const cases = xml.matchAll(/<testcase ([^>]*[^/])>\s*<failure/g)
-  return [...cases].map(([, attributes]) => {
-    const attribute = (name) =>
-      plain(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '')
-    return { file: attribute('file'), name: `${attribute('classname')} > ${attribute('name')}` }
-  })
-}
