@@ -1,4 +1,4 @@
-// npm run check: everything that a machine can say about the source without running it; ends with `N passed, N failed`.
+// npm run check: what a machine can say about the source besides the tests; ends with `N passed, N failed`.
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,37 +36,21 @@ const lintOpenApi = async () => {
   return runProcess(binary('redocly'), ['lint', file, ...args], quiet)
 }
 
-// What tests single parts. The rest starts whole programs and waits for them (the demo, the daemon and its commands, other runtimes, built
-// executables) or plays many jobs: `npm test` runs it, and what runs in those processes does not know what tests them.
-const unitFolders = [
-  ...['lib', 'icl', 'store', 'http', 'contracts', 'packaging'],
-  ...['attestation', 'chain', 'inference', 'jobs', 'journal'].map((name) => `node/${name}`),
-]
-
+// `npm test` runs every test under Bun. One folder runs under vitest, too, which keeps the imports from `vitest` honest.
 const runVitest = () => {
   const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
-  const folders = unitFolders.map((name) => `tests/${name}`)
   // Under Bun, vitest works with threads only.
   const options = ['--pool=threads', '--reporter=dot', '--testTimeout=60000', '--hookTimeout=60000']
-  // Minutes of proofs, random calls, every byte of a receipt, servers that go away: the same under any test runner.
-  const slow = [
-    ...['contracts/local/**', 'contracts/invariants/**', 'contracts/deploy/**'],
-    ...[
-      'lib/receipt-bytes.test.ts',
-      'store/mongodb-outage.test.ts',
-      'store/mongodb-faults.test.ts',
-    ],
-  ].map((name) => `--exclude=tests/${name}`)
-  return runBun(bun, ['--bun', vitest, 'run', ...options, ...slow, ...folders], quiet)
+  return runBun(bun, ['--bun', vitest, 'run', ...options, 'tests/icl/rules'], quiet)
 }
 
 /** Both halves at once: a simulation has one thread. */
 const runSimulation = async () => {
   const half = (from) => {
-    const args = ['--seeds', '100', '--from', `${from}`]
+    const args = ['--seeds', '25', '--from', `${from}`]
     return runBun(bun, [join(root, 'tests', 'simulation', 'main.ts'), ...args], quiet)
   }
-  const codes = await Promise.all([half(1), half(101)])
+  const codes = await Promise.all([half(1), half(26)])
   return codes.find((code) => code !== 0) ?? 0
 }
 
@@ -79,8 +63,8 @@ const checks = [
   ],
   ['nothing unused (knip)', () => runProcess(binary('knip'), [], quiet)],
   ['OpenAPI document (Redocly)', lintOpenApi],
-  ['the simulation of 200 seeds', runSimulation],
-  ['the unit tests under vitest, too', runVitest],
+  ['the simulation of 50 seeds', runSimulation],
+  ['the rules under vitest', runVitest],
 ]
 
 let passed = 0
