@@ -19,3 +19,16 @@ export const skippedLines = (xml) => {
   const lines = [...cases].map(([, name, group]) => `skipped: ${plain(group)} > ${plain(name)}`)
   return lines.length > 0 ? [...lines, `${lines.length} skipped`] : []
 }
+
+/** A line for each folder of tests with its seconds, the longest first. */
+export const folderLines = (xml) => {
+  const seconds = new Map()
+  for (const [, folder, time] of xml.matchAll(
+    /<testsuite name="(tests\/[^/"]+)[^"]*\.test\.ts"[^>]* time="([\d.]+)"/g,
+  )) {
+    seconds.set(folder, (seconds.get(folder) ?? 0) + Number(time))
+  }
+  return [...seconds]
+    .sort(([, a], [, b]) => b - a)
+    .map(([folder, time]) => `${time.toFixed(0).padStart(5)} s  ${folder}`)
+}

@@ -1,11 +1,13 @@
 // npm test [-- ARGS OF BUN TEST]: sets up, builds the contracts, runs the tests; ends with `N passed, N failed`.
+// npm run test:unit: the tests that are pure or in memory.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from './bun-binary.mjs'
-import { countsLine, countsOfReport, skippedLines } from './counts.mjs'
+import { countsLine, countsOfReport, folderLines, skippedLines } from './counts.mjs'
 import { runBun } from './run-bun.mjs'
 import { ensureSetup } from './setup.mjs'
+import { findUnitTests } from './unit-tests.mjs'
 
 // A test that never gives the processor back cannot be ended by its own time limit.
 const limitMs = 45 * 60_000
@@ -18,9 +20,10 @@ const readReport = (report) => {
   }
 }
 
+// A worker for each core; each keeps its modules from file to file, as `bun test` does.
 const runTests = (bun, report, args) => {
   const reporter = ['--reporter=junit', `--reporter-outfile=${report}`]
-  return runBun(bun, ['test', '--parallel', ...reporter, ...args], {
+  return runBun(bun, ['test', '--parallel', '--no-isolate', ...reporter, ...args], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
     onStart: (child) => {
@@ -32,16 +35,22 @@ const runTests = (bun, report, args) => {
   })
 }
 
+const chosenTests = () => {
+  const [first, ...others] = process.argv.slice(2)
+  if (first !== '--unit') return process.argv.slice(2)
+  return [...findUnitTests().map((file) => `./${file}`), ...others]
+}
+
 const bun = await ensureSetup()
 const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
 const report = join(folder, 'report.xml')
 try {
   const built = await runBun(bun, [join(root, 'contracts', 'build.ts')], { cwd: root })
   if (built !== 0) throw new Error('The contracts do not build.')
-  const code = await runTests(bun, report, process.argv.slice(2))
+  const code = await runTests(bun, report, chosenTests())
   const xml = readReport(report)
   const { passed, failed } = countsOfReport(xml) ?? { passed: 0, failed: 0 }
-  for (const line of skippedLines(xml)) console.log(line)
+  for (const line of [...folderLines(xml), ...skippedLines(xml)]) console.log(line)
   process.exitCode = code === 0 ? 0 : 1
   // A file that does not load, or an error between tests, is a failure without a failed test.
   console.log(countsLine({ passed, failed: code === 0 ? failed : Math.max(failed, 1) }))

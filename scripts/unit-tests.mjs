@@ -1,0 +1,37 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { root } from './bun-binary.mjs'
+
+// In memory as well, but each takes many seconds: whole worlds in virtual time, a browser, every byte of a receipt.
+const slow = [
+  ...['simulation', 'scenarios', 'fuzz', 'contracts', 'browser'].map((name) => `tests/${name}/`),
+  ...['lib/receipt-bytes', 'icl/cut-connections', 'icl/attestation/fuzz'].map(
+    (name) => `tests/${name}.test.ts`,
+  ),
+]
+
+const ownImports = (file, text) =>
+  [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)]
+    .map(([, path]) => join(dirname(file), path))
+    .filter((path) => existsSync(path))
+
+const startsProcesses = (text) => /'node:child_process'|Bun\.spawn/.test(text)
+
+/** True when the file, or one that it imports, starts processes. */
+const reachesProcesses = (file, seen = new Set()) => {
+  if (seen.has(file)) return false
+  seen.add(file)
+  const text = readFileSync(file, 'utf8')
+  if (startsProcesses(text)) return true
+  return ownImports(file, text).some((path) => reachesProcesses(path, seen))
+}
+
+/** The test files that are pure or in memory: neither they nor what they import start a process. */
+export const findUnitTests = () =>
+  readdirSync(join(root, 'tests'), { recursive: true })
+    .map((name) => join(root, 'tests', name))
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => relative(root, file).replaceAll('\\', '/'))
+    .filter((name) => !slow.some((start) => name.startsWith(start)))
+    .filter((name) => !reachesProcesses(join(root, name)))
+    .sort()
