@@ -13,8 +13,6 @@ export type SimulatedCoprocessor = {
   readonly halves: readonly bigint[]
   /** Hears of every half that somebody is given. */
   onGiven: (handle: bigint, reader: Address) => void
-  /** Whether an account may read a handle. */
-  mayRead: (handle: bigint, reader: Address) => boolean
   /** Keeps an encrypted half under a handle of its own, as PromptKeyStore does. */
   keep(input: EncryptedInput): bigint
   /** The coprocessor as one wallet has it. */
@@ -35,7 +33,6 @@ export function createSimulatedCoprocessor(
     failures: 0,
     halves,
     onGiven: () => {},
-    mayRead: (handle, reader) => chain.readers.has(`${handle}:${reader}`),
     keep: ({ ctHash }) => {
       const half = inputs.get(ctHash)
       if (half === undefined) throw new TypeError('This half was never encrypted')
@@ -62,7 +59,7 @@ export function createSimulatedCoprocessor(
         decrypt: async (handle, { signal } = {}) => {
           await work(signal, 600)
           const half = kept.get(handle)
-          if (half === undefined || !coprocessor.mayRead(handle, account)) throw denied()
+          if (half === undefined || !chain.readers.has(`${handle}:${account}`)) throw denied()
           coprocessor.onGiven(handle, account)
           return half
         },

@@ -44,8 +44,6 @@ export type SimulateOptions = {
   readonly onEvent?: (event: StoryEvent) => void
   /** Changes what the seed decides. */
   readonly change?: (parameters: Parameters) => Parameters
-  /** Plants a bug, to see that it is found. */
-  readonly plant?: (stage: Stage) => void
 }
 
 const sqliteEvery = 8
@@ -102,7 +100,6 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
     if (disk) await reopen(disk, world, ground, books)
   }
   const stage: Stage = { ground, world, machines, parameters, counts, killReplica }
-  options.plant?.(stage)
   try {
     await addAll(stage)
     await clock.until(bounded(stage, 'the run', run(stage, network)))
