@@ -1,4 +1,4 @@
-// npm run contention -- [--claims N] [--store mongodb|sqlite] [--replicas N] [--jobs N] [--nodes N] [--planted]
+// npm run contention -- [--claims N] [--store mongodb|sqlite] [--replicas N] [--jobs N] [--nodes N]
 import { parseArgs } from 'node:util'
 import { runContention } from './run.ts'
 import type { Counts } from './tally.ts'
@@ -10,7 +10,6 @@ const { values } = parseArgs({
     replicas: { type: 'string' },
     jobs: { type: 'string', default: '12' },
     nodes: { type: 'string', default: '12' },
-    planted: { type: 'boolean', default: false },
   },
 })
 
@@ -43,7 +42,6 @@ const counts = await runContention(
     claims: Number(values.claims),
     jobs: Number(values.jobs),
     nodes: Number(values.nodes),
-    planted: values.planted,
   },
   (soFar) => process.stderr.write(`${seconds()}: ${lineOf(soFar)}\n`),
 )

@@ -11,7 +11,6 @@ import { retrying } from '../../lib/retry.ts'
 import { systemClock } from '../../lib/system.ts'
 import { modelId, walletOf } from '../icl/test-icl.ts'
 import { openWireServer } from '../store/wire-server/open.ts'
-import { sideBySide } from '../store/wire-server/proxy.ts'
 import { handlesOf } from './chain.ts'
 import { contest } from './contest.ts'
 import { apiOf, type Contender, joinContender } from './nodes.ts'
@@ -27,8 +26,6 @@ export type ContentionOptions = {
   /** Jobs at the same time. */
   readonly jobs: number
   readonly nodes: number
-  /** Lets FerretDB take commands side by side, so that its updates are not atomic: the counts have to show it. */
-  readonly planted?: boolean
 }
 
 /** Makes claims until there are as many as asked for; answers what became of them. */
@@ -56,9 +53,9 @@ export async function runContention(
   }
 }
 
-async function openDatabase({ store, planted }: ContentionOptions, folder: string) {
+async function openDatabase({ store }: ContentionOptions, folder: string) {
   if (store === 'sqlite') return { url: `sqlite:${join(folder, 'icl.db')}`, close: async () => {} }
-  const { freshUrl, close } = await openWireServer(planted ? sideBySide : undefined)
+  const { freshUrl, close } = await openWireServer()
   return { url: freshUrl(), close }
 }
 

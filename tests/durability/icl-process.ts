@@ -6,7 +6,6 @@ export type IclSettings = {
   readonly databaseUrl: string
   readonly chainUrl: string
   readonly journalDir?: string | undefined
-  readonly isPlanted?: boolean
   readonly port?: number
 }
 
@@ -37,7 +36,6 @@ export async function startIclProcess(settings: IclSettings): Promise<IclProcess
       CHAIN_URL: settings.chainUrl,
       PORT: String(settings.port ?? 0),
       ...(settings.journalDir && { JOURNAL_DIR: settings.journalDir }),
-      ...(settings.isPlanted && { PLANTED: 'yes' }),
     },
   })
   child.stdin.on('error', () => {})

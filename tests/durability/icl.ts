@@ -11,8 +11,6 @@ import { defaultJobLimits } from '../../icl/rules/job.ts'
 import { listen } from '../../icl/start/listen.ts'
 import { createJsonLog } from '../../icl/start/log.ts'
 import { openServiceStore } from '../../icl/start/open-store.ts'
-import { createMemoryStore } from '../../icl/store/memory.ts'
-import type { Store } from '../../icl/store/store.ts'
 import { version } from '../../icl/version.ts'
 import { createWaiters } from '../../icl/waiters.ts'
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
@@ -21,41 +19,17 @@ import { origin } from '../icl/test-icl.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { connectChain } from './remote-chain.ts'
 
-const behindMs = 100
-
-const { DATABASE_URL = '', JOURNAL_DIR, CHAIN_URL = '', PORT = '0', PLANTED } = process.env
+const { DATABASE_URL = '', JOURNAL_DIR, CHAIN_URL = '', PORT = '0' } = process.env
 
 process.stdin.on('end', () => process.exit(1)).resume()
 
 const log = createJsonLog(clock, 'info', (line) => process.stderr.write(line))
 
-/** The planted mistake: a store that answers at once, and saves a little later. */
-async function acknowledgeBeforeWrite(store: Store): Promise<Store> {
-  const memory = createMemoryStore()
-  for await (const record of store.scan()) memory.put(record)
-  let last: Promise<unknown> = Promise.resolve()
-  return {
-    ...memory,
-    durable: true,
-    status: () => store.status(),
-    save: async (write, id) => {
-      const saved = await memory.save(write, id)
-      const dueAt = clock.now() + behindMs
-      const saveLater = async () => {
-        await clock.sleep(Math.max(dueAt - clock.now(), 0))
-        await store.save(write, id)
-      }
-      if (saved) last = last.then(saveLater)
-      return saved
-    },
-  }
-}
-
 const opened = await openServiceStore(
   { SVC_ICL_DATABASE_URL: DATABASE_URL, SVC_ICL_JOURNAL_DIR: JOURNAL_DIR },
   log,
 )
-const store = PLANTED ? await acknowledgeBeforeWrite(opened.store) : opened.store
+const { store } = opened
 const chain = connectChain(CHAIN_URL)
 const deps = {
   clock,

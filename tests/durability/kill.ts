@@ -1,4 +1,4 @@
-// npm run kill -- [--store sqlite|mongodb] [--kills 200] [--planted]: kill -9 of an ICL under load; whatever it has acknowledged has to be there afterwards.
+// npm run kill -- [--store sqlite|mongodb] [--kills 200]: kill -9 of an ICL under load; whatever it has acknowledged has to be there afterwards.
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../../lib/system.ts'
@@ -12,8 +12,6 @@ import { serveChain } from './remote-chain.ts'
 type KillOptions = {
   readonly store: StoreKind
   readonly kills: number
-  /** Plants the mistake that the script has to find: an ICL that answers before it saves. */
-  readonly isPlanted?: boolean
   readonly print?: (line: string) => void
 }
 
@@ -37,7 +35,6 @@ const askMs = 10
 export async function runKills({
   store: kind,
   kills,
-  isPlanted = false,
   print = () => {},
 }: KillOptions): Promise<KillReport> {
   const database = await openDatabase(kind)
@@ -52,7 +49,6 @@ export async function runKills({
     databaseUrl: database.url,
     chainUrl: chain.url,
     journalDir: join(database.folder, 'journal'),
-    isPlanted,
   }
   const start = async () => {
     const started = await startIclProcess(settings)
@@ -132,14 +128,12 @@ if (import.meta.main) {
     options: {
       store: { type: 'string', default: 'sqlite' },
       kills: { type: 'string', default: '200' },
-      planted: { type: 'boolean', default: false },
     },
   })
   const kind = values.store === 'mongodb' ? 'mongodb' : 'sqlite'
   const report = await runKills({
     store: kind,
     kills: Number(values.kills),
-    isPlanted: values.planted,
     print: (line) => process.stdout.write(`${line}\n`),
   })
   const { kills, acknowledged, found, lost, finished } = report

@@ -25,10 +25,10 @@ export async function whyNoWireServer(): Promise<string | undefined> {
   return found.missing
 }
 
-/** The server of MONGODB_URL as it is, else FerretDB behind the proxy that, by its `turns`, makes its updates atomic. */
-export function openWireServer(turns: Turns = createTurns()): Promise<WireServer> {
+/** The server of MONGODB_URL as it is, else FerretDB behind the proxy that makes its updates atomic. */
+export function openWireServer(): Promise<WireServer> {
   const given = process.env.MONGODB_URL
-  return given ? openGiven(given) : openFerretDb(turns)
+  return given ? openGiven(given) : openFerretDb()
 }
 
 const hostAndPort = /^mongodb:\/\/(?:[^@/]*@)?([^/:,?]+)(?::(\d+))?/
@@ -51,12 +51,13 @@ async function openGiven(url: string): Promise<WireServer> {
   }
 }
 
-async function openFerretDb(turns: Turns): Promise<WireServer> {
+async function openFerretDb(): Promise<WireServer> {
   const found = await findFerretDb()
   if ('missing' in found) throw new Error(found.missing)
   const folder = mkdtempSync(join(tmpdir(), 'svc-ferretdb-'))
   const ferret = await startFerretDb(found.path, folder)
   const upstream = { host: '127.0.0.1', port: ferret.port }
+  const turns = createTurns()
   const proxy = await startProxy(upstream, turns)
   return {
     upstream,
