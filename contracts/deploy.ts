@@ -17,8 +17,6 @@ export type DeployOptions = {
   readonly treasury: Hex
   /** Wei. */
   readonly minStake: bigint
-  /** What to deploy instead of the project's contracts as they are. */
-  readonly artifacts?: Artifacts
   readonly signal?: AbortSignal
 }
 
@@ -64,7 +62,7 @@ const deployOne = async (
 /** Deploys the three contracts in order; throws an error that names the contract and the reason. */
 export const deployContracts = async (options: DeployOptions): Promise<DeployedContracts> => {
   const { rpcUrl, chainId, deployer, coordinator, arbiter, treasury, minStake, signal } = options
-  const artifacts = options.artifacts ?? (await buildContracts())
+  const artifacts = await buildContracts()
   const chain = createChainWriter({ rpcUrl, chainId, account: deployer })
   const deploy = (name: string, args: readonly unknown[]) =>
     abortable(deployOne(chain, artifacts, name, args), signal)

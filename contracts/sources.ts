@@ -25,11 +25,9 @@ const allSources = async (): Promise<readonly string[]> => {
   return paths
 }
 
-/** Every Solidity source that the project's contracts, or those named by import path, are made of, libraries included, by import path. */
-export const readSources = async (
-  wanted?: readonly string[],
-): Promise<ReadonlyMap<string, string>> => {
-  const waiting = [...(wanted ?? (await allSources()))]
+/** Every Solidity source that the project's contracts are made of, libraries included, by import path. */
+export const readSources = async (): Promise<ReadonlyMap<string, string>> => {
+  const waiting = [...(await allSources())]
   const sources = new Map<string, string>()
   for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
     if (sources.has(path)) continue

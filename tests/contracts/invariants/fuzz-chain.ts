@@ -3,7 +3,6 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { type DeployedContracts, deployContracts } from '../../../contracts/deploy.ts'
 import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { placeLocalCofhe } from '../../../contracts/local/cofhe.ts'
-import type { Artifacts } from '../../../contracts/solc.ts'
 import type { Receives } from './node-registry-model.ts'
 import { createRpc, type Rpc } from './rpc.ts'
 
@@ -46,7 +45,7 @@ const reentrantCode = (registry: Hex): Hex => {
 }
 
 /** Starts a chain of its own with the contracts, the local coprocessor and the actors, all unlocked and rich. */
-export const startFuzzChain = async (artifacts?: Artifacts): Promise<FuzzChain> => {
+export const startFuzzChain = async (): Promise<FuzzChain> => {
   const anvil = await startAnvil({ chainId })
   try {
     const { rpcUrl, accounts } = anvil
@@ -66,7 +65,6 @@ export const startFuzzChain = async (artifacts?: Artifacts): Promise<FuzzChain> 
       arbiter,
       treasury,
       minStake,
-      ...(artifacts && { artifacts }),
     })
     await rpc([
       ...[...actors, whale].map(

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { coverageOf } from './coverage.ts'
-import { mutants, plant } from './mutants.ts'
-import { InvariantBroken, type RunReport, runInvariants } from './run.ts'
+import { type RunReport, runInvariants } from './run.ts'
 
 const seed = 20_261_121
 const calls = 10_000
@@ -32,27 +31,4 @@ describe('random calls of all contracts', () => {
     // Only the constructor can revert with it: constructors.test.ts.
     expect(missing).toEqual(['error ResultRegistry.InvalidHolder'])
   })
-})
-
-describe('a mistake in a contract', () => {
-  const planted = [
-    'anybody-grants',
-    'slash-is-not-subtracted',
-    'results-are-overwritten',
-    'roles-move-in-one-step',
-  ]
-  for (const name of planted) {
-    it(
-      `is found by the same calls: ${name}`,
-      async () => {
-        const mutant = mutants.find((one) => one.name === name)
-        if (mutant === undefined) throw new Error(`there is no mutant ${name}`)
-        const run = runInvariants({ seed, calls, artifacts: await plant(mutant) })
-        const error = await run.catch((thrown: unknown) => thrown)
-        expect(error).toBeInstanceOf(InvariantBroken)
-        expect((error as Error).message).toContain(`--seed ${seed}`)
-      },
-      limitMs,
-    )
-  }
 })

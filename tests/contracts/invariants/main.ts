@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util'
-import { mutants, plant } from './mutants.ts'
-import { InvariantBroken, type RunReport, runInvariants } from './run.ts'
+import { type RunReport, runInvariants } from './run.ts'
 
 const tellEvery = 10_000
 
@@ -8,8 +7,6 @@ const { values } = parseArgs({
   options: {
     calls: { type: 'string', default: '10000' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    /** The name of one, or `all`. */
-    mutant: { type: 'string' },
   },
 })
 const [calls, seed] = [Number(values.calls), Number(values.seed)]
@@ -40,8 +37,8 @@ const tell = (report: RunReport, seconds: string) => {
   )
 }
 
-/** Runs the contracts as they are. */
-const runOnce = async (): Promise<boolean> => {
+try {
+  say(`seed ${seed}, ${calls} calls`)
   const started = performance.now()
   let told = 0
   const onProgress = (made: number) => {
@@ -49,34 +46,7 @@ const runOnce = async (): Promise<boolean> => {
     told = made
     say(`${made} calls, ${secondsSince(started)} s`)
   }
-  const report = await runInvariants({ seed, calls, onProgress })
-  tell(report, secondsSince(started))
-  return true
-}
-
-/** Runs mutants; true when every one is found. */
-const runMutants = async (name: string): Promise<boolean> => {
-  const chosen = mutants.filter((mutant) => name === 'all' || mutant.name === name)
-  if (chosen.length === 0) throw new Error(`there is no mutant ${name}`)
-  let isAllFound = true
-  for (const mutant of chosen) {
-    const found = await runInvariants({ seed, calls, artifacts: await plant(mutant) }).then(
-      () => undefined,
-      (error: unknown) => {
-        if (error instanceof InvariantBroken) return error
-        throw error
-      },
-    )
-    isAllFound &&= found !== undefined
-    say(`${mutant.name}: ${found ? `found: ${found.message.slice(0, 400)}` : 'NOT FOUND'}`)
-  }
-  return isAllFound
-}
-
-try {
-  say(`seed ${seed}, ${calls} calls`)
-  const isWell = values.mutant === undefined ? await runOnce() : await runMutants(values.mutant)
-  process.exitCode = isWell ? 0 : 1
+  tell(await runInvariants({ seed, calls, onProgress }), secondsSince(started))
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
   process.exitCode = 1

@@ -1,5 +1,4 @@
 import { concat, type Hex, keccak256, toHex } from 'viem'
-import type { Artifacts } from '../../../contracts/solc.ts'
 import { taskManager } from '../../../lib/chain/task-manager.ts'
 import { createDice } from '../../simulation/dice.ts'
 import { createBlocks, type Happened } from './block.ts'
@@ -11,14 +10,9 @@ import { createRandomCalls } from './random-call.ts'
 const dayS = 86_400
 const allowedSlot = 1
 
-/** Something that must hold did not: where, and how to see it again. */
-export class InvariantBroken extends Error {}
-
 export type RunOptions = {
   readonly seed: number
   readonly calls: number
-  /** Other contracts than the project's: mutants. */
-  readonly artifacts?: Artifacts
   readonly onProgress?: (calls: number) => void
 }
 
@@ -40,9 +34,9 @@ export type RunReport = {
 const count = (counts: Map<string, number>, name: string) =>
   counts.set(name, (counts.get(name) ?? 0) + 1)
 
-/** Makes random calls until `calls` are on chain, and checks everything after each block; throws InvariantBroken. */
+/** Makes random calls until `calls` are on chain, and checks everything after each block; throws an error that says what did not hold, where, and how to see it again. */
 export const runInvariants = async (options: RunOptions): Promise<RunReport> => {
-  const chain = await startFuzzChain(options.artifacts)
+  const chain = await startFuzzChain()
   try {
     return await runOn(chain, options)
   } finally {
@@ -69,7 +63,7 @@ const runOn = async (
   const errors = new Map<string, number>()
   const events = new Map<string, number>()
   const fail = (made: number, what: string): never => {
-    throw new InvariantBroken(
+    throw new Error(
       `${what}\nafter ${made} calls; again: npm run contracts:fuzz -- --seed ${seed} --calls ${made}`,
     )
   }
