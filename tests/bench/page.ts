@@ -20,7 +20,7 @@ const row = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
 
 /** A table in Markdown; its first row is its head. */
-export const markdownTable = ([head = [], ...rows]: readonly (readonly string[])[]): string =>
+const markdownTable = ([head = [], ...rows]: readonly (readonly string[])[]): string =>
   [row(head), row(head.map((_, index) => (index === 0 ? '---' : '---:'))), ...rows.map(row)].join(
     '\n',
   )
