@@ -85,12 +85,12 @@ export const runElsewhere: readonly {
   {
     file: 'docs/operations.md',
     begins: 'npm run build:node -- --target',
-    reason: 'needs a container engine; tests/packaging checks the files',
+    reason: 'needs a container engine; tests/packaging checks the settings',
   },
   {
     file: 'docs/operations.md',
     begins: 'cp packaging/kubernetes',
-    reason: 'needs Kubernetes; tests/packaging checks the manifests',
+    reason: 'needs Kubernetes; tests/packaging checks the settings',
   },
   {
     file: 'docs/operators.md',

@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Settings } from '../../icl/start/settings.ts'
+import { endpoints } from '../../lib/endpoints.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const read = (...path: readonly string[]) => readFileSync(join(root, ...path), 'utf8')
+
+const files = readdirSync(join(root, 'packaging'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => /\.(ya?ml|example|service|conf|Containerfile)$/.test(name))
+  .map((name) => ({ name, text: read('packaging', name) }))
+
+const withoutComments = (text: string) => text.replace(/^\s*#.*$/gm, '')
+const namesIn = (text: string, pattern: RegExp) => new Set(text.match(pattern) ?? [])
+
+const iclSetting = /\bSVC_ICL_(?!ENDPOINT\b)[A-Z_]+/g
+const nodeSetting = /\b(?:SVC_(?!ICL_(?!ENDPOINT\b))[A-Z_]+|[A-Z]+_API_KEY)\b/g
+
+describe('the files that install the service', () => {
+  it('name only settings that the ICL has', () => {
+    expect(files.length).toBeGreaterThan(8)
+    const unknown = files.flatMap(({ name, text }) =>
+      [...namesIn(text, iclSetting)]
+        .filter((setting) => !Object.hasOwn(Settings.shape, setting))
+        .map((setting) => `${name}: ${setting}`),
+    )
+    expect(unknown).toEqual([])
+  })
+
+  it('name only settings that the node reads', () => {
+    const sources = ['config.ts', 'config-file.ts', 'password.ts', 'inference/provider-call.ts']
+    const known = namesIn(sources.map((file) => read('node', file)).join('\n'), nodeSetting)
+    const unknown = files.flatMap(({ name, text }) =>
+      [...namesIn(text, nodeSetting)]
+        .filter((setting) => !known.has(setting))
+        .map((setting) => `${name}: ${setting}`),
+    )
+    expect(unknown).toEqual([])
+  })
+
+  it.each([
+    ['compose', ['compose.yaml', 'icl.env.example']],
+    ['kubernetes', ['icl.yaml', 'secret.example.yaml']],
+  ])('give the ICL every setting that it does not start without: %s', (folder, names) => {
+    const text = names.map((name) => withoutComments(read('packaging', folder, name))).join('\n')
+    const given = namesIn(text, iclSetting)
+    const needed = Object.entries(Settings.shape)
+      .filter(([, type]) => !type.safeParse(undefined).success)
+      .map(([setting]) => setting)
+    expect(needed.length).toBeGreaterThan(3)
+    expect(needed.filter((setting) => !given.has(setting))).toEqual([])
+  })
+
+  it('probe paths that the ICL serves', () => {
+    const probed = files.flatMap(({ text }) =>
+      [...text.matchAll(/(?:path: |127\.0\.0\.1:8080)(\/(?:livez|readyz|metrics)\w*)/g)].map(
+        ([, path]) => path,
+      ),
+    )
+    expect(new Set(probed).size).toBe(3)
+    const served = Object.values(endpoints).flatMap(({ method, path }) =>
+      method === 'GET' ? [path as string] : [],
+    )
+    expect(probed.filter((path) => !served.includes(path ?? ''))).toEqual([])
+  })
+
+  it('run Kubo in the version that the tests run', async () => {
+    const url = new URL('../../scripts/tools.mjs', import.meta.url).href
+    const { kubo }: { readonly kubo: () => { readonly version: string } } = await import(url)
+    const images = files.flatMap(({ text }) => text.match(/ipfs\/kubo:\S+/g) ?? [])
+    expect(new Set(images)).toEqual(new Set([`ipfs/kubo:${kubo().version}`]))
+  })
+})
