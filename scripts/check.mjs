@@ -62,6 +62,7 @@ const checks = [
     () => runProcess(binary('tsc'), ['-p', 'tsconfig.portable.json', '--noEmit'], quiet),
   ],
   ['nothing unused (knip)', () => runProcess(binary('knip'), [], quiet)],
+  ['checksums of packages', () => runProcess('node', ['scripts/check-lockfile.mjs'], quiet)],
   ['OpenAPI document (Redocly)', lintOpenApi],
   ['the simulation of 50 seeds', runSimulation],
   ['the rules under vitest', runVitest],
