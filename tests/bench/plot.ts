@@ -1,4 +1,4 @@
-import { bar, curve, image, label, rule } from './comparators/svg.ts'
+import { bar, curve, image, label, rule } from './svg.ts'
 
 const [blue, orange, green, grey] = ['#2b6cb0', '#c05621', '#2f855a', '#718096']
 const gridColour = '#e2e8f0'
@@ -81,7 +81,6 @@ export function linePlot(
       curve(
         line.map(([x, y]) => [atX(x), atY(y)]),
         colour,
-        false,
       ),
     )
     parts.push(bar(left + width + 16, top + index * 22, 12, 12, colour))

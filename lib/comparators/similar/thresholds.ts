@@ -21,7 +21,7 @@ export type Wording = {
   readonly supportedSum: number
 }
 
-/** Chosen by `npm run bench:comparators -- --pairs` on one half of its questions, see docs/comparators.md. */
+/** Searched on one half of recorded questions, see docs/comparators.md. */
 export const shippedWording: Wording = {
   accepted: { brief: 400, medium: 350, long: 350 },
   supported: { brief: 225, medium: 175, long: 175 },

@@ -1,51 +1,37 @@
-// npm run bench:comparators [-- OPTIONS]: how often comparators accept honest answers and dishonest ones.
-import { comparators } from '../../../lib/comparators/all.ts'
-import type { Comparator } from '../../../lib/comparators/comparator.ts'
+// npm run bench:comparators -- OPTIONS: records answers of a provider, and measures how often comparators accept honest ones and a weaker model's.
+import { writeFile } from 'node:fs/promises'
 import { SvcError } from '../../../lib/svc-error.ts'
-import { benchMade } from './bench-made.ts'
-import { benchReal } from './bench-real.ts'
-import { writeFindings } from './findings.ts'
-import { type Options, readOptions } from './options.ts'
-import { progressBar } from './progress.ts'
-import { recordFile } from './record-file.ts'
+import { measure } from './measure.ts'
+import { readOptions } from './options.ts'
+import { readTriples } from './pairs-file.ts'
+import { record } from './record.ts'
+import { tablesOf, textOf } from './tables.ts'
 
 try {
-  await bench(readOptions(process.argv.slice(2)))
+  await bench()
 } catch (error) {
   if (!(error instanceof SvcError)) throw error
   process.stderr.write(`${error.message}\n${error.hint}\n`)
   process.exitCode = error.code === 'usage' ? 2 : 1
 }
 
-async function bench(options: Options): Promise<void> {
-  const { record, model } = options
-  if (record !== undefined && model !== undefined) {
+async function bench(): Promise<void> {
+  const options = readOptions(process.argv.slice(2))
+  const onProgress = (share: number) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${(100 * share).toFixed(0)} %`)
+  }
+  if ('record' in options) {
     const ended = new AbortController()
     process.once('SIGINT', () => ended.abort(new Error('ended by the user')))
-    const lines = await recordFile({ ...options, record, model }, process.env, {
-      signal: ended.signal,
-      onProgress: progressBar('asking'),
-    })
-    process.stdout.write(`${lines} lines written to ${record}\n`)
+    const lines = await record(options, process.env, { signal: ended.signal, onProgress })
+    process.stdout.write(`\n${lines} lines written to ${options.record}\n`)
     return
   }
-  const chosen = chosenComparators(options.comparators)
-  const findings =
-    options.pairs === undefined
-      ? await benchMade(options, chosen)
-      : await benchReal(options.pairs, options.jobs, chosen)
-  process.stdout.write(`${findings.text}\n`)
-  await writeFindings(findings, options)
-}
-
-function chosenComparators(names: string | undefined): Comparator[] {
-  const known: readonly Comparator[] = Object.values(comparators)
-  if (names === undefined) return [...known]
-  return names.split(',').map((name) => {
-    const found = known.find(({ id }) => id === name)
-    if (found !== undefined) return found
-    throw new SvcError('usage', `there is no comparator ${name}`, {
-      hint: `There are ${known.map(({ id }) => id).join(', ')}.`,
-    })
-  })
+  const triples = await readTriples(options.pairs)
+  const tables = tablesOf(await measure(triples, options.comparators, options.jobs, onProgress))
+  process.stdout.write(`\n${triples.length} lines; 95 % intervals (bootstrap over questions)\n\n`)
+  for (const table of tables) process.stdout.write(`${textOf(table)}\n`)
+  if (options.json !== undefined) {
+    await writeFile(options.json, `${JSON.stringify({ triples: triples.length, tables })}\n`)
+  }
 }

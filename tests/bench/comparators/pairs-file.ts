@@ -47,7 +47,7 @@ export async function readTriples(path: string): Promise<Triple[]> {
   }
   if (triples.length === 0) {
     throw new SvcError('pairs-file', `${path} has no pairs`, {
-      hint: 'Record some: npm run bench:comparators -- --record FILE --model NAME',
+      hint: 'Record some: npm run bench:comparators -- --record FILE --model NAME --prompts FILE',
     })
   }
   return triples

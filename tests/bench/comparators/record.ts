@@ -1,43 +1,59 @@
-import { appendFile } from 'node:fs/promises'
+import { appendFile, readFile, stat } from 'node:fs/promises'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { systemClock } from '../../../lib/system.ts'
+import { createOpenAi } from '../../../node/inference/openai.ts'
 import type { InferenceProvider } from '../../../node/inference/provider.ts'
-import { createDice } from '../../simulation/dice.ts'
-import { drawQuestion } from './made-answer.ts'
+import { keyVariables } from '../../../node/inference/provider-call.ts'
+import type { RecordingOptions } from './options.ts'
 import type { Triple } from './pairs-file.ts'
 
-/** What is asked of a provider. */
-export type Recording = {
-  readonly provider: InferenceProvider
-  readonly model: string
-  /** A cheaper model whose answers stand for a dishonest leader's. */
-  readonly weakerModel?: string | undefined
-  readonly prompts: readonly string[]
-  readonly maxOutputTokens: number
-  readonly signal?: AbortSignal | undefined
+const maxPromptFileBytes = 16 * 1_048_576
+const maxOutputTokens = 2_048
+
+type Hooks = {
+  readonly signal?: AbortSignal
   readonly onProgress?: (share: number) => void
 }
 
-const lengths = [20, 60, 150, 300] as const
-
-/** Prompts that the corpus makes from a seed, for answers of several lengths. */
-export function drawPrompts(seed: number, count: number): string[] {
-  const dice = createDice(seed)
-  return Array.from({ length: count }, () => drawQuestion(dice, dice.pick(lengths)).prompt)
-}
-
-/** Asks each prompt three times, and the weaker model once; every question is written to the file once its answers are there. */
-export async function record(path: string, recording: Recording): Promise<number> {
+/**
+ * Asks the provider of the environment each prompt three times, and the weaker model once; a question is appended to the file once
+ * all its answers are there. Resolves with how many lines were written; throws SvcError `no-key` and `prompts-file`, and the
+ * provider's errors.
+ */
+export async function record(
+  options: RecordingOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+  { signal, onProgress = () => {} }: Hooks = {},
+): Promise<number> {
+  const apiKey = environment[keyVariables.openai]
+  if (apiKey === undefined || apiKey === '') {
+    throw new SvcError('no-key', `${keyVariables.openai} is not set`, {
+      hint: 'Set it to the key of the provider that is to be recorded.',
+    })
+  }
+  const provider = createOpenAi({
+    apiKey,
+    baseUrl: environment.SVC_OPENAI_BASE_URL,
+    clock: systemClock,
+    log: { debug: () => {} },
+  })
+  const prompts = (await readPrompts(options.prompts)).slice(0, options.questions)
   let written = 0
-  for (const [index, prompt] of recording.prompts.entries()) {
-    const triples = await askAll(recording, prompt)
-    await appendFile(path, triples.map((triple) => `${JSON.stringify(triple)}\n`).join(''))
+  for (const [index, prompt] of prompts.entries()) {
+    const triples = await askAll(provider, options, prompt, signal)
+    await appendFile(options.record, triples.map((one) => `${JSON.stringify(one)}\n`).join(''))
     written += triples.length
-    recording.onProgress?.((index + 1) / recording.prompts.length)
+    onProgress((index + 1) / prompts.length)
   }
   return written
 }
 
-async function askAll(recording: Recording, prompt: string): Promise<Triple[]> {
-  const { provider, model, weakerModel, maxOutputTokens, signal } = recording
+async function askAll(
+  provider: InferenceProvider,
+  { model, 'weaker-model': weakerModel }: RecordingOptions,
+  prompt: string,
+  signal: AbortSignal | undefined,
+): Promise<Triple[]> {
   const ask = (of: string) =>
     provider.complete({ model: of, prompt, maxOutputTokens, ...(signal && { signal }) })
   const [l, v1, v2, weaker] = await Promise.all([
@@ -48,4 +64,15 @@ async function askAll(recording: Recording, prompt: string): Promise<Triple[]> {
   ])
   const honest: Triple = { name: model, kind: 'H', q: prompt, p: prompt, l, v1, v2 }
   return weaker === undefined ? [honest] : [honest, { ...honest, kind: 'D', l: weaker }]
+}
+
+async function readPrompts(path: string): Promise<string[]> {
+  const { size } = await stat(path)
+  if (size > maxPromptFileBytes) {
+    throw new SvcError('prompts-file', `${path} is longer than ${maxPromptFileBytes} bytes`, {
+      hint: 'Take fewer or shorter prompts.',
+    })
+  }
+  const lines = (await readFile(path, 'utf8')).split('\n').map((line) => line.trim())
+  return lines.filter((line) => line !== '')
 }

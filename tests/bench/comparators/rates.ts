@@ -14,28 +14,14 @@ export type Cluster = { readonly hits: number; readonly of: number }
 const z = 1.959964
 const rounds = 2_000
 
-/** Wilson's interval, for draws that do not depend on one another. */
-export function wilson(hits: number, of: number): Rate {
-  if (of === 0) return { rate: Number.NaN, low: 0, high: 1, of }
-  const rate = hits / of
-  const middle = (rate + z ** 2 / (2 * of)) / (1 + z ** 2 / of)
-  const half = (z / (1 + z ** 2 / of)) * Math.sqrt((rate * (1 - rate)) / of + (z / (2 * of)) ** 2)
-  return {
-    rate,
-    low: hits === 0 ? 0 : Math.max(0, middle - half),
-    high: hits === of ? 1 : Math.min(1, middle + half),
-    of,
-  }
-}
-
 /** The percentile interval of a bootstrap that draws whole questions; where it has no width, Wilson's over the questions. */
-export function bootstrap(clusters: readonly Cluster[], seed = 1): Rate {
+export function rateOf(clusters: readonly Cluster[]): Rate {
   const hits = clusters.reduce((sum, cluster) => sum + cluster.hits, 0)
   const of = clusters.reduce((sum, cluster) => sum + cluster.of, 0)
   // A bootstrap of only hits or only misses would claim certainty.
   if (hits === 0) return { ...wilson(0, clusters.length), of }
   if (hits === of) return { ...wilson(clusters.length, clusters.length), of }
-  const dice = createDice(seed)
+  const dice = createDice(1)
   const rates = Array.from({ length: rounds }, () => {
     let [drawnHits, drawnOf] = [0, 0]
     for (let draw = 0; draw < clusters.length; draw++) {
@@ -53,5 +39,16 @@ export function bootstrap(clusters: readonly Cluster[], seed = 1): Rate {
   }
 }
 
-/** The wider half of an interval, in the same unit as the rate. */
-export const halfWidth = ({ rate, low, high }: Rate): number => Math.max(rate - low, high - rate)
+/** Wilson's interval, for draws that do not depend on one another. */
+function wilson(hits: number, of: number): Rate {
+  if (of === 0) return { rate: Number.NaN, low: 0, high: 1, of }
+  const rate = hits / of
+  const middle = (rate + z ** 2 / (2 * of)) / (1 + z ** 2 / of)
+  const half = (z / (1 + z ** 2 / of)) * Math.sqrt((rate * (1 - rate)) / of + (z / (2 * of)) ** 2)
+  return {
+    rate,
+    low: hits === 0 ? 0 : Math.max(0, middle - half),
+    high: hits === of ? 1 : Math.min(1, middle + half),
+    of,
+  }
+}

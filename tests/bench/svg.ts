@@ -1,14 +1,3 @@
-/** Colours of the outcomes and lines; apart in black and white and for the colour blind. */
-export const colours = {
-  match: '#2b6cb0',
-  inconclusive: '#d9dde3',
-  'no-match': '#c05621',
-  honest: '#2b6cb0',
-  dishonest: '#c05621',
-  ink: '#1a202c',
-  grid: '#e2e8f0',
-} as const
-
 /** Text made safe to stand in SVG. */
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
@@ -36,12 +25,8 @@ export const rule = (x1: number, y1: number, x2: number, y2: number, stroke: str
   `<line x1="${short(x1)}" y1="${short(y1)}" x2="${short(x2)}" y2="${short(y2)}" stroke="${stroke}"/>`
 
 /** A line through points. */
-export const curve = (
-  points: readonly (readonly [number, number])[],
-  stroke: string,
-  dashed: boolean,
-): string =>
-  `<polyline fill="none" stroke="${stroke}" stroke-width="2"${dashed ? ' stroke-dasharray="6 4"' : ''} points="${points.map(([x, y]) => `${short(x)},${short(y)}`).join(' ')}"/>`
+export const curve = (points: readonly (readonly [number, number])[], stroke: string): string =>
+  `<polyline fill="none" stroke="${stroke}" stroke-width="2" points="${points.map(([x, y]) => `${short(x)},${short(y)}`).join(' ')}"/>`
 
 /** A whole image on white, so that it can be read on a dark page too. */
 export const image = (
@@ -51,7 +36,7 @@ export const image = (
   parts: readonly string[],
 ): string =>
   `${[
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="12" fill="${colours.ink}" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="12" fill="#1a202c" role="img">`,
     `<title>${escaped(title)}</title>`,
     bar(0, 0, width, height, '#ffffff'),
     ...parts,
