@@ -8,7 +8,8 @@ import { readSources } from './sources.ts'
 import { writeWhole } from './write-whole.ts'
 
 const contractsFolder = import.meta.dirname
-const artifactsFile = join(contractsFolder, 'out', 'artifacts.json')
+/** Where the last build is kept. */
+export const artifactsFile = join(contractsFolder, 'out', 'artifacts.json')
 const abiFolder = join(contractsFolder, '..', 'lib', 'abi')
 
 type Build = { readonly sourcesHash: string; readonly contracts: Artifacts }
