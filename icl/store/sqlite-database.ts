@@ -34,7 +34,7 @@ const failures = [
   [14, /unable to open/],
   [26, /not a database/],
 ] as const
-const [busy, locked, full] = [5, 6, 13]
+const [busy, locked, full, notOpened] = [5, 6, 13, 14]
 /** Read-only, I/O error, corrupt, not a database: nothing that this process knows about the file is sure any more. */
 const fatalCodes: readonly number[] = [8, 10, 11, 26]
 
@@ -54,6 +54,12 @@ export const isFatal = (error: unknown): boolean => fatalCodes.includes(failureC
 
 /** True when another process has the lock. */
 export const isBusy = (error: unknown): boolean => failureCode(error) === busy
+
+/** True when the disk has no room. */
+export const isFull = (error: unknown): boolean => failureCode(error) === full
+
+/** True when this process may not open the file. */
+export const isClosedToUs = (error: unknown): boolean => failureCode(error) === notOpened
 
 /** True when the file is not what it has to be. */
 export const isDamaged = (error: unknown): boolean => [11, 26].includes(failureCode(error) ?? 0)

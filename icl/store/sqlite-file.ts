@@ -1,15 +1,11 @@
-import { closeSync, fsyncSync, openSync, realpathSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { closeSync, fsyncSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Log } from '../log.ts'
 import { createSqliteStore } from './sqlite.ts'
-import {
-  failureCode,
-  isBusy,
-  isDamaged,
-  type SqliteDatabase,
-  troubleOf,
-} from './sqlite-database.ts'
+import { failureCode, isBusy, type SqliteDatabase } from './sqlite-database.ts'
+import { findLock, findPlace, unusable, unusableLock } from './sqlite-place.ts'
 import { checkOwner, checkSchema, migrate, pragmas } from './sqlite-schema.ts'
 import type { Store } from './store.ts'
 
@@ -17,19 +13,20 @@ type Sqlite = typeof import('node:sqlite')
 
 /**
  * Opens the store in a file, which is made if need be (0600, for its owner only). One ICL at a time has it; a `guest` is another
- * process that makes small changes beside it. Throws SvcError `store-locked`, `store-missing`, `store-foreign`, `store-version`,
+ * process that makes small changes beside it. Throws SvcError `store-locked`, `store-missing`, `store-incomplete`, `store-foreign`, `store-version`,
  * `store-corrupt` or `store-unavailable`.
  */
 export async function openSqliteStore(
   file: string,
   {
     guest = false,
+    log,
     // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
     load = () => import('node:sqlite'),
-  }: { guest?: boolean; load?: () => Promise<Sqlite> } = {},
+  }: { guest?: boolean; log?: Log | undefined; load?: () => Promise<Sqlite> } = {},
 ): Promise<Store> {
   const sqlite = await loadSqlite(load)
-  const place = findPlace(resolve(file), guest)
+  const place = findPlace(file, guest)
   const lock = guest ? undefined : takeLock(sqlite, place)
   const opened: SqliteDatabase[] = lock ? [lock] : []
   const close = () => {
@@ -51,10 +48,14 @@ export async function openSqliteStore(
     // Another program's file is left as it is.
     checkOwner(db, place)
     if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
-      throw unusable(place, 'Its file system cannot share memory between processes (WAL)')
+      throw new SvcError(
+        'store-unavailable',
+        `The file system of ${place} cannot share memory between processes (WAL)`,
+        { hint: 'Name a file on a local disk in SVC_ICL_DATABASE_URL.' },
+      )
     }
     if (guest) checkSchema(db, place)
-    else migrate(db, place)
+    else if (migrate(db, place) === 0) log?.info('A new database was made', { file: place })
     syncFolder(dirname(place))
     const { ino, dev } = statSync(place)
     return createSqliteStore(db, {
@@ -68,7 +69,7 @@ export async function openSqliteStore(
     })
   } catch (error) {
     close()
-    throw failureCode(error) === undefined ? error : unusable(place, troubleOf(error), error)
+    throw failureCode(error) === undefined ? error : unusable(place, error)
   }
 }
 
@@ -87,56 +88,17 @@ async function loadSqlite(load: () => Promise<Sqlite>): Promise<Sqlite> {
 const asDatabase = (db: InstanceType<Sqlite['DatabaseSync']>): SqliteDatabase =>
   db as unknown as SqliteDatabase
 
-const unusable = (place: string, why: string, cause?: unknown): SvcError => {
-  const damaged = isDamaged(cause)
-  return new SvcError(
-    damaged ? 'store-corrupt' : 'store-unavailable',
-    `The database ${place} cannot be used: ${why}`,
-    {
-      hint: damaged
-        ? 'Keep a copy of the file, move it away, and restore the last backup.'
-        : 'Look after its folder, its owner and its disk.',
-      cause,
-    },
-  )
-}
-
-/** The file's real name; makes it if it is not there. */
-function findPlace(file: string, guest: boolean): string {
-  try {
-    if (!guest) createPrivately(file)
-    return realpathSync(file)
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    if (guest && code === 'ENOENT') {
-      throw new SvcError('store-missing', `There is no database ${file}`, {
-        hint: 'SVC_ICL_DATABASE_URL has to name the file that the ICL uses; its first start makes it.',
-      })
-    }
-    throw unusable(file, code === 'ENOENT' ? 'There is no such folder' : String(error), error)
-  }
-}
-
-/** Makes a file unless there is one; one that is there is not even opened, because closing it would give up SQLite's locks on it. */
-function createPrivately(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', 0o600))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-}
-
 /** Holds a file beside the database for as long as this process lives: the system lets go of it however that ends. */
 function takeLock(sqlite: Sqlite, place: string): SqliteDatabase {
-  const file = `${place}.lock`
-  createPrivately(file)
-  const lock = asDatabase(new sqlite.DatabaseSync(file))
+  const file = findLock(place)
+  let lock: SqliteDatabase | undefined
   try {
+    lock = asDatabase(new sqlite.DatabaseSync(file))
     lock.exec('BEGIN EXCLUSIVE')
     return lock
   } catch (error) {
-    lock.close()
-    if (!isBusy(error)) throw unusable(file, troubleOf(error), error)
+    lock?.close()
+    if (!isBusy(error)) throw unusableLock(file, error)
     throw new SvcError('store-locked', `Another ICL uses ${place}`, {
       hint: 'One ICL at a time can have a sqlite file. Stop the other one, or use mongodb for several.',
     })

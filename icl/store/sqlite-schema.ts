@@ -93,16 +93,17 @@ export const pragmas = `
   PRAGMA trusted_schema = 0;
 `
 
-/** Brings the tables up to date. Throws as `checkOwner`. */
-export function migrate(db: SqliteDatabase, place: string): void {
+/** Brings the tables up to date, and answers how many migrations the file had had: 0 when it is new. Throws as `checkOwner`. */
+export function migrate(db: SqliteDatabase, place: string): number {
   const version = checkOwner(db, place)
-  if (version === migrations.length) return
+  if (version === migrations.length) return version
   db.exec('BEGIN EXCLUSIVE')
   try {
     db.exec(`PRAGMA application_id = ${applicationId}`)
     for (const step of migrations.slice(version)) db.exec(step)
     db.exec(`PRAGMA user_version = ${migrations.length}`)
     db.exec('COMMIT')
+    return version
   } catch (error) {
     db.exec('ROLLBACK')
     throw error
