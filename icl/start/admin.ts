@@ -6,6 +6,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import type { AdminContext } from '../admin/context.ts'
+import type { Log, LogFields } from '../log.ts'
 import { type AdminCommand, type AdminFlags, usageError } from './admin-command.ts'
 import { effectCommands } from './admin-effects.ts'
 import { keyCommands } from './admin-keys.ts'
@@ -50,7 +51,7 @@ export async function runAdmin(args: readonly string[], terminal: AdminTerminal)
       terminal.print(command ? helpOf(command) : help())
       return flags.help ? 0 : 2
     }
-    const outcome = await perform(command, given, flags, terminal.environment)
+    const outcome = await perform(command, given, flags, terminal)
     if (flags.json) terminal.print(JSON.stringify(outcome.json, null, 2))
     else for (const line of outcome.lines) terminal.print(printable(line))
     return 0
@@ -110,10 +111,14 @@ async function perform(
   command: AdminCommand,
   given: readonly string[],
   flags: AdminFlags,
-  environment: AdminTerminal['environment'],
+  terminal: AdminTerminal,
 ) {
+  const { environment } = terminal
   const run = command.prepare(given, flags)
-  const store = await openStore(databaseUrlOf(environment), { guest: command.alone !== true })
+  const store = await openStore(databaseUrlOf(environment), {
+    guest: command.alone !== true,
+    log: logTo(terminal),
+  })
   const context: AdminContext = {
     store,
     clock: systemClock,
@@ -125,6 +130,13 @@ async function perform(
   } finally {
     await store.close()
   }
+}
+
+/** What the store says beside a command's answer. */
+function logTo({ complain }: AdminTerminal): Log {
+  const say = (message: string, fields: LogFields = {}) =>
+    complain(printable(`note: ${message} ${JSON.stringify(fields)}`))
+  return { debug: () => {}, info: say, warn: say, error: say }
 }
 
 function databaseUrlOf(environment: AdminTerminal['environment']): string {

@@ -15,7 +15,10 @@ import type { Settings } from './settings.ts'
  * Opens the store that a database URL names: `memory:`, `sqlite:FILE` or `mongodb://...`; a `guest` shares it with the ICL that
  * runs. Throws SvcError `store-unavailable`, or another `store-...` that says what is wrong with a file.
  */
-export async function openStore(url: string, options: { guest?: boolean } = {}): Promise<Store> {
+export async function openStore(
+  url: string,
+  options: { guest?: boolean; log?: Log } = {},
+): Promise<Store> {
   if (url === 'memory:') return createMemoryStore()
   if (url.startsWith('sqlite:')) {
     const { openSqliteStore } = await import('../store/sqlite-file.ts')
@@ -67,7 +70,8 @@ export async function openServiceStore(
   const clock = systemClock
   const random = systemRandom
   const someId = toBase64Url(random.bytes(12))
-  if (!/^mongodb(\+srv)?:/.test(url)) return { store: await openStore(url), replicaId: someId }
+  if (!/^mongodb(\+srv)?:/.test(url))
+    return { store: await openStore(url, { log }), replicaId: someId }
   const [{ createMongoOpener }, { openFallbackStore }] = await Promise.all([
     import('../store/mongodb.ts'),
     import('../store/fallback.ts'),

@@ -1,14 +1,8 @@
 // Where a sqlite store lies: the database, and the lock file that one ICL at a time holds. What another program or user left in
 // their place is refused by name, with what to do about it, and nothing that is there is changed.
-import {
-  accessSync,
-  closeSync,
-  constants,
-  openSync,
-  realpathSync,
-  type Stats,
-  statSync,
-} from 'node:fs'
+// The database may be small beside its write-ahead log (`-wal`), which then has nearly everything that was acknowledged. SQLite
+// deletes a log whose database is new to it, so a database that is missing or empty beside a log is never made.
+import { closeSync, openSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { SvcError } from '../../lib/svc-error.ts'
 import { isClosedToUs, isDamaged, isFull, troubleOf } from './sqlite-database.ts'
@@ -19,9 +13,7 @@ export function findPlace(name: string, guest: boolean): string {
   try {
     checkDatabase(file, guest)
     if (!guest) createPrivately(file)
-    const place = realpathSync(file)
-    checkAccess(place)
-    return place
+    return realpathSync(file)
   } catch (error) {
     throw error instanceof SvcError ? error : unusable(file, error)
   }
@@ -37,7 +29,6 @@ export function findLock(place: string): string {
       })
     }
     createPrivately(file)
-    checkAccess(file)
     return file
   } catch (error) {
     throw error instanceof SvcError ? error : unusable(file, error)
@@ -85,28 +76,43 @@ function remedyFor(file: string, code: string | undefined): string {
   const remedy = remedies[code ?? '']
   if (remedy) return remedy
   if (remedy === undefined) return 'Check its folder, its owner and its disk.'
-  const user = process.geteuid?.()
-  const owner = ownerOf(file)
+  const user = known(() => process.geteuid?.())
+  const owner = known(() => statSync(file).uid)
   const asUser = user === undefined ? 'the user of the ICL' : `uid ${user}, the user of the ICL,`
   if (owner === undefined) return `Allow ${asUser} to write to its folder.`
   return `It belongs to uid ${owner}. Give the database and the files beside it to ${asUser} (chown), or run the ICL as their owner.`
 }
 
-function ownerOf(file: string): number | undefined {
+/** What the system may not want to tell: a folder may be closed to us, and Deno asks for a permission. */
+function known<T>(ask: () => T): T | undefined {
   try {
-    return statSync(file).uid
+    return ask()
   } catch {
     return undefined
   }
 }
 
-/** Refuses what is no database. */
+/** Refuses what is no database, or one without which its log would be lost. */
 function checkDatabase(file: string, guest: boolean): void {
+  // Before the file: one that starts beside this writes the file first.
+  const log = `${file}-wal`
+  const waiting = look(log)?.size ?? 0
   const found = look(file)
   if (found?.isDirectory()) {
     throw new SvcError('store-unavailable', `The database ${file} is a folder`, {
       hint: 'SVC_ICL_DATABASE_URL has to name a file.',
     })
+  }
+  if (waiting > 0 && (found === undefined || found.size === 0)) {
+    throw new SvcError(
+      'store-incomplete',
+      `The database ${file} is ${found ? 'empty' : 'missing'}, but its log ${log} holds saves that only this database can take up`,
+      {
+        hint:
+          'Put the database file back beside its log: check mounts and what was moved. If it is lost, move the log to a safe place ' +
+          'and restore the last backup. Neither file was changed.',
+      },
+    )
   }
   if (guest && found === undefined) {
     throw new SvcError('store-missing', `There is no database ${file}`, {
@@ -118,16 +124,6 @@ function checkDatabase(file: string, guest: boolean): void {
 const look = (file: string): Stats | undefined => statSync(file, { throwIfNoEntry: false })
 
 const isFolder = (file: string): boolean => look(file)?.isDirectory() ?? false
-
-/** SQLite opens a file that it may not write for reading only, and says so late. */
-function checkAccess(file: string): void {
-  try {
-    accessSync(file, constants.R_OK | constants.W_OK)
-  } catch (error) {
-    // Reads go on where the whole file system is read-only.
-    if ((error as NodeJS.ErrnoException).code !== 'EROFS') throw error
-  }
-}
 
 /** Makes a file unless there is one; one that is there is not even opened, because closing it would give up SQLite's locks on it. */
 function createPrivately(file: string): void {

@@ -84,6 +84,44 @@ describe('a sqlite file', () => {
     await (await openSqliteStore(newer)).close()
   })
 
+  it('that is missing or empty beside a log with saves is refused, and the log is kept', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    await insert(store, '1')
+    const [whole, saves] = [readFileSync(file), readFileSync(`${file}-wal`)]
+    await store.close()
+    expect(saves.length).toBeGreaterThan(0)
+    for (const database of [undefined, new Uint8Array()]) {
+      rmSync(file, { force: true })
+      if (database) writeFileSync(file, database)
+      writeFileSync(`${file}-wal`, saves)
+      for (const guest of [false, true]) {
+        const refusal = await openSqliteStore(file, { guest }).catch((error: unknown) => error)
+        expect(refusal).toMatchObject({
+          code: 'store-incomplete',
+          message: expect.stringContaining(`${file}-wal`),
+          hint: expect.stringMatching(/back beside its log.*backup/),
+        })
+        expect(readFileSync(`${file}-wal`).equals(saves)).toBe(true)
+      }
+    }
+    writeFileSync(file, whole)
+    const again = await openSqliteStore(file)
+    expect((await again.findJob(jobOf('1').id))?.document).toEqual(jobOf('1'))
+    await again.close()
+  })
+
+  it('is told of when it is made, and only then', async () => {
+    const file = newFile()
+    const told: unknown[] = []
+    const note = (message: string, fields?: object) => void told.push([message, fields])
+    const log = { debug: note, info: note, warn: note, error: note }
+    await (await openSqliteStore(file, { log })).close()
+    expect(told).toEqual([['A new database was made', { file }]])
+    await (await openSqliteStore(file, { log })).close()
+    expect(told).toHaveLength(1)
+  })
+
   it('is brought up to date when an older version made it, and keeps what it has', async () => {
     const file = newFile()
     const store = await openSqliteStore(file)
