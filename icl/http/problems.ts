@@ -15,6 +15,7 @@ export function answerProblems(app: Hono<RequestEnv>, throttle: Throttle): void 
       c.get('deps').log.error('request failed', {
         operation: c.get('operation'),
         error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        ...(error instanceof SvcError && { hint: error.hint }),
       })
     }
     return problemResponse(c, problem)
@@ -43,6 +44,12 @@ function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof SvcError && error.code.startsWith('chain-')) {
     return new ProblemError('chain-unavailable', error.message, { retryAfterSeconds: 2 })
+  }
+  if (error instanceof SvcError && error.code === 'store-corrupt') {
+    return new ProblemError(
+      'internal-error',
+      'The record in the database of the ICL cannot be read. Its operator has to restore it; the log names it.',
+    )
   }
   return new ProblemError('internal-error', 'The ICL failed; its log has the details')
 }

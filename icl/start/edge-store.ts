@@ -37,7 +37,7 @@ export async function openEdgeStore(
     import('../store/journal-none.ts'),
   ])
   const journal = createNoJournal()
-  const open = createMongoOpener({ url, clock, random })
+  const open = createMongoOpener({ url, clock, random, log })
   log.info('There is no journal on an edge host: saves are refused while MongoDB is away')
   return {
     store: await openFallbackStore({ open, journal, replicaId, version, clock, random, log }),

@@ -26,7 +26,8 @@ export async function openStore(
   }
   if (/^mongodb(\+srv)?:/.test(url)) {
     const { openMongoStore } = await import('../store/mongodb.ts')
-    const store = await openMongoStore({ url, clock: systemClock, random: systemRandom })
+    const { log } = options
+    const store = await openMongoStore({ url, clock: systemClock, random: systemRandom, log })
     return options.guest ? asGuest(store) : store
   }
   throw new SvcError('store-unavailable', `There is no store for ${new URL(url).protocol}`, {
@@ -80,7 +81,7 @@ export async function openServiceStore(
     journal: (await import('../store/journal-none.ts')).createNoJournal(),
     replicaId: someId,
   }
-  const open = createMongoOpener({ url, clock, random })
+  const open = createMongoOpener({ url, clock, random, log })
   return {
     store: await openFallbackStore({ open, journal, replicaId, version, clock, random, log }),
     replicaId,

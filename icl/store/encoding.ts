@@ -16,6 +16,17 @@ export const encodeDocument = (document: Document): string =>
 export const decodeDocument = <T extends Document>(text: string): T =>
   untagged(JSON.parse(text)) as T
 
+/** As `decodeDocument`; throws, too, when the document is not the one with this id. */
+export function decodeDocumentOf<T extends Document>(id: unknown, text: string): T {
+  const document = decodeDocument<T>(text)
+  const isIts =
+    typeof document === 'object' &&
+    document !== null &&
+    ('address' in document ? document.address : document.id) === id
+  if (!isIts) throw new SyntaxError('The text is not that of this document')
+  return document
+}
+
 /** Puts bigints in the place of their tags; JSON.parse would call a function for each value for that, which takes four times as long. */
 function untagged(parsed: unknown): unknown {
   if (typeof parsed !== 'object' || parsed === null) return parsed

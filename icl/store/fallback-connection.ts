@@ -15,6 +15,7 @@ const keepSettledMs = 3_600_000
 const firstProbeMs = 250
 const longestProbeMs = 5_000
 const steadyMs = 30_000
+const refillMs = 60_000
 /** So many writes are replayed while saves wait. */
 const lastWrites = 16
 
@@ -171,10 +172,18 @@ export async function keepUp(fallback: Fallback): Promise<void> {
   await announce(fallback)
   if (fallback.aloneAt === undefined) return follow(fallback)
   fallback.followed = undefined
-  if (!fallback.isFresh) await fill(fallback)
+  if (!fallback.isFresh && !wasFilledOfLate(fallback)) await fill(fallback)
   const settledBefore = clock.now() - keepSettledMs
   await fallback.mirror.memory.prune({ now: clock.now(), settledBefore, limit: 10_000 })
 }
+
+const isWhole = ({ primary }: Fallback): boolean => (primary?.status().unreadable ?? 0) === 0
+
+/** True while it is no use to read everything again: records cannot be read, and somebody has to mend them. */
+const wasFilledOfLate = (fallback: Fallback): boolean =>
+  !isWhole(fallback) &&
+  fallback.filledAt !== undefined &&
+  Math.abs(fallback.options.clock.now() - fallback.filledAt) < refillMs
 
 /** Fills a new mirror, and takes it in place of the old one; it is fresh if nobody else came meanwhile. */
 async function fill(fallback: Fallback): Promise<void> {
@@ -190,7 +199,9 @@ async function fill(fallback: Fallback): Promise<void> {
     // Others may have added to what was read of them.
     fallback.events = createEventCache()
     fallback.isLoaded = true
-    fallback.isFresh = await nobodyJoined(fallback, next)
+    fallback.filledAt = options.clock.now()
+    // A record that is not in the mirror could be saved from memory as if it were new.
+    fallback.isFresh = isWhole(fallback) && (await nobodyJoined(fallback, next))
   } finally {
     fallback.next = undefined
   }

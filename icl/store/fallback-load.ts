@@ -2,6 +2,7 @@ import type { JobId } from '../../lib/codecs.ts'
 import { jobLane, type Lanes, nodeLane } from './fallback-lanes.ts'
 import type { Mirror } from './fallback-mirror.ts'
 import type { Store } from './store.ts'
+import { isUnreadable } from './unreadable.ts'
 
 const everything = 1_000_000
 const originsPage = 2_000
@@ -42,7 +43,7 @@ export async function loadMirror(
   await each(nodes, ({ address }) =>
     // Nobody saves a document here while it is read in its lane.
     lanes(nodeLane(address), async () => {
-      const found = await store.findNode(address)
+      const found = await readable(store.findNode(address))
       if (found) await mirror.put({ kind: 'node', node: found.document, version: found.version })
     }),
   )
@@ -57,10 +58,17 @@ export const loadJobs = (
 ): Promise<void> =>
   each(ids, (id) =>
     lanes(jobLane(id), async () => {
-      const found = await store.findJob(id)
+      const found = await readable(store.findJob(id))
       if (found) await mirror.put({ kind: 'job', job: found.document, version: found.version })
     }),
   )
+
+/** Nothing for a record that cannot be read: the store notes it, and others are loaded. */
+const readable = <T>(found: Promise<T | undefined>): Promise<T | undefined> =>
+  found.catch((error: unknown) => {
+    if (isUnreadable(error)) return undefined
+    throw error
+  })
 
 /** Jobs that have not settled, or whose effects are not all delivered. */
 async function listHeldJobs(store: Source): Promise<readonly JobId[]> {

@@ -46,6 +46,8 @@ export type Fallback = {
   next: Mirror | undefined
   /** True once the mirror was filled. */
   isLoaded: boolean
+  /** When the mirror was filled last. */
+  filledAt: number | undefined
   /** True while the mirror holds everything that it should: nobody else has saved since it was filled. */
   isFresh: boolean
   /** True once this process has said that it is new. */
@@ -98,6 +100,7 @@ export const createFallback = (options: FallbackOptions): Fallback => ({
   mirrorNumber: 0,
   next: undefined,
   isLoaded: false,
+  filledAt: undefined,
   isFresh: false,
   hasJoined: false,
   newest: undefined,

@@ -14,57 +14,66 @@ import {
   documentOf,
   EffectRow,
   EffectSum,
+  EventPlace,
   HeldKeyRow,
   JobIdRow,
   JobOriginRow,
+  JobPlace,
   PhaseCount,
   parseRow,
   VersionedDocument,
 } from './mongodb-rows.ts'
 import type { BusySlots, Position, Store, Versioned } from './store.ts'
+import { fillPage, type Unreadable } from './unreadable.ts'
 
 const documentOnly = { projection: { document: 1 } }
+const idOf = ({ _id }: { readonly _id: string }) => _id
 const byTime: Sort = { at: 1, _id: 1 }
 const newestFirst = (field: string): Sort => ({ [field]: -1, _id: -1 })
 
 /** Everything that is read of jobs. */
-export function jobReads({ run }: MongoConnection) {
+export function jobReads({ run }: MongoConnection, unreadable: Unreadable) {
   const ids = async (filter: Filter<JobRow>, sort: Sort, limit: number) => {
     const options = { projection: { _id: 1 }, sort, limit }
     const rows = await run(({ jobs }) => jobs.find(filter, options).toArray())
     return rows.map((row) => parseRow(JobIdRow, row)._id)
   }
-  const documents = async (
+  const readAll = (rows: readonly JobRow[]) =>
+    unreadable.readAll(rows, idOf, (row) => documentOf<Job>(row))
+  const pageOf = (
     filter: Filter<JobRow>,
-    options: { sort?: Sort; limit?: number } = {},
+    page: { readonly before?: Position | undefined; readonly limit: number },
   ) => {
-    const rows = await run(({ jobs }) =>
-      jobs.find(filter, { ...documentOnly, ...options }).toArray(),
-    )
-    return rows.map((row) => documentOf<Job>(row))
+    const projection = { document: 1, createdAt: 1 }
+    const ask = (before: Position | undefined, limit: number) => {
+      const options = { projection, sort: newestFirst('createdAt'), limit }
+      const where = { ...filter, ...beforePosition<JobRow>('createdAt', before) }
+      return run(({ jobs }) => jobs.find(where, options).toArray())
+    }
+    const placeOf = (row: unknown): Position => {
+      const { createdAt: at, _id: id } = parseRow(JobPlace, row)
+      return { at, id }
+    }
+    return fillPage(page, ask, placeOf, readAll)
   }
   const count = (filter: Filter<JobRow>) => run(({ jobs }) => jobs.countDocuments(filter))
   return {
     findJob: async (id) => {
       const row = await run(({ jobs }) => jobs.findOne({ _id: id }))
-      return row ? versioned<Job>(row) : undefined
+      return row ? unreadable.read(id, () => versioned<Job>(row)) : undefined
     },
     listDueWakes: (now, limit) => ids({ wakeAt: { $lte: now } }, { wakeAt: 1 }, limit),
     listDueEffects: (now, limit) =>
       ids({ effectsDueAt: { $lte: now } }, { effectsDueAt: 1 }, limit),
     listJobsWithEffects: (after, limit) =>
       ids({ effects: { $gt: 0 }, _id: { $gt: after ?? '' } }, { _id: 1 }, limit),
-    listJobsOfNode: (node) => documents({ busy: { $in: [`offered:${node}`, `claimed:${node}`] } }),
-    listJobsOfClient: (client, { phase, before, limit }) =>
-      documents(
-        { client, ...(phase && { phase }), ...beforePosition<JobRow>('createdAt', before) },
-        { sort: newestFirst('createdAt'), limit },
-      ),
-    listJobs: ({ phase, before, limit }) =>
-      documents(
-        { ...(phase && { phase }), ...beforePosition<JobRow>('createdAt', before) },
-        { sort: newestFirst('createdAt'), limit },
-      ),
+    listJobsOfNode: async (node) => {
+      const filter = { busy: { $in: [`offered:${node}`, `claimed:${node}`] } }
+      return readAll(await run(({ jobs }) => jobs.find(filter, documentOnly).toArray()))
+    },
+    listJobsOfClient: (client, page) =>
+      pageOf({ client, ...(page.phase && { phase: page.phase }) }, page),
+    listJobs: (page) => pageOf(page.phase ? { phase: page.phase } : {}, page),
     countJobsOfClient: (client, since) => count({ client, createdAt: { $gte: since } }),
     countUnsettledJobsOfClient: (client) => count({ client, settledAt: null }),
     listJobOrigins: async (after, limit) => {
@@ -133,31 +142,38 @@ export function busyOf(text: string): { node: Address; status: 'offered' | 'clai
 }
 
 /** Everything that is read of nodes, keys and blobs. */
-export function otherReads({ run }: MongoConnection) {
-  const events = async (filter: Filter<EventRow>, options: { sort: Sort; limit?: number }) => {
-    const rows = await run(({ events }) =>
-      events.find(filter, { ...documentOnly, ...options }).toArray(),
-    )
-    return rows.map((row) => documentOf<ReputationEvent>(row))
-  }
+export function otherReads({ run }: MongoConnection, unreadable: Unreadable) {
+  const readEvents = (rows: readonly EventRow[]) =>
+    unreadable.readAll(rows, idOf, (row) => documentOf<ReputationEvent>(row))
   return {
     findNode: async (address) => {
       const row = await run(({ nodes }) => nodes.findOne({ _id: address }))
-      return row ? versioned<Node>(row) : undefined
+      return row ? unreadable.read(address, () => versioned<Node>(row)) : undefined
     },
     listNodes: async (now) => {
       const filter = { certificateExpiresAt: { $gt: now } }
       const rows = await run(({ nodes }) =>
         nodes.find(filter, { ...documentOnly, sort: { _id: 1 } }).toArray(),
       )
-      return rows.map((row) => documentOf<Node>(row))
+      return unreadable.readAll(rows, idOf, (row) => documentOf<Node>(row))
     },
-    listReputationEvents: (node) => events({ node }, { sort: byTime }),
-    pageReputationEvents: (node, { before, limit }) =>
-      events(
-        { node, ...beforePosition<EventRow>('at', before) },
-        { sort: newestFirst('at'), limit },
-      ),
+    listReputationEvents: async (node) => {
+      const options = { ...documentOnly, sort: byTime }
+      return readEvents(await run(({ events }) => events.find({ node }, options).toArray()))
+    },
+    pageReputationEvents: (node, page) => {
+      const projection = { document: 1, at: 1 }
+      const ask = (before: Position | undefined, limit: number) => {
+        const where = { node, ...beforePosition<EventRow>('at', before) }
+        const options = { projection, sort: newestFirst('at'), limit }
+        return run(({ events }) => events.find(where, options).toArray())
+      }
+      const placeOf = (row: unknown): Position => {
+        const { at, _id: id } = parseRow(EventPlace, row)
+        return { at, id }
+      }
+      return fillPage(page, ask, placeOf, readEvents)
+    },
     findKey: async (key, now) => {
       const row = await run(({ keys }) => keys.findOne({ _id: key, expiresAt: { $gt: now } }))
       return row ? parseRow(HeldKeyRow, row).value : undefined

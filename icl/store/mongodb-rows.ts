@@ -6,16 +6,18 @@ import { JobPhase } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
-import { decodeDocument } from './encoding.ts'
+import { decodeDocumentOf } from './encoding.ts'
 
 const Id = z.string()
 const Version = z.int().positive()
 const Time = z.number()
 
-const Document = z.object({ document: z.string() })
+const Document = z.object({ _id: Id, document: z.string() })
 export const VersionedDocument = Document.extend({ version: Version })
 export const JobIdRow = z.object({ _id: JobId })
 export const JobOriginRow = JobIdRow.extend({ client: Address, createdAt: Time })
+export const JobPlace = z.object({ _id: Id, createdAt: Time })
+export const EventPlace = z.object({ _id: Id, at: Time })
 export const ChangeRow = JobIdRow.extend({
   version: Version,
   busy: z.array(z.string()),
@@ -44,11 +46,12 @@ export function parseRow<T>(schema: z.ZodType<T>, row: unknown): T {
 
 /** The document of a row. */
 export function documentOf<T extends Job | Node | ReputationEvent>(row: unknown): T {
-  const { document } = parseRow(Document, row)
+  const { _id, document } = parseRow(Document, row)
   try {
-    return decodeDocument<T>(document)
-  } catch (error) {
-    throw corrupt(row, String(error))
+    return decodeDocumentOf<T>(_id, document)
+  } catch {
+    // The error would quote the document.
+    throw corrupt(row, 'its document is not one that an ICL wrote')
   }
 }
 

@@ -3,6 +3,7 @@ import { toBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Log } from '../log.ts'
 import { changeReads } from './mongodb-changes.ts'
 import {
   createMongoConnection,
@@ -14,6 +15,7 @@ import { jobFigures, jobReads, otherReads } from './mongodb-reads.ts'
 import { saveOnce } from './mongodb-saves.ts'
 import { pruning, restoreOnce, scanAll } from './mongodb-upkeep.ts'
 import type { Store } from './store.ts'
+import { createUnreadable } from './unreadable.ts'
 
 /** What a store in MongoDB needs. */
 export type MongoOptions = {
@@ -22,14 +24,16 @@ export type MongoOptions = {
   readonly clock: Clock
   readonly random: Random
   readonly timeouts?: MongoTimeouts
+  readonly log?: Log | undefined
 }
 
 /**
  * A store in MongoDB, or in what speaks its protocol, for any number of ICLs. It connects when it is used; while the server is away every
  * call throws ProblemError `unavailable`. Throws SvcError `settings-invalid` for a URL that cannot be used.
  */
-export function createMongoStore({ url, clock, random, timeouts }: MongoOptions): Store {
+export function createMongoStore({ url, clock, random, timeouts, log }: MongoOptions): Store {
   const connection = createMongoConnection(url, clock, timeouts ?? defaultMongoTimeouts)
+  const unreadable = createUnreadable(log)
   const newId = () => toBase64Url(random.bytes(12))
   return {
     durable: true,
@@ -37,7 +41,8 @@ export function createMongoStore({ url, clock, random, timeouts }: MongoOptions)
     status: () => {
       const trouble = connection.trouble()
       const isUp = trouble === undefined
-      return { connected: isUp, writable: isUp, reasons: isUp ? [] : [trouble] }
+      const reasons = [...(isUp ? [] : [trouble]), ...unreadable.reasons()]
+      return { connected: isUp, writable: isUp, reasons, ...unreadable.figures() }
     },
     ping: () => connection.ping(),
     close: () => connection.close(),
@@ -52,9 +57,9 @@ export function createMongoStore({ url, clock, random, timeouts }: MongoOptions)
         })
       })
     },
-    ...jobReads(connection),
+    ...jobReads(connection, unreadable),
     ...jobFigures(connection),
-    ...otherReads(connection),
+    ...otherReads(connection, unreadable),
     ...changeReads(connection, clock),
     ...pruning(connection),
     scan: () => scanAll(connection),

@@ -2,6 +2,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import {
   asStoreError,
   failureCode,
+  isDamaged,
   isFatal,
   type SqliteDatabase,
   troubleOf,
@@ -17,6 +18,8 @@ type Waiting = {
 export type Commits = {
   /** Runs a change within a transaction; resolves to its answer once that is on the disk. */
   run<T>(work: () => T): Promise<T>
+  /** Heeds an error that a read met: after one of the disk or the file, no changes are made until a restart. */
+  suspect(error: unknown): void
   /** What keeps changes from being made; undefined when nothing does. */
   trouble(): string | undefined
   /** Commits what waits; whatever comes later is refused. */
@@ -44,6 +47,10 @@ export function createCommits(
   let passing: string | undefined
   let lasting: string | undefined
 
+  const suspect = (error: unknown): void => {
+    // A disk that failed once may have lost pages that it still shows: only a new start reads what is really there.
+    if (isFatal(error)) lasting ??= `${troubleOf(error)}; ${remedyOf(error)}`
+  }
   const commit = (batch: readonly Waiting[]): readonly unknown[] => {
     try {
       forGroup(() => db.exec('BEGIN IMMEDIATE'))
@@ -65,8 +72,7 @@ export function createCommits(
     } catch (error) {
       const cause = error instanceof GroupFailed ? error.cause : error
       if (failureCode(cause) !== undefined) passing = troubleOf(cause)
-      // A disk that failed once may have lost pages that it still shows: only a new start reads what is really there.
-      if (isFatal(cause)) lasting ??= `${troubleOf(cause)}; look after the disk and restart`
+      suspect(cause)
       const isOnesOwn = !(error instanceof GroupFailed) && !lasting && batch.length > 1
       if (isOnesOwn) for (const one of batch) attempt([one])
       else for (const { reject } of batch) reject(refusal(lasting, cause))
@@ -92,6 +98,7 @@ export function createCommits(
         waiting.push({ work, resolve: (value) => resolve(value as T), reject })
         schedule()
       }),
+    suspect,
     trouble: () => lasting ?? passing,
     close: () => {
       isClosed = true
@@ -99,6 +106,11 @@ export function createCommits(
     },
   }
 }
+
+const remedyOf = (error: unknown): string =>
+  isDamaged(error)
+    ? 'stop the ICL, keep a copy of its files, and restore the last backup'
+    : 'look after the disk and restart'
 
 function forGroup(work: () => void): void {
   try {

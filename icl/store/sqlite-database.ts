@@ -83,7 +83,7 @@ export function troubleOf(error: unknown): string {
 /** Says that a record in the database is not one that this store wrote. */
 export const corrupt = (what: string, cause?: unknown): SvcError =>
   new SvcError('store-corrupt', `The database holds ${what} that cannot be read`, {
-    hint: 'Stop the ICL, keep a copy of the file, and restore the last backup.',
+    hint: 'Stop the ICL, keep a copy of its files, and restore the last backup.',
     cause,
   })
 

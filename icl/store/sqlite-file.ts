@@ -66,6 +66,7 @@ export async function openSqliteStore(
       },
       openReader: () => connect({ readOnly: true }),
       close,
+      log,
     })
   } catch (error) {
     close()

@@ -4,7 +4,7 @@ import type { ReputationEvent } from '../../lib/reputation.ts'
 import { JobPhase } from '../../lib/schemas/jobs.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
-import { decodeDocument } from './encoding.ts'
+import { decodeDocumentOf } from './encoding.ts'
 import {
   asStoreError,
   bytesOf,
@@ -16,7 +16,8 @@ import {
   type SqliteValue,
   textOf,
 } from './sqlite-database.ts'
-import type { BusySlots, JobChange, Store, Versioned } from './store.ts'
+import type { BusySlots, JobChange, Position, Store, Versioned } from './store.ts'
+import { fillPage, type Unreadable } from './unreadable.ts'
 
 /** Every query of the store; those that a plan must have an index for are tested against it. */
 export const queries = {
@@ -33,16 +34,16 @@ export const queries = {
     'SELECT id, document FROM jobs WHERE id IN (SELECT job FROM busy WHERE node = ?) ORDER BY id',
   countBusySlots: 'SELECT node, status, count(*) AS slots FROM busy GROUP BY node, status',
   listJobsOfClient: `
-    SELECT id, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?)
+    SELECT id, created_at AS at, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?)
     ORDER BY created_at DESC, id DESC LIMIT ?`,
   listJobsOfClientInPhase: `
-    SELECT id, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?) AND phase = ?
+    SELECT id, created_at AS at, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?) AND phase = ?
     ORDER BY created_at DESC, id DESC LIMIT ?`,
   listJobs: `
-    SELECT id, document FROM jobs WHERE (created_at, id) < (?, ?)
+    SELECT id, created_at AS at, document FROM jobs WHERE (created_at, id) < (?, ?)
     ORDER BY created_at DESC, id DESC LIMIT ?`,
   listJobsInPhase: `
-    SELECT id, document FROM jobs WHERE (created_at, id) < (?, ?) AND phase = ?
+    SELECT id, created_at AS at, document FROM jobs WHERE (created_at, id) < (?, ?) AND phase = ?
     ORDER BY created_at DESC, id DESC LIMIT ?`,
   countJobsOfClient: 'SELECT count(*) AS jobs FROM jobs WHERE client = ? AND created_at >= ?',
   countUnsettledJobsOfClient:
@@ -57,7 +58,7 @@ export const queries = {
     WHERE expires_at > ? ORDER BY address`,
   listReputationEvents: 'SELECT id, document FROM events WHERE node = ? ORDER BY at, id',
   pageReputationEvents: `
-    SELECT id, document FROM events WHERE node = ? AND (at, id) < (?, ?)
+    SELECT id, at, document FROM events WHERE node = ? AND (at, id) < (?, ?)
     ORDER BY at DESC, id DESC LIMIT ?`,
   findKey: 'SELECT value FROM keys WHERE key = ? AND expires_at > ?',
   listKeys: `
@@ -80,8 +81,11 @@ type Rows = {
 const end = { at: Number.POSITIVE_INFINITY, id: '' }
 const lastCharacter = '\u{10ffff}'
 
-/** Every read of the store. */
-export function createSqliteReads(db: SqliteDatabase) {
+/** Every read of the store. `suspect` is told of errors of SQLite; what lists leave out is noted in `unreadable`. */
+export function createSqliteReads(
+  db: SqliteDatabase,
+  { suspect, unreadable }: { suspect: (error: unknown) => void; unreadable: Unreadable },
+) {
   const statements = new Map(Object.entries(queries).map(([name, sql]) => [name, db.prepare(sql)]))
   const statement = (name: keyof typeof queries) => {
     const found = statements.get(name)
@@ -92,6 +96,7 @@ export function createSqliteReads(db: SqliteDatabase) {
     try {
       return read()
     } catch (error) {
+      suspect(error)
       throw asStoreError(error)
     }
   }
@@ -103,34 +108,49 @@ export function createSqliteReads(db: SqliteDatabase) {
     ping: async () => {
       rows.one('ping', 'changes')
     },
-    ...jobReads(rows),
-    ...otherReads(rows),
+    ...jobReads(rows, unreadable),
+    ...otherReads(rows, unreadable),
   }
 }
 
-function jobReads({ all, one }: Rows) {
+const positionOf = (row: Row): Position => ({ at: numberOf(row, 'at'), id: textOf(row, 'id') })
+
+/** Reads the documents of one kind that can be read. */
+const readingAll =
+  <T extends Job | Node | ReputationEvent>(unreadable: Unreadable, what: string) =>
+  (found: readonly Row[]): readonly T[] =>
+    unreadable.readAll(
+      found,
+      ({ id }) => `${what} ${String(id)}`,
+      (row) => documentOf<T>(row, what),
+    )
+
+function jobReads({ all, one }: Rows, unreadable: Unreadable) {
   const ids = (found: readonly Row[]) => found.map((row) => parsed(JobId, row, 'id'))
-  const jobs = (found: readonly Row[]) => found.map((row) => documentOf<Job>(row, 'job'))
+  const jobs = readingAll<Job>(unreadable, 'job')
   return {
-    findJob: async (id) => versionedOf<Job>(one('findJob', id), 'job'),
+    findJob: async (id) =>
+      unreadable.read(`job ${id}`, () => versionedOf<Job>(one('findJob', id), 'job')),
     listDueWakes: async (now, limit) => ids(all('listDueWakes', now, limit)),
     listDueEffects: async (now, limit) => ids(all('listDueEffects', now, limit)),
     listJobsWithEffects: async (after, limit) =>
       ids(all('listJobsWithEffects', after ?? '', limit)),
     listJobsOfNode: async (node) => jobs(all('listJobsOfNode', node)),
     countBusySlots: async () => countBusy(all('countBusySlots')),
-    listJobsOfClient: async (client, { phase, before = end, limit }) =>
-      jobs(
-        phase === undefined
-          ? all('listJobsOfClient', client, before.at, before.id, limit)
-          : all('listJobsOfClientInPhase', client, before.at, before.id, phase, limit),
-      ),
-    listJobs: async ({ phase, before = end, limit }) =>
-      jobs(
-        phase === undefined
-          ? all('listJobs', before.at, before.id, limit)
-          : all('listJobsInPhase', before.at, before.id, phase, limit),
-      ),
+    listJobsOfClient: (client, page) => {
+      const ask = ({ at, id } = end, limit: number) =>
+        page.phase === undefined
+          ? all('listJobsOfClient', client, at, id, limit)
+          : all('listJobsOfClientInPhase', client, at, id, page.phase, limit)
+      return fillPage(page, ask, positionOf, jobs)
+    },
+    listJobs: (page) => {
+      const ask = ({ at, id } = end, limit: number) =>
+        page.phase === undefined
+          ? all('listJobs', at, id, limit)
+          : all('listJobsInPhase', at, id, page.phase, limit)
+      return fillPage(page, ask, positionOf, jobs)
+    },
     countJobsOfClient: async (client, since) =>
       numberOf(one('countJobsOfClient', client, since) ?? {}, 'jobs'),
     countUnsettledJobsOfClient: async (client) =>
@@ -172,15 +192,19 @@ function jobReads({ all, one }: Rows) {
   } satisfies Partial<Store>
 }
 
-function otherReads({ all, one }: Rows) {
-  const events = (found: readonly Row[]) =>
-    found.map((row) => documentOf<ReputationEvent>(row, 'event'))
+function otherReads({ all, one }: Rows, unreadable: Unreadable) {
+  const nodes = readingAll<Node>(unreadable, 'node')
+  const events = readingAll<ReputationEvent>(unreadable, 'event')
   return {
-    findNode: async (address) => versionedOf<Node>(one('findNode', address), 'node'),
-    listNodes: async (now) => all('listNodes', now).map((row) => documentOf<Node>(row, 'node')),
+    findNode: async (address) =>
+      unreadable.read(`node ${address}`, () => versionedOf<Node>(one('findNode', address), 'node')),
+    listNodes: async (now) => nodes(all('listNodes', now)),
     listReputationEvents: async (node) => events(all('listReputationEvents', node)),
-    pageReputationEvents: async (node, { before = end, limit }) =>
-      events(all('pageReputationEvents', node, before.at, before.id, limit)),
+    pageReputationEvents: (node, page) => {
+      const ask = ({ at, id } = end, limit: number) =>
+        all('pageReputationEvents', node, at, id, limit)
+      return fillPage(page, ask, positionOf, events)
+    },
     findKey: async (key, now) => {
       const row = one('findKey', key, now)
       return row && textOf(row, 'value')
@@ -202,7 +226,7 @@ function otherReads({ all, one }: Rows) {
 /** The document of a row; throws SvcError `store-corrupt` when it cannot be read. */
 export function documentOf<T extends Job | Node | ReputationEvent>(row: Row, what: string): T {
   try {
-    return decodeDocument<T>(textOf(row, 'document'))
+    return decodeDocumentOf<T>(row.id, textOf(row, 'document'))
   } catch (error) {
     throw corrupt(`a ${what} ${String(row.id)}`, error)
   }

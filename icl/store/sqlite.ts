@@ -1,11 +1,13 @@
 import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { Log } from '../log.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import { type Commits, createCommits } from './sqlite-commits.ts'
-import { bytesOf, numberOf, type SqliteDatabase, textOf } from './sqlite-database.ts'
+import { asStoreError, bytesOf, numberOf, type SqliteDatabase, textOf } from './sqlite-database.ts'
 import { createSqliteReads, documentOf } from './sqlite-reads.ts'
 import { createSqliteWrites } from './sqlite-writes.ts'
-import type { Store, StoreRecord, Uploader } from './store.ts'
+import type { Store, StoreRecord, StoreStatus, Uploader } from './store.ts'
+import { createUnreadable, type Unreadable } from './unreadable.ts'
 
 /** The store in an open database: saves are committed in groups, and answered once their commit is on the disk. */
 export function createSqliteStore(
@@ -14,16 +16,18 @@ export function createSqliteStore(
     /** Another connection, for long reads. */
     openReader: () => SqliteDatabase
     close: () => void
+    log?: Log | undefined
   },
 ): Store {
   const commits = createCommits(db, host)
-  const reads = createSqliteReads(db)
+  const unreadable = createUnreadable(host.log)
+  const reads = createSqliteReads(db, { suspect: commits.suspect, unreadable })
   const writes = createSqliteWrites(db)
   let isOpen = true
   return {
     durable: true,
     shared: false,
-    status: () => statusOf(isOpen, commits),
+    status: () => statusOf(isOpen, commits, unreadable),
     close: async () => {
       if (!isOpen) return
       commits.close()
@@ -35,17 +39,30 @@ export function createSqliteStore(
     save: (write, writeId) => commits.run(() => writes.save(write, writeId)),
     ...reads,
     prune: (options) => commits.run(() => writes.prune(options)),
-    scan: () => scan(host.openReader),
+    scan: () => watched(scan(host.openReader), commits.suspect),
     restore: (record) => commits.run(() => writes.restore(record)),
   }
 }
 
-function statusOf(isOpen: boolean, commits: Commits): ReturnType<Store['status']> {
+function statusOf(isOpen: boolean, commits: Commits, unreadable: Unreadable): StoreStatus {
   const trouble = isOpen ? commits.trouble() : 'The database is closed'
   return {
     connected: isOpen,
     writable: trouble === undefined,
-    reasons: trouble === undefined ? [] : [trouble],
+    reasons: [...(trouble === undefined ? [] : [trouble]), ...unreadable.reasons()],
+    ...unreadable.figures(),
+  }
+}
+
+async function* watched<T>(
+  records: AsyncGenerator<T>,
+  suspect: (error: unknown) => void,
+): AsyncGenerator<T> {
+  try {
+    yield* records
+  } catch (error) {
+    suspect(error)
+    throw asStoreError(error)
   }
 }
 

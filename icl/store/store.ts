@@ -89,6 +89,8 @@ export type StoreStatus = {
   readonly writable: boolean
   /** What is not as it should be, for the operator. */
   readonly reasons: readonly string[]
+  /** How many records were found that cannot be read; none when it is left out. */
+  readonly unreadable?: number
 }
 
 /** What the operator wants to see at a glance. */
@@ -106,7 +108,8 @@ export type Position = { readonly at: number; readonly id: string }
 /**
  * Everything the ICL remembers. Every save is conditional: a false answer means that somebody else was faster, and nothing was
  * changed. An answer is given only once the save lasts as long as the store does. Any method may throw ProblemError
- * `unavailable` when the database is away. Times are milliseconds.
+ * `unavailable` when the database is away. A record that cannot be read is left out of lists and logged once; reading it throws
+ * SvcError `store-corrupt`. Times are milliseconds.
  */
 export interface Store {
   /** True when an acknowledged save survives a crash. */

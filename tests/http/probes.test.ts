@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createMemoryStore } from '../../icl/store/memory.ts'
 import type { Store, StoreStatus } from '../../icl/store/store.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { nodeA } from '../icl/rules/sample-job.ts'
 import { createTestIcl, origin, type TestIcl } from '../icl/test-icl.ts'
 
 let icl: TestIcl
@@ -101,4 +103,18 @@ describe('the probes', () => {
     await Promise.all(Array.from({ length: 50 }, () => icl.fetch(new Request(`${origin}/readyz`))))
     expect(pings).toBe(1)
   })
+})
+
+it('a record that cannot be read is said to be one, to whom asks for it and in the log', async () => {
+  const refusal = new SvcError('store-corrupt', 'The database holds a node that cannot be read', {
+    hint: 'Restore the last backup.',
+  })
+  const findNode = () => Promise.reject(refusal)
+  icl = await createTestIcl({
+    store: Object.assign(Object.create(createMemoryStore()), { findNode }),
+  })
+  const { status, body } = await probe(`/v1/nodes/${nodeA}`)
+  expect([status, body.code]).toEqual([500, 'internal-error'])
+  expect(body.detail).toMatch(/cannot be read.*operator has to restore/)
+  expect(icl.logged.filter((line) => line.includes('Restore the last backup'))).toHaveLength(1)
 })

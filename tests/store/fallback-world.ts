@@ -20,7 +20,7 @@ export const jobOf = (digit: string, change: Partial<Job> = {}): Job => ({
 export type FallbackWorld = {
   readonly clock: VirtualClock
   readonly database: MemoryStore
-  readonly connection: CutStore
+  connection: CutStore
   readonly disk: Disk
   readonly logged: string[]
   /** Starts a process; another start on the same disk is a restart. */

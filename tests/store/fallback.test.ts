@@ -3,6 +3,7 @@ import { listReplicas, renewReplica } from '../../icl/replicas.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { nodeA } from '../icl/rules/sample-job.ts'
 import { createCutStore } from './cut-store.ts'
 import { createFallbackWorld, type FallbackWorld, jobOf } from './fallback-world.ts'
@@ -56,6 +57,25 @@ describe('a store whose database goes away', () => {
     expect((await world.database.findJob(jobOf('2').id))?.version).toBe(1)
     expect(await world.database.findKey('k', 0)).toBe('v')
     expect(await update(store, one.id, { seats: 6 })).toBe(true)
+  })
+
+  it('is used with a record that cannot be read, and takes no saves from memory, where that would be a new one', async () => {
+    const world = createFallbackWorld()
+    const { database } = world
+    await insert(database, '1', { wakeAt: 1 })
+    await insert(database, '2', { wakeAt: 1 })
+    const corrupt = new SvcError('store-corrupt', 'planted', { hint: 'none' })
+    world.connection = createCutStore({
+      ...database,
+      status: () => ({ connected: true, writable: true, reasons: [], unreadable: 1 }),
+      findJob: (id) => (id === one.id ? Promise.reject(corrupt) : database.findJob(id)),
+    })
+    const store = await world.start()
+    expect(store.status()).toMatchObject({ connected: true, writable: true })
+    expect(await insert(store, '3')).toBe(true)
+    world.connection.cut = 'before'
+    await expect(insert(store, '1')).rejects.toMatchObject({ code: 'unavailable' })
+    expect((await store.findJob(jobOf('2').id))?.document.id).toBe(jobOf('2').id)
   })
 
   it('does a save once whose answer was lost', async () => {

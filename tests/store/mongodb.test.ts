@@ -1,7 +1,9 @@
+import { MongoClient } from 'mongodb'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { openMongoStore } from '../../icl/store/mongodb.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { describeStore } from './suite.ts'
+import { checkUnreadable } from './unreadable.ts'
 import { openWireServer, type WireServer, whyNoWireServer } from './wire-server/open.ts'
 
 const missing = await whyNoWireServer()
@@ -22,4 +24,17 @@ describe('on a server that speaks MongoDB’s protocol', () => {
     openMongoStore({ url, clock: systemClock, random: systemRandom, timeouts })
 
   describeStore('mongodb', () => open())
+
+  it('a store leaves out of lists what cannot be read', async () => {
+    const url = server.freshUrl()
+    await checkUnreadable(
+      (log) => openMongoStore({ url, clock: systemClock, random: systemRandom, timeouts, log }),
+      async ({ table, id }) => {
+        const client = new MongoClient(url)
+        const rows = client.db().collection<{ _id: string }>(table)
+        await rows.updateOne({ _id: id }, { $set: { document: '{' } })
+        await client.close()
+      },
+    )
+  })
 })

@@ -11,6 +11,7 @@ import { queries } from '../../icl/store/sqlite-reads.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { codeOf } from '../code-of.ts'
 import { describeStore, jobOf } from './suite.ts'
+import { checkUnreadable } from './unreadable.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-sqlite-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -143,6 +144,37 @@ describe('a sqlite file', () => {
     expect(refusal).toMatchObject({ code: 'store-corrupt' })
     expect(String(refusal)).toContain(jobOf('1').id)
     await store.close()
+  })
+
+  it('leaves out of lists what cannot be read', async () => {
+    const file = newFile()
+    await checkUnreadable(
+      (log) => openSqliteStore(file, { log }),
+      async ({ table, key, id }) =>
+        change(file, `UPDATE ${table} SET document = '{' WHERE ${key} = '${id}'`),
+    )
+  })
+
+  it('is not ready any more when a read finds it damaged', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    await insert(store, '1')
+    await store.close()
+    const db = new DatabaseSync(file)
+    const row = db.prepare("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'jobs'").get()
+    db.close()
+    const bytes = readFileSync(file)
+    bytes.fill(0xff, (Number(row?.page) - 1) * 4096, Number(row?.page) * 4096)
+    writeFileSync(file, bytes)
+    const damaged = await openSqliteStore(file)
+    expect(damaged.status()).toMatchObject({ writable: true, reasons: [] })
+    expect(await codeOf(damaged.findJob(jobOf('1').id))).toBe('unavailable')
+    expect(damaged.status()).toMatchObject({
+      writable: false,
+      reasons: [expect.stringMatching(/malformed.*restore the last backup/)],
+    })
+    expect(await codeOf(insert(damaged, '2'))).toBe('unavailable')
+    await damaged.close()
   })
 
   it('acknowledges nothing once it was moved away', async () => {

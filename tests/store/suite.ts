@@ -13,7 +13,8 @@ const certificate: Certificate = {
   thumbprint: 't',
   session: { key: 'k', not_after: 1, signature: '0x' },
 }
-const nodeOf = (address: Node['address'], change: Partial<Node> = {}): Node => ({
+/** A node that has attested. */
+export const nodeOf = (address: Node['address'], change: Partial<Node> = {}): Node => ({
   ...attestedNode(address, certificate),
   ...change,
 })
@@ -24,7 +25,8 @@ export const jobOf = (digit: string, change: Partial<Job> = {}): Job => ({
   ...change,
 })
 const digits = (ids: readonly string[]): string => ids.map((id) => id[2]).join('')
-const eventOf = (id: string, at: number, node = nodeA): ReputationEvent => ({
+/** An event of a node. */
+export const eventOf = (id: string, at: number, node = nodeA): ReputationEvent => ({
   id,
   node,
   jobId: jobOf('1').id,
