@@ -60,6 +60,7 @@ export async function openSqliteStore(
     const { ino, dev } = statSync(place)
     return createSqliteStore(db, {
       defer: (work) => void setImmediate(work),
+      elapsedMs: () => performance.now(),
       isInPlace: () => {
         const now = statSync(place, { throwIfNoEntry: false })
         return now?.ino === ino && now.dev === dev

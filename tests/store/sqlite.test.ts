@@ -177,6 +177,22 @@ describe('a sqlite file', () => {
     await damaged.close()
   })
 
+  it('is not ready any more when a ping finds that it takes no saves, without any save by others', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    await store.ping()
+    expect(store.status()).toMatchObject({ writable: true })
+    await store.close()
+    const idle = await openSqliteStore(file)
+    renameSync(file, `${file}.moved`)
+    await idle.ping()
+    expect(idle.status()).toMatchObject({
+      writable: false,
+      reasons: [expect.stringMatching(/moved/)],
+    })
+    await idle.close()
+  })
+
   it('acknowledges nothing once it was moved away', async () => {
     const file = newFile()
     const store = await openSqliteStore(file)
