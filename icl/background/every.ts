@@ -1,31 +1,33 @@
 import type { Dependencies } from '../dependencies.ts'
-import type { Log } from '../log.ts'
+import { createFailures } from '../failures.ts'
 
-/** Runs work that may fail: a failure is logged once, until it has passed. */
-export function patiently(log: Log, what: string): (work: () => Promise<void>) => Promise<void> {
-  let failing = false
+/** Runs work that may fail, which is logged as `createFailures` does. */
+export function patiently(
+  deps: Pick<Dependencies, 'clock' | 'log'>,
+  what: string,
+): (work: () => Promise<void>) => Promise<void> {
+  const failures = createFailures(deps, `${what} failed`)
   return async (work) => {
     try {
       await work()
-      failing = false
+      failures.passed(what)
     } catch (error) {
-      if (!failing) log.warn(`${what} failed`, { error: String(error) })
-      failing = true
+      failures.failed(what, error)
     }
   }
 }
 
 /** Runs `body` now and every `ms` until the signal aborts; a failure does not end it. */
 export async function every(
-  { clock, log }: Pick<Dependencies, 'clock' | 'log'>,
+  deps: Pick<Dependencies, 'clock' | 'log'>,
   ms: number,
   signal: AbortSignal,
   what: string,
   body: () => Promise<void>,
 ): Promise<void> {
-  const run = patiently(log, what)
+  const run = patiently(deps, what)
   while (!signal.aborted) {
     await run(body)
-    await clock.sleep(ms, signal).catch(() => {})
+    await deps.clock.sleep(ms, signal).catch(() => {})
   }
 }

@@ -19,7 +19,7 @@ const keyRefreshMs = 20_000
  * of the outside world. What is under way then is finished first, but not for longer than 5 s.
  */
 export async function runPasses(deps: Dependencies, signal: AbortSignal): Promise<void> {
-  const { waiters, log } = deps
+  const { waiters } = deps
   const stopped = new AbortController()
   const ended = AbortSignal.any([signal, stopped.signal])
   const replicas = createLiveReplicas(deps)
@@ -34,8 +34,8 @@ export async function runPasses(deps: Dependencies, signal: AbortSignal): Promis
     keepGivingPools(deps, ended),
     every(deps, keyRefreshMs, ended, 'refreshing the keys', () => deps.keys.refresh()),
   ]
-  const wakePass = patiently(log, 'looking for due jobs')
-  const effectPass = patiently(log, 'looking for due effects')
+  const wakePass = patiently(deps, 'looking for due jobs')
+  const effectPass = patiently(deps, 'looking for due effects')
   while (!ended.aborted && !waiters.closed) {
     const news = waiters.wait([dueKey], idleMs, ended)
     await wakePass(() => wakeDue(deps, wakes, replicas))
@@ -46,7 +46,7 @@ export async function runPasses(deps: Dependencies, signal: AbortSignal): Promis
   await finish(deps, [wakes.idle(), effects.idle(), ...loops])
   // What is still under way gives up with the lease, and is done by the next to have it.
   await patiently(
-    log,
+    deps,
     'leaving the work to others',
   )(async () => {
     await Promise.all([lease.release(), replicas.release()])

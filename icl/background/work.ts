@@ -1,4 +1,5 @@
 import type { Dependencies } from '../dependencies.ts'
+import { createFailures } from '../failures.ts'
 
 const firstPauseMs = 500
 const longestPauseMs = 10_000
@@ -15,19 +16,21 @@ export type Work = {
   idle(): Promise<void>
 }
 
-/** Makes an empty set of work; what fails is logged, and may be started again after a pause that grows. */
+/** Makes an empty set of work; what fails is logged as `createFailures` does, and may be started again after a pause that grows. */
 export function createWork({ clock, log }: Pick<Dependencies, 'clock' | 'log'>): Work {
   const underWay = new Map<string, Promise<void>>()
+  const failures = createFailures({ clock, log }, 'background work failed')
   const failed = new Map<string, { readonly times: number; readonly until: number }>()
   const run = async (name: string, work: () => Promise<void>) => {
     try {
       await work()
       failed.delete(name)
+      failures.passed(name)
     } catch (error) {
       const times = (failed.get(name)?.times ?? 0) + 1
       const pauseMs = Math.min(firstPauseMs * 2 ** (times - 1), longestPauseMs)
       failed.set(name, { times, until: clock.now() + pauseMs })
-      log.error('background work failed', { work: name, error: String(error) })
+      failures.failed(name, error)
     } finally {
       underWay.delete(name)
     }
@@ -35,7 +38,9 @@ export function createWork({ clock, log }: Pick<Dependencies, 'clock' | 'log'>):
   const forget = () => {
     const now = clock.now()
     for (const [name, { until }] of failed) {
-      if (until + longestPauseMs < now) failed.delete(name)
+      if (until + longestPauseMs >= now) continue
+      failed.delete(name)
+      failures.passed(name)
     }
   }
   return {

@@ -1,5 +1,6 @@
 import { toBase64Url } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { createFailures } from '../failures.ts'
 import { renewReplicaMs, sayCaughtUp } from '../replicas.ts'
 import { createEventCache } from './fallback-events.ts'
 import { loadJobs, loadMirror } from './fallback-load.ts'
@@ -22,6 +23,7 @@ const lastWrites = 16
 /** Looks after the connection until the signal aborts: says that this replica is there, keeps the mirror, comes back after an absence. */
 export async function watchConnection(fallback: Fallback, signal: AbortSignal): Promise<void> {
   const { clock, log } = fallback.options
+  const failures = createFailures({ clock, log }, 'Looking after the database failed')
   let probeMs = firstProbeMs
   let connectedAt = clock.now()
   while (!signal.aborted && fallback.mode !== 'stuck') {
@@ -38,12 +40,13 @@ export async function watchConnection(fallback: Fallback, signal: AbortSignal): 
         await reconnect(fallback)
         connectedAt = clock.now()
       }
+      failures.passed('database')
     } catch (error) {
       if (isAway(error) && mode === 'connected') noteAway(fallback, era, error)
       else if (isAway(error)) {
         log.debug('The database still does not answer', { probeMs })
         dropPrimary(fallback)
-      } else log.error('Looking after the database failed', { error: String(error) })
+      } else failures.failed('database', error)
     }
   }
 }

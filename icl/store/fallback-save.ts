@@ -111,12 +111,16 @@ async function addToJournal(fallback: Fallback, write: Write, id: string): Promi
   } catch (error) {
     if (fallback.sent.has(id)) fallback.unknown.set(laneOf(write), { id, write })
     fallback.isFresh = false
+    // Each save tries again, until there is room.
+    if (fallback.trouble === undefined) {
+      log.warn('The journal cannot be written', { place: journal.place, error: String(error) })
+    }
     fallback.trouble = 'the journal cannot be written'
-    log.error('The journal cannot be written', { error: String(error) })
     throw new ProblemError('unavailable', `Nothing can be saved: ${fallback.trouble}`, {
       retryAfterSeconds,
     })
   }
+  if (fallback.trouble !== undefined) log.info('The journal is written again')
   fallback.trouble = undefined
   fallback.unknown.delete(laneOf(write))
   await applyHere(fallback, write, id)

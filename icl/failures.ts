@@ -1,0 +1,59 @@
+import type { Clock } from '../lib/clock.ts'
+import { ProblemError } from '../lib/problem.ts'
+import { SvcError } from '../lib/svc-error.ts'
+import type { Log } from './log.ts'
+
+const remindMs = 60_000
+
+/** Logs what fails and is tried again: when that begins, once a minute with a count, and when it is over. */
+export type Failures = {
+  failed(name: string, error: unknown): void
+  /** The work succeeded, or is not tried any more. */
+  passed(name: string): void
+}
+
+type Spell = {
+  readonly since: number
+  readonly names: Set<string>
+  count: number
+  loggedAt: number
+}
+
+/** True for a failure that waiting cures: the database, the chain or the disk does not answer now. */
+export const isPassing = (error: unknown): boolean =>
+  (error instanceof ProblemError && error.status === 503) ||
+  (error instanceof SvcError && (error.retryable || error.code.startsWith('chain-')))
+
+/** Makes a log of failures. Those that waiting cures have one cause, and count together; others are errors, each for itself. */
+export function createFailures(
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  message: string,
+): Failures {
+  const spells = new Map<string, Spell>()
+  const remove = (key: string, spell: Spell, name: string) => {
+    if (!spell.names.delete(name) || spell.names.size > 0) return
+    spells.delete(key)
+    const seconds = Math.round((clock.now() - spell.since) / 1000)
+    log.info(`${message}: over`, { failures: spell.count, seconds })
+  }
+  return {
+    failed: (name, error) => {
+      const passing = isPassing(error)
+      const key = passing ? '' : name
+      const now = clock.now()
+      const known = spells.get(key)
+      const spell = known ?? { since: now, names: new Set<string>(), count: 0, loggedAt: now }
+      spells.set(key, spell)
+      spell.names.add(name)
+      spell.count++
+      if (known && Math.abs(now - known.loggedAt) < remindMs) return
+      spell.loggedAt = now
+      const fields = { work: name, error: String(error), failures: spell.count }
+      if (passing) log.warn(message, fields)
+      else log.error(message, fields)
+    },
+    passed: (name) => {
+      for (const [key, spell] of spells) remove(key, spell, name)
+    },
+  }
+}

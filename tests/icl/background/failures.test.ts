@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest'
+import { createWork } from '../../../icl/background/work.ts'
+import type { Log } from '../../../icl/log.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
+
+function world() {
+  const clock = createVirtualClock()
+  const logged: string[] = []
+  const at =
+    (level: string): Log['info'] =>
+    (message, fields) =>
+      void logged.push(`${level} ${message} ${JSON.stringify(fields)}`)
+  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  return { clock, logged, work: createWork({ clock, log }) }
+}
+
+it('a store that is away for minutes is logged at its beginning, once a minute, and at its end, however much work waits', async () => {
+  const { clock, logged, work } = world()
+  const names = ['a', 'b', 'c', 'd']
+  const away = async () => {
+    throw new ProblemError('unavailable', 'The disk of the database is full')
+  }
+  for (let second = 0; second < 130; second++) {
+    for (const name of names) await work.start(name, away)
+    await clock.advance(1_000)
+  }
+  expect(logged).toHaveLength(3)
+  expect(logged.every((line) => line.startsWith('warn background work failed'))).toBe(true)
+  expect(logged[0]).toContain('The disk of the database is full')
+  await clock.advance(10_000)
+  for (const name of names) await work.start(name, async () => {})
+  expect(logged).toHaveLength(4)
+  expect(logged[3]).toMatch(/^info background work failed: over .*"seconds":140/)
+})
+
+it('what no waiting cures is an error of each piece of work', async () => {
+  const { clock, logged, work } = world()
+  const broken = async () => {
+    throw new TypeError('planted')
+  }
+  for (const name of ['a', 'b', 'a', 'b']) {
+    await work.start(name, broken)
+    await clock.advance(1_000)
+  }
+  expect(logged.map((line) => line.slice(0, 5))).toEqual(['error', 'error'])
+})
