@@ -26,6 +26,7 @@ export function followConsole(
 ): Response {
   sources.viewers.check(address)
   return eventStreamAnswer(
+    deps.log,
     signal,
     () => sources.viewers.enter(address),
     (gone) => newsUntil(deps, sources, gone),

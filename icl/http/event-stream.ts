@@ -1,5 +1,12 @@
-/** A stream of server-sent events, given as text; `signal` and `enter`'s answer end with it. */
+import { isPassing } from '../failures.ts'
+import type { Log } from '../log.ts'
+
+/**
+ * A stream of server-sent events, given as text; `signal` and `enter`'s answer end with it. What fails ends the stream as if there
+ * were nothing more to say, with one line in the log: the caller connects again and goes on after the last event that it has.
+ */
 export function eventStreamAnswer(
+  log: Pick<Log, 'warn' | 'error'>,
   signal: AbortSignal,
   enter: () => () => void,
   chunksUntil: (gone: AbortSignal) => AsyncGenerator<string>,
@@ -11,7 +18,12 @@ export function eventStreamAnswer(
   const stream = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        const { value, done } = await chunks.next()
+        const { value, done } = await chunks.next().catch((error: unknown) => {
+          const [note, what] = ['event stream ended', { error: String(error) }]
+          if (isPassing(error)) log.warn(note, what)
+          else log.error(note, what)
+          return { value: undefined, done: true }
+        })
         if (done) controller.close()
         else controller.enqueue(encoder.encode(value))
       },

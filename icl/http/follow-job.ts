@@ -21,6 +21,7 @@ export function followJob(
 ): Response {
   holds.check(jobId)
   return eventStreamAnswer(
+    deps.log,
     signal,
     () => holds.enter('events', jobId),
     (gone) => eventChunks(deps, jobId, lastSeq, gone),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ProblemError } from '../../lib/problem.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { codeOf } from '../code-of.ts'
@@ -299,6 +299,25 @@ it('events of a job stream in order and end when it is on chain', async () => {
     { readToken: job.readToken, lastEventId: String(types.length - 1) },
   )
   expect([...(await resumed.text()).matchAll(/^id: /gm)]).toHaveLength(1)
+})
+
+it('events of a job end in order when the store goes away, with one line in the log', async () => {
+  const job = await submit(icl)
+  const response = await job.api.followJob(
+    { params: { jobId: job.jobId } },
+    { readToken: job.readToken },
+  )
+  const text = response.text()
+  await icl.clock.advance(1_000)
+  const { findJob } = icl.deps.store
+  const before = icl.logged.length
+  icl.deps.store.findJob = () =>
+    Promise.reject(new ProblemError('unavailable', 'The database does not answer'))
+  await icl.clock.advance(20_000)
+  expect(await text).toContain('"type":"submitted"')
+  icl.deps.store.findJob = findJob
+  const lines = icl.logged.slice(before).filter((line) => line.startsWith('event stream'))
+  expect(lines).toEqual([expect.stringContaining('The database does not answer')])
 })
 
 it('a commitment that the chain refuses for a while is made in the end', async () => {
