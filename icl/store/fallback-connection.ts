@@ -17,6 +17,7 @@ const firstProbeMs = 250
 const longestProbeMs = 5_000
 const steadyMs = 30_000
 const refillMs = 60_000
+const progressMs = 10_000
 /** So many writes are replayed while saves wait. */
 const lastWrites = 16
 
@@ -70,7 +71,7 @@ export async function reconnect(fallback: Fallback): Promise<void> {
     return stick(fallback, `The database is not the one that ${journal.place} belongs to`)
   }
   await letOthersBeFirst(fallback)
-  const waiting = journal.written - journal.replayed
+  const progress = createProgress(fallback)
   const target: Pick<Store, 'save' | 'findKey'> = {
     save: (write, id) => askPrimary(fallback, (store) => store.save(write, id)),
     findKey: (key, now) => askPrimary(fallback, (store) => store.findKey(key, now)),
@@ -78,8 +79,12 @@ export async function reconnect(fallback: Fallback): Promise<void> {
   const pace = createPace()
   const replayed = new AbortController()
   if (journal.begun) void keepAnnouncing(fallback, replayed.signal)
+  const onWrite = () => {
+    pace.step()
+    progress.step()
+  }
   const replay = (downTo: number) =>
-    replayJournal(journal, target, { now: () => clock.now(), onWrite: pace.step, downTo })
+    replayJournal(journal, target, { now: () => clock.now(), onWrite, downTo })
   fallback.pace = pace
   try {
     // Saves go on while most of it is replayed, and wait for the rest.
@@ -106,7 +111,27 @@ export async function reconnect(fallback: Fallback): Promise<void> {
   }
   // If it is not heard, it passes by itself.
   await askPrimary(fallback, (store) => sayCaughtUp(store, replicaId)).catch(() => {})
-  log.info('The database answers', { replayed: waiting })
+  log.info('The database answers', { replayed: progress.replayed() })
+}
+
+/** Logs a replay when it begins, and how far it is every 10 s. */
+function createProgress({ options }: Fallback) {
+  const { journal, clock, log } = options
+  let [replayed, loggedAt] = [0, clock.now()]
+  const say = () => {
+    const waiting = journal.written - journal.replayed
+    log.info('The journal is replayed', { replayed, waiting, place: journal.place })
+  }
+  if (journal.written > journal.replayed) say()
+  return {
+    replayed: () => replayed,
+    step: () => {
+      replayed++
+      if (Math.abs(clock.now() - loggedAt) < progressMs) return
+      loggedAt = clock.now()
+      say()
+    },
+  }
 }
 
 /** Stops for good: an operator has to decide what becomes of the journal. */

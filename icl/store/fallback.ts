@@ -176,7 +176,10 @@ function statusOf(fallback: Fallback): StoreStatus {
   const trouble = whyNotWritable(fallback)
   if (trouble !== undefined) return { connected: false, writable: false, reasons: [trouble] }
   const { written, replayed, place } = options.journal
-  const reason = `the database does not answer: working from memory; ${written - replayed} saves wait in ${place}`
+  const why = fallback.pace
+    ? 'the database answers again, and the journal is replayed'
+    : 'the database does not answer'
+  const reason = `${why}: working from memory; ${written - replayed} saves wait in ${place}`
   return { connected: false, writable: true, reasons: [reason] }
 }
 

@@ -78,6 +78,36 @@ describe('a store whose database goes away', () => {
     expect((await store.findJob(jobOf('2').id))?.document.id).toBe(jobOf('2').id)
   })
 
+  it('says while it brings the database up to date that this answers, and how far it is', async () => {
+    const world = createFallbackWorld()
+    const { database } = world
+    const slowMs = 30_000
+    world.connection = createCutStore({
+      ...database,
+      status: () => ({ connected: true, writable: true, reasons: [] }),
+      save: async (write, id) => {
+        if (write.kind === 'job') await world.clock.sleep(slowMs)
+        return database.save(write, id)
+      },
+    })
+    const store = await world.start({ callMs: 2 * slowMs })
+    world.connection.cut = 'before'
+    for (const digit of ['1', '2', '3']) await insert(store, digit)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(store.status()).toEqual({
+      connected: false,
+      writable: true,
+      reasons: [expect.stringMatching(/^the database answers again.*3 saves wait in disk/)],
+    })
+    await world.clock.advance(40_000)
+    expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
+    const progress = world.logged.filter((line) => line.startsWith('The journal is replayed'))
+    expect(progress[0]).toContain('"replayed":0,"waiting":3')
+    expect(progress.length).toBeGreaterThan(1)
+    expect(world.logged.at(-1)).toMatch(/^The database answers .*"replayed":3/)
+  })
+
   it('does a save once whose answer was lost', async () => {
     const { world, store } = await start()
     await insert(store, '1')
