@@ -99,10 +99,13 @@ export async function runOutage({
     // A command that was under way when its server was killed must not hold up those to the next.
     turns = createTurns()
     proxy.restore()
-    const after = await isBack(processes, comeBackMs + replayShare * seconds * 1_000)
+    const patience = comeBackMs + replayShare * seconds * 1_000
+    const after = await isBack(processes, patience)
     const backAt = systemClock.now()
     await systemClock.sleep(1_000)
     await load.stop()
+    // A slow database may have been away once more: what was acknowledged meanwhile waits in a journal for the next replay.
+    await isBack(processes, patience)
     const look = await openStore(databaseUrl)
     const { lost, found: kept } = await checkTold(look, load.told)
     await look.close()
