@@ -1,3 +1,4 @@
+import { SvcError } from '../../lib/svc-error.ts'
 import type { createApp } from '../app.ts'
 
 /** The ICL's application as a server calls it. */
@@ -15,3 +16,21 @@ export type Listening = {
 
 /** Serves the application on a port of this machine; each runtime has its own way. */
 export type Listen = (app: Served, place: Place) => Listening | Promise<Listening>
+
+const remedies: Readonly<Record<string, string>> = {
+  EADDRINUSE:
+    'Another program has this port: stop it, or set SVC_ICL_PORT to another one. `ss -ltnp` shows which it is.',
+  EACCES: 'Set SVC_ICL_PORT to 1024 or above, or give the process the right to lower ports.',
+  EADDRNOTAVAIL:
+    'Set SVC_ICL_HOST to an address of this machine, or to 0.0.0.0 or :: for all of them.',
+}
+
+/** Why a server cannot listen at a place, and what to do about it. */
+export function notListening(error: unknown, { hostname, port }: Place): SvcError {
+  const { code, message } = error as { readonly code?: string; readonly message?: string }
+  return new SvcError(
+    'listen-failed',
+    `The ICL cannot listen on port ${port} of ${hostname} (${code ?? message ?? String(error)})`,
+    { hint: remedies[code ?? ''] ?? 'Check SVC_ICL_HOST and SVC_ICL_PORT.', cause: error },
+  )
+}

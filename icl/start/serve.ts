@@ -1,7 +1,7 @@
 import { createApp } from '../app.ts'
 import { runPasses } from '../background/passes.ts'
 import { createDependencies } from './dependencies.ts'
-import type { Listen } from './listening.ts'
+import { type Listen, type Listening, notListening, type Place, type Served } from './listening.ts'
 import { createMachine, readFolder } from './machine.ts'
 import { readPlayground, servePlayground } from './playground.ts'
 import { type Settings, settingsWarnings } from './settings.ts'
@@ -24,7 +24,7 @@ export async function serve(
   const app = createApp(deps)
   const playground = readPlayground(settings, deps.network, readFolder)
   if (playground) app.route('/playground', servePlayground(deps, playground))
-  const server = await listen(app, {
+  const server = await listenAt(listen, app, {
     hostname: settings.SVC_ICL_HOST,
     port: settings.SVC_ICL_PORT,
   })
@@ -53,6 +53,14 @@ export async function serve(
   await server.stop(true)
   await deps.store.close()
   deps.log.info('ICL stopped')
+}
+
+async function listenAt(listen: Listen, app: Served, place: Place): Promise<Listening> {
+  try {
+    return await listen(app, place)
+  } catch (error) {
+    throw notListening(error, place)
+  }
 }
 
 /** The first and the second SIGINT or SIGTERM. */
