@@ -1,4 +1,6 @@
+import type { StoredKey } from '../lib/chain/prompt-key-store.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
+import type { PermitNews } from '../lib/coprocessor/self-permit.ts'
 import type { Role, Verdict } from '../lib/schemas/jobs.ts'
 
 /** Every message that operators and their tools look for, with the fragments of spec 6. */
@@ -58,6 +60,14 @@ export const messages = {
   decryptRetried: (jobId: JobId, why: string) => `Job ${jobId}: ${why}; trying again`,
   proofProcessDied: (why: string) => `${why}; starting it again`,
   permitNotMade: (why: string) => `No permit for decryptions yet, the first one makes it: ${why}`,
+  permitMade: ({ issuer, expiration }: PermitNews) =>
+    `Permit for decryptions made: issuer ${issuer.toLowerCase()}, expires at ${expiration}`,
+  decrypting: (jobId: JobId, handle: bigint) =>
+    `Job ${jobId}: decrypting handle ${handleText(handle)} with the permit`,
+  decrypted: (jobId: JobId, handle: bigint, ms: number) =>
+    `Job ${jobId}: decrypted handle ${handleText(handle)} in ${Math.round(ms)} ms: [secret, 16 bytes]`,
+  keyStored: (jobId: JobId, { highHandle, lowHandle, txHash, gasUsed }: StoredKey) =>
+    `Job ${jobId}: storeKey: transaction ${txHash}, gas used ${gasUsed}, handles ${handleText(highHandle)}, ${handleText(lowHandle)}`,
   promptKeyDecrypted: (jobId: JobId) => `Job ${jobId}: Decrypted prompt key`,
   promptDownloaded: (jobId: JobId, bytes: number) =>
     `Job ${jobId}: Downloaded prompt blob (${bytes} bytes)`,
@@ -90,6 +100,8 @@ export const messages = {
   modelNotOffered: (modelId: string, variable: string) =>
     `Model ${modelId} is not offered: ${variable} is not set`,
 } as const
+
+const handleText = (handle: bigint): string => `0x${handle.toString(16).padStart(64, '0')}`
 
 const tiersText = (tiers: readonly number[] | undefined): string => {
   if (tiers === undefined) return 'unknown'

@@ -13,7 +13,7 @@ import { createStepTeller } from './encrypt-steps.ts'
 import { connectMock, mockChainId } from './mock-connection.ts'
 import { connectProduction } from './production-connection.ts'
 import type { Prover } from './prover.ts'
-import { createSelfPermit } from './self-permit.ts'
+import { createSelfPermit, type PermitNews } from './self-permit.ts'
 
 const encryptAttempts = 3
 const encryptWaitMs = 2000
@@ -29,6 +29,8 @@ export type CofheOptions = ChainEndpoint & {
   readonly prover?: Prover | undefined
   /** For the keys of the coprocessor. */
   readonly fetch?: Fetch
+  /** Told of each permit that is made. */
+  readonly onPermit?: (news: PermitNews) => void
   readonly encryptTimeoutMs?: number
   readonly decryptTimeoutMs?: number
 }
@@ -93,7 +95,7 @@ export const createCofheCoprocessor = (options: CofheOptions): CofheCoprocessor 
   const usualEncryptMs = options.chainId === mockChainId ? 120_000 : 300_000
   const { encryptTimeoutMs = usualEncryptMs, decryptTimeoutMs = 60_000 } = options
   const chain = createChainWriter(options)
-  const permit = createSelfPermit(chain, clock)
+  const permit = createSelfPermit(chain, clock, options.onPermit)
   const connection = connectionOf(options, chain)
 
   const decryptOnce = async (handle: bigint): Promise<bigint> =>

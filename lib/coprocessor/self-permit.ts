@@ -16,17 +16,27 @@ export type SelfPermit = {
   drop(): void
 }
 
+/** A permit that was made, without what it is used with; the expiration in Unix seconds. */
+export type PermitNews = { readonly issuer: string; readonly expiration: number }
+
 /** Keeps one permit in memory; the SDK's own store is not used because it writes sealing keys to `localStorage`. */
-export const createSelfPermit = (chain: ChainWriter, clock: Clock): SelfPermit => {
+export const createSelfPermit = (
+  chain: ChainWriter,
+  clock: Clock,
+  onMade: (news: PermitNews) => void = () => {},
+): SelfPermit => {
   let held: { readonly permit: Promise<Permit>; readonly expiration: number } | undefined
   const make = (): Promise<Permit> => {
     const expiration = unixSeconds(clock) + lifetimeSeconds
     const permit = sign(chain, expiration)
     const mine = { permit, expiration }
     held = mine
-    permit.catch(() => {
-      if (held === mine) held = undefined
-    })
+    permit.then(
+      () => onMade({ issuer: chain.walletClient.account.address, expiration }),
+      () => {
+        if (held === mine) held = undefined
+      },
+    )
     return permit
   }
   return {

@@ -25,9 +25,14 @@ export interface NodeChain {
   isActive(node: Address, signal?: AbortSignal): Promise<boolean>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas; gives the transaction's hash. */
   sendHeartbeat(signal?: AbortSignal): Promise<Hex>
-  /** Stores a key in PromptKeyStore; gives the stored handles. */
+  /** Stores a key in PromptKeyStore; gives the stored handles, and what it took. */
   storeOutputKey(
     key: OutputKey,
     signal?: AbortSignal,
-  ): Promise<{ readonly highHandle: bigint; readonly lowHandle: bigint }>
+  ): Promise<{
+    readonly highHandle: bigint
+    readonly lowHandle: bigint
+    readonly txHash: Hex
+    readonly gasUsed: bigint
+  }>
 }

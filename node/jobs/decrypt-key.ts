@@ -21,11 +21,17 @@ export async function decryptKey(
   const { coprocessor, clock, log } = deps
   const giveUpAt = clock.now() + patienceMs
   for (let failures = 1; ; failures++) {
+    const startedAt = clock.now()
     try {
-      const [high, low] = await Promise.all([
-        coprocessor.decrypt(handles.high, { signal }),
-        coprocessor.decrypt(handles.low, { signal }),
-      ])
+      const [high, low] = await Promise.all(
+        [handles.high, handles.low].map(async (handle) => {
+          log.debug(messages.decrypting(jobId, handle))
+          const half = await coprocessor.decrypt(handle, { signal })
+          log.debug(messages.decrypted(jobId, handle, clock.now() - startedAt))
+          return half
+        }),
+      )
+      if (high === undefined || low === undefined) throw new TypeError('A half is missing')
       return joinHalves(high, low)
     } catch (error) {
       signal.throwIfAborted()

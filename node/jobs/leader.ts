@@ -79,7 +79,7 @@ async function storeOutputKey(
   const { high, low } = await coprocessor.encrypt(halves.high, halves.low, { signal, onStep })
   // From here on it costs gas.
   signal.throwIfAborted()
-  return await chain.storeOutputKey(
+  const stored = await chain.storeOutputKey(
     {
       high,
       low,
@@ -89,6 +89,8 @@ async function storeOutputKey(
     },
     signal,
   )
+  log.debug(messages.keyStored(claim.jobId, stored))
+  return stored
 }
 
 async function uploadOutput(

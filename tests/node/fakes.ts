@@ -31,6 +31,9 @@ export function countingRandom(): Random {
   }
 }
 
+/** What storing a key takes on a chain that is none. */
+export const storeCosts = { txHash: `0x${'88'.repeat(32)}`, gasUsed: 250_000n } as const
+
 /** A log that keeps its lines as `LEVEL message`. */
 export function recordingLog(): Log & { readonly lines: string[] } {
   const lines: string[] = []
@@ -103,6 +106,7 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
       return {
         highHandle: coprocessor.store(coprocessor.plain(key.high.ctHash)),
         lowHandle: coprocessor.store(coprocessor.plain(key.low.ctHash)),
+        ...storeCosts,
       }
     },
   }

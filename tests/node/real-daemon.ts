@@ -13,7 +13,7 @@ import { createOpenAi } from '../../node/inference/openai.ts'
 import { createLog } from '../../node/log.ts'
 import { activeNode, coordinator } from '../icl/fake-chain.ts'
 import { modelId, walletOf } from '../icl/test-icl.ts'
-import { memoryHistory, memoryJournal } from './fakes.ts'
+import { memoryHistory, memoryJournal, storeCosts } from './fakes.ts'
 import { mockKeyHex, type RealIcl } from './real-icl.ts'
 
 /** What a test may break; undefined works as it should. */
@@ -143,7 +143,7 @@ function chainOf(icl: RealIcl, address: Address, faults: Faults): NodeChain {
       const highHandle = icl.coprocessor.store(icl.coprocessor.plain(key.high.ctHash))
       const lowHandle = icl.coprocessor.store(icl.coprocessor.plain(key.low.ctHash))
       icl.chain.store(highHandle, lowHandle, address, [...key.readers], coordinator)
-      return { highHandle, lowHandle }
+      return { highHandle, lowHandle, ...storeCosts }
     },
   }
 }

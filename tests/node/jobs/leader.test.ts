@@ -15,6 +15,7 @@ import {
   leaderAddress,
   modelId,
   nodeAddress,
+  storeCosts,
   verifierAddresses,
 } from '../fakes.ts'
 import { createJobWorld, type JobWorld } from '../job-world.ts'
@@ -60,6 +61,26 @@ describe('a leader', () => {
     const { publicKey } = world.deps.sessionKey
     expect(await verifySignature(publicKey, result.signature, statement)).toBe(true)
     expect(world.api.abortTask).not.toHaveBeenCalled()
+  })
+
+  it('shows at DEBUG what it decrypts, without the halves, and what storing the key took', async () => {
+    const world = await createJobWorld('leader')
+    await run(world)
+    const debug = world.log.lines.filter((line) => line.startsWith('DEBUG'))
+    const hex = (handle: bigint) => `0x${handle.toString(16).padStart(64, '0')}`
+    for (const handle of [world.claim.kpHighHandle, world.claim.kpLowHandle]) {
+      expect(debug).toContain(
+        `DEBUG Job ${jobId}: decrypting handle ${hex(handle)} with the permit`,
+      )
+      expect(debug.filter((line) => line.includes(`decrypted handle ${hex(handle)} in `))).toEqual([
+        expect.stringMatching(/ms: \[secret, 16 bytes\]$/),
+      ])
+    }
+    const [{ body: result }] = world.api.postResult.mock.calls[0]!
+    expect(debug).toContain(
+      `DEBUG Job ${jobId}: storeKey: transaction ${storeCosts.txHash}, gas used ${storeCosts.gasUsed}, ` +
+        `handles ${hex(result.outHighHandle)}, ${hex(result.outLowHandle)}`,
+    )
   })
 
   it('says what it does in the words of the specification', async () => {
