@@ -1,23 +1,90 @@
 import type { Fetch } from '../lib/api.ts'
+import { readLimited } from '../lib/read-limited.ts'
 import type { Log } from './log.ts'
 
-const maxShownCharacters = 4_096
+type Message = Request | Response
 
-/** Logs requests to the ICL and their answers at DEBUG (spec 6); headers, attestations and blobs are not shown. */
+const maxShownBytes = 1_048_576
+
+/** What of requests is shown, and how. */
+export type DebugOptions = {
+  /** The origin of the ICL, whose requests are named by their path alone. */
+  readonly icl?: string
+  /** What is written nowhere, not even where a server repeats it. */
+  readonly secrets?: readonly (string | undefined)[]
+}
+
+/**
+ * Logs requests and their answers at DEBUG with their whole bodies (spec 6). Headers are never shown; of attestations, bytes, and
+ * what is longer than 1 MiB, only the length.
+ */
 export const debuggingFetch =
-  (fetch: Fetch, log: Log): Fetch =>
+  (fetch: Fetch, log: Pick<Log, 'debug'>, { icl, secrets = [] }: DebugOptions = {}): Fetch =>
   async (request) => {
-    const { pathname, search } = new URL(request.url)
+    const { origin, pathname, search } = new URL(request.url)
     const isSecret = pathname.startsWith('/internal/attestation')
-    const name = `${request.method} ${pathname}${search}`
-    log.debug(`${name} ${isSecret ? '[not shown]' : await bodyText(request)}`)
+    const name = `${request.method} ${origin === icl ? '' : origin}${pathname}${search}`
+    const say = (line: string) => log.debug(without(secrets, line))
+    say(`${name} ${await shown(request, isSecret)}`)
     const response = await fetch(request)
-    log.debug(`${name} -> ${response.status} ${isSecret ? '' : await bodyText(response)}`)
+    say(`${name} -> ${response.status} ${await shown(response, isSecret)}`)
     return response
   }
 
-async function bodyText(message: Request | Response): Promise<string> {
-  if (message.body === null) return ''
-  if (!/json/.test(message.headers.get('content-type') ?? '')) return '[bytes]'
-  return (await message.clone().text()).slice(0, maxShownCharacters)
+/** These tell nothing but the state of the chain; others may carry halves of keys and permits. */
+const openMethods: ReadonlySet<unknown> = new Set([
+  'eth_blockNumber',
+  'eth_chainId',
+  'eth_feeHistory',
+  'eth_gasPrice',
+  'eth_getBalance',
+  'eth_getTransactionCount',
+  'eth_maxPriorityFeePerGas',
+])
+
+/** Logs calls to a chain RPC at DEBUG by their method; its address, in which providers put API keys, is never shown. */
+export const debuggingRpcFetch =
+  (fetch: Fetch, log: Pick<Log, 'debug'>): Fetch =>
+  async (request) => {
+    const method = methodOf(await request.clone().text())
+    const isSecret = !openMethods.has(method)
+    log.debug(`Chain RPC ${String(method)} ${await shown(request, isSecret)}`)
+    const response = await fetch(request)
+    log.debug(
+      `Chain RPC ${String(method)} -> ${response.status} ${await shown(response, isSecret)}`,
+    )
+    return response
+  }
+
+function methodOf(body: string): unknown {
+  try {
+    return (JSON.parse(body) as { readonly method?: unknown }).method
+  } catch {
+    return undefined
+  }
 }
+
+/** A body as the log has it: whole, or its length in brackets. */
+async function shown(message: Message, isSecret: boolean): Promise<string> {
+  if (message.body === null) return ''
+  const bytes = await bodyOf(message)
+  if (typeof bytes === 'string') return bytes
+  if (isSecret) return `[secret, ${bytes.length} bytes]`
+  if (!/json/.test(message.headers.get('content-type') ?? '')) return `[${bytes.length} bytes]`
+  return new TextDecoder().decode(bytes)
+}
+
+async function bodyOf(message: Message): Promise<Uint8Array | string> {
+  try {
+    const bytes = await readLimited(message.clone(), maxShownBytes)
+    if (bytes) return bytes
+    const length = message.headers.get('content-length') ?? `more than ${maxShownBytes}`
+    return `[too long to show, ${length} bytes]`
+  } catch {
+    // Who asked reads it, too, and learns why.
+    return '[cannot be read]'
+  }
+}
+
+const without = (secrets: readonly (string | undefined)[], line: string): string =>
+  secrets.reduce<string>((rest, secret) => (secret ? rest.replaceAll(secret, '[key]') : rest), line)

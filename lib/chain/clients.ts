@@ -12,6 +12,7 @@ import {
   type WalletClient,
 } from 'viem'
 import { jsonRpc } from 'viem/nonce'
+import type { Fetch } from '../api.ts'
 import { localFheChainId } from '../known-networks.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
@@ -29,6 +30,8 @@ export type ChainEndpoint = {
   readonly timeoutMs?: number
   /** Milliseconds between two looks for a receipt. */
   readonly pollingIntervalMs?: number
+  /** How to reach the RPC; the runtime's own by default. */
+  readonly rpcFetch?: Fetch | undefined
 }
 
 /** Reads a chain. */
@@ -39,7 +42,7 @@ export type ChainWriter = ChainReader & {
   readonly walletClient: WalletClient<HttpTransport, Chain, LocalAccount>
 }
 
-const clientOptions = (endpoint: ChainEndpoint) => ({
+const clientOptions = ({ rpcFetch, ...endpoint }: ChainEndpoint) => ({
   chain: defineChain({
     id: endpoint.chainId,
     name: `chain ${endpoint.chainId}`,
@@ -50,6 +53,7 @@ const clientOptions = (endpoint: ChainEndpoint) => ({
     timeout: endpoint.timeoutMs ?? 10_000,
     retryCount: 3,
     retryDelay: 200,
+    ...(rpcFetch && { fetchFn: (input, init) => rpcFetch(new Request(input, init)) }),
   }),
   pollingInterval: endpoint.pollingIntervalMs ?? usualPollingMs(endpoint.chainId),
   cacheTime: 0,

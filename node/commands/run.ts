@@ -11,13 +11,15 @@ import {
   readRecord,
 } from '../attestation/record.ts'
 import { sessionKeyOf } from '../attestation/session.ts'
+import type { Config } from '../config.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { type DaemonDeps, runDaemon } from '../daemon.ts'
-import { debuggingFetch } from '../debug-fetch.ts'
+import { debuggingFetch, debuggingRpcFetch } from '../debug-fetch.ts'
 import { checkIclDeployment } from '../deployment.ts'
 import { errorText } from '../explain-error.ts'
 import { offerEmbedding } from '../inference/embedding-offer.ts'
 import { offerModels } from '../inference/models.ts'
+import { keyVariables } from '../inference/provider-call.ts'
 import { historyPathOf, openHistory } from '../journal/history.ts'
 import { journalPathOf, openJournal } from '../journal/journal-file.ts'
 import { lockPathOf, takeLock } from '../journal/lock.ts'
@@ -59,12 +61,12 @@ async function runLocked(
 ): Promise<void> {
   const { config } = loaded
   const { log, close } = openLog(context, config, wallet.address)
-  const fetch = config.log_level === 'DEBUG' ? debuggingFetch(context.fetch, log) : context.fetch
+  const { fetch, ...fetches } = fetchesOf(context, config, log)
   const signals = listenForStop()
   try {
     const network = await reachNetwork({ ...context, fetch }, loaded, log, signals.stop)
     if (network === undefined) return
-    const known = { record, network, log, stop: signals.stop }
+    const known = { record, network, log, fetches, stop: signals.stop }
     const deps = await connect({ ...context, fetch }, loaded, wallet, known)
     const place = { network, rpcUrl: config.cofhe_endpoint, address: wallet.address }
     await Promise.all([
@@ -105,6 +107,7 @@ type Known = {
   readonly record: AttestationRecord
   readonly network: Network
   readonly log: Log
+  readonly fetches: Omit<ReturnType<typeof fetchesOf>, 'fetch'>
   readonly stop: AbortSignal
 }
 
@@ -112,13 +115,14 @@ async function connect(
   context: CommandContext,
   loaded: LoadedConfig,
   { account, address, privateKey }: Wallet,
-  { record, network, log, stop }: Known,
+  { record, network, log, stop, fetches }: Known,
 ): Promise<DaemonDeps> {
   const { environment, fetch, clock, random } = context
   const { config } = loaded
   const { icl } = record
   const sessionKey = await sessionKeyOf(privateKey, record.session_salt)
-  const { models, missingKeys } = await offerModels(config, environment, clock, log)
+  const { providerFetch, rpcFetch } = fetches
+  const { models, missingKeys } = await offerModels(config, environment, clock, log, providerFetch)
   for (const { modelId, variable } of missingKeys) {
     log.warning(messages.modelNotOffered(modelId, variable))
   }
@@ -128,7 +132,7 @@ async function connect(
   const { createNodeChain } = await import('../chain/contracts.ts')
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
   const { createProcessProver } = await import('../coprocessor/process-prover.ts')
-  const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account }
+  const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account, rpcFetch }
   const shared = { baseUrl: icl, fetch, clock, random }
   const prover = createProcessProver({
     clock,
@@ -139,6 +143,7 @@ async function connect(
     clock,
     prover,
     coprocessor: config.cofhe_urls,
+    onPermit: (news) => log.debug(messages.permitMade(news)),
   })
   // Until it is there the first decryption would wait for it, and make it if it failed.
   coprocessor.makePermit(stop).catch((error: unknown) => {
@@ -149,7 +154,7 @@ async function connect(
     version,
     sessionKey,
     models,
-    embed: await offerEmbedding(config, environment, clock, log),
+    embed: await offerEmbedding(config, environment, clock, log, providerFetch),
     journal,
     history: openHistory(historyPathOf(loaded.configPath)),
     clock,
@@ -169,6 +174,18 @@ async function connect(
     maxConcurrentJobs: config.max_concurrent_jobs,
     drainMs: config.drain_seconds * 1000,
     residentBytes: () => process.memoryUsage.rss(),
+  }
+}
+
+/** How the ICL with the gateways, the providers and the chain RPC are reached: at DEBUG what is sent is shown. */
+function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: Log) {
+  if (config.log_level !== 'DEBUG') return { fetch, providerFetch: undefined, rpcFetch: undefined }
+  const names = [...Object.values(keyVariables), 'SVC_EMBEDDING_API_KEY']
+  const secrets = names.map((name) => environment[name])
+  return {
+    fetch: debuggingFetch(fetch, log, { icl: new URL(config.icl_endpoint).origin }),
+    providerFetch: debuggingFetch(fetch, log, { secrets }),
+    rpcFetch: debuggingRpcFetch(fetch, log),
   }
 }
 

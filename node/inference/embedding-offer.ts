@@ -1,3 +1,4 @@
+import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
@@ -12,6 +13,7 @@ export async function offerEmbedding(
   environment: Environment,
   clock: Clock,
   log: Pick<Log, 'debug'>,
+  fetch?: Fetch,
 ): Promise<Embed | undefined> {
   // The key of another server that speaks OpenAI's language must not be shown to OpenAI.
   const isOpenAiKey = openAiBaseUrl === undefined || baseUrl !== undefined
@@ -21,7 +23,7 @@ export async function offerEmbedding(
   if (!apiKey) return undefined
   // The SDK is loaded only by the nodes that use it.
   const { createEmbedding } = await import('./embedding.ts')
-  return createEmbedding({ apiKey, baseUrl, clock, log })
+  return createEmbedding({ apiKey, baseUrl, clock, log, ...(fetch && { fetch }) })
 }
 
 type EmbeddingConfig = Pick<Config, 'embedding_base_url' | 'openai_base_url'>

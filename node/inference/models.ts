@@ -1,3 +1,4 @@
+import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Config, Environment } from '../config.ts'
 import type { Log } from '../log.ts'
@@ -19,6 +20,7 @@ export async function offerModels(
   environment: Environment,
   clock: Clock,
   log: Pick<Log, 'debug'>,
+  fetch?: Fetch,
 ): Promise<{ readonly models: OfferedModels; readonly missingKeys: readonly MissingKey[] }> {
   const models = new Map<string, OfferedModel>()
   const missingKeys: MissingKey[] = []
@@ -32,7 +34,7 @@ export async function offerModels(
       missingKeys.push({ modelId, variable })
       continue
     }
-    const options = { apiKey, baseUrl: baseUrls[name], clock, log }
+    const options = { apiKey, baseUrl: baseUrls[name], clock, log, ...(fetch && { fetch }) }
     const provider = made.get(name) ?? (await createProvider(name, options))
     made.set(name, provider)
     models.set(modelId, { provider, model: modelId.slice(name.length + 1) })

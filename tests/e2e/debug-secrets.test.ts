@@ -147,11 +147,21 @@ describe('nodes that log at DEBUG', () => {
       { name: 'output', bytes: Buffer.from(output) },
     ]
     expect(findLeaks(logs, shown).length).toBe(6)
+    const all = Buffer.concat(logs.map(({ bytes }) => Buffer.from(bytes))).toString()
+    expect(all).toMatch(/storeKey: transaction 0x[0-9a-f]{64}, gas used [1-9]/)
+    expect(all).toMatch(/POST http:\S+\/chat\/completions -> 200 \{/)
     // The refusal repeats the key, so that leaving it out is the node's doing.
     expect(repeated).toBe(world.nodes.length)
     for (const { bytes } of logs) {
       expect(Buffer.from(bytes).toString()).toContain('no such key')
       expect(Buffer.from(bytes).toString()).toContain('POST /internal/task/claim')
+      for (const shown of [
+        'Permit for decryptions made',
+        'decrypted handle',
+        'Chain RPC eth_call',
+      ]) {
+        expect(Buffer.from(bytes).toString()).toContain(shown)
+      }
     }
   }, 240_000)
 
