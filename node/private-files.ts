@@ -1,19 +1,65 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { constants, fstatSync, type Stats, writeFileSync } from 'node:fs'
+import { mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { SvcError } from '../lib/svc-error.ts'
 
-/** Writes JSON for the owner's eyes only (file 0600, new folders 0700); a crash leaves the old file or the new one; throws SvcError `file-unwritable`. */
+/**
+ * Writes JSON for the owner's eyes only (file 0600, new folders 0700). A crash leaves the old file or the new one. A link
+ * stays, and what it names is written; what is no regular file (a pipe, a device), or is this process's own output, is
+ * written to as it is. Throws SvcError `file-unwritable`.
+ */
 export async function writePrivateJson(path: string, value: unknown): Promise<void> {
   await makePrivateFolder(dirname(path))
+  const text = `${JSON.stringify(value, null, 2)}\n`
+  try {
+    const found = await stat(path).catch(orAbsent)
+    const output = found?.isFile() ? ownOutput(found) : undefined
+    if (output !== undefined) writeFileSync(output, text)
+    else if (found === undefined || found.isFile()) await replaceWhole(await targetOf(path), text)
+    else await append(path, text)
+  } catch (error) {
+    throw unwritable(path, error)
+  }
+}
+
+async function replaceWhole(path: string, text: string): Promise<void> {
   // Nobody can have put a file or a link there before.
   const draft = `${path}.${randomUUID()}.new`
   try {
-    await writeNew(draft, `${JSON.stringify(value, null, 2)}\n`)
+    await writeNew(draft, text)
     await rename(draft, path)
   } catch (error) {
     await rm(draft, { force: true })
-    throw unwritable(path, error)
+    throw error
+  }
+}
+
+/** The descriptor of this process's output that goes to this very file: a new file of that name would take its place. */
+const ownOutput = ({ dev, ino }: Stats): number | undefined =>
+  [process.stdout.fd, process.stderr.fd].find((fd) => {
+    try {
+      const output = fstatSync(fd)
+      return output.dev === dev && output.ino === ino
+    } catch {
+      return false
+    }
+  })
+
+/** Where a path leads in the end; of a link that leads to nothing, the file that it names. */
+async function targetOf(path: string): Promise<string> {
+  const real = await realpath(path).catch(orAbsent)
+  if (real !== undefined) return real
+  const named = await readlink(path).catch(() => undefined)
+  return named === undefined ? path : resolve(dirname(path), named)
+}
+
+async function append(path: string, text: string): Promise<void> {
+  const file = await open(path, constants.O_WRONLY | constants.O_APPEND)
+  try {
+    await file.writeFile(text)
+  } finally {
+    await file.close()
   }
 }
 
@@ -65,6 +111,10 @@ export async function fileExists(path: string): Promise<boolean> {
 
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined
+
+function orAbsent(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error
+}
 
 const unwritable = (path: string, error: unknown): SvcError =>
   new SvcError(

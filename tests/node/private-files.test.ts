@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { execFileSync, spawn } from 'node:child_process'
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -25,5 +26,41 @@ describe('a private file', () => {
     await mkdir(join(path, 'a folder'), { recursive: true })
     await expect(writePrivateJson(path, {})).rejects.toThrow()
     expect(await readdir(join(folder, 'b'))).toEqual(['file.json'])
+  })
+
+  it('is written through a link, which stays, also when the link leads to nothing yet', async () => {
+    const target = join(folder, 'target.json')
+    const link = join(folder, 'link.json')
+    await symlink('target.json', link)
+    for (const index of [1, 2]) {
+      await writePrivateJson(link, { index })
+      expect((await lstat(link)).isSymbolicLink()).toBe(true)
+      expect((await lstat(target)).isFile()).toBe(true)
+      expect(JSON.parse(await readFile(target, 'utf8'))).toEqual({ index })
+    }
+    expect((await readdir(folder)).filter((name) => name.endsWith('.new'))).toEqual([])
+  })
+
+  it('is handed to whoever reads a pipe of that name', async () => {
+    const pipe = join(folder, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    const read = readFile(pipe, 'utf8')
+    await writePrivateJson(pipe, { through: 'a pipe' })
+    expect(JSON.parse(await read)).toEqual({ through: 'a pipe' })
+    expect((await lstat(pipe)).isFIFO()).toBe(true)
+  })
+
+  it('stands between what is printed before and after when it goes to standard output, in a file', async () => {
+    const output = join(folder, 'output')
+    // Not /dev/stdout itself, which a mistake here would replace.
+    const link = join(folder, 'stdout')
+    await symlink('/dev/fd/1', link)
+    const module = join(import.meta.dirname, '..', '..', 'node', 'private-files.ts')
+    const script = `console.log('first'); await (await import('${module}')).writePrivateJson('${link}', {}); console.log('last')`
+    const bun = join(import.meta.dirname, '..', '..', 'scripts', 'bun.mjs')
+    const command = `exec node "$0" -e "$1" > "$2"`
+    const child = spawn('sh', ['-c', command, bun, script, output], { stdio: 'inherit' })
+    expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0)
+    expect(await readFile(output, 'utf8')).toBe('first\n{}\nlast\n')
   })
 })
