@@ -7,6 +7,7 @@ import { type StepNews, stepLabels } from '../lib/client/steps.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { systemClock } from '../lib/system.ts'
 import { currentBinary } from '../node/build/current-binary.ts'
+import { wholeOutput } from '../node/whole-output.ts'
 import { ask } from './ask.ts'
 import { findBlobsInKubo } from './blobs-in-kubo.ts'
 import { clientEnvironment } from './client-environment.ts'
@@ -23,11 +24,11 @@ const coprocessorNote =
 const args = process.argv.slice(2)
 const signal = stopSignal()
 // Known before the options are: where a complaint about them goes.
-const story = createStory(args.includes('--json') ? process.stderr : process.stdout, () =>
-  performance.now(),
-)
+const stdout = wholeOutput(process.stdout)
+const stderr = wholeOutput(process.stderr)
+const story = createStory(args.includes('--json') ? stderr : stdout, () => performance.now())
 const exitCode = await main()
-for (const stream of [process.stdout, process.stderr]) await flush(stream)
+for (const output of [stdout, stderr]) await output.written().catch(() => {})
 process.exit(exitCode)
 
 async function main(): Promise<number> {
@@ -36,8 +37,8 @@ async function main(): Promise<number> {
     options = parseDemoOptions(args)
     if (options.help) {
       // With --json only JSON goes to standard output.
-      const output = options.json ? process.stderr : process.stdout
-      output.write(usage)
+      const output = options.json ? stderr : stdout
+      void output.write(usage)
       return 0
     }
     return await runDemo(options)
@@ -168,14 +169,6 @@ async function stayUp(
   await systemClock.sleep(foreverMs, signal).catch(() => {})
 }
 
-/** Leaving would cut off what a pipe has not taken yet. */
-function flush(stream: NodeJS.WriteStream): Promise<void> {
-  if (stream.destroyed) return Promise.resolve()
-  return new Promise((resolve) => {
-    stream.write('', () => resolve())
-  })
-}
-
 function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`)
+  void stdout.write(`${JSON.stringify(value)}\n`)
 }

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { z } from 'zod'
+import { abortable } from '../../lib/chain/abortable.ts'
 import type { Client } from '../../lib/client/client.ts'
 import { type AcceptedInference, inferenceError } from '../../lib/client/inference.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -17,7 +18,7 @@ import { jsonFailure, jsonResult } from './json-line.ts'
 import { type InferCommand, parseInferCommand, usage, wrongUsage } from './options.ts'
 import { createProgress, type Progress, quietProgress, type Screen } from './progress.ts'
 import { readPrompt } from './read-prompt.ts'
-import { Interrupted } from './stop-signals.ts'
+import { Interrupted, outputFailure } from './stop-signals.ts'
 
 // A job that no node can do would wait for others until its deadline.
 const giveUpWhenStuckMs = 30_000
@@ -42,18 +43,18 @@ export async function runInfer(args: readonly string[], world: InferWorld): Prom
   let command: InferCommand | undefined
   try {
     command = parseInferCommand(args, world.environment)
+    if (command === undefined) {
+      await print(usage, world)
+      return exitCodes.done
+    }
   } catch (error) {
-    return tellFailure(
+    return await tellFailure(
       error,
       args.includes('--json'),
       undefined,
       quietProgress(world.errors),
       world,
     )
-  }
-  if (command === undefined) {
-    world.output.write(usage)
-    return exitCodes.done
   }
   const { errors, clock } = world
   const progress = command.quiet ? quietProgress(errors) : createProgress(errors, () => clock.now())
@@ -76,7 +77,7 @@ async function runCommand(
   )
   let isSent = false
   let isAnswered = false
-  const sayCancelling = () => progress.say(stoppingText(world.signal.reason, isSent))
+  const sayCancelling = () => progress.say(stoppingText(world.signal.reason, isSent && !isAnswered))
   world.signal.addEventListener('abort', sayCancelling, { once: true })
   let client: Client | undefined
   let job: Job | undefined
@@ -101,10 +102,11 @@ async function runCommand(
       signal,
     })
     if (inference.status !== 'accepted') throw inferenceError(inference)
-    tellAnswer(inference, command, world, progress)
     isAnswered = true
+    await tellAnswer(inference, command, world, progress)
     if (command.receipt !== undefined) {
-      await writePrivateJson(command.receipt, z.encode(Receipt, inference.receipt))
+      const receipt = z.encode(Receipt, inference.receipt)
+      await abortable(writePrivateJson(command.receipt, receipt), world.signal)
     }
     return exitCodes.done
   } catch (error) {
@@ -112,7 +114,7 @@ async function runCommand(
     if (signal.aborted) progress.say(await endOf(job, client, isSent))
     const reason = world.signal.aborted ? world.signal.reason : error
     // One line of JSON is enough: the answer's, when only its receipt could not be kept.
-    return tellFailure(reason, command.json && !isAnswered, job?.jobId, progress, world)
+    return await tellFailure(reason, command.json && !isAnswered, job?.jobId, progress, world)
   } finally {
     ended.abort()
     world.signal.removeEventListener('abort', sayCancelling)
@@ -149,29 +151,40 @@ async function checkReceiptPath(path: string): Promise<void> {
   if (found?.isDirectory()) throw wrongUsage(`--receipt ${path} is a folder`, 'Name a file in it.')
 }
 
-function tellAnswer(
+/** Ends once the answer has left this process; throws an Interrupted, or SvcError `output-unwritable`. */
+async function tellAnswer(
   inference: AcceptedInference,
   { json, quiet }: InferCommand,
-  { output }: InferWorld,
+  world: InferWorld,
   progress: Progress,
-): void {
+): Promise<void> {
   const { output: answer, jobId, receiptHash, commitTx } = inference
   if (!quiet) progress.say(`job ${jobId}, receipt ${receiptHash}, on chain in ${commitTx}`)
-  if (json) output.write(`${JSON.stringify(jsonResult(inference))}\n`)
-  else {
-    const whole = answer.endsWith('\n') ? answer : `${answer}\n`
-    output.write(output.isTTY ? printable(whole) : whole)
-  }
+  if (json) return await print(`${JSON.stringify(jsonResult(inference))}\n`, world)
+  const whole = answer.endsWith('\n') ? answer : `${answer}\n`
+  await print(world.output.isTTY ? printable(whole) : whole, world)
 }
 
-function tellFailure(
+/** Prints, and waits until it is printed, for as long as nothing stops the command. */
+async function print(text: string, { output, signal }: InferWorld): Promise<void> {
+  const written = Promise.resolve(output.write(text)).catch((error: unknown) => {
+    throw outputFailure(error)
+  })
+  await abortable(written, signal)
+}
+
+async function tellFailure(
   error: unknown,
   json: boolean,
   jobId: JobId | undefined,
   progress: Progress,
   { output }: InferWorld,
-): number {
-  if (json) output.write(`${JSON.stringify(jsonFailure(error, jobId))}\n`)
+): Promise<number> {
+  // That it cannot be printed would hide the failure itself.
+  if (json) {
+    const line = `${JSON.stringify(jsonFailure(error, jobId))}\n`
+    await Promise.resolve(output.write(line)).catch(() => {})
+  }
   if (error instanceof Interrupted) return error.exitCode
   const { message, hint } = explainError(error)
   progress.say(`error: ${message}`)

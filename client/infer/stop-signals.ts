@@ -1,3 +1,5 @@
+import { SvcError } from '../../lib/svc-error.ts'
+
 /** Why a command was stopped from outside, and the exit code for it. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
@@ -15,11 +17,21 @@ const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 const sameSignalMs = 3_000
 const brokenPipe = 141
 
-type Told = { on(event: string, listener: () => void): unknown }
+type Told = { on(event: string, listener: (error: unknown) => void): unknown }
+
+/** Why a command whose output cannot be written has to stop: nobody reads it any more, or it has no room. */
+export function outputFailure(error: unknown): Error {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EPIPE') return new Interrupted('the end of its output', brokenPipe)
+  const why = error instanceof Error ? error.message : String(error)
+  return new SvcError('output-unwritable', `the output cannot be written: ${why}`, {
+    hint: 'Check the free space of the disk that the output goes to.',
+  })
+}
 
 /**
  * Aborts with an Interrupted at the first signal that asks this process to end, or when nobody reads one of its `outputs` any
- * more; a signal that comes later ends the process.
+ * more, with SvcError `output-unwritable` when one takes nothing; a signal that comes later ends the process.
  */
 export function stopSignal(
   outputs: readonly Told[] = [],
@@ -37,8 +49,8 @@ export function stopSignal(
     })
   }
   for (const output of outputs) {
-    output.on('error', () => {
-      if (!stop.signal.aborted) stop.abort(new Interrupted('the end of its output', brokenPipe))
+    output.on('error', (error) => {
+      if (!stop.signal.aborted) stop.abort(outputFailure(error))
     })
   }
   return stop.signal

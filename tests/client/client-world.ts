@@ -26,7 +26,7 @@ export type ClientWorld = {
 const pollMs = 50
 const askedMs = 150_000
 
-/** Starts nodes that answer `Answer to: PROMPT`; a prompt that is held back, or a count to a thousand, has to be released. */
+/** Starts nodes that answer `Answer to: PROMPT`, or write as many letters as a prompt asks for; a prompt that is held back, or a count to a thousand, has to be released. */
 export async function startClientWorld(): Promise<ClientWorld> {
   const prompts: string[] = []
   const held: (() => void)[] = []
@@ -84,6 +84,8 @@ function promptOf(body: string): string {
 }
 
 function answer(response: ServerResponse, prompt: string): void {
-  const message = { role: 'assistant', content: `Answer to: ${prompt}` }
+  const [, letters] = /^Write (\d+) letters/.exec(prompt) ?? []
+  const content = letters === undefined ? `Answer to: ${prompt}` : 'a'.repeat(Number(letters))
+  const message = { role: 'assistant', content }
   answerJson(response, 200, { choices: [{ index: 0, finish_reason: 'stop', message }] })
 }

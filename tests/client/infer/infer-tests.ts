@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -116,6 +117,48 @@ function testInPipe(): void {
     },
     slowMs,
   )
+
+  it(
+    'prints a long answer whole into a pipe that is read late, and the receipt after it',
+    async () => {
+      const gate = join(place.world.folder, 'gate')
+      spawnSync('mkfifo', [gate])
+      const prompt = 'Write 900000 letters to one who waits'
+      const { child, ended } = start('sh', [
+        ...['-c', '{ "$@"; echo "code $?" >&2; } | { cat "$0" >/dev/null; cat; }', gate],
+        ...[...command, '--receipt', '/dev/fd/1', prompt],
+      ])
+      child.stderr?.on('data', (chunk) => {
+        // It begins to read when the answer is being printed.
+        if (String(chunk).includes('receipt 0x')) writeFileSync(gate, '')
+      })
+      const { stdout, stderr } = await ended
+      expect(stderr).toContain('code 0')
+      expect(stdout.lastIndexOf('a\n')).toBe(899_999)
+      await verifyReceipt(Receipt.parse(JSON.parse(stdout.slice(900_001))))
+    },
+    slowMs,
+  )
+
+  it(
+    'says so by its exit code when nobody reads a long answer to its end',
+    async () => {
+      const run = await start('sh', [
+        ...['-c', '{ "$@"; echo "code $?" >&2; } | head -c 5', 'sh'],
+        ...[...command, 'Write 900000 letters to one who leaves'],
+      ]).ended
+      expect(run.stdout).toBe('aaaaa')
+      expect(run.stderr).toContain('is accepted at the ICL')
+      expect(run.stderr).toContain('code 141')
+    },
+    slowMs,
+  )
+
+  it('says so when its output has no room', async () => {
+    const run = await start('sh', ['-c', 'exec "$@" >/dev/full', 'sh', ...command, '--help']).ended
+    expect(run.stderr).toContain('the output cannot be written: ENOSPC')
+    expect(run.code).toBe(1)
+  })
 
   it(
     'cancels the job at the ICL when its process group is interrupted',

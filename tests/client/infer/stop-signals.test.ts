@@ -42,8 +42,9 @@ describe('a command that is told to stop', () => {
 
   it('stops when nobody reads what it prints, and still leaves at a Ctrl-C', () => {
     const { exits, signal, output, emit } = started()
-    output.emit('error')
-    output.emit('error')
+    const closed = Object.assign(new Error('EPIPE: broken pipe, write'), { code: 'EPIPE' })
+    output.emit('error', closed)
+    output.emit('error', closed)
     expect(signal.reason).toMatchObject({ exitCode: 141 })
     emit('SIGINT', 1)
     expect(exits).toEqual([130])
