@@ -1,4 +1,7 @@
-/** What the operator asks by signals: `stop` with the first SIGINT or SIGTERM, `abandon` with the second (spec 3.2). */
+import { readFileSync } from 'node:fs'
+import { ignoresHangup } from '../lib/hangup.ts'
+
+/** What the operator asks by signals: `stop` with the first SIGINT, SIGTERM or SIGHUP, `abandon` with the second SIGINT or SIGTERM (spec 3.2). */
 export type StopSignals = {
   readonly stop: AbortSignal
   readonly abandon: AbortSignal
@@ -6,20 +9,39 @@ export type StopSignals = {
   readonly release: () => void
 }
 
-/** Listens for SIGINT and SIGTERM; from the third on they end the process at once, as ever. */
+const asked = ['SIGINT', 'SIGTERM'] as const
+
+/** Listens for SIGINT, SIGTERM and SIGHUP; from the third on the first two end the process at once, as ever. Where SIGHUP is ignored, as under nohup, it stays so. */
 export function listenForStop(): StopSignals {
   const stop = new AbortController()
   const abandon = new AbortController()
-  const release = () => {
-    process.off('SIGINT', onSignal)
-    process.off('SIGTERM', onSignal)
+  const releaseAsked = () => {
+    for (const name of asked) process.off(name, onSignal)
   }
+  let count = 0
   const onSignal = () => {
-    if (!stop.signal.aborted) return stop.abort()
+    count += 1
+    stop.abort()
+    if (count < 2) return
     abandon.abort()
-    release()
+    releaseAsked()
   }
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
+  // The system, the shell and programs above this one all tell of a closed terminal: nobody asks for haste by that.
+  const onHangup = () => stop.abort()
+  for (const name of asked) process.on(name, onSignal)
+  if (!isHangupIgnored()) process.on('SIGHUP', onHangup)
+  const release = () => {
+    releaseAsked()
+    process.off('SIGHUP', onHangup)
+  }
   return { stop: stop.signal, abandon: abandon.signal, release }
+}
+
+function isHangupIgnored(): boolean {
+  try {
+    return ignoresHangup(readFileSync('/proc/self/status', 'utf8'))
+  } catch {
+    // Only Linux tells.
+    return false
+  }
 }

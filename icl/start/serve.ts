@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { ignoresHangup } from '../../lib/hangup.ts'
 import { createApp } from '../app.ts'
 import { runPasses } from '../background/passes.ts'
 import { createDependencies } from './dependencies.ts'
@@ -9,13 +11,15 @@ import { type Settings, settingsWarnings } from './settings.ts'
 /** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Serves the ICL on this machine until SIGINT or SIGTERM; then answers what is under way, for as long as the settings say. */
+/** Serves the ICL on this machine until SIGINT, SIGTERM or SIGHUP; then answers what is under way, for as long as the settings say. */
 export async function serve(
   settings: Settings,
   environment: Environment,
   listen: Listen,
 ): Promise<void> {
   const signals = stopSignals()
+  // A log that nobody reads any more, as in a closed terminal, is no reason to end.
+  process.stdout.on('error', () => {})
   const deps = await createDependencies(
     settings,
     createMachine((line) => process.stdout.write(line)),
@@ -63,7 +67,7 @@ async function listenAt(listen: Listen, app: Served, place: Place): Promise<List
   }
 }
 
-/** The first and the second SIGINT or SIGTERM. */
+/** The first SIGINT, SIGTERM or SIGHUP, and the second SIGINT or SIGTERM: a closed terminal is told of more than once. */
 function stopSignals() {
   const first = Promise.withResolvers<void>()
   const second = Promise.withResolvers<void>()
@@ -71,9 +75,19 @@ function stopSignals() {
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
       count += 1
-      if (count === 1) first.resolve()
-      else second.resolve()
+      first.resolve()
+      if (count > 1) second.resolve()
     })
   }
+  if (!isHangupIgnored()) process.on('SIGHUP', () => first.resolve())
   return { first: first.promise, second: second.promise }
+}
+
+/** As under nohup, where Linux tells it and this process may read it. */
+function isHangupIgnored(): boolean {
+  try {
+    return ignoresHangup(readFileSync('/proc/self/status', 'utf8'))
+  } catch {
+    return false
+  }
 }

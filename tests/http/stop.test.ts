@@ -110,6 +110,18 @@ describe('stopping the ICL', () => {
     expect(await upload.closed).toBe('')
   }, 120_000)
 
+  it('finishes what is under way when its terminal is closed, though nobody reads its log any more', async () => {
+    const icl = await startIcl()
+    const upload = await openUpload(icl.port)
+    icl.child.stdout?.destroy()
+    icl.child.kill('SIGHUP')
+    icl.child.kill('SIGHUP')
+    while (!(await isRefused(icl.port))) await new Promise((resolve) => setTimeout(resolve, 20))
+    upload.finish()
+    expect(await upload.closed).toContain('"code":"signature-missing"')
+    expect(await icl.exited).toBe(0)
+  }, 120_000)
+
   it('does not wait any longer than it is told to', async () => {
     const icl = await startIcl({ SVC_ICL_DRAIN_SECONDS: '0' })
     await openUpload(icl.port)

@@ -365,6 +365,7 @@ describe('svc-node run', () => {
   for (const [signal, level] of [
     ['SIGINT', 'INFO'],
     ['SIGTERM', 'DEBUG'],
+    ['SIGHUP', 'INFO'],
   ] as const) {
     it(`runs until ${signal} at level ${level}, says goodbye to the ICL and ends with 0`, async () => {
       const seenBefore = icl.seen.length
