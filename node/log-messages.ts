@@ -46,8 +46,8 @@ export const messages = {
   pollFailed: (why: string) => `Polling for assignments failed: ${why}`,
   spawning: (role: Role, jobId: JobId) => `Spawning ${role} job ${jobId}`,
 
-  journalLinesSkipped: (count: number) =>
-    `Job journal: skipped ${count} line(s) that cannot be read; the last one of a killed daemon may be torn`,
+  journalTorn: () =>
+    'Job journal: the last line was cut off when the daemon was killed; nothing was done by it',
   jobResuming: (jobId: JobId, role: Role) => `Job ${jobId}: resuming as ${role} after a restart`,
   resumeDelayed: (jobId: JobId, why: string) =>
     `Job ${jobId}: waiting to resume until the ICL answers: ${why}`,

@@ -21,8 +21,9 @@ import { offerEmbedding } from '../inference/embedding-offer.ts'
 import { offerModels } from '../inference/models.ts'
 import { keyVariables } from '../inference/provider-call.ts'
 import { historyPathOf, openHistory } from '../journal/history.ts'
-import { journalPathOf, openJournal } from '../journal/journal-file.ts'
+import { openJournal } from '../journal/journal-file.ts'
 import { lockPathOf, takeLock } from '../journal/lock.ts'
+import { journalPathOf } from '../journal/read-journal.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 import { fileExists } from '../private-files.ts'
@@ -127,7 +128,7 @@ async function connect(
     log.warning(messages.modelNotOffered(modelId, variable))
   }
   const journal = openJournal(journalPathOf(loaded.configPath))
-  if (journal.skipped > 0) log.warning(messages.journalLinesSkipped(journal.skipped))
+  if (journal.wasTorn) log.warning(messages.journalTorn())
   // The SDKs behind these are slow to load.
   const { createNodeChain } = await import('../chain/contracts.ts')
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')

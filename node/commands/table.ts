@@ -117,6 +117,12 @@ export const commands: readonly CommandSpec[] = [
     },
   },
   {
+    name: 'repair',
+    summary: 'Make a damaged job journal usable; the damaged file is kept',
+    flags: [json],
+    start: async (flags, context) => await (await import('./repair.ts')).repair(flags, context),
+  },
+  {
     name: 'status',
     summary: 'Show what the ICL, the chain, the certificate and the providers say of this node',
     flags: [json],

@@ -1,45 +1,38 @@
-import {
-  closeSync,
-  fdatasyncSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
-import { dirname, join } from 'node:path'
-import { z } from 'zod'
-import { SvcError } from '../../lib/svc-error.ts'
+import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Journal } from './journal.ts'
-import { parseLines } from './json-lines.ts'
-import { entryOf, JournalStep } from './steps.ts'
-
-/** The journal's place: beside the configuration. */
-export const journalPathOf = (configPath: string): string =>
-  join(dirname(configPath), 'journal.jsonl')
+import { checkWhole, type Place, readJournal } from './read-journal.ts'
+import { entryOf, type JournalStep } from './steps.ts'
+import {
+  lineOf,
+  orUnwritable,
+  rememberedStatements,
+  replaceJournal,
+  syncFolder,
+  writeWhole,
+} from './write-journal.ts'
 
 /** A journal in a file. */
 export type JournalFile = Journal & {
-  /** Lines that could not be read; the last one of a killed process may be torn. */
-  readonly skipped: number
+  /** Whether the last line was cut off, as by a kill. */
+  readonly wasTorn: boolean
   close(): void
 }
 
 const compactAfterLines = 512
-// About 1 MB. An ICL that has lost its jobs may offer one of them again as if it were new.
-const rememberedStatements = 10_000
 
-/** Opens the journal (mode 0600): what has ended is dropped but for the last 10,000 signed, so that the file stays small; throws SvcError `journal-unwritable`. */
+/** Opens the journal (mode 0600): what has ended is dropped but for the last 10,000 signed, so that the file stays small; throws SvcError `journal-unwritable` or `journal-damaged`. */
 export function openJournal(path: string): JournalFile {
   return orUnwritable(path, () => {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    const { jobs, signed, skipped } = readSteps(path)
+    const content = readJournal(path)
+    checkWhole(path, content)
+    const { jobs, signed } = summary(content.steps)
     let lines = 0
     let linesToCompact = 0
     let file = -1
-    let torn = false
+    // Where the steps end when a write that failed may have left something behind them.
+    let cutAt: number | undefined
     // A file with a new content has its place in the folder only once the folder is on disk.
     let isMoved = false
     const settle = () => {
@@ -50,30 +43,42 @@ export function openJournal(path: string): JournalFile {
       for (const [name, steps] of jobs) if (entryOf(steps) === undefined) jobs.delete(name)
       const ended = [...signed.values()].filter((step) => !jobs.has(nameOf(step)))
       const live = [...ended, ...[...jobs.values()].flat()]
-      const replacement = replace(path, live)
+      const replacement = replaceJournal(path, live)
       if (file !== -1) closeSync(file)
       file = replacement
-      torn = false
+      cutAt = undefined
       isMoved = true
       lines = live.length
       linesToCompact = Math.max(compactAfterLines, 2 * lines)
+    }
+    const cut = () => {
+      if (cutAt !== undefined) ftruncateSync(file, cutAt)
+      cutAt = undefined
+    }
+    const append = (line: string) => {
+      cut()
+      cutAt = fstatSync(file).size
+      writeWhole(file, line)
+      fdatasyncSync(file)
+      cutAt = undefined
     }
     compact()
     settle()
     const unfinished = [...jobs.values()].flatMap((steps) => entryOf(steps) ?? [])
     return {
       unfinished,
-      skipped,
+      wasTorn: content.isTorn,
       hasSigned: (place) => signed.has(nameOf(place)),
       note(step) {
         orUnwritable(path, () => {
           settle()
-          const line = lineOf(step)
-          const text = torn ? `\n${line}` : line
-          torn = true
-          write(file, text)
-          torn = false
-          fdatasyncSync(file)
+          try {
+            append(lineOf(step))
+          } catch (error) {
+            // What is left of it, if this fails too, is cut off before the next step.
+            attempt(cut)
+            throw error
+          }
         })
         add(jobs, step)
         remember(signed, step)
@@ -92,12 +97,10 @@ export function openJournal(path: string): JournalFile {
   })
 }
 
-type Place = Pick<JournalStep, 'jobId' | 'fence'>
 type Jobs = Map<string, JournalStep[]>
 type Signed = Map<string, JournalStep>
 
 const nameOf = ({ jobId, fence }: Place): string => `${jobId}:${fence}`
-const lineOf = (step: JournalStep): string => `${JSON.stringify(z.encode(JournalStep, step))}\n`
 
 function add(jobs: Jobs, step: JournalStep): void {
   const steps = jobs.get(nameOf(step))
@@ -113,72 +116,21 @@ function remember(signed: Signed, { step, jobId, fence }: JournalStep): void {
   if (signed.size > rememberedStatements && oldest !== undefined) signed.delete(oldest)
 }
 
-/** What the file holds; a job that has ended leaves nothing but that it was signed. */
-function readSteps(path: string): {
-  readonly jobs: Jobs
-  readonly signed: Signed
-  readonly skipped: number
-} {
+/** The steps by job, and the assignments to which an answer was signed. */
+function summary(steps: readonly JournalStep[]): { readonly jobs: Jobs; readonly signed: Signed } {
   const jobs: Jobs = new Map()
   const signed: Signed = new Map()
-  const { records, skipped } = parseLines(readText(path), JournalStep)
-  for (const step of records) {
+  for (const step of steps) {
     add(jobs, step)
     remember(signed, step)
   }
-  return { jobs, signed, skipped }
+  return { jobs, signed }
 }
 
-function readText(path: string): string {
+function attempt(work: () => void): void {
   try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
-    throw error
-  }
-}
-
-/** Puts a file with these steps in the place of the old one, and gives it open; a crash or a failure leaves the old file or the new one. */
-function replace(path: string, steps: readonly JournalStep[]): number {
-  const draft = `${path}.new`
-  rmSync(draft, { force: true })
-  const file = openSync(draft, 'ax', 0o600)
-  try {
-    write(file, steps.map(lineOf).join(''))
-    fsyncSync(file)
-    renameSync(draft, path)
-    return file
-  } catch (error) {
-    closeSync(file)
-    rmSync(draft, { force: true })
-    throw error
-  }
-}
-
-function write(file: number, text: string): void {
-  const bytes = Buffer.from(text)
-  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
-}
-
-function syncFolder(folder: string): void {
-  // Windows opens no folders, and needs none synced.
-  if (process.platform === 'win32') return
-  const file = openSync(folder, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-}
-
-function orUnwritable<T>(path: string, work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new SvcError('journal-unwritable', `the job journal ${path} cannot be used: ${why}`, {
-      hint: 'Check the disk, and who owns the folder of the configuration.',
-      cause: error,
-    })
+    work()
+  } catch {
+    // As said where it is called.
   }
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import {
   appendFileSync,
   mkdirSync,
@@ -12,9 +13,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { JobId } from '../../../lib/codecs.ts'
-import { journalPathOf, openJournal } from '../../../node/journal/journal-file.ts'
+import { openJournal } from '../../../node/journal/journal-file.ts'
+import { journalPathOf } from '../../../node/journal/read-journal.ts'
 import type { JournalStep } from '../../../node/journal/steps.ts'
 import { createJobWorld } from '../job-world.ts'
+
+const root = join(import.meta.dirname, '..', '..', '..')
 
 let folder: string
 let path: string
@@ -71,26 +75,58 @@ describe('the journal', () => {
     truncateSync(path, statSync(path).size - 20)
     const again = openJournal(path)
     expect(again.unfinished.map((entry) => entry.assignment.jobId)).toEqual([idOf(1)])
-    expect(again.skipped).toBe(1)
+    expect(again.wasTorn).toBe(true)
     again.note(started(3))
     again.close()
     expect(unfinishedIds()).toEqual([idOf(1), idOf(3)])
-    expect(reopen().skipped).toBe(0)
+    expect(reopen().wasTorn).toBe(false)
   })
 
-  it('skips lines that are none of its own, and counts them', () => {
+  it('refuses lines that are none of its own, and leaves the file as it is', () => {
     const journal = openJournal(path)
     journal.note(started(1))
     journal.close()
     appendFileSync(path, 'no JSON\n{"step":"dance"}\n{"step":"asked","jobId":"0x1","fence":1}\n')
-    const { skipped, unfinished } = reopen()
-    expect(skipped).toBe(3)
-    expect(unfinished).toHaveLength(1)
+    const before = readFileSync(path, 'utf8')
+    expect(() => openJournal(path)).toThrow(
+      expect.objectContaining({
+        code: 'journal-damaged',
+        message: expect.stringContaining('3 line(s) cannot be read, the first is line 2'),
+        hint: expect.stringContaining('svc-node repair'),
+      }),
+    )
+    expect(readFileSync(path, 'utf8')).toBe(before)
+  })
+
+  it('keeps no half of a step for which there was no room', () => {
+    // With a limit for files, a write stops in its middle, as on a full disk.
+    const script = `
+      const { openJournal } = await import(${JSON.stringify(join(root, 'node/journal/journal-file.ts'))})
+      const [started, asked] = JSON.parse(process.argv[1])
+      const journal = openJournal(${JSON.stringify(path)})
+      let noted = 0
+      try { for (;; noted++) journal.note({ ...started, fence: noted + 1 }) } catch (error) { console.log(error.code) }
+      journal.note({ ...asked, fence: 1 })
+      console.log(noted)`
+    const run = spawnSync(
+      'sh',
+      [
+        ...['-c', `trap '' XFSZ; ulimit -f 40; exec "$@"`, 'sh', process.execPath, '-e', script],
+        JSON.stringify([started(1), stepOf(1, 'asked')]),
+      ],
+      { encoding: 'utf8' },
+    )
+    const [code, noted] = run.stdout.split('\n')
+    expect([run.stderr, code]).toEqual(['', 'journal-unwritable'])
+    const again = reopen()
+    expect(again.unfinished).toHaveLength(Number(noted))
+    expect(again.unfinished[0]).toMatchObject({ asked: 1 })
+    expect(again.wasTorn).toBe(false)
   })
 
   it('forgets jobs without a start', () => {
     writeFileSync(path, `${JSON.stringify(stepOf(4, 'asked'))}\n`)
-    expect(reopen()).toMatchObject({ unfinished: [], skipped: 0 })
+    expect(reopen()).toMatchObject({ unfinished: [], wasTorn: false })
   })
 
   it('stays small while it is open, and loses nothing by that', () => {

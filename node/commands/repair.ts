@@ -1,0 +1,40 @@
+import { configPathOf } from '../config-file.ts'
+import { historyPathOf, readHistory } from '../journal/history.ts'
+import { lockPathOf, takeLock } from '../journal/lock.ts'
+import { journalPathOf } from '../journal/read-journal.ts'
+import { repairJournal } from '../journal/repair-journal.ts'
+import type { CommandContext } from './context.ts'
+
+/** Makes a damaged job journal usable, and says what is lost with it; throws SvcError `already-running`, `lock-unusable`, `history-unusable` or `journal-unwritable`. */
+export async function repair(
+  flags: { readonly json?: boolean },
+  { environment, print, warn }: CommandContext,
+): Promise<undefined> {
+  const configPath = configPathOf(environment)
+  const release = takeLock(lockPathOf(configPath))
+  try {
+    const historyPath = historyPathOf(configPath)
+    const history = await readHistory(historyPath, undefined, (lines) =>
+      warn(`warning: ${lines} line(s) of ${historyPath} cannot be read either`),
+    )
+    const repaired = repairJournal(journalPathOf(configPath), history)
+    if (flags.json) {
+      const { damagedLines = 0, copy = null, guarded = 0 } = repaired ?? {}
+      print(JSON.stringify({ damaged_lines: damagedLines, copy, guarded_assignments: guarded }))
+    } else if (repaired === undefined) print('The job journal is whole; nothing was changed.')
+    else {
+      const { damagedLines, copy, guarded } = repaired
+      print(
+        `${damagedLines} line(s) of the job journal could not be read. The damaged file is kept as ${copy}.`,
+      )
+      print(
+        `The node signs no new answer to the ${guarded} assignments that the journal and the history name.`,
+      )
+      warn(
+        'warning: for assignments that neither names any more, the guard against signing twice is lost',
+      )
+    }
+  } finally {
+    release()
+  }
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { JobId } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { parseLines } from './json-lines.ts'
+import { JournalStep } from './steps.ts'
+
+/** The journal's place: beside the configuration. */
+export const journalPathOf = (configPath: string): string =>
+  join(dirname(configPath), 'journal.jsonl')
+
+/** One assignment of a job. */
+export type Place = Pick<JournalStep, 'jobId' | 'fence'>
+
+/** A line that holds no step, counted from 1. */
+type DamagedLine = { readonly line: number; readonly text: string }
+
+/** What a journal holds. */
+export type JournalContent = {
+  readonly steps: readonly JournalStep[]
+  /** A killed process may leave the last line without its end: nobody has acted on its step yet. */
+  readonly isTorn: boolean
+  /** Everything else that cannot be read. */
+  readonly damaged: readonly DamagedLine[]
+}
+
+/** Reads a journal; none is an empty one; throws what the file system throws. */
+export function readJournal(path: string): JournalContent {
+  const lines = readText(path).split('\n')
+  const steps: JournalStep[] = []
+  const damaged: DamagedLine[] = []
+  let isTorn = false
+  for (const [index, text] of lines.entries()) {
+    const { records, skipped } = parseLines(text, JournalStep)
+    steps.push(...records)
+    if (skipped === 0) continue
+    if (index === lines.length - 1) isTorn = true
+    else damaged.push({ line: index + 1, text })
+  }
+  return { steps, isTorn, damaged }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    throw error
+  }
+}
+
+/** Throws SvcError `journal-damaged` when there is more than a torn end that cannot be read. */
+export function checkWhole(path: string, { damaged }: JournalContent): void {
+  const [first] = damaged
+  if (first === undefined) return
+  throw new SvcError(
+    'journal-damaged',
+    `the job journal ${path} is damaged: ${damaged.length} line(s) cannot be read, the first is line ${first.line}`,
+    {
+      hint: 'It keeps this node from signing two answers to one assignment, for which its stake can be taken. Check the disk, then run `svc-node repair`.',
+    },
+  )
+}
+
+/** The assignments that can still be made out in lines that hold no step. */
+export const placesIn = (damaged: readonly DamagedLine[]): readonly Place[] =>
+  damaged.flatMap(({ text }) =>
+    [...text.matchAll(/"jobId":"(0x[0-9a-f]{64})","fence":(\d{1,15})\b/g)].map(
+      ([, jobId, fence]) => ({ jobId: JobId.parse(jobId), fence: Number(fence) }),
+    ),
+  )

@@ -1,0 +1,59 @@
+import { closeSync, constants, copyFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Place, placesIn, readJournal } from './read-journal.ts'
+import { entryOf, type JournalStep } from './steps.ts'
+import { orUnwritable, rememberedStatements, replaceJournal, syncFolder } from './write-journal.ts'
+
+/** What became of a damaged journal. */
+export type Repaired = {
+  readonly damagedLines: number
+  /** Where the damaged file is kept. */
+  readonly copy: string
+  /** To so many assignments the node signs no new answer. */
+  readonly guarded: number
+}
+
+/**
+ * Makes a damaged journal usable; undefined when it is whole. An answer may have been signed to every assignment that is
+ * `known` or that the damaged file names: all of them count as signed, and a job goes on only where the answer itself is
+ * there to be sent again. Throws SvcError `journal-unwritable`.
+ */
+export function repairJournal(path: string, known: readonly Place[]): Repaired | undefined {
+  return orUnwritable(path, () => {
+    const { steps, damaged } = readJournal(path)
+    if (damaged.length === 0) return undefined
+    const copy = keepCopy(path)
+    const jobs = new Map<string, JournalStep[]>()
+    for (const step of steps) jobs.set(nameOf(step), [...(jobs.get(nameOf(step)) ?? []), step])
+    const guarded = new Map<string, JournalStep>()
+    for (const { jobId, fence } of [...known, ...placesIn(damaged), ...steps]) {
+      const name = nameOf({ jobId, fence })
+      // The latest stay when they are too many.
+      guarded.delete(name)
+      guarded.set(name, { step: 'signed', jobId, fence })
+    }
+    const kept = [...guarded].slice(-rememberedStatements).flatMap(([name, signed]) => {
+      const entry = entryOf(jobs.get(name) ?? [])
+      const isAnswered = entry?.result !== undefined || entry?.verdict !== undefined
+      return isAnswered ? (jobs.get(name) ?? []) : [signed]
+    })
+    closeSync(replaceJournal(path, kept))
+    syncFolder(dirname(path))
+    return { damagedLines: damaged.length, copy, guarded: guarded.size }
+  })
+}
+
+const nameOf = ({ jobId, fence }: Place): string => `${jobId}:${fence}`
+
+/** Copies the file beside itself, over no earlier copy. */
+function keepCopy(path: string): string {
+  for (let number = 1; ; number++) {
+    const copy = `${path}.damaged-${number}`
+    try {
+      copyFileSync(path, copy, constants.COPYFILE_EXCL)
+      return copy
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    }
+  }
+}

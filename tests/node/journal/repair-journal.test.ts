@@ -1,0 +1,86 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { JobId } from '../../../lib/codecs.ts'
+import { repair } from '../../../node/commands/repair.ts'
+import { openHistory } from '../../../node/journal/history.ts'
+import { openJournal } from '../../../node/journal/journal-file.ts'
+import type { JournalStep } from '../../../node/journal/steps.ts'
+import { quietContext } from '../commands/context.ts'
+import { createJobWorld } from '../job-world.ts'
+
+let folder: string
+let path: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-repair-'))
+  path = join(folder, 'journal.jsonl')
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const { assignment, leader } = await createJobWorld('leader')
+const { address: _, ...signedResult } = await leader('Four.')
+const idOf = (digit: number): JobId => `0x${digit.toString(16).padStart(64, '0')}`
+const started = (digit: number): JournalStep => {
+  const jobId = idOf(digit)
+  return { step: 'started', jobId, fence: 1, at: 5, assignment: { ...assignment, jobId } }
+}
+const resultOf = (digit: number): JournalStep => {
+  const jobId = idOf(digit)
+  return { step: 'result', jobId, fence: 1, result: { ...signedResult, jobId, fence: 1 } }
+}
+
+async function run() {
+  const context = quietContext({ SVC_CONFIG_PATH: join(folder, 'config.json') })
+  await repair({ json: true }, context)
+  return JSON.parse(context.printed.join(''))
+}
+
+/** A journal with jobs 1 (running), 2 (answered), 3 (its answer cannot be read), and 4, of which only the history knows. */
+async function damage() {
+  const journal = openJournal(path)
+  for (const step of [started(1), started(2), resultOf(2), started(3), resultOf(3)])
+    journal.note(step)
+  journal.close()
+  const lines = readFileSync(path, 'utf8').split('\n')
+  lines[4] = lines[4]!.replace('"step":"result"', '"step":"\u0000"')
+  writeFileSync(path, lines.join('\n'))
+  const history = openHistory(join(folder, 'jobs.jsonl'))
+  history.append({
+    ...{ jobId: idOf(4), fence: 1, role: 'leader', model_id: assignment.model_id },
+    ...{ started_at: 5, outcome: 'running' },
+  })
+  history.close()
+}
+
+describe('svc-node repair', () => {
+  it('lets nothing be signed that may have been signed, and sends again what was', async () => {
+    await damage()
+    expect(() => openJournal(path)).toThrow('is damaged')
+    const damaged = readFileSync(path, 'utf8')
+    const copy = `${path}.damaged-1`
+    expect(await run()).toEqual({ damaged_lines: 1, copy, guarded_assignments: 4 })
+    expect(readFileSync(copy, 'utf8')).toBe(damaged)
+    const journal = openJournal(path)
+    journal.close()
+    expect(
+      [1, 2, 3, 4, 5].map((digit) => journal.hasSigned({ jobId: idOf(digit), fence: 1 })),
+    ).toEqual([true, true, true, true, false])
+    expect(journal.unfinished).toMatchObject([{ result: { jobId: idOf(2) } }])
+  })
+
+  it('keeps every damaged file, and touches no whole one', async () => {
+    await damage()
+    await run()
+    appendFileSync(path, 'garbage\n')
+    expect((await run()).copy).toBe(`${path}.damaged-2`)
+    expect(await run()).toEqual({ damaged_lines: 0, copy: null, guarded_assignments: 0 })
+    expect((await readdir(folder)).sort()).toEqual([
+      'jobs.jsonl',
+      'journal.jsonl',
+      'journal.jsonl.damaged-1',
+      'journal.jsonl.damaged-2',
+    ])
+  })
+})
