@@ -10,6 +10,7 @@ import { resumeJob } from './jobs/resume-job.ts'
 import { runJob } from './jobs/run-job.ts'
 import { messages } from './log-messages.ts'
 import { chainHeartbeatCheckMs, createChainHeartbeat } from './loops/chain-heartbeat.ts'
+import { createDiskWatch, type DiskWatch, diskPeriodMs } from './loops/disk.ts'
 import { every } from './loops/every.ts'
 import { createHeartbeat, heartbeatPeriodMs, type SendHeartbeat } from './loops/heartbeat.ts'
 import { createMemoryWatch, memoryPeriodMs } from './loops/memory.ts'
@@ -34,6 +35,8 @@ export type DaemonDeps = Omit<JobDeps, 'api' | 'chain'> & {
   readonly attest: (signal: AbortSignal) => Promise<number>
   readonly maxConcurrentJobs: number
   readonly drainMs: number
+  /** Rejects while the disk of the journal takes no files. */
+  readonly checkDisk: () => Promise<void>
   /** Memory that the process holds. */
   readonly residentBytes: () => number
 }
@@ -44,6 +47,7 @@ type Daemon = {
   readonly api: NodeApi
   readonly certificate: Certificate
   readonly slots: Slots
+  readonly disk: DiskWatch
   readonly beat: SendHeartbeat
   /** Aborts when no new work is taken. */
   readonly stopping: AbortController
@@ -79,7 +83,8 @@ export async function runDaemon(
   const loops = runLoops(daemon).catch(daemon.fail)
   await abortOf(stopping.signal)
   deps.log.info(messages.daemonStopping(slots.running().length))
-  if (slots.running().length > 0) saySlotsClosed(daemon)
+  // Else the ICL would offer work until the next heartbeat.
+  if (slots.running().length > 0) beatNow(daemon)
   await drain(deps, slots, jobs, abandon)
   if (daemon.failure() === undefined) await sayGoodbye(daemon)
   ended.abort(nodeStopping())
@@ -104,7 +109,9 @@ function assemble(deps: DaemonDeps): Daemon {
   }
   const certificate = createCertificate({ ...deps, signal: ended.signal })
   const api = keepAttested(deps.api, certificate, () => fail(superseded()))
-  const slots = createSlots(deps.maxConcurrentJobs)
+  const disk = createDiskWatch({ ...deps, onChange: () => beatNow(daemon) })
+  const all = createSlots(deps.maxConcurrentJobs)
+  const slots: Slots = { ...all, free: () => (disk.isWritable() ? all.free() : 0) }
   const beat = createHeartbeat({
     ...deps,
     api,
@@ -112,11 +119,12 @@ function assemble(deps: DaemonDeps): Daemon {
     comparators: comparatorsWith(deps.embed),
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
   })
-  return {
+  const daemon: Daemon = {
     deps,
     api,
     certificate,
     slots,
+    disk,
     beat,
     stopping,
     jobs,
@@ -124,11 +132,12 @@ function assemble(deps: DaemonDeps): Daemon {
     fail,
     failure: () => failure,
   }
+  return daemon
 }
 
 /** The loops side by side (spec 4); the first poll comes after the first heartbeat. */
 async function runLoops(daemon: Daemon): Promise<void> {
-  const { deps, certificate, beat, stopping, ended } = daemon
+  const { deps, certificate, beat, stopping, ended, disk } = daemon
   const { clock, log } = deps
   const first = Promise.withResolvers<void>()
   let isBeating = false
@@ -162,13 +171,15 @@ async function runLoops(daemon: Daemon): Promise<void> {
       () => watchCertificate(certificate),
       () => {},
     ),
+    every(clock, diskPeriodMs, ended.signal, disk.pass, () => {}),
     every(clock, memoryPeriodMs, ended.signal, createMemoryWatch(deps), () => {}),
     first.promise.then(() => poll(daemon)),
   ])
 }
 
-async function poll({ deps, api, certificate, slots, stopping, jobs }: Daemon): Promise<void> {
-  const jobDeps = { ...deps, api }
+async function poll(daemon: Daemon): Promise<void> {
+  const { deps, api, certificate, slots, disk, stopping, jobs } = daemon
+  const jobDeps = { ...deps, api, journal: disk.watched(deps.journal) }
   for (const entry of deps.journal.unfinished) {
     slots.start(entry.assignment, (onSlotFree) =>
       resumeJob(jobDeps, entry, jobs.signal, { onClaimed: () => {}, onSlotFree }),
@@ -178,7 +189,7 @@ async function poll({ deps, api, certificate, slots, stopping, jobs }: Daemon): 
     {
       ...jobDeps,
       slots,
-      mayWork: () => certificate.secondsLeft() > 0,
+      mayWork: () => certificate.secondsLeft() > 0 && disk.isWritable(),
       spawn: (assignment) => {
         const claimed = Promise.withResolvers<void>()
         slots.start(assignment, (onSlotFree) =>
@@ -191,8 +202,8 @@ async function poll({ deps, api, certificate, slots, stopping, jobs }: Daemon): 
   )
 }
 
-/** Tells the ICL at once that no slot is free any more: else it would offer work until the next heartbeat. */
-function saySlotsClosed({ deps, beat, certificate, ended }: Daemon): void {
+/** Tells the ICL at once how many slots are free. */
+function beatNow({ deps, beat, certificate, ended }: Daemon): void {
   if (certificate.secondsLeft() === 0) return
   beat({ signal: ended.signal }).catch((error: unknown) => {
     if (!ended.signal.aborted) deps.log.warning(messages.heartbeatFailed(errorText(error)))

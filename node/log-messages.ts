@@ -48,6 +48,8 @@ export const messages = {
 
   journalTorn: () =>
     'Job journal: the last line was cut off when the daemon was killed; nothing was done by it',
+  diskUnwritable: (why: string) => `Taking no work: ${why}`,
+  diskWritable: () => 'The disk takes files again: taking work',
   jobResuming: (jobId: JobId, role: Role) => `Job ${jobId}: resuming as ${role} after a restart`,
   resumeDelayed: (jobId: JobId, why: string) =>
     `Job ${jobId}: waiting to resume until the ICL answers: ${why}`,

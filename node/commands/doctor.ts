@@ -5,7 +5,14 @@ import type { CommandContext } from './context.ts'
 import { checkChain, withoutNetwork } from './doctor/chain.ts'
 import { failedBy, ok, skipped } from './doctor/check.ts'
 import { checkClock, checkIcl } from './doctor/icl.ts'
-import { checkCertificate, checkFhe, checkKeystore, checkPassword } from './doctor/local.ts'
+import {
+  checkCertificate,
+  checkFhe,
+  checkFolder,
+  checkJournal,
+  checkKeystore,
+  checkPassword,
+} from './doctor/local.ts'
 import { checkModel } from './doctor/provider.ts'
 import { checkCoprocessor, checkGateway } from './doctor/services.ts'
 import { checkTpm } from './doctor/tpm.ts'
@@ -33,7 +40,17 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
   try {
     loaded = await loadConfig(context.environment)
   } catch (error) {
-    const names = ['keystore', 'password', 'certificate', 'icl', 'clock', 'chain', 'contracts']
+    const names = [
+      'disk',
+      'journal',
+      'keystore',
+      'password',
+      'certificate',
+      'icl',
+      'clock',
+      'chain',
+      'contracts',
+    ]
     names.push('wallet', 'registration', 'coprocessor', 'gateway', 'provider', 'tpm')
     return [
       failedBy('config', error),
@@ -42,6 +59,7 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
     ]
   }
   const { config, configPath } = loaded
+  const files = await Promise.all([checkFolder(loaded), checkJournal(loaded)])
   const keystore = await checkKeystore(loaded)
   // Before the rest, because it may ask on the terminal.
   const password =
@@ -65,5 +83,5 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
     checkTpm(loaded, address, context),
     checkFhe(context),
   ])
-  return [ok('config', configPath), keystore.check, password, ...found.flat()]
+  return [ok('config', configPath), ...files, keystore.check, password, ...found.flat()]
 }

@@ -24,8 +24,9 @@ export function judgeNode(seen: Surroundings): {
   readonly eligible: boolean | null
   readonly troubles: readonly Trouble[]
 } {
-  const { network, record, chain } = seen
-  const troubles = [...unreached(network), ...unreached(record), ...unreached(chain, 'icl-needed')]
+  const { network, record, chain, disk } = seen
+  const troubles = [network, record, disk].flatMap((answer) => unreached(answer))
+  troubles.push(...unreached(chain, 'icl-needed'))
   if (seen.certificate === undefined) troubles.push(notAttested)
   troubles.push(...poverty(seen), ...missingKeys(seen), ...unanswered(seen))
   const eligible = 'error' in record ? null : (record.value?.active ?? false)

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import type { z } from 'zod'
 import { createApi } from '../../lib/api.ts'
 import { unixSeconds } from '../../lib/clock.ts'
@@ -12,6 +13,7 @@ import { checkEndpoint } from '../chain/check-endpoint.ts'
 import { createRegistryReader, type Registration, type RegistryTerms } from '../chain/registry.ts'
 import type { LoadedConfig } from '../config-file.ts'
 import { keyVariables } from '../inference/provider-call.ts'
+import { checkDisk } from '../journal/check-disk.ts'
 import { keystoreAddress } from '../keystore.ts'
 import type { CommandContext } from './context.ts'
 import { networkOf, patiently, registryPlace, rpcName } from './reach.ts'
@@ -46,6 +48,8 @@ export type Surroundings = {
   /** Slashes that the ICL has proposed and that are not settled; asked for only when the chain shows one. */
   readonly accusations: Answer<readonly FaultView[]>
   readonly models: readonly ModelKey[]
+  /** Whether the folder of the journal takes files. */
+  readonly disk: Answer<void>
 }
 
 const answer = async <T>(work: Promise<T>): Promise<Answer<T>> => {
@@ -58,7 +62,7 @@ const answer = async <T>(work: Promise<T>): Promise<Answer<T>> => {
 
 /** Asks ICL and chain what they say of this node; parts that are away do not hide the others; throws SvcErrors of the local files. */
 export async function lookAround(
-  { config, keystorePath, attestationPath }: LoadedConfig,
+  { config, configPath, keystorePath, attestationPath }: LoadedConfig,
   context: CommandContext,
 ): Promise<Surroundings> {
   const address = await keystoreAddress(keystorePath)
@@ -83,6 +87,7 @@ export async function lookAround(
     chain,
     accusations: isAccused ? await answer(accusationsOf(address, icl, context)) : { value: [] },
     models: modelKeys(config.supported_model_ids, context),
+    disk: await answer(checkDisk(dirname(configPath))),
   }
 }
 

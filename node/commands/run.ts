@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
@@ -20,6 +21,7 @@ import { errorText } from '../explain-error.ts'
 import { offerEmbedding } from '../inference/embedding-offer.ts'
 import { offerModels } from '../inference/models.ts'
 import { keyVariables } from '../inference/provider-call.ts'
+import { checkDisk } from '../journal/check-disk.ts'
 import { historyPathOf, openHistory } from '../journal/history.ts'
 import { openJournal } from '../journal/journal-file.ts'
 import { lockPathOf, takeLock } from '../journal/lock.ts'
@@ -174,6 +176,7 @@ async function connect(
     attest: reattest(context, loaded, { account, address, privateKey }, record, network, log),
     maxConcurrentJobs: config.max_concurrent_jobs,
     drainMs: config.drain_seconds * 1000,
+    checkDisk: () => checkDisk(dirname(loaded.configPath)),
     residentBytes: () => process.memoryUsage.rss(),
   }
 }

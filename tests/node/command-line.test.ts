@@ -354,6 +354,24 @@ describe('svc-node run', () => {
     })
   })
 
+  it('is told by doctor and status that its disk takes no files', async () => {
+    // With a limit for files, a write fails as on a full disk.
+    const limited = [`trap '' XFSZ; ulimit -f 8; exec "$@"`, 'sh', process.execPath, main]
+    for (const command of ['doctor', 'status']) {
+      const child = spawn('sh', ['-c', ...limited, command, '--json'], {
+        env: environment('d'),
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const { checks, troubles } = JSON.parse(await text(child.stdout))
+      const known = [...(checks ?? []), ...(troubles ?? [])].find(
+        ({ name, code }) => name === 'disk' || code === 'disk-unwritable',
+      )
+      expect(known).toMatchObject({
+        remedy: expect.stringContaining('Make room on its disk'),
+      })
+    }
+  })
+
   it('waits for its chain RPC', async () => {
     const env = environment('d', { SVC_COFHE_ENDPOINT: 'http://127.0.0.1:9' })
     const { child, ended, out } = start(['run'], env)

@@ -55,9 +55,14 @@ export async function createDaemonWorld(
     attest,
     maxConcurrentJobs: options.jobs ?? 2,
     drainMs: 60_000,
+    checkDisk: async () => {
+      if (disk.failure) throw disk.failure
+    },
     residentBytes: () => memory.bytes,
   }
   const memory = { bytes: 1 }
+  /** Why the disk takes no files. */
+  const disk: { failure: Error | undefined } = { failure: undefined }
   const stop = new AbortController()
   const abandon = new AbortController()
   return {
@@ -65,6 +70,7 @@ export async function createDaemonWorld(
     api,
     attest,
     memory,
+    disk,
     deps,
     offers,
     polls,

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { ProblemError } from '../../lib/problem.ts'
 import { runDaemon } from '../../node/daemon.ts'
 import { createDaemonWorld, type DaemonWorld } from './daemon-world.ts'
@@ -45,6 +45,33 @@ describe('the daemon', () => {
     await world.clock.advance(60_000)
     expect(world.log.lines).toContain('WARNING Heartbeat failed: no route')
     expect(world.lines('Heartbeat sent to ICL')).toHaveLength(1)
+    await end(world, running)
+  })
+
+  it('takes no work while its disk takes no files, says so to the ICL at once, and goes on by itself', async () => {
+    const world = await createDaemonWorld()
+    const free = () => world.api.postHeartbeat.mock.calls.at(-1)?.[0].body.free_slots
+    const running = world.start()
+    await world.clock.advance(1_000)
+    expect(free()).toBe(2)
+    world.disk.failure = new Error('ENOSPC: no space left on device, write')
+    const fail = vi.spyOn(world.deps.journal, 'note').mockImplementation(() => {
+      throw world.disk.failure
+    })
+    world.offer(1)
+    await world.clock.advance(20_000)
+    expect(world.lines('Taking no work: ENOSPC')).toHaveLength(1)
+    expect(free()).toBe(0)
+    const { length: polls } = world.polls
+    world.offer(2)
+    await world.clock.advance(120_000)
+    expect(world.api.claimTask).not.toHaveBeenCalled()
+    expect([world.polls.length, free()]).toEqual([polls, 0])
+    fail.mockRestore()
+    world.disk.failure = undefined
+    await world.clock.advance(60_000)
+    expect(world.lines('The disk takes files again')).toHaveLength(1)
+    expect(world.api.claimTask).toHaveBeenCalledTimes(1)
     await end(world, running)
   })
 

@@ -109,6 +109,7 @@ export async function prepareDaemon(icl: RealIcl, name: string, salt = 'A'.repea
     maxConcurrentJobs: 2,
     drainMs: 60_000,
     residentBytes: () => 1,
+    checkDisk: async () => {},
   }
   return { name, address, faults, lines, deps, attestOnce, attestations, journal, history }
 }

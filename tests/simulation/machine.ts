@@ -227,6 +227,7 @@ function depsOf(
     maxConcurrentJobs: habits.slots,
     drainMs: 60_000,
     residentBytes: () => 1,
+    checkDisk: async () => {},
   }
 }
 

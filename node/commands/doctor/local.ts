@@ -1,9 +1,12 @@
 import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { unixSeconds } from '../../../lib/clock.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
 import { readRecord } from '../../attestation/record.ts'
 import type { LoadedConfig } from '../../config-file.ts'
+import { checkDisk } from '../../journal/check-disk.ts'
+import { checkWhole, journalPathOf, readJournal } from '../../journal/read-journal.ts'
 import { keystoreAddress } from '../../keystore.ts'
 import { openWallet } from '../../wallet.ts'
 import { durationText } from '../amounts.ts'
@@ -32,6 +35,22 @@ export async function checkKeystore({
     return { check: failedBy(name, error) }
   }
 }
+
+/** Whether the folder of the journal takes files. */
+export const checkFolder = ({ configPath }: LoadedConfig): Promise<Check> =>
+  checking('disk', async () => {
+    const folder = dirname(configPath)
+    await checkDisk(folder)
+    return ok('disk', `${folder} takes files`)
+  })
+
+/** Whether the journal can be read, which keeps the node from signing twice. */
+export const checkJournal = ({ configPath }: LoadedConfig): Promise<Check> =>
+  checking('journal', async () => {
+    const path = journalPathOf(configPath)
+    checkWhole(path, readJournal(path))
+    return ok('journal', path)
+  })
 
 /** Whether the password opens the keystore. */
 export const checkPassword = (loaded: LoadedConfig, context: CommandContext): Promise<Check> =>

@@ -1,4 +1,4 @@
-import { chmod, cp, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,8 @@ import { quietContext } from './context.ts'
 import { type CommandWorld, type Operator, startCommandWorld } from './world.ts'
 
 const allNames = [
-  ...['config', 'keystore', 'password', 'certificate', 'icl', 'clock', 'chain', 'contracts'],
+  ...['config', 'disk', 'journal', 'keystore', 'password', 'certificate', 'icl', 'clock'],
+  ...['chain', 'contracts'],
   ...['wallet', 'registration', 'coprocessor', 'gateway', 'provider', 'tpm', 'fhe'],
 ]
 
@@ -104,7 +105,7 @@ describe('svc-node doctor', () => {
     expect(out).toMatch(/^ok {6}keystore {5}\/.+$/m)
     expect(out).toMatch(/^FAIL {4}provider {5}.+\n +-> Set OPENAI_API_KEY\.$/m)
     expect(out).toMatch(/^skipped tpm {10}not needed: the backend is mock$/m)
-    expect(out).toContain('1 of 15 checks failed.')
+    expect(out).toContain('1 of 17 checks failed.')
     for (const secret of [operator.privateKey.slice(2), operator.env.SVC_KEY_PASSWORD!]) {
       expect(out).not.toContain(secret)
     }
@@ -114,6 +115,14 @@ describe('svc-node doctor', () => {
     const { code, failed, skipped, find } = await doctor({ SVC_LOG_LEVEL: 'LOUD' })
     expect([code, failed, skipped]).toEqual([1, ['config'], allNames.slice(1, -1)])
     expect(find('config')?.detail).toContain('log_level (SVC_LOG_LEVEL)')
+  })
+
+  it('journal: says that it is damaged, and how it is repaired', async () => {
+    const { folder, env } = await copyOfNode()
+    await writeFile(join(folder, 'journal.jsonl'), 'garbage\n')
+    const { code, failed, find } = await doctor(env)
+    expect([code, failed]).toEqual([1, ['journal']])
+    expect(find('journal')?.remedy).toContain('svc-node repair')
   })
 
   it('keystore: missing, or open to others', async () => {
