@@ -21,16 +21,28 @@ export type LoadedConfig = {
 export const keystorePathOf = (configPath: string, configured: string | undefined): string =>
   resolve(dirname(configPath), configured ?? 'keystore.json')
 
-/** Reads and checks the configuration and the address file that it may name; throws SvcError `config-missing`, `config-invalid`, `deployment-unreadable` or `deployment-invalid`. */
-export async function loadConfig(environment: Environment): Promise<LoadedConfig> {
+/** Reads what stands in a configuration; undefined when there is none; throws SvcError `file-unreadable`. */
+export const readConfigFile = (configPath: string): Promise<unknown> =>
+  readJson(configPath, 'Correct the file, or make a new one with `svc-node init --force`.')
+
+/**
+ * Reads and checks the configuration and the address file that it may name. With `onUnknown`, which only looking commands
+ * give, a field that does not exist is told to it; else it is a mistake: it may be a limit, or the contracts to trust,
+ * misspelt. Throws SvcError `config-missing`, `config-invalid`, `deployment-unreadable` or `deployment-invalid`.
+ */
+export async function loadConfig(
+  environment: Environment,
+  onUnknown?: (mistake: string) => void,
+): Promise<LoadedConfig> {
   const configPath = configPathOf(environment)
-  const file = await readJson(configPath)
+  const file = await readConfigFile(configPath)
   if (file === undefined) {
     throw new SvcError('config-missing', `there is no configuration at ${configPath}`, {
       hint: 'Run `svc-node init` first, or point SVC_CONFIG_PATH to the configuration.',
     })
   }
-  const config = await withDeployment(parseConfig(file, environment, configPath), configPath)
+  const parsed = parseConfig(file, environment, configPath, onUnknown)
+  const config = await withDeployment(parsed, configPath)
   return {
     config,
     configPath,

@@ -4,6 +4,7 @@ import { CoprocessorSetting } from '../lib/schemas/coprocessor-urls.ts'
 import { AttestationBackend } from '../lib/schemas/nodes.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { TpmSetting } from './attestation/tpm/tpm-setting.ts'
+import { nearestName } from './commands/nearest.ts'
 
 /** Environment variables as the process got them. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -134,8 +135,13 @@ export type Config = z.output<typeof Config>
 /** The configuration as it stands in the file. */
 export type ConfigFile = Partial<Record<keyof typeof fields, unknown>>
 
-/** Joins the file with the environment, which wins; throws SvcError `config-invalid` that lists every mistake. */
-export function parseConfig(file: unknown, environment: Environment, path: string): Config {
+/** Joins the file with the environment, which wins; throws SvcError `config-invalid` that lists every mistake, but for fields that do not exist when `onUnknown` hears of them. */
+export function parseConfig(
+  file: unknown,
+  environment: Environment,
+  path: string,
+  onUnknown?: (mistake: string) => void,
+): Config {
   if (typeof file !== 'object' || file === null || Array.isArray(file)) {
     throw new SvcError('config-invalid', `${path} does not hold a JSON object`, {
       hint: 'Correct the file, or make a new one with `svc-node init --force`.',
@@ -145,9 +151,14 @@ export function parseConfig(file: unknown, environment: Environment, path: strin
     const value = environment[name]
     return value === undefined || value === '' ? [] : [[field, value] as const]
   })
-  const parsed = Config.safeParse({ ...file, ...Object.fromEntries(fromEnvironment) })
+  const given: Record<string, unknown> = { ...file, ...Object.fromEntries(fromEnvironment) }
+  const known = onUnknown ? Object.entries(given).filter(([field]) => field in fields) : undefined
+  for (const field of known ? Object.keys(file) : []) {
+    if (!(field in fields)) onUnknown?.(`${path}: ${unknownField(field)}`)
+  }
+  const parsed = Config.safeParse(known ? Object.fromEntries(known) : given)
   if (parsed.success) return parsed.data
-  const mistakes = mistakesOf(parsed.error, { ...file })
+  const mistakes = mistakesOf(parsed.error, given)
   throw new SvcError(
     'config-invalid',
     `the configuration has ${mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`,
@@ -155,15 +166,20 @@ export function parseConfig(file: unknown, environment: Environment, path: strin
   )
 }
 
-function mistakesOf(error: z.ZodError, file: Record<string, unknown>): readonly string[] {
+function unknownField(field: string): string {
+  const near = nearestName(field, Object.keys(fields))
+  return `${field}: is no field of the configuration; ${near === undefined ? 'remove it' : `did you mean ${near}?`}`
+}
+
+function mistakesOf(error: z.ZodError, given: Record<string, unknown>): readonly string[] {
   const lines = error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => `${key}: is no field of the configuration; remove it`)
+      return issue.keys.map(unknownField)
     }
     const field = String(issue.path[0]) as keyof typeof fields
     const variable = environmentNames[field]
     const name = variable === undefined ? field : `${field} (${variable})`
-    const isMissing = issue.path.length === 1 && file[field] === undefined && isInvalidType(issue)
+    const isMissing = issue.path.length === 1 && given[field] === undefined && isInvalidType(issue)
     return [`${name}: ${isMissing ? `is missing; it ${issue.message}` : issue.message}`]
   })
   return [...new Set(lines)]

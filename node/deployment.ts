@@ -22,9 +22,13 @@ async function readDeployment({ deployment }: Named): Promise<Deployment | undef
     text = await readFile(deployment, 'utf8')
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new SvcError('deployment-unreadable', `the address file cannot be read: ${why}`, {
-      hint: 'Correct deployment in the configuration (SVC_DEPLOYMENT), or leave it out.',
-    })
+    throw new SvcError(
+      'deployment-unreadable',
+      `the address file ${deployment} cannot be read: ${why}`,
+      {
+        hint: 'Correct deployment in the configuration (SVC_DEPLOYMENT), or leave it out.',
+      },
+    )
   }
   return parseDeployment(text, deployment)
 }

@@ -93,19 +93,25 @@ export async function readKeystore(path: string, password: string): Promise<Hex>
   })
   const privateKey = decrypted(keystore, key)
   if (privateKey === undefined) {
-    throw new SvcError('keystore-password-wrong', `the password does not open ${path}`, {
-      hint: 'Check SVC_KEY_PASSWORD or the file that SVC_KEY_PASSWORD_FILE names.',
-    })
+    throw new SvcError(
+      'keystore-password-wrong',
+      `the password does not open ${path}, or the file is damaged`,
+      {
+        hint: 'Check the password (SVC_KEY_PASSWORD, or the file that SVC_KEY_PASSWORD_FILE names). If it is right, restore the keystore from a backup.',
+      },
+    )
   }
   checkNamed(path, keystore.address, privateKey)
   return privateKey
 }
 
+const restore = 'Restore the keystore from a backup, or make a new one with `svc-node init`.'
+
 const unaffordable = (path: string, cause: unknown): SvcError =>
   new SvcError(
     'keystore-invalid',
     `the scrypt parameters of ${path} cannot be used on this machine: ${cause instanceof Error ? cause.message : String(cause)}`,
-    { hint: 'Restore the keystore from a backup, or make a new one with `svc-node init`.', cause },
+    { hint: restore, cause },
   )
 
 function decrypted(keystore: Keystore.Keystore, key: Keystore.Key): Hex | undefined {
@@ -135,14 +141,14 @@ const addressOf = (text: string): Address | undefined =>
 async function readSealed(path: string): Promise<z.output<typeof Web3SecretStorage>> {
   if (!(await fileExists(path))) {
     throw new SvcError('keystore-missing', `there is no keystore at ${path}`, {
-      hint: 'Run `svc-node init` first, or correct keystore_path.',
+      hint: 'Run `svc-node init` first. If there was one, correct keystore_path, or restore the keystore from a backup.',
     })
   }
-  const parsed = Web3SecretStorage.safeParse(await readJson(path))
+  const parsed = Web3SecretStorage.safeParse(await readJson(path, restore))
   if (parsed.success) return parsed.data
   throw new SvcError(
     'keystore-invalid',
     `${path} is no Web3 Secret Storage v3 keystore with scrypt: ${z.prettifyError(parsed.error)}`,
-    { hint: 'Restore the keystore from a backup, or make a new one with `svc-node init`.' },
+    { hint: restore },
   )
 }

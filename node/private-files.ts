@@ -82,8 +82,8 @@ async function writeNew(path: string, text: string): Promise<void> {
   }
 }
 
-/** Reads a JSON file; undefined when there is none; throws SvcError `file-unreadable`. */
-export async function readJson(path: string): Promise<unknown> {
+/** Reads a JSON file, with or without a byte order mark; undefined when there is none; throws SvcError `file-unreadable`, with the remedy when it holds no JSON. */
+export async function readJson(path: string, remedy: string): Promise<unknown> {
   let text: string
   try {
     text = await readFile(path, 'utf8')
@@ -92,9 +92,9 @@ export async function readJson(path: string): Promise<unknown> {
     throw unreadable(path, error, 'Check who owns the file and its mode.')
   }
   try {
-    return JSON.parse(text)
+    return JSON.parse(text.replace(/^\ufeff/, ''))
   } catch (error) {
-    throw unreadable(path, error, 'Correct the file: it has to be JSON.')
+    throw unreadable(path, error, remedy)
   }
 }
 

@@ -60,7 +60,7 @@ async function readDeployment(path: string | undefined): Promise<Deployment | un
     text = await readFile(path, 'utf8')
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new SvcError('deployment-unreadable', `the address file cannot be read: ${why}`, {
+    throw new SvcError('deployment-unreadable', `the address file ${path} cannot be read: ${why}`, {
       hint: 'Correct SVC_DEPLOYMENT, or leave it out.',
     })
   }

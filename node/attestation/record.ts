@@ -26,17 +26,19 @@ export type AttestationRecord = z.output<typeof AttestationRecord>
 /** Whose attestation at which ICL. */
 export type AttestationOwner = { readonly address: Address; readonly icl: string }
 
+const attestAgain = 'Delete the file and run `svc-node attest`.'
+
 /** Reads the record; undefined when there is none for this wallet at this ICL; throws SvcError `attestation-record-invalid`. */
 export async function readRecord(
   path: string,
   owner: AttestationOwner,
 ): Promise<AttestationRecord | undefined> {
-  const json = await readJson(path)
+  const json = await readJson(path, attestAgain)
   if (json === undefined) return undefined
   const parsed = AttestationRecord.safeParse(json)
   if (!parsed.success) {
     throw new SvcError('attestation-record-invalid', `${path} is no attestation record`, {
-      hint: 'Delete the file and run `svc-node attest`.',
+      hint: attestAgain,
     })
   }
   const { address, icl } = parsed.data

@@ -8,8 +8,8 @@ import { newSessionSalt, readRecord, writeRecord } from '../attestation/record.t
 import { sessionKeyOf } from '../attestation/session.ts'
 import { stepText } from '../attestation/step-text.ts'
 import { type Config, type ConfigFile, parseConfig } from '../config.ts'
-import { configPathOf, type LoadedConfig, loadConfig } from '../config-file.ts'
-import { fileExists, readJson, writePrivateJson } from '../private-files.ts'
+import { configPathOf, type LoadedConfig, loadConfig, readConfigFile } from '../config-file.ts'
+import { fileExists, writePrivateJson } from '../private-files.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import { durationText } from './amounts.ts'
 import { mistakeIn } from './ask-config.ts'
@@ -73,7 +73,7 @@ async function askMockKey(prompts: Prompts, { configPath }: LoadedConfig): Promi
   const key = typed.replace(/^0x/, '').toLowerCase()
   const question = `Keep it in ${configPath} (mode 0600)? The daemon needs it too, there or as SVC_MOCK_ATTESTATION_KEY.`
   if (await prompts.confirm(question)) {
-    const file = { ...Object(await readJson(configPath)), [field]: key } satisfies ConfigFile
+    const file = { ...Object(await readConfigFile(configPath)), [field]: key } satisfies ConfigFile
     parseConfig(file, {}, configPath)
     await writePrivateJson(configPath, file)
   }

@@ -17,6 +17,12 @@ export type CommandContext = {
   readonly warn: (line: string) => void
 }
 
+/** Tells what nothing fails for on standard error. */
+export const warnOf =
+  ({ warn }: Pick<CommandContext, 'warn'>) =>
+  (text: string): void =>
+    warn(`warning: ${text}`)
+
 /** Whether somebody is there to be asked, and wants to be. */
 export const isInteractive = (
   { terminal }: Pick<CommandContext, 'terminal'>,

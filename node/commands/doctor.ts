@@ -3,7 +3,7 @@ import { exitCodes } from '../exit-code.ts'
 import { type Check, checkLine, exitCodeOfChecks } from './checks.ts'
 import type { CommandContext } from './context.ts'
 import { checkChain, withoutNetwork } from './doctor/chain.ts'
-import { failedBy, ok, skipped } from './doctor/check.ts'
+import { failed, failedBy, ok, skipped } from './doctor/check.ts'
 import { checkClock, checkIcl } from './doctor/icl.ts'
 import {
   checkCertificate,
@@ -36,9 +36,10 @@ export async function examine(
 }
 
 async function checkAll(context: CommandContext): Promise<readonly Check[]> {
+  const unknown: string[] = []
   let loaded: LoadedConfig
   try {
-    loaded = await loadConfig(context.environment)
+    loaded = await loadConfig(context.environment, (mistake) => unknown.push(mistake))
   } catch (error) {
     const names = [
       'disk',
@@ -83,5 +84,9 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
     checkTpm(loaded, address, context),
     checkFhe(context),
   ])
-  return [ok('config', configPath), ...files, keystore.check, password, ...found.flat()]
+  const known =
+    unknown.length === 0
+      ? ok('config', configPath)
+      : failed('config', unknown.join('; '), 'Correct the file: `run` refuses it.')
+  return [known, ...files, keystore.check, password, ...found.flat()]
 }

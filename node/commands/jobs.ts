@@ -8,7 +8,7 @@ import { errorText } from '../explain-error.ts'
 import { historyPathOf, type JobRecord, readHistory } from '../journal/history.ts'
 import { keystoreAddress } from '../keystore.ts'
 import { durationText, timeText } from './amounts.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, warnOf } from './context.ts'
 import { explainScore } from './explain-score.ts'
 import { usageError } from './flags.ts'
 import { patiently } from './reach.ts'
@@ -38,7 +38,10 @@ export async function showJobs(
 ): Promise<number | undefined> {
   const limit = limitOf(flags.limit)
   if (flags.csv && flags.json) throw usageError('--csv and --json exclude one another', 'Use one.')
-  const { config, configPath, keystorePath } = await loadConfig(context.environment)
+  const { config, configPath, keystorePath } = await loadConfig(
+    context.environment,
+    warnOf(context),
+  )
   if (flags.explain) {
     if (flags.csv || flags.limit !== undefined) {
       throw usageError('--explain takes all events: neither --csv nor --limit', 'Leave them out.')

@@ -2,7 +2,7 @@ import { tpmOfCertificate } from '../attestation/certificate-claims.ts'
 import { loadConfig } from '../config-file.ts'
 import { exitCodes } from '../exit-code.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, warnOf } from './context.ts'
 import { judgeNode, type Trouble } from './judge-node.ts'
 import { lookAround, type OnChain, type Surroundings } from './look-around.ts'
 
@@ -11,7 +11,7 @@ export async function showStatus(
   flags: { readonly json?: boolean },
   context: CommandContext,
 ): Promise<number> {
-  const loaded = await loadConfig(context.environment)
+  const loaded = await loadConfig(context.environment, warnOf(context))
   const seen = await lookAround(loaded, context)
   const { eligible, troubles } = judgeNode(seen)
   const { print } = context

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { JobId, ModelId, UnixSeconds } from '../../lib/codecs.ts'
 import { Role } from '../../lib/schemas/jobs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { openRotatingFile } from '../rotating-file.ts'
 import { parseLines } from './json-lines.ts'
 
@@ -33,16 +34,16 @@ const oldFiles = 1
 /** The history's place: beside the configuration. */
 export const historyPathOf = (configPath: string): string => join(dirname(configPath), 'jobs.jsonl')
 
-/** Opens the history for the daemon (mode 0600, at most 2 files of 1 MiB); `append` throws what the file system throws. */
+/** Opens the history for the daemon (mode 0600, at most 2 files of 1 MiB); throws SvcError `history-unusable`; `append` throws what the file system throws. */
 export function openHistory(path: string): History & { close(): void } {
-  const file = openRotatingFile({ path, maxBytes, oldFiles })
+  const file = open(path)
   return {
     append: (record) => file.append(JSON.stringify(z.encode(JobRecord, record))),
     close: () => file.close(),
   }
 }
 
-/** The node's own jobs, oldest first, the last `limit` of them; lines that cannot be read are skipped and told to `onSkipped`. */
+/** The node's own jobs, oldest first, the last `limit` of them; lines that cannot be read are skipped and told to `onSkipped`; throws SvcError `history-unusable`. */
 export async function readHistory(
   path: string,
   limit = Number.POSITIVE_INFINITY,
@@ -61,6 +62,24 @@ async function readText(path: string): Promise<string> {
     return await readFile(path, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
-    throw error
+    throw unusable(path, error)
   }
 }
+
+function open(path: string) {
+  try {
+    return openRotatingFile({ path, maxBytes, oldFiles })
+  } catch (error) {
+    throw unusable(path, error)
+  }
+}
+
+const unusable = (path: string, error: unknown): SvcError =>
+  new SvcError(
+    'history-unusable',
+    `the job history ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
+    {
+      hint: 'Check the disk, and who owns the file. It is for the operator alone: it may be moved away.',
+      cause: error,
+    },
+  )

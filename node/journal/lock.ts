@@ -140,7 +140,7 @@ const unusable = (path: string, error: unknown): SvcError =>
     'lock-unusable',
     `the lock ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
     {
-      hint: 'Check the disk, who owns the folder of the configuration, and that its file system has locks.',
+      hint: 'Check the disk, who owns the lock and its folder, and that the file system has locks. While no svc-node runs with this configuration, the lock may be removed.',
       cause: error,
     },
   )

@@ -336,8 +336,15 @@ describe('svc-node run', () => {
   })
 
   it('ends with 1 when the record is damaged', async () => {
-    await writeFile(join(folder, 'f', 'attestation.json'), '{}')
-    expect((await run(['run'], environment('f'))).err).toContain('is no attestation record')
+    for (const [text, why] of [
+      ['{}', 'is no attestation record'],
+      ['{"version"', 'attestation.json cannot be read'],
+    ] as const) {
+      await writeFile(join(folder, 'f', 'attestation.json'), text)
+      const { err } = await run(['run'], environment('f'))
+      expect(err).toContain(why)
+      expect(err).toContain('hint: Delete the file and run `svc-node attest`.')
+    }
   })
 
   it('ends with 1 when its chain RPC is for another chain, or keys would leave the machine', async () => {

@@ -117,7 +117,26 @@ describe('the configuration', () => {
     expect(message).toContain('log_level (SVC_LOG_LEVEL): must be DEBUG, INFO, WARNING or ERROR')
     expect(message).toContain('mock_attestation_key (SVC_MOCK_ATTESTATION_KEY): must be hex')
     expect(message).toContain('max_concurrent_jobs: must be a whole number')
-    expect(message).toContain('icl_endpont: is no field')
+    expect(message).toContain(
+      'icl_endpont: is no field of the configuration; did you mean icl_endpoint?',
+    )
+  })
+
+  it('says of a value in the environment that it is wrong, not that it is missing', () => {
+    const message = mistakeOf({ log_level: undefined }, { SVC_LOG_LEVEL: 'trace' })
+    expect(message).toContain('log_level (SVC_LOG_LEVEL): must be DEBUG, INFO, WARNING or ERROR')
+    expect(message).not.toContain('is missing')
+  })
+
+  it('goes on without a field that it does not know for one who only wants to hear of it', () => {
+    const unknown: string[] = []
+    const config = parseConfig({ ...file, drain_second: 3 }, {}, '/x.json', (mistake) =>
+      unknown.push(mistake),
+    )
+    expect(config.drain_seconds).toBe(60)
+    expect(unknown).toEqual([
+      '/x.json: drain_second: is no field of the configuration; did you mean drain_seconds?',
+    ])
   })
 
   it('never repeats a value that may be secret', () => {

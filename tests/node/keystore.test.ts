@@ -82,6 +82,21 @@ describe('the keystore', () => {
     expect(await readKeystore(changed, password)).toBe(privateKey)
   })
 
+  it('may be damaged where its password does not open it, and is restored from a backup', async () => {
+    const damaged = join(folder, 'damaged.json')
+    const text = await readFile(path, 'utf8')
+    const { ciphertext } = JSON.parse(text).crypto
+    await writeFile(damaged, text.replace(ciphertext, `${'0'.repeat(63)}1`))
+    await expect(readKeystore(damaged, password)).rejects.toMatchObject({
+      message: expect.stringContaining('or the file is damaged'),
+      hint: expect.stringContaining('restore the keystore from a backup'),
+    })
+    await writeFile(damaged, text.slice(0, 100))
+    await expect(readKeystore(damaged, password)).rejects.toMatchObject({
+      hint: expect.stringContaining('Restore the keystore from a backup'),
+    })
+  })
+
   it('says what is wrong with a file that is no keystore', async () => {
     const broken = join(folder, 'broken.json')
     await writeFile(broken, '{"version":3}')

@@ -1,9 +1,19 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises'
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { writePrivateJson } from '../../node/private-files.ts'
+import { readJson, writePrivateJson } from '../../node/private-files.ts'
 
 let folder: string
 beforeAll(async () => {
@@ -19,6 +29,18 @@ describe('a private file', () => {
     expect(JSON.parse(await readFile(path, 'utf8')).index).toBeLessThan(20)
     expect(await readdir(join(folder, 'a'))).toEqual(['file.json'])
     expect((await stat(path)).mode & 0o777).toBe(0o600)
+  })
+
+  it('is read with the mark that some editors put first, and damage comes with its own remedy', async () => {
+    const path = join(folder, 'marked.json')
+    await writeFile(path, '\ufeff{"a": 1}')
+    expect(await readJson(path, 'Restore it.')).toEqual({ a: 1 })
+    await writeFile(path, '{"a": ')
+    await expect(readJson(path, 'Restore it.')).rejects.toMatchObject({
+      code: 'file-unreadable',
+      message: expect.stringContaining(path),
+      hint: 'Restore it.',
+    })
   })
 
   it('leaves no draft when it cannot be put in place', async () => {

@@ -1,4 +1,4 @@
-import { chmod, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -115,6 +115,24 @@ describe('svc-node doctor', () => {
     const { code, failed, skipped, find } = await doctor({ SVC_LOG_LEVEL: 'LOUD' })
     expect([code, failed, skipped]).toEqual([1, ['config'], allNames.slice(1, -1)])
     expect(find('config')?.detail).toContain('log_level (SVC_LOG_LEVEL)')
+  })
+
+  it('config: names a field that does not exist, and checks all the rest', async () => {
+    const { folder, env } = await copyOfNode()
+    const path = join(folder, 'config.json')
+    const config = JSON.parse(await readFile(path, 'utf8'))
+    await writeFile(path, JSON.stringify({ ...config, deploiment: 'addresses.json' }))
+    const { code, failed, find } = await doctor(env)
+    expect([code, failed]).toEqual([1, ['config']])
+    expect(find('config')?.detail).toContain('did you mean deployment?')
+    expect(await operator.run(['status'], env)).toMatchObject({
+      err: expect.stringContaining('warning: '),
+      out: expect.stringContaining('Registration'),
+    })
+    expect(await operator.run(['run'], env)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('did you mean deployment?'),
+    })
   })
 
   it('journal: says that it is damaged, and how it is repaired', async () => {

@@ -1,5 +1,5 @@
 import { appendFileSync, readdirSync, statSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -61,6 +61,17 @@ describe('the history', () => {
     const onSkipped = vi.fn()
     expect(await readHistory(path, 10, onSkipped)).toEqual([record(1), record(2)])
     expect(onSkipped).toHaveBeenCalledWith(2)
+  })
+
+  it('says which file cannot be used, and what may be done with it', async () => {
+    await mkdir(path)
+    const problem = {
+      code: 'history-unusable',
+      message: expect.stringContaining(path),
+      hint: expect.stringContaining('may be moved away'),
+    }
+    expect(() => openHistory(path)).toThrow(expect.objectContaining(problem))
+    await expect(readHistory(path)).rejects.toMatchObject(problem)
   })
 
   it('stays bounded and keeps the newest', async () => {
