@@ -1,3 +1,4 @@
+import { causes } from '../../lib/causes.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { type Candidate, drawNodes } from '../../lib/draw.ts'
 import { vacated } from './assignments.ts'
@@ -142,21 +143,6 @@ const startsOver = (job: Job): boolean =>
 /** True for a seat that was added because the verdicts did not decide. */
 const isTieBreak = (job: Job, seat: number): boolean => seat > job.verifierCount
 
-/** Reasons for which the same node may try again when there is no other. */
-const passingReasons: ReadonlySet<string> = new Set([
-  'prompt-unavailable',
-  'fhe-decrypt-denied',
-  'coprocessor-unavailable',
-  'chain-rate-limited',
-  'provider-rate-limited',
-  'provider-unavailable',
-  'output-upload-failed',
-  'node-stopping',
-  'offer-lapsed',
-  'node-busy',
-  'node-left',
-])
-
 const returnDelayMs = 2_000
 
 function returningNode(
@@ -166,7 +152,8 @@ function returningNode(
   now: number,
 ): Address | undefined {
   const last = slotAt(job, seat)
-  if (last?.reason === undefined || !passingReasons.has(last.reason)) return undefined
+  // The same node may try again only what may pass.
+  if (last?.reason === undefined || !causes[last.reason].passes) return undefined
   if (now < (last.endedAt ?? now) + returnDelayMs * last.attempt) return undefined
   return pool.find(({ address, busy }) => address === last.node && !busy)?.address
 }

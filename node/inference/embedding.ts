@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import { z } from 'zod'
+import { remedyFor } from '../../lib/causes.ts'
 import type { Embed } from '../../lib/comparators/comparator.ts'
 import { embeddingModel } from '../../lib/comparators/semantic/embedding-model.ts'
 import { withDeadline } from '../../lib/deadline.ts'
@@ -85,7 +86,7 @@ const late = (): SvcError => unavailable('gave no answer in time')
 
 const unavailable = (said: string): SvcError =>
   new SvcError('embedding-unavailable', `the embedding API ${said}`, {
-    hint: 'Check its status, and SVC_EMBEDDING_BASE_URL.',
+    hint: remedyFor('node operator', 'embedding-unavailable'),
     retryable: true,
   })
 

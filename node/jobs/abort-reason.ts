@@ -6,15 +6,14 @@ const reasons: Readonly<Record<string, AbortReason>> = {
   'coprocessor-access-denied': 'fhe-decrypt-denied',
   'coprocessor-ciphertext-unknown': 'fhe-decrypt-denied',
   'coprocessor-too-many-requests': 'chain-rate-limited',
-  'coprocessor-unavailable': 'coprocessor-unavailable',
-  'coprocessor-encrypt-failed': 'coprocessor-unavailable',
+  'coprocessor-encrypt-failed': 'encryption-failed',
   'coprocessor-permit-invalid': 'coprocessor-unavailable',
   'chain-too-many-requests': 'chain-rate-limited',
-  'chain-unavailable': 'coprocessor-unavailable',
+  'chain-unavailable': 'node-chain-unavailable',
+  'chain-rpc-failed': 'node-chain-unavailable',
+  'chain-fees-too-low': 'node-chain-unavailable',
+  'chain-wallet-empty': 'wallet-empty',
   'blob-unreadable': 'prompt-unreadable',
-  'embedding-missing': 'provider-model-unknown',
-  'embedding-refused': 'provider-refused',
-  'embedding-unavailable': 'provider-unavailable',
 }
 
 /** Why a job is given back, in the words of the wire; `node-failed` for what nobody foresaw (spec 7). */

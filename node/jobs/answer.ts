@@ -1,3 +1,4 @@
+import { remedyFor } from '../../lib/causes.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { EvidenceInput } from '../../lib/comparators/comparator.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
@@ -54,7 +55,7 @@ export async function recoverSecrets(
 
 const embeddingMissing = (): SvcError =>
   new SvcError('embedding-missing', 'this node has no embedding model to compare by semantic/1', {
-    hint: 'Set SVC_EMBEDDING_API_KEY; without it the ICL draws the node for other jobs only.',
+    hint: remedyFor('node operator', 'embedding-missing'),
   })
 
 /** The error of a claim that failed or gave no handles (spec 7). */
@@ -108,8 +109,8 @@ async function runInference(
 ): Promise<string> {
   const offered = models.get(model_id)
   if (offered === undefined) {
-    throw new SvcError('provider-model-unknown', `this node does not serve ${model_id}`, {
-      hint: 'Check supported_model_ids and the provider key variables.',
+    throw new SvcError('model-not-offered', `this node does not serve ${model_id}`, {
+      hint: remedyFor('node operator', 'model-not-offered', model_id),
     })
   }
   log.info(messages.running(jobId, model_id))

@@ -1,3 +1,4 @@
+import { remedyFor } from '../../lib/causes.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { Assignment, ClaimResult } from '../../lib/schemas/tasks.ts'
@@ -49,7 +50,10 @@ export function revealInTime(
   committed: Committed,
   signal: AbortSignal,
 ): Promise<Ending> {
-  const late = () => new SvcError('node-failed', 'no leader answered', { hint: 'Nothing to do.' })
+  const late = () =>
+    new SvcError('leader-silent', 'no leader answered', {
+      hint: remedyFor('node operator', 'leader-silent'),
+    })
   return withDeadline(deps.clock, longestWaitMs, signal, late, (ended) =>
     reveal(deps, claim, committed, ended),
   )

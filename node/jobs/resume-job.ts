@@ -106,6 +106,6 @@ async function standingOf(
 }
 
 const cannotGoOn = (why: string): SvcError =>
-  new SvcError('node-failed', `the job cannot go on after the restart: ${why}`, {
+  new SvcError('node-crashed', `the job cannot go on after the restart: ${why}`, {
     hint: 'See what ended the daemon; the system log may say.',
   })

@@ -1,14 +1,15 @@
+import { remedyFor } from '../../lib/causes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { JournalStep } from '../journal/steps.ts'
 
 /** The error of an assignment to which an answer was signed before: another one would contradict it. */
 export const signedBefore = (): SvcError =>
-  new SvcError('node-failed', 'this node has signed an answer to this very assignment before', {
-    hint: 'Nothing to do: another node takes it. The ICL may have lost its jobs.',
+  new SvcError('signed-before', 'this node has signed an answer to this very assignment before', {
+    hint: remedyFor('node operator', 'signed-before'),
   })
 
-/** Puts a signed answer on disk, before anybody gets it, unless there is one for its assignment; throws SvcError `node-failed`. */
+/** Puts a signed answer on disk, before anybody gets it, unless there is one for its assignment; throws SvcError `signed-before`. */
 export function noteSigned(
   journal: Journal,
   step: Extract<JournalStep, { step: 'result' | 'verdict' }>,

@@ -1,3 +1,5 @@
+import { causeLine, isCause } from '../../lib/causes.ts'
+
 const units: readonly (readonly [string, number])[] = [
   ['d', 86_400],
   ['h', 3_600],
@@ -34,3 +36,7 @@ export const count = (value: number): string => value.toLocaleString('en')
 
 /** A reason code as words. */
 export const words = (code: string): string => code.replaceAll('-', ' ')
+
+/** Why something failed and who has to act; the words of the code where it is no failure. */
+export const whyText = (code: string, model: string): string =>
+  isCause(code) ? causeLine(undefined, code, model) : words(code)

@@ -1,5 +1,5 @@
 import type { ConsoleEvent, ConsoleJobDetail } from '../../lib/schemas/console.ts'
-import { fullTime, short, span, took, words } from './format.ts'
+import { fullTime, short, span, took, whyText, words } from './format.ts'
 import { icl } from './icl.ts'
 import { PhaseMark } from './marks.tsx'
 import { Fact, LoadNote } from './note.tsx'
@@ -47,7 +47,7 @@ function Facts({ detail: { job, receipt_hash } }: { detail: ConsoleJobDetail }) 
         <Fact name="Phase">
           <PhaseMark phase={job.status} />
         </Fact>
-        <Fact name="Why">{job.reason && words(job.reason)}</Fact>
+        <Fact name="Why">{job.reason && whyText(job.reason, job.model_id)}</Fact>
         <Fact name="Model">{job.model_id}</Fact>
         <Fact name="Comparator">{job.comparator}</Fact>
         <Fact name="Tier">{`${job.min_tier} or higher`}</Fact>
@@ -113,7 +113,7 @@ function Happening({ event: { type, role, seat, node, detail } }: { event: Conso
   )
 }
 
-function Seats({ detail: { slots } }: { detail: ConsoleJobDetail }) {
+function Seats({ detail: { job, slots } }: { detail: ConsoleJobDetail }) {
   return (
     <div class="wide">
       <table class="list">
@@ -134,11 +134,13 @@ function Seats({ detail: { slots } }: { detail: ConsoleJobDetail }) {
               </th>
               <td>
                 {words(slot.status)}
-                {slot.reason && <small> {words(slot.reason)}</small>}
+                {slot.reason && <small> {whyText(slot.reason, job.model_id)}</small>}
               </td>
               <td>
                 {slot.verdict && words(slot.verdict)}
-                {slot.verdict_reason && <small> {words(slot.verdict_reason)}</small>}
+                {slot.verdict_reason && (
+                  <small> {whyText(slot.verdict_reason, job.model_id)}</small>
+                )}
               </td>
               <td>{nodeLink(slot.node)}</td>
             </tr>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { JobView } from '../../lib/schemas/jobs.ts'
-import { fullTime, words } from './format.ts'
+import { fullTime, whyText, words } from './format.ts'
 import { icl } from './icl.ts'
 import { PhaseMark } from './marks.tsx'
 import { Fact } from './note.tsx'
@@ -56,7 +56,7 @@ function OwnFacts({ view }: { view: JobView }) {
       <Fact name="Phase">
         <PhaseMark phase={view.status} />
       </Fact>
-      <Fact name="Why">{view.reason && words(view.reason)}</Fact>
+      <Fact name="Why">{view.reason && whyText(view.reason, view.model_id)}</Fact>
       <Fact name="Client">
         <code>{view.client}</code>
       </Fact>
@@ -69,9 +69,10 @@ function OwnFacts({ view }: { view: JobView }) {
       </Fact>
       <Fact name="Output">{view.output_cid && <code>{view.output_cid}</code>}</Fact>
       <Fact name="Quorum">
-        {view.quorum.map(({ fence, node, role, status }) => (
+        {view.quorum.map(({ fence, node, role, status, reason }) => (
           <span class="line" key={fence}>
             {role} <code>{node}</code> {words(status)}
+            {reason && <small> {whyText(reason, view.model_id)}</small>}
           </span>
         ))}
       </Fact>

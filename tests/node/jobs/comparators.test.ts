@@ -127,7 +127,7 @@ describe('a job by semantic/1', () => {
     const world = await createJobWorld('leader', liftAnswer, { comparator: 'semantic/1' })
     await run(world)
     expect(world.complete).not.toHaveBeenCalled()
-    expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('provider-model-unknown')
+    expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('embedding-missing')
     expect(world.log.lines.join('\n')).toContain('SVC_EMBEDDING_API_KEY')
   })
 

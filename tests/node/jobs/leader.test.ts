@@ -191,7 +191,7 @@ describe('a job that cannot be done is given back', () => {
     const world = await createJobWorld('leader')
     world.api.claimTask.mockResolvedValue({ ...world.claim, model_id: 'openai:other' })
     await run(world)
-    abortsWith(world, 'provider-model-unknown')
+    abortsWith(world, 'model-not-offered')
   })
 
   it('when the provider refuses', async () => {
@@ -246,7 +246,7 @@ describe('a job that cannot be done is given back', () => {
       const output_readers = [...readersOf(world)]
       world.api.claimTask.mockResolvedValue({ ...world.claim, output_readers })
       await run(world)
-      abortsWith(world, 'node-failed')
+      abortsWith(world, 'output-readers-untrusted')
       expect(world.log.lines.join('\n')).toMatch(
         /ERROR Job 0x1+: aborted: the ICL names readers of the output key/,
       )

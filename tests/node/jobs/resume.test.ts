@@ -75,12 +75,12 @@ describe('a leader killed', () => {
     await resume(world, entry)
     expect(world.complete).toHaveBeenCalledTimes(2)
     expect(world.api.abortTask.mock.calls.map(([{ body }]) => body)).toEqual([
-      { jobId, fence: 1, reason: 'node-failed' },
+      { jobId, fence: 1, reason: 'node-crashed' },
     ])
     expect(world.log.lines.at(-1)).toMatch(/ERROR .*the daemon ended twice while it ran/)
     expect(world.history.records.at(-1)).toMatchObject({
       outcome: 'aborted',
-      reason: 'node-failed',
+      reason: 'node-crashed',
     })
   })
 
@@ -293,7 +293,7 @@ describe('the journal and the history', () => {
       expect(world.api.claimTask).toHaveBeenCalledTimes(1)
       expect(world.complete).toHaveBeenCalledTimes(1)
       expect(world.api.abortTask.mock.calls.map(([{ body }]) => body.reason)).toEqual([
-        'node-failed',
+        'signed-before',
       ])
       expect(world.log.lines.at(-1)).toMatch(/ERROR .*signed an answer to this very assignment/)
       // What became of the first one stays.
@@ -347,7 +347,7 @@ describe('the journal and the history', () => {
     const deps = { ...world.deps, journal: { ...world.journal, note: full } }
     await world.clock.until(runJob(deps, world.assignment, never, steps))
     expect(world.api.claimTask).not.toHaveBeenCalled()
-    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('node-failed')
+    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('journal-unwritable')
     expect(world.log.lines.join('\n')).toMatch(/ERROR .*the disk is full/)
   })
 

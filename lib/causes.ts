@@ -1,0 +1,432 @@
+import type { JobReason, SlotReason, VerdictReason } from './schemas/jobs.ts'
+
+/*
+ * Why a job, a node or a call fails. A node gives an assignment back with one of these codes, the ICL keeps it in the job's history, and
+ * the node's log, the client and the console explain it from this table, so that all three name the same cause and the same one to act.
+ * A new cause is a new row: the wire's enums and the type of the table keep the two in step, and no two rows read alike (a test).
+ */
+
+/** Who has to act on a cause; `nobody` when it passes or another node takes over. */
+export type Actor = 'client' | 'node operator' | 'service operator' | 'provider' | 'nobody'
+
+/** What readers are told of one cause; `{variable}` and `{model}` stand for the job's own. */
+export type Cause = {
+  readonly who: Actor
+  /** What happened, as a clause. */
+  readonly what: string
+  /** What the actor has to do, as an imperative clause. */
+  readonly remedy: string
+  /** The same node may do the assignment later. */
+  readonly passes?: true
+  /** It comes from the job itself: other nodes fail alike. */
+  readonly sameAnywhere?: true
+}
+
+/** A cause that ends no assignment: of a call to the ICL or to the chain. */
+type CallCause =
+  | 'chain-unavailable'
+  | 'icl-unreachable'
+  | 'icl-unexpected-answer'
+  | 'chain-too-many-requests'
+  | 'chain-rpc-failed'
+  | 'chain-wallet-empty'
+  | 'chain-fees-too-low'
+  | 'chain-reverted'
+  | 'chain-contract-wrong'
+  | 'chain-no-blocks'
+  | 'commit-missing'
+
+/** The code of a cause, on the wire and in errors. */
+export type CauseCode = SlotReason | VerdictReason | Exclude<JobReason, 'quorum-agreed'> | CallCause
+
+/** Every cause, by code. */
+export const causes: Readonly<Record<CauseCode, Cause>> = {
+  'provider-key-refused': {
+    who: 'node operator',
+    what: "the provider refused the node's API key",
+    remedy: 'set {variable} to a key that the provider accepts',
+  },
+  'provider-model-unknown': {
+    who: 'node operator',
+    what: 'the provider does not know the model {model}',
+    remedy: 'correct the name in supported_model_ids, or take the model out',
+  },
+  'provider-rate-limited': {
+    who: 'node operator',
+    what: "the provider's rate limit for the node is used up",
+    remedy: 'ask the provider for a higher rate limit, or lower max_concurrent_jobs',
+    passes: true,
+  },
+  'provider-quota-used-up': {
+    who: 'node operator',
+    what: "the node's account at the provider has no credit left",
+    remedy: 'add credit to the account of {variable}',
+  },
+  'provider-refused': {
+    who: 'client',
+    what: 'the provider refused the request',
+    remedy: 'check the prompt and the parameters; the prompt may be too long for {model}',
+    sameAnywhere: true,
+  },
+  'provider-unreachable': {
+    who: 'node operator',
+    what: 'the node cannot connect to the provider',
+    remedy: "check the node's network and the base URL of the provider",
+    passes: true,
+  },
+  'provider-unavailable': {
+    who: 'provider',
+    what: 'the provider answers that it fails now',
+    remedy: 'wait for the provider to recover; its status page says more',
+    passes: true,
+  },
+  'provider-silent': {
+    who: 'provider',
+    what: 'the provider gave no whole answer in the time allowed',
+    remedy: 'wait until it answers faster, or ask for fewer output tokens',
+    passes: true,
+  },
+  'provider-protocol-wrong': {
+    who: 'node operator',
+    what: "the provider's answer is not of its protocol",
+    remedy: 'check the base URL: a login page, a proxy or another service may answer there',
+    passes: true,
+  },
+  'provider-answer-empty': {
+    who: 'client',
+    what: 'the model gave an empty answer',
+    remedy:
+      'change the prompt, or allow more output tokens: the model may have spent them on thinking',
+    sameAnywhere: true,
+  },
+  'provider-answer-too-large': {
+    who: 'provider',
+    what: "the provider's answer is larger than any output may be",
+    remedy:
+      'keep to the limit of output tokens; node operators check the base URL, clients ask for fewer tokens',
+    sameAnywhere: true,
+  },
+  'model-not-offered': {
+    who: 'node operator',
+    what: 'the node does not serve the model {model} any more',
+    remedy: 'set {variable} and keep supported_model_ids as the ICL was told, or restart the node',
+  },
+  'embedding-missing': {
+    who: 'node operator',
+    what: 'the node has no embedding model to compare answers by semantic/1',
+    remedy: 'set SVC_EMBEDDING_API_KEY; without it the ICL draws the node for other jobs only',
+  },
+  'embedding-refused': {
+    who: 'node operator',
+    what: "the embedding API refused the node's request",
+    remedy:
+      'check SVC_EMBEDDING_API_KEY and SVC_EMBEDDING_BASE_URL: the server has to offer the pinned model',
+  },
+  'embedding-unavailable': {
+    who: 'node operator',
+    what: 'the embedding API gives the node no answer',
+    remedy: 'check its status and SVC_EMBEDDING_BASE_URL',
+    passes: true,
+  },
+  'key-handles-missing': {
+    who: 'service operator',
+    what: 'the ICL gave the node no handles of the prompt key',
+    remedy: 'see in the log of the ICL why the claim failed or was answered without handles',
+  },
+  'prompt-unavailable': {
+    who: 'node operator',
+    what: 'the node could not download the encrypted prompt',
+    remedy: 'check that the gateways (SVC_IPFS_GATEWAY) and the ICL can be reached',
+    passes: true,
+  },
+  'prompt-unreadable': {
+    who: 'client',
+    what: 'the encrypted prompt does not open with the stored key',
+    remedy: 'store the key that the prompt was sealed with, and submit again',
+    sameAnywhere: true,
+  },
+  'fhe-decrypt-denied': {
+    who: 'client',
+    what: 'the coprocessor denies the nodes the prompt key',
+    remedy: 'store the key again with the quorum as its readers',
+    passes: true,
+  },
+  'coprocessor-unavailable': {
+    who: 'node operator',
+    what: 'the node gets no answer from the coprocessor',
+    remedy: 'check the network, SVC_COFHE_URLS and the status of the coprocessor',
+    passes: true,
+  },
+  'encryption-failed': {
+    who: 'node operator',
+    what: 'the node could not encrypt the output key',
+    remedy: 'run `svc-node self-check`; if it fails, download the executable again',
+  },
+  'chain-rate-limited': {
+    who: 'node operator',
+    what: "the rate limit of the node's chain RPC or coprocessor is used up",
+    remedy: 'use an RPC endpoint with a higher rate limit (SVC_COFHE_ENDPOINT)',
+    passes: true,
+  },
+  'node-chain-unavailable': {
+    who: 'node operator',
+    what: "the node's chain RPC does not answer",
+    remedy: 'check the network of the node and SVC_COFHE_ENDPOINT',
+    passes: true,
+  },
+  'wallet-empty': {
+    who: 'node operator',
+    what: "the node's wallet cannot pay for gas",
+    remedy: 'send gas money to the wallet of the node',
+  },
+  'store-key-reverted': {
+    who: 'node operator',
+    what: 'PromptKeyStore refused to store the output key',
+    remedy: 'check the address of PromptKeyStore; the log names the error of the contract',
+  },
+  'output-readers-untrusted': {
+    who: 'service operator',
+    what: 'the ICL named readers of the output that are no active nodes',
+    remedy: 'see why the ICL and the chain differ about the nodes of the quorum',
+  },
+  'output-upload-failed': {
+    who: 'service operator',
+    what: 'the encrypted output could not be uploaded',
+    remedy: 'see why the ICL takes no blobs: its /readyz and its log say',
+    passes: true,
+  },
+  'deadline-too-close': {
+    who: 'node operator',
+    what: "the node's time for the work was over before the work was done",
+    remedy: 'serve a faster model, or lower max_concurrent_jobs',
+  },
+  'journal-unwritable': {
+    who: 'node operator',
+    what: 'the node cannot write its job journal',
+    remedy: 'check the disk, and the owner of the folder of the configuration',
+  },
+  'node-stopping': {
+    who: 'nobody',
+    what: 'the node was stopped by its operator',
+    remedy: 'another node takes over',
+    passes: true,
+  },
+  'signed-before': {
+    who: 'service operator',
+    what: 'the node has signed an answer to this very assignment before',
+    remedy: 'see whether the ICL has lost jobs, and restore them',
+  },
+  'leader-silent': {
+    who: 'nobody',
+    what: 'no leader answered for as long as a job may last',
+    remedy: 'the job has ended by then',
+  },
+  'node-crashed': {
+    who: 'node operator',
+    what: 'the node could not go on with the job after a restart',
+    remedy: 'see in its log and in the log of the machine why it ended; memory may be short',
+  },
+  'node-failed': {
+    who: 'node operator',
+    what: 'the node failed in a way that nobody foresaw',
+    remedy: 'see the log of the node, and report it to its developers',
+  },
+  'offer-lapsed': {
+    who: 'node operator',
+    what: 'the node did not take the offer in time',
+    remedy: 'see why the node did not poll: its network, its load, its log',
+    passes: true,
+  },
+  'lease-lapsed': {
+    who: 'node operator',
+    what: 'the node took the work and was not heard of again',
+    remedy: 'see whether the node crashed, hangs or lost its network',
+  },
+  'never-revealed': {
+    who: 'node operator',
+    what: 'the verifier committed to a verdict and never opened it',
+    remedy: 'see in the log of the node why it gave no verdict',
+  },
+  'verdict-refuted': {
+    who: 'node operator',
+    what: "the verifier's own evidence refutes its verdict",
+    remedy: 'answer the fault (`svc-node status` shows it); the node may run changed software',
+  },
+  'grant-refused': {
+    who: 'client',
+    what: 'the chain does not let the node read the prompt key',
+    remedy: 'allow more grants when storing the key, or submit again with a new preview',
+  },
+  'node-busy': {
+    who: 'nobody',
+    what: 'the node had no free place',
+    remedy: 'another node takes over, or this one when it has a place',
+    passes: true,
+  },
+  'node-left': {
+    who: 'nobody',
+    what: 'the node left the pool before it was offered the work',
+    remedy: 'another node is drawn in its place',
+    passes: true,
+  },
+  'different-answer': {
+    who: 'client',
+    what: "the verifier's answer differs from the leader's",
+    remedy: 'use a model that answers the same each time, or another comparator',
+  },
+  inconclusive: {
+    who: 'client',
+    what: 'the two answers are neither alike nor different enough to tell',
+    remedy: 'use a comparator that fits the kind of answer',
+  },
+  'output-mismatch': {
+    who: 'node operator',
+    what: 'the output that the leader delivered is not the one of its evidence',
+    remedy: "see whether the leader's node runs changed software",
+  },
+  'output-unavailable': {
+    who: 'node operator',
+    what: "the verifier could not get or open the leader's output",
+    remedy: 'see whether the leader uploaded it and let the verifier read its key',
+  },
+  'awaiting-grant': {
+    who: 'client',
+    what: 'the job waits until its nodes may read the prompt key',
+    remedy: 'grant the nodes of the quorum access to the key',
+  },
+  'not-enough-nodes': {
+    who: 'service operator',
+    what: 'too few nodes are free that could do the job',
+    remedy: 'wait until more nodes are active, or start more',
+  },
+  'attempts-exhausted': {
+    who: 'nobody',
+    what: 'every node that was tried failed at the job',
+    remedy: "see the causes of the job's seats, and run it again",
+  },
+  'deadline-passed': {
+    who: 'nobody',
+    what: 'the job was not done before its deadline',
+    remedy: 'run it again; when it happens often, the nodes are overloaded',
+  },
+  'quorum-disagreed': {
+    who: 'client',
+    what: 'the nodes did not agree on an answer',
+    remedy: 'run it again, or use a model that answers the same each time',
+  },
+  'leader-outvoted': {
+    who: 'nobody',
+    what: "the verifiers agreed that the leader's answer is wrong",
+    remedy: 'run it again when more nodes are active',
+  },
+  'cancelled-by-client': {
+    who: 'client',
+    what: 'the job was cancelled by its client',
+    remedy: 'submit it again if you still want the answer',
+  },
+  'icl-unreachable': {
+    who: 'client',
+    what: 'the ICL cannot be reached or does not answer in time',
+    remedy: 'check the network and the ICL address (SVC_ICL_ENDPOINT)',
+    passes: true,
+  },
+  'icl-unexpected-answer': {
+    who: 'client',
+    what: "what answers at the ICL's address is no ICL of this version",
+    remedy: 'check that the ICL address is right and that its version fits this one',
+  },
+  'chain-unavailable': {
+    who: 'service operator',
+    what: 'the chain RPC does not answer',
+    remedy: 'check the chain RPC, its URL and its network',
+    passes: true,
+  },
+  'chain-too-many-requests': {
+    who: 'service operator',
+    what: 'the chain RPC has too many requests',
+    remedy: 'wait, or use an RPC endpoint with a higher limit',
+    passes: true,
+  },
+  'chain-rpc-failed': {
+    who: 'service operator',
+    what: 'the chain RPC fails inside',
+    remedy: 'wait, or use another RPC endpoint; nothing is wrong with the contract',
+    passes: true,
+  },
+  'chain-wallet-empty': {
+    who: 'service operator',
+    what: 'the account that sends the transaction cannot pay for its gas',
+    remedy: 'send gas money to the account that the message names',
+    passes: true,
+  },
+  'chain-fees-too-low': {
+    who: 'nobody',
+    what: 'the gas price rose above the fees of the transaction',
+    remedy: 'it is sent again with the fees that the chain asks then; try again',
+    passes: true,
+  },
+  'chain-reverted': {
+    who: 'service operator',
+    what: 'the contract refused the transaction',
+    remedy:
+      'check the address of the contract and the role of the coordinator there; what is not on chain is sent again',
+    passes: true,
+  },
+  'chain-contract-wrong': {
+    who: 'service operator',
+    what: 'the configured contract is not at its address',
+    remedy:
+      'correct the address in the settings, or deploy the contract there; results wait until then',
+    passes: true,
+  },
+  'chain-no-blocks': {
+    who: 'service operator',
+    what: 'no block takes the transactions of the coordinator',
+    remedy: 'see whether the chain makes blocks, and what gas costs there; they stay sent',
+    passes: true,
+  },
+  'commit-missing': {
+    who: 'service operator',
+    what: 'the result is not on chain yet',
+    remedy: "see the reasons in the ICL's /readyz; the commit is tried again for a day",
+  },
+}
+
+const labels: Readonly<Record<Actor, string>> = {
+  client: 'Client',
+  'node operator': 'Node operator',
+  'service operator': 'Service operator',
+  provider: 'Provider',
+  nobody: 'Nobody has to act',
+}
+
+const keyVariables: Readonly<Record<string, string>> = {
+  openai: 'OPENAI_API_KEY',
+  anthropic: 'ANTHROPIC_API_KEY',
+}
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+const filled = (text: string, model: string | undefined): string => {
+  const provider = model?.slice(0, model.indexOf(':')) ?? ''
+  return text
+    .replace('{variable}', keyVariables[provider] ?? "the variable of the provider's API key")
+    .replace(' {model}', model === undefined ? '' : ` ${model}`)
+}
+
+/** True for a code of the table. */
+export const isCause = (code: string): code is CauseCode => Object.hasOwn(causes, code)
+
+/** What happened, as a clause. */
+export const whatOf = (code: CauseCode, model?: string): string => filled(causes[code].what, model)
+
+/** What to do, for a reader: one that is not the actor, or not known, is told who is. */
+export function remedyFor(reader: Actor | undefined, code: CauseCode, model?: string): string {
+  const { who, remedy } = causes[code]
+  const text = filled(remedy, model)
+  return who === reader ? `${sentence(text)}.` : `${labels[who]}: ${text}.`
+}
+
+/** A cause in one line: what happened and who has to do what. */
+export const causeLine = (reader: Actor | undefined, code: CauseCode, model?: string): string =>
+  `${sentence(whatOf(code, model))}. ${remedyFor(reader, code, model)}`

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { type Actor, type CauseCode, causeLine, causes, remedyFor } from '../../lib/causes.ts'
+import { AbortReason, JobReason, SlotReason, VerdictReason } from '../../lib/schemas/jobs.ts'
+import { whyText } from '../../web/console/format.ts'
+
+const codes = Object.keys(causes) as CauseCode[]
+const model = 'openai:gpt-4o-mini'
+const readers = ['client', 'node operator', 'service operator', undefined] as const
+
+describe('the table of causes', () => {
+  it('explains whatever the wire says of a failure', () => {
+    const wire = [...SlotReason.options, ...JobReason.options, ...VerdictReason.options]
+    const failures = wire.filter((code) => code !== 'quorum-agreed')
+    expect(codes).toEqual(expect.arrayContaining(failures))
+  })
+
+  it.each(readers)('gives no two causes the same line (reader: %s)', (reader) => {
+    for (const text of [causeLine, remedyFor]) {
+      const lines = codes.map((code) => text(reader, code, model))
+      expect(lines.filter((line, index) => lines.indexOf(line) !== index)).toEqual([])
+    }
+  })
+
+  it('names in each line who has to act and what to do, unless the reader is the one', () => {
+    const label = /^(Client|Node operator|Service operator|Provider|Nobody has to act): \w.{8,}\.$/
+    for (const code of codes) {
+      const { who } = causes[code]
+      expect(remedyFor(undefined, code, model), code).toMatch(label)
+      for (const reader of ['client', 'node operator'] satisfies Actor[]) {
+        const remedy = remedyFor(reader, code, model)
+        if (who === reader) expect(remedy, code).toMatch(/^[A-Z].{8,}\.$/)
+        else expect(remedy, code).toMatch(label)
+      }
+    }
+  })
+
+  it('fills in the model and the variable of its key, and leaves no gap without a model', () => {
+    for (const code of codes) {
+      expect(causeLine('client', code, model)).not.toMatch(/[{}]/)
+      expect(causeLine('client', code)).not.toMatch(/[{}]|undefined| {2}/)
+    }
+    expect(causeLine('client', 'provider-key-refused', model)).toBe(
+      "The provider refused the node's API key. Node operator: set OPENAI_API_KEY to a key that the provider accepts.",
+    )
+    expect(remedyFor('node operator', 'provider-key-refused', 'anthropic:x')).toMatch(
+      /^Set ANTHROPIC_API_KEY/,
+    )
+  })
+
+  it('is what the console shows of every reason to give work back', () => {
+    for (const code of AbortReason.options) {
+      expect(whyText(code, model)).toBe(causeLine(undefined, code, model))
+    }
+    expect(whyText('quorum-agreed', model)).toBe('quorum agreed')
+  })
+})
