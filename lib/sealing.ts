@@ -9,6 +9,9 @@ const version = 1
 const ivBytes = 12
 const tagBytes = 16
 
+/** How many bytes a seal adds to a text. */
+export const sealBytes = 1 + ivBytes + tagBytes
+
 /** What a blob is and whose: bound into its seal, so that a blob cannot stand in for another. */
 export type BlobPurpose =
   | { readonly kind: 'prompt'; readonly client: Address }
@@ -45,7 +48,7 @@ export async function seal(
 
 /** Opens a sealed blob; throws SvcError `blob-unreadable` when the key, the purpose or a byte is not the one sealed with. */
 export async function unseal(blob: Uint8Array, key: Bytes, purpose: BlobPurpose): Promise<string> {
-  if (blob.length < 1 + ivBytes + tagBytes || blob[0] !== version) {
+  if (blob.length < sealBytes || blob[0] !== version) {
     throw unreadable('it is not a sealed blob of version 1')
   }
   let plain: ArrayBuffer

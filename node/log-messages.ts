@@ -75,6 +75,8 @@ export const messages = {
     `Job ${jobId}: Downloaded prompt blob (${bytes} bytes)`,
   running: (jobId: JobId, modelId: string) =>
     `Job ${jobId}: Running inference on the decrypted prompt via ${modelId}`,
+  providerRetried: (jobId: JobId, why: string, waitMs: number) =>
+    `Job ${jobId}: ${why}; trying again in ${Math.ceil(waitMs / 1000)} s`,
   inferenceComplete: (jobId: JobId, seconds: number) =>
     `Job ${jobId}: Inference complete in ${seconds.toFixed(1)} s`,
   inferenceSlow: (jobId: JobId, seconds: number) =>

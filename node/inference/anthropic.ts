@@ -1,16 +1,21 @@
 import Anthropic from '@anthropic-ai/sdk'
+import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import type { InferenceProvider } from './provider.ts'
 import {
   askedWaitMsOf,
   callProvider,
   networkCodeOf,
+  officialBaseUrls,
   type ProviderFailure,
   type ProviderOptions,
-  sdkFetch,
 } from './provider-call.ts'
+import { notOfProtocol, providerFetch } from './provider-fetch.ts'
 
-const officialBaseUrl = 'https://api.anthropic.com'
+// Only what is used; other kinds of blocks have no text.
+const Answer = z.object({
+  content: z.array(z.object({ type: z.string(), text: z.string().optional() })),
+})
 
 /** Anthropic's messages; the API takes neither a temperature nor a seed, so answers differ from call to call. */
 export function createAnthropic(options: ProviderOptions): InferenceProvider {
@@ -18,12 +23,13 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
     apiKey: options.apiKey,
     authToken: null,
     // The SDK appends /v1 itself.
-    baseURL: options.baseUrl?.replace(/\/v1$/, '') ?? officialBaseUrl,
+    baseURL: options.baseUrl?.replace(/\/v1$/, '') ?? officialBaseUrls.anthropic,
     maxRetries: 0,
-    timeout: options.attemptMs ?? 100_000,
+    // callProvider ends a try; the SDK's own timer must not come before it.
+    timeout: 2 * (options.attemptMs ?? 100_000),
     // The SDK would print requests with prompts in them.
     logLevel: 'off',
-    ...(options.fetch && { fetch: sdkFetch(options.fetch) }),
+    fetch: providerFetch(options.fetch ?? ((request) => fetch(request))),
   })
   return {
     complete: ({ model, prompt, maxOutputTokens, ...limits }) =>
@@ -36,7 +42,9 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
           },
           { signal: ended },
         )
-        return answer.content?.map((block) => (block.type === 'text' ? block.text : '')).join('')
+        const parsed = Answer.safeParse(answer)
+        if (!parsed.success) throw notOfProtocol()
+        return parsed.data.content.map(({ type, text }) => (type === 'text' ? text : '')).join('')
       }),
   }
 }

@@ -6,7 +6,9 @@ import { embeddingModel } from '../../lib/comparators/semantic/embedding-model.t
 import { withDeadline } from '../../lib/deadline.ts'
 import { retrying } from '../../lib/retry.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { askedWaitMsOf, type ProviderOptions, sdkFetch, withDefaultPath } from './provider-call.ts'
+import { askedWaitMsOf, type ProviderOptions, withDefaultPath } from './provider-call.ts'
+import { faultIn } from './provider-fault.ts'
+import { providerFetch } from './provider-fetch.ts'
 
 const officialBaseUrl = 'https://api.openai.com/v1'
 const attempts = 3
@@ -33,7 +35,7 @@ export function createEmbedding(options: ProviderOptions): Embed {
     timeout: attemptMs,
     // The SDK would print requests with answers in them.
     logLevel: 'off',
-    ...(options.fetch && { fetch: sdkFetch(options.fetch) }),
+    fetch: providerFetch(options.fetch ?? ((request) => fetch(request))),
   })
   const policy = { attempts, firstDelayMs: firstBackoffMs, maxDelayMs: maxBackoffMs }
   const ask = async (input: string, signal: AbortSignal): Promise<readonly number[]> => {
@@ -69,6 +71,7 @@ function waitMsOf(error: unknown, { clock }: ProviderOptions): number | undefine
 }
 
 function isPassing(error: unknown): boolean {
+  if (faultIn(error)?.code === 'provider-answer-too-large') return false
   if (!(error instanceof OpenAI.APIError)) return true
   const { status, code } = error
   if (code === 'insufficient_quota') return false

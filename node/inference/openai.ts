@@ -1,29 +1,35 @@
 import OpenAI from 'openai'
+import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import type { Completion, InferenceProvider } from './provider.ts'
 import {
   askedWaitMsOf,
   callProvider,
   networkCodeOf,
+  officialBaseUrls,
   type ProviderFailure,
   type ProviderOptions,
-  sdkFetch,
   withDefaultPath,
 } from './provider-call.ts'
+import { notOfProtocol, providerFetch } from './provider-fetch.ts'
 
-const officialBaseUrl = 'https://api.openai.com/v1'
+// Only what is used; a content in parts belongs to another protocol.
+const Answer = z.object({
+  choices: z.array(z.object({ message: z.object({ content: z.string().nullish() }) })).min(1),
+})
 
 /** OpenAI's chat completions, or any server that speaks them; temperature 0 and a fixed seed where the model takes them. */
 export function createOpenAi(options: ProviderOptions): InferenceProvider {
   const baseUrl = options.baseUrl && withDefaultPath(options.baseUrl, '/v1')
   const client = new OpenAI({
     apiKey: options.apiKey,
-    baseURL: baseUrl ?? officialBaseUrl,
+    baseURL: baseUrl ?? officialBaseUrls.openai,
     maxRetries: 0,
-    timeout: options.attemptMs ?? 100_000,
+    // callProvider ends a try; the SDK's own timer must not come before it.
+    timeout: 2 * (options.attemptMs ?? 100_000),
     // The SDK would print requests with prompts in them.
     logLevel: 'off',
-    ...(options.fetch && { fetch: sdkFetch(options.fetch) }),
+    fetch: providerFetch(options.fetch ?? ((request) => fetch(request))),
   })
   // New models of the one take only the new name, other servers often only the old.
   const limitName = baseUrl === undefined ? 'max_completion_tokens' : 'max_tokens'
@@ -38,7 +44,9 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
       },
       { signal },
     )
-    return answer.choices?.[0]?.message?.content
+    const parsed = Answer.safeParse(answer)
+    if (!parsed.success) throw notOfProtocol()
+    return parsed.data.choices[0]?.message.content
   }
 
   return {

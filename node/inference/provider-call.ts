@@ -1,10 +1,15 @@
 import type { Fetch } from '../../lib/api.ts'
+import { remedyFor } from '../../lib/causes.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { utf8 } from '../../lib/digest.ts'
+import { maxBlobBytes } from '../../lib/endpoints.ts'
 import { retryAfterMsOf } from '../../lib/retry-after.ts'
+import { sealBytes } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'
 import type { Completion, ProviderName } from './provider.ts'
+import { faultIn, ProviderFault } from './provider-fault.ts'
 
 /** How a provider is reached; times in milliseconds. */
 export type ProviderOptions = {
@@ -22,6 +27,8 @@ export type ProviderOptions = {
 /** What an SDK's error says, without the SDK. */
 export type ProviderFailure = {
   readonly status?: number | undefined
+  /** What is wrong with the answer itself; no other member counts then. */
+  readonly fault?: ProviderFault | undefined
   /** The provider's own name for the kind of error. */
   readonly code?: string | null | undefined
   /** May quote the prompt. */
@@ -37,43 +44,86 @@ export const keyVariables = {
   anthropic: 'ANTHROPIC_API_KEY',
 } as const satisfies Record<ProviderName, string>
 
+/** Where a provider is when the configuration does not say. */
+export const officialBaseUrls = {
+  openai: 'https://api.openai.com/v1',
+  anthropic: 'https://api.anthropic.com',
+} as const satisfies Record<ProviderName, string>
+
 const tries = 3
 // While a lease lasts, a passing failure is worth more tries than a job given back.
 const triesInLease = 8
 const longestWaitMs = 30_000
 // Too little for any answer.
 const shortestAnswerMs = 3_000
+// What a try leaves of the lease: the provider's silence is told, not the lease's end.
+const untilLeaseEndsMs = 500
 const maxBackoffMs = 10_000
 const maxShownCharacters = 300
+const maxTextBytes = maxBlobBytes - sealBytes
 
-/** Calls a provider until it answers, refuses for good, or no try could end before the lease does (without a lease: 3 tries); waits as long as Retry-After asks; throws SvcError `provider-...` (spec 7). */
+type Call = (signal: AbortSignal) => Promise<string | null | undefined>
+type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
+
+/**
+ * Calls a provider until it answers, refuses for good, or no try could end before the lease does (without a lease: 3 tries); waits as
+ * long as Retry-After asks; throws SvcError `provider-...` that names the base URL (spec 7).
+ */
 export async function callProvider(
   name: ProviderName,
   options: ProviderOptions,
-  { signal, endsAt }: Pick<Completion, 'signal' | 'endsAt'>,
-  failureOf: (error: unknown, clock: Clock) => ProviderFailure,
-  call: (signal: AbortSignal) => Promise<string | null | undefined>,
+  { signal, endsAt, onFailedTry }: Pick<Completion, 'signal' | 'endsAt' | 'onFailedTry'>,
+  failureOf: FailureOf,
+  call: Call,
 ): Promise<string> {
-  const { clock, attemptMs = 100_000, firstBackoffMs = 1_000 } = options
+  const { clock, firstBackoffMs = 1_000 } = options
+  const beganAt = clock.now()
   for (let attempt = 1; ; attempt++) {
-    let failure: ProviderFailure
-    try {
-      const late = () => new ProviderTimeout(`no answer within ${attemptMs / 1000} s`)
-      const text = await withDeadline(clock, attemptMs, signal, late, call)
-      if (typeof text === 'string' && text.trim() !== '') return text
-      throw emptyAnswer(name)
-    } catch (error) {
-      signal?.throwIfAborted()
-      if (error instanceof SvcError) throw error
-      failure = error instanceof ProviderTimeout ? silenceOf(error) : failureOf(error, clock)
-    }
+    const outcome = await tryOnce(options, { signal, endsAt }, failureOf, call)
+    if ('text' in outcome) return outcome.text
+    const { failure } = outcome
     const words = failure.words.replaceAll(options.apiKey, '[key]').slice(0, maxShownCharacters)
     options.log.debug(`Provider ${name} failed: ${words}`)
-    const error = toSvcError(name, options.apiKey, failure)
+    const spent = { attempt, ms: clock.now() - beganAt }
+    const error = toSvcError(name, options, failure, spent)
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
     const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0)
-    if (!error.retryable || !isWorthATry(clock, endsAt, attempt, waitMs)) throw error
+    if (!error.retryable || !isWorthATry(clock, endsAt, error.code, attempt, waitMs)) throw error
+    onFailedTry?.(error.message, waitMs)
     await clock.sleep(waitMs, signal)
+  }
+}
+
+async function tryOnce(
+  { clock, attemptMs = 100_000 }: ProviderOptions,
+  { signal, endsAt = Number.POSITIVE_INFINITY }: Pick<Completion, 'signal' | 'endsAt'>,
+  failureOf: FailureOf,
+  call: Call,
+): Promise<{ readonly text: string } | { readonly failure: ProviderFailure }> {
+  const leftMs = endsAt - untilLeaseEndsMs - clock.now()
+  const late = () => new ProviderFault('provider-silent', 'gave no whole answer')
+  try {
+    const text = await withDeadline(
+      clock,
+      Math.max(Math.min(attemptMs, leftMs), 0),
+      signal,
+      late,
+      call,
+    )
+    if (typeof text !== 'string' || text.trim() === '') {
+      throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
+    }
+    if (utf8(text).length > maxTextBytes) {
+      throw new ProviderFault(
+        'provider-answer-too-large',
+        `gave an answer of more than ${maxTextBytes} bytes`,
+      )
+    }
+    return { text }
+  } catch (error) {
+    signal?.throwIfAborted()
+    const fault = faultIn(error)
+    return { failure: fault ? { fault, words: fault.message } : failureOf(error, clock) }
   }
 }
 
@@ -81,63 +131,67 @@ export async function callProvider(
 function isWorthATry(
   clock: Clock,
   endsAt: number | undefined,
+  code: string,
   attempts: number,
   waitMs: number,
 ): boolean {
   if (endsAt === undefined) return attempts < tries && waitMs <= longestWaitMs
-  return attempts < triesInLease && clock.now() + waitMs + shortestAnswerMs <= endsAt
+  // What answers at the base URL hardly becomes the provider within a lease.
+  const most = code === 'provider-protocol-wrong' ? tries : triesInLease
+  return attempts < most && clock.now() + waitMs + shortestAnswerMs <= endsAt
 }
 
-class ProviderTimeout extends Error {}
+type ProviderCode = ProviderFault['code']
 
-const silenceOf = ({ message }: ProviderTimeout): ProviderFailure => ({
-  code: 'timeout',
-  words: message,
-})
+const passing: readonly ProviderCode[] = [
+  'provider-rate-limited',
+  'provider-unreachable',
+  'provider-unavailable',
+  'provider-silent',
+  'provider-protocol-wrong',
+]
 
-const emptyAnswer = (name: ProviderName): SvcError =>
-  new SvcError('provider-refused', `provider ${name} gave an empty answer`, {
-    hint: 'The model may have refused the prompt, or spent its output tokens on thinking.',
-  })
-
-function toSvcError(name: ProviderName, apiKey: string, failure: ProviderFailure): SvcError {
-  const message = `provider ${name} failed: ${kindOf(failure, apiKey)}${askedWait(failure)}`
-  switch (failure.status) {
-    case 401:
-    case 403:
-      return new SvcError('provider-key-refused', message, {
-        hint: `Check ${keyVariables[name]}: the provider refuses this key.`,
-      })
-    case 404:
-      return new SvcError('provider-model-unknown', message, {
-        hint: 'Check supported_model_ids: the provider does not know this model.',
-      })
-    case 429:
-      return new SvcError('provider-rate-limited', message, {
-        hint: failure.isQuota
-          ? 'Add credit to the provider account.'
-          : 'Ask the provider for a higher rate limit, or lower max_concurrent_jobs.',
-        retryable: failure.isQuota !== true,
-      })
-    default:
-  }
-  const { status } = failure
-  if (status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 409) {
-    return new SvcError('provider-refused', message, {
-      hint: 'The provider does not take this request; the prompt may be too long for the model.',
-    })
-  }
-  return new SvcError('provider-unavailable', message, {
-    hint: 'The provider cannot be reached or fails; check its status and the base URL.',
-    retryable: true,
+function toSvcError(
+  name: ProviderName,
+  { apiKey, baseUrl }: ProviderOptions,
+  failure: ProviderFailure,
+  spent: { readonly attempt: number; readonly ms: number },
+): SvcError {
+  const code = codeOf(failure)
+  const where = addressOf(baseUrl ?? officialBaseUrls[name])
+  const said = failure.fault
+    ? `${failure.fault.message}${code === 'provider-silent' ? within(spent) : ''}`
+    : `failed: ${kindOf(failure, apiKey)}${askedWait(failure)}`
+  return new SvcError(code, `provider ${name} at ${where} ${said}`, {
+    hint: remedyFor('node operator', code, `${name}:`),
+    retryable: passing.includes(code),
   })
 }
+
+function codeOf({ fault, status, isQuota }: ProviderFailure): ProviderCode {
+  if (fault !== undefined) return fault.code
+  if (status === undefined) return 'provider-unreachable'
+  if (status === 401 || status === 403) return 'provider-key-refused'
+  if (status === 404) return 'provider-model-unknown'
+  if (status === 429) return isQuota ? 'provider-quota-used-up' : 'provider-rate-limited'
+  const isRefusal = status >= 400 && status < 500 && status !== 408 && status !== 409
+  return isRefusal ? 'provider-refused' : 'provider-unavailable'
+}
+
+const within = ({ attempt, ms }: { readonly attempt: number; readonly ms: number }): string =>
+  ` within ${Math.round(ms / 1000)} s${attempt === 1 ? '' : ` and ${attempt} tries`}`
 
 /** What may be said above DEBUG: nothing that could quote the prompt. */
 function kindOf({ status, code }: ProviderFailure, apiKey: string): string {
   const isName = typeof code === 'string' && /^[\w.-]{1,64}$/.test(code) && !code.includes(apiKey)
-  const said = status === undefined ? 'no answer that can be read' : `status ${status}`
+  const said = status === undefined ? 'no connection, or it broke' : `status ${status}`
   return isName ? `${said} (${code})` : said
+}
+
+// A base URL may hold a password, which is nobody's business.
+function addressOf(baseUrl: string): string {
+  const { origin, pathname } = new URL(baseUrl)
+  return `${origin}${pathname === '/' ? '' : pathname}`
 }
 
 const askedWait = ({ retryAfterMs }: ProviderFailure): string =>
@@ -154,12 +208,6 @@ export function askedWaitMsOf(headers: Headers | undefined, clock: Clock): numbe
   const ms = Number(headers?.get('retry-after-ms') ?? Number.NaN)
   return Number.isFinite(ms) && ms > 0 ? ms : retryAfterMsOf(headers, clock.now())
 }
-
-/** A fetch as the SDKs call it. */
-export const sdkFetch =
-  (fetch: Fetch) =>
-  (input: string | URL | Request, init?: RequestInit): Promise<Response> =>
-    fetch(new Request(input, init))
 
 /** A base URL with `path` when it has none of its own. */
 export function withDefaultPath(baseUrl: string, path: string): string {

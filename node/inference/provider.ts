@@ -6,6 +6,8 @@ export type Completion = {
   /** When an answer is too late, in milliseconds of the node's clock: no try begins that could not end before. */
   readonly endsAt?: number | undefined
   readonly signal?: AbortSignal | undefined
+  /** Hears of a try that failed and is repeated after `waitMs`. */
+  readonly onFailedTry?: ((why: string, waitMs: number) => void) | undefined
 }
 
 /** A hosted LLM provider (spec 4); its errors are SvcErrors whose codes are abort reasons, `provider-...`. */

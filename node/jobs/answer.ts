@@ -122,6 +122,7 @@ async function runInference(
     maxOutputTokens: parameters.max_output_tokens,
     endsAt,
     signal,
+    onFailedTry: (why, waitMs) => log.warning(messages.providerRetried(jobId, why, waitMs)),
   })
   const elapsedMs = clock.now() - startedAt
   log.info(messages.inferenceComplete(jobId, elapsedMs / 1000))

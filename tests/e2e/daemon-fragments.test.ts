@@ -46,7 +46,7 @@ const fragments: readonly (readonly [string, string, RegExp])[] = [
   ['7', 'ERROR', /aborted: key handles are missing, the prompt cannot be decrypted/],
   ['7', 'ERROR', /aborted: the prompt blob could not be fetched/],
   ['7', 'ERROR', /aborted: CoFHE decrypt failed: FHE decrypt denied \(403\)/],
-  ['7', 'ERROR', /aborted: provider openai failed/],
+  ['7', 'ERROR', /aborted: provider openai at \S+ failed/],
   ['7', 'ERROR', /aborted: CoFHE decrypt failed: too many requests/],
   ['7', 'ERROR', /aborted: storeKey reverted/],
 ]

@@ -160,7 +160,7 @@ describe('the provider', () => {
         (faults) => {
           faults.provider = async () => json(status, { error: { message: 'no', code } })
         },
-        new RegExp(`\\[ERROR\\] .*provider openai failed: status ${status} \\(${code}\\)`),
+        new RegExp(`\\[ERROR\\] .*provider openai at \\S+ failed: status ${status} \\(${code}\\)`),
         reason,
       ))
   }
@@ -170,8 +170,8 @@ describe('the provider', () => {
       (faults) => {
         faults.provider = () => Promise.reject(new TypeError('refused'))
       },
-      /\[ERROR\] .*provider openai failed/,
-      'provider-unavailable',
+      /\[WARNING\] .*provider openai at \S+ failed[\s\S]*\[ERROR\] .*provider openai/,
+      'provider-unreachable',
     ))
 
   it('limits its rate for a while, which the lease outlasts', async () => {

@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
+import { maxBlobBytes } from '../../../lib/endpoints.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createAnthropic } from '../../../node/inference/anthropic.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
 import type { ProviderName } from '../../../node/inference/provider.ts'
+import { maxAnswerBytes } from '../../../node/inference/provider-fetch.ts'
 import { answerJson, type LocalServer, type Seen, startServer } from '../../local-server.ts'
 import { recordingLog } from '../fakes.ts'
 
@@ -27,7 +29,14 @@ afterEach(async () => {
 
 type Answer = (response: ServerResponse, request: Seen, count: number) => void
 
-async function ask(name: ProviderName, answer: Answer, signal?: AbortSignal, attemptMs = 30_000) {
+async function ask(
+  name: ProviderName,
+  answer: Answer,
+  signal?: AbortSignal,
+  attemptMs = 30_000,
+  onFailedTry?: (why: string) => void,
+  endsAt?: number,
+) {
   server = await startServer(answer)
   const options = {
     apiKey,
@@ -38,7 +47,8 @@ async function ask(name: ProviderName, answer: Answer, signal?: AbortSignal, att
     firstBackoffMs: 5,
   }
   const provider = makers[name](options)
-  return await provider.complete({ model: 'model-x', prompt: 'Two?', maxOutputTokens: 99, signal })
+  const completion = { model: 'model-x', prompt: 'Two?', maxOutputTokens: 99 }
+  return await provider.complete({ ...completion, signal, onFailedTry, endsAt })
 }
 
 const codeOf = (work: Promise<unknown>) =>
@@ -92,7 +102,9 @@ for (const name of ['openai', 'anthropic'] as const) {
         (error) => error,
       )
       const code = name === 'openai' ? 'y' : 'x'
-      expect(failure.message).toBe(`provider ${name} failed: status 400 (${code})`)
+      expect(failure.message).toBe(
+        `provider ${name} at ${server!.url} failed: status 400 (${code})`,
+      )
       expect(failure.hint).not.toContain('Two?')
       expect(log.lines.at(-1)).toMatch(/^DEBUG Provider .* failed: .*I cannot answer: Two\?/)
     })
@@ -103,7 +115,7 @@ for (const name of ['openai', 'anthropic'] as const) {
       const failure = await ask(name, (response) => answerJson(response, 400, body)).catch(
         (thrown) => thrown,
       )
-      expect(failure.message).toBe(`provider ${name} failed: status 400`)
+      expect(failure.message).toBe(`provider ${name} at ${server!.url} failed: status 400`)
     })
 
     it('waits as long as a Retry-After that is a date asks, or not at all', async () => {
@@ -131,46 +143,127 @@ for (const name of ['openai', 'anthropic'] as const) {
       expect(await codeOf(work)).toBe('provider-unavailable')
     })
 
-    it('takes an answer that is no JSON for an unavailable provider', async () => {
-      const work = ask(name, (response) => {
-        response.writeHead(200, { 'content-type': 'application/json' })
-        response.end('{"choices": [')
-      })
-      expect(await codeOf(work)).toBe('provider-unavailable')
-    })
-
-    it('takes a reset connection for an unavailable provider', async () => {
-      expect(await codeOf(ask(name, (response) => response.destroy()))).toBe('provider-unavailable')
-    })
-
-    it('takes silence for an unavailable provider', async () => {
-      const work = ask(name, () => {}, undefined, 50)
-      expect(await codeOf(work)).toBe('provider-unavailable')
-    })
-
-    it('takes a body that stalls for an unavailable provider', async () => {
-      const work = ask(
-        name,
-        (response) => {
-          response.writeHead(200, { 'content-type': 'application/json' })
-          response.write('{"choices":')
-        },
-        undefined,
-        50,
-      )
-      expect(await codeOf(work)).toBe('provider-unavailable')
-    })
-
-    for (const empty of ['', ' \n']) {
-      it(`refuses the empty answer ${JSON.stringify(empty)}`, async () => {
-        const work = ask(name, (response) => answerJson(response, 200, says(empty)))
-        expect(await codeOf(work)).toBe('provider-refused')
+    const send =
+      (type: string | undefined, body: string, status = 200): Answer =>
+      (response) => {
+        response.writeHead(status, type === undefined ? {} : { 'content-type': type })
+        response.end(body)
+      }
+    const json = 'application/json'
+    const login = '<!doctype html><title>Sign in</title>'
+    const foreign: Record<string, readonly [Answer, RegExp]> = {
+      'an error under 200': [send(json, JSON.stringify(errorBody[name]('no'))), /of another form/],
+      'no choices': [send(json, '{"choices": []}'), /sent JSON of another form/],
+      'a login page': [send('text/html; charset=utf-8', login), /sent text\/html in place of JSON/],
+      'plain text': [send('text/plain', JSON.stringify(says('Four.'))), /sent text\/plain in/],
+      'no content type': [send(undefined, JSON.stringify(says('Four.'))), /of no content type in/],
+      'cut JSON': [send(json, '{"choices": ['), /sent JSON that cannot be read/],
+      'no JSON object': [send(json, 'null'), /sent JSON of another form/],
+      'an empty body': [send(json, ''), /sent an empty body/],
+      'no content': [send(undefined, '', 204), /sent an empty body/],
+      'a redirect to a login page': [
+        (response) => response.writeHead(302, { location: '/login' }).end(),
+        /redirects elsewhere \(status 302\)/,
+      ],
+      'no such address': [send('text/html', login, 404), /knows no such address \(status 404\)/],
+    }
+    for (const [what, [answer, said]] of Object.entries(foreign)) {
+      it(`takes ${what} for no answer of the protocol, and asks 3 times`, async () => {
+        const failure = await ask(name, answer).catch((error) => error)
+        expect(failure).toMatchObject({ code: 'provider-protocol-wrong' })
+        expect(failure.message).toMatch(said)
+        expect(failure.message).toContain(`provider ${name} at ${server!.url} `)
+        expect(failure.hint).toMatch(/^Check the base URL/)
+        expect(server!.seen).toHaveLength(3)
+        expect(server!.seen.every(({ path }) => path !== '/login')).toBe(true)
       })
     }
 
-    it('refuses an answer without any text', async () => {
-      const work = ask(name, (response) => answerJson(response, 200, { choices: [], content: [] }))
-      expect(await codeOf(work)).toBe('provider-refused')
+    it('takes a reset connection for a provider that cannot be reached', async () => {
+      expect(await codeOf(ask(name, (response) => response.destroy()))).toBe('provider-unreachable')
+    })
+
+    const silences: Record<string, Answer> = {
+      silence: () => {},
+      'a body that stalls': (response) => {
+        response.writeHead(200, { 'content-type': json })
+        response.write('{"choices":')
+      },
+    }
+    for (const [what, answer] of Object.entries(silences)) {
+      it(`says of ${what} how long there was no answer, and warns of each try`, async () => {
+        const warnings: string[] = []
+        const onFailedTry = (why: string) => void warnings.push(why)
+        const failure = await ask(name, answer, undefined, 400, onFailedTry).catch((error) => error)
+        expect(failure).toMatchObject({ code: 'provider-silent' })
+        expect(failure.message).toMatch(/ gave no whole answer within \d+ s and 3 tries$/)
+        expect(warnings).toHaveLength(2)
+        expect(warnings[0]).toMatch(/^provider .* gave no whole answer within \d+ s$/)
+      })
+    }
+
+    it('names itself, not the lease, when the lease ends over its silence', async () => {
+      const endsAt = systemClock.now() + 1_200
+      const failure = await ask(name, () => {}, undefined, 30_000, undefined, endsAt).catch(
+        (error) => error,
+      )
+      expect(failure).toMatchObject({ code: 'provider-silent' })
+      expect(failure.message).toMatch(/ within [1-9] s$/)
+    })
+
+    for (const empty of ['', ' \n']) {
+      it(`gives ${JSON.stringify(empty)} a cause of its own, and asks once`, async () => {
+        const work = ask(name, (response) => answerJson(response, 200, says(empty)))
+        expect(await codeOf(work)).toBe('provider-answer-empty')
+        expect(server!.seen).toHaveLength(1)
+      })
+    }
+
+    it('reads only the beginning of a body that is announced as too large', async () => {
+      const work = ask(name, (response) => {
+        response.writeHead(200, { 'content-type': json, 'content-length': String(2 ** 27) })
+        response.write('{')
+      })
+      const failure = await work.catch((error) => error)
+      expect(failure).toMatchObject({ code: 'provider-answer-too-large', retryable: false })
+      expect(failure.message).toBe(
+        `provider ${name} at ${server!.url} sent more than ${maxAnswerBytes} bytes`,
+      )
+      expect(failure.hint).toMatch(/^Provider: /)
+      expect(server!.seen).toHaveLength(1)
+    })
+
+    it('lets go of an endless body after a few MiB, and asks once', async () => {
+      let sent = 0
+      const chunk = Buffer.alloc(64 * 1024, ' ')
+      let closed: () => void
+      const isClosed = new Promise<void>((resolve) => {
+        closed = resolve
+      })
+      const work = ask(name, (response) => {
+        response.writeHead(200, { 'content-type': json })
+        response.on('close', () => closed())
+        const more = () => {
+          while (!response.destroyed) {
+            sent += chunk.length
+            if (!response.write(chunk)) break
+          }
+        }
+        response.on('drain', more)
+        more()
+      })
+      expect(await codeOf(work)).toBe('provider-answer-too-large')
+      await isClosed
+      expect(server!.seen).toHaveLength(1)
+      // What the operating system keeps on the way comes on top.
+      expect(sent).toBeLessThan(8 * maxAnswerBytes)
+    })
+
+    it('pays once for an answer that is larger than an output may be', async () => {
+      const text = 'x'.repeat(maxBlobBytes)
+      const work = ask(name, (response) => answerJson(response, 200, says(text)))
+      expect(await codeOf(work)).toBe('provider-answer-too-large')
+      expect(server!.seen).toHaveLength(1)
     })
 
     it('ends at once when the job ends', async () => {
@@ -205,7 +298,7 @@ describe('openai alone', () => {
   it('does not try again when the quota is used up', async () => {
     const body = { error: { message: 'no credit', code: 'insufficient_quota' } }
     const work = ask('openai', (response) => answerJson(response, 429, body))
-    expect(await codeOf(work)).toBe('provider-rate-limited')
+    expect(await codeOf(work)).toBe('provider-quota-used-up')
     expect(server!.seen).toHaveLength(1)
   })
 })

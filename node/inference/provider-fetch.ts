@@ -1,0 +1,62 @@
+import type { Fetch } from '../../lib/api.ts'
+import { maxBlobBytes } from '../../lib/endpoints.ts'
+import { readLimited } from '../../lib/read-limited.ts'
+import { ProviderFault } from './provider-fault.ts'
+
+/** The largest body that is read of a provider: several times the largest output, since JSON escapes characters and says more than the text. */
+export const maxAnswerBytes = 4 * maxBlobBytes
+
+/**
+ * A fetch for a provider's SDK, which would read any body whole: it reads at most `maxAnswerBytes` and lets the connection go. Throws
+ * ProviderFault when the body is longer, when a success is no JSON, and when what answers is not the provider's interface.
+ */
+export const providerFetch =
+  (fetch: Fetch) =>
+  async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    // The key and the prompt are for this address: they do not follow a redirect elsewhere.
+    const response = await fetch(new Request(input, { ...init, redirect: 'manual' }))
+    const { status, headers } = response
+    if (status < 400 && !response.ok) throw foreign(`redirects elsewhere (status ${status})`)
+    if (Number(headers.get('content-length') ?? 0) > maxAnswerBytes) {
+      await response.body?.cancel().catch(() => {})
+      throw tooLarge()
+    }
+    const bytes = await readLimited(response, maxAnswerBytes)
+    if (bytes === undefined) throw tooLarge()
+    if (response.ok) checkAnswer(bytes, headers.get('content-type'))
+    if (status === 404 && !isErrorOfProvider(parseJson(bytes))) {
+      throw foreign('knows no such address (status 404)')
+    }
+    return new Response(bytes, { status: status === 204 ? 200 : status, headers })
+  }
+
+/** JSON that is not what the provider's protocol promises. */
+export const notOfProtocol = () => foreign('sent JSON of another form')
+
+const foreign = (said: string) => new ProviderFault('provider-protocol-wrong', said)
+
+const tooLarge = () =>
+  new ProviderFault('provider-answer-too-large', `sent more than ${maxAnswerBytes} bytes`)
+
+// The SDKs read a body by its content type: an answer in JSON that is called otherwise is none to them.
+function checkAnswer(bytes: Uint8Array, contentType: string | null): void {
+  const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? ''
+  if (bytes.length === 0) throw foreign('sent an empty body')
+  if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
+    const named = /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type) ? type : 'a body of no content type'
+    throw foreign(`sent ${named} in place of JSON`)
+  }
+  if (parseJson(bytes) === undefined) throw foreign('sent JSON that cannot be read')
+}
+
+// Who does not know the model says so in an error of the protocol; who does not know the path is something else.
+const isErrorOfProvider = (body: unknown): boolean =>
+  typeof body === 'object' && body !== null && ('error' in body || 'message' in body)
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return undefined
+  }
+}
