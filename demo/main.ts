@@ -136,6 +136,7 @@ function tellStep({ begin, progress, end }: Story) {
   return ({ step, phase, detail }: StepNews): void => {
     if (phase === 'start') begin(stepLabels[step])
     else if (phase === 'end') end()
+    else if (phase === 'failed') end('failed')
     else progress(detail ?? '')
   }
 }

@@ -64,6 +64,7 @@ export function createProgress(screen: Screen, now: () => number): Progress {
         timer = setInterval(draw, screen.isTTY ? frameMs : plainEveryMs)
         if (screen.isTTY) draw()
       } else if (phase === 'end') end('✓')
+      else if (phase === 'failed') end('✗')
       else if (running !== undefined) running.detail = oneLine(detail ?? '')
     },
     say: (line) => screen.write(`${screen.isTTY ? eraseLine : ''}${printable(line)}\n`),

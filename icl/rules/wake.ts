@@ -101,7 +101,8 @@ function fillSeats(
   limits: JobLimits,
 ): Transition {
   const seats = emptySeats(job)
-  if (seats.some((seat) => attemptsAt(job, seat) >= limits.maxAttempts)) {
+  const isUsedUp = seats.some((seat) => attemptsAt(job, seat) >= limits.maxAttempts)
+  if (isUsedUp || failsAnywhere(job)) {
     return settle(job, 'expired', 'attempts-exhausted', now)
   }
   const fresh = freshNodes(job, pool)
@@ -134,6 +135,16 @@ function afterFilling(job: Job, now: number, limits: JobLimits): Job {
   }
   const waiting: Job = { ...job, fillAt: now + limits.refillMs, reason: 'not-enough-nodes' }
   return job.reason === 'not-enough-nodes' ? waiting : recorded(waiting, now, 'not-enough-nodes')
+}
+
+/** True when two nodes gave a round back for a cause that lies in the job, and none could do it: others would be paid in vain. */
+function failsAnywhere(job: Job): boolean {
+  const round = job.slots.filter((slot) => slot.round === job.round)
+  if (round.some(({ status }) => status === 'committed' || status === 'done')) return false
+  const nodes = round.flatMap(({ node, reason }) =>
+    reason !== undefined && causes[reason].sameAnywhere ? [node] : [],
+  )
+  return new Set(nodes).size >= 2
 }
 
 /** True when a rejection calls for a whole new quorum, of which nobody is seated yet. */

@@ -22,6 +22,7 @@ import { checkOutput, decryptOutput } from './read-output.ts'
 import { sealPrompt } from './seal-prompt.ts'
 import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import { storePromptKey } from './store-prompt-key.ts'
+import { commonReason } from './stuck-job.ts'
 import { type JobWish, submitJob } from './submit-job.ts'
 import { uploadBlob } from './upload-blob.ts'
 import { withGrace } from './with-grace.ts'
@@ -103,6 +104,7 @@ export async function infer(
       readToken: job.readToken,
       status: settledWithoutAnswer(view),
       reason: view.reason,
+      cause: commonReason(view),
       model,
       ...lastRound(view),
       timingsMs: run.steps.timings(),
@@ -148,17 +150,20 @@ async function follow({ context, options, steps }: Run, job: PreparedJob): Promi
   const { readToken, webhookSecret } = job
   try {
     options.onSubmitted?.({ jobId, readToken, ...(webhookSecret && { webhookSecret }) })
-    return await steps.run('inference', (progress) =>
-      followJob(context, {
-        jobId,
-        readToken,
-        onEvent: (event) => {
-          progress(describeEvent(event))
-          options.onEvent?.(event)
-        },
-        giveUpWhenStuckMs: options.giveUpWhenStuckMs,
-        signal: options.signal,
-      }),
+    return await steps.run(
+      'inference',
+      (progress) =>
+        followJob(context, {
+          jobId,
+          readToken,
+          onEvent: (event) => {
+            progress(describeEvent(event))
+            options.onEvent?.(event)
+          },
+          giveUpWhenStuckMs: options.giveUpWhenStuckMs,
+          signal: options.signal,
+        }),
+      ({ status }) => status === 'accepted',
     )
   } catch (error) {
     await cancel(context, job.identity, job.readToken)

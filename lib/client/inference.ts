@@ -1,9 +1,11 @@
+import { causes, isCause, remedyFor, whatOf } from '../causes.ts'
 import type { Address, Hash32, JobId } from '../codecs.ts'
 import type { EncryptStep } from '../coprocessor/coprocessor.ts'
-import type { JobReason, JobView, Verdict, VerdictReason } from '../schemas/jobs.ts'
+import type { JobReason, JobView, SlotReason, Verdict, VerdictReason } from '../schemas/jobs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import { SvcError } from '../svc-error.ts'
 import type { Timings } from './steps.ts'
+import { jobError } from './stuck-job.ts'
 
 /** What one verifier found. */
 export type NodeVerdict = {
@@ -43,6 +45,8 @@ export type AcceptedInference = Common & {
 export type FailedInference = Common & {
   readonly status: 'rejected' | 'disputed' | 'expired' | 'cancelled'
   readonly reason: JobReason | undefined
+  /** What ended most of its assignments. */
+  readonly cause: SlotReason | undefined
   readonly leader: Address | undefined
 }
 
@@ -64,29 +68,24 @@ export function lastRound(view: JobView): {
   return { leader: leader?.node, verdicts }
 }
 
-const endings: Record<FailedInference['status'], { readonly what: string; readonly hint: string }> =
-  {
-    disputed: {
-      what: 'The nodes did not agree on an answer',
-      hint: 'Run it again, or use a model that answers the same each time.',
-    },
-    rejected: {
-      what: "The verifiers agreed that the leader's answer is wrong",
-      hint: 'Run it again when more nodes are active.',
-    },
-    expired: {
-      what: 'The job was not done before its deadline',
-      hint: 'Run it again; when it happens often, the nodes are overloaded.',
-    },
-    cancelled: { what: 'The job was cancelled', hint: 'Run it again.' },
-  }
+const usualReasons = {
+  disputed: 'quorum-disagreed',
+  rejected: 'leader-outvoted',
+  expired: 'deadline-passed',
+  cancelled: 'cancelled-by-client',
+} as const satisfies Record<FailedInference['status'], JobReason>
 
-/** A failed inference as an error: SvcError `job-disputed`, `job-rejected`, `job-expired` or `job-cancelled`. */
-export function inferenceError({ status, reason }: FailedInference): SvcError {
-  const { what, hint } = endings[status]
-  const because = reason === undefined ? '' : ` (${reason})`
-  return new SvcError(`job-${status}`, `${what}${because}`, {
-    hint,
+/**
+ * A failed inference as an error: SvcError of the cause's own code where nodes gave the job back for it, else `job-disputed`,
+ * `job-rejected`, `job-expired` or `job-cancelled`.
+ */
+export function inferenceError({ status, reason, cause, model }: FailedInference): SvcError {
+  if (status === 'expired' && cause !== undefined && causes[cause].who !== 'nobody') {
+    return jobError({ model_id: model }, cause)
+  }
+  const known = reason !== undefined && isCause(reason) ? reason : usualReasons[status]
+  return new SvcError(`job-${status}`, `The job has no answer: ${whatOf(known)}`, {
+    hint: remedyFor('client', known),
     retryable: status !== 'cancelled',
   })
 }

@@ -32,10 +32,10 @@ export const stepLabels: Record<InferenceStep, string> = {
   commit: 'Checking that the receipt stands on chain',
 }
 
-/** News of a step; `elapsedMs` counts from the step's start. */
+/** News of a step, which ends or has failed; `elapsedMs` counts from the step's start. */
 export type StepNews = {
   readonly step: InferenceStep
-  readonly phase: 'start' | 'progress' | 'end'
+  readonly phase: 'start' | 'progress' | 'end' | 'failed'
   readonly elapsedMs: number
   readonly detail?: string
 }
@@ -48,6 +48,8 @@ export type StepRunner = {
   readonly run: <T>(
     step: InferenceStep,
     body: (progress: (detail: string) => void) => Promise<T>,
+    /** Whether a result is what the step is for; any is when left out. */
+    isDone?: (result: T) => boolean,
   ) => Promise<T>
   readonly timings: () => Timings
 }
@@ -60,16 +62,20 @@ export function createStepRunner(
   const began = clock.now()
   const times: Partial<Record<InferenceStep, number>> = {}
   return {
-    run: async (step, body) => {
+    run: async (step, body, isDone = () => true) => {
       const start = clock.now()
-      const elapsed = () => clock.now() - start
-      onStep?.({ step, phase: 'start', elapsedMs: 0 })
-      const result = await body((detail) => {
-        onStep?.({ step, phase: 'progress', elapsedMs: elapsed(), detail })
-      })
-      times[step] = elapsed()
-      onStep?.({ step, phase: 'end', elapsedMs: elapsed() })
-      return result
+      const tell = (phase: StepNews['phase'], detail?: string) =>
+        onStep?.({ step, phase, elapsedMs: clock.now() - start, ...(detail && { detail }) })
+      tell('start')
+      try {
+        const result = await body((detail) => tell('progress', detail))
+        times[step] = clock.now() - start
+        tell(isDone(result) ? 'end' : 'failed')
+        return result
+      } catch (error) {
+        tell('failed')
+        throw error
+      }
     },
     timings: () => ({ ...times, total: clock.now() - began }),
   }

@@ -16,10 +16,16 @@ export function stuckJobError(view: JobView): SvcError {
 }
 
 /** The cause that ended most of a job's assignments, as an error of its own code. */
-export const jobError = ({ model_id: model }: { readonly model_id: string }, reason: SlotReason) =>
-  new SvcError(reason, `The job cannot be done: ${whatOf(reason, model)}`, {
+export function jobError(
+  { model_id: model }: Pick<JobView, 'model_id'>,
+  reason: SlotReason,
+): SvcError {
+  const { who, passes } = causes[reason]
+  return new SvcError(reason, `No node could do the job: ${whatOf(reason, model)}`, {
     hint: remedyFor('client', reason, model),
+    retryable: passes === true && who !== 'client',
   })
+}
 
 /** The reason that ended most assignments. */
 export function commonReason(view: Pick<JobView, 'quorum'>): SlotReason | undefined {

@@ -47,7 +47,8 @@ export async function runInference(
     tell({ kind: 'step', news, nowMs: performance.now() })
     if (!(isEncryption && makesProofs)) return
     if (news.phase === 'start') pauses = watchPauses()
-    if (news.phase === 'end' && pauses) tell({ kind: 'pause', longestMs: pauses.stop() })
+    if ((news.phase === 'end' || news.phase === 'failed') && pauses)
+      tell({ kind: 'pause', longestMs: pauses.stop() })
   }
   try {
     // A wallet may wait for its user for as long as it likes.

@@ -102,6 +102,8 @@ function afterStep(run: Run, { step, phase, elapsedMs, detail }: StepNews, nowMs
       }
     case 'end':
       return { ...run, steps: changed(run, step, { status: 'done', elapsedMs }) }
+    case 'failed':
+      return { ...run, steps: changed(run, step, { status: 'failed', elapsedMs }) }
   }
 }
 

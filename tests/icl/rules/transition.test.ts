@@ -303,7 +303,7 @@ describe('deadlines', () => {
     for (const spare of [nodeD, nodeE, nodeAddress('f')]) {
       const leader = currentSlots(job)[0]!
       const { node, fence } = leader
-      job = take(job, { type: 'abort', node, fence, reason: 'provider-refused' }, ++now)
+      job = take(job, { type: 'abort', node, fence, reason: 'node-failed' }, ++now)
       job = take(job, wakeWith(spare), ++now)
     }
     expect([job.phase, job.reason]).toEqual(['expired', 'attempts-exhausted'])

@@ -47,6 +47,30 @@ describe('a pool is needed', () => {
   })
 })
 
+describe('a cause that lies in the job', () => {
+  const giveBack = (job: Job, node: typeof nodeA, reason: 'provider-refused' | 'node-failed') =>
+    take(job, { type: 'abort', node, fence: fenceOf(job, node), reason }, 10)
+  const fill = { pool: candidates(nodeD, nodeE), seed }
+
+  it('named by two nodes ends the job: no third is paid in vain', () => {
+    const once = giveBack(sampleJob(), nodeA, 'provider-refused')
+    expect(wake(once, fill, 20).phase).toBe('open')
+    const twice = giveBack(once, nodeB, 'provider-refused')
+    expect(wake(twice, fill, 20)).toMatchObject({ phase: 'expired', reason: 'attempts-exhausted' })
+  })
+
+  it('ends nothing while another node could do it, and a cause of the node never does', () => {
+    const claimedC = claimed(sampleJob(), nodeC, 5)
+    const fence = fenceOf(claimedC, nodeC)
+    const commitment = commitmentTo(nodeC, fence, 'yes')
+    const could = take(claimedC, { type: 'commit', node: nodeC, fence, commitment }, 6)
+    const twice = giveBack(giveBack(could, nodeA, 'provider-refused'), nodeB, 'provider-refused')
+    expect(wake(twice, fill, 20).phase).toBe('running')
+    const failed = giveBack(giveBack(sampleJob(), nodeA, 'node-failed'), nodeB, 'node-failed')
+    expect(wake(failed, fill, 20).phase).toBe('open')
+  })
+})
+
 describe('empty seats', () => {
   it('wait for a seed that was signed for as many as there are', () => {
     const job = abort(abort(sampleJob(), nodeA, 10), nodeB, 10)

@@ -80,7 +80,7 @@ describe('a job that finds no nodes', () => {
     const error = stuckJobError(viewOf(others, model))
     expect(error).toMatchObject({ code: reason, retryable: false })
     expect(error.hint).toMatch(hint)
-    expect(error.message).toBe(`The job cannot be done: ${whatOf(reason, model)}`)
+    expect(error.message).toBe(`No node could do the job: ${whatOf(reason, model)}`)
   })
 
   it('for another reason, or for none, may wait for more of them', () => {
@@ -125,29 +125,31 @@ describe('a job that ended without an answer', () => {
     expect(lastRound(viewOf([]))).toEqual({ leader: undefined, verdicts: [] })
   })
 
-  it('is an error with a code, a reason and what to do', () => {
-    const error = (status: FailedInference['status'], reason?: FailedInference['reason']) =>
-      inferenceError({ status, reason } as FailedInference)
-    expect(error('disputed', 'quorum-disagreed')).toMatchObject({
-      ...{ code: 'job-disputed', retryable: true },
-      message: 'The nodes did not agree on an answer (quorum-disagreed)',
-      hint: expect.stringContaining('use a model that answers the same'),
+  const errorOfEnd = (end: Partial<FailedInference>) =>
+    inferenceError({ model: 'openai:m', ...end } as FailedInference)
+
+  it.each([
+    ['disputed', 'quorum-disagreed', /did not agree/, /^Run it again, or use a model that answers/],
+    ['rejected', undefined, /leader's answer is wrong/, /: run it again when more nodes/],
+    ['expired', undefined, /not done before its deadline/, /: run it again; .* overloaded/],
+    ['expired', 'not-enough-nodes', /too few nodes are free/, /^Service operator: wait/],
+    ['cancelled', undefined, /cancelled by its client/, /^Submit it again/],
+  ] as const)('%s (%s) is an error with a code, and what to do', (status, reason, what, hint) => {
+    const error = errorOfEnd({ status, reason })
+    expect(error).toMatchObject({ code: `job-${status}`, retryable: status !== 'cancelled' })
+    expect(error.message).toMatch(what)
+    expect(error.hint).toMatch(hint)
+  })
+
+  it('names what the nodes gave it back for, and speaks of no overload then', () => {
+    const limited = errorOfEnd({
+      ...{ status: 'expired', reason: 'attempts-exhausted', cause: 'chain-rate-limited' },
     })
-    expect(error('rejected')).toMatchObject({
-      ...{
-        code: 'job-rejected',
-        message: "The verifiers agreed that the leader's answer is wrong",
-      },
-      hint: 'Run it again when more nodes are active.',
-    })
-    expect(error('expired')).toMatchObject({
-      ...{ code: 'job-expired', message: 'The job was not done before its deadline' },
-      hint: expect.stringContaining('the nodes are overloaded'),
-    })
-    expect(error('cancelled')).toMatchObject({
-      ...{ code: 'job-cancelled', retryable: false, message: 'The job was cancelled' },
-      hint: 'Run it again.',
-    })
+    expect(limited).toMatchObject({ code: 'chain-rate-limited', retryable: true })
+    expect(limited.message).toMatch(/^No node could do the job: the rate limit of the node's chain/)
+    expect(limited.hint).toMatch(/^Node operator: use an RPC endpoint with a higher rate limit/)
+    const late = errorOfEnd({ status: 'expired', reason: 'deadline-passed', cause: 'node-busy' })
+    expect(late.code).toBe('job-expired')
   })
 })
 
@@ -198,7 +200,20 @@ describe('steps', () => {
       { step: 'upload', phase: 'progress', elapsedMs: 20, detail: 'half' },
       { step: 'upload', phase: 'end', elapsedMs: 30 },
     ])
-    expect(runner.timings()).toEqual({ upload: 30, total: 35 })
+    news.length = 0
+    await runner.run(
+      'submit',
+      async () => 'expired',
+      () => false,
+    )
+    await runner.run('receipt', () => Promise.reject(new Error('no'))).catch(() => {})
+    expect(news.map(({ step, phase }) => [step, phase])).toEqual([
+      ['submit', 'start'],
+      ['submit', 'failed'],
+      ['receipt', 'start'],
+      ['receipt', 'failed'],
+    ])
+    expect(runner.timings()).toMatchObject({ upload: 30, total: 35 })
     const silent = createStepRunner(clock, undefined)
     expect(await silent.run('commit', async (progress) => progress('x'))).toBeUndefined()
   })
