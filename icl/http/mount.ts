@@ -14,6 +14,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
 import type { Authenticate, Caller } from './authenticate.ts'
+import { withinBudget } from './budget.ts'
 import type { RequestEnv } from './request-env.ts'
 import { targetOf } from './request-form.ts'
 import type { Throttle } from './throttle.ts'
@@ -57,8 +58,10 @@ export function mount<E extends Endpoint>(
     if (endpoint.query) input.query = parse(endpoint.query, c.req.query(), 'query')
     if (endpoint.body) input.body = parseBody(endpoint, c, body)
     const { signal, headers } = c.req.raw
+    const deps = c.get('deps')
     const output = await serve(input as Input<E>, {
-      deps: c.get('deps'),
+      // A stream outlives every budget.
+      deps: isRawAnswer(endpoint.response) ? deps : withinBudget(deps, holdMsOf(input.query)),
       caller,
       signal,
       headers,
@@ -67,6 +70,10 @@ export function mount<E extends Endpoint>(
     return respond(endpoint, c, output)
   })
 }
+
+/** How long the caller asked to be held, in milliseconds. */
+const holdMsOf = (query: unknown): number =>
+  typeof query === 'object' && query !== null && 'wait' in query ? Number(query.wait) * 1000 : 0
 
 async function recognise(
   c: Context<RequestEnv>,

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Address } from '../../lib/codecs.ts'
+import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Heartbeat } from '../../lib/schemas/nodes.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -8,6 +9,8 @@ import { changeNode } from './change-node.ts'
 import { countSlots } from './load-pool.ts'
 
 const clockToleranceSeconds = 60
+const chainPatienceMs = 2_000
+const chainLate = () => new Error('the chain is slow')
 
 /** Takes a sign of life and says whether the node is considered for jobs, and if not, why. */
 export async function takeHeartbeat(
@@ -49,8 +52,10 @@ export async function takeHeartbeat(
 }
 
 async function whyNotEligible(deps: Dependencies, node: Node, now: number) {
-  // A heartbeat counts although the chain is away; the node is told so.
-  const chain = await deps.chain.nodeOf(node.address).catch(() => undefined)
+  // A heartbeat counts although the chain is away or hangs; the node is told so.
+  const chain = await withDeadline(deps.clock, chainPatienceMs, undefined, chainLate, () =>
+    deps.chain.nodeOf(node.address),
+  ).catch(() => undefined)
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now)
   // A node that has just started beats before it polls.
   return reasons.filter((reason) => reason !== 'no-recent-poll' || node.polledAt !== undefined)

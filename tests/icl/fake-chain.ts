@@ -26,6 +26,8 @@ export type FakeChain = Chain & {
   refusesSlashes: Error | undefined
   /** An error that every call throws while it is set. */
   down: Error | undefined
+  /** No call is answered while it is set. */
+  hangs: boolean
   /** What is committed is not deep enough yet. */
   shallow: boolean
   /** Grants revert, as for a node that is not active. */
@@ -43,6 +45,7 @@ export const activeNode: ChainNode = {
 
 export function createFakeChain(): FakeChain {
   const up = async () => {
+    if (chain.hangs) await new Promise(() => {})
     if (chain.down) throw chain.down
   }
   const chain: FakeChain = {
@@ -56,6 +59,7 @@ export function createFakeChain(): FakeChain {
     slashExecutableAt: 0,
     refusesSlashes: undefined,
     down: undefined,
+    hangs: false,
     shallow: false,
     refusesGrants: false,
     store: (high, low, owner, readers, delegate) => {

@@ -1,0 +1,63 @@
+import type { Clock } from '../../lib/clock.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Dependencies } from '../dependencies.ts'
+
+/*
+ * A caller waits 15 s, or 10 s longer than it asked the ICL to hold its request. What a request asks of others has to be over before that:
+ * else whoever hangs (the chain's RPC, tried 4 times for 10 s each; Kubo) is taken for an ICL that hangs. So each request has one budget,
+ * which all its calls share. A call that is given up goes on: what it reads is remembered for others.
+ */
+
+/** What a request has for calls that leave the process, besides the time that it asked to be held; milliseconds. */
+export const requestBudgetMs = 8_000
+
+const leastMs = 1_000
+
+/** The dependencies for one request: its calls to the chain and to the blob store end, all in all, with its budget. */
+export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
+  const { clock } = deps
+  const budgetMs = requestBudgetMs + holdMs
+  const endsAt = clock.now() + budgetMs
+  const leftMs = () => Math.min(Math.max(endsAt - clock.now(), leastMs), budgetMs)
+  const chainLate = (call: string) =>
+    new SvcError('chain-unavailable', `the chain RPC of the ICL did not answer in time (${call})`, {
+      hint: 'Look after the chain RPC.',
+      retryable: true,
+    })
+  const blobsLate = (call: string) =>
+    new ProblemError('unavailable', `the blob store of the ICL did not answer in time (${call})`)
+  return {
+    ...deps,
+    chain: limited(deps.chain, clock, leftMs, chainLate),
+    pool: limited(deps.pool, clock, leftMs, chainLate),
+    blobs: limited(deps.blobs, clock, leftMs, blobsLate),
+  }
+}
+
+/** A port whose asynchronous methods reject with `late` once the time is over. */
+function limited<T extends object>(
+  port: T,
+  clock: Clock,
+  leftMs: () => number,
+  late: (method: string) => Error,
+): T {
+  return new Proxy(port, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target)
+      if (typeof value !== 'function' || typeof name !== 'string') return value
+      return (...args: unknown[]) => {
+        const result: unknown = value.apply(target, args)
+        if (!(result instanceof Promise)) return result
+        return withDeadline(
+          clock,
+          leftMs(),
+          undefined,
+          () => late(name),
+          () => result,
+        )
+      }
+    },
+  })
+}

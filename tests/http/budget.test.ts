@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { requestBudgetMs } from '../../icl/http/budget.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { beat, createTestIcl, joinNode, modelId, type TestIcl, walletOf } from '../icl/test-icl.ts'
+
+// Callers give up after 15 s, and 10 s after the time for which they asked to be held.
+const shortestPatienceMs = 10_000
+
+let icl: TestIcl
+beforeEach(async () => {
+  icl = await createTestIcl()
+})
+afterEach(() => icl.stop())
+
+/** What a call ends with, and how long that took by the ICL's clock. */
+async function timed(work: Promise<unknown>) {
+  const began = icl.clock.now()
+  const outcome = await icl.clock.until(work.catch((error: unknown) => error))
+  return { outcome, ms: icl.clock.now() - began }
+}
+
+describe('a chain RPC that hangs', () => {
+  it('is told as such, and well before a caller would take the ICL for the one that hangs', async () => {
+    const client = icl.api(walletOf('client').signer)
+    const node = await icl.clock.until(joinNode(icl, 'a'))
+    await icl.clock.advance(20_000)
+    icl.chain.hangs = true
+    const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
+    for (const call of [
+      () => client.previewQuorum({ query }),
+      () => icl.api().getNode({ params: { address: node.address } }),
+    ]) {
+      const { outcome, ms } = await timed(call())
+      expect(outcome).toBeInstanceOf(ProblemError)
+      expect(outcome).toMatchObject({ code: 'chain-unavailable', retryable: true })
+      expect((outcome as ProblemError).message).toMatch(/^the chain RPC of the ICL did not answer/)
+      expect(ms).toBe(requestBudgetMs)
+      expect(ms).toBeLessThan(shortestPatienceMs)
+    }
+  })
+
+  it('keeps no heartbeat from being taken', async () => {
+    const node = await icl.clock.until(joinNode(icl, 'a'))
+    await icl.clock.advance(20_000)
+    icl.chain.hangs = true
+    const { outcome, ms } = await timed(beat(icl, node))
+    expect(outcome).toMatchObject({ status: 'ok', eligible: false, reasons: ['chain-unavailable'] })
+    expect(ms).toBeLessThan(5_000)
+  })
+})
+
+describe('a blob store that hangs', () => {
+  it('is told as such', async () => {
+    await icl.stop()
+    const hanging = { ...icl.deps.blobs, get: () => new Promise<undefined>(() => {}) }
+    icl = await createTestIcl({ blobs: hanging })
+    const cid = 'bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy'
+    const { outcome, ms } = await timed(icl.api().getBlob({ params: { cid } }))
+    expect(outcome).toMatchObject({ code: 'unavailable' })
+    expect((outcome as ProblemError).message).toMatch(/^the blob store of the ICL did not answer/)
+    expect(ms).toBe(requestBudgetMs)
+  })
+})
