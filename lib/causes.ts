@@ -367,9 +367,9 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   },
   'chain-reverted': {
     who: 'service operator',
-    what: 'the contract refused the transaction',
+    what: 'the contract reverted',
     remedy:
-      'check the address of the contract and the role of the coordinator there; what is not on chain is sent again',
+      'check the address of the contract, and the role of the coordinator there; what is not on chain is sent again',
     passes: true,
   },
   'chain-contract-wrong': {

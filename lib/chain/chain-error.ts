@@ -1,12 +1,15 @@
 import {
   BaseError,
   ContractFunctionRevertedError,
+  FeeCapTooLowError,
   HttpRequestError,
   InsufficientFundsError,
+  InternalRpcError,
   LimitExceededRpcError,
   NonceTooLowError,
   TimeoutError,
 } from 'viem'
+import { causes, remedyFor, whatOf } from '../causes.ts'
 import { SvcError } from '../svc-error.ts'
 
 const httpTooManyRequests = 429
@@ -31,8 +34,27 @@ export const isRateLimited = (error: unknown): boolean =>
       (cause instanceof Error && 'status' in cause && cause.status === httpTooManyRequests),
   )
 
+/** What the errors say, each for itself: some say more in their details than in their message. */
+const wordsOf = (error: unknown): readonly string[] =>
+  causesOf(error).map((cause) => {
+    if (cause instanceof BaseError) return `${cause.shortMessage} ${cause.details ?? ''}`
+    return cause instanceof Error ? cause.message : ''
+  })
+
+const revertWords = /revert|VM Exception|invalid opcode|out of gas/i
+
+/** Whether the chain's RPC failed inside (-32603) before the chain executed anything; viem takes each of those for a revert. */
+export const isInternalRpc = (error: unknown): boolean => {
+  const internal = causesOf(error).find((cause) => cause instanceof InternalRpcError)
+  if (internal === undefined) return false
+  const reverted = causesOf(error).find((cause) => cause instanceof ContractFunctionRevertedError)
+  const hasData = reverted?.data !== undefined || reverted?.signature !== undefined
+  return !hasData && !revertWords.test(internal.details)
+}
+
 /** The name of the contract error that a call reverted with, undefined when it did not revert or gave no reason. */
 export const revertNameOf = (error: unknown): string | undefined => {
+  if (isInternalRpc(error)) return undefined
   const reverted = causesOf(error).find((cause) => cause instanceof ContractFunctionRevertedError)
   const name = reverted?.data?.errorName
   return name === 'Error' ? reverted?.reason : (name ?? reverted?.signature)
@@ -40,9 +62,11 @@ export const revertNameOf = (error: unknown): string | undefined => {
 
 /** Whether the chain executed a call and it reverted, with a reason or without. */
 export const isRevert = (error: unknown): boolean =>
-  causesOf(error).some(
-    (cause) => cause instanceof BaseError && /revert/i.test(cause.details ?? cause.shortMessage),
-  )
+  revertNameOf(error) !== undefined ||
+  (!isInternalRpc(error) &&
+    causesOf(error).some(
+      (cause) => cause instanceof BaseError && /revert/i.test(cause.details ?? cause.shortMessage),
+    ))
 
 /** Whether the chain's RPC could not be reached or did not answer in time. */
 export const isUnreachable = (error: unknown): boolean =>
@@ -52,7 +76,16 @@ export const isUnreachable = (error: unknown): boolean =>
 
 /** Whether the account cannot pay for the gas. */
 export const lacksFunds = (error: unknown): boolean =>
-  causesOf(error).some((cause) => cause instanceof InsufficientFundsError)
+  causesOf(error).some((cause) => cause instanceof InsufficientFundsError) ||
+  wordsOf(error).some((words) => /insufficient funds/i.test(words))
+
+/** Whether a transaction was refused, never to be sent, because the gas price rose above its fees. */
+export const isFeeTooLow = (error: unknown): boolean =>
+  !isNonceTaken(error) &&
+  (causesOf(error).some((cause) => cause instanceof FeeCapTooLowError) ||
+    wordsOf(error).some((words) =>
+      /underpriced|fee cap|max ?fee ?per ?gas|gas price (too low|below)|base ?fee/i.test(words),
+    ))
 
 /** Whether a transaction was refused, never to be sent, because another process of its wallet has used the nonce. */
 export const isNonceTaken = (error: unknown): boolean =>
@@ -70,23 +103,42 @@ export const shortMessageOf = (error: unknown): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What a failed request to the chain becomes: `chain-too-many-requests` or `chain-unavailable`, both retryable (spec 7). */
+const maxShownCharacters = 200
+
+/** What the RPC said beyond viem's own words, in one short line; nothing where it was not reached: that may show its address. */
+const detailsOf = (error: unknown, why: string): string => {
+  const said = causesOf(error).find((cause) => cause instanceof BaseError && cause.details)
+  const details = said instanceof BaseError ? said.details.replace(/\s+/g, ' ').trim() : ''
+  if (details === '' || why.includes(details)) return ''
+  return ` (${details.slice(0, maxShownCharacters)})`
+}
+
+type ChainErrorCode =
+  | 'chain-too-many-requests'
+  | 'chain-wallet-empty'
+  | 'chain-fees-too-low'
+  | 'chain-rpc-failed'
+  | 'chain-reverted'
+  | 'chain-unavailable'
+
+const codeOf = (error: unknown): ChainErrorCode => {
+  if (isRateLimited(error)) return 'chain-too-many-requests'
+  if (lacksFunds(error)) return 'chain-wallet-empty'
+  if (isFeeTooLow(error)) return 'chain-fees-too-low'
+  if (isInternalRpc(error)) return 'chain-rpc-failed'
+  return isRevert(error) ? 'chain-reverted' : 'chain-unavailable'
+}
+
+/** What a failed request to the chain becomes: an SvcError `chain-...` of the table of causes, retryable (spec 7). */
 export const toChainError = (error: unknown, doing: string): SvcError => {
   if (error instanceof SvcError) return error
-  if (isRateLimited(error)) {
-    return new SvcError(
-      'chain-too-many-requests',
-      `${doing}: the chain RPC has too many requests`,
-      {
-        hint: 'Wait, or use an RPC endpoint with a higher rate limit.',
-        retryable: true,
-        cause: error,
-      },
-    )
-  }
-  const why = isUnreachable(error) ? 'the chain RPC does not answer: ' : ''
-  return new SvcError('chain-unavailable', `${doing}: ${why}${shortMessageOf(error)}`, {
-    hint: 'Check the chain RPC URL, the chain id and the contract address.',
+  const code = codeOf(error)
+  const isNamed = code !== 'chain-unavailable' || isUnreachable(error)
+  const why = isNamed ? whatOf(code) : shortMessageOf(error).replace(/\s+/g, ' ')
+  const said = isUnreachable(error) ? '' : detailsOf(error, why)
+  return new SvcError(code, `${doing}: ${why}${said}`, {
+    // Whoever gets the error itself is the one who uses this RPC.
+    hint: remedyFor(causes[code].who, code),
     retryable: true,
     cause: error,
   })

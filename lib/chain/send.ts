@@ -1,7 +1,7 @@
 import { type Abi, BaseError, getContractError, type Hex, type TransactionReceipt } from 'viem'
 import { systemClock } from '../system.ts'
 import { abortable } from './abortable.ts'
-import { isNonceTaken } from './chain-error.ts'
+import { isFeeTooLow, isNonceTaken } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
 import { waitForReceipt } from './wait-for-receipt.ts'
 
@@ -74,7 +74,7 @@ export const sendCall = async (
 const sendAttempts = 6
 const sendPauseMs = 200
 
-/** Sends again when another process of the same wallet has used the nonce: what was refused so was never sent. */
+/** Sends again when another process of the same wallet has used the nonce, or the gas price rose: what was refused so was never sent. */
 const sendOnce = async (
   send: () => Promise<Hex>,
   signal: AbortSignal | undefined,
@@ -83,7 +83,7 @@ const sendOnce = async (
     try {
       return await send()
     } catch (error) {
-      if (!isNonceTaken(error) || attempt === sendAttempts) throw error
+      if (!(isNonceTaken(error) || isFeeTooLow(error)) || attempt === sendAttempts) throw error
     }
     await systemClock.sleep(sendPauseMs, signal)
   }
