@@ -10,6 +10,7 @@ import { bumpedFees, currentFees, type Fees, signWith } from './fees.ts'
 type Flight = {
   readonly nonce: number
   readonly request: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }
+  readonly sentAt: number
   fees: Fees
   raw: Hex
   /** Every version of it: any of them may be the one that gets into a block. */
@@ -31,13 +32,20 @@ export type Sender = {
    * wait but not the transaction.
    */
   send(call: ContractCall, urgency: Urgency, signal?: AbortSignal): Promise<TransactionReceipt>
+  /** What waits for a block longer than it should; undefined when nothing does. */
+  stalled(): Stalled | undefined
 }
+
+/** Transactions that no block takes, and for how many milliseconds the oldest has waited. */
+export type Stalled = { readonly count: number; readonly ms: number }
 
 /** How patient a sender is, in milliseconds. */
 export type Patience = {
   readonly pollMs: number
   /** After how long without progress the next transaction is sent again with higher fees. */
   readonly stuckMs: number
+  /** Hears once of each time in which no block takes what was sent, although it was sent again with higher fees. */
+  readonly onStalled?: ((stalled: Stalled) => void) | undefined
 }
 
 const launchAttempts = 6
@@ -55,6 +63,8 @@ type State = {
   next: number
   isWatching: boolean
   movedAt: number
+  /** That nothing moves was told. */
+  isStallTold: boolean
   /** The first nonce that somebody else left open, and with which fees filling it was tried last. */
   filler: { readonly nonce: number; readonly fees: Fees } | undefined
 }
@@ -72,6 +82,7 @@ export function createSender(writer: ChainWriter, clock: Clock, patience: Patien
     next: 0,
     isWatching: false,
     movedAt: 0,
+    isStallTold: false,
     filler: undefined,
   }
   const queues: Record<Urgency, (() => Promise<void>)[]> = { grant: [], result: [] }
@@ -88,6 +99,7 @@ export function createSender(writer: ChainWriter, clock: Clock, patience: Patien
     isLaunching = false
   }
   return {
+    stalled: () => stalledOf(state),
     send: async (call, urgency, signal) => {
       const launched = new Promise<Flight>((resolve, reject) => {
         queues[urgency].push(() => launch(state, call, signal).then(resolve, reject))
@@ -113,7 +125,21 @@ export function createSender(writer: ChainWriter, clock: Clock, patience: Patien
   }
 }
 
-function flightOf(nonce: number, request: Flight['request'], fees: Fees, raw: Hex): Flight {
+const stalledOf = ({ flights, clock, patience }: State): Stalled | undefined => {
+  const now = clock.now()
+  const waits = [...flights.values()].map(({ sentAt }) => now - sentAt)
+  const ms = Math.max(0, ...waits)
+  // Twice as long: by then it has been sent again with higher fees.
+  return ms >= 2 * patience.stuckMs ? { count: waits.length, ms } : undefined
+}
+
+function flightOf(
+  nonce: number,
+  request: Flight['request'],
+  fees: Fees,
+  raw: Hex,
+  sentAt: number,
+): Flight {
   let resolve: Flight['resolve'] = () => {}
   let reject: Flight['reject'] = () => {}
   const landed = new Promise<TransactionReceipt>((onReceipt, onFailure) => {
@@ -125,6 +151,7 @@ function flightOf(nonce: number, request: Flight['request'], fees: Fees, raw: He
   return {
     nonce,
     request,
+    sentAt,
     fees,
     raw,
     hashes: [keccak256(raw)],
@@ -156,7 +183,7 @@ async function launch(
     const fees = await currentFees(writer)
     signal?.throwIfAborted()
     const raw = await signWith(writer, { ...request, nonce }, fees)
-    const flight = flightOf(nonce, request, fees, raw)
+    const flight = flightOf(nonce, request, fees, raw, clock.now())
     const outcome = await broadcast(writer, raw)
     if (outcome === 'sent' || outcome === 'unknown') {
       if (flights.size === 0) state.movedAt = clock.now()
@@ -218,6 +245,7 @@ async function look(state: State): Promise<void> {
   for (const flight of [...flights.values()]) {
     if (flight.nonce < used) await land(state, flight)
   }
+  tellStall(state)
   const lowest = Math.min(...flights.keys())
   if (flights.size === 0 || lowest < used) return
   if (clock.now() - state.movedAt < patience.stuckMs) return
@@ -225,6 +253,12 @@ async function look(state: State): Promise<void> {
   const flight = flights.get(lowest)
   if (used < lowest) await fillUpTo(state, used, lowest)
   else if (flight) await replace(state, flight)
+}
+
+function tellStall(state: State): void {
+  const stalled = stalledOf(state)
+  if (stalled !== undefined && !state.isStallTold) state.patience.onStalled?.(stalled)
+  state.isStallTold = stalled !== undefined
 }
 
 /** Ends all that is under way: whoever wants it sent asks again, and nonces are taken from the chain anew. */

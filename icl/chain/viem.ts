@@ -1,6 +1,7 @@
 import { encodeFunctionData, type LocalAccount, type TransactionReceipt } from 'viem'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
+import { causes, whatOf } from '../../lib/causes.ts'
 import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
 import { type ChainEndpoint, createChainWriter, usualPollingMs } from '../../lib/chain/clients.ts'
 import type { ContractCall } from '../../lib/chain/send.ts'
@@ -13,7 +14,7 @@ import { findCommitment } from './find-commitment.ts'
 import { findFaults } from './find-faults.ts'
 import { createNodeStates } from './node-states.ts'
 import { reading } from './reading.ts'
-import { createSender, type Sender, type Urgency } from './sender.ts'
+import { createSender, type Sender, type Stalled, type Urgency } from './sender.ts'
 import { createSlashes } from './slashes.ts'
 
 /** Results that one transaction put on chain, and the gas it took. */
@@ -33,6 +34,8 @@ export type ViemChainOptions = ChainEndpoint & {
   readonly clock: Clock
   /** After how many milliseconds without progress a transaction is sent again with higher fees; 30 s when left out. */
   readonly stuckMs?: number
+  /** Hears why when no block takes what was sent. */
+  readonly onStalled?: (reason: string) => void
   /** Hears of each transaction with results that got into a block. */
   readonly onCommitted?: (batch: CommittedBatch) => void
 }
@@ -45,7 +48,8 @@ export function createViemChain(options: ViemChainOptions): Chain {
   const writer = createChainWriter(options)
   const { publicClient } = writer
   const pollMs = options.pollingIntervalMs ?? usualPollingMs(chainId)
-  const sender = createSender(writer, clock, { pollMs, stuckMs })
+  const onStalled = (stalled: Stalled) => options.onStalled?.(stallText(stalled))
+  const sender = createSender(writer, clock, { pollMs, stuckMs, onStalled })
   const keyStore = { address: options.promptKeyStore, abi: promptKeyStoreAbi } as const
   const nodesOf = createNodeStates(publicClient, options.nodeRegistry, clock)
 
@@ -88,9 +92,16 @@ export function createViemChain(options: ViemChainOptions): Chain {
       return tx
     },
     ...createSlashes(publicClient, sender, options),
-    findFaults: () => findFaults(writer, options),
+    findFaults: async () => {
+      const stalled = sender.stalled()
+      const faults = await findFaults(writer, options)
+      return stalled === undefined ? faults : [...faults, stallText(stalled)]
+    },
   }
 }
+
+const stallText = ({ count, ms }: Stalled): string =>
+  `${whatOf('chain-no-blocks')} (${count}, for ${Math.round(ms / 1000)} s): ${causes['chain-no-blocks'].remedy}`
 
 const commitCall = (
   { resultRegistry }: ViemChainOptions,

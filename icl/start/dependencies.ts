@@ -46,6 +46,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     resultRegistry: settings.SVC_ICL_RESULT_REGISTRY,
     confirmations: settings.SVC_ICL_CONFIRMATIONS,
     clock,
+    onStalled: (reason) => log.warn('transactions wait', { reason }),
     onCommitted: ({ tx, results, gasUsed }) => {
       const gas = Number(gasUsed)
       metrics.committed(results, gas)

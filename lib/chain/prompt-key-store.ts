@@ -92,15 +92,17 @@ const send = async (
     const name = revertNameOf(error)
     if (name !== undefined) throw revertedError(call, name, hintFor(name), error)
     if (lacksFunds(error)) {
-      const hint = `Send gas money to ${chain.walletClient.account.address.toLowerCase()}.`
-      throw revertedError(call, 'insufficient funds for gas', hint, error)
+      throw new SvcError('chain-wallet-empty', `${call.functionName} reverted: no funds for gas`, {
+        hint: `Send gas money to ${chain.walletClient.account.address.toLowerCase()}.`,
+        cause: error,
+      })
     }
     if (isRevert(error)) throw revertedError(call, undefined, hintFor(undefined), error)
     throw toChainError(error, `sending ${call.functionName}`)
   }
 }
 
-/** Stores a key on chain as one record; throws `store-key-reverted` or a chain error (spec 4, spec 7). */
+/** Stores a key on chain as one record; throws `store-key-reverted`, `chain-wallet-empty` or another chain error (spec 4, spec 7). */
 export const storeKey = async (options: StoreKeyOptions): Promise<StoredKey> => {
   const { contract, high, low, readers = [], signal } = options
   const data = encodeFunctionData({

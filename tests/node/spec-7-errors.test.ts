@@ -1,5 +1,5 @@
 import { CofheError, CofheErrorCode } from '@cofhe/sdk'
-import { encodeErrorResult, HttpRequestError, toHex } from 'viem'
+import { encodeErrorResult, HttpRequestError } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
@@ -7,7 +7,8 @@ import { toCoprocessorError } from '../../lib/coprocessor/cofhe-errors.ts'
 import { createNodeChain } from '../../node/chain/contracts.ts'
 import { offerModels } from '../../node/inference/models.ts'
 import { modelId } from '../icl/test-icl.ts'
-import { answerJson, type LocalServer, startServer } from '../local-server.ts'
+import { startRpcStandIn } from '../lib/chain/rpc-stand-in.ts'
+import type { LocalServer } from '../local-server.ts'
 import { holdTime } from '../virtual-clock.ts'
 import { recordingLog } from './fakes.ts'
 import {
@@ -227,26 +228,8 @@ describe('storeKey', () => {
   })
 
   /** The node's real chain adapter on an RPC that answers as told. */
-  async function storeBy(
-    answers: Readonly<Record<string, { result: unknown } | { error: object }>>,
-  ) {
-    const usual: typeof answers = {
-      eth_chainId: { result: toHex(31_337) },
-      eth_getTransactionCount: { result: '0x0' },
-      eth_gasPrice: { result: '0x1' },
-      eth_maxPriorityFeePerGas: { result: '0x1' },
-      eth_blockNumber: { result: '0x2' },
-      eth_getBlockByNumber: {
-        result: { number: '0x2', baseFeePerGas: '0x1', gasLimit: '0x1c9c380', transactions: [] },
-      },
-      eth_sendRawTransaction: { result: `0x${'ab'.repeat(32)}` },
-    }
-    const server = await startServer((response, { body }) => {
-      const { id, method } = JSON.parse(body) as { id: number; method: string }
-      const unknown = { error: { code: -32_601, message: `no ${method}` } }
-      const answer = answers[method] ?? usual[method] ?? unknown
-      answerJson(response, 200, { jsonrpc: '2.0', id, ...answer })
-    })
+  async function storeBy(answers: Parameters<typeof startRpcStandIn>[0]) {
+    const server = await startRpcStandIn(answers)
     rpc = server
     const address = `0x${'0c'.repeat(20)}` as const
     const { storeOutputKey } = createNodeChain({
@@ -296,18 +279,21 @@ describe('storeKey', () => {
   const rows = {
     'has too little gas money': [
       { eth_estimateGas: noFunds },
-      /storeKey reverted: insufficient funds for gas\. Send gas money to 0x/,
+      /storeKey reverted: no funds for gas\. Send gas money to 0x/,
+      'wallet-empty',
     ],
     'goes to a wrong PromptKeyStore address': [
       { eth_estimateGas: { result: '0x5208' }, eth_getTransactionReceipt: { result: empty } },
       /storeKey reverted: no key was stored\. Check the PromptKeyStore address/,
+      'store-key-reverted',
     ],
     'has invalid handles': [
       { eth_estimateGas: invalidHandle },
       /storeKey reverted: InvalidHandle\. The handles are not valid for this wallet and contract/,
+      'store-key-reverted',
     ],
   } as const
-  for (const [name, [answers, words]] of Object.entries(rows)) {
+  for (const [name, [answers, words, reason]] of Object.entries(rows)) {
     it(`${name}: the transaction fails`, async () => {
       const storeOutputKey = await storeBy(answers)
       await expectReassigned(
@@ -315,7 +301,7 @@ describe('storeKey', () => {
           faults.storeOutputKey = storeOutputKey
         },
         new RegExp(`\\[ERROR\\] .*${words.source}`),
-        'store-key-reverted',
+        reason,
       )
     }, 240_000)
   }

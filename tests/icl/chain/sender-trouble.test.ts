@@ -3,8 +3,10 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
 import { createSender, type Sender } from '../../../icl/chain/sender.ts'
+import { createViemChain } from '../../../icl/chain/viem.ts'
 import { type ChainWriter, createChainWriter } from '../../../lib/chain/clients.ts'
 import type { ContractCall } from '../../../lib/chain/send.ts'
+import type { Address } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
 
 const stuckMs = 150
@@ -97,6 +99,35 @@ describe('a chain that was started anew', () => {
     for (const one of lost) await expect(one).rejects.toMatchObject({ code: 'chain-nonce-gap' })
     await test.setAutomine(true)
     expect((await sendTo(some)).status).toBe('success')
+  })
+})
+
+describe('a chain that makes no blocks', () => {
+  it('is told of once, in the log and in the faults, for as long as it lasts', async () => {
+    await test.setAutomine(false)
+    const told: string[] = []
+    const [nodeRegistry, promptKeyStore, resultRegistry] = [5, 6, 7].map(
+      (digit) => `0x${String(digit).repeat(40)}` as Address,
+    ) as [Address, Address, Address]
+    const chain = createViemChain({
+      ...{ ...anvil, nodeRegistry, promptKeyStore, resultRegistry, confirmations: 1, stuckMs },
+      account: privateKeyToAccount(anvil.accounts[1].privateKey),
+      pollingIntervalMs: 10,
+      clock: systemClock,
+      onStalled: (reason) => told.push(reason),
+    })
+    const stallOf = async () => (await chain.findFaults()).find((fault) => /no block/.test(fault))
+    expect(await stallOf()).toBeUndefined()
+    const sent = chain.commitResults([])
+    await until(async () => told.length > 0)
+    expect(told[0]).toMatch(
+      /^no block takes the transactions of the coordinator \(1, for \d+ s\): see whether the chain/,
+    )
+    expect(await stallOf()).toMatch(/^no block takes/)
+    await minedWhen(sent)
+    await sent
+    expect(await stallOf()).toBeUndefined()
+    expect(told).toHaveLength(1)
   })
 })
 

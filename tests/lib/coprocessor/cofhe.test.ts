@@ -148,7 +148,7 @@ describe('a key that cannot be stored', () => {
     const writer = createChainWriter(options)
     const contract = chain.promptKeyStore
     await expect(storeKey({ ...writer, contract, ...input })).rejects.toMatchObject({
-      code: 'store-key-reverted',
+      code: 'chain-wallet-empty',
       hint: `Send gas money to ${account.address.toLowerCase()}.`,
     })
   })
