@@ -388,7 +388,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   'commit-missing': {
     who: 'service operator',
     what: 'the result is not on chain yet',
-    remedy: "see the reasons in the ICL's /readyz; the commit is tried again for a day",
+    remedy: "see the reasons in the ICL's /readyz; the commit is tried again until it stands",
   },
 }
 

@@ -1,9 +1,15 @@
-import type { Inference } from '../../lib/client/inference.ts'
+import type {
+  FailedInference,
+  UncommittedError,
+  UncommittedInference,
+} from '../../lib/client/inference.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { explainError } from '../../node/explain-error.ts'
 
 /** How an inference ended, as one object for machines. */
-export const jsonResult = (inference: Inference) => {
+export const jsonResult = (
+  inference: FailedInference | (UncommittedInference & { readonly commitTx: string | undefined }),
+) => {
   const accepted = inference.status === 'accepted' ? inference : undefined
   return {
     jobId: inference.jobId,
@@ -20,6 +26,12 @@ export const jsonResult = (inference: Inference) => {
       : null,
   }
 }
+
+/** A checked answer that was not seen on chain, and why, as one object for machines. */
+export const jsonUncommitted = (error: UncommittedError) => ({
+  ...jsonResult({ ...error.inference, commitTx: undefined }),
+  error: jsonFailure(error, error.inference.jobId).error,
+})
 
 /** Why there is no answer, as one object for machines. */
 export const jsonFailure = (error: unknown, jobId: string | undefined) => {

@@ -1,24 +1,21 @@
 import { stat } from 'node:fs/promises'
-import { z } from 'zod'
-import { abortable } from '../../lib/chain/abortable.ts'
 import type { Client } from '../../lib/client/client.ts'
-import { type AcceptedInference, inferenceError } from '../../lib/client/inference.ts'
+import { inferenceError, UncommittedError } from '../../lib/client/inference.ts'
+import type { StepNews } from '../../lib/client/steps.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import type { Random } from '../../lib/random.ts'
-import { Receipt } from '../../lib/schemas/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { printable } from '../../node/commands/printable.ts'
 import { exitCodes } from '../../node/exit-code.ts'
 import { exitCodeOf, explainError } from '../../node/explain-error.ts'
-import { writePrivateJson } from '../../node/private-files.ts'
 import { connectClient } from '../connect/connect-client.ts'
 import { type Environment, parseClientSettings } from '../connect/settings.ts'
-import { jsonFailure, jsonResult } from './json-line.ts'
+import { jsonFailure } from './json-line.ts'
 import { type InferCommand, parseInferCommand, usage, wrongUsage } from './options.ts'
 import { createProgress, type Progress, quietProgress, type Screen } from './progress.ts'
 import { readPrompt } from './read-prompt.ts'
-import { Interrupted, outputFailure } from './stop-signals.ts'
+import { Interrupted } from './stop-signals.ts'
+import { keepReceipt, print, tellAnswer, tellUncommitted } from './tell-answer.ts'
 
 // A job that no node can do would wait for others until its deadline.
 const giveUpWhenStuckMs = 30_000
@@ -89,25 +86,29 @@ async function runCommand(
       ...{ clock, random: world.random, signal },
       warn: (line) => command.quiet || progress.say(line),
     })
-    const inference = await client.infer(prompt, {
+    const wish = {
       ...(await wishOf(command, client, signal)),
-      onStep: (news) => {
+      onStep: (news: StepNews) => {
         isSent ||= news.step === 'submit'
         progress.onStep(news)
       },
-      onSubmitted: (submitted) => {
+      onSubmitted: (submitted: Job) => {
         job = submitted
       },
       giveUpWhenStuckMs,
       signal,
-    })
-    if (inference.status !== 'accepted') throw inferenceError(inference)
-    isAnswered = true
-    await tellAnswer(inference, command, world, progress)
-    if (command.receipt !== undefined) {
-      const receipt = z.encode(Receipt, inference.receipt)
-      await abortable(writePrivateJson(command.receipt, receipt), world.signal)
     }
+    const result = await client.infer(prompt, wish).catch(uncommittedOf)
+    if (result instanceof UncommittedError) {
+      isAnswered = true
+      await tellUncommitted(result, command, world, progress)
+      await keepReceipt(command, result.inference, world)
+      return exitCodes.tryAgain
+    }
+    if (result.status !== 'accepted') throw inferenceError(result)
+    isAnswered = true
+    await tellAnswer(result, command, world, progress)
+    await keepReceipt(command, result, world)
     return exitCodes.done
   } catch (error) {
     progress.stop()
@@ -119,6 +120,12 @@ async function runCommand(
     ended.abort()
     world.signal.removeEventListener('abort', sayCancelling)
   }
+}
+
+/** An answer that is only not seen on chain is told, not thrown. */
+function uncommittedOf(error: unknown): UncommittedError {
+  if (error instanceof UncommittedError) return error
+  throw error
 }
 
 async function wishOf(command: InferCommand, client: Client, signal: AbortSignal) {
@@ -149,28 +156,6 @@ async function onlyModel(client: Client, signal: AbortSignal): Promise<string> {
 async function checkReceiptPath(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
   if (found?.isDirectory()) throw wrongUsage(`--receipt ${path} is a folder`, 'Name a file in it.')
-}
-
-/** Ends once the answer has left this process; throws an Interrupted, or SvcError `output-unwritable`. */
-async function tellAnswer(
-  inference: AcceptedInference,
-  { json, quiet }: InferCommand,
-  world: InferWorld,
-  progress: Progress,
-): Promise<void> {
-  const { output: answer, jobId, receiptHash, commitTx } = inference
-  if (!quiet) progress.say(`job ${jobId}, receipt ${receiptHash}, on chain in ${commitTx}`)
-  if (json) return await print(`${JSON.stringify(jsonResult(inference))}\n`, world)
-  const whole = answer.endsWith('\n') ? answer : `${answer}\n`
-  await print(world.output.isTTY ? printable(whole) : whole, world)
-}
-
-/** Prints, and waits until it is printed, for as long as nothing stops the command. */
-async function print(text: string, { output, signal }: InferWorld): Promise<void> {
-  const written = Promise.resolve(output.write(text)).catch((error: unknown) => {
-    throw outputFailure(error)
-  })
-  await abortable(written, signal)
 }
 
 async function tellFailure(

@@ -44,7 +44,7 @@ const wordsOf = (error: unknown): readonly string[] =>
 const revertWords = /revert|VM Exception|invalid opcode|out of gas/i
 
 /** Whether the chain's RPC failed inside (-32603) before the chain executed anything; viem takes each of those for a revert. */
-export const isInternalRpc = (error: unknown): boolean => {
+const isInternalRpc = (error: unknown): boolean => {
   const internal = causesOf(error).find((cause) => cause instanceof InternalRpcError)
   if (internal === undefined) return false
   const reverted = causesOf(error).find((cause) => cause instanceof ContractFunctionRevertedError)

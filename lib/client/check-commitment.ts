@@ -1,3 +1,4 @@
+import { remedyFor } from '../causes.ts'
 import type { Hash32, JobId } from '../codecs.ts'
 import type { JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
@@ -31,7 +32,7 @@ const missing = (view: JobView, timeoutMs: number): SvcError =>
   new SvcError(
     'commit-missing',
     `The result was not on chain after ${Math.round(timeoutMs / 1000)} s${view.commit_error === undefined ? '' : ` (${view.commit_error})`}`,
-    { hint: "Ask the ICL's operator whether its account can pay for gas.", retryable: true },
+    { hint: remedyFor('client', 'commit-missing'), retryable: true },
   )
 
 const conflict = (onChain: Hash32, hash: Hash32): SvcError =>

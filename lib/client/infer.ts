@@ -15,6 +15,8 @@ import {
   type Inference,
   lastRound,
   type ProofTimings,
+  UncommittedError,
+  type UncommittedInference,
 } from './inference.ts'
 import { nameJob } from './name-job.ts'
 import { checkPrompt } from './prompt-text.ts'
@@ -80,7 +82,7 @@ type PreparedJob = {
   readonly proof: ProofTimings | undefined
 }
 
-/** Encrypts a prompt, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError. */
+/** Encrypts a prompt, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError, UncommittedError when only the commitment is not there. */
 export async function infer(
   context: ClientContext,
   prompt: string,
@@ -188,10 +190,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     await checkOutput(text, receipt, { prompt: job.prompt, promptKey })
     return text
   })
-  const commitTx = await steps.run('commit', () =>
-    checkCommitment(context, { jobId, readToken, hash }, commitTimeoutMs, signal),
-  )
-  return {
+  const checked: Omit<UncommittedInference, 'timingsMs'> = {
     jobId,
     readToken,
     status: 'accepted',
@@ -203,11 +202,21 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
       verdict,
       ...(reason && { reason }),
     })),
-    commitTx,
     receiptHash: hash,
     receipt,
-    timingsMs: steps.timings(),
     ...(job.proof && { proof: job.proof }),
+  }
+  try {
+    const commitTx = await steps.run('commit', () =>
+      checkCommitment(context, { jobId, readToken, hash }, commitTimeoutMs, signal),
+    )
+    return { ...checked, commitTx, timingsMs: steps.timings() }
+  } catch (error) {
+    signal?.throwIfAborted()
+    const cause = toClientError(error)
+    // Another receipt on chain is a reason not to show the answer; a late one is none.
+    if (!(cause instanceof SvcError && cause.retryable)) throw error
+    throw new UncommittedError({ ...checked, timingsMs: steps.timings() }, cause)
   }
 }
 

@@ -41,6 +41,19 @@ export type AcceptedInference = Common & {
   readonly receipt: Receipt
 }
 
+/** An answer that this client has checked, but has not seen on chain. */
+export type UncommittedInference = Omit<AcceptedInference, 'commitTx'>
+
+/** An answer that holds in all but its commitment, which is late or cannot be looked at: the answer comes with the reason. */
+export class UncommittedError extends SvcError {
+  readonly inference: UncommittedInference
+
+  constructor(inference: UncommittedInference, cause: SvcError) {
+    super(cause.code, cause.message, { hint: cause.hint, retryable: cause.retryable, cause })
+    this.inference = inference
+  }
+}
+
 /** A job that ended without an answer. */
 export type FailedInference = Common & {
   readonly status: 'rejected' | 'disputed' | 'expired' | 'cancelled'

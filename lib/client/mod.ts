@@ -52,6 +52,8 @@ export {
   inferenceError,
   type NodeVerdict,
   type ProofTimings,
+  UncommittedError,
+  type UncommittedInference,
 } from './inference.ts'
 export { nameJob } from './name-job.ts'
 export { checkPrompt, maxPromptBytes } from './prompt-text.ts'

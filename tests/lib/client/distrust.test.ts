@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { quietProgress } from '../../../client/infer/progress.ts'
+import { tellUncommitted } from '../../../client/infer/tell-answer.ts'
 import { infer } from '../../../lib/client/infer.ts'
+import { UncommittedError } from '../../../lib/client/inference.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import {
@@ -91,5 +94,38 @@ describe('what the client does not believe', () => {
       { ...view, commit_tx: undefined } as never,
     ]
     expect(await codeOf({ views })).toBe('commit-missing')
+  })
+
+  it('but gives the answer that it has checked, without a transaction', async () => {
+    const views: FakeOptions['views'] = ({ commit_tx: _, ...view }) => [
+      { ...view, commit_tx: undefined, commit_error: 'there is no contract at 0xde' } as never,
+    ]
+    const { context } = await createFakeWorld({ views })
+    const error = await infer(context, 'Two?', { model: 'openai:m', commitTimeoutMs: 1_000 }).catch(
+      (reason: unknown) => reason,
+    )
+    expect(error).toBeInstanceOf(UncommittedError)
+    const { message, hint, inference } = error as UncommittedError
+    expect(message).toBe('The result was not on chain after 1 s (there is no contract at 0xde)')
+    expect(hint).toMatch(/^Service operator: see the reasons in the ICL's \/readyz/)
+    expect(inference).not.toHaveProperty('commitTx')
+    expect(inference.output).toBeTypeOf('string')
+
+    const told = { out: '', err: '' }
+    const streams = {
+      output: { write: (text: string) => (told.out += text) },
+      signal: new AbortController().signal,
+    }
+    const progress = quietProgress({ write: (text) => (told.err += text) })
+    const uncommitted = error as UncommittedError
+    await tellUncommitted(uncommitted, { json: false, quiet: true }, streams, progress)
+    expect(told.out).toBe(`${inference.output}\n`)
+    expect(told.err).toMatch(/^warning: this answer was checked, but not seen on chain: The result/)
+    told.out = ''
+    await tellUncommitted(uncommitted, { json: true, quiet: true }, streams, progress)
+    expect(JSON.parse(told.out)).toMatchObject({
+      ...{ status: 'accepted', output: inference.output, commit_tx: null },
+      error: { code: 'commit-missing', hint },
+    })
   })
 })

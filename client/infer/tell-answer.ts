@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { abortable } from '../../lib/chain/abortable.ts'
+import type {
+  AcceptedInference,
+  UncommittedError,
+  UncommittedInference,
+} from '../../lib/client/inference.ts'
+import { Receipt } from '../../lib/schemas/receipt.ts'
+import { printable } from '../../node/commands/printable.ts'
+import { writePrivateJson } from '../../node/private-files.ts'
+import { jsonResult, jsonUncommitted } from './json-line.ts'
+import type { InferCommand } from './options.ts'
+import type { Progress, Screen } from './progress.ts'
+import { outputFailure } from './stop-signals.ts'
+
+type Asked = Pick<InferCommand, 'json' | 'quiet'>
+/** Where a command writes, and what stops it. */
+type Streams = { readonly output: Screen; readonly signal: AbortSignal }
+
+/** Prints an answer that stands on chain; throws an Interrupted, or SvcError `output-unwritable`. */
+export async function tellAnswer(
+  inference: AcceptedInference,
+  { json, quiet }: Asked,
+  streams: Streams,
+  progress: Progress,
+): Promise<void> {
+  const { output: answer, jobId, receiptHash, commitTx } = inference
+  if (!quiet) progress.say(`job ${jobId}, receipt ${receiptHash}, on chain in ${commitTx}`)
+  if (json) await print(`${JSON.stringify(jsonResult(inference))}\n`, streams)
+  else await printAnswer(answer, streams)
+}
+
+/** Prints an answer that was checked, and warns that it was not seen on chain; throws as tellAnswer does. */
+export async function tellUncommitted(
+  error: UncommittedError,
+  { json }: Asked,
+  streams: Streams,
+  progress: Progress,
+): Promise<void> {
+  const { output: answer, jobId, receiptHash } = error.inference
+  progress.say(`warning: this answer was checked, but not seen on chain: ${error.message}`)
+  progress.say(`hint: ${error.hint}`)
+  progress.say(`job ${jobId}, receipt ${receiptHash}; running it again would pay for it again`)
+  if (json) await print(`${JSON.stringify(jsonUncommitted(error))}\n`, streams)
+  else await printAnswer(answer, streams)
+}
+
+function printAnswer(answer: string, streams: Streams): Promise<void> {
+  const whole = answer.endsWith('\n') ? answer : `${answer}\n`
+  return print(streams.output.isTTY ? printable(whole) : whole, streams)
+}
+
+/** Prints, and waits until it is printed, for as long as nothing stops the command. */
+export async function print(text: string, { output, signal }: Streams): Promise<void> {
+  const written = Promise.resolve(output.write(text)).catch((error: unknown) => {
+    throw outputFailure(error)
+  })
+  await abortable(written, signal)
+}
+
+/** Writes the receipt where it was asked for, for as long as nothing stops the command. */
+export async function keepReceipt(
+  { receipt: path }: Pick<InferCommand, 'receipt'>,
+  { receipt }: Pick<UncommittedInference, 'receipt'>,
+  { signal }: Pick<Streams, 'signal'>,
+): Promise<void> {
+  if (path === undefined) return
+  await abortable(writePrivateJson(path, z.encode(Receipt, receipt)), signal)
+}
