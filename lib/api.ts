@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { remedyFor } from './causes.ts'
 import type { Clock } from './clock.ts'
 import { withDeadline } from './deadline.ts'
 import { type Endpoint, type Input, isRawAnswer, type Output, rawBytes } from './endpoint.ts'
@@ -177,7 +178,7 @@ function problemOf(response: Response, bytes: Uint8Array): Error {
       'icl-unexpected-answer',
       `The ICL answered ${response.status} without a known problem`,
       {
-        hint: 'Check that the ICL address is right and that its version fits this one.',
+        hint: remedyFor('client', 'icl-unexpected-answer'),
         retryable: response.status >= 500,
       },
     )
@@ -200,7 +201,7 @@ function decodeAnswer(endpoint: Endpoint, bytes: Uint8Array<ArrayBuffer>): unkno
     'icl-unexpected-answer',
     `The ICL's answer to ${endpoint.method} ${endpoint.path} has another form: ${z.prettifyError(parsed.error)}`,
     {
-      hint: 'Check that the ICL address is right and that its version fits this one.',
+      hint: remedyFor('client', 'icl-unexpected-answer'),
       // What is no JSON at all was cut off on its way.
       retryable: json === undefined,
     },
@@ -224,7 +225,7 @@ const unfit = (endpoint: Endpoint, cause: z.core.$ZodError): SvcError =>
 
 const unreachable = (baseUrl: string, how: string, cause?: unknown): SvcError =>
   new SvcError('icl-unreachable', `The call to the ICL at ${baseUrl} ${how}`, {
-    hint: 'Check the network and the ICL address (SVC_ICL_ENDPOINT).',
+    hint: remedyFor('client', 'icl-unreachable'),
     retryable: true,
     cause,
   })

@@ -77,13 +77,13 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   'provider-unavailable': {
     who: 'provider',
     what: 'the provider answers that it fails now',
-    remedy: 'wait for the provider to recover; its status page says more',
+    remedy: 'it has to recover, as its status page may say; try again later',
     passes: true,
   },
   'provider-silent': {
     who: 'provider',
     what: 'the provider gave no whole answer in the time allowed',
-    remedy: 'wait until it answers faster, or ask for fewer output tokens',
+    remedy: 'it has to answer faster; fewer output tokens help',
     passes: true,
   },
   'provider-protocol-wrong': {
@@ -103,7 +103,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
     who: 'provider',
     what: "the provider's answer is larger than any output may be",
     remedy:
-      'keep to the limit of output tokens; node operators check the base URL, clients ask for fewer tokens',
+      'it has to keep to the limit of output tokens; see that the base URL leads to the provider',
     sameAnywhere: true,
   },
   'model-not-offered': {
@@ -170,7 +170,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   },
   'node-chain-unavailable': {
     who: 'node operator',
-    what: "the node's chain RPC does not answer",
+    what: "the node's chain RPC does not answer, or fails",
     remedy: 'check the network of the node and SVC_COFHE_ENDPOINT',
     passes: true,
   },

@@ -1,3 +1,4 @@
+import { isCause, remedyFor } from '../lib/causes.ts'
 import { ProblemError } from '../lib/problem.ts'
 import type { ProblemCode } from '../lib/problem-codes.ts'
 import { SvcError } from '../lib/svc-error.ts'
@@ -42,11 +43,14 @@ export function explainError(error: unknown): Explanation {
   if (error instanceof ProblemError) {
     return {
       message: `The ICL refused: ${error.message} (${error.code})`,
-      hint: remedies[error.code],
+      hint: remedies[error.code] ?? causeHint(error.code),
     }
   }
   return { message: error instanceof Error ? error.message : String(error) }
 }
+
+const causeHint = (code: string): string | undefined =>
+  isCause(code) ? remedyFor('node operator', code) : undefined
 
 /** An error in one piece, for a log line. */
 export function errorText(error: unknown): string {

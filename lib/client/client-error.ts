@@ -1,3 +1,4 @@
+import { isCause, remedyFor } from '../causes.ts'
 import { ProblemError } from '../problem.ts'
 import type { ProblemCode } from '../problem-codes.ts'
 import { SvcError } from '../svc-error.ts'
@@ -15,8 +16,12 @@ export function toClientError(error: unknown): unknown {
   return new SvcError(error.code, error.message, {
     hint:
       hints[error.code] ??
+      causeHint(error.code) ??
       (error.retryable ? 'Try again in a moment.' : 'Check the request and the version in use.'),
     retryable: error.retryable,
     cause: error,
   })
 }
+
+const causeHint = (code: string): string | undefined =>
+  isCause(code) ? remedyFor('client', code) : undefined

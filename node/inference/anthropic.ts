@@ -33,7 +33,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
   })
   return {
     complete: ({ model, prompt, maxOutputTokens, ...limits }) =>
-      callProvider('anthropic', options, limits, failureOf, async (ended) => {
+      callProvider('anthropic', options, { model, ...limits }, failureOf, async (ended) => {
         const answer = await client.messages.create(
           {
             model,

@@ -72,7 +72,7 @@ type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
 export async function callProvider(
   name: ProviderName,
   options: ProviderOptions,
-  { signal, endsAt, onFailedTry }: Pick<Completion, 'signal' | 'endsAt' | 'onFailedTry'>,
+  { model, signal, endsAt, onFailedTry }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
   failureOf: FailureOf,
   call: Call,
 ): Promise<string> {
@@ -85,7 +85,7 @@ export async function callProvider(
     const words = failure.words.replaceAll(options.apiKey, '[key]').slice(0, maxShownCharacters)
     options.log.debug(`Provider ${name} failed: ${words}`)
     const spent = { attempt, ms: clock.now() - beganAt }
-    const error = toSvcError(name, options, failure, spent)
+    const error = toSvcError(`${name}:${model}`, options, failure, spent)
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
     const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0)
     if (!error.retryable || !isWorthATry(clock, endsAt, error.code, attempt, waitMs)) throw error
@@ -152,18 +152,19 @@ const passing: readonly ProviderCode[] = [
 ]
 
 function toSvcError(
-  name: ProviderName,
+  modelId: `${ProviderName}:${string}`,
   { apiKey, baseUrl }: ProviderOptions,
   failure: ProviderFailure,
   spent: { readonly attempt: number; readonly ms: number },
 ): SvcError {
   const code = codeOf(failure)
+  const name: ProviderName = modelId.startsWith('openai:') ? 'openai' : 'anthropic'
   const where = addressOf(baseUrl ?? officialBaseUrls[name])
   const said = failure.fault
     ? `${failure.fault.message}${code === 'provider-silent' ? within(spent) : ''}`
     : `failed: ${kindOf(failure, apiKey)}${askedWait(failure)}`
   return new SvcError(code, `provider ${name} at ${where} ${said}`, {
-    hint: remedyFor('node operator', code, `${name}:`),
+    hint: remedyFor('node operator', code, modelId),
     retryable: passing.includes(code),
   })
 }
