@@ -1,7 +1,8 @@
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
 import type { Chain } from './chain/chain.ts'
 import { createHeldPools, type HeldPools } from './held-pools.ts'
+import { remembered } from './remembered.ts'
 import type { ChainNode, Node } from './rules/eligibility.ts'
 import type { BusySlots, Store } from './store/store.ts'
 
@@ -44,12 +45,12 @@ export function createPool({
   const readNodes = async (): Promise<Map<Address, Node>> =>
     new Map((await store.listNodes(clock.now())).map((node) => [node.address, node]))
   // What was saved before a read began is in it, perhaps changed since by another process; what comes after it is noted.
-  const documents = remembered(clock, () => ({
+  const documents = remembered(clock, rememberedMs, () => ({
     nodes: readNodes(),
     noted: new Map<Address, Node>(),
   }))
-  const busy = remembered(clock, () => store.countBusySlots())
-  let forgottenAt = Number.NEGATIVE_INFINITY
+  const busy = remembered(clock, rememberedMs, () => store.countBusySlots())
+  let forgottenAt: MonotonicMs | undefined
   const current = async () => {
     const { nodes, noted } = documents.read()
     try {
@@ -78,27 +79,10 @@ export function createPool({
       documents.last()?.noted.set(node.address, node)
     },
     forget: () => {
-      const now = clock.now()
-      if (Math.abs(now - forgottenAt) < forgettingMs) return
-      forgottenAt = now
+      if (elapsedSince(clock, forgottenAt) < forgettingMs) return
+      forgottenAt = clock.monotonic()
       documents.forget()
       busy.forget()
-    },
-  }
-}
-
-/** What was read last, unless that is a second ago. */
-function remembered<T>(clock: Clock, read: () => T) {
-  let known: { readonly at: number; readonly value: T } | undefined
-  return {
-    last: (): T | undefined => known?.value,
-    forget: () => {
-      known = undefined
-    },
-    read: (): T => {
-      const now = clock.now()
-      if (!known || now - known.at >= rememberedMs) known = { at: now, value: read() }
-      return known.value
     },
   }
 }

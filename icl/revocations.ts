@@ -2,6 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
 import { revokeCertificate } from './bans.ts'
 import type { Pool } from './pool.ts'
+import { remembered } from './remembered.ts'
 import type { Certificate } from './rules/eligibility.ts'
 import { forever } from './store/forever.ts'
 import type { Store } from './store/store.ts'
@@ -26,7 +27,6 @@ const nameOf = ({ kind, id }: Revocable) => `${kind}:${id}`
 /** The list in the store together with what the settings revoke (hashes and names in hex). */
 export function createRevocations(held: Held, bySettings: ReadonlySet<string>): Revocations {
   const { store, clock } = held
-  let known: { readonly at: number; readonly names: Promise<ReadonlySet<string>> } | undefined
   let last: ReadonlySet<string> = new Set()
   const read = async (): Promise<ReadonlySet<string>> => {
     try {
@@ -37,17 +37,13 @@ export function createRevocations(held: Held, bySettings: ReadonlySet<string>): 
     }
     return last
   }
-  const current = () => {
-    const now = clock.now()
-    if (!known || now - known.at >= rememberedMs) known = { at: now, names: read() }
-    return known.names
-  }
+  const current = remembered(clock, rememberedMs, read)
   const isInSettings = ({ kind, id }: Revocable) => kind !== 'jti' && bySettings.has(id)
   return {
     covers: async (certificate) => {
       const things = thingsOf(certificate)
       if (things.some(isInSettings)) return true
-      const names = await current()
+      const names = await current.read()
       return things.some((thing) => names.has(nameOf(thing)))
     },
     includes: async (things) => {

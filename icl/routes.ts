@@ -42,7 +42,7 @@ import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
 import { viewOverview } from './operations/view-overview.ts'
 import { viewRecord } from './operations/view-record.ts'
-import { rarely } from './rarely.ts'
+import { remembered } from './remembered.ts'
 
 /** How long a blob is kept that no job names. */
 const unusedBlobMs = 3_600_000
@@ -69,7 +69,7 @@ export const createRoutes = (deps: Dependencies): Routes => ({
 
 const statusRoutes = (deps: Dependencies) => {
   const probes = createProbes(deps)
-  const gauges = rarely(deps.clock, gaugesMs, () => readGauges(deps))
+  const gauges = remembered(deps.clock, gaugesMs, () => readGauges(deps)).read
   return { ...aboutRoutes(deps, probes, gauges), ...consoleRoutes(deps, probes, gauges) }
 }
 
@@ -96,9 +96,9 @@ const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<G
 const consoleRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<Gauges>) => {
   const recent = createRecentJobs(deps)
   const viewers = createViewers(deps.metrics)
-  const overview = rarely(deps.clock, overviewMs, () =>
+  const overview = remembered(deps.clock, overviewMs, () =>
     viewOverview(deps, { probes, gauges, recent }),
-  )
+  ).read
   return {
     getConsole: () => {
       checkConsole(deps)

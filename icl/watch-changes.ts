@@ -1,3 +1,4 @@
+import { elapsedSince, type MonotonicMs } from '../lib/clock.ts'
 import { every } from './background/every.ts'
 import type { Dependencies } from './dependencies.ts'
 import { jobKey, nodeKey } from './waiters.ts'
@@ -13,10 +14,10 @@ export async function watchChanges(deps: Dependencies, signal: AbortSignal): Pro
   const { store, waiters, clock } = deps
   if (!store.shared) return
   let cursor: string | undefined
-  let seenAt = Number.NEGATIVE_INFINITY
+  let seenAt: MonotonicMs | undefined
   await every(deps, lookMs, signal, 'looking for changes', async () => {
     if (!waiters.isAwaited) return
-    const isStale = clock.now() - seenAt > staleMs
+    const isStale = elapsedSince(clock, seenAt) > staleMs
     const changes = await store.listChanges(isStale ? undefined : cursor)
     // What was saved since the last look may be too much to list: everybody looks for himself, once.
     if (isStale) waiters.wakeAll()
@@ -26,6 +27,6 @@ export async function watchChanges(deps: Dependencies, signal: AbortSignal): Pro
     }
     cursor = changes.cursor
     // Counted from the answer: a store that is slow to give it must not have everybody look again and again.
-    seenAt = clock.now()
+    seenAt = clock.monotonic()
   })
 }

@@ -1,9 +1,10 @@
-import type { Clock } from './clock.ts'
+import { type Clock, monotonicMs } from './clock.ts'
 import type { Random } from './random.ts'
 
 /** The host's own time. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => monotonicMs(performance.now()),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)

@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, monotonicMs } from '../lib/clock.ts'
 import { createTimers } from './virtual-timers.ts'
 
 /** A clock that moves only when a test says so. */
@@ -7,6 +7,8 @@ export type VirtualClock = Clock & {
   advance(ms: number): Promise<void>
   /** Moves time on at once: whatever became due on the way fires now, as after a long sleep of the machine. */
   jump(ms: number): Promise<void>
+  /** Sets the time of day `ms` ahead, or back: no time passes, and no timer fires. */
+  leap(ms: number): void
   /** Moves from timer to timer until `work` has settled. */
   until<T>(work: Promise<T>): Promise<T>
 }
@@ -158,6 +160,7 @@ export function createVirtualClock(startMs = 1_800_000_000_000, turns = 4): Virt
   watchCrypto()
   stayAwake()
   let now = startMs
+  let leaptMs = 0
   const timers = createTimers()
 
   const step = async (limit: number): Promise<boolean> => {
@@ -170,7 +173,11 @@ export function createVirtualClock(startMs = 1_800_000_000_000, turns = 4): Virt
   }
 
   return {
-    now: () => now,
+    now: () => now + leaptMs,
+    monotonic: () => monotonicMs(now),
+    leap: (ms) => {
+      leaptMs += ms
+    },
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason)

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { Client } from '../../lib/client/client.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { type ChatNews, completeChat } from './complete-chat.ts'
 import { explainFailure } from './explain-failure.ts'
 import { checkCaller, corsHeaders, type GuardOptions } from './guard.ts'
@@ -63,7 +63,7 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
   const app = new Hono<Heard>()
 
   app.use(async (c, next) => {
-    const began = clock.now()
+    const began = clock.monotonic()
     const { raw, method } = c.req
     const told: ChatNews = {}
     c.set('news', told)
@@ -75,7 +75,7 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
       const { ended: _, ...news } = told
       // Nobody hears what is answered to a caller who has left.
       const status = raw.signal.aborted ? callerLeft : sent
-      onAnswered({ ...news, method, path, status, elapsedMs: clock.now() - began })
+      onAnswered({ ...news, method, path, status, elapsedMs: elapsedSince(clock, began) })
     }
     if (told.ended) void told.ended.then(tell)
     else tell()

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { printable } from '../../node/commands/printable.ts'
@@ -94,9 +94,9 @@ async function serve(command: GatewayCommand, world: GatewayWorld): Promise<void
   })
   print('Stopping: jobs under way are cancelled.')
   void server.stop(false)
-  const end = clock.now() + drainMs
+  const stoppedAt = clock.monotonic()
   const isIdle = () => server.pending === 0 && underWay === 0
-  while (!isIdle() && clock.now() < end) await clock.sleep(drainLookMs)
+  while (!isIdle() && elapsedSince(clock, stoppedAt) < drainMs) await clock.sleep(drainLookMs)
   await server.stop(true)
 }
 

@@ -1,3 +1,4 @@
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { every } from './every.ts'
 
@@ -19,8 +20,9 @@ export type Lease = {
 export function createLease(deps: Dependencies, key: string): Lease {
   const { store, clock, log, replicaId: value } = deps
   let term: AbortController | undefined
-  let endsAt = Number.POSITIVE_INFINITY
-  let renewAt = 0
+  /** When this replica asked for the lease that it has; never where it needs none. */
+  let askedAt: MonotonicMs | undefined
+  const ageMs = () => (askedAt === undefined ? 0 : elapsedSince(clock, askedAt))
 
   const begin = () => {
     term = new AbortController()
@@ -31,20 +33,19 @@ export function createLease(deps: Dependencies, key: string): Lease {
     term = undefined
   }
   const current = () => {
-    if (term && clock.now() >= endsAt) lose()
+    if (term && ageMs() >= leaseMs) lose()
     return term?.signal
   }
   const look = async () => {
-    const now = clock.now()
-    if (current() && now < renewAt) return
+    if (current() && ageMs() < renewMs) return
+    const [now, asked] = [clock.now(), clock.monotonic()]
     const holder = current() ? value : await store.findKey(key, now)
     if (holder !== undefined && holder !== value) return
     const expiresAt = now + leaseMs
     if (!(await store.save({ kind: 'key', key, value, now, expiresAt }))) return lose()
     // Counted from before the request, so that it ends here before it ends in the store.
-    endsAt = expiresAt
-    renewAt = now + renewMs
-    if (clock.now() < endsAt && !term) begin()
+    askedAt = asked
+    if (ageMs() < leaseMs && !term) begin()
   }
 
   return {

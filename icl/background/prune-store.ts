@@ -1,3 +1,4 @@
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { every } from './every.ts'
 import type { Lease } from './lease.ts'
@@ -14,11 +15,11 @@ export async function keepPruned(
   lease: Lease,
   signal: AbortSignal,
 ): Promise<void> {
-  let nextAt = 0
+  let prunedAt: MonotonicMs | undefined
   await every(deps, lookMs, signal, 'pruning', async () => {
     const mayPrune = () => !signal.aborted && lease.term() !== undefined
-    if (!mayPrune() || deps.clock.now() < nextAt) return
-    nextAt = deps.clock.now() + hourMs
+    if (!mayPrune() || elapsedSince(deps.clock, prunedAt) < hourMs) return
+    prunedAt = deps.clock.monotonic()
     const pruned = await prune(deps, mayPrune)
     if (pruned > 0) deps.log.info('pruned', { records: pruned })
   })

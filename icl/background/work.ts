@@ -1,3 +1,4 @@
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { createFailures } from '../failures.ts'
 
@@ -16,11 +17,14 @@ export type Work = {
   idle(): Promise<void>
 }
 
+type Failure = { readonly times: number; readonly at: MonotonicMs; readonly pauseMs: number }
+
 /** Makes an empty set of work; what fails is logged as `createFailures` does, and may be started again after a pause that grows. */
 export function createWork({ clock, log }: Pick<Dependencies, 'clock' | 'log'>): Work {
   const underWay = new Map<string, Promise<void>>()
   const failures = createFailures({ clock, log }, 'background work failed')
-  const failed = new Map<string, { readonly times: number; readonly until: number }>()
+  const failed = new Map<string, Failure>()
+  const restsMs = ({ at, pauseMs }: Failure) => pauseMs - elapsedSince(clock, at)
   const run = async (name: string, work: () => Promise<void>) => {
     try {
       await work()
@@ -29,16 +33,15 @@ export function createWork({ clock, log }: Pick<Dependencies, 'clock' | 'log'>):
     } catch (error) {
       const times = (failed.get(name)?.times ?? 0) + 1
       const pauseMs = Math.min(firstPauseMs * 2 ** (times - 1), longestPauseMs)
-      failed.set(name, { times, until: clock.now() + pauseMs })
+      failed.set(name, { times, at: clock.monotonic(), pauseMs })
       failures.failed(name, error)
     } finally {
       underWay.delete(name)
     }
   }
   const forget = () => {
-    const now = clock.now()
-    for (const [name, { until }] of failed) {
-      if (until + longestPauseMs >= now) continue
+    for (const [name, failure] of failed) {
+      if (restsMs(failure) >= -longestPauseMs) continue
       failed.delete(name)
       failures.passed(name)
     }
@@ -51,7 +54,8 @@ export function createWork({ clock, log }: Pick<Dependencies, 'clock' | 'log'>):
       return failed.size
     },
     start: async (name, work) => {
-      if (underWay.has(name) || (failed.get(name)?.until ?? 0) > clock.now()) return
+      const failure = failed.get(name)
+      if (underWay.has(name) || (failure && restsMs(failure) > 0)) return
       forget()
       const piece = run(name, work)
       underWay.set(name, piece)

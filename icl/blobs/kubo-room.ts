@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Uploader } from '../store/store.ts'
 import { type KuboRpc, readKubo } from './kubo-rpc.ts'
 
@@ -18,7 +18,7 @@ const shareOf: Readonly<Record<Uploader, number>> = { wallet: 0.5, node: 0.75, i
 export function createRoom(rpc: KuboRpc, clock: Clock) {
   let usedBytes = 0
   let maxBytes = 0
-  let countedAt = Number.NEGATIVE_INFINITY
+  let countedAt: MonotonicMs | undefined
 
   const count = async (signal: AbortSignal | undefined) => {
     const command = 'repo/stat'
@@ -26,7 +26,7 @@ export function createRoom(rpc: KuboRpc, clock: Clock) {
     const repo = readKubo(RepoSize, command, await rpc({ command, query, signal }))
     usedBytes = repo.RepoSize
     maxBytes = repo.StorageMax
-    countedAt = clock.now()
+    countedAt = clock.monotonic()
   }
   const fits = (uploader: Uploader, size: number) =>
     usedBytes + size <= shareOf[uploader] * maxBytes
@@ -37,7 +37,7 @@ export function createRoom(rpc: KuboRpc, clock: Clock) {
       size: number,
       signal: AbortSignal | undefined,
     ): Promise<boolean> => {
-      const ageMs = clock.now() - countedAt
+      const ageMs = elapsedSince(clock, countedAt)
       const isOld = ageMs >= (fits(uploader, size) ? rememberedMs : rememberedFullMs)
       if (isOld) await count(signal)
       return fits(uploader, size)

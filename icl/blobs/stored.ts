@@ -1,5 +1,5 @@
 import { cidOf } from '../../lib/cid.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Store, Uploader } from '../store/store.ts'
 import type { Blobs } from './blobs.ts'
 
@@ -93,8 +93,8 @@ function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: C
   /** Of `bytes`, what this process ever saved or is saving, and what it is saving. */
   let taken = 0
   let writing = 0
-  let countedAt = Number.NEGATIVE_INFINITY
-  let prunedAt = Number.NEGATIVE_INFINITY
+  let countedAt: MonotonicMs | undefined
+  let prunedAt: MonotonicMs | undefined
   let counting: Promise<void> | undefined
 
   const count = async (isFull: boolean) => {
@@ -103,7 +103,7 @@ function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: C
     const before = taken - writing
     const counted = await store.countBlobBytes(uploader)
     bytes = counted + taken - before
-    countedAt = clock.now()
+    countedAt = clock.monotonic()
     if (isFull) prunedAt = countedAt
   }
   const take = (size: number) => {
@@ -115,12 +115,12 @@ function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: C
   const takeIfFits = async (size: number): Promise<boolean> => {
     for (;;) {
       const isFull = bytes + size > limit
-      const isOld = clock.now() - countedAt >= recountMs
+      const isOld = elapsedSince(clock, countedAt) >= recountMs
       if (!isOld && !isFull) {
         take(size)
         return true
       }
-      if (!isOld && clock.now() - prunedAt < recountFullMs) return false
+      if (!isOld && elapsedSince(clock, prunedAt) < recountFullMs) return false
       counting ??= count(!isOld && isFull).finally(() => {
         counting = undefined
       })

@@ -1,7 +1,7 @@
 import type { PublicClient } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { toChainError } from '../../lib/chain/chain-error.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
 
@@ -10,7 +10,7 @@ const forgottenMs = 600_000
 // An answer travels as the code of a contract, of which chains take 24 KiB: the largest of 25 nodes still fit.
 const readAtOnce = 25
 
-type Known = { readonly at: number; readonly node: Promise<ChainNode> }
+type Known = { readonly at: MonotonicMs; readonly node: Promise<ChainNode> }
 
 /** What NodeRegistry says of nodes, remembered for 15 s; many are read with few requests. */
 export function createNodeStates(
@@ -20,16 +20,19 @@ export function createNodeStates(
 ): (addresses: readonly Address[]) => Promise<ReadonlyMap<Address, ChainNode>> {
   const known = new Map<Address, Known>()
 
-  const remember = (address: Address, at: number, node: Promise<ChainNode>) => {
+  const remember = (address: Address, at: MonotonicMs, node: Promise<ChainNode>) => {
     const entry = { at, node }
     known.set(address, entry)
     node.catch(() => {
       if (known.get(address) === entry) known.delete(address)
     })
   }
-  const refresh = (addresses: readonly Address[], now: number) => {
+  const refresh = (addresses: readonly Address[]) => {
     if (addresses.length === 0) return
-    for (const [address, { at }] of known) if (now - at > forgottenMs) known.delete(address)
+    const now = clock.monotonic()
+    for (const [address, { at }] of known) {
+      if (elapsedSince(clock, at) > forgottenMs) known.delete(address)
+    }
     for (let first = 0; first < addresses.length; first += readAtOnce) {
       const some = addresses.slice(first, first + readAtOnce)
       const states = readNodes(publicClient, registry, some)
@@ -46,9 +49,8 @@ export function createNodeStates(
   }
 
   return async (addresses) => {
-    const now = clock.now()
-    const isOld = (address: Address) => now - (known.get(address)?.at ?? 0) >= rememberedMs
-    refresh(addresses.filter(isOld), now)
+    const isOld = (address: Address) => elapsedSince(clock, known.get(address)?.at) >= rememberedMs
+    refresh(addresses.filter(isOld))
     const states = await Promise.all(
       addresses.map(async (address) => {
         const state = await known.get(address)?.node

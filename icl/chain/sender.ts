@@ -2,7 +2,7 @@ import { type Hex, keccak256, type TransactionReceipt, TransactionReceiptNotFoun
 import { causesOf, isNonceTaken, isRateLimited } from '../../lib/chain/chain-error.ts'
 import type { ChainWriter } from '../../lib/chain/clients.ts'
 import { type ContractCall, estimateCall, failedReceipt } from '../../lib/chain/send.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { bumpedFees, currentFees, type Fees, signWith } from './fees.ts'
 
@@ -10,7 +10,7 @@ import { bumpedFees, currentFees, type Fees, signWith } from './fees.ts'
 type Flight = {
   readonly nonce: number
   readonly request: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }
-  readonly sentAt: number
+  readonly sentAt: MonotonicMs
   fees: Fees
   raw: Hex
   /** Every version of it: any of them may be the one that gets into a block. */
@@ -62,7 +62,7 @@ type State = {
   /** The nonce after the highest flight; counted only while there are flights, else the chain is asked. */
   next: number
   isWatching: boolean
-  movedAt: number
+  movedAt: MonotonicMs
   /** That nothing moves was told. */
   isStallTold: boolean
   /** The first nonce that somebody else left open, and with which fees filling it was tried last. */
@@ -81,7 +81,7 @@ export function createSender(writer: ChainWriter, clock: Clock, patience: Patien
     flights: new Map(),
     next: 0,
     isWatching: false,
-    movedAt: 0,
+    movedAt: clock.monotonic(),
     isStallTold: false,
     filler: undefined,
   }
@@ -126,8 +126,7 @@ export function createSender(writer: ChainWriter, clock: Clock, patience: Patien
 }
 
 const stalledOf = ({ flights, clock, patience }: State): Stalled | undefined => {
-  const now = clock.now()
-  const waits = [...flights.values()].map(({ sentAt }) => now - sentAt)
+  const waits = [...flights.values()].map(({ sentAt }) => elapsedSince(clock, sentAt))
   const ms = Math.max(0, ...waits)
   // Twice as long: by then it has been sent again with higher fees.
   return ms >= 2 * patience.stuckMs ? { count: waits.length, ms } : undefined
@@ -138,7 +137,7 @@ function flightOf(
   request: Flight['request'],
   fees: Fees,
   raw: Hex,
-  sentAt: number,
+  sentAt: MonotonicMs,
 ): Flight {
   let resolve: Flight['resolve'] = () => {}
   let reject: Flight['reject'] = () => {}
@@ -183,10 +182,10 @@ async function launch(
     const fees = await currentFees(writer)
     signal?.throwIfAborted()
     const raw = await signWith(writer, { ...request, nonce }, fees)
-    const flight = flightOf(nonce, request, fees, raw, clock.now())
+    const flight = flightOf(nonce, request, fees, raw, clock.monotonic())
     const outcome = await broadcast(writer, raw)
     if (outcome === 'sent' || outcome === 'unknown') {
-      if (flights.size === 0) state.movedAt = clock.now()
+      if (flights.size === 0) state.movedAt = clock.monotonic()
       flights.set(nonce, flight)
       state.next = nonce + 1
       void watch(state)
@@ -248,8 +247,8 @@ async function look(state: State): Promise<void> {
   tellStall(state)
   const lowest = Math.min(...flights.keys())
   if (flights.size === 0 || lowest < used) return
-  if (clock.now() - state.movedAt < patience.stuckMs) return
-  state.movedAt = clock.now()
+  if (elapsedSince(clock, state.movedAt) < patience.stuckMs) return
+  state.movedAt = clock.monotonic()
   const flight = flights.get(lowest)
   if (used < lowest) await fillUpTo(state, used, lowest)
   else if (flight) await replace(state, flight)
@@ -278,7 +277,7 @@ async function land(state: State, flight: Flight): Promise<void> {
       throw error
     })
     if (!receipt) continue
-    state.movedAt = state.clock.now()
+    state.movedAt = state.clock.monotonic()
     state.flights.delete(flight.nonce)
     flight.resolve(receipt)
     return

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { ConsoleNews, type ConsoleOverview } from '../../lib/schemas/console.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { eventStreamAnswer } from '../http/event-stream.ts'
@@ -39,15 +40,15 @@ async function* newsUntil(
   gone: AbortSignal,
 ): AsyncGenerator<string> {
   let shown = ''
-  let shownAt = Number.NEGATIVE_INFINITY
+  let shownAt: MonotonicMs | undefined
   let change: number | undefined
   while (!gone.aborted && !waiters.closed) {
     const now = await overview()
     const looks = withoutTime(now)
-    if (looks !== shown || clock.now() - shownAt >= repeatMs) {
+    if (looks !== shown || elapsedSince(clock, shownAt) >= repeatMs) {
       yield eventOf({ type: 'overview', overview: now })
       shown = looks
-      shownAt = clock.now()
+      shownAt = clock.monotonic()
     }
     // The overview has looked at the jobs, or the store does not answer.
     const changed = change === undefined ? [] : recent.since(change)

@@ -1,3 +1,4 @@
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import type { ConsoleJob } from '../../lib/schemas/console.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -39,7 +40,7 @@ export type RecentJobs = {
 export function createRecentJobs({ store, clock }: Dependencies): RecentJobs {
   const kept = createKept()
   let cursor: string | undefined
-  let seenAt = Number.NEGATIVE_INFINITY
+  let seenAt: MonotonicMs | undefined
   let looking: Promise<void> | undefined
   const loadAnew = async () => {
     const start = await store.listChanges(undefined)
@@ -66,15 +67,15 @@ export function createRecentJobs({ store, clock }: Dependencies): RecentJobs {
     cursor = next
   }
   const lookAfresh = async () => {
-    const isStale = clock.now() - seenAt > staleMs
+    const isStale = elapsedSince(clock, seenAt) > staleMs
     if (cursor === undefined || isStale) await loadAnew()
     else await follow(cursor)
-    seenAt = clock.now()
+    seenAt = clock.monotonic()
   }
   return {
     look: () => {
       if (looking) return looking
-      if (clock.now() - seenAt < lookMs) return Promise.resolve()
+      if (elapsedSince(clock, seenAt) < lookMs) return Promise.resolve()
       looking = lookAfresh().finally(() => {
         looking = undefined
       })

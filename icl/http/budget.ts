@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -19,8 +19,8 @@ const leastMs = 1_000
 export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
   const { clock } = deps
   const budgetMs = requestBudgetMs + holdMs
-  const endsAt = clock.now() + budgetMs
-  const leftMs = () => Math.min(Math.max(endsAt - clock.now(), leastMs), budgetMs)
+  const begun = clock.monotonic()
+  const leftMs = () => Math.max(budgetMs - elapsedSince(clock, begun), leastMs)
   const chainLate = (call: string) =>
     new SvcError('chain-unavailable', `the chain RPC of the ICL did not answer in time (${call})`, {
       hint: 'Look after the chain RPC.',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { elapsedSince } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { JobEvent } from '../../lib/schemas/jobs.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -35,7 +36,7 @@ async function* eventChunks(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   let seen = lastSeq
-  let quietSince = deps.clock.now()
+  let quietSince = deps.clock.monotonic()
   while (!signal.aborted && !deps.waiters.closed) {
     const job = await pollUntil(deps, [jobKey(jobId)], pingMs, signal, async () => {
       const now = await loadJob(deps, jobId)
@@ -47,10 +48,10 @@ async function* eventChunks(
       seen = event.seq
     }
     if (hasEnded(job)) return
-    if (news.length > 0) quietSince = deps.clock.now()
-    else if (deps.clock.now() - quietSince >= pingMs) {
+    if (news.length > 0) quietSince = deps.clock.monotonic()
+    else if (elapsedSince(deps.clock, quietSince) >= pingMs) {
       yield ': still here\n\n'
-      quietSince = deps.clock.now()
+      quietSince = deps.clock.monotonic()
     }
   }
 }

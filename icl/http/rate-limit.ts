@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import type { Rate, RateName } from '../../lib/schemas/network.ts'
 
 /** What came of asking for one more request. */
@@ -31,21 +31,18 @@ export function createRateLimiter(
   rates: Readonly<Partial<Record<RateName, Rate>>>,
   maxCallers = 65_536,
 ): RateLimiter {
+  // In milliseconds since the start.
+  const startedAt = clock.monotonic()
   const wholeAt = new Map<string, number>()
 
   const ask = (name: RateName, caller: string, takes: boolean): Allowance | undefined => {
     const rate = rates[name]
     if (!rate) return undefined
     const key = `${name} ${caller}`
-    const now = clock.now()
+    const now = elapsedSince(clock, startedAt)
     const windowMs = rate.seconds * 1000
     const intervalMs = windowMs / rate.requests
-    let owedMs = Math.max((wholeAt.get(key) ?? now) - now, 0)
-    if (owedMs > windowMs) {
-      // The clock was set back: nobody is locked out for longer than the window.
-      owedMs = windowMs
-      wholeAt.set(key, now + owedMs)
-    }
+    const owedMs = Math.max((wholeAt.get(key) ?? now) - now, 0)
     const allowed = owedMs + intervalMs <= windowMs
     const spentMs = allowed && takes ? owedMs + intervalMs : owedMs
     if (allowed && takes) {

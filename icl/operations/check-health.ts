@@ -1,9 +1,10 @@
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { rarely } from '../rarely.ts'
+import { remembered } from '../remembered.ts'
 
 const pingMs = 2_000
 const rememberedMs = 500
@@ -22,7 +23,7 @@ type Answering = {
 
 /** Says how the ICL is; what it asks of others for that is remembered for half a second, however many ask. */
 export function createProbes(deps: Dependencies) {
-  const ping = rarely(deps.clock, rememberedMs, () => pingAll(deps))
+  const ping = remembered(deps.clock, rememberedMs, () => pingAll(deps)).read
   const askFaults = createFaultProbe(deps)
   let last: Answering | undefined
   // Whoever probes waits for a second or so: what hangs must not make the ICL look dead.
@@ -99,7 +100,7 @@ function createFaultProbe(deps: Dependencies): () => Promise<readonly string[]> 
   const { chain, clock } = deps
   let faults: readonly string[] = []
   let waiting: readonly string[] = []
-  let lookedAt = Number.NEGATIVE_INFINITY
+  let lookedAt: MonotonicMs | undefined
   let looking: Promise<void> | undefined
   const lookAfresh = async () => {
     // A chain or store that does not answer is a reason of its own.
@@ -110,8 +111,8 @@ function createFaultProbe(deps: Dependencies): () => Promise<readonly string[]> 
   const look = async () => {
     // What is wrong is looked at again soon: somebody may be mending it.
     const rememberedMs = faults.length + waiting.length > 0 ? faultRememberedMs : wellRememberedMs
-    if (clock.now() - lookedAt < rememberedMs) return looking
-    lookedAt = clock.now()
+    if (elapsedSince(clock, lookedAt) < rememberedMs) return looking
+    lookedAt = clock.monotonic()
     looking = lookAfresh()
     return looking
   }

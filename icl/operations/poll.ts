@@ -1,3 +1,4 @@
+import { elapsedSince } from '../../lib/clock.ts'
 import type { Dependencies } from '../dependencies.ts'
 
 /** Looks until there is something to see, waiting for news under `keys` in between, for at most `ms`. */
@@ -8,10 +9,10 @@ export async function pollUntil<T>(
   signal: AbortSignal | undefined,
   look: () => Promise<{ readonly seen: T; readonly enough: boolean }>,
 ): Promise<T> {
-  const end = clock.now() + ms
+  const beganAt = clock.monotonic()
   for (;;) {
     const looked = new AbortController()
-    const left = Math.max(end - clock.now(), 0)
+    const left = Math.max(ms - elapsedSince(clock, beganAt), 0)
     // The wait starts before the look, so that news that comes in between is not missed.
     const news = waiters.wait(keys, left, anySignal(signal, looked.signal))
     const { seen, enough } = await look().catch((error: unknown) => {

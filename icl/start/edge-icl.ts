@@ -1,3 +1,4 @@
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock as clock } from '../../lib/system.ts'
@@ -55,13 +56,14 @@ const textsOf = (bindings: Bindings): Readonly<Record<string, string>> =>
 /** An ICL that starts with its first request; while it cannot start, every request is answered 503, and the log says why. */
 export function createEdgeIcl(bindings: Bindings, write: Host['write']) {
   let starting: Promise<Served> | undefined
-  let mayStartAt = 0
+  let failedAt: MonotonicMs | undefined
   const startOnce = (): Promise<Served> => {
-    if (starting && clock.now() < mayStartAt) return starting
-    mayStartAt = Number.POSITIVE_INFINITY
+    const rests = failedAt === undefined || elapsedSince(clock, failedAt) < retrySeconds * 1000
+    if (starting && rests) return starting
+    failedAt = undefined
     starting = start(bindings, write)
     starting.catch((error: unknown) => {
-      mayStartAt = clock.now() + retrySeconds * 1000
+      failedAt = clock.monotonic()
       const known = error instanceof SvcError
       createJsonLog(clock, 'error', write).error('The ICL cannot start', {
         reason: known ? error.message : String(error),

@@ -1,3 +1,4 @@
+import { elapsedSince } from '../../lib/clock.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { createFailures } from '../failures.ts'
@@ -26,7 +27,7 @@ export async function watchConnection(fallback: Fallback, signal: AbortSignal): 
   const { clock, log } = fallback.options
   const failures = createFailures({ clock, log }, 'Looking after the database failed')
   let probeMs = firstProbeMs
-  let connectedAt = clock.now()
+  let connectedAt = clock.monotonic()
   while (!signal.aborted && fallback.mode !== 'stuck') {
     await sleepOrWake(fallback, fallback.mode === 'connected' ? renewReplicaMs : probeMs, signal)
     if (signal.aborted) return
@@ -34,12 +35,12 @@ export async function watchConnection(fallback: Fallback, signal: AbortSignal): 
     try {
       if (mode === 'connected') {
         // A database that comes and goes is asked less and less often.
-        if (clock.now() - connectedAt > steadyMs) probeMs = firstProbeMs
+        if (elapsedSince(clock, connectedAt) > steadyMs) probeMs = firstProbeMs
         await keepUp(fallback)
       } else {
         probeMs = Math.min(probeMs * 2, longestProbeMs)
         await reconnect(fallback)
-        connectedAt = clock.now()
+        connectedAt = clock.monotonic()
       }
       failures.passed('database')
     } catch (error) {

@@ -8,7 +8,7 @@ import {
   type TopologyDescription,
 } from 'mongodb'
 import { z } from 'zod'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { retrying } from '../../lib/retry.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -82,9 +82,9 @@ export function createMongoConnection(
     return opened
   }
   const attempt = async <T>(body: () => Promise<T>): Promise<T> => {
-    const startedAt = clock.now()
+    const startedAt = clock.monotonic()
     const isWorthIt = (error: unknown) =>
-      isPassing(error) && clock.now() - startedAt < timeouts.retryWithinMs ? 0 : undefined
+      isPassing(error) && elapsedSince(clock, startedAt) < timeouts.retryWithinMs ? 0 : undefined
     try {
       const answer = await retrying(clock, tries, undefined, isWorthIt, body)
       trouble = undefined

@@ -4,6 +4,7 @@ import {
   TransactionReceiptNotFoundError,
   WaitForTransactionReceiptTimeoutError,
 } from 'viem'
+import { elapsedSince } from '../clock.ts'
 import { systemClock } from '../system.ts'
 import { abortable } from './abortable.ts'
 import type { ChainReader } from './clients.ts'
@@ -26,7 +27,7 @@ export async function waitForReceipt(
   hash: Hex,
   { confirmations = 1, timeoutMs = defaultTimeoutMs, signal }: ReceiptOptions = {},
 ): Promise<TransactionReceipt> {
-  const end = systemClock.now() + timeoutMs
+  const beganAt = systemClock.monotonic()
   for (;;) {
     const receipt = await abortable(find({ publicClient }, hash), signal)
     if (receipt !== undefined) {
@@ -34,7 +35,8 @@ export async function waitForReceipt(
       const newest = await abortable(publicClient.getBlockNumber(), signal)
       if (newest - receipt.blockNumber + 1n >= BigInt(confirmations)) return receipt
     }
-    if (systemClock.now() > end) throw new WaitForTransactionReceiptTimeoutError({ hash })
+    if (elapsedSince(systemClock, beganAt) > timeoutMs)
+      throw new WaitForTransactionReceiptTimeoutError({ hash })
     await systemClock.sleep(publicClient.pollingInterval, signal)
   }
 }

@@ -1,4 +1,5 @@
 import { remedyFor } from '../causes.ts'
+import { elapsedSince } from '../clock.ts'
 import type { Hash32, JobId } from '../codecs.ts'
 import type { JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
@@ -15,7 +16,7 @@ export async function checkCommitment(
   signal?: AbortSignal,
 ): Promise<Hash32> {
   const { jobId, readToken, hash } = job
-  const untilMs = clock.now() + timeoutMs
+  const beganAt = clock.monotonic()
   for (;;) {
     const view = await api.getJob({ params: { jobId } }, { readToken, signal, attempts: 3 })
     if (view.commit_tx !== undefined) {
@@ -23,7 +24,7 @@ export async function checkCommitment(
       if (onChain === hash) return view.commit_tx
       if (onChain !== undefined) throw conflict(onChain, hash)
     }
-    if (clock.now() >= untilMs) throw missing(view, timeoutMs)
+    if (elapsedSince(clock, beganAt) >= timeoutMs) throw missing(view, timeoutMs)
     await clock.sleep(pollMs, signal)
   }
 }

@@ -1,3 +1,4 @@
+import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
 import type { JobId } from '../codecs.ts'
 import { ProblemError } from '../problem.ts'
 import type { JobEvent, JobPhase, JobView } from '../schemas/jobs.ts'
@@ -55,7 +56,7 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
     },
     signal,
   )
-  const stuckFor = stuckTimer(() => clock.now())
+  const stuckFor = stuckTimer(clock)
   const deadlineMs = clock.now() + context.network.limits.job_seconds * 1000
   try {
     for (;;) {
@@ -99,10 +100,10 @@ async function look(
 }
 
 /** Milliseconds for which a job has lacked nodes. */
-function stuckTimer(now: () => number): (view: JobView) => number {
-  let since: number | undefined
+function stuckTimer(clock: Clock): (view: JobView) => number {
+  let since: MonotonicMs | undefined
   return (view) => {
-    since = view.reason === 'not-enough-nodes' ? (since ?? now()) : undefined
-    return since === undefined ? 0 : now() - since
+    since = view.reason === 'not-enough-nodes' ? (since ?? clock.monotonic()) : undefined
+    return since === undefined ? 0 : elapsedSince(clock, since)
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, elapsedSince } from '../clock.ts'
 
 /** The steps of an inference in the order in which they run. */
 export const inferenceSteps = [
@@ -59,17 +59,17 @@ export function createStepRunner(
   clock: Clock,
   onStep: ((news: StepNews) => void) | undefined,
 ): StepRunner {
-  const began = clock.now()
+  const began = clock.monotonic()
   const times: Partial<Record<InferenceStep, number>> = {}
   return {
     run: async (step, body, isDone = () => true) => {
-      const start = clock.now()
+      const start = clock.monotonic()
       const tell = (phase: StepNews['phase'], detail?: string) =>
-        onStep?.({ step, phase, elapsedMs: clock.now() - start, ...(detail && { detail }) })
+        onStep?.({ step, phase, elapsedMs: elapsedSince(clock, start), ...(detail && { detail }) })
       tell('start')
       try {
         const result = await body((detail) => tell('progress', detail))
-        times[step] = clock.now() - start
+        times[step] = elapsedSince(clock, start)
         tell(isDone(result) ? 'end' : 'failed')
         return result
       } catch (error) {
@@ -77,6 +77,6 @@ export function createStepRunner(
         throw error
       }
     },
-    timings: () => ({ ...times, total: clock.now() - began }),
+    timings: () => ({ ...times, total: elapsedSince(clock, began) }),
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
 import type { EncryptNews, EncryptStep } from './coprocessor.ts'
 
 const stepNames: Readonly<Record<string, EncryptStep>> = {
@@ -19,21 +19,21 @@ export type StepTeller = {
 
 /** Makes the teller of one attempt. */
 export function createStepTeller(clock: Clock, tell: (news: EncryptNews) => void): StepTeller {
-  let current: { readonly step: EncryptStep; readonly began: number } | undefined
+  let current: { readonly step: EncryptStep; readonly began: MonotonicMs } | undefined
   let proofBytes: number | undefined
   const end = () => {
     if (current === undefined) return
     const { step, began } = current
     current = undefined
     const size = step === 'prove' && proofBytes !== undefined ? { proofBytes } : {}
-    tell({ step, phase: 'end', elapsedMs: clock.now() - began, ...size })
+    tell({ step, phase: 'end', elapsedMs: elapsedSince(clock, began), ...size })
   }
   return {
     begin: (name) => {
       const step = stepNames[name]
       if (step === undefined || step === current?.step) return
       end()
-      current = { step, began: clock.now() }
+      current = { step, began: clock.monotonic() }
       tell({ step, phase: 'start', elapsedMs: 0 })
     },
     proofMade: (bytes) => {

@@ -1,4 +1,4 @@
-import { type Clock, unixSeconds } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs, unixSeconds } from '../../lib/clock.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
@@ -48,10 +48,12 @@ export function createCertificate(options: CertificateOptions): Certificate {
   let { expiresAt } = options
   let attempt: Promise<void> | undefined
   let recovery: Promise<void> | undefined
-  let retryAt = 0
-  let restUntil = 0
+  /** How long to wait after the last try, and after the last certificate, which callers wait out, too. */
+  let pauseMs = 0
+  let restMs = 0
+  let triedAt: MonotonicMs | undefined
   let failures = 0
-  let attestedAt = Number.NEGATIVE_INFINITY
+  let attestedAt: MonotonicMs | undefined
   let generation = 0
   let announce = () => {}
 
@@ -65,12 +67,13 @@ export function createCertificate(options: CertificateOptions): Certificate {
       const given = await options.attest(signal)
       if (given <= unixSeconds(clock)) throw stillborn()
       // An ICL that gives certificates and refuses them must not be attested with at every call.
-      failures = clock.now() - attestedAt < maxRetryMs ? failures + 1 : 0
+      failures = elapsedSince(clock, attestedAt) < maxRetryMs ? failures + 1 : 0
       const wasLost = secondsLeft() === 0
       expiresAt = given
-      attestedAt = clock.now()
-      retryAt = attestedAt + (failures === 0 ? 0 : retryMs())
-      restUntil = retryAt
+      attestedAt = clock.monotonic()
+      triedAt = attestedAt
+      pauseMs = failures === 0 ? 0 : retryMs()
+      restMs = pauseMs
       generation += 1
       log.info(messages.attested(options.backend, secondsLeft()))
       if (wasLost) announce()
@@ -78,7 +81,8 @@ export function createCertificate(options: CertificateOptions): Certificate {
       signal.throwIfAborted()
       const waitMs = retryMs()
       failures += 1
-      retryAt = clock.now() + waitMs
+      triedAt = clock.monotonic()
+      pauseMs = waitMs
       log.warning(
         secondsLeft() === 0
           ? messages.attestationFailed(errorText(error), waitMs)
@@ -97,9 +101,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
 
   const recoverInBackground = async () => {
     while (!signal.aborted && secondsLeft() === 0) {
-      // The clock may have been set back since.
-      const waitMs = Math.min(retryAt - clock.now(), maxRetryMs)
-      await clock.sleep(Math.max(0, waitMs), signal)
+      await clock.sleep(Math.max(0, pauseMs - elapsedSince(clock, triedAt)), signal)
       // The watchdog may have been faster.
       if (secondsLeft() === 0) await attemptOnce('trying again').catch(() => {})
     }
@@ -116,7 +118,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
       expiresAt = 0
       try {
         // Callers do not shorten the wait between tries.
-        const rests = recovery !== undefined || clock.now() < restUntil
+        const rests = recovery !== undefined || elapsedSince(clock, attestedAt) < restMs
         if (attempt === undefined && rests) throw new Error('still not attested')
         await attemptOnce(why)
       } catch (error) {

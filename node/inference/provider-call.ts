@@ -1,6 +1,6 @@
 import type { Fetch } from '../../lib/api.ts'
 import { remedyFor } from '../../lib/causes.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
@@ -77,14 +77,14 @@ export async function callProvider(
   call: Call,
 ): Promise<string> {
   const { clock, firstBackoffMs = 1_000 } = options
-  const beganAt = clock.now()
+  const begun = clock.monotonic()
   for (let attempt = 1; ; attempt++) {
     const outcome = await tryOnce(options, { signal, endsAt }, failureOf, call)
     if ('text' in outcome) return outcome.text
     const { failure } = outcome
     const words = failure.words.replaceAll(options.apiKey, '[key]').slice(0, maxShownCharacters)
     options.log.debug(`Provider ${name} failed: ${words}`)
-    const spent = { attempt, ms: clock.now() - beganAt }
+    const spent = { attempt, ms: elapsedSince(clock, begun) }
     const error = toSvcError(`${name}:${model}`, options, failure, spent)
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
     const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0)

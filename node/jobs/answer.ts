@@ -1,4 +1,5 @@
 import { remedyFor } from '../../lib/causes.ts'
+import { elapsedSince } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { EvidenceInput } from '../../lib/comparators/comparator.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
@@ -115,7 +116,7 @@ async function runInference(
   }
   log.info(messages.running(jobId, model_id))
   journal.note({ step: 'asked', jobId, fence })
-  const startedAt = clock.now()
+  const startedAt = clock.monotonic()
   const text = await offered.provider.complete({
     model: offered.model,
     prompt,
@@ -124,7 +125,7 @@ async function runInference(
     signal,
     onFailedTry: (why, waitMs) => log.warning(messages.providerRetried(jobId, why, waitMs)),
   })
-  const elapsedMs = clock.now() - startedAt
+  const elapsedMs = elapsedSince(clock, startedAt)
   log.info(messages.inferenceComplete(jobId, elapsedMs / 1000))
   if (elapsedMs > slowInferenceMs) log.warning(messages.inferenceSlow(jobId, elapsedMs / 1000))
   log.debug(`Job ${jobId}: output: ${text}`)

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { elapsedSince } from '../../lib/clock.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import type { ClaimResult, SignedLeaderStatement } from '../../lib/schemas/tasks.ts'
 import { isGone, isPassing } from './abort-reason.ts'
@@ -23,7 +24,7 @@ export async function awaitLeader(
   signal: AbortSignal,
 ): Promise<LeaderFound> {
   for (;;) {
-    const startedAt = clock.now()
+    const startedAt = clock.monotonic()
     try {
       const view = await api.getTask(
         { params: { jobId }, query: { wait: holdSeconds } },
@@ -42,8 +43,6 @@ export async function awaitLeader(
       // A commitment that is never opened counts against the node: only a lasting refusal ends the wait.
       if (!isPassing(error)) throw error
     }
-    // A clock that is set back must not make the node miss its time to answer.
-    const passedMs = Math.max(0, clock.now() - startedAt)
-    await clock.sleep(Math.max(0, pauseMs - passedMs), signal)
+    await clock.sleep(Math.max(0, pauseMs - elapsedSince(clock, startedAt)), signal)
   }
 }

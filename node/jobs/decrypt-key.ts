@@ -1,3 +1,4 @@
+import { elapsedSince } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { joinKey } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -19,7 +20,7 @@ export async function decryptKey(
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { coprocessor, clock, log } = deps
-  const giveUpAt = clock.now() + patienceMs
+  const beganAt = clock.monotonic()
   for (let failures = 1; ; failures++) {
     const startedAt = clock.now()
     try {
@@ -37,7 +38,7 @@ export async function decryptKey(
       signal.throwIfAborted()
       if (!(error instanceof SvcError)) throw error
       const isDenied = error.code === 'coprocessor-access-denied'
-      const isEarly = clock.now() < giveUpAt
+      const isEarly = elapsedSince(clock, beganAt) < patienceMs
       const isPassing = isDenied ? isEarly : error.retryable && (isEarly || failures < minTries)
       if (!isPassing) throw error
       log.warning(messages.decryptRetried(jobId, error.message))

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { Comparator } from '../../lib/comparators/comparator.ts'
 import { withDeadline } from '../../lib/deadline.ts'
@@ -77,7 +77,7 @@ async function lookAtOutput(
   const comparator = comparators[claim.comparator]
   const seconds = secondsLeft - Math.min(reserveSeconds, Math.floor(secondsLeft / 2))
   // The leader answers only for what comes in between: that its output can be had and opened.
-  let triedFrom: number | undefined
+  let triedFrom: MonotonicMs | undefined
   let hasOutput = false
   let trouble: SvcError | undefined
   const onTrouble = (error: SvcError) => {
@@ -86,7 +86,7 @@ async function lookAtOutput(
   try {
     return await withDeadline(clock, Math.max(seconds, 0) * 1000, signal, late, async (ended) => {
       const secrets = await own.secrets(ended)
-      triedFrom = clock.now()
+      triedFrom = clock.monotonic()
       const output = await readOutput(deps, claim, leader, onTrouble, ended)
       hasOutput = true
       const shown = await comparator.evidenceOf({
@@ -105,7 +105,7 @@ async function lookAtOutput(
     if (triedFrom === undefined || hasOutput) return 'not-seen'
     if (code === 'blob-unreadable') return 'output-mismatch'
     // Had the leader not let this node in, the coprocessor would refuse: that it cannot be reached is no fault of the leader's.
-    const wasShort = clock.now() - triedFrom < fairTryMs
+    const wasShort = elapsedSince(clock, triedFrom) < fairTryMs
     const isOurs = code === lateCode && (wasShort || isUnreachable(trouble))
     return isOurs ? 'not-seen' : 'output-unavailable'
   }

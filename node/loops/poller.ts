@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { Random } from '../../lib/random.ts'
@@ -36,20 +36,20 @@ export type PollerOptions = {
 export async function pollAssignments(options: PollerOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, slots } = options
   let failures = 0
-  let quietSince = clock.now()
+  let quietSince = clock.monotonic()
 
   const pass = async (): Promise<'more' | 'wait'> => {
     const offered = await fetchAssignments(options, signal)
     failures = 0
     const fresh = offered.filter((assignment) => !slots.isTaken(assignment))
     if (fresh.length === 0) {
-      if (clock.now() - quietSince >= quietMs) {
+      if (elapsedSince(clock, quietSince) >= quietMs) {
         log.info(messages.noAssignments())
-        quietSince = clock.now()
+        quietSince = clock.monotonic()
       }
       return 'wait'
     }
-    quietSince = clock.now()
+    quietSince = clock.monotonic()
     const takeable = fresh.slice(0, slots.free())
     if (takeable.length === 0) return 'wait'
     log.info(messages.receivedAssignments(fresh.length))
@@ -66,7 +66,7 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
   }
 
   while (!signal.aborted) {
-    const startedAt = clock.now()
+    const startedAt = clock.monotonic()
     let waitMs = pollPeriodMs
     try {
       if (options.mayWork() && (await pass()) === 'more') waitMs = 0
@@ -78,9 +78,7 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       await clock.sleep(waitMs, signal).catch(() => {})
       continue
     }
-    // A clock that is set back must not stop the polls for as long.
-    const passedMs = Math.max(0, clock.now() - startedAt)
-    await clock.sleep(Math.max(0, waitMs - passedMs), signal).catch(() => {})
+    await clock.sleep(Math.max(0, waitMs - elapsedSince(clock, startedAt)), signal).catch(() => {})
   }
 }
 

@@ -63,7 +63,13 @@ export function createOutside(
   const sleepShort = (ms: number) => systemClock.sleep(Math.min(ms, pauseMs))
   return {
     chain,
-    clock: { ...systemClock, advance: sleepShort, jump: sleepShort, until: (work) => work },
+    clock: {
+      ...systemClock,
+      advance: sleepShort,
+      jump: sleepShort,
+      leap: () => {},
+      until: (work) => work,
+    },
     api: (signer) =>
       createApi({
         baseUrl: origin,

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, monotonicMs } from '../../lib/clock.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { runNode } from '../../node/commands/run.ts'
 
@@ -15,6 +15,7 @@ process.on('SIGUSR2', () => {
 
 const clock: Clock = {
   now: () => systemClock.now() + jumpedMs,
+  monotonic: () => monotonicMs(performance.now() + jumpedMs),
   async sleep(ms, signal) {
     const until = clock.now() + ms
     while (clock.now() < until) {

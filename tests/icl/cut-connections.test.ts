@@ -15,6 +15,7 @@ const clock: VirtualClock = {
   ...systemClock,
   advance: (ms) => systemClock.sleep(ms),
   jump: (ms) => systemClock.sleep(ms),
+  leap: () => {},
   until: (work) => work,
 }
 const ends: (() => unknown)[] = []

@@ -29,6 +29,7 @@ const realClock: VirtualClock = {
   ...systemClock,
   advance: (ms) => systemClock.sleep(ms),
   jump: (ms) => systemClock.sleep(ms),
+  leap: () => {},
   until: (work) => work,
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createApi, type Fetch } from '../../lib/api.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, monotonicMs } from '../../lib/clock.ts'
 import { fromBase64Url } from '../../lib/digest.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
 import { parseSignature } from '../../lib/http-signature.ts'
@@ -28,6 +28,7 @@ function createWaits(longestMs = 10_000) {
   const waits: number[] = []
   const clock: Clock = {
     now: () => nowMs,
+    monotonic: () => monotonicMs(nowMs),
     sleep: (ms, signal) => {
       waits.push(ms)
       if (ms <= longestMs) return Promise.resolve()

@@ -29,7 +29,7 @@ export function createCustomer(
 ): Customer {
   const { address, signer } = walletOf(`${ground.seed} ${name}`)
   const own = ground.dice.fork(name)
-  const clock: Clock = { now: () => ground.clock.now() + skewMs, sleep: ground.clock.sleep }
+  const clock: Clock = { ...ground.clock, now: () => ground.clock.now() + skewMs }
   const fetch = ground.network.from(name, own)
   const context = {
     api: createApi({ baseUrl: origin, fetch, clock, random: own, signer }),

@@ -174,6 +174,7 @@ function depsOf(
   const { address, account } = place.wallet
   const clock: Clock = {
     now: () => ground.clock.now() + habits.skewMs,
+    monotonic: ground.clock.monotonic,
     sleep: life.of({ sleep: ground.clock.sleep }).sleep,
   }
   const fetch = life.of({ fetch: ground.network.from(name, own) }).fetch

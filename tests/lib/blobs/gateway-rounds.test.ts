@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createGatewayBlobs, type GatewayOptions } from '../../../lib/blobs/gateways.ts'
 import { cidOf } from '../../../lib/cid.ts'
-import type { Clock } from '../../../lib/clock.ts'
+import { type Clock, monotonicMs } from '../../../lib/clock.ts'
 import { maxBlobBytes } from '../../../lib/endpoints.ts'
 
 const blob = new Uint8Array(1_000).map((_, index) => index % 251)
@@ -33,6 +33,7 @@ async function download(
   const waits: number[] = []
   const clock: Clock = {
     now: () => 1_800_000_000_000,
+    monotonic: () => monotonicMs(0),
     // Waits between rounds take no time; the limit of an attempt comes only where a test sets one.
     sleep: (ms) => {
       if (ms === 10_000) return new Promise(() => {})
@@ -122,7 +123,7 @@ describe('a download through gateways', () => {
     const largest = new Uint8Array(maxBlobBytes)
     const found = await createGatewayBlobs({
       ...{ gateways: [one], fetch: async () => new Response(largest) },
-      clock: { now: () => 0, sleep: () => new Promise(() => {}) },
+      clock: { now: () => 0, monotonic: () => monotonicMs(0), sleep: () => new Promise(() => {}) },
     }).download(await cidOf(largest))
     expect(found).toHaveLength(maxBlobBytes)
   })

@@ -2,7 +2,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { createGatewayBlobs } from '../../../lib/blobs/gateways.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
-import type { Clock } from '../../../lib/clock.ts'
+import { type Clock, monotonicMs } from '../../../lib/clock.ts'
 import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
@@ -23,6 +23,7 @@ export function fastClock(speed = 50): Clock {
   const start = performance.now()
   return {
     now: () => 1_800_000_000_000 + (performance.now() - start) * speed,
+    monotonic: () => monotonicMs(performance.now() * speed),
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason)

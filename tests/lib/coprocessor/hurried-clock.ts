@@ -1,4 +1,4 @@
-import type { Clock } from '../../../lib/clock.ts'
+import { type Clock, monotonicMs } from '../../../lib/clock.ts'
 
 /** Waits are recorded and over at once, deadlines (a minute and more) never come; `aheadMs` is added to the time. */
 export const hurriedClock = (): Clock & { readonly waits: number[]; aheadMs: number } => {
@@ -7,6 +7,7 @@ export const hurriedClock = (): Clock & { readonly waits: number[]; aheadMs: num
     waits,
     aheadMs: 0,
     now: () => 1_800_000_000_000 + clock.aheadMs,
+    monotonic: () => monotonicMs(clock.aheadMs),
     sleep: (ms: number, signal?: AbortSignal) => {
       if (ms >= 60_000) {
         return new Promise<void>((_, reject) =>

@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { monotonicMs } from '../../../lib/clock.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { createTpmWriter } from '../../../lib/tpm/bytes.ts'
 import { readBootEventLog } from '../../../node/attestation/tpm/boot-event-log.ts'
@@ -129,6 +130,7 @@ describe('a TPM behind a socket', () => {
     // Waits in between are not waited for here.
     const clock = {
       now: () => 0,
+      monotonic: () => monotonicMs(0),
       sleep: (ms: number) => (ms > 1_000 ? new Promise<void>(() => {}) : Promise.resolve()),
     }
     const refused = withTpm({ device, clock, random: systemRandom }, forever, pcrs)

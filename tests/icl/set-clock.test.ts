@@ -1,0 +1,78 @@
+import type { PublicClient } from 'viem'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createNodeStates } from '../../icl/chain/node-states.ts'
+import { remembered } from '../../icl/remembered.ts'
+import { createVirtualClock } from '../virtual-clock.ts'
+import { createTestIcl, joinNode, type TestIcl } from './test-icl.ts'
+
+const hoursMs = 2 * 3_600_000
+
+/** Ways in which the clock of a machine is set. */
+const leaps = [
+  ['back', -hoursMs],
+  ['ahead', hoursMs],
+] as const
+
+let icl: TestIcl | undefined
+afterEach(async () => {
+  await icl?.stop()
+  icl = undefined
+})
+
+describe.each(leaps)('when the clock is set %s', (_, leapMs) => {
+  it('what is remembered for a second is remembered for a second', async () => {
+    const clock = createVirtualClock()
+    let reads = 0
+    const known = remembered(clock, 1_000, () => ++reads)
+    expect([known.read(), known.read()]).toEqual([1, 1])
+    clock.leap(leapMs)
+    expect(known.read()).toBe(1)
+    await clock.advance(1_000)
+    expect(known.read()).toBe(2)
+  })
+
+  it('what the chain says of a node is asked for again after 15 s', async () => {
+    const clock = createVirtualClock()
+    let active = true
+    const publicClient = {
+      multicall: async () => [{ registeredAt: 1n, active, unbondingAt: 0n, modelTiers: [0] }],
+    } as unknown as PublicClient
+    const node = `0x${'a'.repeat(40)}` as const
+    const nodesOf = createNodeStates(publicClient, node, clock)
+    expect((await nodesOf([node])).get(node)?.active).toBe(true)
+    active = false
+    clock.leap(leapMs)
+    await clock.advance(15_000)
+    expect((await nodesOf([node])).get(node)?.active).toBe(false)
+  })
+
+  it('probes see within seconds that the chain is away', async () => {
+    icl = await createTestIcl()
+    const { clock, chain, api } = icl
+    expect(await api().getHealth()).toMatchObject({ chain_connected: true })
+    clock.leap(leapMs)
+    chain.down = new Error('gone')
+    await clock.advance(2_000)
+    expect(await api().getHealth()).toMatchObject({ chain_connected: false })
+    expect((await api().getReadiness()).reasons.join()).toContain('the chain does not answer')
+  })
+
+  it('a certificate that another process revoked counts no more', async () => {
+    icl = await createTestIcl()
+    const { clock, deps } = icl
+    const node = await joinNode(icl, 'n1')
+    const found = await deps.store.findNode(node.address)
+    const { certificate } = found!.document
+    expect(await deps.revocations.covers(certificate)).toBe(false)
+    clock.leap(leapMs)
+    await deps.store.save({
+      kind: 'key',
+      key: `revoked:jti:${certificate.id}`,
+      value: 'revoked',
+      now: clock.now(),
+      expiresAt: clock.now() + 10 * hoursMs,
+    })
+    await clock.advance(1_000)
+    expect(await deps.revocations.covers(certificate)).toBe(true)
+  })
+})
