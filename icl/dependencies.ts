@@ -8,6 +8,7 @@ import type { Chain } from './chain/chain.ts'
 import type { IclKeys } from './keys.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { Outages } from './outages.ts'
 import type { Pool } from './pool.ts'
 import type { Revocations } from './revocations.ts'
 import type { JobLimits } from './rules/job.ts'
@@ -25,6 +26,7 @@ export type Dependencies = {
   readonly blobs: Blobs
   readonly chain: Chain
   readonly pool: Pool
+  readonly outages: Outages
   readonly keys: IclKeys
   readonly waiters: Waiters
   readonly log: Log

@@ -27,6 +27,7 @@ export async function runPasses(deps: Dependencies, signal: AbortSignal): Promis
   const wakes = createWork(deps)
   const effects = createEffects(deps, lease)
   const loops = [
+    deps.outages.keep(ended),
     replicas.keep(ended),
     lease.keep(ended),
     watchChanges(deps, ended),

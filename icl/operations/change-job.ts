@@ -4,6 +4,7 @@ import type { Dependencies } from '../dependencies.ts'
 import { notePhaseChange } from '../metrics/phase-change.ts'
 import type { Command } from '../rules/commands.ts'
 import { isSettled, type Job } from '../rules/job.ts'
+import { excuse, type Outage } from '../rules/outages.ts'
 import { transition } from '../rules/transition.ts'
 import { dueKey, jobKey, nodeKey } from '../waiters.ts'
 import { withReceipt } from './make-receipt.ts'
@@ -11,10 +12,10 @@ import { withReceipt } from './make-receipt.ts'
 const maxTries = 50
 
 /** The job, or the problem that it does not exist. */
-export async function loadJob({ store }: Dependencies, id: JobId): Promise<Job> {
-  const found = await store.findJob(id)
+export async function loadJob({ store, outages }: Dependencies, id: JobId): Promise<Job> {
+  const [found, missed] = await Promise.all([store.findJob(id), outages.known()])
   if (!found) throw new ProblemError('job-not-found', `There is no job ${id}`)
-  return found.document
+  return excuse(found.document, missed)
 }
 
 /**
@@ -27,8 +28,11 @@ export async function changeJob(
   command: Command | ((job: Job) => Promise<Command | undefined>),
 ): Promise<Job> {
   let refusal: ProblemError | undefined
-  const changed = await updateJob(deps, id, async (job) => {
+  const missed = await deps.outages.all()
+  const changed = await updateJob(deps, id, async (found) => {
     refusal = undefined
+    // Before anything else: no deadline passes while the ICL is away.
+    const job = afterOutages(deps, found, missed)
     const wanted = typeof command === 'function' ? await command(job) : command
     if (!wanted) return job
     const next = transition(job, wanted, deps.clock.now(), deps.limits)
@@ -38,6 +42,11 @@ export async function changeJob(
   })
   if (refusal) throw refusal
   return changed
+}
+
+function afterOutages(deps: Dependencies, job: Job, outages: readonly Outage[]): Job {
+  const next = transition(job, { type: 'miss-time', outages }, deps.clock.now(), deps.limits)
+  return 'refused' in next ? job : next.job
 }
 
 /** Saves what `change` makes of a job, starting again when somebody else saved in between. */

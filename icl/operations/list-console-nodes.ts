@@ -5,6 +5,7 @@ import type { ConsoleNode, ConsoleNodes } from '../../lib/schemas/console.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { PoolNode } from '../pool.ts'
 import { ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
+import type { Outage } from '../rules/outages.ts'
 
 const pageSize = 200
 
@@ -14,6 +15,7 @@ export async function listConsoleNodes(
   cursor: string | undefined,
 ): Promise<z.output<typeof ConsoleNodes>> {
   const after = cursor === undefined ? '' : new TextDecoder().decode(fromBase64Url(cursor))
+  const outages = await deps.outages.known()
   const nodes = (await deps.pool.nodes())
     .filter(({ node }) => node.address > after)
     .sort((a, b) => (a.node.address < b.node.address ? -1 : 1))
@@ -21,17 +23,17 @@ export async function listConsoleNodes(
   const last = page.at(-1)?.node.address
   const now = deps.clock.now()
   return {
-    nodes: page.map((node) => viewNode(node, now)),
+    nodes: page.map((node) => viewNode(node, now, outages)),
     next_cursor: last !== undefined && nodes.length > pageSize ? toBase64Url(utf8(last)) : null,
   }
 }
 
 const seconds = (ms: number): number => Math.floor(ms / 1000)
 
-function viewNode({ node, chain }: PoolNode, now: number): ConsoleNode {
+function viewNode({ node, chain }: PoolNode, now: number, outages: readonly Outage[]): ConsoleNode {
   const { address, certificate, heartbeatAt, version, modelIds } = node
   const standing = { ...newcomer, ...node.standing }
-  const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now)
+  const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now, outages)
   return {
     address,
     backend: certificate.backend,

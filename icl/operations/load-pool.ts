@@ -19,9 +19,11 @@ export async function loadEligible(
   deps: Dependencies,
   demand: Demand,
 ): Promise<readonly PoolNode[]> {
-  const nodes = await deps.pool.nodes()
+  const [nodes, outages] = await Promise.all([deps.pool.nodes(), deps.outages.known()])
   const now = deps.clock.now()
-  return nodes.filter(({ node, chain }) => ineligibleReasons(node, chain, demand, now).length === 0)
+  return nodes.filter(
+    ({ node, chain }) => ineligibleReasons(node, chain, demand, now, outages).length === 0,
+  )
 }
 
 /** The nodes that a demand can be drawn from, each with its weight and whether it is busy. */
@@ -48,14 +50,16 @@ export async function checkFitness(
   address: Address,
   demand: Demand,
 ): Promise<Fitness> {
-  const [found, chain, jobs] = await Promise.all([
+  const [found, chain, jobs, outages] = await Promise.all([
     deps.store.findNode(address),
     deps.chain.nodeOf(address),
     deps.store.listJobsOfNode(address),
+    deps.outages.known(),
   ])
   if (!found) return 'gone'
   const node = found.document
-  if (ineligibleReasons(node, chain, demand, deps.clock.now()).length > 0) return 'gone'
+  const reasons = ineligibleReasons(node, chain, demand, deps.clock.now(), outages)
+  if (reasons.length > 0) return 'gone'
   return countSlots(jobs, address, isBusy) < node.capacity ? 'fit' : 'busy'
 }
 

@@ -16,6 +16,7 @@ import {
 import type { Dependencies } from '../dependencies.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { currentSlots, isHeld, isSettled, type Job, type Slot, slotOf } from '../rules/job.ts'
+import { excuse } from '../rules/outages.ts'
 import { nodeKey } from '../waiters.ts'
 import { changeJob, loadJob } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
@@ -33,8 +34,12 @@ export async function listAssignments(
 ): Promise<Assignment[]> {
   await notePoll(deps, node)
   const assignments = await pollUntil(deps, [nodeKey(node)], waitMs, signal, async () => {
-    const jobs = await deps.store.listJobsOfNode(node)
-    const seen = jobs.flatMap((job) => {
+    const [jobs, outages] = await Promise.all([
+      deps.store.listJobsOfNode(node),
+      deps.outages.known(),
+    ])
+    const seen = jobs.flatMap((found) => {
+      const job = excuse(found, outages)
       const slot = slotOf(job, node)
       return slot?.status === 'offered' ? [viewAssignment(job, slot)] : []
     })

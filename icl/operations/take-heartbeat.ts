@@ -56,7 +56,8 @@ async function whyNotEligible(deps: Dependencies, node: Node, now: number) {
   const chain = await withDeadline(deps.clock, chainPatienceMs, undefined, chainLate, () =>
     deps.chain.nodeOf(node.address),
   ).catch(() => undefined)
-  const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now)
+  const outages = await deps.outages.known()
+  const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now, outages)
   // A node that has just started beats before it polls.
   return reasons.filter((reason) => reason !== 'no-recent-poll' || node.polledAt !== undefined)
 }
@@ -67,6 +68,6 @@ const pollNoteMs = 15_000
 export async function notePoll(deps: Dependencies, address: Address): Promise<void> {
   const now = deps.clock.now()
   await changeNode(deps, address, (node) =>
-    node && now - (node.polledAt ?? 0) >= pollNoteMs ? { ...node, polledAt: now } : node,
+    node && Math.abs(now - (node.polledAt ?? 0)) >= pollNoteMs ? { ...node, polledAt: now } : node,
   )
 }

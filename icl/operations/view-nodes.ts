@@ -43,10 +43,10 @@ export async function viewNode(
   const found = await deps.store.findNode(address)
   if (!found) throw new ProblemError('node-not-found', `No node ${address} has attested here`)
   const node = found.document
-  const chain = await deps.chain.nodeOf(address)
+  const [chain, outages] = await Promise.all([deps.chain.nodeOf(address), deps.outages.known()])
   // What was saved by an earlier version lacks what was not counted then.
   const standing = { ...newcomer, ...node.standing }
-  const reasons = ineligibleReasons(node, chain, { minTier: 0 }, deps.clock.now())
+  const reasons = ineligibleReasons(node, chain, { minTier: 0 }, deps.clock.now(), outages)
   return {
     operator_address: address,
     model_tiers: [...servedTiers(node, chain)],

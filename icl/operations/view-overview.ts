@@ -64,10 +64,10 @@ async function readinessOf(probes: Sources['probes']) {
 }
 
 async function countNodes(deps: Dependencies) {
-  const nodes = await deps.pool.nodes()
+  const [nodes, outages] = await Promise.all([deps.pool.nodes(), deps.outages.known()])
   const now = deps.clock.now()
   const active = nodes.filter(
-    ({ node, chain }) => ineligibleReasons(node, chain, { minTier: 0 }, now).length === 0,
+    ({ node, chain }) => ineligibleReasons(node, chain, { minTier: 0 }, now, outages).length === 0,
   )
   return { certified: nodes.length, active: active.length }
 }

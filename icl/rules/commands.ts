@@ -2,6 +2,7 @@ import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { Candidate, DrawSeed } from '../../lib/draw.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { SignedResult, SignedVerdict } from './job.ts'
+import type { Outage } from './outages.ts'
 
 type AbortReasonCode = (typeof AbortReason)['options'][number]
 
@@ -50,6 +51,8 @@ export type Command =
   | NodeCommand
   | Finding
   | { readonly type: 'cancel' }
+  /** The ICL may have been away in these times; those that the job heeds already change nothing. */
+  | { readonly type: 'miss-time'; readonly outages: readonly Outage[] }
   /** Time has passed; `fill` is absent when no seat is empty. */
   | {
       readonly type: 'wake'

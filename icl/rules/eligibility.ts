@@ -4,6 +4,7 @@ import type { AttestationBackend, IneligibleReason } from '../../lib/schemas/nod
 import type { StatementSession } from '../../lib/schemas/receipt.ts'
 import type { Enrollment } from './enrollment.ts'
 import { jobMs } from './job.ts'
+import { ageOf, longestExcusedMs, type Outage } from './outages.ts'
 
 /** A node's valid attestation; times in milliseconds. */
 export type Certificate = {
@@ -90,14 +91,16 @@ export const servedTiers = (node: Node, chain: ChainNode): readonly number[] =>
 
 type Reason = (typeof IneligibleReason)['options'][number]
 
-/** Why a node cannot be drawn for a demand now; none when it can. */
+/** Why a node cannot be drawn for a demand now; none when it can. It is not silent while nobody could hear it. */
 export function ineligibleReasons(
   node: Node,
   chain: ChainNode | undefined,
   demand: Demand,
   now: number,
+  outages: readonly Outage[],
 ): readonly Reason[] {
-  const since = (at: number | undefined) => (at === undefined ? Number.POSITIVE_INFINITY : now - at)
+  const since = (at: number | undefined) =>
+    at === undefined ? Number.POSITIVE_INFINITY : ageOf(at, now, outages)
   const tiers = chain ? servedTiers(node, chain) : []
   const checks: readonly [boolean, Reason][] = [
     [node.certificate.expiresAt <= now || endsSoon(node, now), 'certificate-expired'],
@@ -117,7 +120,7 @@ export function ineligibleReasons(
 
 /** True when the session key would stop counting while a job of now may still run. */
 const endsSoon = ({ certificate }: Node, now: number): boolean =>
-  certificate.session.not_after * 1000 < now + jobMs
+  certificate.session.not_after * 1000 < now + jobMs + longestExcusedMs
 
 const lacksModel = (node: Node, { modelId }: Demand): boolean =>
   modelId === undefined ? node.modelIds.length === 0 : !node.modelIds.includes(modelId)

@@ -84,6 +84,8 @@ export type Job = {
   readonly submissionHash: Hash32
   readonly createdAt: number
   readonly deadline: number
+  /** The end of the last outage that the deadlines were moved for. */
+  readonly excusedUntil?: number
 
   readonly phase: JobPhase
   readonly reason?: JobReason | undefined

@@ -23,6 +23,7 @@ import {
   slotOf,
   type Transition,
 } from './job.ts'
+import { missTime } from './outages.ts'
 import { settle } from './settle.ts'
 import { wake } from './wake.ts'
 
@@ -56,6 +57,8 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
   switch (command.type) {
     case 'wake':
       return isSettled(job.phase) ? { job, effects: [] } : wake(job, command.fill, now, limits)
+    case 'miss-time':
+      return missTime(job, command.outages)
     case 'cancel':
       if (job.phase === 'cancelled') return { job, effects: [] }
       if (isSettled(job.phase)) return refuse('job-settled', `The job is already ${job.phase}`)

@@ -3,12 +3,13 @@ import { ComparatorId } from '../../lib/codecs.ts'
 import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
 import { knownNetworks } from '../../lib/known-networks.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { systemClock, systemRandom } from '../../lib/system.ts'
+import { systemRandom } from '../../lib/system.ts'
 import type { Access } from '../access.ts'
 import { createViemChain } from '../chain/viem.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { createKeyring } from '../keyring.ts'
 import { observed } from '../observed.ts'
+import { createOutages } from '../outages.ts'
 import { createPool } from '../pool.ts'
 import { createRevocations } from '../revocations.ts'
 import { defaultJobLimits, type JobLimits, jobMs } from '../rules/job.ts'
@@ -19,12 +20,13 @@ import type { Host } from './host.ts'
 import { createJsonLog } from './log.ts'
 import { openBlobs } from './open-blobs.ts'
 import { createPrometheus } from './prometheus.ts'
+import { serviceClock } from './service-clock.ts'
 import type { Settings } from './settings.ts'
 import { revokedTpmsOf, tpmTrustOf } from './tpm.ts'
 
 /** Everything the ICL needs, made from its settings and its host. */
 export async function createDependencies(settings: Settings, host: Host): Promise<Dependencies> {
-  const clock = systemClock
+  const clock = serviceClock
   const access = accessOf(settings, host.readText)
   const tpm = tpmTrustOf(settings, host.readText)
   const revokedTpms = revokedTpmsOf(settings, host.readText)
@@ -65,6 +67,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     blobs,
     chain,
     pool: createPool({ store, chain, clock }),
+    outages: createOutages({ store, clock, log }),
     keys,
     waiters: createWaiters(clock),
     log,

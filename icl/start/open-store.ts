@@ -1,14 +1,16 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { systemClock, systemRandom } from '../../lib/system.ts'
+import { systemRandom } from '../../lib/system.ts'
 import type { Log } from '../log.ts'
 import { joinReplicas, renewReplica } from '../replicas.ts'
 import { createMemoryStore } from '../store/memory.ts'
 import type { Store } from '../store/store.ts'
 import { version } from '../version.ts'
 import type { OpenedStore } from './host.ts'
+import { serviceClock as clock } from './service-clock.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -27,7 +29,7 @@ export async function openStore(
   if (/^mongodb(\+srv)?:/.test(url)) {
     const { openMongoStore } = await import('../store/mongodb.ts')
     const { log } = options
-    const store = await openMongoStore({ url, clock: systemClock, random: systemRandom, log })
+    const store = await openMongoStore({ url, clock, random: systemRandom, log })
     return options.guest ? asGuest(store) : store
   }
   throw new SvcError('store-unavailable', `There is no store for ${new URL(url).protocol}`, {
@@ -42,15 +44,15 @@ const sayAgainMs = 60_000
 function asGuest(store: Store): Store {
   const id = `guest-${toBase64Url(systemRandom.bytes(12))}`
   let hasJoined = false
-  let saidAt = Number.NEGATIVE_INFINITY
+  let saidAt: MonotonicMs | undefined
   const say = async () => {
-    const now = systemClock.now()
-    if (now - saidAt < sayAgainMs) return
+    if (elapsedSince(clock, saidAt) < sayAgainMs) return
+    const now = clock.now()
     // It is not taken back: it counts until every ICL has looked again.
     await renewReplica(store, id, version, now)
     if (!hasJoined) await joinReplicas(store, id, now)
     hasJoined = true
-    saidAt = now
+    saidAt = clock.monotonic()
   }
   return {
     ...store,
@@ -68,7 +70,6 @@ export async function openServiceStore(
   }: Pick<Settings, 'SVC_ICL_DATABASE_URL' | 'SVC_ICL_JOURNAL_DIR'>,
   log: Log,
 ): Promise<OpenedStore> {
-  const clock = systemClock
   const random = systemRandom
   const someId = toBase64Url(random.bytes(12))
   if (!/^mongodb(\+srv)?:/.test(url))

@@ -5,6 +5,7 @@ import { runPasses } from '../../icl/background/passes.ts'
 import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import { deriveKeys } from '../../icl/keys.ts'
 import { noMetrics } from '../../icl/metrics/metrics.ts'
+import { createOutages } from '../../icl/outages.ts'
 import { createPool } from '../../icl/pool.ts'
 import { createRevocations } from '../../icl/revocations.ts'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
@@ -39,6 +40,7 @@ const deps = {
   chain,
   blobs: createStoredBlobs(store, 8 * 1024 * 1024, clock),
   pool: createPool({ store, chain, clock }),
+  outages: createOutages({ store, clock, log }),
   keys: await deriveKeys(new Uint8Array(32).fill(1)),
   waiters: createWaiters(clock),
   log,

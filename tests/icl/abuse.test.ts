@@ -256,7 +256,7 @@ it('jobs whose access takes long do not hold up the rest, nor their own end', as
   await icl.clock.advance(2_000)
   const quick = await submit(icl, { client: 'quick' })
   expect(await offersOf(nodeAt(quick.preview.leader))).toHaveLength(1)
-  await icl.clock.jump(600_000)
+  await icl.clock.advance(600_000)
   await icl.clock.advance(500)
   const view = await slow.api.getJob(
     { params: { jobId: slow.jobId } },

@@ -159,7 +159,7 @@ describe('heartbeats', () => {
       node.api.getAssignments({ params: { address: node.address }, query: { wait: 0 } })
     expect(await active()).toBe(1)
     for (let passed = 0; passed < 150; passed += 50) {
-      await icl.clock.jump(50_000)
+      await icl.clock.advance(50_000)
       await poll()
     }
     expect(await active()).toBe(1)

@@ -139,7 +139,7 @@ describe('the comparator of a job', () => {
       standing: newcomer,
     }
     const reasons = (comparator: 'exact' | 'similar/1' | 'semantic/1') =>
-      ineligibleReasons(node, activeNode, { minTier: 0, comparator }, 0)
+      ineligibleReasons(node, activeNode, { minTier: 0, comparator }, 0, [])
     expect(reasons('exact')).toEqual([])
     expect(reasons('similar/1')).toEqual([])
     expect(reasons('semantic/1')).toEqual(['no-comparator'])

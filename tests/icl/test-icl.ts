@@ -7,6 +7,7 @@ import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
 import { deriveKeys } from '../../icl/keys.ts'
 import { noMetrics } from '../../icl/metrics/metrics.ts'
+import { createOutages } from '../../icl/outages.ts'
 import { createPool } from '../../icl/pool.ts'
 import { createRevocations } from '../../icl/revocations.ts'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
@@ -92,15 +93,17 @@ export async function createReplica(
   const note = (message: string, fields: object = {}) => {
     logged.push(`${message} ${JSON.stringify(fields)}`)
   }
+  const log = { debug: note, info: note, warn: note, error: note }
   const own = { store: life.of(store), chain: life.of(chain), clock, ...changes }
   const deps: Dependencies = {
     random: systemRandom,
     replicaId: 'one',
     blobs: createStoredBlobs(own.store, 8 * 1024 * 1024, clock),
     pool: createPool(own),
+    outages: createOutages({ ...own, log }),
     keys: await deriveKeys(keySeed),
     waiters: createWaiters(own.clock),
-    log: { debug: note, info: note, warn: note, error: note },
+    log,
     metrics: noMetrics,
     network: sampleNetwork({ public_url: origin, chain_id: chainId, coordinator }),
     limits: defaultJobLimits,

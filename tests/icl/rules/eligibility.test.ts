@@ -36,7 +36,7 @@ const reasons = (
   changes: Partial<Node> = {},
   asked: Parameters<typeof ineligibleReasons>[2] = demand,
   onChain: ChainNode | undefined = chain,
-) => ineligibleReasons({ ...node, ...changes }, onChain, asked, now)
+) => ineligibleReasons({ ...node, ...changes }, onChain, asked, now, [])
 const withCertificate = (changes: Partial<Certificate>) =>
   reasons({ certificate: { ...certificate, ...changes } })
 
@@ -58,7 +58,7 @@ describe('a node', () => {
     expect(reasons({ heartbeatAt: now - 150_001 })).toEqual(['no-heartbeat'])
     expect(reasons({ polledAt: now - 60_001 })).toEqual(['no-recent-poll'])
     const { heartbeatAt: _, polledAt: __, ...silent } = node
-    expect(ineligibleReasons(silent, chain, demand, now)).toEqual([
+    expect(ineligibleReasons(silent, chain, demand, now, [])).toEqual([
       'no-heartbeat',
       'no-recent-poll',
     ])
@@ -69,15 +69,15 @@ describe('a node', () => {
     expect(withCertificate({ expiresAt: now + 1 })).toEqual([])
     const until = (notAfter: number) =>
       withCertificate({ session: { ...certificate.session, not_after: notAfter } })
-    expect(until(now / 1000 + 600)).toEqual([])
-    expect(until(now / 1000 + 599)).toEqual(['certificate-expired'])
+    expect(until(now / 1000 + 900)).toEqual([])
+    expect(until(now / 1000 + 899)).toEqual(['certificate-expired'])
     expect(reasons({ certificate: ended(certificate) })).toEqual(['certificate-expired'])
     expect(ended(certificate)).toEqual({ ...certificate, expiresAt: certificate.issuedAt })
   })
 
   it('has to be registered and active, and not about to leave', () => {
     const onChain = (changes: Partial<ChainNode>) => reasons({}, demand, { ...chain, ...changes })
-    expect(ineligibleReasons(node, undefined, demand, now)).toEqual(['chain-unavailable'])
+    expect(ineligibleReasons(node, undefined, demand, now, [])).toEqual(['chain-unavailable'])
     expect(onChain({ registered: false, active: false })).toEqual(['not-registered'])
     expect(onChain({ active: false })).toEqual(['chain-inactive'])
     expect(onChain({ active: false, unbonding: true })).toEqual(['stake-unbonding'])
@@ -105,7 +105,9 @@ describe('a node', () => {
     expect(withCertificate({ highestTier: 1 })).toEqual(['no-tier'])
     expect(reasons({}, { ...demand, minTier: 3 })).toEqual(['no-tier'])
     expect(reasons({}, { ...demand, minTier: 1 })).toEqual([])
-    expect(ineligibleReasons(node, { ...chain, modelTiers: [] }, demand, now)).toEqual(['no-tier'])
+    expect(ineligibleReasons(node, { ...chain, modelTiers: [] }, demand, now, [])).toEqual([
+      'no-tier',
+    ])
   })
 })
 

@@ -1,0 +1,69 @@
+import { type Job, recorded, type Transition } from './job.ts'
+
+/**
+ * An outage is time in which nobody could reach the ICL: it was down, frozen, or without its database. What it measured meanwhile
+ * says nothing of nodes, so that an outage of up to 5 minutes counts for no deadline and for no node's silence.
+ *
+ * Nothing sweeps through the jobs after an outage. Each job notes up to which outage its deadlines were moved, and whatever is done
+ * with it is done after that: a job is moved once for each outage, however often the ICL is killed in between.
+ */
+
+/** Time in which no replica of the ICL could be reached, in milliseconds. */
+export type Outage = { readonly from: number; readonly until: number }
+
+/** What of an outage counts for nothing, in milliseconds. */
+export const longestExcusedMs = 300_000
+
+/** How long after an outage no slot lapses: nodes have to find out that the ICL is back. */
+const comeBackMs = 15_000
+
+const excusedMs = ({ from, until }: Outage): number => Math.min(until - from, longestExcusedMs)
+
+/** Milliseconds since `at` that count for what happened then. A time that is to come is now, unless it is minutes off: then it means nothing. */
+export function ageOf(at: number, now: number, outages: readonly Outage[]): number {
+  if (at - now > longestExcusedMs) return Number.POSITIVE_INFINITY
+  const excused = outages
+    .filter(({ until }) => until > at && until <= now)
+    .map(({ from, until }) => excusedMs({ from: Math.max(from, at), until }))
+    .reduce((sum, ms) => sum + ms, 0)
+  return Math.max(now - at - excused, 0)
+}
+
+/** The outages since a job came that its deadlines do not heed yet, the first one first. */
+const missedBy = (job: Job, outages: readonly Outage[]): readonly Outage[] =>
+  job.settledAt === undefined
+    ? outages
+        .filter(({ until }) => until > Math.max(job.createdAt, job.excusedUntil ?? 0))
+        .toSorted((a, b) => a.until - b.until)
+    : []
+
+/** The job with every deadline as much later as the ICL was away; the very same job when that is so already. */
+export const excuse = (job: Job, outages: readonly Outage[]): Job =>
+  missedBy(job, outages).reduce(excuseOne, job)
+
+function excuseOne(job: Job, outage: Outage): Job {
+  const { from, until } = outage
+  const ms = excusedMs(outage)
+  // A job that was about to end still ends; after a longer outage it may be over.
+  const least = until - from <= longestExcusedMs ? until + comeBackMs : 0
+  return {
+    ...job,
+    excusedUntil: until,
+    deadline: Math.max(job.deadline + ms, least),
+    slots: job.slots.map((slot) =>
+      slot.deadline === undefined
+        ? slot
+        : { ...slot, deadline: Math.max(slot.deadline + ms, until + comeBackMs) },
+    ),
+  }
+}
+
+/** Moves a job's deadlines, and says so in its history. */
+export function missTime(job: Job, outages: readonly Outage[]): Transition {
+  let moved = job
+  for (const outage of missedBy(job, outages)) {
+    const detail = `${Math.round(excusedMs(outage) / 1000)} s`
+    moved = recorded(excuseOne(moved, outage), outage.until, 'time-away', { detail })
+  }
+  return { job: moved, effects: [] }
+}

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest'
+import { at, useReplicas } from './replica-set.ts'
+import {
+  beat,
+  claim,
+  commitTo,
+  createShared,
+  joinNode,
+  offersOf,
+  resultBody,
+  type Shared,
+  submit,
+  type TestIcl,
+  type TestNode,
+} from './test-icl.ts'
+
+const { start, kill } = useReplicas()
+
+let shared: Shared
+
+/** An ICL with four nodes in its pool, which is killed and started again `awayMs` later. */
+async function begin() {
+  shared = createShared()
+  const icl = await start(shared, 'a')
+  const nodes: TestNode[] = []
+  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  return { icl, nodes }
+}
+
+async function restart(icl: TestIcl, awayMs: number): Promise<TestIcl> {
+  kill(icl)
+  await shared.clock.advance(awayMs)
+  return start(shared, 'a2')
+}
+
+const scoresOf = async (nodes: readonly TestNode[]) => {
+  const events = await Promise.all(
+    nodes.map(({ address }) => shared.store.listReputationEvents(address)),
+  )
+  return events.flat().map(({ code }) => code)
+}
+
+const rolesOf = (nodes: readonly TestNode[], job: Awaited<ReturnType<typeof submit>>) => {
+  const byAddress = (address: string) => nodes.find((node) => node.address === address)!
+  return {
+    leader: byAddress(job.preview.leader),
+    verifiers: job.preview.verifiers.map(byAddress),
+  }
+}
+
+describe.each([90_000, 280_000])('an ICL that was away for %i ms', (awayMs) => {
+  it('has its pool at once; a node that went away is out of it after the usual time', async () => {
+    const { icl, nodes } = await begin()
+    await shared.clock.advance(10_000)
+    const again = await restart(icl, awayMs)
+    expect((await again.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toHaveLength(4)
+    const job = await submit(again)
+    expect(job.preview.verifiers).toHaveLength(2)
+    for (const node of nodes.slice(1)) await offersOf(at(again, node))
+    await shared.clock.advance(50_000)
+    expect((await again.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toHaveLength(3)
+  })
+
+  it('has the offers and leases that it had, and loses neither the job nor a point', async () => {
+    const { icl, nodes } = await begin()
+    const job = await submit(icl)
+    const { leader, verifiers } = rolesOf(nodes, job)
+    const task = await claim(leader)
+    await shared.clock.advance(15_000)
+    const again = await restart(icl, awayMs)
+    await shared.clock.advance(5_000)
+    // Those who had an offer find it still there, and the leader may take its time.
+    const reveals = []
+    for (const node of verifiers) {
+      const verifier = at(again, node)
+      reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'x')] as const)
+    }
+    await shared.clock.advance(90_000)
+    const leading = at(again, leader)
+    const view = await leading.api.getTask({ params: { jobId: task.jobId }, query: { wait: 0 } })
+    expect((view.deadline ?? 0) - view.server_time).toBeGreaterThan(5)
+    await leading.api.postResult({ body: await resultBody(again, leading, task, 'x') })
+    for (const [verifier, reveal] of reveals) {
+      await verifier.api.postVerdict({ body: await reveal() })
+    }
+    await shared.clock.advance(5_000)
+    const settled = (await shared.store.findJob(task.jobId))?.document
+    expect(settled?.phase).toBe('accepted')
+    const codes = await scoresOf(nodes)
+    expect(codes.toSorted()).toEqual(['result-accepted', 'verdict-upheld', 'verdict-upheld'])
+  })
+})
+
+describe('an outage', () => {
+  it('that is broken off by further kills counts as a whole', async () => {
+    const { icl, nodes } = await begin()
+    const job = await submit(icl)
+    await claim(rolesOf(nodes, job).leader)
+    let again = icl
+    for (let kills = 0; kills < 4; kills++) {
+      again = await restart(again, 40_000)
+      await shared.clock.advance(1_500)
+    }
+    const view = await again
+      .api()
+      .getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+    expect(view.quorum.map(({ status }) => status).toSorted()).toEqual([
+      'claimed',
+      'offered',
+      'offered',
+    ])
+    expect(view.deadline - view.created_at).toBeGreaterThanOrEqual(600 + 4 * 40)
+    expect(await scoresOf(nodes)).toEqual([])
+  })
+
+  it('is none while another replica is there', async () => {
+    const { icl, nodes } = await begin()
+    const other = await start(shared, 'b')
+    const job = await submit(icl)
+    kill(icl)
+    await shared.clock.advance(30_000)
+    for (const node of nodes) await beat(other, at(other, node))
+    const again = await start(shared, 'a2')
+    await shared.clock.advance(1_000)
+    expect(await again.deps.outages.all()).toEqual([])
+    const view = await again
+      .api()
+      .getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+    expect(view.deadline - view.created_at).toBeLessThanOrEqual(600)
+  })
+
+  it('is also the time in which all replicas were frozen, before anything is done about it', async () => {
+    const { icl, nodes } = await begin()
+    const job = await submit(icl)
+    // Whatever became due meanwhile fires at once.
+    await shared.clock.jump(100_000)
+    await shared.clock.advance(5_000)
+    const view = await icl
+      .api()
+      .getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+    expect(view.quorum.map(({ status }) => status)).toEqual(['offered', 'offered', 'offered'])
+    expect(await scoresOf(nodes)).toEqual([])
+    expect(icl.logged.join('\n')).toContain('The ICL was away: deadlines are moved {"seconds":100}')
+  })
+})

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import { ageOf, excuse } from '../../../icl/rules/outages.ts'
+import { claimed, commitmentTo, fenceOf, nodeA, nodeB, sampleJob, take } from './sample-job.ts'
+
+const leased = () => claimed(claimed(sampleJob(), nodeA, 10_000), nodeB, 10_000)
+const outage = { from: 20_000, until: 110_000 }
+const leaseOf = (job: ReturnType<typeof leased>) =>
+  job.slots.find(({ node }) => node === nodeA)?.deadline
+
+describe('an outage of the ICL', () => {
+  it('moves the deadlines of a job and of its slots, and when it is looked at next', () => {
+    const before = leased()
+    const after = take(before, { type: 'miss-time', outages: [outage] }, 110_000)
+    expect([before.deadline, leaseOf(before)]).toEqual([600_000, 130_000])
+    expect([after.deadline, leaseOf(after), after.wakeAt]).toEqual([690_000, 220_000, 220_000])
+    expect(after.events.at(-1)).toMatchObject({ type: 'time-away', at: 110, detail: '90 s' })
+  })
+
+  it('counts once, however often it is told of, with those before and after it', () => {
+    const first = { from: 1_000, until: 5_000 }
+    const once = take(leased(), { type: 'miss-time', outages: [first] }, 5_000)
+    const outages = [outage, first]
+    const both = take(once, { type: 'miss-time', outages }, 110_000)
+    expect(both.deadline).toBe(694_000)
+    expect(take(both, { type: 'miss-time', outages }, 120_000)).toBe(both)
+    expect(excuse(both, outages)).toBe(both)
+    // All at once, as by a replica that hears of both, comes to the same.
+    expect(take(leased(), { type: 'miss-time', outages }, 110_000)).toEqual(both)
+  })
+
+  it('costs no node an offer or a lease that was nearly over', () => {
+    const job = claimed(sampleJob(), nodeA, 10_000)
+    const offered = take(job, { type: 'see-access', node: nodeB, fence: fenceOf(job, nodeB) }, 500)
+    const late = { from: 20_000, until: 21_000 }
+    const after = take(offered, { type: 'miss-time', outages: [late] }, 21_000)
+    const woken = take(after, { type: 'wake' }, 35_000)
+    expect(woken.slots.map(({ status }) => status)).toEqual([
+      'claimed',
+      'offered',
+      'awaiting-grant',
+    ])
+    expect(woken.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
+  })
+
+  it('lets a node hand in what it did meanwhile', () => {
+    const after = take(leased(), { type: 'miss-time', outages: [outage] }, 110_000)
+    const commitment = commitmentTo(nodeB, fenceOf(after, nodeB), 'x')
+    const commit = {
+      type: 'commit',
+      node: nodeB,
+      fence: fenceOf(after, nodeB),
+      commitment,
+    } as const
+    expect(take(after, commit, 219_999).slots[1]?.status).toBe('committed')
+  })
+
+  it('of more than five minutes lets the job end, and costs no node anything', () => {
+    const day = { from: 20_000, until: 86_400_000 }
+    const after = take(leased(), { type: 'miss-time', outages: [day] }, day.until)
+    expect(after.deadline).toBe(900_000)
+    const ended = take(after, { type: 'wake' }, day.until)
+    expect(ended).toMatchObject({ phase: 'expired', reason: 'deadline-passed' })
+    expect(ended.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
+  })
+
+  it('from before a job came, or after it settled, is nothing to it', () => {
+    const job = sampleJob({ createdAt: 110_000 })
+    expect(excuse(job, [outage])).toBe(job)
+    const cancelled = take(leased(), { type: 'cancel' }, 15_000)
+    expect(excuse(cancelled, [outage])).toBe(cancelled)
+  })
+})
+
+describe('how long a node has been silent', () => {
+  it('is the time in which it could have been heard', () => {
+    expect(ageOf(15_000, 120_000, [])).toBe(105_000)
+    expect(ageOf(15_000, 120_000, [outage])).toBe(15_000)
+    expect(ageOf(50_000, 120_000, [outage])).toBe(10_000)
+    expect(ageOf(115_000, 120_000, [outage])).toBe(5_000)
+  })
+
+  it('leaves out five minutes of a longer outage', () => {
+    expect(ageOf(0, 1_000_000, [{ from: 0, until: 900_000 }])).toBe(700_000)
+  })
+
+  it('is nothing for a time shortly to come, and unknown for one far off: the clock was set back', () => {
+    expect(ageOf(300_000, 0, [])).toBe(0)
+    expect(ageOf(300_001, 0, [])).toBe(Number.POSITIVE_INFINITY)
+  })
+})
