@@ -12,6 +12,8 @@ const pollMs = 1_000
 // With an open stream, a look now and then is enough to notice what no event tells.
 const relaxedPollMs = 10_000
 const graceMs = 30_000
+// An ICL that was away adds as much to its jobs' deadlines.
+const longestOutageMs = 300_000
 
 const settledPhases: readonly JobPhase[] = [
   'accepted',
@@ -57,17 +59,19 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
     signal,
   )
   const stuckFor = stuckTimer(clock)
-  const deadlineMs = clock.now() + context.network.limits.job_seconds * 1000
+  const beganAt = clock.monotonic()
+  let allowedMs = context.network.limits.job_seconds * 1000 + graceMs
   try {
     for (;;) {
-      const view = await look(context, follow, deadlineMs + graceMs)
+      const view = await look(context, follow, beganAt, allowedMs + longestOutageMs)
       if (view !== undefined) {
         if (settledPhases.includes(view.status)) return view
         if (stuckFor(view) >= (follow.giveUpWhenStuckMs ?? Number.POSITIVE_INFINITY)) {
           throw stuckJobError(view)
         }
+        allowedMs = Math.max(allowedMs, (view.deadline - view.created_at) * 1000 + graceMs)
+        if (elapsedSince(clock, beganAt) > allowedMs) throw overdue()
       }
-      if (clock.now() > deadlineMs + graceMs) throw overdue()
       const patient = streaming && follow.giveUpWhenStuckMs === undefined
       await bell.wait(patient ? relaxedPollMs : pollMs, follow.signal)
     }
@@ -87,14 +91,15 @@ const overdue = (): SvcError =>
 async function look(
   { api, clock }: ClientContext,
   { jobId, readToken, signal }: Follow,
-  untilMs: number,
+  beganAt: MonotonicMs,
+  patienceMs: number,
 ): Promise<JobView | undefined> {
   try {
     return await api.getJob({ params: { jobId } }, { readToken, signal })
   } catch (error) {
     signal?.throwIfAborted()
     const passing = (error instanceof ProblemError || error instanceof SvcError) && error.retryable
-    if (!passing || clock.now() > untilMs) throw error
+    if (!passing || elapsedSince(clock, beganAt) > patienceMs) throw error
     return undefined
   }
 }

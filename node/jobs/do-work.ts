@@ -1,5 +1,5 @@
 import { remedyFor } from '../../lib/causes.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { Assignment, ClaimResult } from '../../lib/schemas/tasks.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -10,10 +10,9 @@ import { keyHandlesMissing, produceAnswer } from './answer.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
 import { lead } from './leader.ts'
+import { leaseOf, longestAwayMs } from './lease.ts'
 import { type Committed, commit, reveal } from './verifier.ts'
 
-// The ICL has to hear of a job given back before it takes it away itself.
-const reserveMs = 2_000
 // A verifier waits for a leader at most as long as a job may last.
 const longestWaitMs = 3_600_000
 
@@ -32,7 +31,7 @@ export async function workOn(
   }
   deps.log.info(messages.claimed(jobId))
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
-  const deadlines = leaseOf(deps.clock, claim.claimDeadline - claim.server_time)
+  const deadlines = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
   if (claim.role === 'leader') {
     return await deadlines.within(signal, (leased) => lead(deps, claim, leased, deadlines.endsAt))
   }
@@ -59,37 +58,30 @@ export function revealInTime(
   )
 }
 
-/** A lease of `seconds` from now: when the work has to be done (by the node's clock, in milliseconds), and work that ends with it. */
-export function leaseOf(clock: Clock, seconds: number) {
-  const leaseMs = seconds * 1000 - reserveMs
-  return {
-    endsAt: clock.now() + leaseMs,
-    within<T>(signal: AbortSignal, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
-      if (leaseMs <= 0) throw leaseOver()
-      return withDeadline(clock, leaseMs, signal, leaseOver, body)
-    },
-  }
-}
-
-const leaseOver = (): SvcError =>
-  new SvcError('deadline-too-close', 'the claim deadline came before the work was done', {
-    hint: 'A faster model or fewer concurrent jobs would help.',
-  })
+const claimAgainMs = 2_000
 
 async function claimJob(
-  { api, log }: JobDeps,
+  { api, clock, log }: JobDeps,
   { jobId, fence }: Pick<Assignment, 'jobId' | 'fence'>,
   signal: AbortSignal,
 ): Promise<ClaimResult> {
-  try {
-    return await api.claimTask(
-      { body: { jobId, fence } },
-      { signal, attempts: 3, timeoutMs: 5_000 },
-    )
-  } catch (error) {
-    signal.throwIfAborted()
-    if (isGone(error)) throw error
-    log.warning(messages.claimFailed(jobId, errorText(error)))
-    throw keyHandlesMissing('the claim failed', error)
+  const beganAt = clock.monotonic()
+  for (;;) {
+    try {
+      return await api.claimTask(
+        { body: { jobId, fence } },
+        { signal, attempts: 3, timeoutMs: 5_000 },
+      )
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isGone(error)) throw error
+      log.warning(messages.claimFailed(jobId, errorText(error)))
+      // An ICL that went away may have saved the claim, and claiming again changes nothing.
+      const isAway = error instanceof SvcError && error.retryable
+      if (!isAway || elapsedSince(clock, beganAt) > longestAwayMs) {
+        throw keyHandlesMissing('the claim failed', error)
+      }
+    }
+    await clock.sleep(claimAgainMs, signal)
   }
 }

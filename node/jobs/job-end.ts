@@ -6,7 +6,7 @@ import { errorText } from '../explain-error.ts'
 import type { JobRecord } from '../journal/history.ts'
 import { messages } from '../log-messages.ts'
 import { abortReasonOf, isGone } from './abort-reason.ts'
-import type { JobDeps } from './job-deps.ts'
+import { callAttempts, type JobDeps } from './job-deps.ts'
 
 const abortCallMs = 4_000
 
@@ -35,7 +35,8 @@ export async function toItsEnd(
   const record = { jobId, fence, role, model_id, started_at: place.startedAt }
   remember(deps, { ...record, outcome: 'running' })
   const ending = await work().catch(async (error: unknown): Promise<Ending> => {
-    if (!isGone(error)) return await giveBack(deps, place, signal.aborted ? signal.reason : error)
+    if (!isGone(error))
+      return await giveBack(deps, place, signal.aborted ? signal.reason : error, signal)
     return leave(deps, place, errorText(error))
   })
   remember(deps, { ...record, ended_at: unixSeconds(deps.clock), ...ending })
@@ -62,18 +63,28 @@ function remember({ history, log }: JobDeps, record: JobRecord): void {
   }
 }
 
-/** Gives an assignment back and says why. */
+/** Gives an assignment back and says why: an ICL that is away is waited for until `signal` aborts. */
 export async function giveBack(
   { api, log }: JobDeps,
   { jobId, fence }: Pick<Place, 'jobId' | 'fence'>,
   error: unknown,
+  signal: AbortSignal,
 ): Promise<Ending> {
   const reason: AbortReason = abortReasonOf(error)
   log.error(messages.aborted(jobId, errorText(error)))
   try {
-    // The job's own signal may have ended the job: this call has to be made all the same.
     const body = { jobId, fence, reason }
-    await api.abortTask({ body }, { attempts: 2, timeoutMs: abortCallMs })
+    const timeoutMs = abortCallMs
+    // The job's own signal may have ended the job: this call has to be made all the same.
+    const lastTry = () => api.abortTask({ body }, { attempts: 2, timeoutMs })
+    await (signal.aborted
+      ? lastTry()
+      : api
+          .abortTask({ body }, { attempts: callAttempts, timeoutMs, signal })
+          .catch((problem: unknown) => {
+            if (!signal.aborted) throw problem
+            return lastTry()
+          }))
   } catch (problem) {
     if (!isGone(problem)) log.warning(messages.abortNotSent(jobId, errorText(problem)))
   }

@@ -6,10 +6,11 @@ import type { JournalEntry } from '../journal/steps.ts'
 import { messages } from '../log-messages.ts'
 import { isGone, isPassing } from './abort-reason.ts'
 import { recoverSecrets } from './answer.ts'
-import { leaseOf, revealInTime, workOn } from './do-work.ts'
+import { revealInTime, workOn } from './do-work.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import { type Ending, leave, toItsEnd } from './job-end.ts'
 import { deliverResult } from './leader.ts'
+import { leaseOf } from './lease.ts'
 import { deliverVerdict, sendCommitment } from './verifier.ts'
 
 const firstRetryMs = 2_000
@@ -55,7 +56,7 @@ async function goOn(
   }
   if (view.status === 'committed') steps.onSlotFree()
   if (verdict) return await deliverVerdict(deps, verdict, signal)
-  const lease = leaseOf(deps.clock, (view.deadline ?? view.server_time) - view.server_time)
+  const lease = leaseOf(deps, assignment, (view.deadline ?? view.server_time) - view.server_time)
   if (result) return await lease.within(signal, (leased) => deliverResult(deps, result, leased))
   if (claim && committed) {
     if (view.status === 'claimed') {

@@ -19,7 +19,7 @@ export async function runJob(
   try {
     // An ICL that has lost its jobs offers them anew; a second signed answer would contradict the first.
     if (deps.journal.hasSigned(assignment)) {
-      await giveBack(deps, assignment, signedBefore())
+      await giveBack(deps, assignment, signedBefore(), signal)
       return
     }
     await toItsEnd(deps, { ...assignment, startedAt: at }, signal, async () => {

@@ -143,7 +143,10 @@ describe('a stream of events', () => {
 describe('following a job', () => {
   const network = sampleNetwork()
   const view = (changes: Partial<JobView>) =>
-    ({ status: 'running', quorum: [], model_id: 'openai:test', ...changes }) as unknown as JobView
+    ({
+      ...{ status: 'running', quorum: [], model_id: 'openai:test', created_at: 1, deadline: 1 },
+      ...changes,
+    }) as unknown as JobView
 
   /** Follows a job whose views come one after the other, the last again and again. */
   async function follow(
@@ -239,6 +242,13 @@ describe('following a job', () => {
     expect(tookMs).toBeLessThan(limitMs + 2_000)
     const away = new SvcError('icl-unreachable', 'Away', { hint: '', retryable: true })
     expect((await follow([away])).outcome).toBe(away)
+  })
+
+  it('heeds that the ICL was away and has given the job as much more time', async () => {
+    const times = { created_at: 1, deadline: 1 + network.limits.job_seconds + 120 }
+    const { outcome, tookMs } = await follow([view(times)])
+    expect(outcome).toMatchObject({ code: 'job-overdue' })
+    expect(tookMs).toBeGreaterThan((network.limits.job_seconds + 150) * 1_000)
   })
 
   it('ends with the reason of who gives up', async () => {

@@ -273,6 +273,53 @@ describe('a job that cannot be done is given back', () => {
     abortsWith(world, 'deadline-too-close')
   })
 
+  it('when the deadline that the ICL has moved comes, and not before', async () => {
+    const world = await createJobWorld('leader')
+    const startedAt = world.clock.now()
+    world.complete.mockImplementation(({ signal }) =>
+      world.clock.sleep(900_000, signal).then(() => 'late'),
+    )
+    // It is away for 280 s in all, and adds them.
+    world.api.getTask.mockImplementation(async () => {
+      const passed = world.clock.now() - startedAt
+      if (passed < 300_000) {
+        throw new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })
+      }
+      const { view } = world
+      const server_time = view.server_time + Math.floor(passed / 1000)
+      const deadline = view.server_time + 120 + 280
+      return { ...view, status: 'claimed', server_time, deadline }
+    })
+    await run(world)
+    expect(Math.round((world.clock.now() - startedAt) / 10_000)).toBe(40)
+    abortsWith(world, 'deadline-too-close')
+  })
+
+  it('but not while the ICL is away and may add to its lease', async () => {
+    const world = await createJobWorld('leader')
+    world.complete.mockImplementation(({ signal }) =>
+      world.clock.sleep(200_000, signal).then(() => 'Four.'),
+    )
+    world.api.getTask.mockRejectedValue(
+      new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true }),
+    )
+    await run(world)
+    expect(world.api.postResult).toHaveBeenCalledTimes(1)
+    expect(world.api.abortTask).not.toHaveBeenCalled()
+  })
+
+  it('but not when the ICL goes away as it claims: the claim may have been saved', async () => {
+    const world = await createJobWorld('leader')
+    const startedAt = world.clock.now()
+    world.api.claimTask.mockImplementation(async () => {
+      if (world.clock.now() - startedAt > 90_000) return world.claim
+      throw new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })
+    })
+    await run(world)
+    expect(world.api.postResult).toHaveBeenCalledTimes(1)
+    expect(world.api.abortTask).not.toHaveBeenCalled()
+  })
+
   it('when the node stops', async () => {
     const world = await createJobWorld('leader')
     const stop = new AbortController()

@@ -226,8 +226,13 @@ describe('a job that is resumed', () => {
   it('keeps to what is left of its lease', async () => {
     const world = await createJobWorld('leader')
     const entry = await killedAt(world, 'complete')
-    standing(world, { status: 'claimed' })
     const now = world.claim.server_time
+    world.api.getTask.mockImplementation(async () => ({
+      ...world.view,
+      status: 'claimed',
+      deadline: now + 30,
+      server_time: Math.floor(world.clock.now() / 1000),
+    }))
     world.api.claimTask.mockResolvedValue({
       ...world.claim,
       server_time: now,
