@@ -141,11 +141,14 @@ async function runLoops(daemon: Daemon): Promise<void> {
   const { clock, log } = deps
   const first = Promise.withResolvers<void>()
   let isBeating = false
+  let isHeard = true
   const heartbeat = async () => {
     isBeating = true
+    isHeard = false
     try {
       if (certificate.secondsLeft() === 0) throw new Error('no valid attestation certificate')
       await beat({ signal: ended.signal })
+      isHeard = true
     } finally {
       isBeating = false
       first.resolve()
@@ -158,6 +161,10 @@ async function runLoops(daemon: Daemon): Promise<void> {
     if (isBeating) return
     beat({ signal: ended.signal }).catch(onHeartbeatError)
   })
+  // The ICL draws no node that it has not heard of for long.
+  const onBack = () => {
+    if (!isHeard && !isBeating) heartbeat().catch(onHeartbeatError)
+  }
   const chainHeartbeat = createChainHeartbeat({ ...deps, signal: stopping.signal })
   await Promise.all([
     every(clock, heartbeatPeriodMs, ended.signal, heartbeat, onHeartbeatError),
@@ -173,11 +180,11 @@ async function runLoops(daemon: Daemon): Promise<void> {
     ),
     every(clock, diskPeriodMs, ended.signal, disk.pass, () => {}),
     every(clock, memoryPeriodMs, ended.signal, createMemoryWatch(deps), () => {}),
-    first.promise.then(() => poll(daemon)),
+    first.promise.then(() => poll(daemon, onBack)),
   ])
 }
 
-async function poll(daemon: Daemon): Promise<void> {
+async function poll(daemon: Daemon, onBack: () => void): Promise<void> {
   const { deps, api, certificate, slots, disk, stopping, jobs } = daemon
   const jobDeps = { ...deps, api, journal: disk.watched(deps.journal) }
   for (const entry of deps.journal.unfinished) {
@@ -189,6 +196,7 @@ async function poll(daemon: Daemon): Promise<void> {
     {
       ...jobDeps,
       slots,
+      onBack,
       mayWork: () => certificate.secondsLeft() > 0 && disk.isWritable(),
       spawn: (assignment) => {
         const claimed = Promise.withResolvers<void>()

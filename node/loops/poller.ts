@@ -1,10 +1,12 @@
-import { type Clock, elapsedSince } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Assignment } from '../../lib/schemas/tasks.ts'
 import { errorText } from '../explain-error.ts'
-import { jittered } from '../jitter.ts'
+import { fullyJittered, jittered } from '../jitter.ts'
+import { isPassing } from '../jobs/abort-reason.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 import type { NodeApi } from '../node-api.ts'
@@ -14,7 +16,11 @@ import type { Slots } from '../slots.ts'
 const pollPeriodMs = 5_000
 
 const holdSeconds = 20
+/** The pool is whole again so long after an ICL was away: 10,000 nodes make 4,000 requests a second meanwhile. */
+const maxAwayMs = 5_000
+/** For refusals, which a node's operator has to look after. */
 const maxBackoffMs = 60_000
+const warnAgainMs = 60_000
 const quietMs = 60_000
 const claimPatienceMs = 10_000
 
@@ -25,6 +31,8 @@ export type PollerOptions = {
   readonly slots: Slots
   /** Starts a job in its slot; the promise settles as soon as its claim was answered. */
   readonly spawn: (assignment: Assignment) => Promise<void>
+  /** The ICL has answered again after a poll that failed. */
+  readonly onBack: () => void
   /** False while there is no valid certificate: then no work is taken. */
   readonly mayWork: () => boolean
   readonly clock: Clock
@@ -36,11 +44,14 @@ export type PollerOptions = {
 export async function pollAssignments(options: PollerOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, slots } = options
   let failures = 0
+  let warnedAt: MonotonicMs | undefined
   let quietSince = clock.monotonic()
 
   const pass = async (): Promise<'more' | 'wait'> => {
     const offered = await fetchAssignments(options, signal)
+    if (failures > 0) options.onBack()
     failures = 0
+    warnedAt = undefined
     const fresh = offered.filter((assignment) => !slots.isTaken(assignment))
     if (fresh.length === 0) {
       if (elapsedSince(clock, quietSince) >= quietMs) {
@@ -72,14 +83,24 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       if (options.mayWork() && (await pass()) === 'more') waitMs = 0
     } catch (error) {
       if (signal.aborted) return
-      log.warning(messages.pollFailed(errorText(error)))
-      waitMs = jittered(options.random, Math.min(pollPeriodMs * 2 ** failures, maxBackoffMs))
+      if (elapsedSince(clock, warnedAt) >= warnAgainMs) {
+        log.warning(messages.pollFailed(errorText(error)))
+        warnedAt = clock.monotonic()
+      }
+      await clock.sleep(backoffMs(options.random, error, failures), signal).catch(() => {})
       failures += 1
-      await clock.sleep(waitMs, signal).catch(() => {})
       continue
     }
     await clock.sleep(Math.max(0, waitMs - elapsedSince(clock, startedAt)), signal).catch(() => {})
   }
+}
+
+function backoffMs(random: Random, error: unknown, failures: number): number {
+  if (!isPassing(error)) {
+    return jittered(random, Math.min(pollPeriodMs * 2 ** failures, maxBackoffMs))
+  }
+  const askedMs = error instanceof ProblemError ? (error.retryAfterSeconds ?? 0) * 1000 : 0
+  return Math.max(askedMs, fullyJittered(random, maxAwayMs))
 }
 
 async function fetchAssignments(

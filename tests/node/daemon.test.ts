@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { runDaemon } from '../../node/daemon.ts'
 import { createDaemonWorld, type DaemonWorld } from './daemon-world.ts'
 import { nodeAddress } from './fakes.ts'
@@ -72,6 +73,18 @@ describe('the daemon', () => {
     await world.clock.advance(60_000)
     expect(world.lines('The disk takes files again')).toHaveLength(1)
     expect(world.api.claimTask).toHaveBeenCalledTimes(1)
+    await end(world, running)
+  })
+
+  it('sends a heartbeat that failed again as soon as the ICL answers, and says once that it was away', async () => {
+    const world = await createDaemonWorld()
+    const away = new SvcError('icl-unreachable', 'gone', { hint: 'Wait.', retryable: true })
+    world.api.postHeartbeat.mockRejectedValueOnce(away)
+    for (let polls = 0; polls < 6; polls++) world.api.getAssignments.mockRejectedValueOnce(away)
+    const running = world.start()
+    await world.clock.advance(30_000)
+    expect(world.lines('Heartbeat sent to ICL')).toHaveLength(1)
+    expect(world.lines('Polling for assignments failed')).toHaveLength(1)
     await end(world, running)
   })
 

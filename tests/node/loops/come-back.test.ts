@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest'
+import { ProblemError } from '../../../lib/problem.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { pollAssignments } from '../../../node/loops/poller.ts'
+import { createSlots } from '../../../node/slots.ts'
+import { createDice } from '../../simulation/dice.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
+import { nodeAddress } from '../fakes.ts'
+
+const quiet = { debug: () => {}, info: () => {}, warning: () => {}, error: () => {} }
+const holdMs = 20_000
+const stepMs = 1_000
+
+/** Nodes that poll an ICL, which a test takes away. */
+function createPool(count: number) {
+  const clock = createVirtualClock(1_800_000_000_000, 1)
+  const dice = createDice(1)
+  let failure: Error | undefined
+  let cut = Promise.withResolvers<never>()
+  cut.promise.catch(() => {})
+  const requests = new Map<number, number>()
+  const back = new Set<number>()
+  const stops = Array.from({ length: count }, (_, index) => {
+    const stop = new AbortController()
+    void pollAssignments(
+      {
+        api: {
+          getAssignments: async () => {
+            const second = Math.floor(clock.now() / 1000)
+            requests.set(second, (requests.get(second) ?? 0) + 1)
+            if (failure) throw failure
+            back.add(index)
+            await Promise.race([clock.sleep(holdMs, stop.signal), cut.promise])
+            return { assignments: [] }
+          },
+        },
+        address: nodeAddress,
+        slots: createSlots(1),
+        spawn: async () => {},
+        onBack: () => {},
+        mayWork: () => true,
+        clock,
+        random: dice.fork(String(index)),
+        log: quiet,
+      },
+      stop.signal,
+    )
+    return stop
+  })
+  /** In steps, each of which fires what became due in it: many thousands of nodes take long one by one. */
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += stepMs) await clock.jump(stepMs)
+  }
+  return {
+    back,
+    pass,
+    fail: (error: Error) => {
+      back.clear()
+      failure = error
+      cut.reject(error)
+    },
+    recover: () => {
+      cut = Promise.withResolvers<never>()
+      cut.promise.catch(() => {})
+      failure = undefined
+    },
+    /** The most requests in a second since the last look. */
+    mostRequests: () => {
+      const most = Math.max(...requests.values())
+      requests.clear()
+      return most
+    },
+    stop: () => {
+      for (const stop of stops) stop.abort()
+    },
+  }
+}
+
+const away = new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })
+
+describe('after an ICL was away', () => {
+  it('10,000 nodes poll again within 5 s, and not all at once', async () => {
+    const pool = createPool(10_000)
+    await pool.pass(1_000)
+    pool.mostRequests()
+    pool.fail(away)
+    await pool.pass(90_000)
+    const whileAway = pool.mostRequests()
+    pool.recover()
+    await pool.pass(5_000)
+    expect(pool.back.size).toBe(10_000)
+    // All that lost it at one moment try once more then; each try after that comes at a time of its own.
+    expect(whileAway).toBeLessThan(14_500)
+    expect(pool.mostRequests()).toBeLessThan(4_500)
+    pool.stop()
+  }, 60_000)
+
+  it('a node that is refused does not ask again every few seconds', async () => {
+    const pool = createPool(1)
+    await pool.pass(1_000)
+    pool.fail(new ProblemError('node-banned', 'No'))
+    await pool.pass(120_000)
+    pool.recover()
+    await pool.pass(15_000)
+    expect(pool.back.size).toBe(0)
+    await pool.pass(45_000)
+    expect(pool.back.size).toBe(1)
+    pool.stop()
+  })
+})
