@@ -5,6 +5,7 @@ import type { Access } from './access.ts'
 import type { TpmTrust } from './attestation/tpm-trust.ts'
 import type { Blobs } from './blobs/blobs.ts'
 import type { Chain } from './chain/chain.ts'
+import type { ClockWatch } from './clock-watch.ts'
 import type { IclKeys } from './keys.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -27,6 +28,7 @@ export type Dependencies = {
   readonly chain: Chain
   readonly pool: Pool
   readonly outages: Outages
+  readonly clockWatch: ClockWatch
   readonly keys: IclKeys
   readonly waiters: Waiters
   readonly log: Log

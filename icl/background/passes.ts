@@ -28,6 +28,7 @@ export async function runPasses(deps: Dependencies, signal: AbortSignal): Promis
   const effects = createEffects(deps, lease)
   const loops = [
     deps.outages.keep(ended),
+    deps.clockWatch.keep(ended),
     replicas.keep(ended),
     lease.keep(ended),
     watchChanges(deps, ended),

@@ -59,7 +59,12 @@ export interface Chain {
   readonly coordinator: Address
   /** Throws when the chain does not answer. */
   ping(): Promise<void>
-  latestBlock(): Promise<{ readonly number: bigint; readonly hash: Hash32 }>
+  /** `timestamp` in Unix seconds. */
+  latestBlock(): Promise<{
+    readonly number: bigint
+    readonly hash: Hash32
+    readonly timestamp: number
+  }>
   nodeOf(address: Address): Promise<ChainNode>
   /** The same for many at once. */
   nodesOf(addresses: readonly Address[]): Promise<ReadonlyMap<Address, ChainNode>>

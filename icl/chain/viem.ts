@@ -60,7 +60,7 @@ export function createViemChain(options: ViemChainOptions): Chain {
     },
     latestBlock: async () => {
       const block = await reading('reading the latest block', () => publicClient.getBlock())
-      return { number: block.number, hash: block.hash }
+      return { number: block.number, hash: block.hash, timestamp: Number(block.timestamp) }
     },
     nodesOf,
     nodeOf: async (address) => {

@@ -65,6 +65,7 @@ export function createProbes(deps: Dependencies) {
         ...(writable ? [] : ['the store takes no saves']),
         ...(blobs ? [] : ['the blob store does not answer: uploads and downloads fail']),
         ...reasons,
+        ...deps.clockWatch.faults(),
         ...(chain === undefined
           ? await askFaults()
           : [`${chain}: previews and submissions fail, commits wait`]),

@@ -6,6 +6,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
 import type { Access } from '../access.ts'
 import { createViemChain } from '../chain/viem.ts'
+import { createClockWatch } from '../clock-watch.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { createKeyring } from '../keyring.ts'
 import { observed } from '../observed.ts'
@@ -68,6 +69,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     chain,
     pool: createPool({ store, chain, clock }),
     outages: createOutages({ store, clock, log }),
+    clockWatch: createClockWatch({ clock, chain, log, aheadMs: clock.aheadMs }),
     keys,
     waiters: createWaiters(clock),
     log,

@@ -3,6 +3,7 @@ import { openAccess } from '../../icl/access.ts'
 import { createApp } from '../../icl/app.ts'
 import { runPasses } from '../../icl/background/passes.ts'
 import { createStoredBlobs } from '../../icl/blobs/stored.ts'
+import { createClockWatch } from '../../icl/clock-watch.ts'
 import { deriveKeys } from '../../icl/keys.ts'
 import { noMetrics } from '../../icl/metrics/metrics.ts'
 import { createOutages } from '../../icl/outages.ts'
@@ -41,6 +42,7 @@ const deps = {
   blobs: createStoredBlobs(store, 8 * 1024 * 1024, clock),
   pool: createPool({ store, chain, clock }),
   outages: createOutages({ store, clock, log }),
+  clockWatch: createClockWatch({ clock, chain, log, aheadMs: () => 0 }),
   keys: await deriveKeys(new Uint8Array(32).fill(1)),
   waiters: createWaiters(clock),
   log,

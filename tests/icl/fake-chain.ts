@@ -28,6 +28,8 @@ export type FakeChain = Chain & {
   down: Error | undefined
   /** No call is answered while it is set. */
   hangs: boolean
+  /** The latest block; it rests unless a test moves it. */
+  block: { number: bigint; timestamp: number }
   /** What is committed is not deep enough yet. */
   shallow: boolean
   /** Grants revert, as for a node that is not active. */
@@ -60,6 +62,7 @@ export function createFakeChain(): FakeChain {
     refusesSlashes: undefined,
     down: undefined,
     hangs: false,
+    block: { number: 7n, timestamp: 0 },
     shallow: false,
     refusesGrants: false,
     store: (high, low, owner, readers, delegate) => {
@@ -76,7 +79,7 @@ export function createFakeChain(): FakeChain {
     ping: up,
     latestBlock: async () => {
       await up()
-      return { number: 7n, hash: `0x${'b'.repeat(64)}` as Hash32 }
+      return { ...chain.block, hash: `0x${'b'.repeat(64)}` as Hash32 }
     },
     nodeOf: async (address) => {
       await up()

@@ -4,6 +4,7 @@ import { openAccess } from '../../icl/access.ts'
 import { createApp } from '../../icl/app.ts'
 import { runPasses } from '../../icl/background/passes.ts'
 import { createStoredBlobs } from '../../icl/blobs/stored.ts'
+import { createClockWatch } from '../../icl/clock-watch.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
 import { deriveKeys } from '../../icl/keys.ts'
 import { noMetrics } from '../../icl/metrics/metrics.ts'
@@ -101,6 +102,7 @@ export async function createReplica(
     blobs: createStoredBlobs(own.store, 8 * 1024 * 1024, clock),
     pool: createPool(own),
     outages: createOutages({ ...own, log }),
+    clockWatch: createClockWatch({ ...own, log, aheadMs: () => 0 }),
     keys: await deriveKeys(keySeed),
     waiters: createWaiters(own.clock),
     log,
