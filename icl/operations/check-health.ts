@@ -1,4 +1,4 @@
-import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -8,69 +8,61 @@ import { remembered } from '../remembered.ts'
 
 const pingMs = 2_000
 const rememberedMs = 500
+/** Whoever probes waits for a second or so: what hangs must not make the ICL look dead. */
 const patienceMs = 400
+/** How long is waited for an answer when none is known that is recent enough to be given. */
+const freshPatienceMs = 800
+const recentMs = 3_000
 const wellRememberedMs = 30_000
 const faultRememberedMs = 3_000
+/** A check of the contracts that has not come back by then has lost its meaning. */
+const faultsRecentMs = wellRememberedMs + 5_000
 const pageSize = 100
 const mostPages = 10
 
-/** `chain` says what keeps it from answering, if something does. */
-type Answering = {
-  readonly chain: string | undefined
-  readonly store: boolean
-  readonly blobs: boolean
-}
-
-/** Says how the ICL is; what it asks of others for that is remembered for half a second, however many ask. */
+/** Says how the ICL is; what it asks of others for that is remembered for half a second, however many ask, and given for 3 s. */
 export function createProbes(deps: Dependencies) {
-  const ping = remembered(deps.clock, rememberedMs, () => pingAll(deps)).read
+  const askChain = createProbe(deps, () => deps.chain.ping())
+  const askStore = createProbe(deps, () => deps.store.ping())
+  const askBlobs = createProbe(deps, (signal) => deps.blobs.ping(signal))
   const askFaults = createFaultProbe(deps)
-  let last: Answering | undefined
-  // Whoever probes waits for a second or so: what hangs must not make the ICL look dead.
-  const ask = async (): Promise<Answering> => {
-    const fresh = ping().then((answering) => {
-      last = answering
-      return answering
-    })
-    if (!last) return fresh
-    const known = last
-    const timer = new AbortController()
-    const soon = deps.clock.sleep(patienceMs, timer.signal).then(
-      () => known,
-      () => known,
-    )
-    const answering = await Promise.race([fresh, soon])
-    timer.abort()
-    return answering
-  }
 
   return {
     /** How the ICL is (spec 2.1): `mongo_connected` says whether the configured durable store answers. */
     checkHealth: async () => {
-      const { chain, store } = await ask()
+      const [chain, store] = await Promise.all([askChain(), askStore()])
+      const { connected, writable } = deps.store.status()
+      const isUp = store === undefined && writable
       return {
-        status: 'ok' as const,
+        status: isUp ? ('ok' as const) : ('unavailable' as const),
         chain_connected: chain === undefined,
-        mongo_connected: store && deps.store.status().connected,
+        mongo_connected: store === undefined && connected,
       }
     },
 
     /** Whether to send traffic here, and what is degraded; throws `unavailable` when saves cannot be taken, or the ICL stops. */
     checkReadiness: async () => {
-      const { chain, store, blobs } = await ask()
+      const [chain, store, blobs, faults] = await Promise.all([
+        askChain(),
+        askStore(),
+        askBlobs(),
+        askFaults(),
+      ])
       const { writable, reasons } = deps.store.status()
       const all = [
         ...(deps.waiters.closed ? ['the ICL is stopping'] : []),
-        ...(store ? [] : ['the store does not answer']),
+        ...(store === undefined ? [] : ['the store does not answer']),
         ...(writable ? [] : ['the store takes no saves']),
-        ...(blobs ? [] : ['the blob store does not answer: uploads and downloads fail']),
+        ...(blobs === undefined
+          ? []
+          : ['the blob store does not answer: uploads and downloads fail']),
         ...reasons,
         ...deps.clockWatch.faults(),
         ...(chain === undefined
-          ? await askFaults()
-          : [`${chain}: previews and submissions fail, commits wait`]),
+          ? faults
+          : [`${reasonOf(chain)}: previews and submissions fail, commits wait`]),
       ]
-      if (!store || !writable || deps.waiters.closed) {
+      if (store !== undefined || !writable || deps.waiters.closed) {
         throw new ProblemError('unavailable', all.join('; '))
       }
       return { ready: true, reasons: all }
@@ -78,17 +70,35 @@ export function createProbes(deps: Dependencies) {
   }
 }
 
-async function pingAll(deps: Dependencies): Promise<Answering> {
-  const [chain, store, blobs] = await Promise.all([
-    failureOf(deps, () => deps.chain.ping()),
-    failureOf(deps, () => deps.store.ping()),
-    failureOf(deps, (signal) => deps.blobs.ping(signal)),
-  ])
-  return {
-    chain: chain === undefined ? undefined : reasonOf(chain),
-    store: store === undefined,
-    blobs: blobs === undefined,
+const timedOut = () => new Error('timed out')
+
+/** Asks whether something answers; gives what keeps it from that. Answers soon: what hangs has failed, unless it answered lately. */
+function createProbe(
+  deps: Dependencies,
+  ping: (signal: AbortSignal) => Promise<void>,
+): () => Promise<unknown | undefined> {
+  const { clock } = deps
+  let last: { readonly at: MonotonicMs; readonly failure: unknown } | undefined
+  const asked = remembered(clock, rememberedMs, async () => {
+    const failure = await failureOf(deps, ping)
+    last = { at: clock.monotonic(), failure }
+    return failure
+  })
+  return () => {
+    const fresh = asked.read()
+    return last && elapsedSince(clock, last.at) < recentMs
+      ? soon(clock, patienceMs, fresh, last.failure)
+      : soon(clock, freshPatienceMs, fresh, timedOut())
   }
+}
+
+/** What comes of `work` within `ms`, else `otherwise`. */
+async function soon<T>(clock: Clock, ms: number, work: Promise<T>, otherwise: T): Promise<T> {
+  const timer = new AbortController()
+  const late = () => otherwise
+  const answer = await Promise.race([work, clock.sleep(ms, timer.signal).then(late, late)])
+  timer.abort()
+  return answer
 }
 
 const reasonOf = (error: unknown): string =>
@@ -99,29 +109,34 @@ const reasonOf = (error: unknown): string =>
 /** Asks what is wrong with the contracts and what results wait for, not often, and answers soon with what is known. */
 function createFaultProbe(deps: Dependencies): () => Promise<readonly string[]> {
   const { chain, clock } = deps
-  let faults: readonly string[] = []
-  let waiting: readonly string[] = []
+  const contracts = createFinding(clock, 'the contracts have', () => chain.findFaults())
+  const results = createFinding(clock, 'uncommitted results have', () => findUncommitted(deps))
+  return async () => (await Promise.all([contracts(), results()])).flat()
+}
+
+function createFinding(
+  clock: Clock,
+  what: string,
+  find: () => Promise<readonly string[]>,
+): () => Promise<readonly string[]> {
+  let found: { readonly at: MonotonicMs; readonly faults: readonly string[] } | undefined
   let lookedAt: MonotonicMs | undefined
-  let looking: Promise<void> | undefined
-  const lookAfresh = async () => {
-    // A chain or store that does not answer is a reason of its own.
-    const found = await Promise.allSettled([chain.findFaults(), findUncommitted(deps)])
-    if (found[0].status === 'fulfilled') faults = found[0].value
-    if (found[1].status === 'fulfilled') waiting = found[1].value
-  }
+  let looking: Promise<void> = Promise.resolve()
   const look = async () => {
-    // What is wrong is looked at again soon: somebody may be mending it.
-    const rememberedMs = faults.length + waiting.length > 0 ? faultRememberedMs : wellRememberedMs
-    if (elapsedSince(clock, lookedAt) < rememberedMs) return looking
-    lookedAt = clock.monotonic()
-    looking = lookAfresh()
-    return looking
+    // What does not answer is found by its own probe, too.
+    const faults = await find().catch(() => undefined)
+    if (faults) found = { at: clock.monotonic(), faults }
   }
   return async () => {
-    const timer = new AbortController()
-    await Promise.race([look(), clock.sleep(patienceMs, timer.signal).catch(() => {})])
-    timer.abort()
-    return [...faults, ...waiting]
+    // What is wrong is looked at again soon: somebody may be mending it.
+    const isWell = found?.faults.length === 0
+    if (elapsedSince(clock, lookedAt) >= (isWell ? wellRememberedMs : faultRememberedMs)) {
+      lookedAt = clock.monotonic()
+      looking = look()
+    }
+    await soon(clock, patienceMs, looking, undefined)
+    const isRecent = elapsedSince(clock, found?.at) < faultsRecentMs
+    return isRecent && found ? found.faults : [`${what} not been checked: the check hangs or fails`]
   }
 }
 
@@ -150,7 +165,7 @@ async function failureOf(
   ping: (signal: AbortSignal) => Promise<void>,
 ): Promise<unknown | undefined> {
   try {
-    await withDeadline(clock, pingMs, undefined, () => new Error('timed out'), ping)
+    await withDeadline(clock, pingMs, undefined, timedOut, ping)
     return undefined
   } catch (error) {
     // Not answering is the finding, not a failure of the check.

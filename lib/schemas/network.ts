@@ -4,7 +4,12 @@ import { CoprocessorUrls } from './coprocessor-urls.ts'
 
 /** How the ICL is (spec 2.1). */
 export const Health = z
-  .object({ status: z.literal('ok'), chain_connected: z.boolean(), mongo_connected: z.boolean() })
+  .object({
+    /** `unavailable` while nothing can be saved. */
+    status: z.enum(['ok', 'unavailable']),
+    chain_connected: z.boolean(),
+    mongo_connected: z.boolean(),
+  })
   .meta({ id: 'Health' })
 
 /** Whether the ICL should get traffic, and if not wholly well, why. */

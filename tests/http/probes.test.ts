@@ -61,7 +61,7 @@ describe('the probes', () => {
     expect(body.detail).toContain('the store takes no saves; another replica writes')
     expect(headers.get('retry-after')).toBe('1')
     expect((await probe('/livez')).status).toBe(200)
-    expect((await probe('/health')).status).toBe(200)
+    expect(await probe('/health')).toMatchObject({ status: 200, body: { status: 'unavailable' } })
   })
 
   it('turn red when the store does not answer, or not in time', async () => {
@@ -93,6 +93,37 @@ describe('the probes', () => {
     expect(icl.clock.now() - before).toBeLessThan(1_000)
     await icl.clock.advance(2_000)
     expect((await probe('/readyz')).status).toBe(503)
+  })
+
+  it('give no answer that is older than a few seconds, when something hangs after a pause', async () => {
+    let ping = (): Promise<void> => Promise.resolve()
+    await startWith({}, () => ping())
+    expect((await probe('/readyz')).body).toEqual({ ready: true, reasons: [] })
+    ping = () => new Promise(() => {})
+    icl.chain.ping = () => new Promise(() => {})
+    await icl.clock.advance(8_000)
+    const before = icl.clock.now()
+    expect((await probe('/health')).body).toEqual({
+      status: 'unavailable',
+      chain_connected: false,
+      mongo_connected: false,
+    })
+    const { status, body } = await probe('/readyz')
+    expect([status, body.detail]).toEqual([
+      503,
+      expect.stringContaining('the store does not answer'),
+    ])
+    expect(icl.clock.now() - before).toBeLessThan(2_000)
+  })
+
+  it('say when the contracts could not be checked for long', async () => {
+    await startWith({})
+    expect((await probe('/readyz')).body.reasons).toEqual([])
+    icl.chain.findFaults = () => new Promise(() => {})
+    await icl.clock.advance(60_000)
+    expect((await probe('/readyz')).body.reasons).toEqual([
+      'the contracts have not been checked: the check hangs or fails',
+    ])
   })
 
   it('ask chain and store once, however many ask them', async () => {
