@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
 import { ProblemError } from '../lib/problem.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { Log } from './log.ts'
@@ -13,10 +13,10 @@ export type Failures = {
 }
 
 type Spell = {
-  readonly since: number
+  readonly since: MonotonicMs
   readonly names: Set<string>
   count: number
-  loggedAt: number
+  loggedAt: MonotonicMs
 }
 
 /** True for a failure that waiting cures: the database, the chain or the disk does not answer now. */
@@ -33,20 +33,20 @@ export function createFailures(
   const remove = (key: string, spell: Spell, name: string) => {
     if (!spell.names.delete(name) || spell.names.size > 0) return
     spells.delete(key)
-    const seconds = Math.round((clock.now() - spell.since) / 1000)
+    const seconds = Math.round(elapsedSince(clock, spell.since) / 1000)
     log.info(`${message}: over`, { failures: spell.count, seconds })
   }
   return {
     failed: (name, error) => {
       const passing = isPassing(error)
       const key = passing ? '' : name
-      const now = clock.now()
+      const now = clock.monotonic()
       const known = spells.get(key)
       const spell = known ?? { since: now, names: new Set<string>(), count: 0, loggedAt: now }
       spells.set(key, spell)
       spell.names.add(name)
       spell.count++
-      if (known && Math.abs(now - known.loggedAt) < remindMs) return
+      if (known && elapsedSince(clock, known.loggedAt) < remindMs) return
       spell.loggedAt = now
       const fields = { work: name, error: String(error), failures: spell.count }
       if (passing) log.warn(message, fields)

@@ -118,7 +118,7 @@ export async function reconnect(fallback: Fallback): Promise<void> {
 /** Logs a replay when it begins, and how far it is every 10 s. */
 function createProgress({ options }: Fallback) {
   const { journal, clock, log } = options
-  let [replayed, loggedAt] = [0, clock.now()]
+  let [replayed, loggedAt] = [0, clock.monotonic()]
   const say = () => {
     const waiting = journal.written - journal.replayed
     log.info('The journal is replayed', { replayed, waiting, place: journal.place })
@@ -128,8 +128,8 @@ function createProgress({ options }: Fallback) {
     replayed: () => replayed,
     step: () => {
       replayed++
-      if (Math.abs(clock.now() - loggedAt) < progressMs) return
-      loggedAt = clock.now()
+      if (elapsedSince(clock, loggedAt) < progressMs) return
+      loggedAt = clock.monotonic()
       say()
     },
   }
@@ -212,7 +212,7 @@ const isWhole = ({ primary }: Fallback): boolean => (primary?.status().unreadabl
 const wasFilledOfLate = (fallback: Fallback): boolean =>
   !isWhole(fallback) &&
   fallback.filledAt !== undefined &&
-  Math.abs(fallback.options.clock.now() - fallback.filledAt) < refillMs
+  elapsedSince(fallback.options.clock, fallback.filledAt) < refillMs
 
 /** Fills a new mirror, and takes it in place of the old one; it is fresh if nobody else came meanwhile. */
 async function fill(fallback: Fallback): Promise<void> {
@@ -228,7 +228,7 @@ async function fill(fallback: Fallback): Promise<void> {
     // Others may have added to what was read of them.
     fallback.events = createEventCache()
     fallback.isLoaded = true
-    fallback.filledAt = options.clock.now()
+    fallback.filledAt = options.clock.monotonic()
     // A record that is not in the mirror could be saved from memory as if it were new.
     fallback.isFresh = isWhole(fallback) && (await nobodyJoined(fallback, next))
   } finally {

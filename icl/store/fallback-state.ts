@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock, MonotonicMs } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
@@ -47,7 +47,7 @@ export type Fallback = {
   /** True once the mirror was filled. */
   isLoaded: boolean
   /** When the mirror was filled last. */
-  filledAt: number | undefined
+  filledAt: MonotonicMs | undefined
   /** True while the mirror holds everything that it should: nobody else has saved since it was filled. */
   isFresh: boolean
   /** True once this process has said that it is new. */

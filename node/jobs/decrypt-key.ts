@@ -22,13 +22,13 @@ export async function decryptKey(
   const { coprocessor, clock, log } = deps
   const beganAt = clock.monotonic()
   for (let failures = 1; ; failures++) {
-    const startedAt = clock.now()
+    const startedAt = clock.monotonic()
     try {
       const [high, low] = await Promise.all(
         [handles.high, handles.low].map(async (handle) => {
           log.debug(messages.decrypting(jobId, handle))
           const half = await coprocessor.decrypt(handle, { signal })
-          log.debug(messages.decrypted(jobId, handle, clock.now() - startedAt))
+          log.debug(messages.decrypted(jobId, handle, elapsedSince(clock, startedAt)))
           return half
         }),
       )
