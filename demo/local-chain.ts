@@ -23,6 +23,7 @@ export type LocalChain = {
   readonly clientKey: Hex
   /** Gives each node its gas and stake. */
   readonly funder: LocalAccount
+  readonly pid: number
   readonly stop: () => Promise<void>
 }
 
@@ -86,6 +87,7 @@ export async function startLocalChain(
       client: client.account,
       clientKey: client.key,
       funder: accountOf(anvil, 4).account,
+      pid: anvil.pid,
       stop: anvil.stop,
     }
   } catch (error) {

@@ -12,12 +12,13 @@ type Passing = {
 }
 
 /**
- * What happens to a request: it passes, it is lost, its answer is lost (which is told once it has come) or changed on the way, or
- * somebody else answers.
+ * What happens to a request: it passes, it is lost, its answer is cut in the middle, lost (which is told once it has come) or changed
+ * on the way, or the proxy answers.
  */
-type Fate =
+export type Fate =
   | 'pass'
   | 'lose-request'
+  | 'cut-answer'
   | { readonly loseAnswer: () => void }
   | { readonly change: (json: Record<string, unknown>) => unknown }
   | { readonly status: number; readonly json: unknown; readonly headers?: Record<string, string> }
@@ -28,7 +29,7 @@ export type HttpProxy = {
   /** Where the server itself listens, once it does. */
   target: string
   /** Decides on each request; passes all when undefined. */
-  decide: ((request: Passing) => Fate) | undefined
+  decide: ((request: Passing) => Fate | Promise<Fate>) | undefined
   readonly stop: () => Promise<void>
 }
 
@@ -55,7 +56,7 @@ async function serve(proxy: HttpProxy, request: IncomingMessage, response: Serve
   const body = await buffer(request)
   const { method = '', url: path = '', headers } = request
   const node = /keyid="svc-node:(0x[0-9a-f]{40})/.exec(String(headers['signature-input']))?.[1]
-  const fate = proxy.decide?.({ method, path, node, body: body.toString() }) ?? 'pass'
+  const fate = (await proxy.decide?.({ method, path, node, body: body.toString() })) ?? 'pass'
   if (fate === 'lose-request') return response.destroy()
   if (typeof fate === 'object' && 'status' in fate) {
     response.writeHead(fate.status, { 'content-type': 'application/json', ...fate.headers })
@@ -82,5 +83,9 @@ async function passOn(fate: Fate, answer: IncomingMessage, response: ServerRespo
     return response.end(JSON.stringify(fate.change(json)))
   }
   response.writeHead(status, headers)
+  if (fate === 'cut-answer') {
+    const whole = await buffer(answer)
+    return response.write(whole.subarray(0, whole.length / 2), () => response.destroy())
+  }
   return answer.pipe(response)
 }
