@@ -1,47 +1,43 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { openStore } from '../../icl/start/open-store.ts'
-import type { Store } from '../../icl/store/store.ts'
-import { retrying } from '../../lib/retry.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-import { systemClock } from '../../lib/system.ts'
-import { openWireServer } from '../store/wire-server/open.ts'
+import { createTurns } from '../../icl/turns.ts'
+import { findFerretDb, startFerretDb } from '../store/wire-server/ferretdb.ts'
+import { startProxy, type WireProxy } from '../store/wire-server/proxy.ts'
 
-export type StoreKind = 'sqlite' | 'mongodb'
-
-/** A database of a test's own. */
-export type TestDatabase = {
+/** A database server that can go away. */
+export type Database = {
   readonly url: string
-  readonly folder: string
-  /** Looks into it beside the ICL that uses it. */
-  readonly look: () => Promise<Store>
-  readonly close: () => Promise<void>
+  /** Stands before the server: decides about each command. */
+  readonly proxy: WireProxy
+  /** Kills the server; nobody listens there until `start`. */
+  readonly kill: () => Promise<void>
+  /** Starts it again on the same data. */
+  readonly start: () => Promise<void>
+  readonly stop: () => Promise<void>
 }
 
-const isSlow = (error: unknown): 0 | undefined =>
-  error instanceof SvcError && error.retryable ? 0 : undefined
-
-/** Makes an empty database: a file, or one in a real server that speaks MongoDB's protocol. */
-export async function openDatabase(kind: StoreKind): Promise<TestDatabase> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-durability-'))
-  const server = kind === 'mongodb' ? await openWireServer() : undefined
-  const url = server ? server.freshUrl() : `sqlite:${join(folder, 'icl.db')}`
+/** Starts FerretDB over a folder. */
+export async function startDatabase(folder: string): Promise<Database> {
+  const found = await findFerretDb()
+  if ('missing' in found) throw new Error(found.missing)
+  let ferret = await startFerretDb(found.path, folder)
+  const { port } = ferret
+  let turns = createTurns()
+  const proxy = await startProxy({ host: '127.0.0.1', port }, (work) => turns(work))
   return {
-    url,
-    folder,
-    look: () =>
-      // A busy server may be slow to let somebody in.
-      retrying(
-        systemClock,
-        { attempts: 10, firstDelayMs: 500, maxDelayMs: 5_000 },
-        undefined,
-        isSlow,
-        () => openStore(url, { guest: true }),
-      ),
-    close: async () => {
-      await server?.close()
-      rmSync(folder, { recursive: true, force: true })
+    url: `mongodb://127.0.0.1:${proxy.port}/svc_faults`,
+    proxy,
+    kill: async () => {
+      await ferret.kill()
+      proxy.takeAway()
+    },
+    start: async () => {
+      ferret = await startFerretDb(found.path, folder, port)
+      // A command that was under way when its server was killed must not hold up those to the next.
+      turns = createTurns()
+      proxy.restore()
+    },
+    stop: async () => {
+      await proxy.close()
+      await ferret.kill()
     },
   }
 }

@@ -1,0 +1,147 @@
+import { systemClock } from '../../lib/system.ts'
+import type { Fate } from '../store/wire-server/proxy.ts'
+import type { Database } from './database.ts'
+import {
+  comesTo,
+  controlOf,
+  endItself,
+  type FaultKind,
+  healthOf,
+  isWhole,
+  last,
+  type Stage,
+  startIclAgain,
+} from './stage.ts'
+
+const stores = ['mongodb'] as const
+
+function databaseOf({ world }: Stage): Database {
+  if (world.database === undefined) throw new Error('This world has no database server')
+  return world.database
+}
+
+/** Waits until something holds that has to come; throws when it does not. */
+async function wait(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+  if (!(await comesTo(holds))) throw new Error(`It takes too long until ${what}`)
+}
+
+/** Kills the database under load and waits until the ICL goes on without it. */
+async function takeDatabase(stage: Stage): Promise<void> {
+  const { load, world } = stage
+  await databaseOf(stage).kill()
+  await wait('it is noticed', async () => !(await healthOf(world.iclUrl)).connected)
+  const before = load.acknowledged()
+  await wait('the ICL works from memory', () => load.acknowledged() > before)
+}
+
+const away: FaultKind = {
+  name: 'database-kill',
+  stores,
+  put: async (stage) => {
+    await takeDatabase(stage)
+    const how = await last(stage, 5, 60)
+    await databaseOf(stage).start()
+    return how
+  },
+}
+
+const iclToo: FaultKind = {
+  name: 'database-and-icl-kill',
+  stores,
+  put: async (stage) => {
+    const { icl } = stage.world
+    const database = databaseOf(stage)
+    const when = stage.dice.pick(['in the fallback', 'in the replay', 'at once'] as const)
+    if (when === 'at once') {
+      await Promise.all([icl.end(), database.kill()])
+      const how = await last(stage, 0, 10)
+      // It is ready only with the database.
+      await Promise.all([startIclAgain(stage), database.start()])
+      return `${when}, both away ${how}`
+    }
+    await takeDatabase(stage)
+    if (when === 'in the fallback') {
+      const note = await killInJournal(stage)
+      await startIclAgain(stage)
+      await database.start()
+      return `${when}${note}`
+    }
+    await last(stage, 5, 20)
+    await database.start()
+    await systemClock.sleep(stage.dice.between(0, 1_500))
+    await icl.end()
+    await startIclAgain(stage)
+    return when
+  },
+}
+
+/** Kills the ICL at random, or around an fsync of its journal. */
+async function killInJournal({ world, dice }: Stage): Promise<string> {
+  const ending = dice.pick(['random', 'before-sync', 'after-sync'] as const)
+  if (ending === 'random' || world.icl.control === undefined) {
+    await systemClock.sleep(dice.between(0, 1_500))
+    await world.icl.end()
+    return ', at random'
+  }
+  controlOf(world.icl).endAt(ending, dice.between(1, 12), 1)
+  return `, ${ending} of the journal${await endItself(world.icl)}`
+}
+
+const bad: FaultKind = {
+  name: 'database-network',
+  stores,
+  put: async (stage) => {
+    const { dice } = stage
+    const { proxy } = databaseOf(stage)
+    const what = dice.pick(['cut', 'lose-answer', 'swallow', 'slow'] as const)
+    const share = dice.pick([0.1, 0.5, 1])
+    proxy.judge = async (): Promise<Fate> => {
+      if (!dice.chance(share)) return 'forward'
+      if (what !== 'slow') return what
+      await systemClock.sleep(dice.between(100, 2_000))
+      return 'forward'
+    }
+    const how = await last(stage, 5, 30)
+    proxy.judge = () => 'forward'
+    return `${what} of ${share * 100} % for ${how}`
+  },
+}
+
+/** With two replicas neither may go on from memory: what one does not know the other may have saved. */
+const ofTwo: FaultKind = {
+  name: 'database-kill-of-two',
+  stores,
+  put: async (stage) => {
+    const { world } = stage
+    const database = databaseOf(stage)
+    const other = await world.startReplica()
+    const urls = [world.iclUrl, other.url]
+    try {
+      await systemClock.sleep(seenMs)
+      await database.kill()
+      for (const url of urls)
+        await wait('it is red', async () => (await healthOf(url)).ready === 503)
+      const { told } = stage.load
+      const before = told.length
+      const how = await last(stage, 3, 20)
+      const since = told.length - before
+      if (since > 0) throw new Error(`${since} jobs were acknowledged without a database`)
+      // Reads go on; by its wallet a client would need a save, which remembers the signature's nonce.
+      for (const { client, jobId, readToken } of told.slice(0, 1)) {
+        await client.context.api.getJob({ params: { jobId } }, { readToken, attempts: 3 })
+      }
+      await database.start()
+      for (const url of urls) await wait('it is back', () => isWhole(url))
+      return how
+    } finally {
+      other.process.kill('SIGTERM')
+      await other.process.exited
+    }
+  },
+}
+
+/** One that starts beside another waits until that has seen it. */
+const seenMs = 6_000
+
+/** Faults of the database server. */
+export const databaseKinds: readonly FaultKind[] = [away, iclToo, bad, ofTwo]

@@ -1,0 +1,68 @@
+// npm run faults -- [--minutes 10] [--seed N] [--only KIND,...]: faults under load, until the time is over or Ctrl-C.
+import { parseArgs } from 'node:util'
+import { stopSignal } from '../../demo/stop-signals.ts'
+import { findFerretDb } from '../store/wire-server/ferretdb.ts'
+import { faultKinds } from './kinds.ts'
+import { findPreload } from './preload.ts'
+import { remarksOf, tableOf, totalsOf } from './report.ts'
+import { type RunReport, runFaults } from './run.ts'
+import type { StoreKind } from './world.ts'
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    only: { type: 'string' },
+  },
+})
+const print = (line: string) => void process.stdout.write(`${line}\n`)
+const fail = (line: string): never => {
+  process.stderr.write(`${line}\n`)
+  process.exit(2)
+}
+
+const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
+if (!(minutes > 0) || !Number.isSafeInteger(seed)) fail('--minutes and --seed take numbers')
+const only = values.only?.split(',')
+for (const name of only ?? []) {
+  if (faultKinds.some((kind) => kind.name === name)) continue
+  fail(`There is no fault ${name}; there are ${faultKinds.map((kind) => kind.name).join(', ')}`)
+}
+
+const preload = findPreload()
+const ferret = await findFerretDb()
+const library = 'path' in preload ? preload.path : undefined
+const chosen = faultKinds.filter(({ name }) => !only || only.includes(name))
+const able = chosen.filter(({ needsPreload }) => !needsPreload || library !== undefined)
+if ('missing' in preload && able.length < chosen.length) print(`left out: ${preload.missing}`)
+
+const stores = (['sqlite', 'mongodb'] as const).flatMap((store) => {
+  const kinds = able.filter((kind) => kind.stores.includes(store))
+  if (kinds.length === 0) return []
+  if (store === 'mongodb' && 'missing' in ferret) {
+    print(`left out: faults of the database: ${ferret.missing}`)
+    return []
+  }
+  return [{ store: store as StoreKind, kinds }]
+})
+if (stores.length === 0) fail('There is nothing to do')
+
+const signal = stopSignal()
+print(`seed ${seed}, ${minutes} min`)
+const reports: RunReport[] = []
+const all = stores.reduce((sum, { kinds }) => sum + kinds.length, 0)
+for (const { store, kinds } of stores) {
+  if (signal.aborted) break
+  print(`--- ${store}`)
+  const end = performance.now() + (60_000 * minutes * kinds.length) / all
+  const goesOn = () => performance.now() < end
+  reports.push(await runFaults({ store, kinds, seed, preload: library, goesOn, signal, print }))
+}
+for (const report of reports)
+  for (const line of [tableOf(report), ...remarksOf(report)]) print(line)
+const { faults, lost, doubled, unsettled, expired, notBack } = totalsOf(reports)
+if (notBack > 0) print(`no job was answered within 5 minutes after ${notBack} faults`)
+print(
+  `faults: ${faults} put in, ${lost} lost, ${doubled} doubled, ${unsettled} unsettled, ${expired} expired for an outage`,
+)
+process.exit(lost + doubled + unsettled + expired + notBack === 0 ? 0 : 1)
