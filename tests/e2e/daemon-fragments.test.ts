@@ -107,7 +107,7 @@ describe('daemons see', () => {
       if (node === world.nodes[0]?.address) return problem(500, 'internal-error')
       return { change: (claim) => ({ ...claim, kpHighHandle: '0', kpLowHandle: '0' }) }
     }
-    expect(await ask()).toBe('not-enough-nodes')
+    expect(await ask()).toBe('key-handles-missing')
     back()
   }, 240_000)
 
@@ -123,7 +123,7 @@ describe('daemons see', () => {
   it('a gateway without the blob', async () => {
     world.proxy.decide = ({ path }) =>
       path.startsWith('/ipfs/') ? problem(404, 'blob-not-found') : 'pass'
-    expect(await ask()).toBe('not-enough-nodes')
+    expect(await ask()).toBe('prompt-unavailable')
     back()
   }, 240_000)
 
@@ -140,7 +140,7 @@ describe('daemons see', () => {
       body.includes('eth_call') && !body.toLowerCase().includes(registry)
         ? { status: 429, json: { error: 'too many requests' } }
         : 'pass'
-    expect(await ask()).toBe('not-enough-nodes')
+    expect(await ask()).toBe('chain-rate-limited')
     back()
   }, 240_000)
 
@@ -151,7 +151,7 @@ describe('daemons see', () => {
       const error = { code: 3, message: 'execution reverted' }
       return { status: 200, json: { jsonrpc: '2.0', id, error } }
     }
-    expect(await ask()).toBe('not-enough-nodes')
+    expect(await ask()).toBe('store-key-reverted')
     back()
   }, 240_000)
 
