@@ -3,7 +3,7 @@ import { type Clock, elapsedSince } from '../lib/clock.ts'
 /**
  * The time by which the ICL measures deadlines: the machine's at the start, and from then on what a monotonic clock adds. A step of the
  * machine's clock moves no deadline. Whether the clock was right before the step or after it, nobody here knows, so service time follows
- * a step of up to 5 minutes by 1 % of the time that passes, which no lease notices: 5 minutes take 8 hours, a restart takes them over at
+ * a step of up to 10 minutes by 1 % of the time that passes, which no lease notices: 5 minutes take 8 hours, a restart takes them over at
  * once. A larger step is taken over at once: the machine slept for long, or was hours off, and service time must not stay so.
  */
 export type SteadyClock = Clock & {
@@ -12,9 +12,10 @@ export type SteadyClock = Clock & {
 }
 
 const pace = 0.01
-const longestFollowedMs = 300_000
+// A step of 5 minutes has to be well within it: what the clock drifted before adds to the step.
+const longestFollowedMs = 600_000
 
-/** Service time over a machine's clock; it never goes back but when that is set back by more than 5 minutes. */
+/** Service time over a machine's clock; it never goes back but when that is set back by more than 10 minutes. */
 export function createSteadyClock(machine: Clock): SteadyClock {
   const startedAt = machine.monotonic()
   let startMs = machine.now()

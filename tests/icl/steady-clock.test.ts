@@ -16,7 +16,7 @@ const minutes = 60_000
 const { start } = useReplicas()
 
 describe('service time', () => {
-  it.each([5 * minutes, -5 * minutes])(
+  it.each([5 * minutes, -5 * minutes, 5 * minutes + 2_000])(
     'follows a step of %i ms by a hundredth of the time that passes',
     async (step) => {
       const machine = createVirtualClock()
@@ -26,12 +26,12 @@ describe('service time', () => {
       expect([clock.now(), clock.aheadMs()]).toEqual([before, step])
       await machine.advance(100_000)
       expect(clock.now() - before).toBe(100_000 + Math.sign(step) * 1_000)
-      await machine.advance(100 * 5 * minutes)
+      await machine.advance(100 * Math.abs(step))
       expect([clock.now(), clock.aheadMs()]).toEqual([machine.now(), 0])
     },
   )
 
-  it.each([5 * minutes + 1, -120 * minutes])('takes a step of %i ms over at once', (step) => {
+  it.each([10 * minutes + 1, -120 * minutes])('takes a step of %i ms over at once', (step) => {
     const machine = createVirtualClock()
     const clock = createSteadyClock(machine)
     machine.leap(step)
