@@ -69,7 +69,7 @@ describe('from a file to a server', () => {
       id: 'jti',
       backend: 'mock' as const,
       issuedAt: now,
-      expiresAt: now + 60_000,
+      expiresAt: now + 3_600_000,
       thumbprint: 't',
       session: { key: 'k', not_after: 1, signature: '0x' as const },
     }
