@@ -119,18 +119,7 @@ const ofTwo: FaultKind = {
     try {
       await systemClock.sleep(seenMs)
       await database.kill()
-      for (const url of urls)
-        await wait('it is red', async () => (await healthOf(url)).ready === 503)
-      const { told } = stage.load
-      const before = told.length
-      const how = await last(stage, 3, 20)
-      const since = told.length - before
-      if (since > 0) throw new Error(`${since} jobs were acknowledged without a database`)
-      // Reads go on; by its wallet a client would need a save, which remembers the signature's nonce.
-      for (const { client, jobId, readToken } of told.slice(0, 1)) {
-        await client.context.api.getJob({ params: { jobId } }, { readToken, attempts: 3 })
-      }
-      await database.start()
+      const how = await refuses(stage, urls).finally(database.start)
       for (const url of urls) await wait('it is back', () => isWhole(url))
       return how
     } finally {
@@ -138,6 +127,23 @@ const ofTwo: FaultKind = {
       await other.process.exited
     }
   },
+}
+
+/** Sees that for a while nothing is saved, and that what is in memory can be read. */
+async function refuses(stage: Stage, urls: readonly string[]): Promise<string> {
+  for (const url of urls) {
+    await wait('it is red', async () => (await healthOf(url)).ready === 503)
+  }
+  const { told } = stage.load
+  const before = told.length
+  const how = await last(stage, 3, 20)
+  const since = told.length - before
+  if (since > 0) throw new Error(`${since} jobs were acknowledged without a database`)
+  // By its wallet a client would need a save, which remembers the signature's nonce.
+  for (const { client, jobId, readToken } of told.slice(-1)) {
+    await client.context.api.getJob({ params: { jobId } }, { readToken, attempts: 3 })
+  }
+  return how
 }
 
 /** One that starts beside another waits until that has seen it. */

@@ -50,13 +50,19 @@ if (stores.length === 0) fail('There is nothing to do')
 const signal = stopSignal()
 print(`seed ${seed}, ${minutes} min`)
 const reports: RunReport[] = []
+let hasFailed = false
 const all = stores.reduce((sum, { kinds }) => sum + kinds.length, 0)
 for (const { store, kinds } of stores) {
   if (signal.aborted) break
   print(`--- ${store}`)
   const end = performance.now() + (60_000 * minutes * kinds.length) / all
   const goesOn = () => performance.now() < end
-  reports.push(await runFaults({ store, kinds, seed, preload: library, goesOn, signal, print }))
+  try {
+    reports.push(await runFaults({ store, kinds, seed, preload: library, goesOn, signal, print }))
+  } catch (error) {
+    hasFailed = true
+    print(`The run over ${store} failed: ${error}`)
+  }
 }
 for (const report of reports)
   for (const line of [tableOf(report), ...remarksOf(report)]) print(line)
@@ -65,4 +71,4 @@ if (notBack > 0) print(`no job was answered within 5 minutes after ${notBack} fa
 print(
   `faults: ${faults} put in, ${lost} lost, ${doubled} doubled, ${unsettled} unsettled, ${expired} expired for an outage`,
 )
-process.exit(lost + doubled + unsettled + expired + notBack === 0 ? 0 : 1)
+process.exit(hasFailed || lost + doubled + unsettled + expired + notBack > 0 ? 1 : 0)

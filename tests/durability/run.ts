@@ -102,7 +102,9 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
     load.stop()
     print('waiting for the jobs that are under way ...')
     const isHurried = isBroken || signal.aborted
-    const findings = await settle(world, load, isHurried ? hurriedMs : options.cancelAfterMs)
+    const findings = await settle(world, load, isHurried ? hurriedMs : options.cancelAfterMs).catch(
+      (error: unknown) => notLookedAt(error),
+    )
     const ended = load.told.map((told) => ({ told, job: findings.jobs.get(told.jobId) }))
     const { statements } = findings
     const { turnedAway } = load
@@ -111,6 +113,13 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
     await world.stop()
   }
 }
+
+/** What is known when the store cannot be looked into. */
+const notLookedAt = (error: unknown): Findings => ({
+  problems: [{ kind: 'unsettled', about: 'the end', what: String(error) }],
+  jobs: new Map(),
+  statements: 0,
+})
 
 /** A fault after which the run cannot go on. */
 function brokenBy({ name: kind }: FaultKind, error: unknown): Omit<PutFault, 'store'> {
