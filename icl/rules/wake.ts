@@ -137,14 +137,14 @@ function afterFilling(job: Job, now: number, limits: JobLimits): Job {
   return job.reason === 'not-enough-nodes' ? waiting : recorded(waiting, now, 'not-enough-nodes')
 }
 
-/** True when two nodes gave a round back for a cause that lies in the job, and none could do it: others would be paid in vain. */
+/** True when as many nodes as a quorum has gave a round back for a cause that lies in the job, and none could do it: others would be paid in vain. */
 function failsAnywhere(job: Job): boolean {
   const round = job.slots.filter((slot) => slot.round === job.round)
   if (round.some(({ status }) => status === 'committed' || status === 'done')) return false
   const nodes = round.flatMap(({ node, reason }) =>
     reason !== undefined && causes[reason].sameAnywhere ? [node] : [],
   )
-  return new Set(nodes).size >= 2
+  return new Set(nodes).size > job.verifierCount
 }
 
 /** True when a rejection calls for a whole new quorum, of which nobody is seated yet. */
