@@ -21,13 +21,13 @@ import type { Host } from './host.ts'
 import { createJsonLog } from './log.ts'
 import { openBlobs } from './open-blobs.ts'
 import { createPrometheus } from './prometheus.ts'
-import { serviceClock } from './service-clock.ts'
+import { serviceClockOver } from './service-clock.ts'
 import type { Settings } from './settings.ts'
 import { revokedTpmsOf, tpmTrustOf } from './tpm.ts'
 
 /** Everything the ICL needs, made from its settings and its host. */
 export async function createDependencies(settings: Settings, host: Host): Promise<Dependencies> {
-  const clock = serviceClock
+  const clock = serviceClockOver(settings.SVC_ICL_DATABASE_URL)
   const access = accessOf(settings, host.readText)
   const tpm = tpmTrustOf(settings, host.readText)
   const revokedTpms = revokedTpmsOf(settings, host.readText)

@@ -1,11 +1,10 @@
 import { toBase64Url } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { systemRandom as random } from '../../lib/system.ts'
+import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import type { Log } from '../log.ts'
 import { createMemoryStore } from '../store/memory.ts'
 import { version } from '../version.ts'
 import type { OpenedStore } from './host.ts'
-import { serviceClock as clock } from './service-clock.ts'
 import type { Settings } from './settings.ts'
 
 /**
