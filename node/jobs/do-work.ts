@@ -5,7 +5,7 @@ import type { Assignment, ClaimResult } from '../../lib/schemas/tasks.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
 import { messages } from '../log-messages.ts'
-import { isGone } from './abort-reason.ts'
+import { isGone, isPassing } from './abort-reason.ts'
 import { keyHandlesMissing, produceAnswer } from './answer.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
@@ -77,8 +77,7 @@ async function claimJob(
       if (isGone(error)) throw error
       log.warning(messages.claimFailed(jobId, errorText(error)))
       // An ICL that went away may have saved the claim, and claiming again changes nothing.
-      const isAway = error instanceof SvcError && error.retryable
-      if (!isAway || elapsedSince(clock, beganAt) > longestAwayMs) {
+      if (!isPassing(error) || elapsedSince(clock, beganAt) > longestAwayMs) {
         throw keyHandlesMissing('the claim failed', error)
       }
     }
