@@ -1,5 +1,6 @@
 import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { isCause, whatOf } from '../../lib/causes.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -43,7 +44,10 @@ export function answerProblems(app: Hono<RequestEnv>, throttle: Throttle): void 
 function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof SvcError && error.code.startsWith('chain-')) {
-    return new ProblemError('chain-unavailable', error.message, { retryAfterSeconds: 2 })
+    // The RPC's own words may name the operator's project or key.
+    const said =
+      error.cause === undefined || !isCause(error.code) ? error.message : whatOf(error.code)
+    return new ProblemError('chain-unavailable', said, { retryAfterSeconds: 2 })
   }
   if (error instanceof SvcError && error.code === 'store-corrupt') {
     return new ProblemError(
