@@ -24,7 +24,10 @@ export const isPassing = (error: unknown): boolean =>
   (error instanceof ProblemError && error.status === 503) ||
   (error instanceof SvcError && (error.retryable || error.code.startsWith('chain-')))
 
-/** Makes a log of failures. Those that waiting cures have one cause, and count together; others are errors, each for itself. */
+const codeOf = (error: unknown): string =>
+  error instanceof ProblemError || error instanceof SvcError ? error.code : ''
+
+/** Makes a log of failures. Those that waiting cures count together when they have one code; others are errors, each for itself. */
 export function createFailures(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   message: string,
@@ -39,7 +42,7 @@ export function createFailures(
   return {
     failed: (name, error) => {
       const passing = isPassing(error)
-      const key = passing ? '' : name
+      const key = passing ? codeOf(error) : name
       const now = clock.monotonic()
       const known = spells.get(key)
       const spell = known ?? { since: now, names: new Set<string>(), count: 0, loggedAt: now }
