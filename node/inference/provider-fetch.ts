@@ -16,7 +16,10 @@ export const providerFetch =
     // The key and the prompt are for this address: they do not follow a redirect elsewhere.
     const response = await fetch(new Request(input, { ...init, redirect: 'manual' }))
     const { status, headers } = response
-    if (status < 400 && !response.ok) throw foreign(`redirects elsewhere (status ${status})`)
+    if (status < 400 && !response.ok) {
+      await response.body?.cancel().catch(() => {})
+      throw foreign(`redirects elsewhere (status ${status})`)
+    }
     if (Number(headers.get('content-length') ?? 0) > maxAnswerBytes) {
       await response.body?.cancel().catch(() => {})
       throw tooLarge()

@@ -1,4 +1,4 @@
-import { closeSync, constants, copyFileSync } from 'node:fs'
+import { closeSync, constants, copyFileSync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Place, placesIn, readJournal } from './read-journal.ts'
 import { entryOf, type JournalStep } from './steps.ts'
@@ -51,6 +51,9 @@ function keepCopy(path: string): string {
     const copy = `${path}.damaged-${number}`
     try {
       copyFileSync(path, copy, constants.COPYFILE_EXCL)
+      const file = openSync(copy, 'r+')
+      fsyncSync(file)
+      closeSync(file)
       return copy
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
