@@ -1,11 +1,12 @@
 import { remedyFor } from '../../lib/causes.ts'
 import { elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import type { Assignment, ClaimResult } from '../../lib/schemas/tasks.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
 import { messages } from '../log-messages.ts'
-import { isGone, isPassing } from './abort-reason.ts'
+import { isGone } from './abort-reason.ts'
 import { keyHandlesMissing, produceAnswer } from './answer.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
@@ -76,8 +77,12 @@ async function claimJob(
       signal.throwIfAborted()
       if (isGone(error)) throw error
       log.warning(messages.claimFailed(jobId, errorText(error)))
-      // An ICL that went away may have saved the claim, and claiming again changes nothing.
-      if (!isPassing(error) || elapsedSince(clock, beganAt) > longestAwayMs) {
+      // An ICL that went away, or whose database did, may have saved the claim, and claiming again changes nothing.
+      const isAway =
+        error instanceof ProblemError
+          ? error.code === 'unavailable'
+          : error instanceof SvcError && error.retryable
+      if (!isAway || elapsedSince(clock, beganAt) > longestAwayMs) {
         throw keyHandlesMissing('the claim failed', error)
       }
     }
