@@ -1,3 +1,4 @@
+import { findNewestReplica } from '../../icl/replicas.ts'
 import { systemClock } from '../../lib/system.ts'
 import type { Fate } from '../store/wire-server/proxy.ts'
 import type { Database } from './database.ts'
@@ -12,6 +13,7 @@ import {
   type Stage,
   startIclAgain,
 } from './stage.ts'
+import type { World } from './world.ts'
 
 const stores = ['mongodb'] as const
 
@@ -114,10 +116,12 @@ const ofTwo: FaultKind = {
   put: async (stage) => {
     const { world } = stage
     const database = databaseOf(stage)
+    const before = await newestIn(world)
     const other = await world.startReplica()
     const urls = [world.iclUrl, other.url]
     try {
-      await systemClock.sleep(seenMs)
+      // It joins with its first save, before which it waits until the other has seen it.
+      await wait('it joins', async () => (await newestIn(world)) !== before)
       await database.kill()
       const how = await refuses(stage, urls).finally(database.start)
       for (const url of urls) await wait('it is back', () => isWhole(url))
@@ -127,6 +131,16 @@ const ofTwo: FaultKind = {
       await other.process.exited
     }
   },
+}
+
+/** The replica that joined last. */
+async function newestIn(world: World): Promise<string | undefined> {
+  const look = await world.look()
+  try {
+    return await findNewestReplica(look, systemClock.now())
+  } finally {
+    await look.close()
+  }
 }
 
 /** Sees that for a while nothing is saved, and that what is in memory can be read. */
@@ -145,9 +159,6 @@ async function refuses(stage: Stage, urls: readonly string[]): Promise<string> {
   }
   return how
 }
-
-/** One that starts beside another waits until that has seen it. */
-const seenMs = 6_000
 
 /** Faults of the database server. */
 export const databaseKinds: readonly FaultKind[] = [away, iclToo, bad, ofTwo]

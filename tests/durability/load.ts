@@ -39,11 +39,9 @@ export type Load = {
 }
 
 const pauseMs = 500
-/** A client that waits so long begins another job beside: the load goes on although jobs hang. */
-const patienceMs = 15_000
 
-/** Starts clients, each with a wallet of its own. */
-export async function startLoad(world: World, clients: number): Promise<Load> {
+/** Starts clients, each with a wallet of its own. One that waits for longer than `patienceMs` begins another job beside: the load goes on although jobs hang. */
+export async function startLoad(world: World, clients: number, patienceMs: number): Promise<Load> {
   const told: Told[] = []
   const turnedAway = new Map<string, number>()
   let isOver = false

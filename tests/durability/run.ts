@@ -66,7 +66,7 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
   const { store, print = () => {}, signal = new AbortController().signal } = options
   const world = await startWorld(store, options.nodes ?? 5, options.preload)
   try {
-    const load = await startLoad(world, clientCount)
+    const load = await startLoad(world, clientCount, options.isHasty ? 2_000 : 15_000)
     await needs('the first job is answered', () => answered(load, 0))
     // A runtime that goes around libc would have no faults, and pass.
     if (store === 'sqlite' && world.icl.control?.counts().syncs === 0)
