@@ -1,5 +1,5 @@
 // Gets the programs that only tests need: builds FerretDB and Kubo into a folder of this user, once a version, and has
-// Debian's package manager install the software TPM and Chromium where this is root: node scripts/install-tools.mjs
+// Debian's package manager install the software TPM, Chromium and a C compiler where this is root: node scripts/install-tools.mjs
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -75,10 +75,17 @@ const chromium = {
   packages: ['chromium'],
 }
 
+const compiler = {
+  name: 'A C compiler',
+  programs: ['cc'],
+  packages: ['gcc', 'libc6-dev'],
+}
+
 const codes = [
   await installGoTool(ferretDb(), 'a minute or two'),
   await installGoTool(kubo(), 'two to five minutes'),
   await installDebianPrograms(softwareTpm),
   await installDebianPrograms(chromium),
+  await installDebianPrograms(compiler),
 ]
 process.exitCode = codes.find((code) => code !== 0) ?? 0
