@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { requestBudgetMs } from '../../icl/http/budget.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { beat, createTestIcl, joinNode, modelId, type TestIcl, walletOf } from '../icl/test-icl.ts'
 
 // Callers give up after 15 s, and 10 s after the time for which they asked to be held.
@@ -46,6 +47,21 @@ describe('a chain RPC that hangs', () => {
     const { outcome, ms } = await timed(beat(icl, node))
     expect(outcome).toMatchObject({ status: 'ok', eligible: false, reasons: ['chain-unavailable'] })
     expect(ms).toBeLessThan(5_000)
+  })
+})
+
+describe('a chain RPC that fails', () => {
+  it('is named to callers without its own words', async () => {
+    const node = await icl.clock.until(joinNode(icl, 'a'))
+    await icl.clock.advance(20_000)
+    icl.chain.down = new SvcError('chain-rpc-failed', 'reading: it fails (project 1234abcd)', {
+      hint: '',
+      retryable: true,
+      cause: new Error('project 1234abcd'),
+    })
+    const { outcome } = await timed(icl.api().getNode({ params: { address: node.address } }))
+    expect(outcome).toMatchObject({ code: 'chain-unavailable' })
+    expect((outcome as ProblemError).message).toBe('the chain RPC fails inside')
   })
 })
 

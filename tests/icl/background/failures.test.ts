@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { createWork } from '../../../icl/background/work.ts'
 import type { Log } from '../../../icl/log.ts'
 import { ProblemError } from '../../../lib/problem.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 
 function world() {
@@ -44,4 +45,15 @@ it('what no waiting cures is an error of each piece of work', async () => {
     await clock.advance(1_000)
   }
   expect(logged.map((line) => line.slice(0, 5))).toEqual(['error', 'error'])
+})
+
+it('a second cause that begins while another lasts has a line of its own', async () => {
+  const { logged, work } = world()
+  const failsWith = (code: string) => async () => {
+    throw new SvcError(code, `it fails: ${code}`, { hint: '', retryable: true })
+  }
+  await work.start('a', failsWith('chain-too-many-requests'))
+  await work.start('b', failsWith('chain-wallet-empty'))
+  expect(logged).toHaveLength(2)
+  expect(logged[1]).toContain('chain-wallet-empty')
 })
