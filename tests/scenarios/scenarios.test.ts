@@ -31,7 +31,7 @@ describe('the service sees', () => {
       expect(outcome.accused.has(address)).toBe(true)
     }
     expect(phases).toEqual(new Set(['accepted']))
-  }, 120_000)
+  }, 600_000)
 
   it('a copying verifier: it sees nothing before it commits, and cannot open what it committed to', async () => {
     const { diary, codes, seen, outcome } = await play(scenarios.copying)
@@ -39,19 +39,19 @@ describe('the service sees', () => {
     expect(new Set(diary.refusals)).toEqual(new Set(['commitment-mismatch']))
     expect(codes).toContain('never-revealed')
     expect(seen.every(({ address }) => !outcome.accused.has(address))).toBe(true)
-  }, 120_000)
+  }, 600_000)
 
   it('a verifier that reveals something else: it cannot open its commitment', async () => {
     const { diary, codes } = await play(scenarios.another)
     expect(new Set(diary.refusals)).toEqual(new Set(['commitment-mismatch']))
     expect(codes).toContain('never-revealed')
-  }, 120_000)
+  }, 600_000)
 
   it('a colluding pair when it leads: the other verifiers reject its answer, and the job is done again', async () => {
     const { outcome, codes } = await play(scenarios.pair)
     expect(codes.has('result-rejected') || codes.has('verdict-outvoted')).toBe(true)
     expect(outcome.jobs.some(({ round }) => round > 0)).toBe(true)
-  }, 120_000)
+  }, 600_000)
 
   for (const [scenario, reason] of [
     [scenarios.withholding, 'output-unavailable'],
@@ -70,7 +70,7 @@ describe('the service sees', () => {
       const good = ['accepted (quorum-agreed)', 'expired (awaiting-grant)']
       expect([seed, ends.filter((end) => !good.includes(end))]).toEqual([seed, []])
       expect(ends).toContain('accepted (quorum-agreed)')
-    }, 120_000)
+    }, 600_000)
   }
 
   it('an equivocating leader at once: its two signatures prove it', async () => {
@@ -80,5 +80,5 @@ describe('the service sees', () => {
     expect(seen.every(({ address, weight }) => outcome.accused.has(address) && weight === 1)).toBe(
       true,
     )
-  }, 120_000)
+  }, 600_000)
 })

@@ -18,7 +18,7 @@ describe('a simulated service with real daemons and clients', () => {
       expect(violations).toEqual([])
       expect(acknowledged).toBeGreaterThan(10)
       expect(Object.keys(jobs)).not.toEqual([])
-    }, 120_000)
+    }, 600_000)
   }
 })
 
@@ -26,6 +26,6 @@ describe('seeds that once broke a promise', () => {
   for (const { seed, store, found } of regressions) {
     it(`keep it now: ${found} (seed ${seed}, ${store})`, async () => {
       expect((await simulate(seed, { store })).violations).toEqual([])
-    }, 120_000)
+    }, 600_000)
   }
 })
