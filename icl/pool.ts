@@ -4,7 +4,7 @@ import type { Chain } from './chain/chain.ts'
 import { createHeldPools, type HeldPools } from './held-pools.ts'
 import { remembered } from './remembered.ts'
 import type { ChainNode, Node } from './rules/eligibility.ts'
-import type { BusySlots, Store } from './store/store.ts'
+import type { OccupiedSlots, Store } from './store/store.ts'
 
 const rememberedMs = 1_000
 /** A little longer than a preview holds. */
@@ -22,8 +22,8 @@ export type PoolNode = { readonly node: Node; readonly chain: ChainNode }
 export type Pool = {
   /** Every node with a certificate; throws when the chain does not answer. */
   nodes(): Promise<readonly PoolNode[]>
-  /** How many slots of each node are taken. */
-  busy(): Promise<ReadonlyMap<Address, BusySlots>>
+  /** How many slots of each node are occupied. */
+  busy(): Promise<ReadonlyMap<Address, OccupiedSlots>>
   /** A node that was just saved. */
   note(node: Node): void
   /** Makes the next question read everything again; at most every half second, because strangers can bring it about. */
@@ -49,7 +49,7 @@ export function createPool({
     nodes: readNodes(),
     noted: new Map<Address, Node>(),
   }))
-  const busy = remembered(clock, rememberedMs, () => store.countBusySlots())
+  const busy = remembered(clock, rememberedMs, () => store.countOccupiedSlots())
   let forgottenAt: MonotonicMs | undefined
   const current = async () => {
     const { nodes, noted } = documents.read()

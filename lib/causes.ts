@@ -1,4 +1,4 @@
-import type { JobReason, SlotReason, VerdictReason } from './schemas/jobs.ts'
+import type { AssignmentReason, JobReason, VerdictReason } from './schemas/jobs.ts'
 
 /*
  * Why a job, a node or a call fails. A node gives an assignment back with one of these codes, the ICL keeps it in the job's history, and
@@ -37,7 +37,11 @@ type CallCause =
   | 'commit-missing'
 
 /** The code of a cause, on the wire and in errors. */
-export type CauseCode = SlotReason | VerdictReason | Exclude<JobReason, 'quorum-agreed'> | CallCause
+export type CauseCode =
+  | AssignmentReason
+  | VerdictReason
+  | Exclude<JobReason, 'quorum-agreed'>
+  | CallCause
 
 /** Every cause, by code. */
 export const causes: Readonly<Record<CauseCode, Cause>> = {

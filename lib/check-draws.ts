@@ -187,7 +187,9 @@ function quorumMistakes({ draws, quorum }: DrawnJob): readonly string[] {
   const seats = new Set(quorum.map(({ node }) => node))
   // Or the ICL could draw again and again until a draw pleased it, and still show every one.
   const unseated = [...drawn].filter((node) => !seats.has(node))
-  const seated = first.chosen.map((_, seat) => quorum.find((slot) => slot.seat === seat)?.node)
+  const seated = first.chosen.map(
+    (_, seat) => quorum.find((assignment) => assignment.seat === seat)?.node,
+  )
   return [
     ...strangers.map(({ node, seat }) => `no draw chose ${node}, which has seat ${seat}`),
     ...unseated.map((node) => `${node} was drawn, and never had a seat`),

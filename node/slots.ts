@@ -1,6 +1,6 @@
-import type { Assignment } from '../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../lib/schemas/tasks.ts'
 
-type Place = Pick<Assignment, 'jobId' | 'fence'>
+type Place = Pick<AssignmentOffer, 'jobId' | 'fence'>
 
 /** The node's job slots: how many may run at once, and which assignments were taken. */
 export type Slots = {

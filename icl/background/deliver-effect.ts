@@ -4,7 +4,7 @@ import type { Dependencies } from '../dependencies.ts'
 import { changeJob } from '../operations/change-job.ts'
 import { checkFitness, demandOf } from '../operations/load-pool.ts'
 import type { Effect, PendingEffect } from '../rules/effects.ts'
-import { type Job, slotOf } from '../rules/job.ts'
+import { assignmentOf, type Job } from '../rules/job.ts'
 import type { TurnsByKey } from '../turns.ts'
 import { ensureAccess } from './ensure-access.ts'
 import { type Delivery, failed, finishEffect } from './finish-effect.ts'
@@ -76,7 +76,7 @@ async function giveAccess(
   const access = await ensureAccess(deps, job, node, fence, term)
   if (term.aborted) return { done: false }
   if (access.prompt === 'allowed') {
-    const offered = await offers(node, () => offerSlot(deps, job.id, node, fence, term))
+    const offered = await offers(node, () => offerAssignment(deps, job.id, node, fence, term))
     if (!offered) return { done: false, retryMs: busyRetryMs }
   } else if (access.prompt === 'missing') {
     await changeJob(deps, job.id, { type: 'miss-access', node, fence })
@@ -88,10 +88,10 @@ async function giveAccess(
 }
 
 /**
- * Offers a slot to its node; false while the node has as much work as it takes. Run one at a time for each node, and by one
+ * Offers an assignment to its node; false while the node has as much work as it takes. Run one at a time for each node, and by one
  * process, or two would see one free place.
  */
-async function offerSlot(
+async function offerAssignment(
   deps: Dependencies,
   id: JobId,
   node: Address,
@@ -99,8 +99,9 @@ async function offerSlot(
   term: AbortSignal,
 ): Promise<boolean> {
   const job = (await deps.store.findJob(id))?.document
-  const slot = job && slotOf(job, node)
-  if (!slot || slot.fence !== fence || slot.status !== 'awaiting-grant') return true
+  const assignment = job && assignmentOf(job, node)
+  if (!assignment || assignment.fence !== fence || assignment.status !== 'awaiting-grant')
+    return true
   const fitness = await checkFitness(deps, node, demandOf(job))
   const type = { fit: 'see-access', busy: 'find-busy', gone: 'find-gone' } as const
   // Asked last of all: what was counted holds only as long as nobody else makes offers.

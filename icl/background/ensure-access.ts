@@ -1,6 +1,6 @@
 import type { Address } from '../../lib/codecs.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { isSettled, type Job, slotOf } from '../rules/job.ts'
+import { assignmentOf, isSettled, type Job } from '../rules/job.ts'
 
 /** Whether a node can read the keys of its job. */
 export type Access = {
@@ -20,9 +20,12 @@ export async function ensureAccess(
   fence: number,
   term: AbortSignal,
 ): Promise<Access> {
-  const slot = slotOf(job, node)
-  const over = slot?.status === 'lapsed' || slot?.status === 'aborted' || slot?.status === 'done'
-  if (isSettled(job.phase) || slot?.fence !== fence || over) {
+  const assignment = assignmentOf(job, node)
+  const over =
+    assignment?.status === 'lapsed' ||
+    assignment?.status === 'aborted' ||
+    assignment?.status === 'done'
+  if (isSettled(job.phase) || assignment?.fence !== fence || over) {
     return { prompt: 'not-needed', done: true }
   }
   const prompt = await ensureReadable(deps, job.kpHighHandle, job.kpLowHandle, node, term)

@@ -132,7 +132,7 @@ const score = (
 function noted(job: Job, fault: Fault, slash: Slash, now: number): Job {
   const before = faultOf(job, fault.kind, fault.fence)?.slash
   const changed = withFaultChanged(job, fault, { slash })
-  const about = { slot: slotOfFault(job, fault) }
+  const about = { assignment: assignmentOfFault(job, fault) }
   const proposed =
     slash.executableAt !== undefined && before?.executableAt === undefined
       ? recorded(changed, now, 'slash-proposed', { ...about, detail: slash.proposedTx })
@@ -148,7 +148,8 @@ const settledSlash = (job: Job, fault: Fault, slash: Slash, now: number): Job =>
     withFaultChanged(job, fault, { slash, statements: undefined }),
     now,
     `slash-${slash.state}`,
-    { slot: slotOfFault(job, fault), detail: slash.executedTx },
+    { assignment: assignmentOfFault(job, fault), detail: slash.executedTx },
   )
 
-const slotOfFault = ({ slots }: Job, { fence }: Fault) => slots.find((slot) => slot.fence === fence)
+const assignmentOfFault = ({ assignments }: Job, { fence }: Fault) =>
+  assignments.find((assignment) => assignment.fence === fence)

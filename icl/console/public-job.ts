@@ -2,7 +2,7 @@ import type { JobId } from '../../lib/codecs.ts'
 import { sha256, utf8 } from '../../lib/digest.ts'
 import type { ConsoleEvent, ConsoleJob, ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import { FaultKind } from '../../lib/schemas/fault.ts'
-import { JobReason, SlotReason, VerdictReason } from '../../lib/schemas/jobs.ts'
+import { AssignmentReason, JobReason, VerdictReason } from '../../lib/schemas/jobs.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 
 const seconds = (ms: number): number => Math.floor(ms / 1000)
@@ -45,7 +45,7 @@ export async function publicJobDetail(job: Job): Promise<ConsoleJobDetail> {
   const isOver = isSettled(job.phase)
   return {
     job: await publicJob(job),
-    slots: job.slots.map(({ seat, round, role, status, reason, node, verdict }) => ({
+    assignments: job.assignments.map(({ seat, round, role, status, reason, node, verdict }) => ({
       seat,
       round,
       role,
@@ -65,7 +65,7 @@ export async function publicJobDetail(job: Job): Promise<ConsoleJobDetail> {
 
 const reasons: ReadonlySet<string> = new Set([
   ...JobReason.options,
-  ...SlotReason.options,
+  ...AssignmentReason.options,
   ...VerdictReason.options,
   ...FaultKind.options,
 ])
@@ -75,9 +75,9 @@ const isShown = <T extends string>(reason: T | undefined, isOver: boolean): reas
 
 const hash = /^0x[0-9a-f]{64}$/
 
-function timelineOf({ events, slots }: Job): ConsoleEvent[] {
+function timelineOf({ events, assignments }: Job): ConsoleEvent[] {
   return events.map(({ seq, at, type, phase, node, role, fence, detail }) => {
-    const seat = slots.find((slot) => slot.fence === fence)?.seat
+    const seat = assignments.find((assignment) => assignment.fence === fence)?.seat
     // What is neither a reason of the tables nor a hash of the chain is not meant for everybody.
     const isMeant = detail !== undefined && (reasons.has(detail) || hash.test(detail))
     return {

@@ -75,10 +75,12 @@ export function announce(deps: Dependencies, before: Job | undefined, job: Job):
   const { waiters, log, metrics, clock } = deps
   notePhaseChange(metrics, before, job, clock.now())
   waiters.wake(jobKey(job.id))
-  const known = new Map(before?.slots.map((slot) => [slot.fence, slot.status]))
-  for (const slot of job.slots) {
-    if (slot.status === 'offered' && known.get(slot.fence) !== 'offered') {
-      waiters.wake(nodeKey(slot.node))
+  const known = new Map(
+    before?.assignments.map((assignment) => [assignment.fence, assignment.status]),
+  )
+  for (const assignment of job.assignments) {
+    if (assignment.status === 'offered' && known.get(assignment.fence) !== 'offered') {
+      waiters.wake(nodeKey(assignment.node))
     }
   }
   if (job.outbox.length > 0 || job.fillAt !== undefined) waiters.wake(dueKey)

@@ -4,8 +4,8 @@ import { weightOf } from '../../lib/reputation.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { PoolNode } from '../pool.ts'
 import { type Demand, ineligibleReasons } from '../rules/eligibility.ts'
-import { isBusy, type Job } from '../rules/job.ts'
-import type { BusySlots } from '../store/store.ts'
+import { type Job, occupiesSlot } from '../rules/job.ts'
+import type { OccupiedSlots } from '../store/store.ts'
 
 /** What a job asks of a node. */
 export const demandOf = ({ modelId, minTier, comparator }: Job): Demand => ({
@@ -35,11 +35,12 @@ export async function loadCandidates(
   return eligible.map(({ node }) => ({
     address: node.address,
     weight: weightOf(node.standing),
-    busy: slotsOf(busy.get(node.address)) >= node.capacity,
+    busy: occupiedSlotsOf(busy.get(node.address)) >= node.capacity,
   }))
 }
 
-const slotsOf = (busy: BusySlots | undefined): number => (busy ? busy.offered + busy.claimed : 0)
+const occupiedSlotsOf = (busy: OccupiedSlots | undefined): number =>
+  busy ? busy.offered + busy.claimed : 0
 
 /** Whether a node can take an offer at this very moment. */
 export type Fitness = 'fit' | 'busy' | 'gone'
@@ -60,7 +61,7 @@ export async function checkFitness(
   const node = found.document
   const reasons = ineligibleReasons(node, chain, demand, deps.clock.now(), outages)
   if (reasons.length > 0) return 'gone'
-  return countSlots(jobs, address, isBusy) < node.capacity ? 'fit' : 'busy'
+  return countAssignments(jobs, address, occupiesSlot) < node.capacity ? 'fit' : 'busy'
 }
 
 /** The first of the nodes that cannot take an offer now, undefined when all can. */
@@ -73,11 +74,12 @@ export async function findUnfit(
   return addresses[found.findIndex((fitness) => fitness !== 'fit')]
 }
 
-/** How many slots of such a status a node has in these jobs. */
-export const countSlots = (
+/** How many assignments of such a status a node has in these jobs. */
+export const countAssignments = (
   jobs: readonly Job[],
   node: Address,
-  counts: (status: Job['slots'][number]['status']) => boolean,
+  counts: (status: Job['assignments'][number]['status']) => boolean,
 ): number =>
-  jobs.flatMap(({ slots }) => slots).filter((slot) => slot.node === node && counts(slot.status))
-    .length
+  jobs
+    .flatMap(({ assignments }) => assignments)
+    .filter((assignment) => assignment.node === node && counts(assignment.status)).length

@@ -3,7 +3,7 @@ import type { Receipt, Tally } from '../../lib/schemas/receipt.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { countVotes } from '../../lib/tally.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
-import { currentSlots, type Job } from '../rules/job.ts'
+import { currentAssignments, type Job } from '../rules/job.ts'
 
 /** The job with its receipt when it has just been accepted, else the job itself. */
 export async function withReceipt(deps: Dependencies, job: Job): Promise<Job> {
@@ -17,7 +17,7 @@ async function makeReceipt(
   job: Job,
   result: NonNullable<Job['result']>,
 ): Promise<Receipt> {
-  const verdicts = currentSlots(job).flatMap(({ verdict }) => (verdict ? [verdict] : []))
+  const verdicts = currentAssignments(job).flatMap(({ verdict }) => (verdict ? [verdict] : []))
   const count = countVotes(verdicts.map(({ body }) => body))
   const tally: Tally = {
     statement: 'svc-tally-v1',

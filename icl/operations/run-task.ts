@@ -4,7 +4,12 @@ import { comparators } from '../../lib/comparators/all.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import { defaultMaxOutputTokens } from '../../lib/schemas/jobs.ts'
-import type { Assignment, ClaimResult, TaskResult, TaskVerdict } from '../../lib/schemas/tasks.ts'
+import type {
+  AssignmentOffer,
+  ClaimResult,
+  TaskResult,
+  TaskVerdict,
+} from '../../lib/schemas/tasks.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 import {
   commitmentOf,
@@ -15,7 +20,14 @@ import {
 } from '../../lib/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Node } from '../rules/eligibility.ts'
-import { currentSlots, isHeld, isSettled, type Job, type Slot, slotOf } from '../rules/job.ts'
+import {
+  type Assignment,
+  assignmentOf,
+  currentAssignments,
+  isHeld,
+  isSettled,
+  type Job,
+} from '../rules/job.ts'
 import { excuse } from '../rules/outages.ts'
 import { nodeKey } from '../waiters.ts'
 import { changeJob, loadJob } from './change-job.ts'
@@ -31,7 +43,7 @@ export async function listAssignments(
   node: Address,
   waitMs: number,
   signal?: AbortSignal,
-): Promise<Assignment[]> {
+): Promise<AssignmentOffer[]> {
   await notePoll(deps, node)
   const assignments = await pollUntil(deps, [nodeKey(node)], waitMs, signal, async () => {
     const [jobs, outages] = await Promise.all([
@@ -40,8 +52,8 @@ export async function listAssignments(
     ])
     const seen = jobs.flatMap((found) => {
       const job = excuse(found, outages)
-      const slot = slotOf(job, node)
-      return slot?.status === 'offered' ? [viewAssignment(job, slot)] : []
+      const assignment = assignmentOf(job, node)
+      return assignment?.status === 'offered' ? [viewOffer(job, assignment)] : []
     })
     return { seen, enough: seen.length > 0 }
   })
@@ -49,14 +61,14 @@ export async function listAssignments(
   return assignments
 }
 
-const viewAssignment = (job: Job, slot: Slot): Assignment => ({
+const viewOffer = (job: Job, assignment: Assignment): AssignmentOffer => ({
   jobId: job.id,
-  role: slot.role,
+  role: assignment.role,
   model_id: job.modelId,
   prompt_cid: job.promptCid,
   client: job.client,
-  deadline: seconds(slot.deadline ?? job.deadline),
-  fence: slot.fence,
+  deadline: seconds(assignment.deadline ?? job.deadline),
+  fence: assignment.fence,
 })
 
 /** Gives a node its assignment and the key handles (spec 2.3); claiming again gives the same. */
@@ -66,18 +78,18 @@ export async function claimTask(
   { jobId, fence }: { jobId: JobId; fence: number },
 ): Promise<ClaimResult> {
   const job = await changeJob(deps, jobId, { type: 'claim', node, fence })
-  const slot = slotOf(job, node)
-  if (!slot) throw new ProblemError('not-assigned', 'The node has no part in this job')
-  const verifiers = currentSlots(job).filter(
+  const assignment = assignmentOf(job, node)
+  if (!assignment) throw new ProblemError('not-assigned', 'The node has no part in this job')
+  const verifiers = currentAssignments(job).filter(
     ({ role, status }) => role === 'verifier' && isHeld(status),
   )
   return {
     jobId: job.id,
-    fence: slot.fence,
-    role: slot.role,
+    fence: assignment.fence,
+    role: assignment.role,
     kpHighHandle: job.kpHighHandle,
     kpLowHandle: job.kpLowHandle,
-    claimDeadline: seconds(slot.deadline ?? job.deadline),
+    claimDeadline: seconds(assignment.deadline ?? job.deadline),
     server_time: seconds(deps.clock.now()),
     client: job.client,
     model_id: job.modelId,
@@ -154,9 +166,9 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: TaskVerd
 
 /** Where a node's part and the job stand. */
 export function answer(job: Job, node: Address) {
-  const slot = slotOf(job, node)
-  if (!slot) throw new ProblemError('not-assigned', 'The node has no part in this job')
-  return { jobId: job.id, status: slot.status, phase: job.phase }
+  const assignment = assignmentOf(job, node)
+  if (!assignment) throw new ProblemError('not-assigned', 'The node has no part in this job')
+  return { jobId: job.id, status: assignment.status, phase: job.phase }
 }
 
 /** A node's own part; waits up to `waitMs` until it may compare, or until nothing is left to do. */
@@ -169,22 +181,22 @@ export async function viewTask(
 ) {
   return pollUntil(deps, [`job:${jobId}`], waitMs, signal, async () => {
     const job = await loadJob(deps, jobId)
-    const slot = slotOf(job, node)
-    if (!slot) throw new ProblemError('not-assigned', 'The node has no part in this job')
-    const result = slot.round === job.round ? job.result : undefined
-    const mayCompare = slot.status === 'committed' || slot.status === 'done'
+    const assignment = assignmentOf(job, node)
+    if (!assignment) throw new ProblemError('not-assigned', 'The node has no part in this job')
+    const result = assignment.round === job.round ? job.result : undefined
+    const mayCompare = assignment.status === 'committed' || assignment.status === 'done'
     const seen = {
       jobId: job.id,
-      status: slot.status,
+      status: assignment.status,
       phase: job.phase,
-      role: slot.role,
-      fence: slot.fence,
-      ...(slot.deadline !== undefined && { deadline: seconds(slot.deadline) }),
+      role: assignment.role,
+      fence: assignment.fence,
+      ...(assignment.deadline !== undefined && { deadline: seconds(assignment.deadline) }),
       server_time: seconds(deps.clock.now()),
       ...(result &&
         mayCompare && { leader_statement: { ...result.body, signature: result.signature } }),
     }
-    const waits = slot.status === 'committed' && !result && !isSettled(job.phase)
+    const waits = assignment.status === 'committed' && !result && !isSettled(job.phase)
     return { seen, enough: !waits }
   })
 }
@@ -192,13 +204,16 @@ export async function viewTask(
 /** The job, for a node that has or had a part in it: what the later checks say of it is nobody else's business. */
 async function loadOwnJob(deps: Dependencies, jobId: JobId, node: Address): Promise<Job> {
   const job = await loadJob(deps, jobId)
-  if (slotOf(job, node)) return job
+  if (assignmentOf(job, node)) return job
   throw new ProblemError('not-assigned', 'The node has no part in this job')
 }
 
 /** True when the node has given its answer for this fence: whatever else it signs for it now is judged by the rules. */
 const hasAnswered = (job: Job, node: Address, fence: number): boolean =>
-  job.slots.some((slot) => slot.node === node && slot.fence === fence && slot.status === 'done')
+  job.assignments.some(
+    (assignment) =>
+      assignment.node === node && assignment.fence === fence && assignment.status === 'done',
+  )
 
 async function checkStatement(
   node: Node,

@@ -6,7 +6,7 @@ import type { Heartbeat } from '../../lib/schemas/nodes.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { defaultComparators, ineligibleReasons, type Node } from '../rules/eligibility.ts'
 import { changeNode } from './change-node.ts'
-import { countSlots } from './load-pool.ts'
+import { countAssignments } from './load-pool.ts'
 
 const clockToleranceSeconds = 60
 const chainPatienceMs = 2_000
@@ -23,7 +23,7 @@ export async function takeHeartbeat(
   }
   const now = deps.clock.now()
   const jobs = await deps.store.listJobsOfNode(caller)
-  const claimed = countSlots(jobs, caller, (status) => status === 'claimed')
+  const claimed = countAssignments(jobs, caller, (status) => status === 'claimed')
   const nowSeconds = Math.floor(now / 1000)
   let ignored = false
   const node = await changeNode(deps, caller, (known) => {

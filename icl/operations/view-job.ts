@@ -1,5 +1,5 @@
 import type { JobView } from '../../lib/schemas/jobs.ts'
-import { type Job, mayShowAnswers, type Slot } from '../rules/job.ts'
+import { type Assignment, type Job, mayShowAnswers } from '../rules/job.ts'
 import type { Webhook } from '../rules/webhook.ts'
 import { tallyOfRound } from './view-tally.ts'
 
@@ -20,7 +20,7 @@ export function viewJob(job: Job): JobView {
     comparator: job.comparator,
     created_at: seconds(job.createdAt),
     deadline: seconds(job.deadline),
-    quorum: job.slots.map(viewSlot),
+    quorum: job.assignments.map(viewAssignment),
     draws: job.draws.map(({ message, signature, poolDigest, poolCid, chosen }) => ({
       message,
       signature,
@@ -48,15 +48,17 @@ const viewWebhook = ({ state, attempts, lastStatus, lastError }: Webhook) => ({
   ...(lastError !== undefined && { last_error: lastError }),
 })
 
-/** A slot as the client may see it. */
-export const viewSlot = (slot: Slot): JobView['quorum'][number] => ({
-  seat: slot.seat,
-  round: slot.round,
-  role: slot.role,
-  node: slot.node,
-  fence: slot.fence,
-  status: slot.status,
-  ...(slot.reason !== undefined && { reason: slot.reason }),
-  ...(slot.verdict && { verdict: slot.verdict.body.verdict }),
-  ...(slot.verdict?.body.reason !== undefined && { verdict_reason: slot.verdict.body.reason }),
+/** An assignment as the client may see it. */
+export const viewAssignment = (assignment: Assignment): JobView['quorum'][number] => ({
+  seat: assignment.seat,
+  round: assignment.round,
+  role: assignment.role,
+  node: assignment.node,
+  fence: assignment.fence,
+  status: assignment.status,
+  ...(assignment.reason !== undefined && { reason: assignment.reason }),
+  ...(assignment.verdict && { verdict: assignment.verdict.body.verdict }),
+  ...(assignment.verdict?.body.reason !== undefined && {
+    verdict_reason: assignment.verdict.body.reason,
+  }),
 })

@@ -1,15 +1,15 @@
 import type { JobRecord } from '../../lib/schemas/record.ts'
 import type { Dependencies } from '../dependencies.ts'
 import {
+  type Assignment,
   type Job,
   mayShowAnswers,
   resultOfRound,
   type SignedResult,
   type SignedVerdict,
-  type Slot,
 } from '../rules/job.ts'
 import { viewFault } from './view-fault.ts'
-import { viewJob, viewSlot } from './view-job.ts'
+import { viewAssignment, viewJob } from './view-job.ts'
 import { tallyOfRound } from './view-tally.ts'
 
 const seconds = (ms: number): number => Math.floor(ms / 1000)
@@ -21,7 +21,9 @@ export async function viewRecord(deps: Dependencies, job: Job): Promise<JobRecor
     job: viewJob(job),
     ...(job.settledAt !== undefined && { settled_at: seconds(job.settledAt) }),
     rounds,
-    slots: job.slots.map((slot) => recordOfSlot(slot, mayShowAnswers(job))),
+    assignments: job.assignments.map((assignment) =>
+      recordOfAssignment(assignment, mayShowAnswers(job)),
+    ),
     events: [...job.events],
     faults: await Promise.all((job.faults ?? []).map((fault) => viewFault(deps, job, fault))),
     commit: viewCommit(job),
@@ -66,11 +68,14 @@ function outcomeOf({ phase, round: current }: Job, round: number) {
   return phase === 'open' || phase === 'running' || phase === 'verifying' ? 'open' : 'unfinished'
 }
 
-function recordOfSlot(slot: Slot, isShown: boolean): JobRecord['slots'][number] {
-  const { attempt, deadline, endedAt, commitment, scores } = slot
-  const verdict: SignedVerdict | undefined = slot.verdict
+function recordOfAssignment(
+  assignment: Assignment,
+  isShown: boolean,
+): JobRecord['assignments'][number] {
+  const { attempt, deadline, endedAt, commitment, scores } = assignment
+  const verdict: SignedVerdict | undefined = assignment.verdict
   return {
-    ...viewSlot(slot),
+    ...viewAssignment(assignment),
     attempt,
     ...(deadline !== undefined && { deadline: seconds(deadline) }),
     ...(endedAt !== undefined && { ended_at: seconds(endedAt) }),

@@ -1,10 +1,10 @@
 import { viewTally } from '../../lib/agreement.ts'
 import type { TallyView } from '../../lib/schemas/jobs.ts'
-import { type Job, resultOfRound, type Slot } from '../rules/job.ts'
+import { type Assignment, type Job, resultOfRound } from '../rules/job.ts'
 
-/** The slots of a round that answered. */
-const answeredIn = ({ slots }: Job, round: number): readonly Slot[] =>
-  slots.filter((slot) => slot.round === round && slot.status === 'done')
+/** The assignments of a round that answered. */
+const answeredIn = ({ assignments }: Job, round: number): readonly Assignment[] =>
+  assignments.filter((assignment) => assignment.round === round && assignment.status === 'done')
 
 /** How the verdicts of a round count so far, and how far its answers are apart; undefined while there is nothing to compare. */
 export function tallyOfRound(job: Job, round: number): TallyView | undefined {

@@ -16,7 +16,7 @@ export type Fill = {
   readonly poolCid?: string | undefined
 }
 
-/** What a node says about its own slot. */
+/** What a node says about its own assignment. */
 export type NodeCommand = { readonly node: Address; readonly fence: number } & (
   | { readonly type: 'claim' }
   | { readonly type: 'commit'; readonly commitment: Hash32 }
@@ -30,7 +30,7 @@ export type NodeCommand = { readonly node: Address; readonly fence: number } & (
   | { readonly type: 'abort'; readonly reason: AbortReasonCode }
 )
 
-/** What the ICL finds out about the node of a slot that is not offered yet. */
+/** What the ICL finds out about the node of an assignment that is not offered yet. */
 export type Finding = {
   readonly node: Address
   readonly fence: number

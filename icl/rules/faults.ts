@@ -2,7 +2,13 @@ import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { FaultKind, SlashState } from '../../lib/schemas/fault.ts'
 import type { Role } from '../../lib/schemas/jobs.ts'
 import type { Effect } from './effects.ts'
-import { type Job, recorded, type SignedResult, type SignedVerdict, type Slot } from './job.ts'
+import {
+  type Assignment,
+  type Job,
+  recorded,
+  type SignedResult,
+  type SignedVerdict,
+} from './job.ts'
 
 /** What becomes of a fault on chain; times in Unix seconds. */
 export type Slash = {
@@ -38,17 +44,17 @@ export type Fault = {
 /** The job with a fault on record and what follows from it; undefined when it is known. */
 export function withFault(
   job: Job,
-  slot: Slot,
+  assignment: Assignment,
   kind: FaultKind,
   statements: readonly (SignedResult | SignedVerdict)[],
   now: number,
 ): { readonly job: Job; readonly effects: readonly Effect[] } | undefined {
-  const { node, fence, role } = slot
+  const { node, fence, role } = assignment
   if (faultOf(job, kind, fence)) return undefined
   const fault: Fault = { kind, node, role, fence, at: now, statements }
   const faulted = { ...job, faults: [...(job.faults ?? []), fault] }
   return {
-    job: recorded(faulted, now, 'fault-found', { slot, detail: kind }),
+    job: recorded(faulted, now, 'fault-found', { assignment, detail: kind }),
     effects: [
       { type: 'score-node', node, fence, code: kind },
       { type: 'slash-node', node, fence, kind },

@@ -3,13 +3,13 @@ import type { Draw } from '../../lib/draw.ts'
 import type { ProblemCode } from '../../lib/problem-codes.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
 import type {
+  AssignmentReason,
+  AssignmentStatus,
   JobEvent,
   JobPhase,
   JobReason,
   Parameters,
   Role,
-  SlotReason,
-  SlotStatus,
 } from '../../lib/schemas/jobs.ts'
 import type {
   LeaderStatement,
@@ -38,7 +38,7 @@ export type SignedVerdict = {
 }
 
 /** One attempt of one node at one seat of a job; times in milliseconds. */
-export type Slot = {
+export type Assignment = {
   /** 0 for the leader, 1 and up for verifiers. */
   readonly seat: number
   /** Counts whole quorums: a rejection starts the next. */
@@ -48,17 +48,17 @@ export type Slot = {
   readonly role: Role
   readonly node: Address
   readonly fence: number
-  readonly status: SlotStatus
+  readonly status: AssignmentStatus
   readonly deadline?: number | undefined
   readonly endedAt?: number
-  readonly reason?: SlotReason
+  readonly reason?: AssignmentReason
   readonly commitment?: Hash32
   readonly verdict?: SignedVerdict
   /** What its node was scored for in it. */
   readonly scores?: readonly ReputationCode[]
 }
 
-/** A round that was rejected, kept for the job's record; its verdicts are in the slots. */
+/** A round that was rejected, kept for the job's record; its verdicts are in the assignments. */
 export type PastRound = {
   readonly round: number
   readonly result: SignedResult
@@ -94,7 +94,7 @@ export type Job = {
   /** Seats of the current round; grows when a tie needs one more verifier. */
   readonly seats: number
   readonly nextFence: number
-  readonly slots: readonly Slot[]
+  readonly assignments: readonly Assignment[]
   /** How every node came to be chosen. */
   readonly draws: readonly Draw[]
   /** The current round's result. */
@@ -171,57 +171,65 @@ export const isSettled = (phase: JobPhase): boolean =>
  */
 export const mayShowAnswers = ({ phase }: Pick<Job, 'phase'>): boolean => isSettled(phase)
 
-/** Statuses in which a slot still holds its seat. */
-export const isHeld = (status: SlotStatus): boolean => status !== 'aborted' && status !== 'lapsed'
+/** Statuses in which an assignment still holds its seat. */
+export const isHeld = (status: AssignmentStatus): boolean =>
+  status !== 'aborted' && status !== 'lapsed'
 
-/** Statuses in which a slot takes one of its node's job slots; one that waits for a grant costs the node nothing yet. */
-export const isBusy = (status: SlotStatus): boolean => status === 'offered' || status === 'claimed'
+/** Statuses in which an assignment occupies one of its node's slots; one that waits for a grant costs the node nothing yet. */
+export const occupiesSlot = (status: AssignmentStatus): boolean =>
+  status === 'offered' || status === 'claimed'
 
-/** The latest slot of a seat in the current round. */
-export const slotAt = (job: Job, seat: number): Slot | undefined =>
-  job.slots.findLast((slot) => slot.round === job.round && slot.seat === seat)
+/** The latest assignment of a seat in the current round. */
+export const assignmentAt = (job: Job, seat: number): Assignment | undefined =>
+  job.assignments.findLast(
+    (assignment) => assignment.round === job.round && assignment.seat === seat,
+  )
 
 /** Reasons that say nothing about the job: trying another node then is not one of a seat's attempts. */
 const uncountedReasons: ReadonlySet<string> = new Set(['node-busy', 'node-left'])
 
-/** True while one of the job's slots waits until its node may read the keys. */
+/** True while one of the job's assignments waits until its node may read the keys. */
 export const awaitsGrant = (job: Job): boolean =>
-  currentSlots(job).some(
+  currentAssignments(job).some(
     // One whose node may read them, and is only full, has a deadline.
     ({ status, deadline }) => status === 'awaiting-grant' && deadline === undefined,
   )
 
 /** How often a seat of the current round was tried. */
 export const attemptsAt = (job: Job, seat: number): number =>
-  job.slots.filter(
-    (slot) =>
-      slot.round === job.round && slot.seat === seat && !uncountedReasons.has(slot.reason ?? ''),
+  job.assignments.filter(
+    (assignment) =>
+      assignment.round === job.round &&
+      assignment.seat === seat &&
+      !uncountedReasons.has(assignment.reason ?? ''),
   ).length
 
-/** The latest slot of every seat of the current round that was ever filled. */
-export function currentSlots(job: Job): readonly Slot[] {
-  return seatsOf(job).flatMap((seat) => slotAt(job, seat) ?? [])
+/** The latest assignment of every seat of the current round that was ever filled. */
+export function currentAssignments(job: Job): readonly Assignment[] {
+  return seatsOf(job).flatMap((seat) => assignmentAt(job, seat) ?? [])
 }
 
-/** The seats of the current round that no slot holds. */
+/** The seats of the current round that no assignment holds. */
 export const emptySeats = (job: Job): readonly number[] =>
-  seatsOf(job).filter((seat) => !isHeld(slotAt(job, seat)?.status ?? 'lapsed'))
+  seatsOf(job).filter((seat) => !isHeld(assignmentAt(job, seat)?.status ?? 'lapsed'))
 
 const seatsOf = (job: Job): readonly number[] =>
   Array.from({ length: job.seats }, (_, seat) => seat)
 
-/** The newest slot of a node in a job. */
-export const slotOf = (job: Job, node: Address): Slot | undefined =>
-  job.slots.findLast((slot) => slot.node === node)
+/** The newest assignment of a node in a job. */
+export const assignmentOf = (job: Job, node: Address): Assignment | undefined =>
+  job.assignments.findLast((assignment) => assignment.node === node)
 
-/** The result that a slot's round has or had; undefined when it is not known any more. */
+/** The result that an assignment's round has or had; undefined when it is not known any more. */
 export const resultOfRound = (job: Job, round: number): SignedResult | undefined =>
   round === job.round ? job.result : job.rounds?.find((past) => past.round === round)?.result
 
-/** The job with one slot changed. */
-export const withSlot = (job: Job, fence: number, change: Partial<Slot>): Job => ({
+/** The job with one assignment changed. */
+export const withAssignment = (job: Job, fence: number, change: Partial<Assignment>): Job => ({
   ...job,
-  slots: job.slots.map((slot) => (slot.fence === fence ? { ...slot, ...change } : slot)),
+  assignments: job.assignments.map((assignment) =>
+    assignment.fence === fence ? { ...assignment, ...change } : assignment,
+  ),
 })
 
 const maxEvents = 200
@@ -231,7 +239,7 @@ export function recorded(
   job: Job,
   now: number,
   type: string,
-  about: { slot?: Slot | undefined; detail?: string | undefined } = {},
+  about: { assignment?: Assignment | undefined; detail?: string | undefined } = {},
 ): Job {
   const seq = (job.events.at(-1)?.seq ?? 0) + 1
   const event: JobEvent = {
@@ -239,7 +247,11 @@ export function recorded(
     at: Math.floor(now / 1000),
     type,
     phase: job.phase,
-    ...(about.slot && { node: about.slot.node, role: about.slot.role, fence: about.slot.fence }),
+    ...(about.assignment && {
+      node: about.assignment.node,
+      role: about.assignment.role,
+      fence: about.assignment.fence,
+    }),
     ...(about.detail !== undefined && { detail: about.detail }),
   }
   return { ...job, events: [...job.events, event].slice(-maxEvents) }

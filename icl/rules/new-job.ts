@@ -36,7 +36,7 @@ export function newJob({ draw, ...submission }: Submission): Job {
     round: 0,
     seats: draw.chosen.length,
     nextFence: 1,
-    slots: [],
+    assignments: [],
     draws: [draw],
     events: [],
     outbox: [],

@@ -14,7 +14,7 @@ export type Outage = { readonly from: number; readonly until: number }
 /** What of an outage counts for nothing, in milliseconds. */
 export const longestExcusedMs = 300_000
 
-/** How long after an outage no slot lapses: nodes have to find out that the ICL is back. */
+/** How long after an outage no assignment lapses: nodes have to find out that the ICL is back. */
 const comeBackMs = 15_000
 
 const excusedMs = ({ from, until }: Outage): number => Math.min(until - from, longestExcusedMs)
@@ -50,10 +50,10 @@ function excuseOne(job: Job, outage: Outage): Job {
     ...job,
     excusedUntil: until,
     deadline: Math.max(job.deadline + ms, least),
-    slots: job.slots.map((slot) =>
-      slot.deadline === undefined
-        ? slot
-        : { ...slot, deadline: Math.max(slot.deadline + ms, until + comeBackMs) },
+    assignments: job.assignments.map((assignment) =>
+      assignment.deadline === undefined
+        ? assignment
+        : { ...assignment, deadline: Math.max(assignment.deadline + ms, until + comeBackMs) },
     ),
   }
 }

@@ -4,13 +4,13 @@ import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
 import { accepts, rejects } from '../../lib/tally.ts'
 import type { Effect } from './effects.ts'
 import {
-  currentSlots,
+  type Assignment,
+  currentAssignments,
   isSettled,
   type Job,
   type JobLimits,
   type PastRound,
   recorded,
-  type Slot,
   type Transition,
 } from './job.ts'
 import { noticesOf } from './webhook.ts'
@@ -29,11 +29,11 @@ export function settle(job: Job, phase: JobPhase, reason: JobReasonCode, now: nu
 
 /** Counts the verdicts once every seat has answered: accept, reject and start over, or draw one more verifier. */
 export function tally(job: Job, now: number, limits: JobLimits): Transition {
-  const slots = currentSlots(job)
-  if (slots.length < job.seats || slots.some(({ status }) => status !== 'done')) {
+  const assignments = currentAssignments(job)
+  if (assignments.length < job.seats || assignments.some(({ status }) => status !== 'done')) {
     return { job, effects: [] }
   }
-  const verifiers = slots.filter(({ role }) => role === 'verifier')
+  const verifiers = assignments.filter(({ role }) => role === 'verifier')
   const votes = verifiers.flatMap(({ verdict }) => (verdict ? [verdict.body] : []))
   if (accepts(job.comparator, votes, job.minMatches)) {
     return settle(job, 'accepted', 'quorum-agreed', now)
@@ -47,7 +47,7 @@ export function tally(job: Job, now: number, limits: JobLimits): Transition {
 }
 
 /** True when all verifiers that contradict the leader gave, by their evidence, the same answer. */
-function dissentersAgree(job: Job, verifiers: readonly Slot[]): boolean {
+function dissentersAgree(job: Job, verifiers: readonly Assignment[]): boolean {
   const dissent = verifiers.flatMap(({ verdict }) =>
     verdict?.body.verdict === 'no-match' && verdict.body.reason !== 'inconclusive'
       ? [verdict.body.evidence]
@@ -81,7 +81,7 @@ const withRound = ({ rounds = [], round, result }: Job, now: number): readonly P
 
 /** What the end of a round says of each node that answered in it. */
 function scores(job: Job, outcome: JobPhase): Effect[] {
-  return currentSlots(job).flatMap(({ node, fence, role, status, verdict }): Effect[] => {
+  return currentAssignments(job).flatMap(({ node, fence, role, status, verdict }): Effect[] => {
     if (status !== 'done') return []
     const code = role === 'leader' ? leaderCode(job, outcome) : verifierCode(outcome, verdict?.body)
     return code === undefined ? [] : [{ type: 'score-node', node, fence, code }]
@@ -96,7 +96,7 @@ function leaderCode(job: Job, outcome: JobPhase): ReputationCode | undefined {
 
 /** That nobody agrees says next to nothing of the leader; that most verifiers agree, and none of them with it, says much. */
 function disputedCode(job: Job): ReputationCode {
-  const verdicts = currentSlots(job).flatMap(({ verdict }) => (verdict ? [verdict.body] : []))
+  const verdicts = currentAssignments(job).flatMap(({ verdict }) => (verdict ? [verdict.body] : []))
   if (verdicts.some(({ verdict }) => verdict === 'match')) return 'result-disputed'
   const { compare } = comparators[job.comparator]
   const largest = Math.max(

@@ -13,14 +13,14 @@ import {
 import type { Command, Finding, NodeCommand } from './commands.ts'
 import type { Effect } from './effects.ts'
 import {
+  type Assignment,
+  assignmentOf,
   type Change,
-  currentSlots,
+  currentAssignments,
   emptySeats,
   isSettled,
   type Job,
   type JobLimits,
-  type Slot,
-  slotOf,
   type Transition,
 } from './job.ts'
 import { missTime } from './outages.ts'
@@ -42,15 +42,17 @@ const ready = ({ job, effects }: Change, now: number): Change => ({
   job: timed(scored(job, effects), effects, now),
 })
 
-/** Notes in the slots what their nodes are scored for. */
+/** Notes in the assignments what their nodes are scored for. */
 function scored(job: Job, effects: readonly Effect[]): Job {
   const scores = effects.flatMap((effect) => (effect.type === 'score-node' ? [effect] : []))
   if (scores.length === 0) return job
-  const slots = job.slots.map((slot) => {
-    const codes = scores.flatMap(({ fence, code }) => (fence === slot.fence ? [code] : []))
-    return codes.length === 0 ? slot : { ...slot, scores: [...(slot.scores ?? []), ...codes] }
+  const assignments = job.assignments.map((assignment) => {
+    const codes = scores.flatMap(({ fence, code }) => (fence === assignment.fence ? [code] : []))
+    return codes.length === 0
+      ? assignment
+      : { ...assignment, scores: [...(assignment.scores ?? []), ...codes] }
   })
-  return { ...job, slots }
+  return { ...job, assignments }
 }
 
 function apply(job: Job, command: Command, now: number, limits: JobLimits): Transition {
@@ -79,20 +81,20 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
 }
 
 function applyFinding(job: Job, finding: Finding, now: number, limits: JobLimits): Transition {
-  const slot = slotOf(job, finding.node)
-  // Found too late: the slot has gone to another node, and nothing is left to do.
-  if (isSettled(job.phase) || slot?.fence !== finding.fence) return { job, effects: [] }
+  const assignment = assignmentOf(job, finding.node)
+  // Found too late: the assignment has gone to another node, and nothing is left to do.
+  if (isSettled(job.phase) || assignment?.fence !== finding.fence) return { job, effects: [] }
   switch (finding.type) {
     case 'see-access':
-      return seeAccess(job, slot, now, limits)
+      return seeAccess(job, assignment, now, limits)
     case 'miss-access':
-      return missAccess(job, slot, now)
+      return missAccess(job, assignment, now)
     case 'refuse-access':
-      return refuseAccess(job, slot, now)
+      return refuseAccess(job, assignment, now)
     case 'find-busy':
-      return findBusy(job, slot, now, limits)
+      return findBusy(job, assignment, now, limits)
     case 'find-gone':
-      return findGone(job, slot, now)
+      return findGone(job, assignment, now)
   }
 }
 
@@ -102,54 +104,63 @@ function applyNodeCommand(
   now: number,
   limits: JobLimits,
 ): Transition {
-  const slot = answeredSlot(job, command) ?? slotOf(job, command.node)
-  if (!slot) return refuse('not-assigned', `Node ${command.node} has no part in this job`)
-  if (slot.fence !== command.fence) {
-    return refuse('stale-fence', `Fence ${command.fence} is not the current ${slot.fence}`)
+  const assignment = answeredAssignment(job, command) ?? assignmentOf(job, command.node)
+  if (!assignment) return refuse('not-assigned', `Node ${command.node} has no part in this job`)
+  if (assignment.fence !== command.fence) {
+    return refuse('stale-fence', `Fence ${command.fence} is not the current ${assignment.fence}`)
   }
-  if (isSettled(job.phase) && !isRepeat(slot, command)) {
+  if (isSettled(job.phase) && !isRepeat(assignment, command)) {
     return refuse('job-settled', `The job is already ${job.phase}`)
   }
   // Before the next wake sees it: what came after the deadline must not depend on who is faster.
-  if (now >= job.deadline && !isRepeat(slot, command)) {
+  if (now >= job.deadline && !isRepeat(assignment, command)) {
     return refuse('job-settled', 'The job has passed its deadline')
   }
-  if (slot.status === 'lapsed' || slot.status === 'aborted') {
+  if (assignment.status === 'lapsed' || assignment.status === 'aborted') {
     if (command.type === 'abort') return { job, effects: [] }
-    const refusal = refuse('stale-fence', `The assignment was given up: ${slot.reason}`)
-    return isLateAnswer(slot, command) ? { ...refusal, noted: answeredLate(job, slot) } : refusal
+    const refusal = refuse('stale-fence', `The assignment was given up: ${assignment.reason}`)
+    return isLateAnswer(assignment, command)
+      ? { ...refusal, noted: answeredLate(job, assignment) }
+      : refusal
   }
   switch (command.type) {
     case 'claim':
-      return claim(job, slot, now, limits)
+      return claim(job, assignment, now, limits)
     case 'commit':
-      return commit(job, slot, command.commitment, now, limits)
+      return commit(job, assignment, command.commitment, now, limits)
     case 'post-result':
-      return postResult(job, slot, command.result, now, limits)
+      return postResult(job, assignment, command.result, now, limits)
     case 'post-verdict':
-      return postVerdict(job, slot, command.verdict, command.commitment, now, limits)
+      return postVerdict(job, assignment, command.verdict, command.commitment, now, limits)
     case 'abort':
-      return abort(job, slot, command.reason, now)
+      return abort(job, assignment, command.reason, now)
   }
 }
 
 /** An answer that is sent again after the job settled still gets its old answer. */
-const isRepeat = (slot: Slot, command: NodeCommand): boolean =>
-  slot.status === 'done' && (command.type === 'post-result' || command.type === 'post-verdict')
+const isRepeat = (assignment: Assignment, command: NodeCommand): boolean =>
+  assignment.status === 'done' &&
+  (command.type === 'post-result' || command.type === 'post-verdict')
 
-/** The slot for whose fence the node has answered already: what it says of that again is judged by it, whatever it got since. */
-const answeredSlot = (job: Job, { type, node, fence }: NodeCommand): Slot | undefined =>
+/** The assignment for whose fence the node has answered already: what it says of that again is judged by it, whatever it got since. */
+const answeredAssignment = (
+  job: Job,
+  { type, node, fence }: NodeCommand,
+): Assignment | undefined =>
   type === 'post-result' || type === 'post-verdict'
-    ? job.slots.find((slot) => slot.node === node && slot.fence === fence && slot.status === 'done')
+    ? job.assignments.find(
+        (assignment) =>
+          assignment.node === node && assignment.fence === fence && assignment.status === 'done',
+      )
     : undefined
 
 /** An answer after the lease: of no use any more, but it shows that the node was at work. */
-const isLateAnswer = ({ reason, role, scores }: Slot, { type }: NodeCommand): boolean =>
+const isLateAnswer = ({ reason, role, scores }: Assignment, { type }: NodeCommand): boolean =>
   reason === 'lease-lapsed' &&
   type === (role === 'leader' ? 'post-result' : 'commit') &&
   !scores?.includes('answered-late')
 
-const answeredLate = (job: Job, { node, fence }: Slot): Change => ({
+const answeredLate = (job: Job, { node, fence }: Assignment): Change => ({
   job,
   effects: [{ type: 'score-node', node, fence, code: 'answered-late' }],
 })
@@ -166,8 +177,8 @@ function timed(job: Job, effects: readonly Effect[], now: number): Job {
     attempts: 0,
     dueAt: now + (effect.type === 'notify' ? effect.afterMs : 0),
   }))
-  const deadlines = currentSlots(job).flatMap((slot) =>
-    slot.deadline === undefined || slot.status === 'done' ? [] : [slot.deadline],
+  const deadlines = currentAssignments(job).flatMap((assignment) =>
+    assignment.deadline === undefined || assignment.status === 'done' ? [] : [assignment.deadline],
   )
   return {
     ...job,

@@ -5,18 +5,18 @@ import { vacated } from './assignments.ts'
 import type { Fill } from './commands.ts'
 import type { Effect } from './effects.ts'
 import {
+  type Assignment,
+  assignmentAt,
   attemptsAt,
   awaitsGrant,
-  currentSlots,
+  currentAssignments,
   emptySeats,
   isSettled,
   type Job,
   type JobLimits,
   recorded,
-  type Slot,
-  slotAt,
   type Transition,
-  withSlot,
+  withAssignment,
 } from './job.ts'
 import { settle } from './settle.ts'
 
@@ -39,57 +39,57 @@ export function wake(job: Job, fill: Fill | undefined, now: number, limits: JobL
 export const needsPool = (job: Job, now: number): boolean =>
   !isSettled(job.phase) &&
   now < job.deadline &&
-  ((job.fillAt !== undefined && job.fillAt <= now) || overdueSlots(job, now).length > 0)
+  ((job.fillAt !== undefined && job.fillAt <= now) || overdueAssignments(job, now).length > 0)
 
 /** How many seats a wake would fill from a pool. */
 export const countSeatsToFill = (job: Job, pool: readonly Candidate[], now: number): number =>
   emptySeats(moveOn(lapse(job, now).job, pool, now)).length
 
-/** The slots whose deadline has passed. */
-const overdueSlots = (job: Job, now: number): readonly Slot[] =>
-  currentSlots(job).filter(
+/** The assignments whose deadline has passed. */
+const overdueAssignments = (job: Job, now: number): readonly Assignment[] =>
+  currentAssignments(job).filter(
     ({ status, deadline }) => status !== 'done' && deadline !== undefined && deadline <= now,
   )
 
-/** True for a slot that waits until its node has a free place. */
-const waitsForPlace = ({ status }: Slot): boolean => status === 'awaiting-grant'
+/** True for an assignment that waits until its node has a free place. */
+const waitsForPlace = ({ status }: Assignment): boolean => status === 'awaiting-grant'
 
 const lookForPlaceMs = 5_000
 
-/** Takes the slots of nodes that stay full from them, as far as others are free to take them. */
+/** Takes the assignments of nodes that stay full from them, as far as others are free to take them. */
 function moveOn(job: Job, pool: readonly Candidate[], now: number): Job {
   const others = freshNodes(job, pool).filter(({ busy }) => !busy).length
   let left = others - emptySeats(job).length
   let next = job
-  for (const slot of overdueSlots(job, now).filter(waitsForPlace)) {
+  for (const assignment of overdueAssignments(job, now).filter(waitsForPlace)) {
     next =
       left-- > 0
-        ? vacated(next, slot, 'aborted', 'node-busy', now)
-        : withSlot(next, slot.fence, { deadline: now + lookForPlaceMs })
+        ? vacated(next, assignment, 'aborted', 'node-busy', now)
+        : withAssignment(next, assignment.fence, { deadline: now + lookForPlaceMs })
   }
   return next
 }
 
 /** Those of a pool that have had no part in the job. */
 export function freshNodes(job: Job, pool: readonly Candidate[]): readonly Candidate[] {
-  const took = new Set<Address>(job.slots.map(({ node }) => node))
+  const took = new Set<Address>(job.assignments.map(({ node }) => node))
   return pool.filter(({ address }) => address !== job.client && !took.has(address))
 }
 
-/** Ends the slots whose deadline has passed. */
+/** Ends the assignments whose deadline has passed. */
 function lapse(job: Job, now: number): { job: Job; effects: readonly Effect[] } {
-  const overdue = overdueSlots(job, now).filter((slot) => !waitsForPlace(slot))
+  const overdue = overdueAssignments(job, now).filter((assignment) => !waitsForPlace(assignment))
   const effects: Effect[] = []
   let next = job
-  for (const slot of overdue) {
-    const code = lapseCode(slot)
-    next = vacated(next, slot, 'lapsed', code, now)
-    effects.push({ type: 'score-node', node: slot.node, fence: slot.fence, code })
+  for (const assignment of overdue) {
+    const code = lapseCode(assignment)
+    next = vacated(next, assignment, 'lapsed', code, now)
+    effects.push({ type: 'score-node', node: assignment.node, fence: assignment.fence, code })
   }
   return { job: next, effects }
 }
 
-function lapseCode({ status }: Slot): 'offer-lapsed' | 'lease-lapsed' | 'never-revealed' {
+function lapseCode({ status }: Assignment): 'offer-lapsed' | 'lease-lapsed' | 'never-revealed' {
   if (status === 'offered') return 'offer-lapsed'
   return status === 'committed' ? 'never-revealed' : 'lease-lapsed'
 }
@@ -139,7 +139,7 @@ function afterFilling(job: Job, now: number, limits: JobLimits): Job {
 
 /** True when as many nodes as a quorum has gave a round back for a cause that lies in the job, and none could do it: others would be paid in vain. */
 function failsAnywhere(job: Job): boolean {
-  const round = job.slots.filter((slot) => slot.round === job.round)
+  const round = job.assignments.filter((assignment) => assignment.round === job.round)
   if (round.some(({ status }) => status === 'committed' || status === 'done')) return false
   const nodes = round.flatMap(({ node, reason }) =>
     reason !== undefined && causes[reason].sameAnywhere ? [node] : [],
@@ -149,7 +149,7 @@ function failsAnywhere(job: Job): boolean {
 
 /** True when a rejection calls for a whole new quorum, of which nobody is seated yet. */
 const startsOver = (job: Job): boolean =>
-  job.round > 0 && job.slots.every(({ round }) => round < job.round)
+  job.round > 0 && job.assignments.every(({ round }) => round < job.round)
 
 /** True for a seat that was added because the verdicts did not decide. */
 const isTieBreak = (job: Job, seat: number): boolean => seat > job.verifierCount
@@ -162,7 +162,7 @@ function returningNode(
   pool: readonly Candidate[],
   now: number,
 ): Address | undefined {
-  const last = slotAt(job, seat)
+  const last = assignmentAt(job, seat)
   // The same node may try again only what may pass.
   if (last?.reason === undefined || !causes[last.reason].passes) return undefined
   if (now < (last.endedAt ?? now) + returnDelayMs * last.attempt) return undefined
@@ -176,7 +176,7 @@ export function seatNode(
   node: Address,
   now: number,
 ): { readonly job: Job; readonly effects: readonly Effect[] } {
-  const slot: Slot = {
+  const assignment: Assignment = {
     seat,
     round: job.round,
     attempt: attemptsAt(job, seat) + 1,
@@ -185,9 +185,13 @@ export function seatNode(
     fence: job.nextFence,
     status: 'awaiting-grant',
   }
-  const seated = { ...job, slots: [...job.slots, slot], nextFence: job.nextFence + 1 }
+  const seated = {
+    ...job,
+    assignments: [...job.assignments, assignment],
+    nextFence: job.nextFence + 1,
+  }
   return {
-    job: recorded(seated, now, 'chosen', { slot }),
-    effects: [{ type: 'ensure-access', node, fence: slot.fence }],
+    job: recorded(seated, now, 'chosen', { assignment }),
+    effects: [{ type: 'ensure-access', node, fence: assignment.fence }],
   }
 }

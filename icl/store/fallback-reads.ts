@@ -13,7 +13,7 @@ export type Reads = Pick<
   | 'listDueEffects'
   | 'listJobsWithEffects'
   | 'listJobsOfNode'
-  | 'countBusySlots'
+  | 'countOccupiedSlots'
   | 'listJobsOfClient'
   | 'listJobs'
   | 'countJobsOfClient'
@@ -100,7 +100,7 @@ export function readsOf(
     listDueEffects: async (now, limit) => (isWritable ? memory.listDueEffects(now, limit) : []),
     listJobsWithEffects: memory.listJobsWithEffects,
     listJobsOfNode: memory.listJobsOfNode,
-    countBusySlots: memory.countBusySlots,
+    countOccupiedSlots: memory.countOccupiedSlots,
     countUnsettledJobsOfClient: memory.countUnsettledJobsOfClient,
     listNodes: memory.listNodes,
     listKeys: memory.listKeys,

@@ -108,7 +108,7 @@ function reads(fallback: Fallback): Reads {
     listDueEffects: (now, limit) => from((store) => store.listDueEffects(now, limit)),
     listJobsWithEffects: (after, limit) => from((store) => store.listJobsWithEffects(after, limit)),
     listJobsOfNode: (node) => from((store) => store.listJobsOfNode(node)),
-    countBusySlots: () => from((store) => store.countBusySlots()),
+    countOccupiedSlots: () => from((store) => store.countOccupiedSlots()),
     listJobs: (page) => from((store) => store.listJobs(page)),
     listJobsOfClient: (client, page) => from((store) => store.listJobsOfClient(client, page)),
     countJobsOfClient: (client, since) => from((store) => store.countJobsOfClient(client, since)),

@@ -1,6 +1,6 @@
 import type { Address } from '../../lib/codecs.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
-import { isBusy, isSettled, type Job } from '../rules/job.ts'
+import { isSettled, type Job, occupiesSlot } from '../rules/job.ts'
 
 /** What a job is found by; times in milliseconds. */
 export type JobIndex = {
@@ -12,8 +12,8 @@ export type JobIndex = {
   /** When its first effect is due; undefined when all are delivered. */
   readonly effectsDueAt: number | undefined
   readonly effects: number
-  /** Slots that take their node's time; none once the job has settled. */
-  readonly busy: readonly { readonly node: Address; readonly status: 'offered' | 'claimed' }[]
+  /** Slots of nodes that the job occupies; none once the job has settled. */
+  readonly occupied: readonly { readonly node: Address; readonly status: 'offered' | 'claimed' }[]
 }
 
 /** What a job is found by, so that every store finds the same. */
@@ -28,10 +28,10 @@ export function indexOfJob(job: Job): JobIndex {
     wakeAt: settled ? undefined : job.wakeAt,
     effectsDueAt: outbox.length > 0 ? Math.min(...outbox.map(({ dueAt }) => dueAt)) : undefined,
     effects: outbox.length,
-    busy: settled
+    occupied: settled
       ? []
-      : job.slots.flatMap(({ node, status }) =>
-          isBusy(status) ? [{ node, status: status === 'offered' ? status : 'claimed' }] : [],
+      : job.assignments.flatMap(({ node, status }) =>
+          occupiesSlot(status) ? [{ node, status: status === 'offered' ? status : 'claimed' }] : [],
         ),
   }
 }

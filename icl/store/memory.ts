@@ -11,8 +11,8 @@ import {
   type MemoryKeys,
 } from './memory-keys.ts'
 import type {
-  BusySlots,
   JobChange,
+  OccupiedSlots,
   Position,
   Store,
   StoreRecord,
@@ -35,7 +35,7 @@ type State = {
   /** The ids of jobs that have not settled. */
   readonly open: Set<string>
   /** The ids of jobs with effects to deliver. */
-  readonly busy: Set<string>
+  readonly withEffects: Set<string>
   readonly events: ReturnType<typeof createEvents>
   readonly keys: MemoryKeys
   readonly blobs: MemoryBlobs
@@ -48,7 +48,7 @@ export function createMemoryStore(): MemoryStore {
     jobs: createDocuments(),
     nodes: createDocuments(),
     open: new Set(),
-    busy: new Set(),
+    withEffects: new Set(),
     events: createEvents(),
     keys: createMemoryKeys(),
     blobs: createMemoryBlobs(),
@@ -108,11 +108,11 @@ function save(state: State, write: Write, writeId?: string): boolean {
   }
 }
 
-function noteJob({ open, busy, jobs, changes }: State, job: Job): void {
+function noteJob({ open, withEffects, jobs, changes }: State, job: Job): void {
   if (isSettled(job.phase)) open.delete(job.id)
   else open.add(job.id)
-  if (job.outbox.length === 0) busy.delete(job.id)
-  else busy.add(job.id)
+  if (job.outbox.length === 0) withEffects.delete(job.id)
+  else withEffects.add(job.id)
   changes.note(job, jobs.find(job.id)?.version ?? 0)
 }
 
@@ -177,7 +177,7 @@ function prune(
   return old.length + keys.prune(now, limit) + blobs.prune(now, limit)
 }
 
-function jobReads({ jobs, open, busy, changes }: State) {
+function jobReads({ jobs, open, withEffects, changes }: State) {
   const documentsOf = (ids: ReadonlySet<string>) =>
     [...ids].flatMap((id) => jobs.find(id)?.document ?? [])
   const openJobs = () => documentsOf(open)
@@ -185,16 +185,17 @@ function jobReads({ jobs, open, busy, changes }: State) {
   return {
     findJob: async (id) => jobs.find(id),
     listDueWakes: async (now, limit) => listDue(openJobs(), now, limit, 'wakeAt'),
-    listDueEffects: async (now, limit) => listDue(documentsOf(busy), now, limit, 'effectsDueAt'),
+    listDueEffects: async (now, limit) =>
+      listDue(documentsOf(withEffects), now, limit, 'effectsDueAt'),
     listJobsWithEffects: async (after, limit) =>
-      documentsOf(busy)
+      documentsOf(withEffects)
         .map(({ id }) => id)
         .filter((id) => id > (after ?? ''))
         .sort()
         .slice(0, limit),
     listJobsOfNode: async (node) =>
-      openJobs().filter((job) => indexOfJob(job).busy.some((slot) => slot.node === node)),
-    countBusySlots: async () => countBusySlots(openJobs()),
+      openJobs().filter((job) => indexOfJob(job).occupied.some((slot) => slot.node === node)),
+    countOccupiedSlots: async () => countOccupiedSlots(openJobs()),
     listJobsOfClient: async (client, page) => pageOf(jobsOf(client), page),
     listJobs: async (page) => pageOf(jobs.all(), page),
     countJobsOfClient: async (client, since) =>
@@ -269,9 +270,9 @@ function listDue(
     .map(({ id }) => id)
 }
 
-function countBusySlots(jobs: readonly Job[]): ReadonlyMap<Address, BusySlots> {
-  const counts = new Map<Address, BusySlots>()
-  for (const { node, status } of jobs.flatMap((job) => indexOfJob(job).busy)) {
+function countOccupiedSlots(jobs: readonly Job[]): ReadonlyMap<Address, OccupiedSlots> {
+  const counts = new Map<Address, OccupiedSlots>()
+  for (const { node, status } of jobs.flatMap((job) => indexOfJob(job).occupied)) {
     const known = counts.get(node) ?? { offered: 0, claimed: 0 }
     counts.set(node, { ...known, [status]: known[status] + 1 })
   }
@@ -341,7 +342,7 @@ function createChanges() {
   let first = 0
   return {
     note: (job: Job, version: number): void => {
-      const offeredTo = indexOfJob(job).busy.flatMap(({ node, status }) =>
+      const offeredTo = indexOfJob(job).occupied.flatMap(({ node, status }) =>
         status === 'offered' ? [node] : [],
       )
       changes.push({ id: job.id, version, offeredTo })

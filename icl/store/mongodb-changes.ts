@@ -2,7 +2,7 @@ import { Timestamp } from 'mongodb'
 import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import type { MongoConnection } from './mongodb-connection.ts'
-import { busyOf } from './mongodb-reads.ts'
+import { occupiedOf } from './mongodb-reads.ts'
 import { ChangeRow, parseRow } from './mongodb-rows.ts'
 import type { JobChange, Store } from './store.ts'
 
@@ -27,7 +27,7 @@ const settlingSeconds = 10
  * change is read again until `settlingMs` after this reader first saw it, by this reader's own clock, and told once.
  */
 export function changeReads({ run }: MongoConnection, clock: Clock) {
-  const projection = { version: 1, busy: 1, changed: 1 }
+  const projection = { version: 1, occupied: 1, changed: 1 }
   const readSince = async ([t, i]: Stamp): Promise<readonly Seen[]> => {
     const filter = { changed: { $gt: new Timestamp({ t, i }) } }
     const rows = await run(({ jobs }) => jobs.find(filter, { projection }).toArray())
@@ -65,9 +65,9 @@ export function changeReads({ run }: MongoConnection, clock: Clock) {
 type Seen = { readonly id: string; readonly stamp: Stamp; readonly change: JobChange }
 
 function seenOf(row: unknown): Seen {
-  const { _id: id, version, busy, changed } = parseRow(ChangeRow, row)
-  const offeredTo = busy
-    .map(busyOf)
+  const { _id: id, version, occupied, changed } = parseRow(ChangeRow, row)
+  const offeredTo = occupied
+    .map(occupiedOf)
     .flatMap(({ node, status }) => (status === 'offered' ? [node] : []))
   return { id, stamp: [changed.t, changed.i], change: { id, version, offeredTo } }
 }

@@ -23,8 +23,8 @@ export type JobFields = {
   readonly wakeAt: number | null
   readonly effectsDueAt: number | null
   readonly effects: number
-  /** `offered:ADDRESS` or `claimed:ADDRESS` for each busy slot. */
-  readonly busy: readonly string[]
+  /** `offered:ADDRESS` or `claimed:ADDRESS` for each occupied slot. */
+  readonly occupied: readonly string[]
 }
 export type JobRow = JobFields &
   Stand & {
@@ -82,7 +82,7 @@ export const collectionsOf = (db: Db): MongoCollections => ({
 
 /** A job as it is kept. */
 export function jobFieldsOf(job: Job): JobFields {
-  const { client, phase, createdAt, settledAt, wakeAt, effectsDueAt, effects, busy } =
+  const { client, phase, createdAt, settledAt, wakeAt, effectsDueAt, effects, occupied } =
     indexOfJob(job)
   return {
     document: encodeDocument(job),
@@ -93,7 +93,7 @@ export function jobFieldsOf(job: Job): JobFields {
     wakeAt: wakeAt ?? null,
     effectsDueAt: effectsDueAt ?? null,
     effects,
-    busy: busy.map(({ node, status }) => `${status}:${node}`),
+    occupied: occupied.map(({ node, status }) => `${status}:${node}`),
   }
 }
 
@@ -118,7 +118,7 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
     { wakeAt: 1 },
     { effectsDueAt: 1 },
     { settledAt: 1 },
-    { busy: 1 },
+    { occupied: 1 },
     { client: 1, createdAt: -1, _id: -1 },
     { client: 1, settledAt: 1 },
     { createdAt: -1, _id: -1 },

@@ -8,7 +8,6 @@ import type { EventRow, JobRow } from './mongodb-collections.ts'
 import type { MongoConnection } from './mongodb-connection.ts'
 import {
   BlobBytes,
-  BusyCount,
   ByteCount,
   bytesOf,
   documentOf,
@@ -19,11 +18,12 @@ import {
   JobIdRow,
   JobOriginRow,
   JobPlace,
+  OccupiedCount,
   PhaseCount,
   parseRow,
   VersionedDocument,
 } from './mongodb-rows.ts'
-import type { BusySlots, Position, Store, Versioned } from './store.ts'
+import type { OccupiedSlots, Position, Store, Versioned } from './store.ts'
 import { fillPage, type Unreadable } from './unreadable.ts'
 
 const documentOnly = { projection: { document: 1 } }
@@ -68,7 +68,7 @@ export function jobReads({ run }: MongoConnection, unreadable: Unreadable) {
     listJobsWithEffects: (after, limit) =>
       ids({ effects: { $gt: 0 }, _id: { $gt: after ?? '' } }, { _id: 1 }, limit),
     listJobsOfNode: async (node) => {
-      const filter = { busy: { $in: [`offered:${node}`, `claimed:${node}`] } }
+      const filter = { occupied: { $in: [`offered:${node}`, `claimed:${node}`] } }
       return readAll(await run(({ jobs }) => jobs.find(filter, documentOnly).toArray()))
     },
     listJobsOfClient: (client, page) =>
@@ -103,16 +103,16 @@ const beforePosition = <Row>(field: string, before: Position | undefined): Filte
 /** Figures over all jobs. */
 export function jobFigures({ run }: MongoConnection) {
   return {
-    countBusySlots: async () => {
+    countOccupiedSlots: async () => {
       const steps = [
         { $match: { settledAt: null } },
-        { $unwind: '$busy' },
-        { $group: { _id: '$busy', count: { $sum: 1 } } },
+        { $unwind: '$occupied' },
+        { $group: { _id: '$occupied', count: { $sum: 1 } } },
       ]
       const rows = await run(({ jobs }) => jobs.aggregate(steps).toArray())
-      const counts = new Map<Address, BusySlots>()
-      for (const { _id, count } of rows.map((row) => parseRow(BusyCount, row))) {
-        const { node, status } = busyOf(_id)
+      const counts = new Map<Address, OccupiedSlots>()
+      for (const { _id, count } of rows.map((row) => parseRow(OccupiedCount, row))) {
+        const { node, status } = occupiedOf(_id)
         counts.set(node, { ...(counts.get(node) ?? { offered: 0, claimed: 0 }), [status]: count })
       }
       return counts
@@ -135,8 +135,8 @@ export function jobFigures({ run }: MongoConnection) {
   } satisfies Partial<Store>
 }
 
-/** A busy slot from its text, `offered:ADDRESS` or `claimed:ADDRESS`. */
-export function busyOf(text: string): { node: Address; status: 'offered' | 'claimed' } {
+/** An occupied slot from its text, `offered:ADDRESS` or `claimed:ADDRESS`. */
+export function occupiedOf(text: string): { node: Address; status: 'offered' | 'claimed' } {
   const [status, node] = text.split(':')
   return { node: parseRow(Address, node), status: status === 'offered' ? status : 'claimed' }
 }

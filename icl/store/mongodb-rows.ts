@@ -20,10 +20,10 @@ export const JobPlace = z.object({ _id: Id, createdAt: Time })
 export const EventPlace = z.object({ _id: Id, at: Time })
 export const ChangeRow = JobIdRow.extend({
   version: Version,
-  busy: z.array(z.string()),
+  occupied: z.array(z.string()),
   changed: z.instanceof(Timestamp),
 })
-export const BusyCount = z.object({ _id: z.string(), count: z.int() })
+export const OccupiedCount = z.object({ _id: z.string(), count: z.int() })
 export const PhaseCount = z.object({ _id: JobPhase, jobs: z.int() })
 export const EffectSum = z.object({ effects: z.int() })
 export const EffectRow = z.object({ effectsDueAt: Time })

@@ -16,7 +16,7 @@ import {
   type SqliteValue,
   textOf,
 } from './sqlite-database.ts'
-import type { BusySlots, JobChange, Position, Store, Versioned } from './store.ts'
+import type { JobChange, OccupiedSlots, Position, Store, Versioned } from './store.ts'
 import { fillPage, type Unreadable } from './unreadable.ts'
 
 /** Every query of the store; those that a plan must have an index for are tested against it. */
@@ -31,8 +31,9 @@ export const queries = {
     SELECT id FROM jobs INDEXED BY jobs_by_effect
     WHERE effects_due_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
   listJobsOfNode:
-    'SELECT id, document FROM jobs WHERE id IN (SELECT job FROM busy WHERE node = ?) ORDER BY id',
-  countBusySlots: 'SELECT node, status, count(*) AS slots FROM busy GROUP BY node, status',
+    'SELECT id, document FROM jobs WHERE id IN (SELECT job FROM occupied_slots WHERE node = ?) ORDER BY id',
+  countOccupiedSlots:
+    'SELECT node, status, count(*) AS slots FROM occupied_slots GROUP BY node, status',
   listJobsOfClient: `
     SELECT id, created_at AS at, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?)
     ORDER BY created_at DESC, id DESC LIMIT ?`,
@@ -50,7 +51,8 @@ export const queries = {
     'SELECT count(*) AS jobs FROM jobs WHERE client = ? AND settled_at IS NULL',
   listJobOrigins: 'SELECT id, client, created_at FROM jobs WHERE id > ? ORDER BY id LIMIT ?',
   listChanges: 'SELECT id, version FROM jobs WHERE change > ? AND change <= ? ORDER BY change',
-  listOffers: "SELECT node FROM busy WHERE job = ? AND status = 'offered' ORDER BY slot",
+  listOffers:
+    "SELECT node FROM occupied_slots WHERE job = ? AND status = 'offered' ORDER BY position",
   findNode: 'SELECT address AS id, version, document FROM nodes WHERE address = ?',
   // Nodes that are gone may come to be most of them.
   listNodes: `
@@ -136,7 +138,7 @@ function jobReads({ all, one }: Rows, unreadable: Unreadable) {
     listJobsWithEffects: async (after, limit) =>
       ids(all('listJobsWithEffects', after ?? '', limit)),
     listJobsOfNode: async (node) => jobs(all('listJobsOfNode', node)),
-    countBusySlots: async () => countBusy(all('countBusySlots')),
+    countOccupiedSlots: async () => countOccupied(all('countOccupiedSlots')),
     listJobsOfClient: (client, page) => {
       const ask = ({ at, id } = end, limit: number) =>
         page.phase === undefined
@@ -245,14 +247,14 @@ function parsed<T>(schema: z.ZodType<T>, row: Row, column: string): T {
   return result.data
 }
 
-const BusyStatus = z.enum(['offered', 'claimed'])
+const OccupiedStatus = z.enum(['offered', 'claimed'])
 
-function countBusy(found: readonly Row[]): ReadonlyMap<Address, BusySlots> {
-  const counts = new Map<Address, BusySlots>()
+function countOccupied(found: readonly Row[]): ReadonlyMap<Address, OccupiedSlots> {
+  const counts = new Map<Address, OccupiedSlots>()
   for (const row of found) {
     const node = parsed(Address, row, 'node')
     const known = counts.get(node) ?? { offered: 0, claimed: 0 }
-    counts.set(node, { ...known, [parsed(BusyStatus, row, 'status')]: numberOf(row, 'slots') })
+    counts.set(node, { ...known, [parsed(OccupiedStatus, row, 'status')]: numberOf(row, 'slots') })
   }
   return counts
 }

@@ -31,11 +31,11 @@ const migrations: readonly string[] = [
   CREATE INDEX jobs_by_effect ON jobs (effects_due_at, id, effects) WHERE effects_due_at IS NOT NULL;
   CREATE INDEX jobs_by_settling ON jobs (settled_at) WHERE settled_at IS NOT NULL AND effects_due_at IS NULL;
 
-  CREATE TABLE busy (
-    node TEXT NOT NULL, status TEXT NOT NULL, job TEXT NOT NULL, slot INTEGER NOT NULL,
-    PRIMARY KEY (node, status, job, slot)
+  CREATE TABLE occupied_slots (
+    node TEXT NOT NULL, status TEXT NOT NULL, job TEXT NOT NULL, position INTEGER NOT NULL,
+    PRIMARY KEY (node, status, job, position)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX busy_by_job ON busy (job);
+  CREATE INDEX occupied_slots_by_job ON occupied_slots (job);
 
   CREATE TABLE phases (phase TEXT PRIMARY KEY NOT NULL, jobs INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TRIGGER job_added AFTER INSERT ON jobs BEGIN

@@ -97,8 +97,8 @@ function createJobWrites(db: SqliteDatabase) {
       settled_at = excluded.settled_at, wake_at = excluded.wake_at,
       effects_due_at = excluded.effects_due_at, effects = excluded.effects,
       document = excluded.document`)
-  const clearBusy = db.prepare('DELETE FROM busy WHERE job = ?')
-  const addBusy = db.prepare('INSERT INTO busy VALUES (?, ?, ?, ?)')
+  const clearOccupied = db.prepare('DELETE FROM occupied_slots WHERE job = ?')
+  const addOccupied = db.prepare('INSERT INTO occupied_slots VALUES (?, ?, ?, ?)')
   const prune = db.prepare(`
     DELETE FROM jobs WHERE rowid IN (
       SELECT rowid FROM jobs
@@ -122,9 +122,9 @@ function createJobWrites(db: SqliteDatabase) {
         index.effects,
         encodeDocument(job),
       )
-      if (version > 1) clearBusy.run(job.id)
-      for (const [slot, { node, status }] of index.busy.entries()) {
-        addBusy.run(node, status, job.id, slot)
+      if (version > 1) clearOccupied.run(job.id)
+      for (const [position, { node, status }] of index.occupied.entries()) {
+        addOccupied.run(node, status, job.id, position)
       }
     },
     prune: ({ settledBefore, limit }: Parameters<Store['prune']>[0]): number =>

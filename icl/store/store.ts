@@ -7,8 +7,8 @@ import type { Job } from '../rules/job.ts'
 /** A document with the version that a later save must still find. */
 export type Versioned<T> = { readonly document: T; readonly version: number }
 
-/** The slots that take a node's time. */
-export type BusySlots = { readonly offered: number; readonly claimed: number }
+/** How many of a node's slots are occupied, by assignments of each status. */
+export type OccupiedSlots = { readonly offered: number; readonly claimed: number }
 
 /** Who uploaded a blob: none takes another's room, because wallets cost nothing to make. */
 export type Uploader = 'wallet' | 'node' | 'icl'
@@ -133,10 +133,10 @@ export interface Store {
   listDueEffects(now: number, limit: number): Promise<readonly JobId[]>
   /** Jobs with effects that are not delivered yet, by id, after `after`. */
   listJobsWithEffects(after: JobId | undefined, limit: number): Promise<readonly JobId[]>
-  /** Unsettled jobs in which a node has a slot that takes its time (offered or claimed). */
+  /** Unsettled jobs in which a node occupies a slot (offered or claimed). */
   listJobsOfNode(node: Address): Promise<readonly Job[]>
-  /** How many such slots each node has, over all unsettled jobs. */
-  countBusySlots(): Promise<ReadonlyMap<Address, BusySlots>>
+  /** How many slots of each node are occupied, over all unsettled jobs. */
+  countOccupiedSlots(): Promise<ReadonlyMap<Address, OccupiedSlots>>
   /** A client's jobs, newest first, from before a position. */
   listJobsOfClient(
     client: Address,

@@ -26,7 +26,7 @@ export async function getRecord(
   )
   check(record.job.jobId === jobId, 'it is of another job')
   for (const round of record.rounds) await checkRound(context, record, round)
-  for (const slot of record.slots) await checkSlot(context, jobId, slot)
+  for (const assignment of record.assignments) await checkAssignment(context, jobId, assignment)
   for (const fault of record.faults) await checkFault(context, jobId, fault)
   return record
 }
@@ -35,26 +35,26 @@ type Context = { readonly network: Network }
 
 async function checkRound(
   context: Context,
-  { job: { jobId }, slots }: JobRecord,
+  { job: { jobId }, assignments }: JobRecord,
   { round, result, result_hash: hash }: JobRecord['rounds'][number],
 ): Promise<void> {
   if (!result) return
   const { address, fence } = result.body
-  const isSeated = slots.some(
-    (slot) =>
-      slot.role === 'leader' &&
-      slot.round === round &&
-      slot.node === address &&
-      slot.fence === fence,
+  const isSeated = assignments.some(
+    (assignment) =>
+      assignment.role === 'leader' &&
+      assignment.round === round &&
+      assignment.node === address &&
+      assignment.fence === fence,
   )
   check(isSeated, `${address} did not lead round ${round}`)
   await checkStatement(context, jobId, result, hash)
 }
 
-async function checkSlot(
+async function checkAssignment(
   context: Context,
   jobId: JobId,
-  { node, fence, verdict_statement: verdict, verdict_hash: hash }: JobRecord['slots'][number],
+  { node, fence, verdict_statement: verdict, verdict_hash: hash }: JobRecord['assignments'][number],
 ): Promise<void> {
   if (!verdict) return
   const { body } = verdict

@@ -1,7 +1,13 @@
 import { causes, isCause, remedyFor, whatOf } from '../causes.ts'
 import type { Address, Hash32, JobId } from '../codecs.ts'
 import type { EncryptStep } from '../coprocessor/coprocessor.ts'
-import type { JobReason, JobView, SlotReason, Verdict, VerdictReason } from '../schemas/jobs.ts'
+import type {
+  AssignmentReason,
+  JobReason,
+  JobView,
+  Verdict,
+  VerdictReason,
+} from '../schemas/jobs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import { SvcError } from '../svc-error.ts'
 import type { Timings } from './steps.ts'
@@ -59,7 +65,7 @@ export type FailedInference = Common & {
   readonly status: 'rejected' | 'disputed' | 'expired' | 'cancelled'
   readonly reason: JobReason | undefined
   /** What ended most of its assignments. */
-  readonly cause: SlotReason | undefined
+  readonly cause: AssignmentReason | undefined
   readonly leader: Address | undefined
 }
 
@@ -71,11 +77,11 @@ export function lastRound(view: JobView): {
   readonly leader: Address | undefined
   readonly verdicts: readonly NodeVerdict[]
 } {
-  const round = Math.max(0, ...view.quorum.map((slot) => slot.round))
-  const slots = view.quorum.filter((slot) => slot.round === round)
-  const leaders = slots.filter((slot) => slot.role === 'leader')
-  const leader = leaders.find((slot) => slot.status === 'done') ?? leaders.at(-1)
-  const verdicts = slots.flatMap(({ node, verdict, verdict_reason: reason }) =>
+  const round = Math.max(0, ...view.quorum.map((assignment) => assignment.round))
+  const assignments = view.quorum.filter((assignment) => assignment.round === round)
+  const leaders = assignments.filter((assignment) => assignment.role === 'leader')
+  const leader = leaders.find((assignment) => assignment.status === 'done') ?? leaders.at(-1)
+  const verdicts = assignments.flatMap(({ node, verdict, verdict_reason: reason }) =>
     verdict === undefined ? [] : [{ node, verdict, ...(reason && { reason }) }],
   )
   return { leader: leader?.node, verdicts }

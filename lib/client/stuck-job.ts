@@ -1,5 +1,5 @@
 import { causes, remedyFor, whatOf } from '../causes.ts'
-import type { JobView, SlotReason } from '../schemas/jobs.ts'
+import type { AssignmentReason, JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 
 /** Why a job finds no nodes, from what ended its assignments. */
@@ -18,7 +18,7 @@ export function stuckJobError(view: JobView): SvcError {
 /** The cause that ended most of a job's assignments, as an error of its own code. */
 export function jobError(
   { model_id: model }: Pick<JobView, 'model_id'>,
-  reason: SlotReason,
+  reason: AssignmentReason,
 ): SvcError {
   const { who, passes } = causes[reason]
   return new SvcError(reason, `No node could do the job: ${whatOf(reason, model)}`, {
@@ -28,8 +28,8 @@ export function jobError(
 }
 
 /** The reason that ended most assignments. */
-export function commonReason(view: Pick<JobView, 'quorum'>): SlotReason | undefined {
-  const counts = new Map<SlotReason, number>()
+export function commonReason(view: Pick<JobView, 'quorum'>): AssignmentReason | undefined {
+  const counts = new Map<AssignmentReason, number>()
   for (const { reason } of view.quorum) {
     if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1)
   }

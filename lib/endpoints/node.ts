@@ -11,7 +11,7 @@ import {
 import { Heartbeat, HeartbeatAnswer } from '../schemas/nodes.ts'
 import {
   AbortTask,
-  Assignments,
+  AssignmentOffers,
   ClaimResult,
   ClaimTask,
   CommitTask,
@@ -22,12 +22,12 @@ import {
 } from '../schemas/tasks.ts'
 import {
   AddressPath,
+  assignmentProblems,
   bodyProblems,
   challengeProblems,
   JobPath,
   nodeProblems,
   signatureProblems,
-  slotProblems,
   Wait,
 } from './parts.ts'
 
@@ -127,7 +127,7 @@ export const nodeEndpoints = {
     auth: 'node',
     params: AddressPath,
     query: Wait,
-    response: Assignments,
+    response: AssignmentOffers,
     problems: ['invalid-request', ...nodeProblems],
   }),
   claimTask: defineEndpoint({
@@ -137,7 +137,7 @@ export const nodeEndpoints = {
     auth: 'node',
     body: ClaimTask,
     response: ClaimResult,
-    problems: [...bodyProblems, ...slotProblems, 'not-claimed'],
+    problems: [...bodyProblems, ...assignmentProblems, 'not-claimed'],
   }),
   commitTask: defineEndpoint({
     method: 'POST',
@@ -146,7 +146,13 @@ export const nodeEndpoints = {
     auth: 'node',
     body: CommitTask,
     response: TaskAnswer,
-    problems: [...bodyProblems, ...slotProblems, 'wrong-role', 'not-claimed', 'already-committed'],
+    problems: [
+      ...bodyProblems,
+      ...assignmentProblems,
+      'wrong-role',
+      'not-claimed',
+      'already-committed',
+    ],
   }),
   getTask: defineEndpoint({
     method: 'GET',
@@ -167,7 +173,7 @@ export const nodeEndpoints = {
     response: TaskAnswer,
     problems: [
       ...bodyProblems,
-      ...slotProblems,
+      ...assignmentProblems,
       'wrong-role',
       'not-claimed',
       'already-answered',
@@ -187,7 +193,7 @@ export const nodeEndpoints = {
     response: TaskAnswer,
     problems: [
       ...bodyProblems,
-      ...slotProblems,
+      ...assignmentProblems,
       'wrong-role',
       'not-committed',
       'no-result-yet',
@@ -205,6 +211,6 @@ export const nodeEndpoints = {
     auth: 'node',
     body: AbortTask,
     response: TaskAnswer,
-    problems: [...bodyProblems, ...slotProblems],
+    problems: [...bodyProblems, ...assignmentProblems],
   }),
 } as const

@@ -36,7 +36,7 @@ export const nodeProblems = [
   'forbidden',
 ] as const
 /** Why a node cannot act in a job. */
-export const slotProblems = [
+export const assignmentProblems = [
   ...nodeProblems,
   'job-not-found',
   'not-assigned',

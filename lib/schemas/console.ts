@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { Address, ComparatorId, Hash32, JobId, ModelId, ModelTier, UnixSeconds } from '../codecs.ts'
 import {
+  AssignmentReason,
+  AssignmentStatus,
   JobPhase,
   JobReason,
   Role,
-  SlotReason,
-  SlotStatus,
   Verdict,
   VerdictReason,
 } from './jobs.ts'
@@ -45,18 +45,18 @@ export const ConsoleJobs = z
   .meta({ id: 'ConsoleJobs' })
 
 /** One seat's attempt; who and with what verdict only once the job has settled. */
-const ConsoleSlot = z
+const ConsoleAssignment = z
   .object({
     seat: z.int(),
     round: z.int(),
     role: Role,
-    status: SlotStatus,
-    reason: SlotReason.optional(),
+    status: AssignmentStatus,
+    reason: AssignmentReason.optional(),
     node: Address.optional(),
     verdict: Verdict.optional(),
     verdict_reason: VerdictReason.optional(),
   })
-  .meta({ id: 'ConsoleSlot' })
+  .meta({ id: 'ConsoleAssignment' })
 
 /** Something that happened to a job. */
 export const ConsoleEvent = z
@@ -77,7 +77,7 @@ export type ConsoleEvent = z.output<typeof ConsoleEvent>
 export const ConsoleJobDetail = z
   .object({
     job: ConsoleJob,
-    slots: z.array(ConsoleSlot),
+    assignments: z.array(ConsoleAssignment),
     timeline: z.array(ConsoleEvent),
     receipt_hash: Hash32.optional(),
   })

@@ -42,7 +42,7 @@ export const JobPhase = z.enum([
 export type JobPhase = z.output<typeof JobPhase>
 
 /** The life of one assignment. */
-export const SlotStatus = z.enum([
+export const AssignmentStatus = z.enum([
   'awaiting-grant',
   'offered',
   'claimed',
@@ -51,7 +51,7 @@ export const SlotStatus = z.enum([
   'aborted',
   'lapsed',
 ])
-export type SlotStatus = z.output<typeof SlotStatus>
+export type AssignmentStatus = z.output<typeof AssignmentStatus>
 
 /** Why a node cannot do an assignment; some may pass when tried again. */
 export const AbortReason = z.enum([
@@ -93,7 +93,7 @@ export const AbortReason = z.enum([
 export type AbortReason = z.output<typeof AbortReason>
 
 /** Why an assignment ended without an answer. */
-export const SlotReason = z.enum([
+export const AssignmentReason = z.enum([
   ...AbortReason.options,
   'offer-lapsed',
   'lease-lapsed',
@@ -103,7 +103,7 @@ export const SlotReason = z.enum([
   'node-busy',
   'node-left',
 ])
-export type SlotReason = z.output<typeof SlotReason>
+export type AssignmentReason = z.output<typeof AssignmentReason>
 
 /** Why a job is where it is. */
 export const JobReason = z.enum([
@@ -189,19 +189,19 @@ export const SubmittedJob = z
   .meta({ id: 'SubmittedJob' })
 
 /** One assignment of a job as its client sees it. */
-export const SlotView = z
+export const AssignmentView = z
   .object({
     seat: z.int(),
     round: z.int(),
     role: Role,
     node: Address,
     fence: z.int(),
-    status: SlotStatus,
-    reason: SlotReason.optional(),
+    status: AssignmentStatus,
+    reason: AssignmentReason.optional(),
     verdict: Verdict.optional(),
     verdict_reason: VerdictReason.optional(),
   })
-  .meta({ id: 'SlotView' })
+  .meta({ id: 'AssignmentView' })
 
 /** How far two answers of a round are apart by their evidence. */
 export const AnswerPair = z
@@ -240,7 +240,7 @@ export const JobView = z
     comparator: ComparatorId,
     created_at: UnixSeconds,
     deadline: UnixSeconds,
-    quorum: z.array(SlotView),
+    quorum: z.array(AssignmentView),
     /** How each node came to be chosen: what the ICL signed, a digest of the nodes drawn from, where the pool is kept, and who was drawn. */
     draws: z.array(
       z.object({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Address, Hash32, UnixSeconds } from '../codecs.ts'
 import { FaultView, SignedLeader, SignedVerifier } from './fault.ts'
-import { JobEvent, JobView, SlotView, TallyView } from './jobs.ts'
+import { AssignmentView, JobEvent, JobView, TallyView } from './jobs.ts'
 
 /** How a round ended, or that it has not. */
 const RoundOutcome = z.enum(['open', 'accepted', 'rejected', 'disputed', 'unfinished'])
@@ -21,7 +21,7 @@ const RoundRecord = z
   .meta({ id: 'RoundRecord' })
 
 /** One attempt of one node at one seat, with all that it said, once the job has settled, and what it was scored for. */
-const SlotRecord = SlotView.extend({
+const AssignmentRecord = AssignmentView.extend({
   attempt: z.int(),
   deadline: UnixSeconds.optional(),
   ended_at: UnixSeconds.optional(),
@@ -31,7 +31,7 @@ const SlotRecord = SlotView.extend({
   verdict_statement: SignedVerifier.optional(),
   /** Codes of the reputation events that it brought its node. */
   scores: z.array(z.string()),
-}).meta({ id: 'SlotRecord' })
+}).meta({ id: 'AssignmentRecord' })
 
 /** What the ICL still has to do for the job outside, and why it has not. */
 const PendingWork = z
@@ -50,7 +50,7 @@ export const JobRecord = z
     job: JobView,
     settled_at: UnixSeconds.optional(),
     rounds: z.array(RoundRecord),
-    slots: z.array(SlotRecord),
+    assignments: z.array(AssignmentRecord),
     /** The latest 200. */
     events: z.array(JobEvent),
     faults: z.array(FaultView),

@@ -14,11 +14,11 @@ import {
 import { Evidence } from './evidence.ts'
 import {
   AbortReason,
+  AssignmentStatus,
   JobPhase,
   MaxOutputTokens,
   Parameters,
   Role,
-  SlotStatus,
   Verdict,
   VerdictReason,
 } from './jobs.ts'
@@ -27,7 +27,7 @@ import {
 const Fence = z.int().min(1).max(1_000_000)
 
 /** Work that is offered to a node (spec 2.4). */
-export const Assignment = z
+export const AssignmentOffer = z
   .object({
     jobId: JobId,
     role: Role,
@@ -37,12 +37,12 @@ export const Assignment = z
     deadline: UnixSeconds,
     fence: Fence,
   })
-  .meta({ id: 'Assignment' })
-export type Assignment = z.output<typeof Assignment>
+  .meta({ id: 'AssignmentOffer' })
+export type AssignmentOffer = z.output<typeof AssignmentOffer>
 
-export const Assignments = z
-  .object({ assignments: z.array(Assignment) })
-  .meta({ id: 'Assignments' })
+export const AssignmentOffers = z
+  .object({ assignments: z.array(AssignmentOffer) })
+  .meta({ id: 'AssignmentOffers' })
 
 /** Which assignment a node speaks of. */
 export const ClaimTask = z.object({ jobId: JobId, fence: Fence }).meta({ id: 'ClaimTask' })
@@ -125,7 +125,7 @@ export type TaskVerdict = z.output<typeof TaskVerdict>
 export const TaskView = z
   .object({
     jobId: JobId,
-    status: SlotStatus,
+    status: AssignmentStatus,
     phase: JobPhase,
     role: Role,
     fence: Fence,
@@ -143,5 +143,5 @@ export const AbortTask = z
 
 /** Where the assignment and the job stand now. */
 export const TaskAnswer = z
-  .object({ jobId: JobId, status: SlotStatus, phase: JobPhase })
+  .object({ jobId: JobId, status: AssignmentStatus, phase: JobPhase })
   .meta({ id: 'TaskAnswer' })

@@ -2,7 +2,7 @@ import { remedyFor } from '../../lib/causes.ts'
 import { elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { Assignment, ClaimResult } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/tasks.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
 import { messages } from '../log-messages.ts'
@@ -20,7 +20,7 @@ const longestWaitMs = 3_600_000
 /** Claims an assignment and does it: the leader's whole part, or a verifier's up to its verdict. */
 export async function workOn(
   deps: JobDeps,
-  assignment: Pick<Assignment, 'jobId' | 'fence'>,
+  assignment: Pick<AssignmentOffer, 'jobId' | 'fence'>,
   signal: AbortSignal,
   steps: JobSteps,
 ): Promise<Ending> {
@@ -63,7 +63,7 @@ const claimAgainMs = 2_000
 
 async function claimJob(
   { api, clock, log }: JobDeps,
-  { jobId, fence }: Pick<Assignment, 'jobId' | 'fence'>,
+  { jobId, fence }: Pick<AssignmentOffer, 'jobId' | 'fence'>,
   signal: AbortSignal,
 ): Promise<ClaimResult> {
   const beganAt = clock.monotonic()

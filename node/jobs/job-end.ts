@@ -1,6 +1,6 @@
 import { unixSeconds } from '../../lib/clock.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
-import type { Assignment } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
 import type { JobRecord } from '../journal/history.ts'
@@ -11,7 +11,7 @@ import { callAttempts, type JobDeps } from './job-deps.ts'
 const abortCallMs = 4_000
 
 /** Which job it is, for the history; times in Unix seconds. */
-type Place = Pick<Assignment, 'jobId' | 'fence' | 'role' | 'model_id'> & {
+type Place = Pick<AssignmentOffer, 'jobId' | 'fence' | 'role' | 'model_id'> & {
   readonly startedAt: number
 }
 

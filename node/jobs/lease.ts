@@ -1,5 +1,5 @@
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import type { Assignment } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { isPassing } from './abort-reason.ts'
 import type { JobDeps } from './job-deps.ts'
@@ -11,7 +11,7 @@ const askAgainMs = 2_000
 /** An ICL that is away for longer takes a job away all the same. */
 export const longestAwayMs = 330_000
 
-type Place = Pick<Assignment, 'jobId' | 'fence'>
+type Place = Pick<AssignmentOffer, 'jobId' | 'fence'>
 type Deps = Pick<JobDeps, 'api' | 'clock'>
 
 /**

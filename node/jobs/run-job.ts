@@ -1,5 +1,5 @@
 import { unixSeconds } from '../../lib/clock.ts'
-import type { Assignment } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
 import { messages } from '../log-messages.ts'
 import { workOn } from './do-work.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
@@ -9,7 +9,7 @@ import { signedBefore } from './signed-before.ts'
 /** Runs one assignment to its end (spec 3.3); never rejects: a failure gives the assignment back and is logged. */
 export async function runJob(
   deps: JobDeps,
-  assignment: Assignment,
+  assignment: AssignmentOffer,
   signal: AbortSignal,
   steps: JobSteps,
 ): Promise<void> {

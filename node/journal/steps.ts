@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Hash32, JobId, UnixSeconds } from '../../lib/codecs.ts'
 import { Evidence } from '../../lib/schemas/evidence.ts'
 import {
-  Assignment,
+  AssignmentOffer,
   ClaimResult,
   CommitTask,
   TaskResult,
@@ -14,7 +14,7 @@ const place = { jobId: JobId, fence: CommitTask.shape.fence }
 /** One step of a job, written down before its message is sent; never plaintext, keys or halves of keys. */
 export const JournalStep = z.discriminatedUnion('step', [
   /** The assignment is about to be claimed. */
-  z.object({ step: z.literal('started'), ...place, at: UnixSeconds, assignment: Assignment }),
+  z.object({ step: z.literal('started'), ...place, at: UnixSeconds, assignment: AssignmentOffer }),
   z.object({ step: z.literal('claimed'), ...place, claim: ClaimResult }),
   /** The provider is about to be asked. */
   z.object({ step: z.literal('asked'), ...place }),
@@ -45,7 +45,7 @@ export type Commitment = {
 
 /** A job that has started and not ended, as far as it got. */
 export type JournalEntry = {
-  readonly assignment: Assignment
+  readonly assignment: AssignmentOffer
   /** Unix seconds. */
   readonly startedAt: number
   readonly claim?: ClaimResult

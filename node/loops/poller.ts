@@ -3,7 +3,7 @@ import type { Address } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
-import type { Assignment } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
 import { errorText } from '../explain-error.ts'
 import { fullyJittered, jittered } from '../jitter.ts'
 import { isPassing } from '../jobs/abort-reason.ts'
@@ -30,7 +30,7 @@ export type PollerOptions = {
   readonly address: Address
   readonly slots: Slots
   /** Starts a job in its slot; the promise settles as soon as its claim was answered. */
-  readonly spawn: (assignment: Assignment) => Promise<void>
+  readonly spawn: (assignment: AssignmentOffer) => Promise<void>
   /** The ICL has answered again after a poll that failed. */
   readonly onBack: () => void
   /** False while there is no valid certificate: then no work is taken. */
@@ -106,7 +106,7 @@ function backoffMs(random: Random, error: unknown, failures: number): number {
 async function fetchAssignments(
   { api, address, slots }: PollerOptions,
   signal: AbortSignal,
-): Promise<readonly Assignment[]> {
+): Promise<readonly AssignmentOffer[]> {
   const wait = slots.free() > 0 ? holdSeconds : 0
   const { assignments } = await api.getAssignments(
     { params: { address }, query: { wait } },

@@ -92,32 +92,44 @@ export function seededJob(index: number, createdAt: number, isRunning = false): 
   })
   const seconds = 2 + spread(index, 3) * 7 + (index % 37 === 0 ? 30 : 0)
   const at = (share: number) => createdAt + seconds * 1000 * share
-  const [first, second, third] = job.slots
-  const about = (slot: Job['slots'][number] | undefined) => ({ slot })
-  for (const slot of [first, second, third]) job = recorded(job, at(0.05), 'offered', about(slot))
+  const [first, second, third] = job.assignments
+  const about = (assignment: Job['assignments'][number] | undefined) => ({ assignment })
+  for (const assignment of [first, second, third])
+    job = recorded(job, at(0.05), 'offered', about(assignment))
   job = { ...job, phase: 'running', outbox: [] }
-  for (const slot of [first, second, third]) job = recorded(job, at(0.1), 'claimed', about(slot))
+  for (const assignment of [first, second, third])
+    job = recorded(job, at(0.1), 'claimed', about(assignment))
   if (isRunning) {
-    const slots = job.slots.map((slot) => ({ ...slot, status: 'claimed' as const }))
-    return { ...job, slots, wakeAt: createdAt + 900_000 }
+    const assignments = job.assignments.map((assignment) => ({
+      ...assignment,
+      status: 'claimed' as const,
+    }))
+    return { ...job, assignments, wakeAt: createdAt + 900_000 }
   }
-  for (const slot of [second, third]) job = recorded(job, at(0.7), 'committed', about(slot))
+  for (const assignment of [second, third])
+    job = recorded(job, at(0.7), 'committed', about(assignment))
   job = recorded({ ...job, phase: 'verifying' }, at(0.8), 'result-posted', about(first))
   const result = resultOf(leader, 1, 'yes')
   const [phase, reason] = ends[index % ends.length]!
   const vote = phase === 'accepted' ? 'match' : 'different-answer'
   const name = vote === 'match' ? 'match' : 'no-match'
-  for (const slot of [second, third]) {
-    job = recorded(job, at(0.9), `verdict-${name}`, { slot, detail: vote })
+  for (const assignment of [second, third]) {
+    job = recorded(job, at(0.9), `verdict-${name}`, { assignment, detail: vote })
   }
-  const slots = job.slots.map((slot) => ({
-    ...slot,
+  const assignments = job.assignments.map((assignment) => ({
+    ...assignment,
     status: 'done' as const,
-    ...(slot.seat > 0 && {
-      verdict: verdictOf(slot.seat === 1 ? one : two, slot.fence, 'yes', result.hash, vote),
+    ...(assignment.seat > 0 && {
+      verdict: verdictOf(
+        assignment.seat === 1 ? one : two,
+        assignment.fence,
+        'yes',
+        result.hash,
+        vote,
+      ),
     }),
   }))
-  job = recorded({ ...job, slots, phase, reason, result, settledAt: at(1) }, at(1), phase, {
+  job = recorded({ ...job, assignments, phase, reason, result, settledAt: at(1) }, at(1), phase, {
     detail: reason,
   })
   if (phase !== 'accepted') return job

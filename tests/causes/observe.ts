@@ -91,12 +91,12 @@ async function told(fault: string, world: World, url: string): Promise<Observed>
     .replace(/within \d+ s/, 'within N s')
   if (reason === undefined) return { fault, code: undefined, node: line, client: '', console: '' }
   let job = sampleJob({ modelId })
-  for (const slot of job.slots) {
-    job = take(job, { type: 'abort', node: slot.node, fence: slot.fence, reason }, 10)
+  for (const assignment of job.assignments) {
+    job = take(job, { type: 'abort', node: assignment.node, fence: assignment.fence, reason }, 10)
   }
   const { message, hint } = stuckJobError(viewJob(job))
-  const { slots } = await publicJobDetail(job)
-  const [first] = slots
+  const { assignments } = await publicJobDetail(job)
+  const [first] = assignments
   return {
     ...{ fault, code: reason, node: line, client: `${message} [${hint}]` },
     console: whyText(first?.reason ?? '', modelId),

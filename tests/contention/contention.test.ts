@@ -13,7 +13,7 @@ const expectSound = (counts: Counts, claims: number) => {
   expect(counts).toMatchObject({ doubleGrants: 0, fenceRegressions: 0 })
 }
 
-describe('slots that many claim at once, while leases end and work is given back', () => {
+describe('assignments that many claim at once, while leases end and work is given back', () => {
   it(
     'go to one node each, in one process over sqlite',
     async () => {

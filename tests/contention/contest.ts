@@ -4,7 +4,7 @@ import { systemClock } from '../../lib/system.ts'
 import type { Contender } from './nodes.ts'
 import type { Claim } from './tally.ts'
 
-/** A slot that was offered to a node. */
+/** An assignment that was offered to a node. */
 export type Offer = { readonly jobId: JobId; readonly fence: number; readonly node: Contender }
 
 const chance = (share: number): boolean => Math.random() < share
@@ -37,7 +37,7 @@ async function claim(
 const leaseMs = 2_500
 
 /**
- * Many claim one slot through all replicas at once: the node that it was offered to, several times, also with fences that are not
+ * Many claim one assignment through all replicas at once: the node that it was offered to, several times, also with fences that are not
  * its own, and nodes that have no right to it; while it is given back, or about when its offer or its lease ends.
  */
 export async function contest(

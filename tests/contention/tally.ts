@@ -1,4 +1,4 @@
-import type { Job, Slot } from '../../icl/rules/job.ts'
+import type { Assignment, Job } from '../../icl/rules/job.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 
 /** A claim as its caller saw it; times in milliseconds. */
@@ -18,7 +18,7 @@ export type Counts = {
   readonly granted: number
   readonly refused: number
   readonly failed: number
-  /** Slots that were granted to somebody for the first time. */
+  /** Assignments that were granted to somebody for the first time. */
   readonly leases: number
   /** Fences that two nodes were granted, seats that two nodes held at once, and grants of which the store knows nothing. */
   readonly doubleGrants: number
@@ -73,7 +73,7 @@ const seqOf = (job: Job, fence: number, types: readonly string[]): number | unde
 /** Grants whose claim is not in the job's history: somebody saved over it. */
 const unknownGrants = (job: Job, grants: readonly Claim[]): number => {
   const known = new Set(
-    job.slots
+    job.assignments
       .filter(({ fence }) => seqOf(job, fence, ['claimed']) !== undefined)
       .map(({ fence, node }) => `${fence}:${node}`),
   )
@@ -81,24 +81,26 @@ const unknownGrants = (job: Job, grants: readonly Claim[]): number => {
   return [...granted].filter((grant) => !known.has(grant)).length
 }
 
-const seatOf = ({ round, seat }: Slot): string => `${round}:${seat}`
+const seatOf = ({ round, seat }: Assignment): string => `${round}:${seat}`
 
 /** Seats that were given to another before the one who had them lost them. */
 const overlaps = (job: Job): number =>
-  job.slots.filter((slot, index) => {
-    const before = job.slots.slice(0, index).findLast((other) => seatOf(other) === seatOf(slot))
+  job.assignments.filter((assignment, index) => {
+    const before = job.assignments
+      .slice(0, index)
+      .findLast((other) => seatOf(other) === seatOf(assignment))
     if (!before) return false
     const ended = seqOf(job, before.fence, ['lapsed', 'aborted'])
-    const chosen = seqOf(job, slot.fence, ['chosen'])
+    const chosen = seqOf(job, assignment.fence, ['chosen'])
     return ended === undefined || chosen === undefined || ended > chosen
   }).length
 
-const fencesGoingBack = ({ slots }: Job): number =>
-  slots.filter(({ fence }, index) => fence <= (slots[index - 1]?.fence ?? 0)).length
+const fencesGoingBack = ({ assignments }: Job): number =>
+  assignments.filter(({ fence }, index) => fence <= (assignments[index - 1]?.fence ?? 0)).length
 
 /** Grants of a seat that began after a later fence of the same seat had been granted. */
 const grantsGoingBack = (job: Job, grants: readonly Claim[]): number => {
-  const seats = new Map(job.slots.map((slot) => [slot.fence, seatOf(slot)]))
+  const seats = new Map(job.assignments.map((assignment) => [assignment.fence, seatOf(assignment)]))
   return grants.filter((grant) =>
     grants.some(
       (other) =>

@@ -129,9 +129,11 @@ async function historiesOf({ nodes }: World): Promise<readonly Statement[]> {
 }
 
 function lostStatement({ node, jobId, fence, outcome }: Statement, job: Job | undefined) {
-  const slot = job?.slots.find((one) => one.fence === fence && one.node === node)
+  const assignment = job?.assignments.find((one) => one.fence === fence && one.node === node)
   const kept =
-    outcome === 'result-posted' ? slot?.status === 'done' : slot?.verdict?.body.verdict === outcome
+    outcome === 'result-posted'
+      ? assignment?.status === 'done'
+      : assignment?.verdict?.body.verdict === outcome
   return problem('lost', jobId)(!kept, `the statement (${outcome}) of ${node} is gone`)
 }
 
@@ -187,8 +189,10 @@ async function wrongScores(
 ): Promise<readonly Problem[]> {
   const all = world.nodes.map(async ({ address }) => {
     const events = await store.listReputationEvents(Address.parse(address))
-    const slots = jobs.flatMap((job) => job.slots).filter(({ node }) => node === address)
-    const scores = slots.reduce((sum, { scores = [] }) => sum + scores.length, 0)
+    const assignments = jobs
+      .flatMap((job) => job.assignments)
+      .filter(({ node }) => node === address)
+    const scores = assignments.reduce((sum, { scores = [] }) => sum + scores.length, 0)
     return [
       ...problem('doubled', address)(
         events.length > scores,

@@ -91,7 +91,7 @@ export function remarksOf({
   turnedAway,
 }: RunReport): readonly string[] {
   const expired = ended.filter(isExpired).map(({ told, job }) => {
-    const why = job?.slots.flatMap(({ reason }) => reason ?? []) ?? []
+    const why = job?.assignments.flatMap(({ reason }) => reason ?? []) ?? []
     return `  ${told.jobId} ${job?.phase} (${job?.reason}): ${why.join(', ')}`
   })
   return [

@@ -126,7 +126,7 @@ async function answersOf({ icl, job, leader, verifier, spareJob, spareLeader }: 
   const salt = toBase64Url(new Uint8Array(32).fill(9))
   const fenceOf = async (node: TestNode) => {
     const view = await job.api.getJob({ params: { jobId } }, { readToken: job.readToken })
-    return view.quorum.find((slot) => slot.node === node.address)?.fence ?? 1
+    return view.quorum.find((assignment) => assignment.node === node.address)?.fence ?? 1
   }
   const common = { jobId, model_id: modelId, max_output_tokens: 1_024, evidence }
   const resultOf = async (node: TestNode) => {
@@ -143,8 +143,8 @@ async function answersOf({ icl, job, leader, verifier, spareJob, spareLeader }: 
         { params: { jobId: spareJob.jobId } },
         { readToken: spareJob.readToken },
       )
-      const slot = view.quorum.find(({ node }) => node === spareLeader.address)
-      return { jobId: spareJob.jobId, fence: slot?.fence ?? 1, reason: 'node-failed' }
+      const assignment = view.quorum.find(({ node }) => node === spareLeader.address)
+      return { jobId: spareJob.jobId, fence: assignment?.fence ?? 1, reason: 'node-failed' }
     },
     commit: async (node: TestNode) => {
       const fence = await fenceOf(node)

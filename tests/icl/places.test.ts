@@ -86,12 +86,12 @@ describe('a node that fills up before it is offered its seat', () => {
     await beat(icl, leader, 0)
     grant(job, [leader.address, spare.address])
     await icl.clock.advance(15_000)
-    const leaderSlots = async () =>
+    const leaderAssignments = async () =>
       (await viewOf(job)).quorum.filter(({ role }) => role === 'leader')
-    expect((await leaderSlots()).map(({ status }) => status)).toEqual(['awaiting-grant'])
+    expect((await leaderAssignments()).map(({ status }) => status)).toEqual(['awaiting-grant'])
     for (const node of nodes) await offersOf(node)
     await icl.clock.advance(20_000)
-    expect(await leaderSlots()).toMatchObject([
+    expect(await leaderAssignments()).toMatchObject([
       { node: leader.address, status: 'aborted', reason: 'node-busy' },
       { node: spare.address, status: 'offered' },
     ])

@@ -44,11 +44,13 @@ const recordOf = (
 /** Runs the second round of a job that was rejected, with the nodes that had no part in the first. */
 async function redo(jobId: `0x${string}`, nodes: readonly TestNode[]) {
   const job = (await icl.deps.store.findJob(jobId))!.document
-  const slots = job.slots.filter(({ round }) => round === 1)
+  const assignments = job.assignments.filter(({ round }) => round === 1)
   const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
   const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
-  const verifiers = slots.filter(({ role }) => role === 'verifier').map(({ node }) => nodeAt(node))
-  const leader = nodeAt(slots.find(({ role }) => role === 'leader')!.node)
+  const verifiers = assignments
+    .filter(({ role }) => role === 'verifier')
+    .map(({ node }) => nodeAt(node))
+  const leader = nodeAt(assignments.find(({ role }) => role === 'leader')!.node)
   const task = await claim(leader)
   for (const verifier of verifiers) {
     reveals.push(await commitTo(verifier, await claim(verifier), 'yes'))
@@ -79,16 +81,16 @@ describe("a job's record", () => {
     expect(second?.tally).toMatchObject({ matches: 2, no_matches: 0 })
     const outcomes = first?.tally?.pairs.map(({ outcome }) => outcome)
     expect(outcomes).toEqual(['no-match', 'no-match', 'match'])
-    expect(record.slots).toHaveLength(6)
+    expect(record.assignments).toHaveLength(6)
     for (const { address } of verifiers) {
-      const slot = record.slots.find(({ node }) => node === address)
-      expect(slot?.verdict_statement?.body.leader_statement).toMatch(/^0x/)
-      expect([slot?.commitment, slot?.scores]).toEqual([
+      const assignment = record.assignments.find(({ node }) => node === address)
+      expect(assignment?.verdict_statement?.body.leader_statement).toMatch(/^0x/)
+      expect([assignment?.commitment, assignment?.scores]).toEqual([
         expect.stringMatching(/^0x/),
         ['verdict-upheld'],
       ])
     }
-    expect(record.slots[0]?.scores).toEqual(['result-rejected'])
+    expect(record.assignments[0]?.scores).toEqual(['result-rejected'])
     expect(record.commit).toMatchObject({ state: 'done', tx: expect.stringMatching(/^0x/) })
     expect([record.pending, record.faults]).toEqual([[], []])
     expect(record.events.map(({ type }) => type)).toContain('started-over')
@@ -105,7 +107,7 @@ describe("a job's record", () => {
     for (const { why } of seen.tally!.pairs) expect(why).toBeTruthy()
     const record = await recordOf(job)
     expect(record.rounds).toMatchObject([{ outcome: 'disputed', tally: seen.tally }])
-    expect(record.slots[0]?.scores).toEqual(['result-unmatched'])
+    expect(record.assignments[0]?.scores).toEqual(['result-unmatched'])
   })
 
   it('shows no answer, nor what is made from one, to whoever may still copy it: not before the job has settled', async () => {
@@ -173,7 +175,7 @@ describe("a job's record", () => {
     await icl.clock.advance(2_000)
     const record = await recordOf(job)
     expect(record.faults).toMatchObject([{ kind: 'equivocated', address: leader.address }])
-    expect(record.slots[0]?.scores).toEqual(['result-accepted', 'equivocated'])
+    expect(record.assignments[0]?.scores).toEqual(['result-accepted', 'equivocated'])
     const forged = recordOf(job, ({ faults: [fault], ...rest }) => ({
       ...rest,
       faults: [{ ...fault!, evidence: { ...fault!.evidence!, fence: 99 } }],
@@ -198,7 +200,7 @@ describe("a job's record", () => {
     const nodes = await join(3)
     const { job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
     await icl.clock.advance(2_000)
-    const [leader, verifier] = (await recordOf(job)).slots
+    const [leader, verifier] = (await recordOf(job)).assignments
     const withResult = (change: object) => (record: JobRecord) => {
       const [round] = record.rounds
       const result = round!.result!
@@ -217,12 +219,14 @@ describe("a job's record", () => {
       "another's session": withResult({ session: verifier!.verdict_statement!.session }),
       "a verdict under another's name": (record) => ({
         ...record,
-        slots: [{ ...leader!, verdict_statement: verifier!.verdict_statement! }],
+        assignments: [{ ...leader!, verdict_statement: verifier!.verdict_statement! }],
       }),
       'a verdict for another attempt': (record) => ({
         ...record,
-        slots: record.slots.map((slot) =>
-          slot.node === verifier!.node ? { ...slot, fence: slot.fence + 100 } : slot,
+        assignments: record.assignments.map((assignment) =>
+          assignment.node === verifier!.node
+            ? { ...assignment, fence: assignment.fence + 100 }
+            : assignment,
         ),
       }),
       'a result of another round': (record) => ({
@@ -235,10 +239,10 @@ describe("a job's record", () => {
       }),
       'a hash of another verdict': (record) => ({
         ...record,
-        slots: record.slots.map((slot) =>
-          slot.node === verifier!.node
-            ? { ...slot, verdict_hash: `0x${'9'.repeat(64)}` as const }
-            : slot,
+        assignments: record.assignments.map((assignment) =>
+          assignment.node === verifier!.node
+            ? { ...assignment, verdict_hash: `0x${'9'.repeat(64)}` as const }
+            : assignment,
         ),
       }),
     }

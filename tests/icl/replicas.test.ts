@@ -80,12 +80,15 @@ describe('a node that is killed after it has claimed', () => {
     // That it came at all is noted for the node's score, and is no part of the job's course.
     const course = async () => {
       const {
-        slots,
+        assignments,
         outbox: _,
         nextEffect: __,
         ...rest
       } = (await a.deps.store.findJob(job.jobId))!.document
-      return { ...rest, slots: slots.map(({ scores: ___, ...slot }) => slot) }
+      return {
+        ...rest,
+        assignments: assignments.map(({ scores: ___, ...assignment }) => assignment),
+      }
     }
     const before = await course()
     for (const replica of [a, b]) {
@@ -123,7 +126,7 @@ describe('jobs whose time has come', () => {
     await clock.advance(3_000 + 3_500)
     for (const { id } of offered) {
       const { document } = (await a.deps.store.findJob(id))!
-      expect(document.slots[0]).toMatchObject({ reason: 'offer-lapsed' })
+      expect(document.assignments[0]).toMatchObject({ reason: 'offer-lapsed' })
     }
   })
 })

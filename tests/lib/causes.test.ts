@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Actor, type CauseCode, causeLine, causes, remedyFor } from '../../lib/causes.ts'
-import { AbortReason, JobReason, SlotReason, VerdictReason } from '../../lib/schemas/jobs.ts'
+import { AbortReason, AssignmentReason, JobReason, VerdictReason } from '../../lib/schemas/jobs.ts'
 import { whyText } from '../../web/console/format.ts'
 
 const codes = Object.keys(causes) as CauseCode[]
@@ -9,7 +9,7 @@ const readers = ['client', 'node operator', 'service operator', undefined] as co
 
 describe('the table of causes', () => {
   it('explains whatever the wire says of a failure', () => {
-    const wire = [...SlotReason.options, ...JobReason.options, ...VerdictReason.options]
+    const wire = [...AssignmentReason.options, ...JobReason.options, ...VerdictReason.options]
     const failures = wire.filter((code) => code !== 'quorum-agreed')
     expect(codes).toEqual(expect.arrayContaining(failures))
   })

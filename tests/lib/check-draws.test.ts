@@ -63,8 +63,8 @@ async function drawAt(
   }
 }
 
-type Slot = DrawnJob['quorum'][number]
-const slotOf = (node: Address, seat: number): Slot => ({
+type Assignment = DrawnJob['quorum'][number]
+const assignmentOf = (node: Address, seat: number): Assignment => ({
   ...{ seat, round: 0, fence: 1, node, status: 'offered' },
   role: seat === 0 ? 'leader' : 'verifier',
 })
@@ -74,8 +74,8 @@ async function drawnJob(first: Message = {}, second: Message = {}): Promise<Draw
   const one = await drawAt(0, [client], first)
   const two = await drawAt(1, [client, ...one.chosen], second)
   const quorum = [
-    ...one.chosen.map((node, seat) => slotOf(node, seat)),
-    ...two.chosen.map((node) => slotOf(node, 2)),
+    ...one.chosen.map((node, seat) => assignmentOf(node, seat)),
+    ...two.chosen.map((node) => assignmentOf(node, 2)),
   ]
   const job = { jobId, client, model_id, min_tier: 0, created_at, deadline, quorum }
   return { ...job, draws: [one, two] }
@@ -245,9 +245,9 @@ describe('the quorum of a job', () => {
   it('is who was drawn, on the seats that they were drawn for', async () => {
     const job = await drawnJob()
     const [leader, one, two, later] = job.quorum
-    const mistakes = async (quorum: readonly Slot[]) =>
+    const mistakes = async (quorum: readonly Assignment[]) =>
       (await checkDraws({ ...job, quorum: [...quorum] }, sources)).mistakes
-    const stranger = slotOf(nodeAddress('f'), 1)
+    const stranger = assignmentOf(nodeAddress('f'), 1)
     expect(await mistakes([...job.quorum, stranger])).toEqual([
       `no draw chose ${stranger.node}, which has seat 1`,
     ])

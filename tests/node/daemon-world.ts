@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import type { Assignment } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import type { JournalEntry } from '../../node/journal/steps.ts'
 import type { NodeApi } from '../../node/node-api.ts'
@@ -12,7 +12,7 @@ export async function createDaemonWorld(
   const world = await createJobWorld('leader')
   const { clock } = world
   const now = () => Math.floor(clock.now() / 1000)
-  const offers: Assignment[] = []
+  const offers: AssignmentOffer[] = []
   const polls: { at: number; wait: number }[] = []
   const answer = {
     status: 'ok' as const,

@@ -3,7 +3,7 @@ import type { ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { Embed } from '../../lib/comparators/comparator.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
-import type { Assignment, ClaimResult, TaskResult } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer, ClaimResult, TaskResult } from '../../lib/schemas/tasks.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { signResult } from '../../lib/statements.ts'
@@ -111,7 +111,7 @@ export async function createJobWorld(
     random,
     log,
   }
-  const assignment: Assignment = {
+  const assignment: AssignmentOffer = {
     jobId,
     role,
     model_id: modelId,

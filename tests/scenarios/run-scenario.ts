@@ -138,7 +138,7 @@ function outcomeOf(
   all: readonly ReputationEvent[],
 ): NodeOutcome {
   const events = inOrder(all.filter(({ node }) => node === address))
-  const parts = jobs.filter(({ slots }) => slots.some(({ node }) => node === address))
+  const parts = jobs.filter(({ assignments }) => assignments.some(({ node }) => node === address))
   const standing = standingOf(events)
   return {
     name: name.replace(/^seed -?\d+ /, ''),

@@ -61,8 +61,8 @@ describe('the service sees', () => {
       const { outcome, codes } = await play(scenario)
       expect(codes).toContain('result-rejected')
       const redone = outcome.jobs.filter(({ round }) => round > 0)
-      const reasons = redone.flatMap(({ slots }) =>
-        slots.map(({ verdict }) => verdict?.body.reason),
+      const reasons = redone.flatMap(({ assignments }) =>
+        assignments.map(({ verdict }) => verdict?.body.reason),
       )
       expect(reasons).toContain(reason)
       // A client lets the ICL grant its key to so many nodes only: after two bad leaders in a row a job may wait in vain.

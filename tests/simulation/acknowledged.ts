@@ -38,9 +38,9 @@ export function createAcknowledged(): Acknowledged {
 
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 
-type OfSlot = (
+type OfAssignment = (
   verb: string,
-  holds: (slot: Job['slots'][number], job: Job, body: Told) => boolean,
+  holds: (assignment: Job['assignments'][number], job: Job, body: Told) => boolean,
 ) => Promised
 
 type Told = {
@@ -58,11 +58,14 @@ function promisedBy(
 ): Promised | undefined {
   const asked = () => JSON.parse(textOf(sent.body)) as Told
   const told = () => JSON.parse(textOf(answer.body)) as Told
-  const ofSlot: OfSlot = (verb, holds) => {
+  const ofAssignment: OfAssignment = (verb, holds) => {
     const body = asked()
     return ofJob(body.jobId, `${caller?.slice(0, 8)} ${verb} (fence ${body.fence})`, (job) =>
-      job.slots.some(
-        (slot) => slot.fence === body.fence && slot.node === caller && holds(slot, job, body),
+      job.assignments.some(
+        (assignment) =>
+          assignment.fence === body.fence &&
+          assignment.node === caller &&
+          holds(assignment, job, body),
       ),
     )
   }
@@ -77,11 +80,14 @@ function promisedBy(
     case '/v1/inference':
       return ofJob(told().jobId, 'submitted', () => true)
     case '/internal/task/claim':
-      return ofSlot('claimed', ({ status }) => status !== 'offered' && status !== 'awaiting-grant')
+      return ofAssignment(
+        'claimed',
+        ({ status }) => status !== 'offered' && status !== 'awaiting-grant',
+      )
     case '/internal/task/commit':
-      return ofSlot('committed', ({ commitment }, _, body) => commitment === body.commitment)
+      return ofAssignment('committed', ({ commitment }, _, body) => commitment === body.commitment)
     case '/internal/task/result':
-      return ofSlot('posted a result', ({ status, round }, job, body) => {
+      return ofAssignment('posted a result', ({ status, round }, job, body) => {
         const result =
           round === job.round
             ? job.result
@@ -89,9 +95,12 @@ function promisedBy(
         return status === 'done' && result?.signature === body.signature
       })
     case '/internal/task/verify':
-      return promisedByVerdict(ofSlot, told().status)
+      return promisedByVerdict(ofAssignment, told().status)
     case '/internal/task/abort':
-      return ofSlot('gave it back', ({ status }) => status === 'aborted' || status === 'lapsed')
+      return ofAssignment(
+        'gave it back',
+        ({ status }) => status === 'aborted' || status === 'lapsed',
+      )
     case '/internal/attestation/verify':
       return ofNode(caller)
     default:
@@ -100,10 +109,13 @@ function promisedBy(
 }
 
 /** A verdict that its own evidence refutes ends its node's part, and is kept as the proof of a fault. */
-const promisedByVerdict = (ofSlot: OfSlot, told: string): Promised =>
+const promisedByVerdict = (ofAssignment: OfAssignment, told: string): Promised =>
   told === 'done'
-    ? ofSlot('posted a verdict', ({ verdict }, _, body) => verdict?.signature === body.signature)
-    : ofSlot(
+    ? ofAssignment(
+        'posted a verdict',
+        ({ verdict }, _, body) => verdict?.signature === body.signature,
+      )
+    : ofAssignment(
         'posted a refuted verdict',
         ({ status, fence }, { faults = [] }) =>
           status === told && faults.some((fault) => fault.fence === fence),

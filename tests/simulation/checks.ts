@@ -36,7 +36,7 @@ function wronglyBlamed({ machines, parameters }: Stage, job: Job): readonly stri
     return name ? [`${about}: ${name} was found to be at fault: ${kind}`] : []
   })
   if (parameters.disagrees > 0 || parameters.cheats.length > 0) return faulty
-  const different = job.slots.flatMap(({ node, verdict }) =>
+  const different = job.assignments.flatMap(({ node, verdict }) =>
     ['different-answer', 'output-mismatch'].includes(verdict?.body.reason ?? '')
       ? [`${about}: ${nameOf(node)} found ${verdict?.body.reason}, and nobody lied`]
       : [],

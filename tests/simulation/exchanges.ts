@@ -71,8 +71,8 @@ function checkProblem({ story, errors }: Watch, { answer, method, path }: Exchan
 function checkReveal({ story, jobs, addressOf }: Watch, { caller, path, answer }: Exchange): void {
   const { leader_statement: statement } = jsonOf(answer.body)
   const address = addressOf(caller)
-  const slots = jobs.get(path.split('/').at(-1) ?? '')?.slots ?? []
-  const may = slots.some(
+  const assignments = jobs.get(path.split('/').at(-1) ?? '')?.assignments ?? []
+  const may = assignments.some(
     ({ node, commitment, role, status }) =>
       node === address && (commitment !== undefined || (role === 'leader' && status === 'done')),
   )
@@ -83,7 +83,12 @@ function checkReveal({ story, jobs, addressOf }: Watch, { caller, path, answer }
 function checkHandles({ story, jobs, addressOf }: Watch, { caller, answer }: Exchange): void {
   const { jobId = '', fence } = jsonOf(answer.body)
   const address = addressOf(caller)
-  const slots = jobs.get(jobId)?.slots ?? []
-  if (slots.some((slot) => slot.node === address && String(slot.fence) === String(fence))) return
+  const assignments = jobs.get(jobId)?.assignments ?? []
+  if (
+    assignments.some(
+      (assignment) => assignment.node === address && String(assignment.fence) === String(fence),
+    )
+  )
+    return
   story.violate(`${caller} got the handles of job ${jobId.slice(0, 10)}, in which it has no part`)
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { Assignment } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
 import {
   type beat,
   commitTo,
@@ -92,7 +92,7 @@ export function startNode(
     signal.throwIfAborted()
   }
 
-  const work = async ({ jobId, fence }: Assignment, leave: () => void) => {
+  const work = async ({ jobId, fence }: AssignmentOffer, leave: () => void) => {
     const task = await node.api.claimTask({ body: { jobId: jobId as JobId, fence } }, options)
     claims.push(`${jobId}:${task.fence}`)
     const answer = typeof habits.answer === 'string' ? habits.answer : habits.answer(task.jobId)

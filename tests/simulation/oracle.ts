@@ -1,39 +1,42 @@
 import type { ChainResult } from '../../icl/chain/chain.ts'
-import type { Job, Slot } from '../../icl/rules/job.ts'
+import type { Assignment, Job } from '../../icl/rules/job.ts'
 
 /**
  * Why a job may not be accepted by what stands in it, in words; empty when it may. Written from the rules, not from the code that
  * applies them: two matches that are more than half; or, but for `exact`, one match and nobody against it.
  */
 export function whyNotAccepted(job: Job): readonly string[] {
-  const seats = [...new Set(job.slots.filter(({ round }) => round === job.round).map(seatOf))]
-  const slots = seats.map((seat) => lastOf(job, seat))
-  const [leader, ...others] = slots.sort((a, b) => a.seat - b.seat)
+  const seats = [...new Set(job.assignments.filter(({ round }) => round === job.round).map(seatOf))]
+  const assignments = seats.map((seat) => lastOf(job, seat))
+  const [leader, ...others] = assignments.sort((a, b) => a.seat - b.seat)
   const verifiers = others.filter(({ role }) => role === 'verifier')
   const about = `job ${job.id.slice(0, 10)} was accepted`
-  const nodes = new Set(slots.map(({ node }) => node))
+  const nodes = new Set(assignments.map(({ node }) => node))
   const wrong: string[] = []
   if (leader?.role !== 'leader' || leader.status !== 'done') wrong.push('without a leader')
   if (!job.result) wrong.push('without a result')
-  if (slots.some(({ status }) => status !== 'done')) wrong.push('before every seat had answered')
-  if (nodes.size !== slots.length) wrong.push('by a node that had two seats')
+  if (assignments.some(({ status }) => status !== 'done'))
+    wrong.push('before every seat had answered')
+  if (nodes.size !== assignments.length) wrong.push('by a node that had two seats')
   if (nodes.has(job.client)) wrong.push('by its own client')
   if (verifiers.length > 5) wrong.push('by more than five verifiers')
   if (!isEnough(job, verifiers)) wrong.push(`by ${verifiers.map(voteOf).join(', ') || 'nobody'}`)
-  if (verifiers.some((slot) => isFalseMatch(job, slot))) {
+  if (verifiers.some((assignment) => isFalseMatch(job, assignment))) {
     wrong.push("by a match that is not the leader's answer")
   }
   return wrong.map((how) => `${about} ${how}`)
 }
 
-const seatOf = ({ seat }: Slot) => seat
-const lastOf = ({ slots, round }: Job, seat: number): Slot =>
-  slots.findLast((slot) => slot.round === round && slot.seat === seat) as Slot
+const seatOf = ({ seat }: Assignment) => seat
+const lastOf = ({ assignments, round }: Job, seat: number): Assignment =>
+  assignments.findLast(
+    (assignment) => assignment.round === round && assignment.seat === seat,
+  ) as Assignment
 
-const voteOf = ({ verdict }: Slot): string =>
+const voteOf = ({ verdict }: Assignment): string =>
   verdict?.body.reason ?? verdict?.body.verdict ?? 'no vote'
 
-function isEnough({ comparator, minMatches }: Job, verifiers: readonly Slot[]): boolean {
+function isEnough({ comparator, minMatches }: Job, verifiers: readonly Assignment[]): boolean {
   const votes = verifiers.map(voteOf)
   const matches = votes.filter((vote) => vote === 'match').length
   const against = votes.filter((vote) => vote !== 'match' && vote !== 'inconclusive').length
@@ -42,7 +45,7 @@ function isEnough({ comparator, minMatches }: Job, verifiers: readonly Slot[]): 
   return comparator !== 'exact' && matches > 0 && against === 0
 }
 
-const isFalseMatch = ({ comparator, result }: Job, { verdict }: Slot): boolean =>
+const isFalseMatch = ({ comparator, result }: Job, { verdict }: Assignment): boolean =>
   comparator === 'exact' &&
   verdict?.body.verdict === 'match' &&
   verdict.body.evidence.digest !== result?.body.evidence.digest
@@ -52,7 +55,9 @@ export function whyNotOnChain(result: ChainResult, job: Job | undefined): readon
   const about = `the result of ${result.jobId.slice(0, 10)} on chain`
   if (!job) return [`${about} is of no job`]
   if (job.phase !== 'accepted') return [`${about} is of a job that is ${job.phase}`]
-  const current = job.slots.filter(({ round, status }) => round === job.round && status === 'done')
+  const current = job.assignments.filter(
+    ({ round, status }) => round === job.round && status === 'done',
+  )
   const verifiers = current.filter(({ role }) => role === 'verifier').map(({ node }) => node)
   const leader = current.find(({ role }) => role === 'leader')?.node
   const wrong: string[] = [...whyNotAccepted(job)]

@@ -191,11 +191,11 @@ function watch(
 function mayHave(jobs: Iterable<Job>, handle: bigint, reader: string): boolean {
   for (const job of jobs) {
     if (job.kpHighHandle === handle || job.kpLowHandle === handle) {
-      return job.slots.some(({ node }) => node === reader)
+      return job.assignments.some(({ node }) => node === reader)
     }
     const results = [job.result, ...(job.rounds ?? []).map(({ result }) => result)]
     if (results.some((result) => isOf(result?.body, handle))) {
-      return job.client === reader || job.slots.some(({ node }) => node === reader)
+      return job.client === reader || job.assignments.some(({ node }) => node === reader)
     }
   }
   return false
@@ -212,13 +212,15 @@ function changesOf(
   nameOf: (address: string) => string,
 ): readonly string[] {
   const phase = before?.phase === after.phase ? [] : [`is ${after.phase}`]
-  const slots = after.slots.flatMap(({ fence, role, node, status, reason, verdict }) => {
-    const old = before?.slots.find((slot) => slot.fence === fence)
-    if (old?.status === status) return []
-    const vote = verdict ? `: ${verdict.body.reason ?? verdict.body.verdict}` : ''
-    return [`${role} ${nameOf(node)} (fence ${fence}) ${status}${reason ? `: ${reason}` : vote}`]
-  })
-  return [...slots, ...phase]
+  const assignments = after.assignments.flatMap(
+    ({ fence, role, node, status, reason, verdict }) => {
+      const old = before?.assignments.find((assignment) => assignment.fence === fence)
+      if (old?.status === status) return []
+      const vote = verdict ? `: ${verdict.body.reason ?? verdict.body.verdict}` : ''
+      return [`${role} ${nameOf(node)} (fence ${fence}) ${status}${reason ? `: ${reason}` : vote}`]
+    },
+  )
+  return [...assignments, ...phase]
 }
 
 type Books = ReturnType<typeof watch>

@@ -90,24 +90,29 @@ const away = () => new ProblemError('unavailable', 'The database is away', { ret
 /** What a change of a job must not do, whoever made it. */
 function brokenBy(before: Job | undefined, after: Job): string[] {
   const about = `job ${after.id.slice(0, 10)}`
-  const fences = after.slots.map(({ fence }) => fence)
+  const fences = after.assignments.map(({ fence }) => fence)
   const seats = Array.from({ length: after.seats }, (_, seat) => seat)
   const checks: readonly [boolean, string][] = [
     [after.nextFence < (before?.nextFence ?? 0), 'a fence went back'],
     [new Set(fences).size !== fences.length, 'one fence was given out twice'],
     [before !== undefined && !isOpen(before) && before.phase !== after.phase, 'came back'],
     [
-      before?.slots.some((slot) => after.slots.find(same(slot))?.node !== slot.node) === true,
+      before?.assignments.some(
+        (assignment) => after.assignments.find(same(assignment))?.node !== assignment.node,
+      ) === true,
       'a fence changed its node',
     ],
-    [before?.slots.some((slot) => wentBack(slot, after)) === true, 'a slot lost what it had'],
+    [
+      before?.assignments.some((assignment) => wentBack(assignment, after)) === true,
+      'an assignment lost what it had',
+    ],
     [(before?.nextEffect ?? 0) > after.nextEffect, 'an effect was lost'],
     [
       before?.round === after.round && before.result !== undefined && after.result === undefined,
       'a result was lost',
     ],
     [
-      seats.some((seat) => after.slots.filter(holds(after, seat)).length > 1),
+      seats.some((seat) => after.assignments.filter(holds(after, seat)).length > 1),
       'two nodes hold one seat',
     ],
     [isOpen(after) && after.wakeAt === undefined, 'nothing wakes it'],
@@ -115,7 +120,7 @@ function brokenBy(before: Job | undefined, after: Job): string[] {
   return checks.flatMap(([isBroken, what]) => (isBroken ? [`${about}: ${what}`] : []))
 }
 
-const progress: Record<SlotOf['status'], number> = {
+const progress: Record<AssignmentIn['status'], number> = {
   'awaiting-grant': 0,
   offered: 1,
   claimed: 2,
@@ -127,32 +132,35 @@ const progress: Record<SlotOf['status'], number> = {
 
 const isOpen = ({ phase }: Job) => ['open', 'running', 'verifying'].includes(phase)
 
-/** True when a slot is gone, or is not as far as it was. */
-function wentBack(before: SlotOf, { slots }: Job): boolean {
-  const after = slots.find(same(before))
+/** True when an assignment is gone, or is not as far as it was. */
+function wentBack(before: AssignmentIn, { assignments }: Job): boolean {
+  const after = assignments.find(same(before))
   if (!after || progress[after.status] < progress[before.status]) return true
   return progress[before.status] === 4 && after.status !== before.status
 }
 
-type SlotOf = Job['slots'][number]
+type AssignmentIn = Job['assignments'][number]
 const same =
-  ({ fence }: SlotOf) =>
-  (slot: SlotOf) =>
-    slot.fence === fence
-const holds = (job: Job, seat: number) => (slot: SlotOf) =>
-  slot.round === job.round && slot.seat === seat && !['aborted', 'lapsed'].includes(slot.status)
+  ({ fence }: AssignmentIn) =>
+  (assignment: AssignmentIn) =>
+    assignment.fence === fence
+const holds = (job: Job, seat: number) => (assignment: AssignmentIn) =>
+  assignment.round === job.round &&
+  assignment.seat === seat &&
+  !['aborted', 'lapsed'].includes(assignment.status)
 
 /** Nodes that were offered more than they take. */
 async function overfull(store: Store, before: Job | undefined, after: Job): Promise<string[]> {
-  const offered = after.slots.filter(
-    (slot) =>
-      slot.status === 'offered' && before?.slots.find(same(slot))?.status === 'awaiting-grant',
+  const offered = after.assignments.filter(
+    (assignment) =>
+      assignment.status === 'offered' &&
+      before?.assignments.find(same(assignment))?.status === 'awaiting-grant',
   )
-  const busy = await store.countBusySlots()
+  const occupied = await store.countOccupiedSlots()
   const full: string[] = []
   for (const { node } of offered) {
     const capacity = (await store.findNode(node))?.document.capacity ?? 0
-    const counted = busy.get(node)
+    const counted = occupied.get(node)
     if ((counted?.offered ?? 0) + (counted?.claimed ?? 0) > capacity) {
       full.push(`node ${node.slice(0, 8)} was offered more than it takes`)
     }

@@ -246,8 +246,8 @@ describe('a sqlite file', () => {
       return [name, steps.join('; ')] as const
     })
     db.close()
-    // Whole, but small: a row for each phase, an entry for each busy slot, one for each job with effects.
-    const small = /^SCAN (phases|busy|jobs USING COVERING INDEX jobs_by_effect)/
+    // Whole, but small: a row for each phase, an entry for each occupied slot, one for each job with effects.
+    const small = /^SCAN (phases|occupied_slots|jobs USING COVERING INDEX jobs_by_effect)/
     for (const [name, plan] of plans) {
       expect(`${name}: ${plan.replace(small, '')}`).not.toMatch(/SCAN/)
     }

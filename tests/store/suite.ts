@@ -135,11 +135,13 @@ export function describeStore(
         await insert({ ...job, id: jobOf('2').id, phase: 'cancelled', settledAt: 1 })
         expect(digits((await store.listJobsOfNode(nodeA)).map(({ id }) => id))).toBe('1')
         expect(await store.listJobsOfNode(nodeB)).toEqual([])
-        expect([...(await store.countBusySlots())]).toEqual([[nodeA, { offered: 0, claimed: 1 }]])
+        expect([...(await store.countOccupiedSlots())]).toEqual([
+          [nodeA, { offered: 0, claimed: 1 }],
+        ])
         const { version: base } = (await store.findJob(job.id))!
-        await store.save({ kind: 'job', job: { ...job, slots: [] }, base })
+        await store.save({ kind: 'job', job: { ...job, assignments: [] }, base })
         expect(await store.listJobsOfNode(nodeA)).toEqual([])
-        expect([...(await store.countBusySlots())]).toEqual([])
+        expect([...(await store.countOccupiedSlots())]).toEqual([])
       })
 
       it('are listed and counted for their client', async () => {
@@ -202,7 +204,10 @@ export function describeStore(
         const { version: base } = (await store.findJob(jobOf('1').id))!
         const offered: Job = {
           ...jobOf('1'),
-          slots: jobOf('1').slots.map((slot) => ({ ...slot, status: 'offered' })),
+          assignments: jobOf('1').assignments.map((assignment) => ({
+            ...assignment,
+            status: 'offered',
+          })),
         }
         await store.save({ kind: 'job', job: offered, base })
         const first = await changesOf(start.cursor)

@@ -113,7 +113,7 @@ function Happening({ event: { type, role, seat, node, detail } }: { event: Conso
   )
 }
 
-function Seats({ detail: { job, slots } }: { detail: ConsoleJobDetail }) {
+function Seats({ detail: { job, assignments } }: { detail: ConsoleJobDetail }) {
   return (
     <div class="wide">
       <table class="list">
@@ -126,23 +126,23 @@ function Seats({ detail: { job, slots } }: { detail: ConsoleJobDetail }) {
           </tr>
         </thead>
         <tbody>
-          {slots.map((slot, index) => (
+          {assignments.map((assignment, index) => (
             <tr key={index}>
               <th scope="row">
-                {seatName(slot.role, slot.seat)}
-                {slot.round > 0 && <small> round {slot.round + 1}</small>}
+                {seatName(assignment.role, assignment.seat)}
+                {assignment.round > 0 && <small> round {assignment.round + 1}</small>}
               </th>
               <td>
-                {words(slot.status)}
-                {slot.reason && <small> {whyText(slot.reason, job.model_id)}</small>}
+                {words(assignment.status)}
+                {assignment.reason && <small> {whyText(assignment.reason, job.model_id)}</small>}
               </td>
               <td>
-                {slot.verdict && words(slot.verdict)}
-                {slot.verdict_reason && (
-                  <small> {whyText(slot.verdict_reason, job.model_id)}</small>
+                {assignment.verdict && words(assignment.verdict)}
+                {assignment.verdict_reason && (
+                  <small> {whyText(assignment.verdict_reason, job.model_id)}</small>
                 )}
               </td>
-              <td>{nodeLink(slot.node)}</td>
+              <td>{nodeLink(assignment.node)}</td>
             </tr>
           ))}
         </tbody>

@@ -78,8 +78,8 @@ export async function fillFile(
   }
 }
 
-const eventsOf = ({ id, slots }: Job, at: number): StoreRecord[] =>
-  slots.map(({ node, fence, role }) => {
+const eventsOf = ({ id, assignments }: Job, at: number): StoreRecord[] =>
+  assignments.map(({ node, fence, role }) => {
     const code: ReputationCode = role === 'leader' ? 'result-accepted' : 'verdict-upheld'
     return { kind: 'event', event: { id: `${id}:${fence}:${code}`, node, jobId: id, code, at } }
   })

@@ -109,7 +109,7 @@ describe('the console', () => {
     const detail = JSON.parse(await get(icl, `/v1/console/jobs/${job.jobId}`))
     const types = detail.timeline.map(({ type }: { type: string }) => type)
     expect(types).toEqual(expect.arrayContaining(['claimed', 'committed', 'result-posted']))
-    expect(detail.slots.map(({ verdict }: { verdict?: string }) => verdict)).toEqual(
+    expect(detail.assignments.map(({ verdict }: { verdict?: string }) => verdict)).toEqual(
       expect.arrayContaining(['match', 'no-match']),
     )
     await icl.stop()

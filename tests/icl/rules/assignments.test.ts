@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
-import { defaultJobLimits, type Job, slotOf } from '../../../icl/rules/job.ts'
+import { assignmentOf, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import {
   answered,
@@ -34,16 +34,16 @@ const everyFinding = [
 describe('an assignment', () => {
   it('is offered, claimed and committed to without anything done outside', () => {
     let job = quietly(sampleJob(), { type: 'see-access', node: nodeB, fence: 2 }, 10)
-    expect(slotOf(job, nodeB)).toMatchObject({ status: 'offered', deadline: 20_010 })
+    expect(assignmentOf(job, nodeB)).toMatchObject({ status: 'offered', deadline: 20_010 })
     expect(job.phase).toBe('open')
     job = quietly(job, { type: 'claim', node: nodeB, fence: 2 }, 20)
-    expect(slotOf(job, nodeB)).toMatchObject({ status: 'claimed', deadline: 120_020 })
+    expect(assignmentOf(job, nodeB)).toMatchObject({ status: 'claimed', deadline: 120_020 })
     expect(job.phase).toBe('running')
     const commitment = commitmentTo(nodeB, 2, 'x')
     job = quietly(job, { type: 'commit', node: nodeB, fence: 2, commitment }, 30)
-    const slot = slotOf(job, nodeB)
-    expect(slot).toMatchObject({ status: 'committed', commitment })
-    expect(slot?.deadline).toBeUndefined()
+    const assignment = assignmentOf(job, nodeB)
+    expect(assignment).toMatchObject({ status: 'committed', commitment })
+    expect(assignment?.deadline).toBeUndefined()
     expect(take(job, { type: 'claim', node: nodeB, fence: 2 }, 40)).toBe(job)
     for (const type of everyFinding) {
       expect(take(job, { type, node: nodeB, fence: 2 }, 40)).toBe(job)
@@ -54,11 +54,11 @@ describe('an assignment', () => {
     let job = claimed(claimed(sampleJob(), nodeA, 10), nodeB, 10)
     job = take(job, { type: 'see-access', node: nodeC, fence: 3 }, 10)
     job = answered(job, nodeA, 'x', 30)
-    expect(slotOf(job, nodeB)?.deadline).toBe(120_010)
+    expect(assignmentOf(job, nodeB)?.deadline).toBe(120_010)
     job = take(job, { type: 'claim', node: nodeC, fence: 3 }, 40)
     expect(job.phase).toBe('verifying')
     job = committed(job, nodeC, 'x', 50)
-    expect(slotOf(job, nodeC)?.deadline).toBe(60_050)
+    expect(assignmentOf(job, nodeC)?.deadline).toBe(60_050)
   })
 
   it('cannot be given back once it is done, and costs nothing before it is committed to', () => {
@@ -73,7 +73,7 @@ describe('an assignment', () => {
       expect(take(job, { type: 'abort', node, fence, reason: 'node-failed' }, 50)).toBe(job)
     }
     const abort = { type: 'abort', node: nodeC, fence: 3, reason: 'node-failed' } as const
-    expect(slotOf(quietly(job, abort, 50), nodeC)).toMatchObject({
+    expect(assignmentOf(quietly(job, abort, 50), nodeC)).toMatchObject({
       status: 'aborted',
       reason: 'node-failed',
     })

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
 import {
-  currentSlots,
+  assignmentOf,
+  currentAssignments,
   defaultJobLimits,
   isSettled,
   type Job,
   type JobLimits,
-  slotOf,
 } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import { newWebhook } from '../../../icl/rules/webhook.ts'
@@ -33,7 +33,7 @@ describe('in every reachable state', () => {
     const answers = ['x', 'y']
     const commandsFor = (job: Job): Command[] => [
       { type: 'wake', fill: { pool: candidates(...nodes), seed } },
-      ...job.slots
+      ...job.assignments
         .filter(({ round, status }) => round < job.round && status === 'done')
         .flatMap(({ node, fence }): Command[] =>
           answers.map((answer) => ({
@@ -43,8 +43,8 @@ describe('in every reachable state', () => {
             result: resultOf(node, fence, answer),
           })),
         ),
-      ...currentSlots(job).flatMap((slot): Command[] => {
-        const { node, fence } = slot
+      ...currentAssignments(job).flatMap((assignment): Command[] => {
+        const { node, fence } = assignment
         const open = job.result
         return [
           { type: 'see-access', node, fence },
@@ -122,7 +122,7 @@ describe('in every reachable state', () => {
 /** A verdict that its own evidence refutes, with the commitment that it opens. */
 function lie(job: Job, node: Address, answer: string): Command {
   const result = job.result!
-  const fence = slotOf(job, node)!.fence
+  const fence = assignmentOf(job, node)!.fence
   const vote = result.body.evidence.digest === answer ? 'different-answer' : 'match'
   const verdict = verdictOf(node, fence, answer, result.hash, vote)
   return {
@@ -147,7 +147,13 @@ function checkCancelled(job: Job, commands: readonly Command[], limits: JobLimit
   }
 }
 
-const noteable: ReadonlySet<string> = new Set(['events', 'outbox', 'nextEffect', 'faults', 'slots'])
+const noteable: ReadonlySet<string> = new Set([
+  'events',
+  'outbox',
+  'nextEffect',
+  'faults',
+  'assignments',
+])
 
 /** What a refused command leaves behind: a fault of its sender, proven by two statements for one fence, once, and nothing else. */
 function checkNoted(before: Job, command: Command, after: Job, refused: string): string {
@@ -168,7 +174,9 @@ function checkNoted(before: Job, command: Command, after: Job, refused: string):
     [fault.node, one!.body.address, other!.body.address].every((address) => address === node),
     one!.hash !== other!.hash,
     changed.length === 0,
-    after.slots.every((slot, index) => slot.status === before.slots[index]?.status),
+    after.assignments.every(
+      (assignment, index) => assignment.status === before.assignments[index]?.status,
+    ),
     'refused' in again && again.noted === undefined,
   ]
   if (!held.every(Boolean)) throw new Error(`${JSON.stringify(held)} after ${command.type}`)
@@ -176,11 +184,11 @@ function checkNoted(before: Job, command: Command, after: Job, refused: string):
 }
 
 /** What is kept of rounds that were rejected, and of faults, is complete and there once. */
-function checkKept({ faults = [], rounds = [], round, slots }: Job): void {
+function checkKept({ faults = [], rounds = [], round, assignments }: Job): void {
   expect(new Set(faults.map(({ kind, fence }) => `${kind} ${fence}`)).size).toBe(faults.length)
   expect(rounds.map((past) => past.round)).toEqual(Array.from({ length: round }, (_, at) => at))
   for (const past of rounds) {
-    const leader = slots.find(({ fence }) => fence === past.result.body.fence)
+    const leader = assignments.find(({ fence }) => fence === past.result.body.fence)
     expect([leader?.round, leader?.role, leader?.status]).toEqual([past.round, 'leader', 'done'])
   }
 }
@@ -189,19 +197,21 @@ function checkStep(before: Job, after: Job): void {
   if (after.faults !== before.faults || after.round !== before.round) checkKept(after)
   expect(after.nextFence).toBeGreaterThanOrEqual(before.nextFence)
   if (isSettled(before.phase)) expect(after.phase).toBe(before.phase)
-  const fences = after.slots.map(({ fence }) => fence)
+  const fences = after.assignments.map(({ fence }) => fence)
   expect(new Set(fences).size).toBe(fences.length)
   for (let seat = 0; seat < after.seats; seat++) {
-    const live = after.slots.filter(
-      (slot) =>
-        slot.round === after.round &&
-        slot.seat === seat &&
-        slot.status !== 'aborted' &&
-        slot.status !== 'lapsed',
+    const live = after.assignments.filter(
+      (assignment) =>
+        assignment.round === after.round &&
+        assignment.seat === seat &&
+        assignment.status !== 'aborted' &&
+        assignment.status !== 'lapsed',
     )
     expect(live.length).toBeLessThanOrEqual(1)
   }
-  const held = after.slots.filter(({ round }) => round === after.round).map(({ node }) => node)
+  const held = after.assignments
+    .filter(({ round }) => round === after.round)
+    .map(({ node }) => node)
   expect(new Set(held).size).toBe(held.length)
   const notices = after.outbox.filter(({ effect }) => effect.type === 'notify')
   const settlesNow = isSettled(after.phase) && !isSettled(before.phase)
@@ -210,7 +220,7 @@ function checkStep(before: Job, after: Job): void {
   if (before.phase !== 'accepted' && after.phase === 'accepted') {
     expect(commits).toHaveLength(1)
     const leader = after.result!.body.address
-    const matches = currentSlots(after).filter(
+    const matches = currentAssignments(after).filter(
       ({ verdict, node }) => verdict?.body.verdict === 'match' && node !== leader,
     )
     expect(matches.length).toBeGreaterThanOrEqual(2)

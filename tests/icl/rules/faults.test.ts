@@ -71,7 +71,7 @@ describe('two contradictory statements for one fence', () => {
       { type: 'score-node', node: nodeA, fence: 1, code: 'equivocated' },
       { type: 'slash-node', node: nodeA, fence: 1, kind: 'equivocated' },
     ])
-    expect(noted.slots[0]?.scores).toEqual(['equivocated'])
+    expect(noted.assignments[0]?.scores).toEqual(['equivocated'])
     expect(noted.result).toBe(job.result)
     for (const answer of ['y', 'z']) expect(notedBy(noted, postResult(1, answer))).toBeUndefined()
     const both = take(take(noted, reveal(noted, nodeB, 'x'), 110), reveal(noted, nodeC, 'x'), 120)
@@ -141,17 +141,17 @@ describe('a verdict that its own evidence refutes', () => {
       },
     ])
     expect(outboxOf(refuted)?.map(({ type }) => type)).toEqual(['score-node', 'slash-node'])
-    expect(refuted.slots[1]).toMatchObject({ status: 'aborted', scores: ['verdict-refuted'] })
+    expect(refuted.assignments[1]).toMatchObject({ status: 'aborted', scores: ['verdict-refuted'] })
   })
 })
 
 describe('an answer after the lease', () => {
   it('gives back what the lapse cost, once, and counts for nothing else', () => {
     const job = take(claimed(sampleJob(), nodeA, 10), wakeWith(nodeD), 120_010)
-    expect(job.slots[0]).toMatchObject({ status: 'lapsed', scores: ['lease-lapsed'] })
+    expect(job.assignments[0]).toMatchObject({ status: 'lapsed', scores: ['lease-lapsed'] })
     expect(refusalOf(job, postResult(1, 'x'), 120_020)).toBe('stale-fence')
     const noted = notedBy(job, postResult(1, 'x'), 120_020)!
-    expect(noted.slots[0]?.scores).toEqual(['lease-lapsed', 'answered-late'])
+    expect(noted.assignments[0]?.scores).toEqual(['lease-lapsed', 'answered-late'])
     expect([noted.faults, noted.result]).toEqual([undefined, undefined])
     expect(notedBy(noted, postResult(1, 'x'), 120_030)).toBeUndefined()
   })
@@ -177,6 +177,6 @@ describe('a dispute', () => {
     ['there is nobody left to ask', [], 'result-unmatched'],
   ] as const)('in which %s says so of the leader', (_, votes, code) => {
     const job = ended(...votes)
-    expect([job.phase, job.slots[0]?.scores]).toEqual(['disputed', [code]])
+    expect([job.phase, job.assignments[0]?.scores]).toEqual(['disputed', [code]])
   })
 })

@@ -83,7 +83,7 @@ describe('a fence', () => {
 
   it('is given once, and the next is higher, also after a seat was given up', () => {
     const { job } = returned()
-    const fences = job.slots.map(({ fence }) => fence)
+    const fences = job.assignments.map(({ fence }) => fence)
     expect(fences).toEqual(fences.toSorted((a, b) => a - b))
     expect(new Set(fences).size).toBe(fences.length)
     expect(job.nextFence).toBe(Math.max(...fences) + 1)
@@ -101,7 +101,7 @@ describe('what is found out about a node', () => {
     }
   })
 
-  it('changes nothing once the slot is offered or the job has settled', () => {
+  it('changes nothing once the assignment is offered or the job has settled', () => {
     const offered = take(sampleJob(), { type: 'see-access', node: nodeA, fence: 1 }, 10)
     for (const type of findings) {
       expect(take(offered, { type, node: nodeA, fence: 1 }, 20)).toBe(offered)
@@ -119,7 +119,7 @@ it('a commitment is for its own fence: the node that returns has to commit anew'
   job = committed(job, nodeB, 'x', 20)
   const fence = fenceOf(job, nodeB)
   job = take(job, { type: 'abort', node: nodeB, fence, reason: 'node-stopping' }, 30)
-  expect(job.slots.find((slot) => slot.fence === fence)).toMatchObject({
+  expect(job.assignments.find((assignment) => assignment.fence === fence)).toMatchObject({
     status: 'aborted',
     reason: 'node-stopping',
     endedAt: 30,

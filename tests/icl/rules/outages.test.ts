@@ -5,10 +5,10 @@ import { claimed, commitmentTo, fenceOf, nodeA, nodeB, sampleJob, take } from '.
 const leased = () => claimed(claimed(sampleJob(), nodeA, 10_000), nodeB, 10_000)
 const outage = { from: 20_000, until: 110_000 }
 const leaseOf = (job: ReturnType<typeof leased>) =>
-  job.slots.find(({ node }) => node === nodeA)?.deadline
+  job.assignments.find(({ node }) => node === nodeA)?.deadline
 
 describe('an outage of the ICL', () => {
-  it('moves the deadlines of a job and of its slots, and when it is looked at next', () => {
+  it('moves the deadlines of a job and of its assignments, and when it is looked at next', () => {
     const before = leased()
     const after = take(before, { type: 'miss-time', outages: [outage] }, 110_000)
     expect([before.deadline, leaseOf(before)]).toEqual([600_000, 130_000])
@@ -34,7 +34,7 @@ describe('an outage of the ICL', () => {
     const late = { from: 20_000, until: 21_000 }
     const after = take(offered, { type: 'miss-time', outages: [late] }, 21_000)
     const woken = take(after, { type: 'wake' }, 35_000)
-    expect(woken.slots.map(({ status }) => status)).toEqual([
+    expect(woken.assignments.map(({ status }) => status)).toEqual([
       'claimed',
       'offered',
       'awaiting-grant',
@@ -51,7 +51,7 @@ describe('an outage of the ICL', () => {
       fence: fenceOf(after, nodeB),
       commitment,
     } as const
-    expect(take(after, commit, 219_999).slots[1]?.status).toBe('committed')
+    expect(take(after, commit, 219_999).assignments[1]?.status).toBe('committed')
   })
 
   it('of more than five minutes lets the job end, and costs no node anything', () => {

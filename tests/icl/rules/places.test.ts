@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
-import { defaultJobLimits, type Job, slotAt } from '../../../icl/rules/job.ts'
+import { assignmentAt, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
 import { needsPool } from '../../../icl/rules/wake.ts'
 import type { Address } from '../../../lib/codecs.ts'
@@ -30,7 +30,7 @@ const find = (
   node: Address,
   at: number,
 ) => take(job, { type, node, fence: fenceOf(job, node) }, at)
-const leaderOf = (job: Job) => slotAt(job, 0)!
+const leaderOf = (job: Job) => assignmentAt(job, 0)!
 
 describe('a node without a free place', () => {
   const waiting = () => find(sampleJob(), 'find-busy', nodeA, 1_000)
@@ -50,7 +50,7 @@ describe('a node without a free place', () => {
     const job = waiting()
     expect(needsPool(job, 1_000 + placeMs)).toBe(true)
     const moved = take(job, wakeWith(...candidates(nodeD), ...busy(nodeA)), 1_000 + placeMs)
-    expect(moved.slots[0]).toMatchObject({ status: 'aborted', reason: 'node-busy' })
+    expect(moved.assignments[0]).toMatchObject({ status: 'aborted', reason: 'node-busy' })
     expect([leaderOf(moved).node, leaderOf(moved).attempt]).toEqual([nodeD, 1])
     expect(moved.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
   })
@@ -66,7 +66,7 @@ describe('a node without a free place', () => {
   it('two that are full do not both move to the one place that is free', () => {
     let job = find(waiting(), 'find-busy', nodeB, 1_000)
     job = take(job, wakeWith(...candidates(nodeD), ...busy(nodeE)), 1_000 + placeMs)
-    const held = [0, 1, 2].map((seat) => slotAt(job, seat)!.node)
+    const held = [0, 1, 2].map((seat) => assignmentAt(job, seat)!.node)
     expect(new Set(held)).toEqual(new Set([nodeB, nodeC, nodeD]))
   })
 
@@ -122,7 +122,7 @@ describe('a job that waits for a grant and for a node', () => {
 describe('a node that has left before it was offered anything', () => {
   it('is replaced at once, and it costs nothing', () => {
     const job = find(sampleJob(), 'find-gone', nodeA, 1_000)
-    expect(job.slots[0]).toMatchObject({ status: 'aborted', reason: 'node-left' })
+    expect(job.assignments[0]).toMatchObject({ status: 'aborted', reason: 'node-left' })
     expect(job.wakeAt).toBe(1_000)
     const filled = take(job, wakeWith(...candidates(nodeD)), 1_000)
     expect([leaderOf(filled).node, leaderOf(filled).attempt]).toEqual([nodeD, 1])

@@ -117,7 +117,7 @@ describe('a node is told why', () => {
     const next = transition(voted, again, 60, defaultJobLimits)
     const noted = 'refused' in next ? next.noted?.job.faults : undefined
     expect(noted?.[0]?.statements?.map(({ hash }) => hash)).toEqual([
-      voted.slots.find((slot) => slot.fence === fence)?.verdict?.hash,
+      voted.assignments.find((assignment) => assignment.fence === fence)?.verdict?.hash,
       other.hash,
     ])
   })

@@ -1,11 +1,11 @@
 import type { Command } from '../../../icl/rules/commands.ts'
 import {
+  assignmentOf,
   defaultJobLimits,
   type Job,
   type JobLimits,
   type SignedResult,
   type SignedVerdict,
-  slotOf,
 } from '../../../icl/rules/job.ts'
 import { newJob } from '../../../icl/rules/new-job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
@@ -131,9 +131,9 @@ export function refusalOf(job: Job, command: Command, now: number): string | und
   return 'refused' in next ? next.refused : undefined
 }
 
-export const fenceOf = (job: Job, node: Address): number => slotOf(job, node)!.fence
+export const fenceOf = (job: Job, node: Address): number => assignmentOf(job, node)!.fence
 
-/** Takes a node's slot through access and claim. */
+/** Takes a node's assignment through access and claim. */
 export function claimed(job: Job, node: Address, now: number): Job {
   const fence = fenceOf(job, node)
   const offered = take(job, { type: 'see-access', node, fence }, now)

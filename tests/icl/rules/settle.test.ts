@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { faultOf, withFault, withFaultChanged } from '../../../icl/rules/faults.ts'
-import { defaultJobLimits, type Job, resultOfRound, type Slot } from '../../../icl/rules/job.ts'
+import {
+  type Assignment,
+  defaultJobLimits,
+  type Job,
+  resultOfRound,
+} from '../../../icl/rules/job.ts'
 import { settle, tally } from '../../../icl/rules/settle.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
 import type { Address, ComparatorId } from '../../../lib/codecs.ts'
@@ -17,12 +22,13 @@ function answeredJob(said: readonly Said[], comparator: ComparatorId = 'exact'):
   const draw = { message: 'm', signature: 's', poolDigest: `0x${'3'.repeat(64)}` as const, chosen }
   const job = sampleJob({ draw, comparator })
   const result = resultOf(leader, 1, 'x')
-  const slots = job.slots.map((slot): Slot => {
-    const vote = said[slot.seat - 1]
-    const verdict = vote && verdictOf(slot.node, slot.fence, vote[0], result.hash, vote[1])
-    return { ...slot, status: 'done', ...(verdict && { verdict }) }
+  const assignments = job.assignments.map((assignment): Assignment => {
+    const vote = said[assignment.seat - 1]
+    const verdict =
+      vote && verdictOf(assignment.node, assignment.fence, vote[0], result.hash, vote[1])
+    return { ...assignment, status: 'done', ...(verdict && { verdict }) }
   })
-  return { ...job, phase: 'verifying', slots, result, outbox: [] }
+  return { ...job, phase: 'verifying', assignments, result, outbox: [] }
 }
 
 /** Where a tally leads, and what each node is scored for, the leader first. */
@@ -105,8 +111,8 @@ describe('once everybody has answered', () => {
     const job = answeredJob([yes, yes])
     const waiting = {
       ...job,
-      slots: job.slots.map((slot) =>
-        slot.seat === 2 ? { ...slot, status: 'committed' as const } : slot,
+      assignments: job.assignments.map((assignment) =>
+        assignment.seat === 2 ? { ...assignment, status: 'committed' as const } : assignment,
       ),
     }
     expect(tally(waiting, 100, defaultJobLimits)).toEqual({ job: waiting, effects: [] })
@@ -146,8 +152,8 @@ describe('the rounds of a job', () => {
     let job = answeredJob([no, no])
     const again = answeredJob([no, no])
     for (let round = 0; round < 25; round++) {
-      const slots = again.slots.map((slot) => ({ ...slot, round }))
-      const next = tally({ ...job, slots, result: again.result }, round, defaultJobLimits)
+      const assignments = again.assignments.map((assignment) => ({ ...assignment, round }))
+      const next = tally({ ...job, assignments, result: again.result }, round, defaultJobLimits)
       if ('refused' in next) throw new Error(next.detail)
       job = next.job
     }
@@ -162,40 +168,44 @@ describe('the rounds of a job', () => {
 })
 
 describe('the faults of a job', () => {
-  const [slotA, slotB] = sampleJob().slots as readonly [Slot, Slot]
+  const [assignmentA, assignmentB] = sampleJob().assignments as readonly [Assignment, Assignment]
   const statements = [resultOf(leader, 1, 'x'), resultOf(leader, 1, 'y')]
-  const noted = (job: Job, slot: Slot, kind: 'equivocated' | 'verdict-refuted') =>
-    withFault(job, slot, kind, statements, 1_234)
+  const noted = (job: Job, assignment: Assignment, kind: 'equivocated' | 'verdict-refuted') =>
+    withFault(job, assignment, kind, statements, 1_234)
 
   it('are known by their kind and fence, each once, with what follows from them', () => {
-    const first = noted(sampleJob(), slotA, 'equivocated')!
+    const first = noted(sampleJob(), assignmentA, 'equivocated')!
     expect(first.effects).toEqual([
-      { type: 'score-node', node: slotA.node, fence: 1, code: 'equivocated' },
-      { type: 'slash-node', node: slotA.node, fence: 1, kind: 'equivocated' },
+      { type: 'score-node', node: assignmentA.node, fence: 1, code: 'equivocated' },
+      { type: 'slash-node', node: assignmentA.node, fence: 1, kind: 'equivocated' },
     ])
     expect(first.job.events.at(-1)).toMatchObject({
       type: 'fault-found',
-      node: slotA.node,
+      node: assignmentA.node,
       fence: 1,
       detail: 'equivocated',
     })
-    expect(noted(first.job, slotA, 'equivocated')).toBeUndefined()
-    const second = noted(first.job, slotA, 'verdict-refuted')!
-    const third = noted(second.job, slotB, 'equivocated')!
+    expect(noted(first.job, assignmentA, 'equivocated')).toBeUndefined()
+    const second = noted(first.job, assignmentA, 'verdict-refuted')!
+    const third = noted(second.job, assignmentB, 'equivocated')!
     expect(third.job.faults?.map(({ kind, fence }) => [kind, fence])).toEqual([
       ['equivocated', 1],
       ['verdict-refuted', 1],
       ['equivocated', 2],
     ])
-    expect(faultOf(third.job, 'equivocated', 2)?.node).toBe(slotB.node)
+    expect(faultOf(third.job, 'equivocated', 2)?.node).toBe(assignmentB.node)
     expect(faultOf(third.job, 'verdict-refuted', 1)?.kind).toBe('verdict-refuted')
     expect(faultOf(third.job, 'verdict-refuted', 2)).toBeUndefined()
     expect(faultOf(sampleJob(), 'equivocated', 1)).toBeUndefined()
   })
 
   it('are changed one at a time', () => {
-    const one = noted(sampleJob(), slotA, 'equivocated')!.job
-    const two = noted(noted(one, slotA, 'verdict-refuted')!.job, slotB, 'equivocated')!.job
+    const one = noted(sampleJob(), assignmentA, 'equivocated')!.job
+    const two = noted(
+      noted(one, assignmentA, 'verdict-refuted')!.job,
+      assignmentB,
+      'equivocated',
+    )!.job
     const changed = withFaultChanged(two, { kind: 'equivocated', fence: 1 }, { at: 9 })
     expect(changed.faults).toEqual([{ ...two.faults![0]!, at: 9 }, two.faults![1], two.faults![2]])
     expect({ ...changed, faults: [] }).toEqual({ ...two, faults: [] })

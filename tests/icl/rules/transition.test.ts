@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
-import { currentSlots, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
+import { currentAssignments, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import {
   answered,
   candidates,
@@ -60,17 +60,19 @@ describe('the usual course of a job', () => {
 
   it('offers nothing before the chain shows access', () => {
     const job = sampleJob()
-    expect(currentSlots(job).map(({ status }) => status)).toEqual(Array(3).fill('awaiting-grant'))
+    expect(currentAssignments(job).map(({ status }) => status)).toEqual(
+      Array(3).fill('awaiting-grant'),
+    )
     expect(refusalOf(job, { type: 'claim', node: nodeA, fence: 1 }, 5)).toBe('not-claimed')
     const missing = take(job, { type: 'miss-access', node: nodeA, fence: 1 }, 5)
     expect(missing.reason).toBe('awaiting-grant')
     const seen = take(missing, { type: 'see-access', node: nodeA, fence: 1 }, 6)
-    expect(seen.slots[0]?.status).toBe('offered')
+    expect(seen.assignments[0]?.status).toBe('offered')
   })
 
   it('leases a claim and lets it be claimed again by the same node', () => {
     const job = claimed(sampleJob(), nodeA, 10)
-    expect(job.slots[0]?.deadline).toBe(10 + defaultJobLimits.leaseMs)
+    expect(job.assignments[0]?.deadline).toBe(10 + defaultJobLimits.leaseMs)
     expect(take(job, { type: 'claim', node: nodeA, fence: 1 }, 50)).toBe(job)
   })
 })
@@ -86,9 +88,13 @@ describe('verdicts that do not agree', () => {
     const job = disagree()
     expect([job.phase, job.seats, job.fillAt]).toEqual(['verifying', 4, 50])
     const filled = take(job, wakeWith(nodeA, nodeB, nodeC, nodeD), 60)
-    expect(currentSlots(filled).at(-1)).toMatchObject({ node: nodeD, role: 'verifier', seat: 3 })
+    expect(currentAssignments(filled).at(-1)).toMatchObject({
+      node: nodeD,
+      role: 'verifier',
+      seat: 3,
+    })
     let next = committed(claimed(filled, nodeD, 70), nodeD, 'x', 80)
-    expect(next.slots.at(-1)?.deadline).toBe(80 + defaultJobLimits.revealMs)
+    expect(next.assignments.at(-1)?.deadline).toBe(80 + defaultJobLimits.revealMs)
     next = take(next, reveal(next, nodeD, 'x'), 90)
     expect([next.phase, scoresOf(next)]).toEqual([
       'accepted',
@@ -112,7 +118,7 @@ describe('verdicts that do not agree', () => {
     const spares = [nodeD, nodeE, nodeAddress('f')]
     for (const [index, answer] of ['p', 'q', 'r'].entries()) {
       job = take(job, wakeWith(...spares), 100)
-      const node = job.slots.at(-1)!.node
+      const node = job.assignments.at(-1)!.node
       job = committed(claimed(job, node, 110), node, `${answer}${index}`, 120)
       job = take(job, reveal(job, node, `${answer}${index}`), 130)
     }
@@ -143,7 +149,7 @@ describe('verdicts that do not agree', () => {
     expect([few.phase, few.reason]).toEqual(['rejected', 'not-enough-nodes'])
     const others = [nodeD, nodeE, nodeAddress('f')]
     const again = take(outvoted, wakeWith(nodeA, nodeB, nodeC, ...others), 60)
-    expect(new Set(currentSlots(again).map(({ node }) => node))).toEqual(new Set(others))
+    expect(new Set(currentAssignments(again).map(({ node }) => node))).toEqual(new Set(others))
   })
 
   it('do not reject a leader when the dissenters disagree among themselves', () => {
@@ -223,9 +229,9 @@ describe('what a verifier may and may not do', () => {
         },
         40,
       )
-      expect(refuted.slots[1]).toMatchObject({ status: 'aborted', reason: 'verdict-refuted' })
+      expect(refuted.assignments[1]).toMatchObject({ status: 'aborted', reason: 'verdict-refuted' })
       expect(scoresOf(refuted)).toEqual({ b: 'verdict-refuted' })
-      expect(take(refuted, wakeWith(nodeD), 50).slots.at(-1)).toMatchObject({
+      expect(take(refuted, wakeWith(nodeD), 50).assignments.at(-1)).toMatchObject({
         node: nodeD,
         seat: 1,
       })
@@ -243,7 +249,7 @@ describe('what a verifier may and may not do', () => {
         verdict: verdictOf(nodeB, fence, 'x', job.result!.hash, vote),
         commitment: commitmentTo(nodeB, fence, 'x'),
       }
-      expect(take(job, command, 40).slots[1]).toMatchObject({ status: 'done' })
+      expect(take(job, command, 40).assignments[1]).toMatchObject({ status: 'done' })
     }
   })
 
@@ -265,15 +271,23 @@ describe('deadlines', () => {
     const offered = take(sampleJob(), { type: 'see-access', node: nodeA, fence: 1 }, 10)
     expect(offered.wakeAt).toBe(20_010)
     const next = take(offered, wakeWith(nodeD), 20_010)
-    expect(next.slots[0]).toMatchObject({ status: 'lapsed', reason: 'offer-lapsed' })
-    expect(next.slots.at(-1)).toMatchObject({ node: nodeD, seat: 0, role: 'leader', fence: 4 })
+    expect(next.assignments[0]).toMatchObject({ status: 'lapsed', reason: 'offer-lapsed' })
+    expect(next.assignments.at(-1)).toMatchObject({
+      node: nodeD,
+      seat: 0,
+      role: 'leader',
+      fence: 4,
+    })
     expect(refusalOf(next, { type: 'claim', node: nodeA, fence: 1 }, 20_020)).toBe('stale-fence')
   })
 
   it('replace a leader whose lease lapsed and keep what verifiers committed to', () => {
     const job = take(underWay({ b: 'x', c: 'x' }), wakeWith(nodeD), 10 + 120_000)
-    expect(job.slots[0]).toMatchObject({ status: 'lapsed', reason: 'lease-lapsed' })
-    expect(job.slots.slice(1, 3).map(({ status }) => status)).toEqual(['committed', 'committed'])
+    expect(job.assignments[0]).toMatchObject({ status: 'lapsed', reason: 'lease-lapsed' })
+    expect(job.assignments.slice(1, 3).map(({ status }) => status)).toEqual([
+      'committed',
+      'committed',
+    ])
     const late = resultOf(nodeA, 1, 'x')
     const command: Command = { type: 'post-result', node: nodeA, fence: 1, result: late }
     expect(refusalOf(job, command, 130_020)).toBe('stale-fence')
@@ -286,7 +300,7 @@ describe('deadlines', () => {
     expect(job.wakeAt).toBe(30 + 60_000)
     const next = take(job, wakeWith(nodeD, nodeE), 60_030)
     expect(scoresOf(next)).toEqual({ b: 'never-revealed', c: 'never-revealed' })
-    expect(currentSlots(next).map(({ node }) => node)).toHaveLength(3)
+    expect(currentAssignments(next).map(({ node }) => node)).toHaveLength(3)
   })
 
   it('expire a job with its reason, and nothing changes it afterwards', () => {
@@ -301,7 +315,7 @@ describe('deadlines', () => {
     let job = sampleJob()
     let now = 0
     for (const spare of [nodeD, nodeE, nodeAddress('f')]) {
-      const leader = currentSlots(job)[0]!
+      const leader = currentAssignments(job)[0]!
       const { node, fence } = leader
       job = take(job, { type: 'abort', node, fence, reason: 'node-failed' }, ++now)
       job = take(job, wakeWith(spare), ++now)
@@ -322,9 +336,9 @@ describe('giving an assignment back', () => {
     const aborted = take(job, abort, 20)
     expect(take(aborted, abort, 21)).toBe(aborted)
     const soon = take(aborted, wakeWith(nodeA), 30)
-    expect(currentSlots(soon)[0]?.status).toBe('aborted')
+    expect(currentAssignments(soon)[0]?.status).toBe('aborted')
     const later = take(soon, wakeWith(nodeA), 3_000)
-    expect(currentSlots(later)[0]).toMatchObject({ node: nodeA, fence: 4, attempt: 2 })
+    expect(currentAssignments(later)[0]).toMatchObject({ node: nodeA, fence: 4, attempt: 2 })
   })
 
   it('does not let it return for a reason that stays', () => {
@@ -332,7 +346,10 @@ describe('giving an assignment back', () => {
     const reason = 'provider-key-refused'
     const aborted = take(job, { type: 'abort', node: nodeA, fence: 1, reason }, 20)
     const later = take(aborted, wakeWith(nodeA), 10_000)
-    expect([currentSlots(later)[0]?.status, later.reason]).toEqual(['aborted', 'not-enough-nodes'])
+    expect([currentAssignments(later)[0]?.status, later.reason]).toEqual([
+      'aborted',
+      'not-enough-nodes',
+    ])
   })
 })
 
@@ -343,10 +360,10 @@ describe('a verifier that has seen the result', () => {
     const fence = fenceOf(seen(), nodeB)
     const reason = 'provider-rate-limited'
     const left = take(seen(), { type: 'abort', node: nodeB, fence, reason }, 40)
-    expect(left.slots[1]).toMatchObject({ status: 'lapsed', reason: 'never-revealed' })
+    expect(left.assignments[1]).toMatchObject({ status: 'lapsed', reason: 'never-revealed' })
     expect(scoresOf(left)).toEqual({ b: 'never-revealed' })
     const alone = take(left, wakeWith(nodeA, nodeB, nodeC), 60_000)
-    expect(currentSlots(alone)[1]).toMatchObject({ node: nodeB, fence, status: 'lapsed' })
+    expect(currentAssignments(alone)[1]).toMatchObject({ node: nodeB, fence, status: 'lapsed' })
     expect(alone.reason).toBe('not-enough-nodes')
   })
 
@@ -356,20 +373,23 @@ describe('a verifier that has seen the result', () => {
     const reason = 'node-stopping'
     const left = take(job, { type: 'abort', node: nodeB, fence: first, reason }, 25)
     const later = take(answered(left, nodeA, 'x', 30), wakeWith(nodeB), 60_000)
-    const again = currentSlots(later)[1]!
+    const again = currentAssignments(later)[1]!
     expect(again).toMatchObject({ node: nodeB, status: 'awaiting-grant' })
     expect([again.fence > first, again.commitment]).toEqual([true, undefined])
-    expect(refusalOf(later, reveal({ ...later, slots: later.slots }, nodeB, 'junk'), 60_001)).toBe(
-      'not-committed',
-    )
+    expect(
+      refusalOf(later, reveal({ ...later, assignments: later.assignments }, nodeB, 'junk'), 60_001),
+    ).toBe('not-committed')
   })
 })
 
 it('a seat whose node the chain refuses goes to another', () => {
   const job = sampleJob()
   const refused = take(job, { type: 'refuse-access', node: nodeA, fence: 1 }, 5)
-  expect(refused.slots[0]).toMatchObject({ status: 'aborted', reason: 'grant-refused' })
-  expect(take(refused, wakeWith(nodeD), 6).slots.at(-1)).toMatchObject({ node: nodeD, seat: 0 })
+  expect(refused.assignments[0]).toMatchObject({ status: 'aborted', reason: 'grant-refused' })
+  expect(take(refused, wakeWith(nodeD), 6).assignments.at(-1)).toMatchObject({
+    node: nodeD,
+    seat: 0,
+  })
 })
 
 it('every verifier is seen to when there is a result, also one that still waits for a grant', () => {

@@ -77,10 +77,10 @@ describe('empty seats', () => {
     const job = abort(abort(sampleJob(), nodeA, 10), nodeB, 10)
     const fill = { pool: candidates(nodeD, nodeE), seed }
     const waiting = wake(job, { ...fill, count: 1 }, 20)
-    expect(waiting.slots).toEqual(job.slots)
+    expect(waiting.assignments).toEqual(job.assignments)
     expect([waiting.fillAt, waiting.wakeAt]).toEqual([20, 20])
     const filled = wake(job, { ...fill, count: 2 }, 20)
-    expect(filled.slots.slice(3).map(({ seat, role, node }) => [seat, role, node])).toEqual([
+    expect(filled.assignments.slice(3).map(({ seat, role, node }) => [seat, role, node])).toEqual([
       [0, 'leader', filled.draws[1]?.chosen[0]],
       [1, 'verifier', filled.draws[1]?.chosen[1]],
     ])
@@ -103,12 +103,12 @@ describe('empty seats', () => {
     job = take(job, { type: 'abort', node: nodeA, fence: 1, reason: 'provider-unavailable' }, 20)
     const alone = { pool: candidates(nodeA), seed }
     const busy = { pool: candidates(nodeA).map((one) => ({ ...one, busy: true })), seed }
-    expect(wake(job, alone, 2_019).slots).toHaveLength(3)
-    expect(wake(job, busy, 2_020).slots).toHaveLength(3)
+    expect(wake(job, alone, 2_019).assignments).toHaveLength(3)
+    expect(wake(job, busy, 2_020).assignments).toHaveLength(3)
     const back = wake(job, alone, 2_020)
-    expect(back.slots.at(-1)).toMatchObject({ seat: 0, node: nodeA, attempt: 2, fence: 4 })
+    expect(back.assignments.at(-1)).toMatchObject({ seat: 0, node: nodeA, attempt: 2, fence: 4 })
     const other = wake(job, { pool: candidates(nodeA, nodeD), seed }, 2_020)
-    expect(other.slots.at(-1)?.node).toBe(nodeD)
+    expect(other.assignments.at(-1)?.node).toBe(nodeD)
   })
 
   it('are given up after three attempts', () => {

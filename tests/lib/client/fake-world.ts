@@ -291,7 +291,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         signature: await iclKey.sign(statementBytes(tally)),
       },
     }
-    const slot = { round: 0, fence: 1, status: 'done' as const }
+    const assignment = { round: 0, fence: 1, status: 'done' as const }
     const accepted: JobView = {
       jobId,
       client: clientAddress,
@@ -305,9 +305,9 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       created_at: 1_800_000_000,
       deadline: 1_800_000_600,
       quorum: [
-        { ...slot, seat: 0, role: 'leader', node: leaderAddress },
+        { ...assignment, seat: 0, role: 'leader', node: leaderAddress },
         ...verifierAddresses.map((node, index) => ({
-          ...slot,
+          ...assignment,
           seat: index + 1,
           role: 'verifier' as const,
           node,

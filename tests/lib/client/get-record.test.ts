@@ -35,7 +35,7 @@ beforeAll(async () => {
     ...{ ...about, fault_id: faultIdOf(about), at: 5, evidence },
     evidence_hash: await faultEvidenceHash(evidence),
   }
-  const slots = await Promise.all(
+  const assignments = await Promise.all(
     verifiers.map(async (verifier) => ({
       ...{ role: 'verifier', round: 0, node: verifier.body.address, fence: verifier.body.fence },
       ...{ verdict_statement: verifier, verdict_hash: await statementHash(verifier.body) },
@@ -49,7 +49,7 @@ beforeAll(async () => {
       { round: 0, result: leader, result_hash: await statementHash(leader.body) },
       { round: 1 },
     ],
-    slots: [led, ...slots],
+    assignments: [led, ...assignments],
     faults: [fault, { ...fault, evidence: undefined }],
   } as unknown as JobRecord
 })
@@ -73,10 +73,12 @@ const read = async (given: JobRecord, changes: Partial<typeof network> = {}) => 
   return outcome
 }
 
-type Slot = JobRecord['slots'][number]
-const withSlot = (index: number, change: Partial<Slot>): JobRecord => ({
+type Assignment = JobRecord['assignments'][number]
+const withAssignment = (index: number, change: Partial<Assignment>): JobRecord => ({
   ...record,
-  slots: record.slots.map((slot, at) => (at === index ? { ...slot, ...change } : slot)),
+  assignments: record.assignments.map((assignment, at) =>
+    at === index ? { ...assignment, ...change } : assignment,
+  ),
 })
 const withRound = (change: Partial<JobRecord['rounds'][number]>): JobRecord => ({
   ...record,
@@ -92,7 +94,7 @@ describe('the record of a job', () => {
     expect(await read(record)).toBe(record)
     const bare = { ...withRound({ result_hash: undefined }), faults: [] }
     expect(await read(bare)).toBe(bare)
-    const hashless = withSlot(1, { verdict_hash: undefined })
+    const hashless = withAssignment(1, { verdict_hash: undefined })
     expect(await read(hashless)).toBe(hashless)
   })
 
@@ -109,7 +111,7 @@ describe('the record of a job', () => {
       { node: nodeAddress('a') },
       { fence: 9 },
     ]) {
-      expect(await read(withSlot(0, change))).toBe(
+      expect(await read(withAssignment(0, change))).toBe(
         `record-invalid: ${address} did not lead round 0`,
       )
     }
@@ -124,25 +126,25 @@ describe('the record of a job', () => {
       Receipt['verifiers'][number],
     ]
     const { address } = one.body
-    expect(await read(withSlot(1, { verdict_statement: two }))).toBe(
+    expect(await read(withAssignment(1, { verdict_statement: two }))).toBe(
       `record-invalid: the verdict of ${address} is somebody else's`,
     )
-    expect(await read(withSlot(1, { fence: 9 }))).toBe(
+    expect(await read(withAssignment(1, { fence: 9 }))).toBe(
       `record-invalid: the verdict of ${address} is for another attempt`,
     )
-    expect(await read(withSlot(1, { verdict_hash: otherHash }))).toBe(
+    expect(await read(withAssignment(1, { verdict_hash: otherHash }))).toBe(
       `record-invalid: the statement of ${address} has another hash`,
     )
     const forged = { ...one, signature: two.signature }
-    expect(await read(withSlot(1, { verdict_statement: forged }))).toBe(
+    expect(await read(withAssignment(1, { verdict_statement: forged }))).toBe(
       `record-invalid: ${address} did not sign its statement`,
     )
     const key = await signingKeyFromSeed(new Uint8Array(32).fill(22))
     const body = { ...one.body, jobId: otherHash }
     const elsewhere = { ...one, body, signature: await key.sign(statementBytes(body)) }
-    expect(await read(withSlot(1, { verdict_statement: elsewhere, verdict_hash: undefined }))).toBe(
-      `record-invalid: ${address} spoke of another job`,
-    )
+    expect(
+      await read(withAssignment(1, { verdict_statement: elsewhere, verdict_hash: undefined })),
+    ).toBe(`record-invalid: ${address} spoke of another job`)
   })
 
   it('has sessions that were granted for this ICL on its chain', async () => {
@@ -169,7 +171,7 @@ describe('the record of a job', () => {
     expect(await read(withFault(misnamed))).toBe(
       `record-invalid: the fault of ${address} has another's proof`,
     )
-    const alone = { ...record, rounds: [], slots: [], faults: [fault] }
+    const alone = { ...record, rounds: [], assignments: [], faults: [fault] }
     for (const change of [{ public_url: 'https://other.test' }, { chain_id: 1 }]) {
       expect(await read(alone, change)).toBe(
         `record-invalid: the fault of ${address} has another's proof`,

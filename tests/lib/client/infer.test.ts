@@ -105,10 +105,10 @@ describe('infer', () => {
         {
           status: 'disputed',
           reason: 'quorum-disagreed',
-          quorum: quorum.map((slot) =>
-            slot.seat === 2
-              ? { ...slot, verdict: 'no-match', verdict_reason: 'different-answer' }
-              : slot,
+          quorum: quorum.map((assignment) =>
+            assignment.seat === 2
+              ? { ...assignment, verdict: 'no-match', verdict_reason: 'different-answer' }
+              : assignment,
           ),
         },
       ],
@@ -128,8 +128,8 @@ describe('infer', () => {
         {
           status: 'open',
           reason: 'not-enough-nodes',
-          quorum: quorum.map(({ verdict: _, ...slot }) => ({
-            ...slot,
+          quorum: quorum.map(({ verdict: _, ...assignment }) => ({
+            ...assignment,
             status: 'aborted',
             reason: 'provider-key-refused',
           })),

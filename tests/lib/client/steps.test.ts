@@ -18,12 +18,12 @@ import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 import { createFakeWorld } from './fake-world.ts'
 
-type Slot = JobView['quorum'][number]
-const slot = (changes: Partial<Slot>): Slot => ({
+type Assignment = JobView['quorum'][number]
+const assignment = (changes: Partial<Assignment>): Assignment => ({
   ...{ seat: 0, round: 0, role: 'leader', node: nodeAddress('a'), fence: 1, status: 'done' },
   ...changes,
 })
-const viewOf = (quorum: readonly Slot[], model_id = 'openai:test') =>
+const viewOf = (quorum: readonly Assignment[], model_id = 'openai:test') =>
   ({ model_id, quorum }) as unknown as JobView
 const errorOf = (run: () => unknown) => {
   try {
@@ -76,7 +76,12 @@ describe('a job that finds no nodes', () => {
     ['provider-refused', 'openai:m', /^Check the prompt and the parameters; .* for openai:m\.$/],
     ['fhe-decrypt-denied', 'openai:m', /^Store the key again/],
   ] as const)('because of %s (%s) says who has to do what', (reason, model, hint) => {
-    const others = [slot({ reason: 'node-left' }), slot({}), slot({ reason }), slot({ reason })]
+    const others = [
+      assignment({ reason: 'node-left' }),
+      assignment({}),
+      assignment({ reason }),
+      assignment({ reason }),
+    ]
     const error = stuckJobError(viewOf(others, model))
     expect(error).toMatchObject({ code: reason, retryable: false })
     expect(error.hint).toMatch(hint)
@@ -89,10 +94,10 @@ describe('a job that finds no nodes', () => {
       retryable: true,
       hint: expect.stringMatching(/: wait/),
     }
-    const left = stuckJobError(viewOf([slot({ reason: 'node-left' })]))
+    const left = stuckJobError(viewOf([assignment({ reason: 'node-left' })]))
     expect(left).toMatchObject(more)
     expect(left.message).toBe('No node is left that can do the job (last reason: node-left)')
-    const none = stuckJobError(viewOf([slot({})]))
+    const none = stuckJobError(viewOf([assignment({})]))
     expect(none).toMatchObject({ ...more, message: 'No node is left that can do the job' })
   })
 })
@@ -105,14 +110,14 @@ describe('a job that ended without an answer', () => {
       verdict: 'no-match',
       verdict_reason: 'different-answer',
     } as const
-    const first = [slot({}), slot({ ...verdict, node: nodeAddress('9') })]
-    const lapsed = slot({ round: 1, node: nodeAddress('b'), status: 'lapsed' })
-    const done = slot({ round: 1, node: nodeAddress('c') })
-    const last = slot({ round: 1, node: nodeAddress('d'), status: 'claimed' })
+    const first = [assignment({}), assignment({ ...verdict, node: nodeAddress('9') })]
+    const lapsed = assignment({ round: 1, node: nodeAddress('b'), status: 'lapsed' })
+    const done = assignment({ round: 1, node: nodeAddress('c') })
+    const last = assignment({ round: 1, node: nodeAddress('d'), status: 'claimed' })
     const round = [
-      slot({ ...verdict, round: 1, node: nodeAddress('e') }),
-      slot({ ...reasoned, round: 1, node: nodeAddress('f') }),
-      slot({ role: 'verifier', round: 1 }),
+      assignment({ ...verdict, round: 1, node: nodeAddress('e') }),
+      assignment({ ...reasoned, round: 1, node: nodeAddress('f') }),
+      assignment({ role: 'verifier', round: 1 }),
     ]
     expect(lastRound(viewOf([...first, lapsed, done, last, ...round]))).toEqual({
       leader: nodeAddress('c'),
