@@ -17,6 +17,14 @@ import type { Gauges } from './metrics/metrics.ts'
 import { readGauges } from './metrics/read-gauges.ts'
 import { openApiDocument } from './openapi.ts'
 import { checkAdmitted } from './operations/admit-client.ts'
+import {
+  answer,
+  claimAssignment,
+  listAssignments,
+  takeResult,
+  takeVerdict,
+  viewOwnAssignment,
+} from './operations/assignments.ts'
 import { attestNode, issueChallenge } from './operations/attest-node.ts'
 import { changeJob, loadJob } from './operations/change-job.ts'
 import { createProbes } from './operations/check-health.ts'
@@ -28,14 +36,6 @@ import { listNodeEvents } from './operations/list-node-events.ts'
 import { listNodeFaults } from './operations/list-node-faults.ts'
 import { countModels, previewQuorum } from './operations/preview-quorum.ts'
 import { releaseTpm } from './operations/release-tpm.ts'
-import {
-  answer,
-  claimTask,
-  listAssignments,
-  takeResult,
-  takeVerdict,
-  viewTask,
-} from './operations/run-task.ts'
 import { submitJob } from './operations/submit-job.ts'
 import { takeHeartbeat } from './operations/take-heartbeat.ts'
 import { viewJob } from './operations/view-job.ts'
@@ -169,15 +169,16 @@ const nodeRoutes = {
   releaseTpm: ({ body }, { caller, deps }) =>
     releaseTpm(deps, walletOf(caller), body.operator_address),
   postHeartbeat: ({ body }, { caller, deps }) => takeHeartbeat(deps, nodeOf(caller).address, body),
-  claimTask: ({ body }, { caller, deps }) => claimTask(deps, nodeOf(caller).address, body),
-  commitTask: async ({ body }, { caller, deps }) => {
+  claimAssignment: ({ body }, { caller, deps }) =>
+    claimAssignment(deps, nodeOf(caller).address, body),
+  commitAssignment: async ({ body }, { caller, deps }) => {
     const { address: node } = nodeOf(caller)
     const { jobId, fence, commitment } = body
     return answer(await changeJob(deps, jobId, { type: 'commit', node, fence, commitment }), node)
   },
   postResult: ({ body }, { caller, deps }) => takeResult(deps, nodeOf(caller), body),
   postVerdict: ({ body }, { caller, deps }) => takeVerdict(deps, nodeOf(caller), body),
-  abortTask: async ({ body }, { caller, deps }) => {
+  abortAssignment: async ({ body }, { caller, deps }) => {
     const { address: node } = nodeOf(caller)
     const { jobId, fence, reason } = body
     return answer(await changeJob(deps, jobId, { type: 'abort', node, fence, reason }), node)
@@ -205,11 +206,11 @@ const heldRoutes = (holds: Holds) =>
         ),
       }
     },
-    getTask: ({ params, query }, { caller, signal, deps }) => {
+    getAssignment: ({ params, query }, { caller, signal, deps }) => {
       const { address } = nodeOf(caller)
       const waitMs = query.wait * 1000
       return holding(holds, address, waitMs, () =>
-        viewTask(deps, address, params.jobId, waitMs, signal),
+        viewOwnAssignment(deps, address, params.jobId, waitMs, signal),
       )
     },
   }) satisfies Partial<Routes>

@@ -27,7 +27,7 @@ export const problemCodes = {
   'certificate-superseded': row(401, 'A newer attestation of this node uses another session key'),
 
   forbidden: row(403, 'The caller may not do this'),
-  'not-assigned': row(403, 'The node has no part in this job'),
+  'not-assigned': row(403, 'The node has no assignment in this job'),
   'client-not-allowed': row(403, 'The operator of this ICL has not admitted this client'),
   'not-key-owner': row(403, 'The client does not own these key handles as one record'),
   'node-banned': row(403, 'The operator of this ICL has banned this node'),

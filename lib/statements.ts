@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { canonicalJson } from './canonical-json.ts'
 import type { Address, Hash32, JobId } from './codecs.ts'
 import { sha256Hex } from './digest.ts'
+import type { LeaderResult, VerifierVerdict } from './schemas/assignments.ts'
 import type { Evidence } from './schemas/evidence.ts'
 import { LeaderStatement, Tally, VerifierStatement } from './schemas/receipt.ts'
-import type { TaskResult, TaskVerdict } from './schemas/tasks.ts'
 import type { SigningKey } from './session-key.ts'
 
 /** The bytes of a statement that are signed and hashed: canonical JSON of its wire form. */
@@ -29,21 +29,21 @@ export const statementHash = (
 /** What a leader's result states, without its signature. */
 export const leaderStatementOf = (
   address: Address,
-  { signature: _, ...body }: TaskResult,
+  { signature: _, ...body }: LeaderResult,
 ): LeaderStatement => ({ statement: 'svc-leader-v1', address, ...body })
 
 /** What a verifier's verdict states, without its signature. */
 export const verifierStatementOf = (
   address: Address,
-  { signature: _, ...body }: TaskVerdict,
+  { signature: _, ...body }: VerifierVerdict,
 ): VerifierStatement => ({ statement: 'svc-verifier-v1', address, ...body })
 
 /** A leader's result, signed by its session key. */
 export async function signResult(
   address: Address,
-  body: Omit<TaskResult, 'signature'>,
+  body: Omit<LeaderResult, 'signature'>,
   key: SigningKey,
-): Promise<TaskResult> {
+): Promise<LeaderResult> {
   const statement = leaderStatementOf(address, { ...body, signature: '' })
   return { ...body, signature: await key.sign(statementBytes(statement)) }
 }
@@ -51,9 +51,9 @@ export async function signResult(
 /** A verifier's verdict, signed by its session key. */
 export async function signVerdict(
   address: Address,
-  body: Omit<TaskVerdict, 'signature'>,
+  body: Omit<VerifierVerdict, 'signature'>,
   key: SigningKey,
-): Promise<TaskVerdict> {
+): Promise<VerifierVerdict> {
   const statement = verifierStatementOf(address, { ...body, signature: '' })
   return { ...body, signature: await key.sign(statementBytes(statement)) }
 }

@@ -8,12 +8,12 @@ export type NodeApi = Pick<
   Api,
   | 'postHeartbeat'
   | 'getAssignments'
-  | 'claimTask'
-  | 'commitTask'
-  | 'getTask'
+  | 'claimAssignment'
+  | 'commitAssignment'
+  | 'getAssignment'
   | 'postResult'
   | 'postVerdict'
-  | 'abortTask'
+  | 'abortAssignment'
   | 'putBlob'
 >
 
@@ -61,12 +61,12 @@ export function keepAttested(
   return {
     postHeartbeat: wrap(api.postHeartbeat),
     getAssignments: wrap(api.getAssignments),
-    claimTask: wrap(api.claimTask),
-    commitTask: wrap(api.commitTask),
-    getTask: wrap(api.getTask),
+    claimAssignment: wrap(api.claimAssignment),
+    commitAssignment: wrap(api.commitAssignment),
+    getAssignment: wrap(api.getAssignment),
     postResult: wrap(api.postResult),
     postVerdict: wrap(api.postVerdict),
-    abortTask: wrap(api.abortTask),
+    abortAssignment: wrap(api.abortAssignment),
     putBlob: wrap(api.putBlob),
   }
 }

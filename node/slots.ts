@@ -1,4 +1,4 @@
-import type { AssignmentOffer } from '../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../lib/schemas/assignments.ts'
 
 type Place = Pick<AssignmentOffer, 'jobId' | 'fence'>
 

@@ -105,7 +105,8 @@ function applyNodeCommand(
   limits: JobLimits,
 ): Transition {
   const assignment = answeredAssignment(job, command) ?? assignmentOf(job, command.node)
-  if (!assignment) return refuse('not-assigned', `Node ${command.node} has no part in this job`)
+  if (!assignment)
+    return refuse('not-assigned', `Node ${command.node} has no assignment in this job`)
   if (assignment.fence !== command.fence) {
     return refuse('stale-fence', `Fence ${command.fence} is not the current ${assignment.fence}`)
   }

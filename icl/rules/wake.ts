@@ -70,7 +70,7 @@ function moveOn(job: Job, pool: readonly Candidate[], now: number): Job {
   return next
 }
 
-/** Those of a pool that have had no part in the job. */
+/** Those of a pool that have had no assignment in the job. */
 export function freshNodes(job: Job, pool: readonly Candidate[]): readonly Candidate[] {
   const took = new Set<Address>(job.assignments.map(({ node }) => node))
   return pool.filter(({ address }) => address !== job.client && !took.has(address))

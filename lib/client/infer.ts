@@ -54,7 +54,7 @@ export type InferOptions = {
     readonly readToken: string
     readonly webhookSecret?: string
   }) => void
-  /** Told of each event of the job, such as a node that claimed its part. */
+  /** Told of each event of the job, such as a node that claimed its assignment. */
   readonly onEvent?: (event: JobEvent) => void
   /** Cancels the job when a lack of nodes lasts this long; the job then waits no longer for others to appear. */
   readonly giveUpWhenStuckMs?: number

@@ -1,5 +1,16 @@
 import { defineEndpoint } from '../endpoint.ts'
 import {
+  AbortRequest,
+  AssignmentOffers,
+  AssignmentState,
+  ClaimRequest,
+  ClaimResult,
+  CommitRequest,
+  LeaderResult,
+  OwnAssignment,
+  VerifierVerdict,
+} from '../schemas/assignments.ts'
+import {
   AttestationAnswer,
   AttestationRequest,
   Challenge,
@@ -9,17 +20,6 @@ import {
   ReleaseRequest,
 } from '../schemas/attestation.ts'
 import { Heartbeat, HeartbeatAnswer } from '../schemas/nodes.ts'
-import {
-  AbortTask,
-  AssignmentOffers,
-  ClaimResult,
-  ClaimTask,
-  CommitTask,
-  TaskAnswer,
-  TaskResult,
-  TaskVerdict,
-  TaskView,
-} from '../schemas/tasks.ts'
 import {
   AddressPath,
   assignmentProblems,
@@ -130,22 +130,22 @@ export const nodeEndpoints = {
     response: AssignmentOffers,
     problems: ['invalid-request', ...nodeProblems],
   }),
-  claimTask: defineEndpoint({
+  claimAssignment: defineEndpoint({
     method: 'POST',
     path: '/internal/task/claim',
     summary: 'Take an assignment and get the key handles',
     auth: 'node',
-    body: ClaimTask,
+    body: ClaimRequest,
     response: ClaimResult,
     problems: [...bodyProblems, ...assignmentProblems, 'not-claimed'],
   }),
-  commitTask: defineEndpoint({
+  commitAssignment: defineEndpoint({
     method: 'POST',
     path: '/internal/task/commit',
     summary: "Commit to a verifier's evidence before seeing the leader's",
     auth: 'node',
-    body: CommitTask,
-    response: TaskAnswer,
+    body: CommitRequest,
+    response: AssignmentState,
     problems: [
       ...bodyProblems,
       ...assignmentProblems,
@@ -154,14 +154,14 @@ export const nodeEndpoints = {
       'already-committed',
     ],
   }),
-  getTask: defineEndpoint({
+  getAssignment: defineEndpoint({
     method: 'GET',
     path: '/internal/task/{jobId}',
-    summary: "The caller's own part in a job; `wait` holds until it may compare",
+    summary: "The caller's own assignment in a job; `wait` holds until it may compare",
     auth: 'node',
     params: JobPath,
     query: Wait,
-    response: TaskView,
+    response: OwnAssignment,
     problems: ['invalid-request', ...nodeProblems, 'job-not-found', 'not-assigned'],
   }),
   postResult: defineEndpoint({
@@ -169,8 +169,8 @@ export const nodeEndpoints = {
     path: '/internal/task/result',
     summary: "The leader's result",
     auth: 'node',
-    body: TaskResult,
-    response: TaskAnswer,
+    body: LeaderResult,
+    response: AssignmentState,
     problems: [
       ...bodyProblems,
       ...assignmentProblems,
@@ -189,8 +189,8 @@ export const nodeEndpoints = {
     path: '/internal/task/verify',
     summary: "A verifier's verdict",
     auth: 'node',
-    body: TaskVerdict,
-    response: TaskAnswer,
+    body: VerifierVerdict,
+    response: AssignmentState,
     problems: [
       ...bodyProblems,
       ...assignmentProblems,
@@ -204,13 +204,13 @@ export const nodeEndpoints = {
       'statement-signature-invalid',
     ],
   }),
-  abortTask: defineEndpoint({
+  abortAssignment: defineEndpoint({
     method: 'POST',
     path: '/internal/task/abort',
     summary: 'Give an assignment back',
     auth: 'node',
-    body: AbortTask,
-    response: TaskAnswer,
+    body: AbortRequest,
+    response: AssignmentState,
     problems: [...bodyProblems, ...assignmentProblems],
   }),
 } as const

@@ -11,7 +11,7 @@ import {
   UnixSeconds,
 } from '../codecs.ts'
 
-/** A node's part in a job (spec 2.4). */
+/** A node's role in a job (spec 2.4). */
 export const Role = z.enum(['leader', 'verifier'])
 export type Role = z.output<typeof Role>
 

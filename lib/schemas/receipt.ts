@@ -11,9 +11,9 @@ import {
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
+import { LeaderAnswer, VerifierAnswer } from './assignments.ts'
 import { SessionGrant } from './attestation.ts'
 import { MaxOutputTokens } from './jobs.ts'
-import { LeaderAnswer, VerifierAnswer } from './tasks.ts'
 
 /** The session key that signed a statement and its wallet's word for it. */
 export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).meta({

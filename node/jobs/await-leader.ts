@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { elapsedSince } from '../../lib/clock.ts'
+import type { ClaimResult, SignedLeaderStatement } from '../../lib/schemas/assignments.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
-import type { ClaimResult, SignedLeaderStatement } from '../../lib/schemas/tasks.ts'
 import { isGone, isPassing } from './abort-reason.ts'
 import type { JobDeps } from './job-deps.ts'
 
@@ -17,7 +17,7 @@ export type LeaderFound =
     }
   | { readonly over: string }
 
-/** Asks, held by the ICL, until the leader's statement is there or the job or the node's part in it is over. */
+/** Asks, held by the ICL, until the leader's statement is there or the job or the node's assignment is over. */
 export async function awaitLeader(
   { api, clock }: JobDeps,
   { jobId, fence }: ClaimResult,
@@ -26,7 +26,7 @@ export async function awaitLeader(
   for (;;) {
     const startedAt = clock.monotonic()
     try {
-      const view = await api.getTask(
+      const view = await api.getAssignment(
         { params: { jobId }, query: { wait: holdSeconds } },
         { signal, timeoutMs: (holdSeconds + 10) * 1000 },
       )

@@ -1,4 +1,4 @@
-import type { ClaimResult } from '../../lib/schemas/tasks.ts'
+import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { JobDeps } from './job-deps.ts'
 

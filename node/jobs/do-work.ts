@@ -2,7 +2,7 @@ import { remedyFor } from '../../lib/causes.ts'
 import { elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
 import { messages } from '../log-messages.ts'
@@ -17,7 +17,7 @@ import { type Committed, commit, reveal } from './verifier.ts'
 // A verifier waits for a leader at most as long as a job may last.
 const longestWaitMs = 3_600_000
 
-/** Claims an assignment and does it: the leader's whole part, or a verifier's up to its verdict. */
+/** Claims an assignment and does it: the leader's whole work, or a verifier's up to its verdict. */
 export async function workOn(
   deps: JobDeps,
   assignment: Pick<AssignmentOffer, 'jobId' | 'fence'>,
@@ -43,7 +43,7 @@ export async function workOn(
   return await revealInTime(deps, claim, committed, signal)
 }
 
-/** A verifier's part after its commitment: it needs no lease, but no job lasts for ever. */
+/** A verifier's work after its commitment: it needs no lease, but no job lasts for ever. */
 export function revealInTime(
   deps: JobDeps,
   claim: ClaimResult,
@@ -69,7 +69,7 @@ async function claimJob(
   const beganAt = clock.monotonic()
   for (;;) {
     try {
-      return await api.claimTask(
+      return await api.claimAssignment(
         { body: { jobId, fence } },
         { signal, attempts: 3, timeoutMs: 5_000 },
       )

@@ -18,7 +18,13 @@ export type JobDeps = {
   readonly sessionKey: SigningKey
   readonly api: Pick<
     NodeApi,
-    'claimTask' | 'commitTask' | 'getTask' | 'postResult' | 'postVerdict' | 'abortTask' | 'putBlob'
+    | 'claimAssignment'
+    | 'commitAssignment'
+    | 'getAssignment'
+    | 'postResult'
+    | 'postVerdict'
+    | 'abortAssignment'
+    | 'putBlob'
   >
   readonly coprocessor: Coprocessor
   readonly blobs: Blobs

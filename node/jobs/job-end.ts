@@ -1,6 +1,6 @@
 import { unixSeconds } from '../../lib/clock.ts'
+import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
-import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
 import type { JobRecord } from '../journal/history.ts'
@@ -76,11 +76,11 @@ export async function giveBack(
     const body = { jobId, fence, reason }
     const timeoutMs = abortCallMs
     // The job's own signal may have ended the job: this call has to be made all the same.
-    const lastTry = () => api.abortTask({ body }, { attempts: 2, timeoutMs })
+    const lastTry = () => api.abortAssignment({ body }, { attempts: 2, timeoutMs })
     await (signal.aborted
       ? lastTry()
       : api
-          .abortTask({ body }, { attempts: callAttempts, timeoutMs, signal })
+          .abortAssignment({ body }, { attempts: callAttempts, timeoutMs, signal })
           .catch((problem: unknown) => {
             if (!signal.aborted) throw problem
             return lastTry()

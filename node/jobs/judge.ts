@@ -2,9 +2,9 @@ import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { Comparator } from '../../lib/comparators/comparator.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import type { ClaimResult, LeaderResult } from '../../lib/schemas/assignments.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { Verdict, VerdictReason } from '../../lib/schemas/jobs.ts'
-import type { ClaimResult, TaskResult } from '../../lib/schemas/tasks.ts'
 import { unseal } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
@@ -29,7 +29,7 @@ export type Own = {
 /** What a verifier found. */
 export type Judgement = { readonly verdict: Verdict; readonly reason?: VerdictReason }
 
-type Leader = Pick<TaskResult, 'output_cid' | 'outHighHandle' | 'outLowHandle' | 'evidence'>
+type Leader = Pick<LeaderResult, 'output_cid' | 'outHighHandle' | 'outLowHandle' | 'evidence'>
 
 /**
  * Compares the leader's answer with this node's own: a match needs an output that can be read and shows the leader's own

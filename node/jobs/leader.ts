@@ -2,7 +2,7 @@ import { cidOf } from '../../lib/cid.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { describeEncryption, type EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { ClaimResult, TaskResult } from '../../lib/schemas/tasks.ts'
+import type { ClaimResult, LeaderResult } from '../../lib/schemas/assignments.ts'
 import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
 import { signResult } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -19,7 +19,7 @@ import { noteSigned } from './signed-before.ts'
 // Verifiers that join later still have to be let in.
 const grantingSeconds = 3_600
 
-/** A leader's part of a job: answer, seal the output, store its key, upload it, post the result (spec 4); the lease ends at `endsAt` (milliseconds). */
+/** A leader's work: answer, seal the output, store its key, upload it, post the result (spec 4); the lease ends at `endsAt` (milliseconds). */
 export async function lead(
   deps: JobDeps,
   claim: ClaimResult,
@@ -59,7 +59,7 @@ export async function lead(
 /** Posts a signed result; sending the same one again changes nothing. */
 export async function deliverResult(
   { api, log }: JobDeps,
-  result: TaskResult,
+  result: LeaderResult,
   signal: AbortSignal,
 ): Promise<Ending> {
   await api.postResult({ body: result }, { signal, attempts: callAttempts })

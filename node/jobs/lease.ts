@@ -1,5 +1,5 @@
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { isPassing } from './abort-reason.ts'
 import type { JobDeps } from './job-deps.ts'
@@ -56,8 +56,8 @@ async function endOf(
   while (leftMs > 0) {
     await clock.sleep(leftMs, signal)
     try {
-      const task = { params: { jobId }, query: { wait: 0 } }
-      const view = await api.getTask(task, { signal, timeoutMs: askMs })
+      const input = { params: { jobId }, query: { wait: 0 } }
+      const view = await api.getAssignment(input, { signal, timeoutMs: askMs })
       const isOurs = view.fence === fence && view.deadline !== undefined
       leftMs = isOurs ? ((view.deadline ?? 0) - view.server_time) * 1000 - reserveMs : 0
       awaySince = undefined

@@ -1,3 +1,4 @@
+import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
@@ -18,8 +19,6 @@ const maxRetryMs = 30_000
 // A job that killed the daemon twice must not do it for ever, nor cost a third answer.
 const maxAsked = 2
 
-type Standing = Awaited<ReturnType<JobDeps['api']['getTask']>>
-
 /** Goes on with a job that a killed daemon left unfinished: finishes it while the ICL holds its place, else ends it with the reason; never rejects. */
 export async function resumeJob(
   deps: JobDeps,
@@ -31,7 +30,7 @@ export async function resumeJob(
   deps.log.info(messages.jobResuming(assignment.jobId, assignment.role))
   try {
     await toItsEnd(deps, { ...assignment, startedAt }, signal, async () => {
-      const found = await standingOf(deps, entry, signal)
+      const found = await ownAssignmentOf(deps, entry, signal)
       if ('over' in found) return leave(deps, assignment, found.over)
       return await goOn(deps, entry, found, signal, steps)
     })
@@ -43,7 +42,7 @@ export async function resumeJob(
 async function goOn(
   deps: JobDeps,
   entry: JournalEntry,
-  view: Standing,
+  view: OwnAssignment,
   signal: AbortSignal,
   steps: JobSteps,
 ): Promise<Ending> {
@@ -80,15 +79,15 @@ function answered({ result, verdict }: JournalEntry): Ending {
 
 const live: readonly JobPhase[] = ['open', 'running', 'verifying']
 
-/** Where the node's part stands, or why nothing is left of it; asks with growing waits until the ICL answers. */
-async function standingOf(
+/** Where the node's assignment stands, or why nothing is left of it; asks with growing waits until the ICL answers. */
+async function ownAssignmentOf(
   { api, clock, random, log }: JobDeps,
   { assignment: { jobId, fence } }: JournalEntry,
   signal: AbortSignal,
-): Promise<Standing | { readonly over: string }> {
+): Promise<OwnAssignment | { readonly over: string }> {
   for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, maxRetryMs)) {
     try {
-      const view = await api.getTask({ params: { jobId }, query: { wait: 0 } }, { signal })
+      const view = await api.getAssignment({ params: { jobId }, query: { wait: 0 } }, { signal })
       if (view.fence !== fence) return { over: 'the assignment was offered again' }
       if (view.status === 'done') return view
       if (!live.includes(view.phase)) return { over: `the job is ${view.phase}` }

@@ -1,5 +1,5 @@
 import { unixSeconds } from '../../lib/clock.ts'
-import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import { messages } from '../log-messages.ts'
 import { workOn } from './do-work.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'

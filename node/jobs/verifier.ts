@@ -1,5 +1,5 @@
 import { toBase64Url } from '../../lib/digest.ts'
-import type { ClaimResult, TaskVerdict } from '../../lib/schemas/tasks.ts'
+import type { ClaimResult, VerifierVerdict } from '../../lib/schemas/assignments.ts'
 import {
   commitmentOf,
   leaderStatementOf,
@@ -43,7 +43,10 @@ export async function sendCommitment(
   { commitment }: Pick<Commitment, 'commitment'>,
   signal: AbortSignal,
 ): Promise<void> {
-  await api.commitTask({ body: { jobId, fence, commitment } }, { signal, attempts: callAttempts })
+  await api.commitAssignment(
+    { body: { jobId, fence, commitment } },
+    { signal, attempts: callAttempts },
+  )
   log.info(messages.committed(jobId))
 }
 
@@ -83,7 +86,7 @@ export async function reveal(
 /** Posts a signed verdict; sending the same one again changes nothing. */
 export async function deliverVerdict(
   { api, log }: JobDeps,
-  signed: TaskVerdict,
+  signed: VerifierVerdict,
   signal: AbortSignal,
 ): Promise<Ending> {
   const { jobId, verdict, reason } = signed

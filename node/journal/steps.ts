@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { Hash32, JobId, UnixSeconds } from '../../lib/codecs.ts'
-import { Evidence } from '../../lib/schemas/evidence.ts'
 import {
   AssignmentOffer,
   ClaimResult,
-  CommitTask,
-  TaskResult,
-  TaskVerdict,
-} from '../../lib/schemas/tasks.ts'
+  CommitRequest,
+  LeaderResult,
+  VerifierVerdict,
+} from '../../lib/schemas/assignments.ts'
+import { Evidence } from '../../lib/schemas/evidence.ts'
 
-const place = { jobId: JobId, fence: CommitTask.shape.fence }
+const place = { jobId: JobId, fence: CommitRequest.shape.fence }
 
 /** One step of a job, written down before its message is sent; never plaintext, keys or halves of keys. */
 export const JournalStep = z.discriminatedUnion('step', [
@@ -27,9 +27,9 @@ export const JournalStep = z.discriminatedUnion('step', [
     commitment: Hash32,
   }),
   /** A leader is about to post this result. */
-  z.object({ step: z.literal('result'), ...place, result: TaskResult }),
+  z.object({ step: z.literal('result'), ...place, result: LeaderResult }),
   /** A verifier is about to post this verdict. */
-  z.object({ step: z.literal('verdict'), ...place, verdict: TaskVerdict }),
+  z.object({ step: z.literal('verdict'), ...place, verdict: VerifierVerdict }),
   z.object({ step: z.literal('ended'), ...place }),
   /** What is kept of an ended job: that an answer to it was signed. */
   z.object({ step: z.literal('signed'), ...place }),
@@ -52,8 +52,8 @@ export type JournalEntry = {
   /** How often the provider was asked. */
   readonly asked: number
   readonly committed?: Commitment
-  readonly result?: TaskResult
-  readonly verdict?: TaskVerdict
+  readonly result?: LeaderResult
+  readonly verdict?: VerifierVerdict
 }
 
 /** What the steps of one job add up to; undefined when it has ended or its start is missing. */

@@ -169,7 +169,7 @@ describe(`the playground in a browser${browserNote}`, () => {
       )
       await run(page, `Please ${world.holdWord}.`)
       // Claimed: from then on only its client ends it.
-      await page.getByText('claimed its part').first().waitFor()
+      await page.getByText('claimed its assignment').first().waitFor()
       await page.getByRole('button', { name: 'Cancel' }).click()
       await page.getByRole('heading', { name: 'Cancelled' }).waitFor()
       const look = await looking

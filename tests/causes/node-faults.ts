@@ -38,21 +38,22 @@ const invalidHandle = encodeErrorResult({
 export const nodeFaults: readonly NodeFault[] = [
   {
     fault: 'the claim gives no handles',
-    arrange: ({ api, claim }) => api.claimTask.mockResolvedValue({ ...claim, kpHighHandle: 0n }),
+    arrange: ({ api, claim }) =>
+      api.claimAssignment.mockResolvedValue({ ...claim, kpHighHandle: 0n }),
     code: 'key-handles-missing',
     said: /key handles are missing, the prompt cannot be decrypted \(the claim gave empty handles\)/,
   },
   {
     fault: 'a model that is not served any more',
     arrange: ({ api, claim }) =>
-      api.claimTask.mockResolvedValue({ ...claim, model_id: 'openai:other' }),
+      api.claimAssignment.mockResolvedValue({ ...claim, model_id: 'openai:other' }),
     code: 'model-not-offered',
     said: /this node does not serve openai:other\. Set OPENAI_API_KEY/,
   },
   {
     fault: 'no embedding model for semantic/1',
     arrange: ({ api, claim }) =>
-      api.claimTask.mockResolvedValue({ ...claim, comparator: 'semantic/1' }),
+      api.claimAssignment.mockResolvedValue({ ...claim, comparator: 'semantic/1' }),
     code: 'embedding-missing',
     said: /this node has no embedding model to compare by semantic\/1\. Set SVC_EMBEDDING_API_KEY/,
   },
@@ -85,7 +86,7 @@ export const nodeFaults: readonly NodeFault[] = [
   {
     fault: 'readers of the output that are no nodes',
     arrange: ({ api, claim }) =>
-      api.claimTask.mockResolvedValue({
+      api.claimAssignment.mockResolvedValue({
         ...{ ...claim, output_readers: [...claim.output_readers, coordinatorAddress] },
       }),
     code: 'output-readers-untrusted',

@@ -43,7 +43,7 @@ async function observeProvider(row: ProviderFault): Promise<Observed> {
       firstBackoffMs: 1,
     })
     const claim = { ...world.claim, claimDeadline: world.claim.server_time + leaseSecondsOf(row) }
-    world.api.claimTask.mockResolvedValue(claim)
+    world.api.claimAssignment.mockResolvedValue(claim)
     world.deps = {
       ...{ ...world.deps, clock: systemClock },
       models: new Map([[modelId, { provider, model: 'test-model' }]]),
@@ -83,7 +83,7 @@ async function withRpc(
 
 /** Takes the node's word for it to the ICL's rules, and from the job as it is then what its client and the console show. */
 async function told(fault: string, world: World, url: string): Promise<Observed> {
-  const reason = world.api.abortTask.mock.calls[0]?.[0].body.reason
+  const reason = world.api.abortAssignment.mock.calls[0]?.[0].body.reason
   const node = world.log.lines.findLast((line) => line.startsWith('ERROR')) ?? ''
   const line = node
     .replaceAll(jobId, 'ID')

@@ -28,7 +28,7 @@ async function claim(
   add: (claim: Claim) => void,
 ): Promise<void> {
   const startedAt = performance.now()
-  const outcome = await outcomeOf(node.api.claimTask({ body: { jobId, fence } }))
+  const outcome = await outcomeOf(node.api.claimAssignment({ body: { jobId, fence } }))
   const address: Address = node.address
   add({ jobId, fence, node: address, startedAt, endedAt: performance.now(), outcome })
 }
@@ -55,7 +55,7 @@ export async function contest(
   }
   const giveBack = async () => {
     const body = { jobId, fence, reason: 'provider-unavailable' as const }
-    await node.api.abortTask({ body }).catch(() => {})
+    await node.api.abortAssignment({ body }).catch(() => {})
   }
   if (chance(0.25)) await systemClock.sleep(leaseMs - 200 + upTo(300))
   await Promise.all([round(16), chance(0.25) && systemClock.sleep(upTo(40)).then(giveBack)])

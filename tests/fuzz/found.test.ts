@@ -25,11 +25,11 @@ afterEach(() => icl.stop())
 it('claiming what one has done already is refused with a code that the document has', async () => {
   const { preview } = await submit(icl)
   const leader = nodes.find(({ address }) => address === preview.leader)!
-  const task = await claim(leader)
-  await leader.api.postResult({ body: await resultBody(icl, leader, task, 'yes') })
-  const body = { jobId: task.jobId, fence: task.fence }
-  const error = await leader.api.claimTask({ body }).catch((refused: unknown) => refused)
+  const claimed = await claim(leader)
+  await leader.api.postResult({ body: await resultBody(icl, leader, claimed, 'yes') })
+  const body = { jobId: claimed.jobId, fence: claimed.fence }
+  const error = await leader.api.claimAssignment({ body }).catch((refused: unknown) => refused)
   if (!(error instanceof ProblemError)) throw error
   expect(error.code).toBe('not-claimed')
-  expect(endpoints.claimTask.problems).toContain(error.code)
+  expect(endpoints.claimAssignment.problems).toContain(error.code)
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
-import { TaskResult, TaskVerdict } from '../../lib/schemas/tasks.ts'
+import { LeaderResult, VerifierVerdict } from '../../lib/schemas/assignments.ts'
 import {
   commitmentOf,
   leaderStatementOf,
@@ -13,13 +13,13 @@ import { coordinator } from '../icl/fake-chain.ts'
 import { modelId } from '../icl/test-icl.ts'
 import type { Operation } from './api-document.ts'
 import type { Requests } from './request-makers.ts'
-import { type ClaimedTask, type FuzzWorld, remember } from './world.ts'
+import { type ClaimedAssignment, type FuzzWorld, remember } from './world.ts'
 
 const salt = toBase64Url(new Uint8Array(32).fill(9))
 
 /** What a node would answer, as evidence under a fixed key. */
-const evidenceOf = ({ task, answer }: ClaimedTask) =>
-  comparators[task.comparator].evidenceOf({
+const evidenceOf = ({ claim, answer }: ClaimedAssignment) =>
+  comparators[claim.comparator].evidenceOf({
     text: answer,
     prompt: '',
     key: new Uint8Array(32).fill(3),
@@ -54,14 +54,14 @@ export const nodeRequests: Requests = {
     const params = { address: node.address }
     return { operation, params, query, sender: node.signer, learn }
   },
-  claimTask: async ({ dice, model }, operation) => {
+  claimAssignment: async ({ dice, model }, operation) => {
     const offer = model.offers.pop()
     if (!offer) return undefined
     const { node, jobId, fence } = offer
     const giveBack = () => remember(model.offers, offer, 30)
-    const learn = (task: ClaimedTask['task']) => {
-      const claimed = { node, task, answer: dice.chance(0.95) ? 'yes' : 'no' }
-      remember(task.role === 'leader' ? model.leading : model.verifying, claimed, 20)
+    const learn = (claim: ClaimedAssignment['claim']) => {
+      const claimed = { node, claim, answer: dice.chance(0.95) ? 'yes' : 'no' }
+      remember(claim.role === 'leader' ? model.leading : model.verifying, claimed, 20)
     }
     return {
       operation,
@@ -73,11 +73,11 @@ export const nodeRequests: Requests = {
       giveBack,
     }
   },
-  commitTask: async ({ model }, operation) => {
+  commitAssignment: async ({ model }, operation) => {
     const claimed = model.verifying.pop()
     if (!claimed) return undefined
-    const { node, task } = claimed
-    const { jobId, fence } = task
+    const { node, claim } = claimed
+    const { jobId, fence } = claim
     const evidence = await evidenceOf(claimed)
     const { address } = node
     const commitment = await commitmentOf({ jobId, address, fence, evidence, salt })
@@ -86,21 +86,21 @@ export const nodeRequests: Requests = {
     const body = { jobId, fence, commitment }
     return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }
   },
-  getTask: async (world, operation) => viewOf(world, operation),
+  getAssignment: async (world, operation) => viewOf(world, operation),
   postResult: async ({ icl, model }, operation) => {
     const claimed = model.leading.pop()
     if (!claimed) return undefined
-    const { node, task } = claimed
+    const { node, claim } = claimed
     const [high, low] = [model.nextHandle, model.nextHandle + 1n]
     model.nextHandle += 2n
-    icl.chain.store(high, low, node.address, task.output_readers as never, coordinator)
+    icl.chain.store(high, low, node.address, claim.output_readers as never, coordinator)
     const result = await signResult(
       node.address,
       {
-        jobId: task.jobId,
-        fence: task.fence,
-        model_id: task.model_id,
-        max_output_tokens: task.parameters.max_output_tokens,
+        jobId: claim.jobId,
+        fence: claim.fence,
+        model_id: claim.model_id,
+        max_output_tokens: claim.parameters.max_output_tokens,
         output_cid: model.cids.at(-1) ?? `bafkrei${'b'.repeat(52)}`,
         outHighHandle: high,
         outLowHandle: low,
@@ -108,24 +108,24 @@ export const nodeRequests: Requests = {
       },
       node.key,
     )
-    const body = z.encode(TaskResult, result)
+    const body = z.encode(LeaderResult, result)
     const giveBack = () => remember(model.leading, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: node.signer, giveBack }
   },
   postVerdict: async ({ model }, operation) => {
     const claimed = model.comparing.pop()
     if (!claimed?.seen) return undefined
-    const { node, task, seen } = claimed
+    const { node, claim, seen } = claimed
     const { address: leaderAddress, ...leaderBody } = seen
     const evidence = await evidenceOf(claimed)
-    const matches = comparators[task.comparator].compare(seen.evidence, evidence) === 'match'
+    const matches = comparators[claim.comparator].compare(seen.evidence, evidence) === 'match'
     const verdict = await signVerdict(
       node.address,
       {
-        jobId: task.jobId,
-        fence: task.fence,
-        model_id: task.model_id,
-        max_output_tokens: task.parameters.max_output_tokens,
+        jobId: claim.jobId,
+        fence: claim.fence,
+        model_id: claim.model_id,
+        max_output_tokens: claim.parameters.max_output_tokens,
         verdict: matches ? 'match' : 'no-match',
         ...(!matches && { reason: 'different-answer' as const }),
         evidence,
@@ -134,17 +134,17 @@ export const nodeRequests: Requests = {
       },
       node.key,
     )
-    const body = z.encode(TaskVerdict, verdict)
+    const body = z.encode(VerifierVerdict, verdict)
     const giveBack = () => remember(model.comparing, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: node.signer, giveBack }
   },
-  abortTask: async ({ dice, model }, operation) => {
+  abortAssignment: async ({ dice, model }, operation) => {
     const claimed = model.verifying.pop() ?? model.leading.pop()
     if (!claimed) return undefined
-    const { jobId, fence } = claimed.task
+    const { jobId, fence } = claimed.claim
     const reason = dice.pick(['node-failed', 'provider-rate-limited', 'prompt-unavailable'])
     const body = { jobId, fence, reason }
-    const list = claimed.task.role === 'leader' ? model.leading : model.verifying
+    const list = claimed.claim.role === 'leader' ? model.leading : model.verifying
     const giveBack = () => remember(list, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: claimed.node.signer, giveBack }
   },
@@ -155,11 +155,11 @@ function viewOf({ dice, model }: FuzzWorld, operation: Operation) {
   const committed = model.committed.shift()
   const claimed = committed ?? model.verifying.at(-1) ?? model.leading.at(-1)
   if (!claimed) return undefined
-  const { node, task } = claimed
+  const { node, claim } = claimed
   const learn = (view: { phase: string; leader_statement?: unknown }) => {
     if (!committed) return
     if (view.leader_statement !== undefined) {
-      const seen = TaskResult.extend({ address: z.custom<`0x${string}`>() }).parse(
+      const seen = LeaderResult.extend({ address: z.custom<`0x${string}`>() }).parse(
         view.leader_statement,
       )
       remember(model.comparing, { ...claimed, seen }, 20)
@@ -171,5 +171,5 @@ function viewOf({ dice, model }: FuzzWorld, operation: Operation) {
   const query: Record<string, string> = dice.chance(0.05)
     ? { wait: String(dice.between(0, 5)) }
     : {}
-  return { operation, params: { jobId: task.jobId }, query, sender: node.signer, learn, giveBack }
+  return { operation, params: { jobId: claim.jobId }, query, sender: node.signer, learn, giveBack }
 }

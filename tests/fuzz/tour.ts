@@ -5,10 +5,10 @@ import type { FuzzWorld } from './world.ts'
 
 const lifeOfAJob = [
   'getAssignments',
-  'claimTask',
-  'commitTask',
+  'claimAssignment',
+  'commitAssignment',
   'postResult',
-  'getTask',
+  'getAssignment',
   'postVerdict',
   'getJob',
 ]

@@ -4,7 +4,7 @@ import { isHeld, listen } from '../../icl/start/listen.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
-import type { TaskView } from '../../lib/schemas/tasks.ts'
+import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import { systemClock } from '../../lib/system.ts'
 import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
 import { type TpmNode, tpmNode, trustIn } from '../icl/attestation/tpm-node.ts'
@@ -25,9 +25,9 @@ import { createVirtualClock, holdTime } from '../virtual-clock.ts'
 import { type ApiDocument, readApiDocument } from './api-document.ts'
 import { createPlanted, type Planted } from './secrets.ts'
 
-type Task = Awaited<ReturnType<typeof claim>>
+type Claim = Awaited<ReturnType<typeof claim>>
 type Wallet = ReturnType<typeof walletOf>
-type LeaderStatement = NonNullable<z.output<typeof TaskView>['leader_statement']>
+type LeaderStatement = NonNullable<z.output<typeof OwnAssignment>['leader_statement']>
 
 /** A job as its client knows it. */
 export type KnownJob = {
@@ -41,9 +41,9 @@ export type KnownJob = {
 /** An assignment that a node was offered. */
 type Offer = { readonly node: TestNode; readonly jobId: JobId; readonly fence: number }
 /** What a node has claimed, and, of a verifier, what it has committed to and seen. */
-export type ClaimedTask = {
+export type ClaimedAssignment = {
   readonly node: TestNode
-  readonly task: Task
+  readonly claim: Claim
   readonly answer: string
   readonly seen?: LeaderStatement
 }
@@ -59,10 +59,10 @@ type Model = {
   readonly jobs: KnownJob[]
   readonly accepted: KnownJob[]
   readonly offers: Offer[]
-  readonly leading: ClaimedTask[]
-  readonly verifying: ClaimedTask[]
-  readonly committed: ClaimedTask[]
-  readonly comparing: ClaimedTask[]
+  readonly leading: ClaimedAssignment[]
+  readonly verifying: ClaimedAssignment[]
+  readonly committed: ClaimedAssignment[]
+  readonly comparing: ClaimedAssignment[]
   readonly challenges: { readonly address: Address; readonly nonce: string }[]
   readonly enrollments: {
     readonly node: TpmNode

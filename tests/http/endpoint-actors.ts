@@ -4,8 +4,8 @@ import { toBase64Url } from '../../lib/digest.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
+import { LeaderResult, VerifierVerdict } from '../../lib/schemas/assignments.ts'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
-import { TaskResult, TaskVerdict } from '../../lib/schemas/tasks.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import {
   commitmentOf,
@@ -97,8 +97,9 @@ function signerOf({ leader, verifier, spareLeader, job, newcomer }: Cast, id: Op
   if (id === 'enrollTpm' || id === 'verifyAttestation' || id === 'releaseTpm') {
     return newcomer.signer
   }
-  if (id === 'commitTask' || id === 'postVerdict' || id === 'getTask') return verifier.signer
-  if (id === 'abortTask') return spareLeader.signer
+  if (id === 'commitAssignment' || id === 'postVerdict' || id === 'getAssignment')
+    return verifier.signer
+  if (id === 'abortAssignment') return spareLeader.signer
   if (auth === 'node') return leader.signer
   return auth === 'none' || auth === 'metrics-token' || auth === 'console'
     ? undefined
@@ -106,12 +107,12 @@ function signerOf({ leader, verifier, spareLeader, job, newcomer }: Cast, id: Op
 }
 
 const taskOrder: readonly OperationId[] = [
-  'claimTask',
-  'commitTask',
-  'getTask',
+  'claimAssignment',
+  'commitAssignment',
+  'getAssignment',
   'postResult',
   'postVerdict',
-  'abortTask',
+  'abortAssignment',
   'cancelJob',
 ]
 
@@ -193,18 +194,18 @@ async function anothersOf(
       return { signer: otherJob.client.signer }
     case 'postHeartbeat':
     case 'getAssignments':
-    case 'getTask':
+    case 'getAssignment':
       return { signer }
-    case 'claimTask':
+    case 'claimAssignment':
       return { signer, body: bytes(await answers.claim(leader)) }
-    case 'abortTask':
+    case 'abortAssignment':
       return { signer, body: bytes({ ...(await answers.claim(leader)), reason: 'node-failed' }) }
-    case 'commitTask':
+    case 'commitAssignment':
       return { signer, body: bytes(await answers.commit(leader)) }
     case 'postResult':
-      return { signer, body: bytes(z.encode(TaskResult, await answers.result(outsider))) }
+      return { signer, body: bytes(z.encode(LeaderResult, await answers.result(outsider))) }
     case 'postVerdict':
-      return { signer, body: bytes(z.encode(TaskVerdict, await answers.verdict(outsider))) }
+      return { signer, body: bytes(z.encode(VerifierVerdict, await answers.verdict(outsider))) }
     default:
       return undefined
   }
@@ -265,11 +266,11 @@ export function bodiesOf(actors: Actors) {
     verifyAttestation: of(attestation),
     releaseTpm: of(async () => ({ operator_address: newcomer.address })),
     postHeartbeat: of(beat),
-    claimTask: of(() => answers.claim(leader)),
-    commitTask: of(() => answers.commit(verifier)),
-    postResult: of(async () => z.encode(TaskResult, await answers.result(leader))),
-    postVerdict: of(async () => z.encode(TaskVerdict, await answers.verdict(verifier))),
-    abortTask: of(answers.abort),
+    claimAssignment: of(() => answers.claim(leader)),
+    commitAssignment: of(() => answers.commit(verifier)),
+    postResult: of(async () => z.encode(LeaderResult, await answers.result(leader))),
+    postVerdict: of(async () => z.encode(VerifierVerdict, await answers.verdict(verifier))),
+    abortAssignment: of(answers.abort),
   }
   return bodies
 }

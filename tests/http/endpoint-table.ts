@@ -79,10 +79,10 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   // A node's requests change nothing when they come again within their minute.
   postHeartbeat: signed('403 forbidden', '200'),
   getAssignments: reading('403 forbidden', '200'),
-  claimTask: signed('403 not-assigned', '200'),
-  commitTask: signed('403 not-assigned', '200'),
-  getTask: reading('403 not-assigned', '200'),
+  claimAssignment: signed('403 not-assigned', '200'),
+  commitAssignment: signed('403 not-assigned', '200'),
+  getAssignment: reading('403 not-assigned', '200'),
   postResult: signed('403 not-assigned', '200'),
   postVerdict: signed('403 not-assigned', '200'),
-  abortTask: signed('403 not-assigned', '200'),
+  abortAssignment: signed('403 not-assigned', '200'),
 }

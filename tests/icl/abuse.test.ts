@@ -38,15 +38,15 @@ describe('a leader', () => {
     const job = await submit(icl)
     const leader = nodeAt(job.preview.leader)
     const [offer] = await offersOf(leader)
-    const task = {
+    const claimed = {
       ...offer!,
       output_readers: [],
       parameters: { max_output_tokens: 1_024 },
     } as unknown as Awaited<ReturnType<typeof claim>>
-    const body = await resultBody(icl, leader, task, 'yes')
+    const body = await resultBody(icl, leader, claimed, 'yes')
     const results = await Promise.all([
       codeOf(leader.api.postResult({ body })),
-      codeOf(leader.api.claimTask({ body: { jobId: job.jobId, fence: offer!.fence } })),
+      codeOf(leader.api.claimAssignment({ body: { jobId: job.jobId, fence: offer!.fence } })),
     ])
     expect(results[0]).toBe('output-key-unreadable')
     const path = { params: { jobId: job.jobId } }
@@ -56,25 +56,25 @@ describe('a leader', () => {
   it('cannot answer with a session that ends before the job', async () => {
     const job = await submit(icl)
     const leader = nodeAt(job.preview.leader)
-    const task = await claim(leader)
+    const claimed = await claim(leader)
     const wallet = walletOf(leader.name)
     const api = icl.api(wallet.signer)
     const { nonce } = await api.getChallenge({ params: { address: leader.address } })
     const soon = Math.floor(icl.clock.now() / 1000) + 60
     await api.verifyAttestation({ body: await attestationOf(leader.name, nonce, leader.key, soon) })
-    const body = await resultBody(icl, leader, task, 'yes')
+    const body = await resultBody(icl, leader, claimed, 'yes')
     expect(await codeOf(leader.api.postResult({ body }))).toBe('certificate-expired')
   })
 
   it('cannot state another model or another length of answer', async () => {
     const job = await submit(icl)
     const leader = nodeAt(job.preview.leader)
-    const task = await claim(leader)
+    const claimed = await claim(leader)
     for (const change of [
       { model_id: 'openai:cheaper' },
       { parameters: { max_output_tokens: 1 } },
     ]) {
-      const body = await resultBody(icl, leader, { ...task, ...change }, 'yes')
+      const body = await resultBody(icl, leader, { ...claimed, ...change }, 'yes')
       expect(await codeOf(leader.api.postResult({ body }))).toBe('statement-mismatch')
     }
   })

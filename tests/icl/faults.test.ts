@@ -41,12 +41,12 @@ async function startJob(answers: readonly [string, string] = ['yes', 'yes'], wei
   const job = await submit(icl)
   const leader = nodeAt(job.preview.leader)
   const verifiers = job.preview.verifiers.map(nodeAt)
-  const leaderTask = await claim(leader)
+  const leaderClaim = await claim(leader)
   const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
   for (const [index, verifier] of verifiers.entries()) {
     reveals.push(await commitTo(verifier, await claim(verifier), answers[index]!))
   }
-  const result = await resultBody(icl, leader, leaderTask, 'yes')
+  const result = await resultBody(icl, leader, leaderClaim, 'yes')
   await leader.api.postResult({ body: result })
   const { signature: _, ...unsigned } = result
   const other = { ...unsigned, output_cid: `bafkrei${'c'.repeat(52)}` }

@@ -83,10 +83,10 @@ describe('a job from submission to chain', () => {
     const spare = nodes.find(
       ({ address }) => ![leader, agreeing, differing].some((node) => node!.address === address),
     )!
-    const leaderTask = await claim(leader!)
+    const leaderClaim = await claim(leader!)
     const agree = await commitTo(agreeing!, await claim(agreeing!), 'yes')
     const differ = await commitTo(differing!, await claim(differing!), 'no')
-    await leader!.api.postResult({ body: await resultBody(icl, leader!, leaderTask, 'yes') })
+    await leader!.api.postResult({ body: await resultBody(icl, leader!, leaderClaim, 'yes') })
     await agreeing!.api.postVerdict({ body: await agree() })
     await differing!.api.postVerdict({ body: await differ() })
     await icl.clock.advance(2_000)
@@ -195,8 +195,8 @@ describe('a node that goes missing', () => {
     nodes.push(await joinNode(icl, 'n4'))
     const job = await submit(icl, { delegate: true })
     const leader = nodeAt(job.preview.leader)
-    const task = await claim(leader)
-    const late = await resultBody(icl, leader, task, 'yes')
+    const claimed = await claim(leader)
+    const late = await resultBody(icl, leader, claimed, 'yes')
     const reveals = []
     for (const verifier of job.preview.verifiers.map(nodeAt)) {
       reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
@@ -211,9 +211,9 @@ describe('a node that goes missing', () => {
     await offersOf(spare)
     await icl.clock.advance(22_000)
     expect(await codeOf(leader.api.postResult({ body: late }))).toBe('stale-fence')
-    const secondTask = await claim(spare)
-    expect(secondTask.role).toBe('leader')
-    await spare.api.postResult({ body: await resultBody(icl, spare, secondTask, 'yes') })
+    const secondClaim = await claim(spare)
+    expect(secondClaim.role).toBe('leader')
+    await spare.api.postResult({ body: await resultBody(icl, spare, secondClaim, 'yes') })
     for (const [verifier, reveal] of reveals) {
       await verifier.api.postVerdict({ body: await reveal() })
     }
@@ -228,8 +228,8 @@ describe('a node that goes missing', () => {
   it('does not have its result taken while the client cannot read the output key', async () => {
     const job = await submit(icl)
     const leader = nodeAt(job.preview.leader)
-    const task = await claim(leader)
-    const body = await resultBody(icl, leader, { ...task, output_readers: [] }, 'yes')
+    const claimed = await claim(leader)
+    const body = await resultBody(icl, leader, { ...claimed, output_readers: [] }, 'yes')
     expect(await codeOf(leader.api.postResult({ body }))).toBe('output-key-unreadable')
   })
 })
@@ -241,11 +241,12 @@ it('a verifier sees nothing of the leader before it has committed', async () => 
     body: await resultBody(icl, leader, await claim(leader), 'yes'),
   })
   const verifier = nodeAt(job.preview.verifiers[0]!)
-  const look = () => verifier.api.getTask({ params: { jobId: job.jobId }, query: { wait: 0 } })
+  const look = () =>
+    verifier.api.getAssignment({ params: { jobId: job.jobId }, query: { wait: 0 } })
   expect((await look()).leader_statement).toBeUndefined()
-  const task = await claim(verifier)
+  const claimed = await claim(verifier)
   expect((await look()).leader_statement).toBeUndefined()
-  await commitTo(verifier, task, 'yes')
+  await commitTo(verifier, claimed, 'yes')
   expect((await look()).leader_statement).toMatchObject({ address: leader.address })
 })
 
@@ -335,13 +336,13 @@ it('a commitment that the chain refuses for a while is made in the end', async (
 
 it('a cancelled job takes nothing more', async () => {
   const job = await submit(icl)
-  const task = await claim(nodeAt(job.preview.leader))
+  const claimed = await claim(nodeAt(job.preview.leader))
   const cancelled = await job.api.cancelJob(
     { params: { jobId: job.jobId } },
     { readToken: job.readToken },
   )
   expect(cancelled.status).toBe('cancelled')
   const leader = nodeAt(job.preview.leader)
-  const body = await resultBody(icl, leader, task, 'yes')
+  const body = await resultBody(icl, leader, claimed, 'yes')
   expect(await codeOf(leader.api.postResult({ body }))).toBe('job-settled')
 })

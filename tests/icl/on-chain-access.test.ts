@@ -144,8 +144,10 @@ describe('a job over a pool of 50 on a real chain', () => {
 
     const leader = nodes.find(({ address }) => address === quorum[0])!
     await until(async () => (await offersOf(leader))[0])
-    const task = await claim(leader)
-    await leader.api.abortTask({ body: { jobId, fence: task.fence, reason: 'provider-refused' } })
+    const claimed = await claim(leader)
+    await leader.api.abortAssignment({
+      body: { jobId, fence: claimed.fence, reason: 'provider-refused' },
+    })
     const waiting = await until(async () => {
       const seen = await view()
       return seen.reason === 'awaiting-grant' ? seen : undefined

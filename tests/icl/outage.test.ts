@@ -65,7 +65,7 @@ describe.each([90_000, 280_000])('an ICL that was away for %i ms', (awayMs) => {
     const { icl, nodes } = await begin()
     const job = await submit(icl)
     const { leader, verifiers } = rolesOf(nodes, job)
-    const task = await claim(leader)
+    const claimed = await claim(leader)
     await shared.clock.advance(15_000)
     const again = await restart(icl, awayMs)
     await shared.clock.advance(5_000)
@@ -77,14 +77,17 @@ describe.each([90_000, 280_000])('an ICL that was away for %i ms', (awayMs) => {
     }
     await shared.clock.advance(90_000)
     const leading = at(again, leader)
-    const view = await leading.api.getTask({ params: { jobId: task.jobId }, query: { wait: 0 } })
+    const view = await leading.api.getAssignment({
+      params: { jobId: claimed.jobId },
+      query: { wait: 0 },
+    })
     expect((view.deadline ?? 0) - view.server_time).toBeGreaterThan(5)
-    await leading.api.postResult({ body: await resultBody(again, leading, task, 'x') })
+    await leading.api.postResult({ body: await resultBody(again, leading, claimed, 'x') })
     for (const [verifier, reveal] of reveals) {
       await verifier.api.postVerdict({ body: await reveal() })
     }
     await shared.clock.advance(5_000)
-    const settled = (await shared.store.findJob(task.jobId))?.document
+    const settled = (await shared.store.findJob(claimed.jobId))?.document
     expect(settled?.phase).toBe('accepted')
     const codes = await scoresOf(nodes)
     expect(codes.toSorted()).toEqual(['result-accepted', 'verdict-upheld', 'verdict-upheld'])

@@ -33,9 +33,9 @@ describe('a node without a part in a job', () => {
     await resultBody(icl, nodeAt(preview.leader), await claim(nodeAt(preview.leader)), 'yes')
     for (const fence of [1, 2, 3, 4]) {
       const body = { jobId, fence }
-      expect(await codeOf(stranger.api.claimTask({ body }))).toBe('not-assigned')
+      expect(await codeOf(stranger.api.claimAssignment({ body }))).toBe('not-assigned')
     }
-    const look = stranger.api.getTask({ params: { jobId }, query: { wait: 0 } })
+    const look = stranger.api.getAssignment({ params: { jobId }, query: { wait: 0 } })
     expect(await codeOf(look)).toBe('not-assigned')
   })
 })
@@ -57,11 +57,11 @@ describe('a statement', () => {
   it('counts only when the session key of its own node signed it', async () => {
     const { preview } = await submit(icl)
     const [leader, verifier] = [nodeAt(preview.leader), nodeAt(preview.verifiers[0]!)]
-    const task = await claim(leader)
-    const forged = await resultBody(icl, { ...leader, key: verifier.key }, task, 'yes')
+    const claimed = await claim(leader)
+    const forged = await resultBody(icl, { ...leader, key: verifier.key }, claimed, 'yes')
     const post = (body: typeof forged) => codeOf(leader.api.postResult({ body }))
     expect(await post(forged)).toBe('statement-signature-invalid')
-    const result = await resultBody(icl, leader, task, 'yes')
+    const result = await resultBody(icl, leader, claimed, 'yes')
     const changed = { ...result, evidence: await evidenceOf('no') }
     expect(await post(changed)).toBe('statement-signature-invalid')
 

@@ -61,15 +61,15 @@ describe('a replacement without access', () => {
     }
     const leader = nodeAt(job.preview.leader)
     const { jobId, fence } = await claim(leader)
-    await leader.api.abortTask({ body: { jobId, fence, reason: 'provider-refused' } })
+    await leader.api.abortAssignment({ body: { jobId, fence, reason: 'provider-refused' } })
     await icl.clock.advance(5_000)
     expect(await viewOf(job)).toMatchObject({ status: 'running', reason: 'awaiting-grant' })
     expect(await offersOf(spare)).toEqual([])
     grant(job, [spare.address])
     await icl.clock.advance(3_000)
     expect((await viewOf(job)).reason).toBeUndefined()
-    const task = await claim(spare)
-    await spare.api.postResult({ body: await resultBody(icl, spare, task, 'yes') })
+    const claimed = await claim(spare)
+    await spare.api.postResult({ body: await resultBody(icl, spare, claimed, 'yes') })
     for (const [verifier, reveal] of reveals) {
       await verifier.api.postVerdict({ body: await reveal() })
     }

@@ -186,13 +186,13 @@ describe('the draws of a job', () => {
     const submitted = await submit(icl)
     const byAddress = new Map(nodes.map((node) => [node.address, node]))
     const leader = byAddress.get(submitted.preview.leader)!
-    const task = await claim(leader)
+    const claimed = await claim(leader)
     const reveals = []
     for (const address of submitted.preview.verifiers) {
       const node = byAddress.get(address)!
       reveals.push({ node, reveal: await commitTo(node, await claim(node), 'yes') })
     }
-    await leader.api.postResult({ body: await resultBody(icl, leader, task, 'yes') })
+    await leader.api.postResult({ body: await resultBody(icl, leader, claimed, 'yes') })
     for (const { node, reveal } of reveals) {
       await node.api.postVerdict({ body: await reveal() })
     }

@@ -51,11 +51,11 @@ async function redo(jobId: `0x${string}`, nodes: readonly TestNode[]) {
     .filter(({ role }) => role === 'verifier')
     .map(({ node }) => nodeAt(node))
   const leader = nodeAt(assignments.find(({ role }) => role === 'leader')!.node)
-  const task = await claim(leader)
+  const claimed = await claim(leader)
   for (const verifier of verifiers) {
     reveals.push(await commitTo(verifier, await claim(verifier), 'yes'))
   }
-  await leader.api.postResult({ body: await resultBody(icl, leader, task, 'yes') })
+  await leader.api.postResult({ body: await resultBody(icl, leader, claimed, 'yes') })
   for (const [index, verifier] of verifiers.entries()) {
     await verifier.api.postVerdict({ body: await reveals[index]!() })
   }
@@ -116,9 +116,9 @@ describe("a job's record", () => {
     const job = await submit(icl, { delegate: true })
     const leader = nodeAt(job.preview.leader)
     const [liar] = job.preview.verifiers.map(nodeAt)
-    const task = await claim(leader)
+    const claimed = await claim(leader)
     const honest = await commitTo(liar!, await claim(liar!), 'no')
-    const result = await resultBody(icl, leader, task, 'yes')
+    const result = await resultBody(icl, leader, claimed, 'yes')
     await leader.api.postResult({ body: result })
     const { signature: _, reason: __, ...lie } = await honest()
     const verdict = { ...lie, verdict: 'match' as const }

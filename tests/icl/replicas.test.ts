@@ -32,9 +32,9 @@ describe('a node that is killed after it has claimed', () => {
         }
         const job = await clock.until(submit(icl, { delegate: true }))
         const leader = nodes.find(({ address }) => address === job.preview.leader)!
-        const task = await clock.until(claim(leader))
+        const claimed = await clock.until(claim(leader))
         const claimedAt = clock.now()
-        const late = await resultBody(icl, leader, task, 'yes')
+        const late = await resultBody(icl, leader, claimed, 'yes')
         const habits = { slots: 2, thinkMs: [50, 100], dies: 0, answer: 'yes' } as const
         for (const node of nodes) {
           if (node !== leader) world.nodes.push(startNode({ icl, clock, dice }, node, habits))

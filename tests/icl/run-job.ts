@@ -14,12 +14,12 @@ export async function runJob(
   const job = await submit(icl, options)
   const leader = nodeAt(job.preview.leader)
   const verifiers = job.preview.verifiers.map(nodeAt)
-  const leaderTask = await claim(leader)
+  const leaderClaim = await claim(leader)
   const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
   for (const [index, verifier] of verifiers.entries()) {
     reveals.push(await commitTo(verifier, await claim(verifier), answers[index + 1]!))
   }
-  await leader.api.postResult({ body: await resultBody(icl, leader, leaderTask, answers[0]) })
+  await leader.api.postResult({ body: await resultBody(icl, leader, leaderClaim, answers[0]) })
   options.beforeVerdicts?.()
   for (const [index, verifier] of verifiers.entries()) {
     await verifier.api.postVerdict({ body: await reveals[index]!() })

@@ -64,7 +64,7 @@ it.each([
     const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
     const job = await submit(icl, { delegate: true })
     const leader = nodeAt(job.preview.leader)
-    const task = await claim(leader)
+    const claimed = await claim(leader)
     shared.clock.leap(leap)
     await shared.clock.advance(15_000)
     expect((await icl.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toHaveLength(3)
@@ -73,10 +73,10 @@ it.each([
       reveals.push([node, await commitTo(node, await claim(node), 'x')] as const)
     }
     await shared.clock.advance(95_000)
-    await leader.api.postResult({ body: await resultBody(icl, leader, task, 'x') })
+    await leader.api.postResult({ body: await resultBody(icl, leader, claimed, 'x') })
     for (const [node, reveal] of reveals) await node.api.postVerdict({ body: await reveal() })
     await shared.clock.advance(5_000)
-    expect((await shared.store.findJob(task.jobId))?.document.phase).toBe('accepted')
+    expect((await shared.store.findJob(claimed.jobId))?.document.phase).toBe('accepted')
     const events = await Promise.all(
       nodes.map(({ address }) => shared.store.listReputationEvents(address)),
     )

@@ -323,25 +323,25 @@ export async function offersOf(node: TestNode) {
 export async function claim(node: TestNode) {
   const [offer] = await offersOf(node)
   if (!offer) throw new Error(`${node.name} is offered nothing`)
-  return node.api.claimTask({ body: { jobId: offer.jobId, fence: offer.fence } })
+  return node.api.claimAssignment({ body: { jobId: offer.jobId, fence: offer.fence } })
 }
 
 /** A leader's signed result, its output key stored for the client and the verifiers. */
 export async function resultBody(
   icl: Outside,
   node: TestNode,
-  task: Awaited<ReturnType<typeof claim>>,
+  claimed: Awaited<ReturnType<typeof claim>>,
   answer: string,
 ) {
   const [high, low] = [nextHandle++, nextHandle++]
-  icl.chain.store(high, low, node.address, task.output_readers, coordinator)
+  icl.chain.store(high, low, node.address, claimed.output_readers, coordinator)
   return signResult(
     node.address,
     {
-      jobId: task.jobId,
-      fence: task.fence,
-      model_id: task.model_id,
-      max_output_tokens: task.parameters.max_output_tokens,
+      jobId: claimed.jobId,
+      fence: claimed.fence,
+      model_id: claimed.model_id,
+      max_output_tokens: claimed.parameters.max_output_tokens,
       output_cid: `bafkrei${'b'.repeat(52)}`,
       outHighHandle: high,
       outLowHandle: low,
@@ -354,17 +354,17 @@ export async function resultBody(
 /** A verifier's commitment to an answer, and the verdict that opens it later. */
 export async function commitTo(
   node: TestNode,
-  task: Awaited<ReturnType<typeof claim>>,
+  claimed: Awaited<ReturnType<typeof claim>>,
   answer: string,
 ) {
-  const { jobId, fence } = task
+  const { jobId, fence } = claimed
   const salt = toBase64Url(new Uint8Array(32).fill(9))
   const evidence = await evidenceOf(answer)
   const { address } = node
   const commitment = await commitmentOf({ jobId, address, fence, evidence, salt })
-  await node.api.commitTask({ body: { jobId, fence, commitment } })
+  await node.api.commitAssignment({ body: { jobId, fence, commitment } })
   return async () => {
-    const { leader_statement: leader } = await node.api.getTask({
+    const { leader_statement: leader } = await node.api.getAssignment({
       params: { jobId },
       query: { wait: 0 },
     })
@@ -376,8 +376,8 @@ export async function commitTo(
       {
         jobId,
         fence,
-        model_id: task.model_id,
-        max_output_tokens: task.parameters.max_output_tokens,
+        model_id: claimed.model_id,
+        max_output_tokens: claimed.parameters.max_output_tokens,
         verdict: matches ? 'match' : 'no-match',
         ...(!matches && { reason: 'different-answer' as const }),
         evidence,

@@ -41,14 +41,14 @@ export async function makeReceipt(
     clientNonce: 13n,
   }
   const jobId = jobIdOf(identity)
-  const task = { jobId, model_id: 'openai:test', max_output_tokens: 1_024 }
+  const terms = { jobId, model_id: 'openai:test', max_output_tokens: 1_024 }
   const evidenceOf = (text: string) =>
     comparators[comparator].evidenceOf({ text, prompt: 'Why is the sky blue?', key: seedOf(3) })
   const leader = await signerOf('n1', 21)
   const body = {
     statement: 'svc-leader-v1' as const,
     address: leader.address,
-    ...task,
+    ...terms,
     fence: 1,
     output_cid: `bafkrei${'b'.repeat(52)}`,
     outHighHandle: 14n,
@@ -63,7 +63,7 @@ export async function makeReceipt(
     const verdict = {
       statement: 'svc-verifier-v1' as const,
       address,
-      ...task,
+      ...terms,
       fence: 2 + index,
       verdict: reason === undefined ? ('match' as const) : ('no-match' as const),
       ...(reason !== undefined && { reason }),
@@ -94,8 +94,8 @@ export async function makeReceipt(
     client_nonce: identity.clientNonce,
     kpHighHandle: identity.kpHighHandle,
     kpLowHandle: identity.kpLowHandle,
-    model_id: task.model_id,
-    max_output_tokens: task.max_output_tokens,
+    model_id: terms.model_id,
+    max_output_tokens: terms.max_output_tokens,
     prompt_cid: identity.promptCid,
     output_cid: body.output_cid,
     comparator,

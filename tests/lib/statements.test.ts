@@ -29,13 +29,13 @@ const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
 const address = nodeAddress('a')
 const jobId = `0x${'1'.repeat(64)}` as const
 const evidence = { comparator: 'exact', digest: 'A'.repeat(43), tokens: 1 } as const
-const task = { jobId, fence: 2, model_id: 'openai:test', max_output_tokens: 5, evidence }
+const terms = { jobId, fence: 2, model_id: 'openai:test', max_output_tokens: 5, evidence }
 const result = {
-  ...task,
+  ...terms,
   ...{ output_cid: `bafkrei${'a'.repeat(52)}`, outHighHandle: 3n, outLowHandle: 4n },
 }
 const verdict = {
-  ...task,
+  ...terms,
   verdict: 'no-match',
   reason: 'different-answer',
   salt: 'AA',

@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import type { JournalEntry } from '../../node/journal/steps.ts'
 import type { NodeApi } from '../../node/node-api.ts'
@@ -30,7 +30,7 @@ export async function createDaemonWorld(
       if (offers.length === 0 && wait > 0) await clock.sleep(wait * 1000, callOptions?.signal)
       return { assignments: [...offers] }
     }),
-    claimTask: vi.fn<NodeApi['claimTask']>(async ({ body }) => {
+    claimAssignment: vi.fn<NodeApi['claimAssignment']>(async ({ body }) => {
       const offered = offers.findIndex(({ jobId }) => jobId === body.jobId)
       if (offered >= 0) offers.splice(offered, 1)
       const claimDeadline = now() + 120

@@ -66,13 +66,13 @@ describe('the daemon', () => {
     const { length: polls } = world.polls
     world.offer(2)
     await world.clock.advance(120_000)
-    expect(world.api.claimTask).not.toHaveBeenCalled()
+    expect(world.api.claimAssignment).not.toHaveBeenCalled()
     expect([world.polls.length, free()]).toEqual([polls, 0])
     fail.mockRestore()
     world.disk.failure = undefined
     await world.clock.advance(60_000)
     expect(world.lines('The disk takes files again')).toHaveLength(1)
-    expect(world.api.claimTask).toHaveBeenCalledTimes(1)
+    expect(world.api.claimAssignment).toHaveBeenCalledTimes(1)
     await end(world, running)
   })
 
@@ -122,14 +122,14 @@ describe('the daemon', () => {
 
   it('runs an assignment once, however often it is offered', async () => {
     const world = await createDaemonWorld()
-    world.api.claimTask.mockImplementation(async ({ body }) => ({ ...world.claim, ...body }))
+    world.api.claimAssignment.mockImplementation(async ({ body }) => ({ ...world.claim, ...body }))
     world.offer(1)
     const running = world.start()
     await world.clock.advance(60_000)
-    expect(world.api.claimTask).toHaveBeenCalledTimes(1)
+    expect(world.api.claimAssignment).toHaveBeenCalledTimes(1)
     world.offers[0] = { ...world.offers[0]!, fence: 2 }
     await world.clock.advance(10_000)
-    expect(world.api.claimTask).toHaveBeenCalledTimes(2)
+    expect(world.api.claimAssignment).toHaveBeenCalledTimes(2)
     await end(world, running)
   })
 
@@ -155,7 +155,7 @@ describe('jobs that a killed daemon left', () => {
     }))
   }
   const stillClaimed = (world: DaemonWorld) =>
-    world.api.getTask.mockImplementation(async ({ params }) => ({
+    world.api.getAssignment.mockImplementation(async ({ params }) => ({
       ...world.view,
       jobId: params.jobId,
       status: 'claimed',
@@ -191,13 +191,13 @@ describe('jobs that a killed daemon left', () => {
 
   it('are given back when the daemon stops before the ICL answers', async () => {
     const world = await createDaemonWorld({ unfinished: await leftBy(1) })
-    world.api.getTask.mockRejectedValue(new ProblemError('unavailable', 'away'))
+    world.api.getAssignment.mockRejectedValue(new ProblemError('unavailable', 'away'))
     const running = world.start()
     await world.clock.advance(10_000)
     world.stop.abort()
     world.abandon.abort()
     await world.clock.until(running)
-    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('node-stopping')
+    expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('node-stopping')
     expect(world.log.lines.at(-1)).toBe('INFO Daemon stopped')
   })
 })
@@ -409,7 +409,7 @@ describe('stopping', () => {
     const stoppedAt = world.clock.now()
     await end(world, running)
     expect(world.clock.now() - stoppedAt).toBe(60_000)
-    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('node-stopping')
+    expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('node-stopping')
     expect(world.api.postHeartbeat.mock.calls.at(-1)![0].body.final).toBe(true)
   })
 
@@ -425,7 +425,7 @@ describe('stopping', () => {
     world.abandon.abort()
     await world.clock.until(running)
     expect(world.clock.now() - stoppedAt).toBeLessThanOrEqual(5_000)
-    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('node-stopping')
+    expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('node-stopping')
   })
 
   it('at once when nothing runs, even if the final heartbeat fails', async () => {

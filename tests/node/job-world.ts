@@ -3,7 +3,7 @@ import type { ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { Embed } from '../../lib/comparators/comparator.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
-import type { AssignmentOffer, ClaimResult, TaskResult } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer, ClaimResult, LeaderResult } from '../../lib/schemas/assignments.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { signResult } from '../../lib/statements.ts'
@@ -79,7 +79,7 @@ export async function createJobWorld(
   const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
   const answered = { jobId, status: 'done', phase: 'verifying' } as const
   const leader = await leaderOf(claim, { prompt, promptKey, embed }, coprocessor, blobs, random)
-  const view: Awaited<ReturnType<JobDeps['api']['getTask']>> = {
+  const view: Awaited<ReturnType<JobDeps['api']['getAssignment']>> = {
     jobId,
     status: 'committed',
     phase: 'running',
@@ -88,12 +88,12 @@ export async function createJobWorld(
     server_time: now,
   }
   const api = {
-    claimTask: vi.fn<JobDeps['api']['claimTask']>(async () => claim),
-    commitTask: vi.fn<JobDeps['api']['commitTask']>(async () => answered),
-    getTask: vi.fn<JobDeps['api']['getTask']>(async () => view),
+    claimAssignment: vi.fn<JobDeps['api']['claimAssignment']>(async () => claim),
+    commitAssignment: vi.fn<JobDeps['api']['commitAssignment']>(async () => answered),
+    getAssignment: vi.fn<JobDeps['api']['getAssignment']>(async () => view),
     postResult: vi.fn<JobDeps['api']['postResult']>(async () => answered),
     postVerdict: vi.fn<JobDeps['api']['postVerdict']>(async () => answered),
-    abortTask: vi.fn<JobDeps['api']['abortTask']>(async () => answered),
+    abortAssignment: vi.fn<JobDeps['api']['abortAssignment']>(async () => answered),
     putBlob: vi.fn<JobDeps['api']['putBlob']>(async ({ body }) => ({ cid: await blobs.put(body) })),
   }
   const deps: JobDeps = {
@@ -151,7 +151,7 @@ async function leaderOf(
   random: ReturnType<typeof countingRandom>,
 ) {
   const sessionKey = await signingKeyFromSeed(await bytesOf('leader session'))
-  return async (text: string, shown = text): Promise<TaskResult & { address: `0x${string}` }> => {
+  return async (text: string, shown = text): Promise<LeaderResult & { address: `0x${string}` }> => {
     const outputKey = await bytesOf('output key')
     const halves = splitKey(outputKey)
     const outputCid = await blobs.put(

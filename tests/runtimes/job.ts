@@ -4,7 +4,7 @@ import { storeKey } from '../../lib/chain/prompt-key-store.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
-import type { ClaimResult } from '../../lib/schemas/tasks.ts'
+import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
 import { signResult } from '../../lib/statements.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
@@ -114,7 +114,7 @@ async function claimJob(node: TestNode, jobId: JobId): Promise<z.output<typeof C
     )
     return assignments.find((one) => one.jobId === jobId)
   })
-  return node.api.claimTask({ body: { jobId, fence: offer.fence } })
+  return node.api.claimAssignment({ body: { jobId, fence: offer.fence } })
 }
 
 /** Has the quorum of a job do it, all of one opinion, and waits until its result is on the chain. */
@@ -122,12 +122,12 @@ export async function workOn(world: RuntimesWorld, job: SubmittedJob): Promise<v
   const { jobId, readToken, api } = job
   const [leader, ...verifiers] = job.quorum
   if (!leader) throw new Error('The job has no leader')
-  const [leaderTask, ...reveals] = await Promise.all([
+  const [leaderClaim, ...reveals] = await Promise.all([
     claimJob(leader, jobId),
     ...verifiers.map(async (node) => commitTo(node, await claimJob(node, jobId), 'yes')),
   ])
   const { account } = walletOf(leader.name)
-  const { output_readers: readers, output_delegate: delegate } = leaderTask
+  const { output_readers: readers, output_delegate: delegate } = leaderClaim
   const stored = await storeNewKey(world, account, { readers, delegate })
   const blob = await seal('yes', stored.key, { kind: 'output', jobId }, systemRandom)
   const { cid } = await leader.api.putBlob({ body: blob })
@@ -135,9 +135,9 @@ export async function workOn(world: RuntimesWorld, job: SubmittedJob): Promise<v
     leader.address,
     {
       jobId,
-      fence: leaderTask.fence,
-      model_id: leaderTask.model_id,
-      max_output_tokens: leaderTask.parameters.max_output_tokens,
+      fence: leaderClaim.fence,
+      model_id: leaderClaim.model_id,
+      max_output_tokens: leaderClaim.parameters.max_output_tokens,
       output_cid: cid,
       outHighHandle: stored.highHandle,
       outLowHandle: stored.lowHandle,
@@ -150,8 +150,11 @@ export async function workOn(world: RuntimesWorld, job: SubmittedJob): Promise<v
     verifiers.map(async (node, index) => {
       await until(`the leader's statement for ${node.name}`, async () => {
         const query = { wait: waitSeconds }
-        const task = await node.api.getTask({ params: { jobId }, query }, { timeoutMs: patienceMs })
-        return task.leader_statement
+        const claim = await node.api.getAssignment(
+          { params: { jobId }, query },
+          { timeoutMs: patienceMs },
+        )
+        return claim.leader_statement
       })
       const verdict = await reveals[index]?.()
       if (verdict) await node.api.postVerdict({ body: verdict })

@@ -102,10 +102,10 @@ export const jobOperations: readonly OperationId[] = [
   'putBlob',
   'submitJob',
   'getAssignments',
-  'claimTask',
-  'commitTask',
+  'claimAssignment',
+  'commitAssignment',
   'postResult',
-  'getTask',
+  'getAssignment',
   'postVerdict',
   'getJob',
 ]

@@ -37,13 +37,15 @@ async function verifyBy(
   committed: string,
   reveal: (leader: LeaderStatement) => Promise<Reveal | undefined>,
 ): Promise<void> {
-  const { node, task, clock, signal } = work
-  const { jobId, fence } = task
+  const { node, claimed, clock, signal } = work
+  const { jobId, fence } = claimed
   const salt = saltOf(9)
   const { address } = node
   const evidence = await evidenceOf(committed)
   const commitment = await commitmentOf({ jobId, address, fence, evidence, salt })
-  await untilHeard(clock, signal, () => node.api.commitTask({ body: { jobId, fence, commitment } }))
+  await untilHeard(clock, signal, () =>
+    node.api.commitAssignment({ body: { jobId, fence, commitment } }),
+  )
   work.leave()
   const seen = await leaderStatementFor(work)
   if (!seen) return
@@ -56,8 +58,8 @@ async function verifyBy(
     {
       jobId,
       fence,
-      model_id: task.model_id,
-      max_output_tokens: task.parameters.max_output_tokens,
+      model_id: claimed.model_id,
+      max_output_tokens: claimed.parameters.max_output_tokens,
       verdict: shown.verdict,
       ...(shown.reason && { reason: shown.reason }),
       evidence: shown.evidence ?? (await evidenceOf(shown.answer)),
@@ -121,12 +123,12 @@ const noting = async ({ refusals }: Diary, work: Promise<void>): Promise<void> =
 /** Looks for the leader's statement before it commits, commits to something, and reveals the leader's evidence as its own. */
 export const copyingVerifier = (diary: Diary): Conduct => ({
   verify: async (work) => {
-    const { node, task } = work
+    const { node, claimed } = work
     for (let look = 0; look < 3; look++) {
       await work.clock.sleep(3_000, work.signal)
-      const params = { jobId: task.jobId }
-      const seen = await node.api.getTask({ params, query: { wait: 0 } }, patient)
-      if (seen.leader_statement) diary.peeked.push(task.jobId)
+      const params = { jobId: claimed.jobId }
+      const seen = await node.api.getAssignment({ params, query: { wait: 0 } }, patient)
+      if (seen.leader_statement) diary.peeked.push(claimed.jobId)
     }
     const copy = async ({ evidence }: LeaderStatement): Promise<Reveal> => ({
       answer: '',
@@ -159,15 +161,15 @@ export type Ring = { readonly members: Set<Address>; readonly leads: Map<JobId, 
 
 /** Leads with a wrong answer, and confirms it when another of the ring leads; of others it verifies well, so as not to be seen. */
 export function colluder({ members, leads }: Ring): Conduct {
-  const wrong = ({ task }: Work) => `what the ring agreed on for ${task.jobId}`
+  const wrong = ({ claimed }: Work) => `what the ring agreed on for ${claimed.jobId}`
   return {
     lead: (work) => {
-      leads.set(work.task.jobId, work.node.address)
+      leads.set(work.claimed.jobId, work.node.address)
       return leadWith(work, wrong(work))
     },
     verify: async (work) => {
       await work.think()
-      const leader = leads.get(work.task.jobId)
+      const leader = leads.get(work.claimed.jobId)
       const isOwn = leader !== undefined && members.has(leader)
       const answer = isOwn ? wrong(work) : work.answer
       await verifyBy(work, answer, (statement) => fairly(statement, answer))
@@ -176,10 +178,10 @@ export function colluder({ members, leads }: Ring): Conduct {
 }
 
 async function leadWith(work: Work, answer: string): Promise<void> {
-  const { icl, node, task, signal } = work
+  const { icl, node, claimed, signal } = work
   await work.think()
   await node.api.postResult(
-    { body: await resultBody(icl, node, task, answer) },
+    { body: await resultBody(icl, node, claimed, answer) },
     { ...patient, signal },
   )
 }

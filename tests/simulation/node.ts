@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { AssignmentOffer } from '../../lib/schemas/tasks.ts'
+import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import {
   type beat,
   commitTo,
@@ -24,13 +24,13 @@ export type Habits = {
   readonly conduct?: Conduct
 }
 
-type Task = Awaited<ReturnType<TestNode['api']['claimTask']>>
+type Claimed = Awaited<ReturnType<TestNode['api']['claimAssignment']>>
 
 /** An assignment that a node has claimed, and what it works with. */
 export type Work = {
   readonly icl: Outside
   readonly node: TestNode
-  readonly task: Task
+  readonly claimed: Claimed
   readonly clock: Clock
   readonly signal: AbortSignal
   /** What it would answer if it did as it should. */
@@ -93,12 +93,15 @@ export function startNode(
   }
 
   const work = async ({ jobId, fence }: AssignmentOffer, leave: () => void) => {
-    const task = await node.api.claimTask({ body: { jobId: jobId as JobId, fence } }, options)
-    claims.push(`${jobId}:${task.fence}`)
-    const answer = typeof habits.answer === 'string' ? habits.answer : habits.answer(task.jobId)
-    const given: Work = { icl, node, task, clock, signal, answer, think, leave }
+    const claimed = await node.api.claimAssignment(
+      { body: { jobId: jobId as JobId, fence } },
+      options,
+    )
+    claims.push(`${jobId}:${claimed.fence}`)
+    const answer = typeof habits.answer === 'string' ? habits.answer : habits.answer(claimed.jobId)
+    const given: Work = { icl, node, claimed, clock, signal, answer, think, leave }
     const { lead = leadWell, verify = verifyWell } = habits.conduct ?? {}
-    await (task.role === 'leader' ? lead(given) : verify(given))
+    await (claimed.role === 'leader' ? lead(given) : verify(given))
   }
 
   const beatLoop = async () => {
@@ -142,17 +145,17 @@ export function startNode(
 }
 
 /** Leads as a node should. */
-async function leadWell({ icl, node, task, signal, answer, think }: Work): Promise<void> {
+async function leadWell({ icl, node, claimed, signal, answer, think }: Work): Promise<void> {
   await think()
-  const body = await resultBody(icl, node, task, answer)
+  const body = await resultBody(icl, node, claimed, answer)
   await node.api.postResult({ body }, { ...patient, signal })
 }
 
 /** Verifies as a node should, but for the output, which nobody looks at here. */
 async function verifyWell(work: Work): Promise<void> {
-  const { node, task, clock, signal, answer } = work
+  const { node, claimed, clock, signal, answer } = work
   await work.think()
-  const reveal = await untilHeard(clock, signal, () => commitTo(node, task, answer))
+  const reveal = await untilHeard(clock, signal, () => commitTo(node, claimed, answer))
   // Committing frees the slot: what is left is a wait.
   work.leave()
   if (!(await leaderStatementFor(work))) return
@@ -161,10 +164,12 @@ async function verifyWell(work: Work): Promise<void> {
 }
 
 /** Waits for the leader's statement; undefined when the node has no part any more. */
-export async function leaderStatementFor({ node, task, clock, signal }: Work) {
-  const input = { params: { jobId: task.jobId }, query: { wait: 20 } }
+export async function leaderStatementFor({ node, claimed, clock, signal }: Work) {
+  const input = { params: { jobId: claimed.jobId }, query: { wait: 20 } }
   for (;;) {
-    const seen = await untilHeard(clock, signal, () => node.api.getTask(input, { ...held, signal }))
+    const seen = await untilHeard(clock, signal, () =>
+      node.api.getAssignment(input, { ...held, signal }),
+    )
     if (seen.leader_statement) return seen.leader_statement
     if (seen.status !== 'committed') return undefined
   }

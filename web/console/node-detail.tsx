@@ -62,7 +62,7 @@ function Facts({ node }: { node: ConsoleNode }) {
       <Fact name="Score">
         {count(node.score)}, drawn with weight {count(node.weight)}
       </Fact>
-      <Fact name="Tasks">
+      <Fact name="Assignments">
         {count(node.completed)} completed, {count(node.accepted)} accepted, {count(node.rejected)}{' '}
         rejected
       </Fact>

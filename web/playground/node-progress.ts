@@ -2,7 +2,7 @@ import type { Inference } from '../../lib/client/inference.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { JobEvent, Role } from '../../lib/schemas/jobs.ts'
 
-/** What a node has done of its part so far. */
+/** What a node has done of its assignment so far. */
 export type NodeProgress = {
   /** Names the assignment: a node may get more than one. */
   readonly fence: number
@@ -23,12 +23,12 @@ const words: Readonly<Record<string, string>> = {
   'awaiting-grant': 'waiting for access to the key',
   offered: 'may read the key',
   'node-busy': 'busy',
-  claimed: 'claimed its part',
+  claimed: 'claimed its assignment',
   committed: 'committed to its answer',
   'result-posted': 'answered',
   'verdict-match': 'compared: match',
   'verdict-no-match': 'compared: no match',
-  aborted: 'gave its part back',
+  aborted: 'gave its assignment back',
   lapsed: 'was too late',
   'fault-found': 'broke the rules',
 }

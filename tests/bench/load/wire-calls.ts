@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Address, JobId } from '../../../lib/codecs.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
+import { LeaderResult, VerifierVerdict } from '../../../lib/schemas/assignments.ts'
 import { SubmitJob } from '../../../lib/schemas/jobs.ts'
-import { TaskResult, TaskVerdict } from '../../../lib/schemas/tasks.ts'
 import {
   commitmentOf,
   leaderStatementOf,
@@ -72,7 +72,7 @@ export async function result(node: NodeSigner, { jobId, fence }: Offer): Promise
     evidence,
   }
   const body = await signResult(node.address, statement, node.key)
-  return { method: 'POST', path: '/internal/task/result', body: z.encode(TaskResult, body) }
+  return { method: 'POST', path: '/internal/task/result', body: z.encode(LeaderResult, body) }
 }
 
 export async function commitment({ address }: NodeSigner, { jobId, fence }: Offer): Promise<Call> {
@@ -96,7 +96,7 @@ export async function verdict(
   seen: LeaderView,
 ): Promise<Call> {
   const { address, ...given } = seen.leader_statement as { readonly address: Address }
-  const statement = leaderStatementOf(address, TaskResult.parse(given))
+  const statement = leaderStatementOf(address, LeaderResult.parse(given))
   const body = await signVerdict(
     node.address,
     {
@@ -111,5 +111,5 @@ export async function verdict(
     },
     node.key,
   )
-  return { method: 'POST', path: '/internal/task/verify', body: z.encode(TaskVerdict, body) }
+  return { method: 'POST', path: '/internal/task/verify', body: z.encode(VerifierVerdict, body) }
 }

@@ -66,12 +66,12 @@ describe('the console', () => {
     const [leader, one, two] = [job.preview.leader, ...job.preview.verifiers].map(
       (address) => nodes.find((node) => node.address === address)!,
     ) as [TestNode, TestNode, TestNode]
-    const task = await claim(leader)
+    const claimed = await claim(leader)
     const reveals = [
       await commitTo(one, await claim(one), 'no'),
       await commitTo(two, await claim(two), 'yes'),
     ]
-    await leader.api.postResult({ body: await resultBody(icl, leader, task, 'yes') })
+    await leader.api.postResult({ body: await resultBody(icl, leader, claimed, 'yes') })
     const text = await everything(icl, async () =>
       one.api.postVerdict({ body: await reveals[0]!() }),
     )

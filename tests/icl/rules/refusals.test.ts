@@ -125,7 +125,7 @@ describe('a node is told why', () => {
   it('it has no part, an old fence, or a job that is over', () => {
     const job = underWay()
     expect(said(job, { type: 'claim', node: nodeD, fence: 1 })).toEqual(
-      wanted('not-assigned', `Node ${nodeD} has no part in this job`),
+      wanted('not-assigned', `Node ${nodeD} has no assignment in this job`),
     )
     expect(said(job, { type: 'claim', node: nodeB, fence: 9 })).toEqual(
       wanted('stale-fence', 'Fence 9 is not the current 2'),

@@ -34,14 +34,14 @@ async function withLeader(
     deadline: world.view.server_time + secondsLeft,
     leader_statement: statement,
   }
-  world.api.getTask.mockResolvedValue(view)
+  world.api.getAssignment.mockResolvedValue(view)
   return { world, statement, view }
 }
 
 /** What the journal holds of a verifier that is killed while it waits for the leader. */
 async function killedAfterCommitting(world: JobWorld): Promise<JournalEntry> {
   const killed = Promise.withResolvers<void>()
-  world.api.getTask.mockImplementation(async () => {
+  world.api.getAssignment.mockImplementation(async () => {
     killed.resolve()
     return await new Promise<never>(() => {})
   })
@@ -97,7 +97,7 @@ describe('a job by similar/1', () => {
   it('goes on after a restart: the prompt is fetched and decrypted again, and was nowhere on disk', async () => {
     const { world, view } = await withLeader(similarBy, liftAnswer, inOtherWords)
     const entry = await killedAfterCommitting(world)
-    world.api.getTask.mockResolvedValue(view)
+    world.api.getAssignment.mockResolvedValue(view)
     const written = JSON.stringify(entry, (_, value: unknown) =>
       typeof value === 'bigint' ? value.toString() : value,
     )
@@ -127,7 +127,7 @@ describe('a job by semantic/1', () => {
     const world = await createJobWorld('leader', liftAnswer, { comparator: 'semantic/1' })
     await run(world)
     expect(world.complete).not.toHaveBeenCalled()
-    expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('embedding-missing')
+    expect(world.api.abortAssignment.mock.calls[0]?.[0].body.reason).toBe('embedding-missing')
     expect(world.log.lines.join('\n')).toContain('SVC_EMBEDDING_API_KEY')
   })
 
@@ -139,7 +139,7 @@ describe('a job by semantic/1', () => {
     })
     const { evidence } = await other.leader(liftAnswer)
     const forged = { ...statement, evidence }
-    world.api.getTask.mockResolvedValue({ ...world.view, leader_statement: forged })
+    world.api.getAssignment.mockResolvedValue({ ...world.view, leader_statement: forged })
     await run(world)
     expect(verdictOf(world)).toMatchObject({ reason: 'output-mismatch' })
   })
@@ -156,7 +156,7 @@ describe('a job by semantic/1', () => {
     await run(world)
     expect(asked).toBe(2)
     expect(verdictOf(world)).toBeUndefined()
-    expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
+    expect(world.api.abortAssignment.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
   })
 })
 
@@ -167,14 +167,14 @@ describe('a verifier that comes late', () => {
       world.coprocessor.granted.delete(statement.outHighHandle)
       await run(world)
       expect(verdictOf(world)).toBeUndefined()
-      expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
+      expect(world.api.abortAssignment.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
     })
   }
 
   it('counts only the time that the output itself had', async () => {
     const { world, statement, view } = await withLeader({}, 'Four.', 'Four.', 'Four.', 40)
     const entry = await killedAfterCommitting(world)
-    world.api.getTask.mockResolvedValue(view)
+    world.api.getAssignment.mockResolvedValue(view)
     // After a restart the prompt key comes first, and takes most of the 30 s that there are.
     const decrypt: JobWorld['deps']['coprocessor']['decrypt'] = async (handle) => {
       if (handle === world.claim.kpHighHandle) await world.clock.sleep(25_000)
@@ -184,6 +184,6 @@ describe('a verifier that comes late', () => {
     const deps = { ...world.deps, coprocessor: { ...world.coprocessor, decrypt } }
     await world.clock.until(resumeJob(deps, entry, never, steps))
     expect(verdictOf(world)).toBeUndefined()
-    expect(world.api.abortTask.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
+    expect(world.api.abortAssignment.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
   })
 })

@@ -25,7 +25,7 @@ const run = (world: JobWorld, signal = new AbortController().signal) =>
   world.clock.until(runJob(world.deps, world.assignment, signal, ignored))
 
 const abortsWith = (world: JobWorld, reason: string) =>
-  expect(world.api.abortTask.mock.calls.map(([{ body }]) => body)).toEqual([
+  expect(world.api.abortAssignment.mock.calls.map(([{ body }]) => body)).toEqual([
     { jobId, fence: 1, reason },
   ])
 
@@ -60,7 +60,7 @@ describe('a leader', () => {
     const statement = statementBytes(leaderStatementOf(nodeAddress, result))
     const { publicKey } = world.deps.sessionKey
     expect(await verifySignature(publicKey, result.signature, statement)).toBe(true)
-    expect(world.api.abortTask).not.toHaveBeenCalled()
+    expect(world.api.abortAssignment).not.toHaveBeenCalled()
   })
 
   it('shows at DEBUG what it decrypts, without the halves, and what storing the key took', async () => {
@@ -130,7 +130,7 @@ describe('a leader', () => {
 describe('a job that cannot be done is given back', () => {
   it('when the claim gives empty handles', async () => {
     const world = await createJobWorld('leader')
-    world.api.claimTask.mockResolvedValue({ ...world.claim, kpLowHandle: 0n })
+    world.api.claimAssignment.mockResolvedValue({ ...world.claim, kpLowHandle: 0n })
     await run(world)
     abortsWith(world, 'key-handles-missing')
     expect(world.log.lines.join('\n')).toMatch(
@@ -140,7 +140,9 @@ describe('a job that cannot be done is given back', () => {
 
   it('when the claim fails', async () => {
     const world = await createJobWorld('leader')
-    world.api.claimTask.mockRejectedValue(new ProblemError('internal-error', 'The ICL failed'))
+    world.api.claimAssignment.mockRejectedValue(
+      new ProblemError('internal-error', 'The ICL failed'),
+    )
     await run(world)
     abortsWith(world, 'key-handles-missing')
     expect(world.log.lines.join('\n')).toMatch(/WARNING Job 0x1+: claim failed/)
@@ -178,7 +180,7 @@ describe('a job that cannot be done is given back', () => {
   it('when the prompt is not sealed with the key or for the client', async () => {
     const world = await createJobWorld('leader')
     const output_readers = [leaderAddress, ...verifierAddresses]
-    world.api.claimTask.mockResolvedValue({
+    world.api.claimAssignment.mockResolvedValue({
       ...world.claim,
       client: leaderAddress,
       output_readers,
@@ -189,7 +191,7 @@ describe('a job that cannot be done is given back', () => {
 
   it('when it does not serve the model', async () => {
     const world = await createJobWorld('leader')
-    world.api.claimTask.mockResolvedValue({ ...world.claim, model_id: 'openai:other' })
+    world.api.claimAssignment.mockResolvedValue({ ...world.claim, model_id: 'openai:other' })
     await run(world)
     abortsWith(world, 'model-not-offered')
   })
@@ -244,7 +246,7 @@ describe('a job that cannot be done is given back', () => {
     it(`when a reader of the output key ${who}`, async () => {
       const world = await createJobWorld('leader')
       const output_readers = [...readersOf(world)]
-      world.api.claimTask.mockResolvedValue({ ...world.claim, output_readers })
+      world.api.claimAssignment.mockResolvedValue({ ...world.claim, output_readers })
       await run(world)
       abortsWith(world, 'output-readers-untrusted')
       expect(world.log.lines.join('\n')).toMatch(
@@ -280,7 +282,7 @@ describe('a job that cannot be done is given back', () => {
       world.clock.sleep(900_000, signal).then(() => 'late'),
     )
     // It is away for 280 s in all, and adds them.
-    world.api.getTask.mockImplementation(async () => {
+    world.api.getAssignment.mockImplementation(async () => {
       const passed = world.clock.now() - startedAt
       if (passed < 300_000) {
         throw new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })
@@ -300,24 +302,24 @@ describe('a job that cannot be done is given back', () => {
     world.complete.mockImplementation(({ signal }) =>
       world.clock.sleep(200_000, signal).then(() => 'Four.'),
     )
-    world.api.getTask.mockRejectedValue(
+    world.api.getAssignment.mockRejectedValue(
       new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true }),
     )
     await run(world)
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
-    expect(world.api.abortTask).not.toHaveBeenCalled()
+    expect(world.api.abortAssignment).not.toHaveBeenCalled()
   })
 
   it('but not when the ICL goes away as it claims: the claim may have been saved', async () => {
     const world = await createJobWorld('leader')
     const startedAt = world.clock.now()
-    world.api.claimTask.mockImplementation(async () => {
+    world.api.claimAssignment.mockImplementation(async () => {
       if (world.clock.now() - startedAt > 90_000) return world.claim
       throw new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })
     })
     await run(world)
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
-    expect(world.api.abortTask).not.toHaveBeenCalled()
+    expect(world.api.abortAssignment).not.toHaveBeenCalled()
   })
 
   it('when the node stops', async () => {
@@ -343,7 +345,7 @@ describe('a job that cannot be done is given back', () => {
       const world = await createJobWorld('leader')
       world.api.postResult.mockRejectedValue(new ProblemError(code, 'too late'))
       await run(world)
-      expect(world.api.abortTask).not.toHaveBeenCalled()
+      expect(world.api.abortAssignment).not.toHaveBeenCalled()
       expect(world.log.lines.at(-1)).toBe(
         `WARNING Job ${jobId}: stopped: The ICL refused: too late (${code})`,
       )

@@ -24,7 +24,7 @@ describe.each(['leader', 'verifier'] as const)('what a %s logs and writes down',
     const world = await createJobWorld(role)
     const encrypt = vi.spyOn(world.deps.coprocessor, 'encrypt')
     const leader = await world.leader('Four.')
-    world.api.getTask.mockResolvedValue({ ...world.view, leader_statement: leader })
+    world.api.getAssignment.mockResolvedValue({ ...world.view, leader_statement: leader })
     const ignored = { onClaimed: () => {}, onSlotFree: () => {} }
     const { signal } = new AbortController()
     await world.clock.until(runJob(world.deps, world.assignment, signal, ignored))

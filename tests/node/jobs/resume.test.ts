@@ -13,7 +13,13 @@ const never = new AbortController().signal
 /** Runs the job up to its first call of `method`, where the daemon is killed; gives what its journal holds then. */
 async function killedAt(
   world: JobWorld,
-  method: 'claimTask' | 'commitTask' | 'getTask' | 'postResult' | 'postVerdict' | 'complete',
+  method:
+    | 'claimAssignment'
+    | 'commitAssignment'
+    | 'getAssignment'
+    | 'postResult'
+    | 'postVerdict'
+    | 'complete',
   arrived = false,
   start: (world: JobWorld) => Promise<void> = ({ deps, assignment }) =>
     runJob(deps, assignment, never, steps),
@@ -37,7 +43,7 @@ const resume = (world: JobWorld, entry: JournalEntry) =>
   world.clock.until(resumeJob(world.deps, entry, never, steps))
 
 const standing = (world: JobWorld, change: Partial<JobWorld['view']>) =>
-  world.api.getTask.mockResolvedValue({
+  world.api.getAssignment.mockResolvedValue({
     ...world.view,
     deadline: world.view.server_time + 100,
     ...change,
@@ -46,7 +52,7 @@ const standing = (world: JobWorld, change: Partial<JobWorld['view']>) =>
 describe('a leader killed', () => {
   it('before its claim arrived claims and works', async () => {
     const world = await createJobWorld('leader')
-    const entry = await killedAt(world, 'claimTask')
+    const entry = await killedAt(world, 'claimAssignment')
     standing(world, { status: 'offered' })
     await resume(world, entry)
     expect(world.complete).toHaveBeenCalledTimes(1)
@@ -74,7 +80,7 @@ describe('a leader killed', () => {
     )
     await resume(world, entry)
     expect(world.complete).toHaveBeenCalledTimes(2)
-    expect(world.api.abortTask.mock.calls.map(([{ body }]) => body)).toEqual([
+    expect(world.api.abortAssignment.mock.calls.map(([{ body }]) => body)).toEqual([
       { jobId, fence: 1, reason: 'node-crashed' },
     ])
     expect(world.log.lines.at(-1)).toMatch(/ERROR .*the daemon ended twice while it ran/)
@@ -115,8 +121,8 @@ describe('a verifier killed', () => {
   it('before its commitment arrived sends the same one, and goes on', async () => {
     const world = await createJobWorld('verifier')
     const statement = await world.leader('Four.')
-    const entry = await killedAt(world, 'commitTask')
-    world.api.getTask
+    const entry = await killedAt(world, 'commitAssignment')
+    world.api.getAssignment
       .mockResolvedValueOnce({
         ...world.view,
         status: 'claimed',
@@ -124,7 +130,7 @@ describe('a verifier killed', () => {
       })
       .mockResolvedValue({ ...world.view, phase: 'verifying', leader_statement: statement })
     await resume(world, entry)
-    const commitments = world.api.commitTask.mock.calls.map(([{ body }]) => body)
+    const commitments = world.api.commitAssignment.mock.calls.map(([{ body }]) => body)
     expect(commitments).toHaveLength(2)
     expect(commitments[1]).toEqual(commitments[0]!)
     expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
@@ -137,11 +143,11 @@ describe('a verifier killed', () => {
   ] as const) {
     it(`after its commitment judges ${answer} by the evidence it kept, without asking again`, async () => {
       const world = await createJobWorld('verifier')
-      const entry = await killedAt(world, 'getTask')
+      const entry = await killedAt(world, 'getAssignment')
       standing(world, { phase: 'verifying', leader_statement: await world.leader(answer) })
       await resume(world, entry)
       expect(world.complete).toHaveBeenCalledTimes(1)
-      expect(world.api.commitTask).toHaveBeenCalledTimes(1)
+      expect(world.api.commitAssignment).toHaveBeenCalledTimes(1)
       expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe(verdict)
       expect(world.history.records.at(-1)).toMatchObject({ outcome: verdict })
     })
@@ -149,12 +155,12 @@ describe('a verifier killed', () => {
 
   it('gives no verdict against a leader that it cannot check for want of the prompt key', async () => {
     const world = await createJobWorld('verifier')
-    const entry = await killedAt(world, 'getTask')
+    const entry = await killedAt(world, 'getAssignment')
     world.coprocessor.granted.delete(world.claim.kpHighHandle)
     standing(world, { phase: 'verifying', leader_statement: await world.leader('Four.') })
     await resume(world, entry)
     expect(world.api.postVerdict).not.toHaveBeenCalled()
-    expect(world.api.abortTask).toHaveBeenCalledTimes(1)
+    expect(world.api.abortAssignment).toHaveBeenCalledTimes(1)
   })
 
   it('just before its verdict arrived sends the same bytes again', async () => {
@@ -193,7 +199,7 @@ describe('a job that is resumed', () => {
       const entry = await killedAt(world, 'complete')
       standing(world, change)
       await resume(world, entry)
-      expect(world.api.abortTask).not.toHaveBeenCalled()
+      expect(world.api.abortAssignment).not.toHaveBeenCalled()
       expect(world.log.lines.at(-1)).toContain(words)
       expect(world.history.records.at(-1)).toMatchObject({
         outcome: 'given-up',
@@ -206,7 +212,7 @@ describe('a job that is resumed', () => {
   it('is left when the ICL has forgotten it', async () => {
     const world = await createJobWorld('leader')
     const entry = await killedAt(world, 'complete')
-    world.api.getTask.mockRejectedValue(new ProblemError('job-not-found', 'No such job'))
+    world.api.getAssignment.mockRejectedValue(new ProblemError('job-not-found', 'No such job'))
     await resume(world, entry)
     expect(world.history.records.at(-1)).toMatchObject({ outcome: 'given-up' })
   })
@@ -216,7 +222,7 @@ describe('a job that is resumed', () => {
     const entry = await killedAt(world, 'complete')
     const away = new SvcError('icl-unreachable', 'no', { hint: 'x', retryable: true })
     standing(world, { status: 'claimed' })
-    world.api.getTask.mockRejectedValueOnce(away).mockRejectedValueOnce(away)
+    world.api.getAssignment.mockRejectedValueOnce(away).mockRejectedValueOnce(away)
     const startedAt = world.clock.now()
     await resume(world, entry)
     expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(3_000)
@@ -227,13 +233,13 @@ describe('a job that is resumed', () => {
     const world = await createJobWorld('leader')
     const entry = await killedAt(world, 'complete')
     const now = world.claim.server_time
-    world.api.getTask.mockImplementation(async () => ({
+    world.api.getAssignment.mockImplementation(async () => ({
       ...world.view,
       status: 'claimed',
       deadline: now + 30,
       server_time: Math.floor(world.clock.now() / 1000),
     }))
-    world.api.claimTask.mockResolvedValue({
+    world.api.claimAssignment.mockResolvedValue({
       ...world.claim,
       server_time: now,
       claimDeadline: now + 30,
@@ -244,7 +250,7 @@ describe('a job that is resumed', () => {
     const startedAt = world.clock.now()
     await resume(world, entry)
     expect(world.clock.now() - startedAt).toBe(28_000)
-    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
+    expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
   })
 })
 
@@ -254,8 +260,8 @@ describe('the journal and the history', () => {
     standing(world, { phase: 'verifying', leader_statement: await world.leader('Four.') })
     const seen: string[] = []
     const noted = () => world.journal.steps.map(({ step }) => step).join(' ')
-    for (const method of ['claimTask', 'commitTask', 'postVerdict'] as const) {
-      const mock = world.api[method] as JobWorld['api']['claimTask']
+    for (const method of ['claimAssignment', 'commitAssignment', 'postVerdict'] as const) {
+      const mock = world.api[method] as JobWorld['api']['claimAssignment']
       const original = mock.getMockImplementation()!
       mock.mockImplementation((...args) => {
         seen.push(`${method}: ${noted()}`)
@@ -264,8 +270,8 @@ describe('the journal and the history', () => {
     }
     await world.clock.until(runJob(world.deps, world.assignment, never, steps))
     expect(seen).toEqual([
-      'claimTask: started',
-      'commitTask: started claimed asked committed',
+      'claimAssignment: started',
+      'commitAssignment: started claimed asked committed',
       'postVerdict: started claimed asked committed verdict',
     ])
     expect(noted()).toMatch(/verdict ended$/)
@@ -289,15 +295,15 @@ describe('the journal and the history', () => {
     it(`keep a ${role} from signing twice for one assignment, though the ICL forgot and offers it anew`, async () => {
       const world = await createJobWorld(role)
       const statement = await world.leader('Four.')
-      world.api.getTask.mockResolvedValue({ ...world.view, leader_statement: statement })
+      world.api.getAssignment.mockResolvedValue({ ...world.view, leader_statement: statement })
       await world.clock.until(runJob(world.deps, world.assignment, never, steps))
       const records = world.history.records.length
       await world.clock.until(runJob(world.deps, world.assignment, never, steps))
       const answers = [...world.api.postResult.mock.calls, ...world.api.postVerdict.mock.calls]
       expect(answers).toHaveLength(1)
-      expect(world.api.claimTask).toHaveBeenCalledTimes(1)
+      expect(world.api.claimAssignment).toHaveBeenCalledTimes(1)
       expect(world.complete).toHaveBeenCalledTimes(1)
-      expect(world.api.abortTask.mock.calls.map(([{ body }]) => body.reason)).toEqual([
+      expect(world.api.abortAssignment.mock.calls.map(([{ body }]) => body.reason)).toEqual([
         'signed-before',
       ])
       expect(world.log.lines.at(-1)).toMatch(/ERROR .*signed an answer to this very assignment/)
@@ -305,8 +311,8 @@ describe('the journal and the history', () => {
       expect(world.history.records).toHaveLength(records)
 
       const next = { ...world.assignment, fence: 2 }
-      world.api.claimTask.mockResolvedValue({ ...world.claim, fence: 2 })
-      world.api.getTask.mockResolvedValue({
+      world.api.claimAssignment.mockResolvedValue({ ...world.claim, fence: 2 })
+      world.api.getAssignment.mockResolvedValue({
         ...world.view,
         fence: 2,
         leader_statement: statement,
@@ -320,7 +326,7 @@ describe('the journal and the history', () => {
     it(`keep a ${role} from signing twice when the ICL offers the assignment anew while it is worked on`, async () => {
       const world = await createJobWorld(role)
       const statement = await world.leader('Four.')
-      world.api.getTask.mockResolvedValue({ ...world.view, leader_statement: statement })
+      world.api.getAssignment.mockResolvedValue({ ...world.view, leader_statement: statement })
       const both = [1, 2].map(() => runJob(world.deps, world.assignment, never, steps))
       await world.clock.until(Promise.all(both))
       const answers = [...world.api.postResult.mock.calls, ...world.api.postVerdict.mock.calls]
@@ -336,12 +342,12 @@ describe('the journal and the history', () => {
     await world.clock.until(runJob(world.deps, world.assignment, never, steps))
     // The ICL answers the claim of the second with the first.
     await world.clock.until(runJob(world.deps, { ...world.assignment, fence: 2 }, never, steps))
-    expect(world.api.claimTask).toHaveBeenCalledTimes(2)
+    expect(world.api.claimAssignment).toHaveBeenCalledTimes(2)
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
     expect(world.complete).toHaveBeenCalledTimes(1)
-    expect(world.api.abortTask.mock.calls.map(([{ body }]) => [body.fence, body.reason])).toEqual([
-      [2, 'key-handles-missing'],
-    ])
+    expect(
+      world.api.abortAssignment.mock.calls.map(([{ body }]) => [body.fence, body.reason]),
+    ).toEqual([[2, 'key-handles-missing']])
   })
 
   it('a job that cannot be journalled is given back before it is claimed', async () => {
@@ -351,8 +357,8 @@ describe('the journal and the history', () => {
     }
     const deps = { ...world.deps, journal: { ...world.journal, note: full } }
     await world.clock.until(runJob(deps, world.assignment, never, steps))
-    expect(world.api.claimTask).not.toHaveBeenCalled()
-    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('journal-unwritable')
+    expect(world.api.claimAssignment).not.toHaveBeenCalled()
+    expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('journal-unwritable')
     expect(world.log.lines.join('\n')).toMatch(/ERROR .*the disk is full/)
   })
 

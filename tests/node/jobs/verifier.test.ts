@@ -24,8 +24,8 @@ const run = (world: JobWorld, onSlotFree = () => {}) =>
 async function withLeader(text: string, shown = text) {
   const world = await createJobWorld('verifier')
   const statement = await world.leader(text, shown)
-  world.api.getTask.mockResolvedValueOnce(world.view)
-  world.api.getTask.mockResolvedValue({
+  world.api.getAssignment.mockResolvedValueOnce(world.view)
+  world.api.getAssignment.mockResolvedValue({
     ...world.view,
     phase: 'verifying',
     deadline: Math.floor(world.clock.now() / 1000) + 60,
@@ -40,12 +40,12 @@ describe('a verifier', () => {
   it('commits before it looks, and votes match on the same answer', async () => {
     const { world, statement } = await withLeader('Four.')
     const order: string[] = []
-    world.api.commitTask.mockImplementation(async () => {
+    world.api.commitAssignment.mockImplementation(async () => {
       order.push('commit')
       return { jobId, status: 'committed', phase: 'running' }
     })
-    world.api.getTask.mockReset()
-    world.api.getTask.mockImplementation(async () => {
+    world.api.getAssignment.mockReset()
+    world.api.getAssignment.mockImplementation(async () => {
       order.push('look')
       return { ...world.view, phase: 'verifying', leader_statement: statement }
     })
@@ -58,7 +58,7 @@ describe('a verifier', () => {
     const { address, ...body } = statement
     expect(verdict.leader_statement).toBe(await statementHash(leaderStatementOf(address, body)))
     const { evidence, salt } = verdict
-    expect(world.api.commitTask.mock.calls[0]![0].body.commitment).toBe(
+    expect(world.api.commitAssignment.mock.calls[0]![0].body.commitment).toBe(
       await commitmentOf({ jobId, address: nodeAddress, fence: 1, evidence, salt }),
     )
     const signed = statementBytes(verifierStatementOf(nodeAddress, verdict))
@@ -127,7 +127,7 @@ describe('a verifier', () => {
       world.deps = { ...world.deps, coprocessor: { ...world.coprocessor, decrypt } }
       await run(world)
       expect(world.api.postVerdict).not.toHaveBeenCalled()
-      expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
+      expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
       expect(world.log.lines.join('\n')).toMatch(/ERROR .*output could not be read: CoFHE decrypt/)
     })
   }
@@ -151,8 +151,8 @@ describe('a verifier', () => {
     let setBackMs = 0
     world.deps = { ...world.deps, clock: { ...clock, now: () => clock.now() - setBackMs } }
     let looks = 0
-    world.api.getTask.mockReset()
-    world.api.getTask.mockImplementation(async () => {
+    world.api.getAssignment.mockReset()
+    world.api.getAssignment.mockImplementation(async () => {
       looks += 1
       if (looks > 1) return { ...world.view, leader_statement: statement }
       setBackMs = 3_600_000
@@ -169,8 +169,8 @@ describe('a verifier', () => {
       const { world, statement } = await withLeader('Four.')
       const now = Math.floor(world.clock.now() / 1000) + hours * 3_600
       world.coprocessor.granted.delete(statement.outHighHandle)
-      world.api.getTask.mockReset()
-      world.api.getTask.mockResolvedValue({
+      world.api.getAssignment.mockReset()
+      world.api.getAssignment.mockResolvedValue({
         ...world.view,
         server_time: now,
         deadline: now + 25,
@@ -186,8 +186,8 @@ describe('a verifier', () => {
   const withSecondsLeft = async (seconds: number, text = 'Four.') => {
     const { world, statement } = await withLeader(text)
     const now = Math.floor(world.clock.now() / 1000)
-    world.api.getTask.mockReset()
-    world.api.getTask.mockResolvedValue({
+    world.api.getAssignment.mockReset()
+    world.api.getAssignment.mockResolvedValue({
       ...world.view,
       server_time: now,
       deadline: now + seconds,
@@ -212,7 +212,7 @@ describe('a verifier', () => {
     world.coprocessor.granted.delete(statement.outHighHandle)
     await run(world)
     expect(world.api.postVerdict).not.toHaveBeenCalled()
-    expect(world.api.abortTask.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
+    expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
     expect(world.log.lines.at(-1)).toMatch(/ERROR .*could not be checked in time/)
   })
 
@@ -225,12 +225,12 @@ describe('a verifier', () => {
 
   it('goes on waiting for the leader while the ICL cannot be reached', async () => {
     const { world } = await withLeader('Four.')
-    world.api.getTask.mockReset()
+    world.api.getAssignment.mockReset()
     const statement = await world.leader('Four.')
     const unreachable = new SvcError('icl-unreachable', 'x', { hint: 'y', retryable: true })
-    world.api.getTask.mockRejectedValueOnce(unreachable)
-    world.api.getTask.mockRejectedValueOnce(new ProblemError('unavailable', 'x'))
-    world.api.getTask.mockResolvedValue({ ...world.view, leader_statement: statement })
+    world.api.getAssignment.mockRejectedValueOnce(unreachable)
+    world.api.getAssignment.mockRejectedValueOnce(new ProblemError('unavailable', 'x'))
+    world.api.getAssignment.mockResolvedValue({ ...world.view, leader_statement: statement })
     await run(world)
     expect(verdictOf(world).verdict).toBe('match')
   })
@@ -243,10 +243,10 @@ describe('a verifier', () => {
   for (const [name, change] of endings) {
     it(`stops quietly when ${name}`, async () => {
       const world = await createJobWorld('verifier')
-      world.api.getTask.mockResolvedValue({ ...world.view, ...change })
+      world.api.getAssignment.mockResolvedValue({ ...world.view, ...change })
       await run(world)
       expect(world.api.postVerdict).not.toHaveBeenCalled()
-      expect(world.api.abortTask).not.toHaveBeenCalled()
+      expect(world.api.abortAssignment).not.toHaveBeenCalled()
       expect(world.log.lines.at(-1)).toMatch(/^WARNING Job .* stopped: /)
     })
   }

@@ -65,7 +65,7 @@ describe('the nodes of a run', () => {
     expect(
       rows.map(({ node, status, verdict, isOver }) => [node, status, verdict, isOver]),
     ).toEqual([
-      [leader, 'claimed its part', undefined, false],
+      [leader, 'claimed its assignment', undefined, false],
       [verifier, 'compared: match', 'match', true],
     ])
   })

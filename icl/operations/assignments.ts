@@ -2,14 +2,14 @@ import type { z } from 'zod'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { Evidence } from '../../lib/schemas/evidence.ts'
-import { defaultMaxOutputTokens } from '../../lib/schemas/jobs.ts'
 import type {
   AssignmentOffer,
   ClaimResult,
-  TaskResult,
-  TaskVerdict,
-} from '../../lib/schemas/tasks.ts'
+  LeaderResult,
+  VerifierVerdict,
+} from '../../lib/schemas/assignments.ts'
+import type { Evidence } from '../../lib/schemas/evidence.ts'
+import { defaultMaxOutputTokens } from '../../lib/schemas/jobs.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 import {
   commitmentOf,
@@ -72,14 +72,14 @@ const viewOffer = (job: Job, assignment: Assignment): AssignmentOffer => ({
 })
 
 /** Gives a node its assignment and the key handles (spec 2.3); claiming again gives the same. */
-export async function claimTask(
+export async function claimAssignment(
   deps: Dependencies,
   node: Address,
   { jobId, fence }: { jobId: JobId; fence: number },
 ): Promise<ClaimResult> {
   const job = await changeJob(deps, jobId, { type: 'claim', node, fence })
   const assignment = assignmentOf(job, node)
-  if (!assignment) throw new ProblemError('not-assigned', 'The node has no part in this job')
+  if (!assignment) throw new ProblemError('not-assigned', 'The node has no assignment in this job')
   const verifiers = currentAssignments(job).filter(
     ({ role, status }) => role === 'verifier' && isHeld(status),
   )
@@ -102,12 +102,12 @@ export async function claimTask(
 }
 
 /** Takes the leader's result once its signature, its evidence and the client's access to the output key hold. */
-export async function takeResult(deps: Dependencies, node: Node, body: TaskResult) {
+export async function takeResult(deps: Dependencies, node: Node, body: LeaderResult) {
   const job = await loadOwnJob(deps, body.jobId, node.address)
   const statement = leaderStatementOf(node.address, body)
   await checkStatement(node, body.signature, statementBytes(statement))
   if (!hasAnswered(job, node.address, body.fence)) {
-    checkTask(job, node, body)
+    checkTerms(job, node, body)
     checkEvidence(job, body.evidence)
   }
   const result = {
@@ -129,7 +129,7 @@ export async function takeResult(deps: Dependencies, node: Node, body: TaskResul
 }
 
 /** Takes a verifier's verdict once its signature and evidence hold. */
-export async function takeVerdict(deps: Dependencies, node: Node, body: TaskVerdict) {
+export async function takeVerdict(deps: Dependencies, node: Node, body: VerifierVerdict) {
   const { jobId, fence, evidence, salt } = body
   if ((body.verdict === 'match') !== (body.reason === undefined)) {
     throw new ProblemError(
@@ -141,7 +141,7 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: TaskVerd
   const statement = verifierStatementOf(node.address, body)
   await checkStatement(node, body.signature, statementBytes(statement))
   if (!hasAnswered(job, node.address, fence)) {
-    checkTask(job, node, body)
+    checkTerms(job, node, body)
     checkEvidence(job, evidence)
   }
   const { address } = node
@@ -164,15 +164,15 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: TaskVerd
   )
 }
 
-/** Where a node's part and the job stand. */
+/** Where a node's assignment and the job stand. */
 export function answer(job: Job, node: Address) {
   const assignment = assignmentOf(job, node)
-  if (!assignment) throw new ProblemError('not-assigned', 'The node has no part in this job')
+  if (!assignment) throw new ProblemError('not-assigned', 'The node has no assignment in this job')
   return { jobId: job.id, status: assignment.status, phase: job.phase }
 }
 
-/** A node's own part; waits up to `waitMs` until it may compare, or until nothing is left to do. */
-export async function viewTask(
+/** A node's own assignment; waits up to `waitMs` until it may compare, or until nothing is left to do. */
+export async function viewOwnAssignment(
   deps: Dependencies,
   node: Address,
   jobId: JobId,
@@ -182,7 +182,8 @@ export async function viewTask(
   return pollUntil(deps, [`job:${jobId}`], waitMs, signal, async () => {
     const job = await loadJob(deps, jobId)
     const assignment = assignmentOf(job, node)
-    if (!assignment) throw new ProblemError('not-assigned', 'The node has no part in this job')
+    if (!assignment)
+      throw new ProblemError('not-assigned', 'The node has no assignment in this job')
     const result = assignment.round === job.round ? job.result : undefined
     const mayCompare = assignment.status === 'committed' || assignment.status === 'done'
     const seen = {
@@ -201,11 +202,11 @@ export async function viewTask(
   })
 }
 
-/** The job, for a node that has or had a part in it: what the later checks say of it is nobody else's business. */
+/** The job, for a node that has or had an assignment in it: what the later checks say of it is nobody else's business. */
 async function loadOwnJob(deps: Dependencies, jobId: JobId, node: Address): Promise<Job> {
   const job = await loadJob(deps, jobId)
   if (assignmentOf(job, node)) return job
-  throw new ProblemError('not-assigned', 'The node has no part in this job')
+  throw new ProblemError('not-assigned', 'The node has no assignment in this job')
 }
 
 /** True when the node has given its answer for this fence: whatever else it signs for it now is judged by the rules. */
@@ -228,7 +229,7 @@ async function checkStatement(
 }
 
 /** A statement must be about the job's own model and parameters, by a key that outlives the job: else its receipt would not hold. */
-function checkTask(job: Job, node: Node, body: TaskResult | TaskVerdict): void {
+function checkTerms(job: Job, node: Node, body: LeaderResult | VerifierVerdict): void {
   if (body.model_id !== job.modelId || body.max_output_tokens !== maxOutputTokens(job)) {
     throw new ProblemError(
       'statement-mismatch',
@@ -256,7 +257,7 @@ async function checkOutputKey(
   { chain }: Dependencies,
   job: Job,
   leader: Address,
-  { outHighHandle, outLowHandle }: TaskResult,
+  { outHighHandle, outLowHandle }: LeaderResult,
 ): Promise<void> {
   const [record, high, low] = await Promise.all([
     chain.keyRecordOf(outHighHandle, outLowHandle),

@@ -45,7 +45,7 @@ export const AssignmentOffers = z
   .meta({ id: 'AssignmentOffers' })
 
 /** Which assignment a node speaks of. */
-export const ClaimTask = z.object({ jobId: JobId, fence: Fence }).meta({ id: 'ClaimTask' })
+export const ClaimRequest = z.object({ jobId: JobId, fence: Fence }).meta({ id: 'ClaimRequest' })
 
 /** Everything a node needs to run a claimed assignment (spec 2.3). */
 export const ClaimResult = z
@@ -72,9 +72,9 @@ export const ClaimResult = z
 export type ClaimResult = z.output<typeof ClaimResult>
 
 /** A verifier's promise of its evidence, made before it may see the leader's. */
-export const CommitTask = z
+export const CommitRequest = z
   .object({ jobId: JobId, fence: Fence, commitment: Hash32 })
-  .meta({ id: 'CommitTask' })
+  .meta({ id: 'CommitRequest' })
 
 /** What a leader answers and signs: where its output is, who can open it, and what it looks like. */
 export const LeaderAnswer = z.object({
@@ -90,13 +90,13 @@ export const LeaderAnswer = z.object({
 })
 
 /** The leader's result (spec 4). */
-export const TaskResult = LeaderAnswer.extend({ signature: SessionSignature }).meta({
-  id: 'TaskResult',
+export const LeaderResult = LeaderAnswer.extend({ signature: SessionSignature }).meta({
+  id: 'LeaderResult',
 })
-export type TaskResult = z.output<typeof TaskResult>
+export type LeaderResult = z.output<typeof LeaderResult>
 
 /** The leader's signed statement as others see it. */
-export const SignedLeaderStatement = TaskResult.extend({ address: Address }).meta({
+export const SignedLeaderStatement = LeaderResult.extend({ address: Address }).meta({
   id: 'SignedLeaderStatement',
 })
 
@@ -116,13 +116,13 @@ export const VerifierAnswer = z.object({
 })
 
 /** A verifier's verdict (spec 4). */
-export const TaskVerdict = VerifierAnswer.extend({ signature: SessionSignature }).meta({
-  id: 'TaskVerdict',
+export const VerifierVerdict = VerifierAnswer.extend({ signature: SessionSignature }).meta({
+  id: 'VerifierVerdict',
 })
-export type TaskVerdict = z.output<typeof TaskVerdict>
+export type VerifierVerdict = z.output<typeof VerifierVerdict>
 
-/** A node's own part in a job; the leader's statement only once the node has committed. */
-export const TaskView = z
+/** A node's own assignment in a job; the leader's statement only once the node has committed. */
+export const OwnAssignment = z
   .object({
     jobId: JobId,
     status: AssignmentStatus,
@@ -134,14 +134,15 @@ export const TaskView = z
     server_time: UnixSeconds,
     leader_statement: SignedLeaderStatement.optional(),
   })
-  .meta({ id: 'TaskView' })
+  .meta({ id: 'OwnAssignment' })
+export type OwnAssignment = z.output<typeof OwnAssignment>
 
 /** The node cannot do it. */
-export const AbortTask = z
+export const AbortRequest = z
   .object({ jobId: JobId, fence: Fence, reason: AbortReason })
-  .meta({ id: 'AbortTask' })
+  .meta({ id: 'AbortRequest' })
 
 /** Where the assignment and the job stand now. */
-export const TaskAnswer = z
+export const AssignmentState = z
   .object({ jobId: JobId, status: AssignmentStatus, phase: JobPhase })
-  .meta({ id: 'TaskAnswer' })
+  .meta({ id: 'AssignmentState' })
