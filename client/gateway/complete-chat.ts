@@ -7,7 +7,7 @@ import { explainFailure } from './explain-failure.ts'
 import type { GatewayOptions } from './gateway.ts'
 import { resolveModel } from './model-names.ts'
 import { badRequest, OpenAiError } from './openai-error.ts'
-import type { Turns } from './turns.ts'
+import type { Semaphore } from './semaphore.ts'
 
 /** What is told of a request once it is over; never what was asked or answered. */
 export type ChatNews = {
@@ -21,7 +21,7 @@ export type ChatNews = {
 /** Answers one request for a completion, through a job of its own. */
 export async function completeChat(
   options: GatewayOptions,
-  turns: Turns,
+  semaphore: Semaphore,
   request: Request,
   news: ChatNews,
 ): Promise<Response> {
@@ -30,7 +30,7 @@ export async function completeChat(
   news.model = model
   const left = new AbortController()
   const signal = AbortSignal.any([request.signal, options.stopping, left.signal])
-  const answered = turns
+  const answered = semaphore
     .run(signal, () => answerOf(options, chat, model, signal, news))
     .catch((error: unknown) => {
       throw options.stopping.aborted && error === options.stopping.reason ? stopped() : error

@@ -7,7 +7,7 @@ import { explainFailure } from './explain-failure.ts'
 import { checkCaller, corsHeaders, type GuardOptions } from './guard.ts'
 import { findModel, listModels, type ModelMap } from './model-names.ts'
 import { errorResponse, OpenAiError } from './openai-error.ts'
-import { createTurns } from './turns.ts'
+import { createSemaphore } from './semaphore.ts'
 
 const maxBodyBytes = 1_048_576
 const callerLeft = 499
@@ -59,7 +59,7 @@ const tooLarge = (): OpenAiError =>
 /** OpenAI's interface to a client of the service: every answer was agreed on by a quorum, decrypted and checked on this machine. */
 export function createGateway(options: GatewayOptions): Hono<Heard> {
   const { client, clock, modelMap, onAnswered } = options
-  const turns = createTurns(options.atOnce, options.maxWaiting)
+  const semaphore = createSemaphore(options.atOnce, options.maxWaiting)
   const app = new Hono<Heard>()
 
   app.use(async (c, next) => {
@@ -93,7 +93,7 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
     c.json(findModel(await served(), modelMap, c.req.param('id'))),
   )
   app.post('/v1/chat/completions', limit, (c) =>
-    completeChat(options, turns, c.req.raw, c.get('news')),
+    completeChat(options, semaphore, c.req.raw, c.get('news')),
   )
   app.notFound((c) => errorResponse(unknownUrl(c.req.method, c.req.path.slice(0, 200))))
   app.onError((error, c) => {

@@ -1,11 +1,11 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Dependencies } from '../dependencies.ts'
+import type { KeyedMutex } from '../mutex.ts'
 import { changeJob } from '../operations/change-job.ts'
 import { checkFitness, demandOf } from '../operations/load-pool.ts'
 import type { Effect, PendingEffect } from '../rules/effects.ts'
 import { assignmentOf, type Job } from '../rules/job.ts'
-import type { TurnsByKey } from '../turns.ts'
 import { ensureAccess } from './ensure-access.ts'
 import { type Delivery, failed, finishEffect } from './finish-effect.ts'
 import { scoreNode } from './score-node.ts'
@@ -18,7 +18,7 @@ const longestAccessRetryMs = 10_000
 export type Delivering = {
   /** Aborts when another replica has the lease. */
   readonly term: AbortSignal
-  readonly offers: TurnsByKey
+  readonly offers: KeyedMutex
 }
 
 /** Tries one effect of a job's outbox, other than its commitment on chain and the message to its client's server. */

@@ -1,6 +1,6 @@
 import type { JobId } from '../../lib/codecs.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { createTurnsByKey } from '../turns.ts'
+import { createKeyedMutex } from '../mutex.ts'
 import { commitDue } from './commit-results.ts'
 import { deliverEffect } from './deliver-effect.ts'
 import type { Lease } from './lease.ts'
@@ -25,7 +25,7 @@ export function createEffects(deps: Dependencies, lease: Lease): Effects {
   const work = createWork(deps)
   const looks = createWork(deps)
   const notices = createNotices(deps)
-  const offers = createTurnsByKey()
+  const offers = createKeyedMutex()
   // Jobs whose result waits for the batch under way to be on chain: they must not hide the others from the next look.
   const waiting = new Map<JobId, number>()
   let commitsAtOnce = mostCommitsAtOnce

@@ -216,11 +216,11 @@ const wasFilledOfLate = (fallback: Fallback): boolean =>
 
 /** Fills a new mirror, and takes it in place of the old one; it is fresh if nobody else came meanwhile. */
 async function fill(fallback: Fallback): Promise<void> {
-  const { era, lanes, options } = fallback
+  const { era, mutex, options } = fallback
   const next = createMirror()
   fallback.next = next
   try {
-    await loadMirror(next, limited(fallback), lanes, options.clock.now())
+    await loadMirror(next, limited(fallback), mutex, options.clock.now())
     await announce(fallback)
     if (fallback.era !== era) return
     fallback.mirror = next
@@ -258,12 +258,12 @@ async function follow(fallback: Fallback): Promise<void> {
   fallback.followed ??= (await ask(undefined)).cursor
   if (!fallback.isLoaded) await fill(fallback)
   const changes = await ask(fallback.followed)
-  const { mirror, lanes } = fallback
+  const { mirror, mutex } = fallback
   const newer: Parameters<typeof loadJobs>[3][number][] = []
   for (const { id, version } of changes.jobs) {
     if (((await mirror.memory.findJob(id))?.version ?? 0) < version) newer.push(id)
   }
-  await loadJobs(mirror, limited(fallback), lanes, newer)
+  await loadJobs(mirror, limited(fallback), mutex, newer)
   for (const node of await askPrimary(fallback, (store) => store.listNodes(0))) {
     const known = await mirror.memory.findNode(node.address)
     mirror.memory.put({ kind: 'node', node, version: known?.version ?? 0 })

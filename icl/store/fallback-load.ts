@@ -1,5 +1,6 @@
 import type { JobId } from '../../lib/codecs.ts'
-import { jobLane, type Lanes, nodeLane } from './fallback-lanes.ts'
+import type { KeyedMutex } from '../mutex.ts'
+import { jobLock, nodeLock } from './fallback-locks.ts'
 import type { Mirror } from './fallback-mirror.ts'
 import type { Store } from './store.ts'
 import { isUnreadable } from './unreadable.ts'
@@ -23,7 +24,7 @@ type Source = Pick<
 export async function loadMirror(
   mirror: Mirror,
   store: Source,
-  lanes: Lanes,
+  mutex: KeyedMutex,
   now: number,
 ): Promise<void> {
   for (let after: JobId | undefined; ; ) {
@@ -37,12 +38,12 @@ export async function loadMirror(
     if ((await mirror.memory.findKey(key.key, Number.NEGATIVE_INFINITY)) === undefined)
       mirror.memory.put({ kind: 'key', ...key })
   }
-  await loadJobs(mirror, store, lanes, await listHeldJobs(store))
+  await loadJobs(mirror, store, mutex, await listHeldJobs(store))
   // An expired node may come back: its version must be known then, too.
   const nodes = await store.listNodes(0)
   await each(nodes, ({ address }) =>
-    // Nobody saves a document here while it is read in its lane.
-    lanes(nodeLane(address), async () => {
+    // Nobody saves a document here while it is read in its lock.
+    mutex(nodeLock(address), async () => {
       const found = await readable(store.findNode(address))
       if (found) await mirror.put({ kind: 'node', node: found.document, version: found.version })
     }),
@@ -53,11 +54,11 @@ export async function loadMirror(
 export const loadJobs = (
   mirror: Mirror,
   store: Pick<Store, 'findJob'>,
-  lanes: Lanes,
+  mutex: KeyedMutex,
   ids: readonly JobId[],
 ): Promise<void> =>
   each(ids, (id) =>
-    lanes(jobLane(id), async () => {
+    mutex(jobLock(id), async () => {
       const found = await readable(store.findJob(id))
       if (found) await mirror.put({ kind: 'job', job: found.document, version: found.version })
     }),

@@ -14,11 +14,11 @@ const mostSaved = 8
 /** Makes a pace; nobody waits once it has ended. */
 export function createPace(): Pace {
   const waiting: (() => void)[] = []
-  let turns = 0
+  let tokens = 0
   let isOver = false
   const letGo = () => {
-    while (waiting.length > 0 && (turns >= 1 || isOver)) {
-      turns--
+    while (waiting.length > 0 && (tokens >= 1 || isOver)) {
+      tokens--
       waiting.shift()?.()
     }
   }
@@ -29,7 +29,7 @@ export function createPace(): Pace {
         letGo()
       }),
     step: () => {
-      turns = Math.min(turns + share, mostSaved)
+      tokens = Math.min(tokens + share, mostSaved)
       letGo()
     },
     end: () => {

@@ -1,5 +1,5 @@
 import { SvcError } from '../../lib/svc-error.ts'
-import { laneOf } from './fallback-lanes.ts'
+import { lockOf } from './fallback-locks.ts'
 import type { Journal, JournalWrite } from './journal.ts'
 import type { Store, Write } from './store.ts'
 
@@ -42,7 +42,7 @@ export async function replayJournal(
       names.clear()
     }
     for await (const entry of journal.readWrites(journal.replayed)) {
-      const name = laneOf(entry.write)
+      const name = lockOf(entry.write)
       if (names.has(name) || round.length >= longestRound) await finishRound()
       round.push(entry)
       names.add(name)

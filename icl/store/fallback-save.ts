@@ -1,6 +1,6 @@
 import { toBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { laneOf } from './fallback-lanes.ts'
+import { lockOf } from './fallback-locks.ts'
 import { onlyInDatabase } from './fallback-reads.ts'
 import { askPrimary, type Fallback, isAway, noteAway, whyNotWritable } from './fallback-state.ts'
 import type { HeldRecord } from './journal.ts'
@@ -17,7 +17,7 @@ export function saveWith(
   write: Write,
   id = toBase64Url(fallback.options.random.bytes(12)),
 ): Promise<boolean> {
-  return fallback.lanes(laneOf(write), () =>
+  return fallback.mutex(lockOf(write), () =>
     saveWhere(fallback, write, id).finally(() => fallback.sent.delete(id)),
   )
 }
@@ -93,7 +93,7 @@ async function saveForNow({ mirror }: Fallback, write: KeyWrite, id: string): Pr
 }
 
 async function saveInJournal(fallback: Fallback, write: Write, id: string): Promise<boolean> {
-  const earlier = fallback.unknown.get(laneOf(write))
+  const earlier = fallback.unknown.get(lockOf(write))
   // The database may have taken it, and nobody was told that it has not: so it is decided that it has.
   if (earlier && earlier.id !== id) await addToJournal(fallback, earlier.write, earlier.id)
   return addToJournal(fallback, write, id)
@@ -109,7 +109,7 @@ async function addToJournal(fallback: Fallback, write: Write, id: string): Promi
     await begin(fallback)
     await journal.append(id, write)
   } catch (error) {
-    if (fallback.sent.has(id)) fallback.unknown.set(laneOf(write), { id, write })
+    if (fallback.sent.has(id)) fallback.unknown.set(lockOf(write), { id, write })
     fallback.isFresh = false
     // Each save tries again, until there is room.
     if (fallback.trouble === undefined) {
@@ -122,7 +122,7 @@ async function addToJournal(fallback: Fallback, write: Write, id: string): Promi
   }
   if (fallback.trouble !== undefined) log.info('The journal is written again')
   fallback.trouble = undefined
-  fallback.unknown.delete(laneOf(write))
+  fallback.unknown.delete(lockOf(write))
   await applyHere(fallback, write, id)
   return verdict === 'take'
 }

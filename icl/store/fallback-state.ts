@@ -3,9 +3,9 @@ import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Log } from '../log.ts'
+import { createKeyedMutex, type KeyedMutex } from '../mutex.ts'
 import { type BlobCache, createBlobCache } from './fallback-blobs.ts'
 import { createEventCache, type EventCache } from './fallback-events.ts'
-import { createLanes, type Lanes } from './fallback-lanes.ts'
 import { createMirror, type Mirror } from './fallback-mirror.ts'
 import type { Pace } from './fallback-pace.ts'
 import { onlyInDatabase } from './fallback-reads.ts'
@@ -32,7 +32,7 @@ export type FallbackOptions = {
 /** What a fallback store knows and does at a time. */
 export type Fallback = {
   readonly options: FallbackOptions
-  readonly lanes: Lanes
+  readonly mutex: KeyedMutex
   readonly blobs: BlobCache
   events: EventCache
   primary: Store | undefined
@@ -72,7 +72,7 @@ export type Fallback = {
   beginning: Promise<void> | undefined
   /** Saves that were sent to the database and of which nobody was told yet. */
   readonly sent: Map<string, Write>
-  /** Those of them, by lane, that the journal did not take either: what became of them is not known. */
+  /** Those of them, by lock, that the journal did not take either: what became of them is not known. */
   readonly unknown: Map<string, { readonly id: string; readonly write: Write }>
   /** Saves that go to the journal. */
   readonly locals: Set<Promise<unknown>>
@@ -90,7 +90,7 @@ const aloneForMs = 15_000
 /** The state before anything was reached. */
 export const createFallback = (options: FallbackOptions): Fallback => ({
   options,
-  lanes: createLanes(),
+  mutex: createKeyedMutex(),
   blobs: createBlobCache(options.cacheBytes ?? defaultCacheBytes),
   events: createEventCache(),
   primary: undefined,

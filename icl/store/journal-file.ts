@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SvcError } from '../../lib/svc-error.ts'
-import { createTurns, type Turns } from '../turns.ts'
+import { createMutex, type Mutex } from '../mutex.ts'
 import type { HeldRecord, Journal } from './journal.ts'
 import { encodeHeld, encodeWrite } from './journal-lines.ts'
 import {
@@ -31,7 +31,7 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
   await mkdir(folder, { recursive: true, mode: 0o700 })
   // Begun, but never finished: nothing was acknowledged with it.
   await rm(`${place}.new`, { force: true })
-  const turns = createTurns()
+  const mutex = createMutex()
   let handle = await openExisting(place)
   let state = handle ? await verified(handle, place) : noState()
   let bookmark = start
@@ -57,7 +57,7 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
       throw cannotWrite(place, error)
     }
   }
-  const append = createFlushes(turns, async (writes) => {
+  const append = createFlushes(mutex, async (writes) => {
     await add(`{"type":"writes","first":${state.written + 1},"writes":[${writes.join(',')}]}`)
     state.written += writes.length
   })
@@ -73,7 +73,7 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
       return state.replayed
     },
     begin: (held) =>
-      turns(async () => {
+      mutex(async () => {
         if (handle) throw new Error('The journal is begun already')
         handle = await writeBeginning(folder, place, held)
         state = { ...noState(), end: (await handle.stat()).size }
@@ -86,12 +86,12 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
       bookmark = yield* readJournalWrites(file(), place, seq, state.end, from)
     },
     mark: (seq) =>
-      turns(async () => {
+      mutex(async () => {
         await add(JSON.stringify({ type: 'replayed', through: seq }))
         state.replayed = seq
       }),
     clear: () =>
-      turns(async () => {
+      mutex(async () => {
         await handle?.close()
         handle = undefined
         await rm(place, { force: true })
@@ -100,7 +100,7 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
         bookmark = start
       }),
     close: () =>
-      turns(async () => {
+      mutex(async () => {
         if (isClosed) return
         isClosed = true
         await handle?.close()
@@ -129,7 +129,7 @@ const cannotWrite = (place: string, error: unknown): SvcError =>
   })
 
 /** Takes texts to the disk; whatever comes while one flush is under way goes into the next. */
-function createFlushes(turns: Turns, write: (texts: readonly string[]) => Promise<void>) {
+function createFlushes(mutex: Mutex, write: (texts: readonly string[]) => Promise<void>) {
   let waiting: Waiting[] = []
   const flush = async () => {
     const batch = firstBatch(waiting)
@@ -145,7 +145,7 @@ function createFlushes(turns: Turns, write: (texts: readonly string[]) => Promis
   return (text: string): Promise<void> =>
     new Promise((resolve, reject) => {
       waiting.push({ text, resolve, reject })
-      void turns(flush)
+      void mutex(flush)
     })
 }
 

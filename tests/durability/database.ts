@@ -1,4 +1,4 @@
-import { createTurns } from '../../icl/turns.ts'
+import { createMutex } from '../../icl/mutex.ts'
 import { findFerretDb, startFerretDb } from '../store/wire-server/ferretdb.ts'
 import { startProxy, type WireProxy } from '../store/wire-server/proxy.ts'
 
@@ -20,8 +20,8 @@ export async function startDatabase(folder: string): Promise<Database> {
   if ('missing' in found) throw new Error(found.missing)
   let ferret = await startFerretDb(found.path, folder)
   const { port } = ferret
-  let turns = createTurns()
-  const proxy = await startProxy({ host: '127.0.0.1', port }, (work) => turns(work))
+  let mutex = createMutex()
+  const proxy = await startProxy({ host: '127.0.0.1', port }, (work) => mutex(work))
   return {
     url: `mongodb://127.0.0.1:${proxy.port}/svc_faults`,
     proxy,
@@ -32,7 +32,7 @@ export async function startDatabase(folder: string): Promise<Database> {
     start: async () => {
       ferret = await startFerretDb(found.path, folder, port)
       // A command that was under way when its server was killed must not hold up those to the next.
-      turns = createTurns()
+      mutex = createMutex()
       proxy.restore()
     },
     stop: async () => {

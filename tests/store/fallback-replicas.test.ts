@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { createKeyedMutex } from '../../icl/mutex.ts'
 import type { Job } from '../../icl/rules/job.ts'
-import { createLanes } from '../../icl/store/fallback-lanes.ts'
 import { loadMirror } from '../../icl/store/fallback-load.ts'
 import { createMirror } from '../../icl/store/fallback-mirror.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
@@ -122,7 +122,7 @@ describe('a mirror that is filled', () => {
         return held
       },
     }
-    await loadMirror(mirror, source, createLanes(), 0)
+    await loadMirror(mirror, source, createKeyedMutex(), 0)
     expect(await mirror.memory.listKeys('', 0)).toEqual([])
     expect(await mirror.judge({ ...key, value: 'other' }, 'x')).toBe('take')
   })

@@ -27,7 +27,7 @@ describe('stores whose server goes away behind a proxy that closes what it canno
   const stores: Store[] = []
   beforeAll(async () => {
     server = await openWireServer()
-    proxy = await startProxy(server.upstream, server.turns)
+    proxy = await startProxy(server.upstream, server.mutex)
     for (let index = 0; index < storeCount; index++) {
       const url = `mongodb://127.0.0.1:${proxy.port}${new URL(server.freshUrl()).pathname}?directConnection=true`
       const open = createMongoOpener({ url, clock, random, timeouts })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createTurns } from '../../../client/gateway/turns.ts'
+import { createSemaphore } from '../../../client/gateway/semaphore.ts'
 import type { Inference } from '../../../lib/client/inference.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
@@ -279,23 +279,25 @@ describe('many requests', () => {
   })
 
   it('leave the queue when their callers leave, and take no turn from others', async () => {
-    const turns = createTurns(1, 2)
+    const semaphore = createSemaphore(1, 2)
     const { promise, resolve } = Promise.withResolvers<string>()
     const { signal } = new AbortController()
     const stop = new AbortController()
     const ran: string[] = []
     const noted = async (name: string) => ran.push(name)
-    const first = turns.run(signal, () => promise)
-    const second = turns.run(stop.signal, () => noted('second'))
-    const third = turns.run(signal, () => noted('third'))
-    await expect(turns.run(signal, () => noted('fourth'))).rejects.toMatchObject({ status: 429 })
+    const first = semaphore.run(signal, () => promise)
+    const second = semaphore.run(stop.signal, () => noted('second'))
+    const third = semaphore.run(signal, () => noted('third'))
+    await expect(semaphore.run(signal, () => noted('fourth'))).rejects.toMatchObject({
+      status: 429,
+    })
     stop.abort(new Error('left'))
     await expect(second).rejects.toThrow('left')
-    const fifth = turns.run(signal, () => noted('fifth'))
+    const fifth = semaphore.run(signal, () => noted('fifth'))
     resolve('done')
     expect(await first).toBe('done')
     await Promise.all([third, fifth])
-    await turns.run(signal, () => noted('last'))
+    await semaphore.run(signal, () => noted('last'))
     expect(ran).toEqual(['third', 'fifth', 'last'])
   })
 })

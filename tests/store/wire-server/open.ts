@@ -2,15 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
-import { createTurns, type Turns } from '../../../icl/turns.ts'
+import { createMutex, type Mutex } from '../../../icl/mutex.ts'
 import { findFerretDb, startFerretDb } from './ferretdb.ts'
 import { sideBySide, startProxy, type Upstream } from './proxy.ts'
 
 /** A server that speaks MongoDB's protocol. */
 export type WireServer = {
-  /** Where a proxy of one's own may connect to, and the turns in which its commands have to pass. */
+  /** Where a proxy of one's own may connect to, and the mutex under which its commands have to pass. */
   readonly upstream: Upstream
-  readonly turns: Turns
+  readonly mutex: Mutex
   /** A URL that names an empty database of its own each time. */
   readonly freshUrl: () => string
   readonly close: () => Promise<void>
@@ -39,7 +39,7 @@ async function openGiven(url: string): Promise<WireServer> {
   const used: string[] = []
   return {
     upstream: { host, port: Number(port ?? 27_017) },
-    turns: sideBySide,
+    mutex: sideBySide,
     freshUrl: () => {
       const fresh = withFreshDatabase(url)
       used.push(fresh)
@@ -57,11 +57,11 @@ async function openFerretDb(): Promise<WireServer> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-ferretdb-'))
   const ferret = await startFerretDb(found.path, folder)
   const upstream = { host: '127.0.0.1', port: ferret.port }
-  const turns = createTurns()
-  const proxy = await startProxy(upstream, turns)
+  const mutex = createMutex()
+  const proxy = await startProxy(upstream, mutex)
   return {
     upstream,
-    turns,
+    mutex,
     freshUrl: () => withFreshDatabase(`mongodb://127.0.0.1:${proxy.port}/`),
     close: async () => {
       await proxy.close()

@@ -1,5 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
-import { createTurns, type Turns } from '../../../icl/turns.ts'
+import { createMutex, type Mutex } from '../../../icl/mutex.ts'
 import { createFrames } from './frames.ts'
 
 /** Where a server listens. */
@@ -23,16 +23,16 @@ export type WireProxy = {
 }
 
 /** Lets commands pass as they come. */
-export const sideBySide: Turns = (work) => work()
+export const sideBySide: Mutex = (work) => work()
 
 /**
- * Starts a proxy. With `turns` it lets one write through at a time: that is what makes an update of a single document atomic on
+ * Starts a proxy. With `mutex` it lets one write through at a time: that is what makes an update of a single document atomic on
  * FerretDB, which reads a document in one transaction and writes it in another. It has to be one queue for all proxies before one
  * FerretDB. MongoDB needs no such thing.
  */
 export async function startProxy(
   server: Upstream,
-  turns: Turns = createTurns(),
+  mutex: Mutex = createMutex(),
 ): Promise<WireProxy> {
   const clients = new Set<Socket>()
   let away = false
@@ -52,7 +52,7 @@ export async function startProxy(
         return
       }
       const ask = () => upstream.ask(frame)
-      const answer = await (isRead(command) ? ask() : turns(ask))
+      const answer = await (isRead(command) ? ask() : mutex(ask))
       if (fate === 'lose-answer') client.destroy()
       else if (answer) client.write(answer)
     }

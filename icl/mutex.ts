@@ -1,11 +1,11 @@
 /** Runs pieces of work one after the other. */
-export type Turns = <T>(work: () => Promise<T>) => Promise<T>
+export type Mutex = <T>(work: () => Promise<T>) => Promise<T>
 
 /** Runs pieces of work that have a key in common one after the other, and others side by side. */
-export type TurnsByKey = <T>(key: string, work: () => Promise<T>) => Promise<T>
+export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
 /** Makes a queue; a piece that fails does not hold up the next. */
-export function createTurns(): Turns {
+export function createMutex(): Mutex {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
     const mine = last.then(work, work)
@@ -15,7 +15,7 @@ export function createTurns(): Turns {
 }
 
 /** Makes empty queues, one for each key; a piece that fails does not hold up the next. */
-export function createTurnsByKey(): TurnsByKey {
+export function createKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<unknown>>()
   return (key, work) => {
     const before = last.get(key)

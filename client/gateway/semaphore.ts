@@ -1,13 +1,13 @@
 import { OpenAiError } from './openai-error.ts'
 
-/** Lets few work at the same time; the others wait their turn. */
-export type Turns = {
-  /** Runs work once it is its turn; throws OpenAiError 429 when too many wait, or the signal's reason. */
+/** Lets few work at the same time; the others wait. */
+export type Semaphore = {
+  /** Runs work once there is room; throws OpenAiError 429 when too many wait, or the signal's reason. */
   run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>
 }
 
-/** Makes turns for `atOnce` at a time and `maxWaiting` more. */
-export function createTurns(atOnce: number, maxWaiting: number): Turns {
+/** Makes a semaphore for `atOnce` at a time and `maxWaiting` more. */
+export function createSemaphore(atOnce: number, maxWaiting: number): Semaphore {
   let running = 0
   const waiting: (() => void)[] = []
   const take = (signal: AbortSignal): Promise<void> | undefined => {
@@ -42,7 +42,7 @@ export function createTurns(atOnce: number, maxWaiting: number): Turns {
       try {
         return await work()
       } finally {
-        // Whoever is next takes over this turn.
+        // The next one takes over this permit.
         const next = waiting.shift()
         if (next) next()
         else running -= 1
