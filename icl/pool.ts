@@ -1,12 +1,12 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
+import { cached } from './cached.ts'
 import type { Chain } from './chain/chain.ts'
 import { createHeldPools, type HeldPools } from './held-pools.ts'
-import { remembered } from './remembered.ts'
 import type { ChainNode, Node } from './rules/eligibility.ts'
 import type { OccupiedSlots, Store } from './store/store.ts'
 
-const rememberedMs = 1_000
+const cachedMs = 1_000
 /** A little longer than a preview holds. */
 const heldMs = 660_000
 /** Whoever asks for what cannot be had must not make every question read all nodes. */
@@ -45,11 +45,11 @@ export function createPool({
   const readNodes = async (): Promise<Map<Address, Node>> =>
     new Map((await store.listNodes(clock.now())).map((node) => [node.address, node]))
   // What was saved before a read began is in it, perhaps changed since by another process; what comes after it is noted.
-  const documents = remembered(clock, rememberedMs, () => ({
+  const documents = cached(clock, cachedMs, () => ({
     nodes: readNodes(),
     noted: new Map<Address, Node>(),
   }))
-  const busy = remembered(clock, rememberedMs, () => store.countOccupiedSlots())
+  const busy = cached(clock, cachedMs, () => store.countOccupiedSlots())
   let forgottenAt: MonotonicMs | undefined
   const current = async () => {
     const { nodes, noted } = documents.read()

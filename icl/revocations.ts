@@ -1,8 +1,8 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
 import { revokeCertificate } from './bans.ts'
+import { cached } from './cached.ts'
 import type { Pool } from './pool.ts'
-import { remembered } from './remembered.ts'
 import type { Certificate } from './rules/eligibility.ts'
 import { forever } from './store/forever.ts'
 import type { Store } from './store/store.ts'
@@ -21,7 +21,7 @@ export type Revocations = {
 }
 
 const prefix = 'revoked:'
-const rememberedMs = 1_000
+const cachedMs = 1_000
 const nameOf = ({ kind, id }: Revocable) => `${kind}:${id}`
 
 /** The list in the store together with what the settings revoke (hashes and names in hex). */
@@ -37,7 +37,7 @@ export function createRevocations(held: Held, bySettings: ReadonlySet<string>): 
     }
     return last
   }
-  const current = remembered(clock, rememberedMs, read)
+  const current = cached(clock, cachedMs, read)
   const isInSettings = ({ kind, id }: Revocable) => kind !== 'jti' && bySettings.has(id)
   return {
     covers: async (certificate) => {

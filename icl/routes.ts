@@ -2,6 +2,7 @@ import { cidOf } from '../lib/cid.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
 import { endpoints, type OperationId } from '../lib/endpoints.ts'
 import { ProblemError } from '../lib/problem.ts'
+import { cached } from './cached.ts'
 import { followConsole } from './console/follow-console.ts'
 import { createRecentJobs } from './console/recent-jobs.ts'
 import { consolePage } from './console/serve-console.ts'
@@ -42,7 +43,6 @@ import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
 import { viewOverview } from './operations/view-overview.ts'
 import { viewRecord } from './operations/view-record.ts'
-import { remembered } from './remembered.ts'
 
 /** How long a blob is kept that no job names. */
 const unusedBlobMs = 3_600_000
@@ -69,7 +69,7 @@ export const createRoutes = (deps: Dependencies): Routes => ({
 
 const statusRoutes = (deps: Dependencies) => {
   const probes = createProbes(deps)
-  const gauges = remembered(deps.clock, gaugesMs, () => readGauges(deps)).read
+  const gauges = cached(deps.clock, gaugesMs, () => readGauges(deps)).read
   return { ...aboutRoutes(deps, probes, gauges), ...consoleRoutes(deps, probes, gauges) }
 }
 
@@ -96,7 +96,7 @@ const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<G
 const consoleRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<Gauges>) => {
   const recent = createRecentJobs(deps)
   const viewers = createViewers(deps.metrics)
-  const overview = remembered(deps.clock, overviewMs, () =>
+  const overview = cached(deps.clock, overviewMs, () =>
     viewOverview(deps, { probes, gauges, recent }),
   ).read
   return {

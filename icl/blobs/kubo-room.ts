@@ -3,7 +3,7 @@ import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Uploader } from '../store/store.ts'
 import { type KuboRpc, readKubo } from './kubo-rpc.ts'
 
-const rememberedMs = 60_000
+const cachedMs = 60_000
 const rememberedFullMs = 5_000
 
 const RepoSize = z.object({
@@ -38,7 +38,7 @@ export function createRoom(rpc: KuboRpc, clock: Clock) {
       signal: AbortSignal | undefined,
     ): Promise<boolean> => {
       const ageMs = elapsedSince(clock, countedAt)
-      const isOld = ageMs >= (fits(uploader, size) ? rememberedMs : rememberedFullMs)
+      const isOld = ageMs >= (fits(uploader, size) ? cachedMs : rememberedFullMs)
       if (isOld) await count(signal)
       return fits(uploader, size)
     },

@@ -5,7 +5,7 @@ import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
 
-const rememberedMs = 15_000
+const cachedMs = 15_000
 const forgottenMs = 600_000
 // An answer travels as the code of a contract, of which chains take 24 KiB: the largest of 25 nodes still fit.
 const readAtOnce = 25
@@ -49,7 +49,7 @@ export function createNodeStates(
   }
 
   return async (addresses) => {
-    const isOld = (address: Address) => elapsedSince(clock, known.get(address)?.at) >= rememberedMs
+    const isOld = (address: Address) => elapsedSince(clock, known.get(address)?.at) >= cachedMs
     refresh(addresses.filter(isOld))
     const states = await Promise.all(
       addresses.map(async (address) => {

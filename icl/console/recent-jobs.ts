@@ -18,7 +18,7 @@ const mostChanges = 500
 /** The minutes of an hour begin up to a minute before it. */
 const shownMs = 3_660_000
 /** Whatever settled within that time came within this. */
-const rememberedMs = shownMs + jobMs
+const cachedMs = shownMs + jobMs
 
 type Entry = { readonly job: ConsoleJob; readonly createdAt: number; readonly change: number }
 
@@ -44,7 +44,7 @@ export function createRecentJobs({ store, clock }: Dependencies): RecentJobs {
   let looking: Promise<void> | undefined
   const loadAnew = async () => {
     const start = await store.listChanges(undefined)
-    const since = clock.now() - rememberedMs
+    const since = clock.now() - cachedMs
     const jobs = await newestJobs(store, since)
     const last = jobs.at(-1)
     // A job settles within `jobMs`: of all that settled later than that after the oldest that was read, none is missing.

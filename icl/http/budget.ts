@@ -7,7 +7,7 @@ import type { Dependencies } from '../dependencies.ts'
 /*
  * A caller waits 15 s, or 10 s longer than it asked the ICL to hold its request. What a request asks of others has to be over before that:
  * else whoever hangs (the chain's RPC, tried 4 times for 10 s each; Kubo) is taken for an ICL that hangs. So each request has one budget,
- * which all its calls share. A call that is given up goes on: what it reads is remembered for others.
+ * which all its calls share. A call that is given up goes on: what it reads is cached for others.
  */
 
 /** What a request has for calls that leave the process, besides the time that it asked to be held; milliseconds. */

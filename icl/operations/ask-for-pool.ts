@@ -5,7 +5,7 @@ import { putPool } from './keep-pool.ts'
 
 const answerMs = 4_000
 const lookAgainMs = 100
-const rememberedMs = 10_000
+const cachedMs = 10_000
 
 const wantedPrefix = (holder: string): string => `pool-wanted:${holder}:`
 const givenKey = (holder: string, poolCid: string): string => `pool-given:${holder}:${poolCid}`
@@ -45,7 +45,7 @@ export async function givePools(deps: Dependencies): Promise<void> {
       key: givenKey(replicaId, poolCid),
       value: answer,
       now,
-      expiresAt: now + rememberedMs,
+      expiresAt: now + cachedMs,
     })
     await store.save({ kind: 'release-key', key, value: asker })
   }

@@ -3,11 +3,11 @@ import type { JobId } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { cached } from '../cached.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { remembered } from '../remembered.ts'
 
 const pingMs = 2_000
-const rememberedMs = 500
+const cachedMs = 500
 /** Whoever probes waits for a second or so: what hangs must not make the ICL look dead. */
 const patienceMs = 400
 /** How long is waited for an answer when none is known that is recent enough to be given. */
@@ -20,7 +20,7 @@ const faultsRecentMs = wellRememberedMs + 5_000
 const pageSize = 100
 const mostPages = 10
 
-/** Says how the ICL is; what it asks of others for that is remembered for half a second, however many ask, and given for 3 s. */
+/** Says how the ICL is; what it asks of others for that is cached for half a second, however many ask, and given for 3 s. */
 export function createProbes(deps: Dependencies) {
   const askChain = createProbe(deps, () => deps.chain.ping())
   const askStore = createProbe(deps, () => deps.store.ping())
@@ -79,7 +79,7 @@ function createProbe(
 ): () => Promise<unknown | undefined> {
   const { clock } = deps
   let last: { readonly at: MonotonicMs; readonly failure: unknown } | undefined
-  const asked = remembered(clock, rememberedMs, async () => {
+  const asked = cached(clock, cachedMs, async () => {
     const failure = await failureOf(deps, ping)
     last = { at: clock.monotonic(), failure }
     return failure

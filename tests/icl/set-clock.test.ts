@@ -1,7 +1,7 @@
 import type { PublicClient } from 'viem'
 import { afterEach, describe, expect, it } from 'vitest'
+import { cached } from '../../icl/cached.ts'
 import { createNodeStates } from '../../icl/chain/node-states.ts'
-import { remembered } from '../../icl/remembered.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { createTestIcl, joinNode, type TestIcl } from './test-icl.ts'
 
@@ -20,10 +20,10 @@ afterEach(async () => {
 })
 
 describe.each(leaps)('when the clock is set %s', (_, leapMs) => {
-  it('what is remembered for a second is remembered for a second', async () => {
+  it('what is cached for a second is cached for a second', async () => {
     const clock = createVirtualClock()
     let reads = 0
-    const known = remembered(clock, 1_000, () => ++reads)
+    const known = cached(clock, 1_000, () => ++reads)
     expect([known.read(), known.read()]).toEqual([1, 1])
     clock.leap(leapMs)
     expect(known.read()).toBe(1)

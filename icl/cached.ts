@@ -1,7 +1,7 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
 
-/** What was read last, kept for a while. */
-export type Remembered<T> = {
+/** The last value that was read, kept for a while. */
+export type Cached<T> = {
   /** Reads anew when what is kept is too old, else gives that: so it reads rarely, however many ask. */
   read(): T
   /** What was read last, however old. */
@@ -10,12 +10,8 @@ export type Remembered<T> = {
   forget(): void
 }
 
-/** Remembers what `read` gives for `ms`, by a clock that no one sets. A promise is kept as it is, also one that fails. */
-export function remembered<T>(
-  clock: Pick<Clock, 'monotonic'>,
-  ms: number,
-  read: () => T,
-): Remembered<T> {
+/** Caches what `read` returns for `ms`, by a clock that no one sets. A promise is kept as it is, also one that fails. */
+export function cached<T>(clock: Pick<Clock, 'monotonic'>, ms: number, read: () => T): Cached<T> {
   let known: { readonly at: MonotonicMs; readonly value: T } | undefined
   return {
     read: () => {
