@@ -2,11 +2,11 @@ import { Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
 import { endpoints, type OperationId } from '../lib/endpoints.ts'
 import type { Dependencies } from './dependencies.ts'
-import { accompany } from './http/accompany.ts'
 import { authenticate as bySignature } from './http/authenticate.ts'
 import { mount } from './http/mount.ts'
 import { answerProblems } from './http/problems.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
+import { requestContext } from './http/request-context.ts'
 import type { RequestEnv } from './http/request-env.ts'
 import { checkForm } from './http/request-form.ts'
 import { createThrottle } from './http/throttle.ts'
@@ -19,7 +19,7 @@ import { createRoutes } from './routes.ts'
 export function createApp(deps: Dependencies, authenticate = bySignature) {
   const app = new Hono<RequestEnv>({ getPath: pathOf })
   const throttle = createThrottle(createRateLimiter(deps.clock, deps.access.rates))
-  app.use(accompany(deps))
+  app.use(requestContext(deps))
   app.use(async (c, next) => {
     checkForm(c.req.raw)
     await next()

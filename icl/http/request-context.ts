@@ -10,7 +10,7 @@ import type { RequestEnv } from './request-env.ts'
 import { allowanceHeaders } from './throttle.ts'
 
 /** Goes along with every request: an id for it, a span, a log that names both, its measure, and headers that all answers have. */
-export const accompany =
+export const requestContext =
   (deps: Dependencies): MiddlewareHandler<RequestEnv> =>
   async (c, next) => {
     const { headers } = c.req.raw
