@@ -9,9 +9,13 @@ import { consolePage } from './console/serve-console.ts'
 import { createViewers } from './console/viewers.ts'
 import type { Dependencies } from './dependencies.ts'
 import { type Caller, checkConsole } from './http/authenticate.ts'
+import {
+  type ConnectionLimit,
+  createConnectionLimit,
+  withinLimit,
+} from './http/connection-limit.ts'
 import { docsPage } from './http/docs-page.ts'
 import { followJob } from './http/follow-job.ts'
-import { createHolds, type Holds, holding } from './http/holds.ts'
 import type { Serve } from './http/mount.ts'
 import { textAnswer } from './http/text-answer.ts'
 import type { Gauges } from './metrics/metrics.ts'
@@ -64,7 +68,7 @@ export const createRoutes = (deps: Dependencies): Routes => ({
   ...publicRoutes,
   ...clientRoutes,
   ...nodeRoutes,
-  ...heldRoutes(createHolds(deps.metrics)),
+  ...heldRoutes(createConnectionLimit(deps.metrics)),
 })
 
 const statusRoutes = (deps: Dependencies) => {
@@ -186,13 +190,13 @@ const nodeRoutes = {
 } satisfies Partial<Routes>
 
 /** Those that keep a connection open. */
-const heldRoutes = (holds: Holds) =>
+const heldRoutes = (connections: ConnectionLimit) =>
   ({
     followJob: async ({ params }, { caller, headers, signal, deps }) => {
       await readJob(deps, params.jobId, caller)
       const last = Number(headers.get('last-event-id') ?? 0)
       const lastSeq = Number.isSafeInteger(last) ? last : 0
-      return followJob(deps, params.jobId, lastSeq, signal, holds)
+      return followJob(deps, params.jobId, lastSeq, signal, connections)
     },
     getAssignments: async ({ params, query }, { caller, signal, deps }) => {
       const { address } = nodeOf(caller)
@@ -201,7 +205,7 @@ const heldRoutes = (holds: Holds) =>
       }
       const waitMs = query.wait * 1000
       return {
-        assignments: await holding(holds, address, waitMs, () =>
+        assignments: await withinLimit(connections, address, waitMs, () =>
           listAssignments(deps, address, waitMs, signal),
         ),
       }
@@ -209,7 +213,7 @@ const heldRoutes = (holds: Holds) =>
     getAssignment: ({ params, query }, { caller, signal, deps }) => {
       const { address } = nodeOf(caller)
       const waitMs = query.wait * 1000
-      return holding(holds, address, waitMs, () =>
+      return withinLimit(connections, address, waitMs, () =>
         viewOwnAssignment(deps, address, params.jobId, waitMs, signal),
       )
     },

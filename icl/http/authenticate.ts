@@ -26,7 +26,7 @@ export type Caller =
   | { readonly kind: 'anyone' }
   | { readonly kind: 'wallet'; readonly address: Address }
   | { readonly kind: 'node'; readonly address: Address; readonly node: Node }
-  /** Holds the read token of the job in the path. */
+  /** ConnectionLimit the read token of the job in the path. */
   | { readonly kind: 'reader' }
 
 /** A request as far as authentication looks at it. */

@@ -7,8 +7,8 @@ import { loadJob } from '../operations/change-job.ts'
 import { pollUntil } from '../operations/poll.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { jobKey } from '../waiters.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 import { eventStreamAnswer } from './event-stream.ts'
-import type { Holds } from './holds.ts'
 
 const pingMs = 15_000
 
@@ -18,13 +18,13 @@ export function followJob(
   jobId: JobId,
   lastSeq: number,
   signal: AbortSignal,
-  holds: Holds,
+  connections: ConnectionLimit,
 ): Response {
-  holds.check(jobId)
+  connections.check(jobId)
   return eventStreamAnswer(
     deps.log,
     signal,
-    () => holds.enter('events', jobId),
+    () => connections.enter('events', jobId),
     (gone) => eventChunks(deps, jobId, lastSeq, gone),
   )
 }

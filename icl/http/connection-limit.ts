@@ -4,7 +4,7 @@ import type { HeldKind, Metrics } from '../metrics/metrics.ts'
 const mostPerCaller = 32
 
 /** Counts the connections that callers hold open. */
-export type Holds = {
+export type ConnectionLimit = {
   /** Throws `rate-limited` when a caller holds as many as it may. */
   check(caller: string): void
   /** Counts one more; the answer ends it. */
@@ -12,7 +12,7 @@ export type Holds = {
 }
 
 /** Lets each caller hold 32 long-polls and event streams open at once. */
-export function createHolds(metrics: Metrics): Holds {
+export function createConnectionLimit(metrics: Metrics): ConnectionLimit {
   const held = new Map<string, number>()
   return {
     check: (caller) => {
@@ -36,16 +36,16 @@ export function createHolds(metrics: Metrics): Holds {
   }
 }
 
-/** Holds a request open while `work` may wait for news. */
-export async function holding<T>(
-  holds: Holds,
+/** ConnectionLimit a request open while `work` may wait for news. */
+export async function withinLimit<T>(
+  connections: ConnectionLimit,
   caller: string,
   waitMs: number,
   work: () => Promise<T>,
 ): Promise<T> {
   if (waitMs === 0) return work()
-  holds.check(caller)
-  const leave = holds.enter('poll', caller)
+  connections.check(caller)
+  const leave = connections.enter('poll', caller)
   try {
     return await work()
   } finally {
