@@ -8,8 +8,8 @@ import type { Access } from '../access.ts'
 import { createViemChain } from '../chain/viem.ts'
 import { createClockWatch } from '../clock-watch.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { instrumented } from '../instrumented.ts'
 import { createKeyring } from '../keyring.ts'
-import { observed } from '../observed.ts'
 import { createOutages } from '../outages.ts'
 import { createPool } from '../pool.ts'
 import { createRevocations } from '../revocations.ts'
@@ -37,7 +37,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   const metrics = createPrometheus(host.figures)
   const log = createJsonLog(clock, settings.SVC_ICL_LOG_LEVEL, host.write)
   const opened = await host.openStore(settings, log)
-  const store = observed('store', opened.store, metrics)
+  const store = instrumented('store', opened.store, metrics)
   const blobs = openBlobs(settings, { store, clock, log })
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
   const viemChain = createViemChain({
@@ -56,7 +56,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
       log.info('results sent', { tx, results, gas, gasPerResult: Math.round(gas / results) })
     },
   })
-  const chain = observed('chain', viemChain, metrics)
+  const chain = instrumented('chain', viemChain, metrics)
   const keys = await createKeyring({ store, clock }, settings.SVC_ICL_SECRET)
   // A database that is away keeps nobody from starting: the background asks again.
   await keys.refresh().catch(() => {})

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { openAccess } from '../../icl/access.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
-import { observed } from '../../icl/observed.ts'
+import { instrumented } from '../../icl/instrumented.ts'
 import { createMachine } from '../../icl/start/machine.ts'
 import { createPrometheus } from '../../icl/start/prometheus.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
@@ -15,7 +15,7 @@ afterEach(() => icl.stop())
 
 async function start(changes: Partial<Dependencies> = {}) {
   const metrics = createPrometheus(createMachine(() => {}).figures)
-  const store = observed('store', createMemoryStore(), metrics)
+  const store = instrumented('store', createMemoryStore(), metrics)
   icl = await createTestIcl({ metrics, store, ...changes })
   const nodes = []
   for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
@@ -96,8 +96,8 @@ describe('the metrics', () => {
   it('time the store and the chain by method, failures apart', async () => {
     const metrics = createPrometheus()
     const fake: FakeChain = createFakeChain()
-    await start({ metrics, store: observed('store', createMemoryStore(), metrics) })
-    const chain = observed('chain', fake, metrics)
+    await start({ metrics, store: instrumented('store', createMemoryStore(), metrics) })
+    const chain = instrumented('chain', fake, metrics)
     await chain.ping()
     fake.down = new Error('away')
     await expect(chain.ping()).rejects.toThrow('away')

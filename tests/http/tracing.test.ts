@@ -11,8 +11,8 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { instrumented } from '../../icl/instrumented.ts'
 import { noMetrics } from '../../icl/metrics/metrics.ts'
-import { observed } from '../../icl/observed.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
 import { createTestIcl, joinNode, origin, submit, type TestIcl } from '../icl/test-icl.ts'
 
@@ -87,7 +87,7 @@ afterAll(() => {
   context.disable()
 })
 beforeEach(async () => {
-  icl = await createTestIcl({ store: observed('store', createMemoryStore(), noMetrics) })
+  icl = await createTestIcl({ store: instrumented('store', createMemoryStore(), noMetrics) })
   for (const name of ['n1', 'n2', 'n3']) await joinNode(icl, name)
   recorded.length = 0
   icl.logged.length = 0

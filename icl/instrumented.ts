@@ -5,7 +5,7 @@ import { tracer } from './tracing.ts'
 type Method = (...args: unknown[]) => unknown
 
 /** A port whose asynchronous methods are timed, and shown as spans below the request that they serve. */
-export function observed<T extends object>(
+export function instrumented<T extends object>(
   port: 'store' | 'chain',
   target: T,
   metrics: Metrics,
