@@ -65,5 +65,5 @@ export function createWaiters(clock: Clock): Waiters {
 export const jobKey = (jobId: string): string => `job:${jobId}`
 /** News about a node's offers. */
 export const nodeKey = (address: string): string => `node:${address}`
-/** News for the background passes. */
+/** News for the background workers. */
 export const dueKey = 'due'

@@ -3,7 +3,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock as clock } from '../../lib/system.ts'
 import { createApp } from '../app.ts'
-import { runPasses } from '../background/passes.ts'
+import { runWorkers } from '../background/workers.ts'
 import { createDependencies } from './dependencies.ts'
 import { openEdgeStore } from './edge-store.ts'
 import type { Host, ReadText } from './host.ts'
@@ -34,7 +34,7 @@ async function start(bindings: Bindings, write: Host['write']): Promise<Served> 
   })
   for (const warning of settingsWarnings(settings, texts)) deps.log.warn(warning)
   // An edge host ends its objects without a word: there is nothing to drain.
-  void runPasses(deps, new AbortController().signal)
+  void runWorkers(deps, new AbortController().signal)
   deps.log.info('ICL started', {
     publicUrl: deps.network.public_url,
     attestation: deps.network.attestation_backends.join(', ') || 'none',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { ignoresHangup } from '../../lib/hangup.ts'
 import { createApp } from '../app.ts'
-import { runPasses } from '../background/passes.ts'
+import { runWorkers } from '../background/workers.ts'
 import { createDependencies } from './dependencies.ts'
 import { type Listen, type Listening, notListening, type Place, type Served } from './listening.ts'
 import { createMachine, readFolder } from './machine.ts'
@@ -33,7 +33,7 @@ export async function serve(
     port: settings.SVC_ICL_PORT,
   })
   const stop = new AbortController()
-  const passes = runPasses(deps, stop.signal)
+  const workers = runWorkers(deps, stop.signal)
   deps.log.info('ICL listening', {
     url: server.url.href,
     publicUrl: deps.network.public_url,
@@ -47,7 +47,7 @@ export async function serve(
   stop.abort()
   // Held requests are answered with what there is, and event streams end.
   deps.waiters.close()
-  const drained = Promise.all([server.stop(), passes]).then(() => true)
+  const drained = Promise.all([server.stop(), workers]).then(() => true)
   const cutOff = Promise.race([
     signals.second,
     deps.clock.sleep(settings.SVC_ICL_DRAIN_SECONDS * 1000),

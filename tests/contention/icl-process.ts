@@ -1,6 +1,6 @@
 // An ICL as it is, but for its chain, which answers at once, and for its leases, which are over in seconds.
 import { createApp } from '../../icl/app.ts'
-import { runPasses } from '../../icl/background/passes.ts'
+import { runWorkers } from '../../icl/background/workers.ts'
 import { createPool } from '../../icl/pool.ts'
 import { createDependencies } from '../../icl/start/dependencies.ts'
 import { listen } from '../../icl/start/listen.ts'
@@ -22,7 +22,7 @@ const deps = {
 }
 const server = listen(createApp(deps), { hostname: '127.0.0.1', port: 0 })
 const stop = new AbortController()
-const passes = runPasses(deps, stop.signal)
+const workers = runWorkers(deps, stop.signal)
 process.stdout.write(`${server.port}\n`)
 // Ends with whoever started it.
 for await (const _ of process.stdin);

@@ -2,7 +2,7 @@ import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { openAccess } from '../../icl/access.ts'
 import { createApp } from '../../icl/app.ts'
-import { runPasses } from '../../icl/background/passes.ts'
+import { runWorkers } from '../../icl/background/workers.ts'
 import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import { createClockWatch } from '../../icl/clock-watch.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
@@ -116,7 +116,7 @@ export async function createReplica(
   }
   const app = createApp(deps)
   const stop = new AbortController()
-  const passes = runPasses(deps, stop.signal)
+  const workers = runWorkers(deps, stop.signal)
   const fetch = (request: Request) => life.answer(async () => app.fetch(request))
   return {
     clock,

@@ -1,5 +1,5 @@
 import { createApp } from '../../../icl/app.ts'
-import { runPasses } from '../../../icl/background/passes.ts'
+import { runWorkers } from '../../../icl/background/workers.ts'
 import type { Chain } from '../../../icl/chain/chain.ts'
 import type { Authenticate } from '../../../icl/http/authenticate.ts'
 import { createPool } from '../../../icl/pool.ts'
@@ -89,7 +89,7 @@ export async function serveIcl(options: ServerOptions) {
   }
   const app = options.kind === 'open' ? createApp(deps, believe) : createApp(deps)
   const over = new AbortController()
-  const passes = options.passes ? runPasses(deps, over.signal) : Promise.resolve()
+  const passes = options.passes ? runWorkers(deps, over.signal) : Promise.resolve()
   return {
     app,
     commands: { ...prepareCommands(deps), held: () => held },

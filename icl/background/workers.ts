@@ -18,7 +18,7 @@ const keyRefreshMs = 20_000
  * Does what is due until the signal aborts: its share of the wakes of jobs, and, while it has the lease, everything that jobs ask
  * of the outside world. What is under way then is finished first, but not for longer than 5 s.
  */
-export async function runPasses(deps: Dependencies, signal: AbortSignal): Promise<void> {
+export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promise<void> {
   const { waiters } = deps
   const stopped = new AbortController()
   const ended = AbortSignal.any([signal, stopped.signal])
@@ -36,12 +36,12 @@ export async function runPasses(deps: Dependencies, signal: AbortSignal): Promis
     keepGivingPools(deps, ended),
     every(deps, keyRefreshMs, ended, 'refreshing the keys', () => deps.keys.refresh()),
   ]
-  const wakePass = patiently(deps, 'looking for due jobs')
-  const effectPass = patiently(deps, 'looking for due effects')
+  const startDueWakes = patiently(deps, 'looking for due jobs')
+  const startDueEffects = patiently(deps, 'looking for due effects')
   while (!ended.aborted && !waiters.closed) {
     const news = waiters.wait([dueKey], idleMs, ended)
-    await wakePass(() => wakeDue(deps, wakes, replicas))
-    await effectPass(() => effects.startDue())
+    await startDueWakes(() => wakeDue(deps, wakes, replicas))
+    await startDueEffects(() => effects.startDue())
     await news
   }
   stopped.abort()
