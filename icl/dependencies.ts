@@ -9,12 +9,12 @@ import type { ClockWatch } from './clock-watch.ts'
 import type { IclKeys } from './keys.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { Notifier } from './notifier.ts'
 import type { Outages } from './outages.ts'
 import type { Pool } from './pool.ts'
 import type { Revocations } from './revocations.ts'
 import type { JobLimits } from './rules/job.ts'
 import type { Store } from './store/store.ts'
-import type { Waiters } from './waiters.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
 /** Everything that the ICL gets from outside. */
@@ -30,7 +30,7 @@ export type Dependencies = {
   readonly outages: Outages
   readonly clockWatch: ClockWatch
   readonly keys: IclKeys
-  readonly waiters: Waiters
+  readonly notifier: Notifier
   readonly log: Log
   readonly metrics: Metrics
   readonly network: Network

@@ -1,7 +1,7 @@
 import { elapsedSince, type MonotonicMs } from '../lib/clock.ts'
 import { every } from './background/every.ts'
 import type { Dependencies } from './dependencies.ts'
-import { jobKey, nodeKey } from './waiters.ts'
+import { jobKey, nodeKey } from './notifier.ts'
 
 const lookMs = 250
 const staleMs = 5_000
@@ -11,19 +11,19 @@ const staleMs = 5_000
  * nobody waits. Ends when the signal aborts.
  */
 export async function watchChanges(deps: Dependencies, signal: AbortSignal): Promise<void> {
-  const { store, waiters, clock } = deps
+  const { store, notifier, clock } = deps
   if (!store.shared) return
   let cursor: string | undefined
   let seenAt: MonotonicMs | undefined
   await every(deps, lookMs, signal, 'looking for changes', async () => {
-    if (!waiters.isAwaited) return
+    if (!notifier.isAwaited) return
     const isStale = elapsedSince(clock, seenAt) > staleMs
     const changes = await store.listChanges(isStale ? undefined : cursor)
     // What was saved since the last look may be too much to list: everybody looks for himself, once.
-    if (isStale) waiters.wakeAll()
+    if (isStale) notifier.notifyAll()
     for (const { id, offeredTo } of changes.jobs) {
-      waiters.wake(jobKey(id))
-      for (const node of offeredTo) waiters.wake(nodeKey(node))
+      notifier.notify(jobKey(id))
+      for (const node of offeredTo) notifier.notify(nodeKey(node))
     }
     cursor = changes.cursor
     // Counted from the answer: a store that is slow to give it must not have everybody look again and again.

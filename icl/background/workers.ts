@@ -1,5 +1,5 @@
 import type { Dependencies } from '../dependencies.ts'
-import { dueKey } from '../waiters.ts'
+import { dueKey } from '../notifier.ts'
 import { watchChanges } from '../watch-changes.ts'
 import { createEffects } from './effects-due.ts'
 import { every, patiently } from './every.ts'
@@ -19,7 +19,7 @@ const keyRefreshMs = 20_000
  * of the outside world. What is under way then is finished first, but not for longer than 5 s.
  */
 export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promise<void> {
-  const { waiters } = deps
+  const { notifier } = deps
   const stopped = new AbortController()
   const ended = AbortSignal.any([signal, stopped.signal])
   const replicas = createLiveReplicas(deps)
@@ -38,8 +38,8 @@ export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promi
   ]
   const startDueWakes = patiently(deps, 'looking for due jobs')
   const startDueEffects = patiently(deps, 'looking for due effects')
-  while (!ended.aborted && !waiters.closed) {
-    const news = waiters.wait([dueKey], idleMs, ended)
+  while (!ended.aborted && !notifier.closed) {
+    const news = notifier.wait([dueKey], idleMs, ended)
     await startDueWakes(() => wakeDue(deps, wakes, replicas))
     await startDueEffects(() => effects.startDue())
     await news

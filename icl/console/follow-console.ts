@@ -35,14 +35,14 @@ export function followConsole(
 }
 
 async function* newsUntil(
-  { clock, waiters }: Dependencies,
+  { clock, notifier }: Dependencies,
   { overview, recent }: NewsSources,
   gone: AbortSignal,
 ): AsyncGenerator<string> {
   let shown = ''
   let shownAt: MonotonicMs | undefined
   let change: number | undefined
-  while (!gone.aborted && !waiters.closed) {
+  while (!gone.aborted && !notifier.closed) {
     const now = await overview()
     const looks = withoutTime(now)
     if (looks !== shown || elapsedSince(clock, shownAt) >= repeatMs) {

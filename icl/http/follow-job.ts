@@ -3,10 +3,10 @@ import { elapsedSince } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { JobEvent } from '../../lib/schemas/jobs.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { jobKey } from '../notifier.ts'
 import { loadJob } from '../operations/change-job.ts'
 import { pollUntil } from '../operations/poll.ts'
 import { isSettled, type Job } from '../rules/job.ts'
-import { jobKey } from '../waiters.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import { eventStreamAnswer } from './event-stream.ts'
 
@@ -37,7 +37,7 @@ async function* eventChunks(
 ): AsyncGenerator<string> {
   let seen = lastSeq
   let quietSince = deps.clock.monotonic()
-  while (!signal.aborted && !deps.waiters.closed) {
+  while (!signal.aborted && !deps.notifier.closed) {
     const job = await pollUntil(deps, [jobKey(jobId)], pingMs, signal, async () => {
       const now = await loadJob(deps, jobId)
       return { seen: now, enough: hasEnded(now) || (now.events.at(-1)?.seq ?? 0) > seen }

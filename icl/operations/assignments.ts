@@ -19,6 +19,7 @@ import {
   verifierStatementOf,
 } from '../../lib/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { nodeKey } from '../notifier.ts'
 import type { Node } from '../rules/eligibility.ts'
 import {
   type Assignment,
@@ -29,7 +30,6 @@ import {
   type Job,
 } from '../rules/job.ts'
 import { excuse } from '../rules/outages.ts'
-import { nodeKey } from '../waiters.ts'
 import { changeJob, loadJob } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
 import { pollUntil } from './poll.ts'

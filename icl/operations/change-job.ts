@@ -2,11 +2,11 @@ import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { notePhaseChange } from '../metrics/phase-change.ts'
+import { dueKey, jobKey, nodeKey } from '../notifier.ts'
 import type { Command } from '../rules/commands.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { excuse, type Outage } from '../rules/outages.ts'
 import { transition } from '../rules/transition.ts'
-import { dueKey, jobKey, nodeKey } from '../waiters.ts'
 import { withReceipt } from './make-receipt.ts'
 
 const maxTries = 50
@@ -61,7 +61,7 @@ export async function updateJob(
     const job = await change(found.document)
     if (job === found.document) return job
     if (await deps.store.save({ kind: 'job', job, base: found.version })) {
-      announce(deps, found.document, job)
+      notifyOfChange(deps, found.document, job)
       return job
     }
   }
@@ -71,19 +71,19 @@ export async function updateJob(
 }
 
 /** Tells everybody who waits for news of this job. */
-export function announce(deps: Dependencies, before: Job | undefined, job: Job): void {
-  const { waiters, log, metrics, clock } = deps
+export function notifyOfChange(deps: Dependencies, before: Job | undefined, job: Job): void {
+  const { notifier, log, metrics, clock } = deps
   notePhaseChange(metrics, before, job, clock.now())
-  waiters.wake(jobKey(job.id))
+  notifier.notify(jobKey(job.id))
   const known = new Map(
     before?.assignments.map((assignment) => [assignment.fence, assignment.status]),
   )
   for (const assignment of job.assignments) {
     if (assignment.status === 'offered' && known.get(assignment.fence) !== 'offered') {
-      waiters.wake(nodeKey(assignment.node))
+      notifier.notify(nodeKey(assignment.node))
     }
   }
-  if (job.outbox.length > 0 || job.fillAt !== undefined) waiters.wake(dueKey)
+  if (job.outbox.length > 0 || job.fillAt !== undefined) notifier.notify(dueKey)
   const lastSeen = before?.events.at(-1)?.seq ?? 0
   for (const event of job.events.filter(({ seq }) => seq > lastSeen)) {
     log.info(`job ${event.type}`, {

@@ -50,7 +50,7 @@ export function createProbes(deps: Dependencies) {
       ])
       const { writable, reasons } = deps.store.status()
       const all = [
-        ...(deps.waiters.closed ? ['the ICL is stopping'] : []),
+        ...(deps.notifier.closed ? ['the ICL is stopping'] : []),
         ...(store === undefined ? [] : ['the store does not answer']),
         ...(writable ? [] : ['the store takes no saves']),
         ...(blobs === undefined
@@ -62,7 +62,7 @@ export function createProbes(deps: Dependencies) {
           ? faults
           : [`${reasonOf(chain)}: previews and submissions fail, commits wait`]),
       ]
-      if (store !== undefined || !writable || deps.waiters.closed) {
+      if (store !== undefined || !writable || deps.notifier.closed) {
         throw new ProblemError('unavailable', all.join('; '))
       }
       return { ready: true, reasons: all }

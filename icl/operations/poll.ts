@@ -3,7 +3,7 @@ import type { Dependencies } from '../dependencies.ts'
 
 /** Looks until there is something to see, waiting for news under `keys` in between, for at most `ms`. */
 export async function pollUntil<T>(
-  { waiters, clock }: Dependencies,
+  { notifier, clock }: Dependencies,
   keys: readonly string[],
   ms: number,
   signal: AbortSignal | undefined,
@@ -14,12 +14,12 @@ export async function pollUntil<T>(
     const looked = new AbortController()
     const left = Math.max(ms - elapsedSince(clock, beganAt), 0)
     // The wait starts before the look, so that news that comes in between is not missed.
-    const news = waiters.wait(keys, left, anySignal(signal, looked.signal))
+    const news = notifier.wait(keys, left, anySignal(signal, looked.signal))
     const { seen, enough } = await look().catch((error: unknown) => {
       looked.abort()
       throw error
     })
-    if (enough || left === 0 || signal?.aborted || waiters.closed) {
+    if (enough || left === 0 || signal?.aborted || notifier.closed) {
       looked.abort()
       return seen
     }

@@ -14,7 +14,7 @@ import { newWebhook } from '../rules/webhook.ts'
 import { webhookKeyOf, webhookSecretText } from '../webhooks/message.ts'
 import { whyRefused } from '../webhooks/webhook-url.ts'
 import { checkAdmitted, checkRoom, takePlaces } from './admit-client.ts'
-import { announce } from './change-job.ts'
+import { notifyOfChange } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
 import { keepPreviewedPool } from './keep-previewed-pool.ts'
 import { findUnfit } from './load-pool.ts'
@@ -87,7 +87,7 @@ async function saveNewJob(deps: Dependencies, job: Job, preview: PreviewToken): 
   const saved = isPoolKept ? job : withoutPool(job)
   if (!isInTime()) return await jobThatCame(deps, id)
   if (await deps.store.save({ kind: 'job', job: saved, base: 0 })) {
-    announce(deps, undefined, saved)
+    notifyOfChange(deps, undefined, saved)
     return saved
   }
   return await jobThatCame(deps, id)

@@ -10,12 +10,12 @@ import { createClockWatch } from '../clock-watch.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { instrumented } from '../instrumented.ts'
 import { createKeyring } from '../keyring.ts'
+import { createNotifier } from '../notifier.ts'
 import { createOutages } from '../outages.ts'
 import { createPool } from '../pool.ts'
 import { createRevocations } from '../revocations.ts'
 import { defaultJobLimits, type JobLimits, jobMs } from '../rules/job.ts'
 import { version } from '../version.ts'
-import { createWaiters } from '../waiters.ts'
 import { accessOf } from './access.ts'
 import type { Host } from './host.ts'
 import { createJsonLog } from './log.ts'
@@ -71,7 +71,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     outages: createOutages({ store, clock, log }),
     clockWatch: createClockWatch({ clock, chain, log, aheadMs: clock.aheadMs }),
     keys,
-    waiters: createWaiters(clock),
+    notifier: createNotifier(clock),
     log,
     metrics,
     network: networkOf(settings, chain.coordinator, limits, access),

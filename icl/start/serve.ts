@@ -46,7 +46,7 @@ export async function serve(
   deps.log.info('ICL stopping', { drainSeconds: settings.SVC_ICL_DRAIN_SECONDS })
   stop.abort()
   // Held requests are answered with what there is, and event streams end.
-  deps.waiters.close()
+  deps.notifier.close()
   const drained = Promise.all([server.stop(), workers]).then(() => true)
   const cutOff = Promise.race([
     signals.second,

@@ -6,7 +6,7 @@ import { renewReplicaMs, sayCaughtUp } from '../replicas.ts'
 import { createEventCache } from './fallback-events.ts'
 import { loadJobs, loadMirror } from './fallback-load.ts'
 import { createMirror } from './fallback-mirror.ts'
-import { announce, keepAnnouncing, letOthersBeFirst, nobodyJoined } from './fallback-others.ts'
+import { heartbeat, keepHeartbeats, letOthersBeFirst, nobodyJoined } from './fallback-others.ts'
 import { createPace } from './fallback-pace.ts'
 import { replayJournal } from './fallback-replay.ts'
 import { askPrimary, type Fallback, inTime, isAway, noteAway } from './fallback-state.ts'
@@ -79,7 +79,7 @@ export async function reconnect(fallback: Fallback): Promise<void> {
   }
   const pace = createPace()
   const replayed = new AbortController()
-  if (journal.begun) void keepAnnouncing(fallback, replayed.signal)
+  if (journal.begun) void keepHeartbeats(fallback, replayed.signal)
   const onWrite = () => {
     pace.step()
     progress.step()
@@ -198,7 +198,7 @@ async function behindGate(fallback: Fallback, work: () => Promise<void>): Promis
 /** Says that this replica is there, and keeps the mirror as it should be. */
 export async function keepUp(fallback: Fallback): Promise<void> {
   const { clock } = fallback.options
-  await announce(fallback)
+  await heartbeat(fallback)
   if (fallback.aloneAt === undefined) return follow(fallback)
   fallback.followed = undefined
   if (!fallback.isFresh && !wasFilledOfLate(fallback)) await fill(fallback)
@@ -221,7 +221,7 @@ async function fill(fallback: Fallback): Promise<void> {
   fallback.next = next
   try {
     await loadMirror(next, limited(fallback), mutex, options.clock.now())
-    await announce(fallback)
+    await heartbeat(fallback)
     if (fallback.era !== era) return
     fallback.mirror = next
     fallback.mirrorNumber++

@@ -18,7 +18,7 @@ import { forever } from './forever.ts'
 const marginMs = 1_000
 
 /** Says that this replica is there, and looks whether others are, or have been: then the mirror is not all that there is. */
-export async function announce(fallback: Fallback): Promise<readonly Replica[]> {
+export async function heartbeat(fallback: Fallback): Promise<readonly Replica[]> {
   const { replicaId, version, clock } = fallback.options
   const now = clock.now()
   const { replicas, newest } = await askPrimary(fallback, async (store) => {
@@ -30,7 +30,7 @@ export async function announce(fallback: Fallback): Promise<readonly Replica[]> 
   const isAlone = !others.some((other) => isAbout(other, now))
   fallback.aloneAt = isAlone ? now : undefined
   fallback.newest = newest
-  fallback.announcedAt = now
+  fallback.heartbeatAt = now
   fallback.isFresh &&= await nobodyJoined(fallback, fallback.mirror)
   return others
 }
@@ -47,8 +47,8 @@ export async function nobodyJoined(fallback: Fallback, { memory }: Mirror): Prom
  */
 export async function letOthersBeFirst(fallback: Fallback): Promise<void> {
   const { clock, journal, replicaId } = fallback.options
-  const wasAbout = isAbout({ id: replicaId, seenAt: fallback.announcedAt }, clock.now())
-  const others = await announce(fallback)
+  const wasAbout = isAbout({ id: replicaId, seenAt: fallback.heartbeatAt }, clock.now())
+  const others = await heartbeat(fallback)
   await join(fallback)
   if (journal.begun) {
     await askPrimary(fallback, (store) => sayBehind(store, replicaId, clock.now()))
@@ -81,14 +81,14 @@ async function join(fallback: Fallback): Promise<void> {
 }
 
 /** Goes on saying that this replica is there and behind, until the signal aborts. */
-export async function keepAnnouncing(fallback: Fallback, signal: AbortSignal): Promise<void> {
+export async function keepHeartbeats(fallback: Fallback, signal: AbortSignal): Promise<void> {
   const { clock, replicaId } = fallback.options
   while (!signal.aborted) {
     await clock.sleep(renewReplicaMs, signal).catch(() => {})
     if (signal.aborted) return
     // A failure shows in the replay, too.
     await askPrimary(fallback, (store) => sayBehind(store, replicaId, clock.now()))
-      .then(() => announce(fallback))
+      .then(() => heartbeat(fallback))
       .catch(() => {})
   }
 }

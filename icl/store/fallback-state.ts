@@ -59,7 +59,7 @@ export type Fallback = {
   /** When it was last seen that no other replica has been about for five minutes. */
   aloneAt: number | undefined
   /** When this replica last said that it is there. */
-  announcedAt: number
+  heartbeatAt: number
   /** Whether this absence of the database may be bridged. */
   isPermitted: boolean
   /** Why the journal or the database does not take writes. */
@@ -106,7 +106,7 @@ export const createFallback = (options: FallbackOptions): Fallback => ({
   newest: undefined,
   followed: undefined,
   aloneAt: undefined,
-  announcedAt: Number.NEGATIVE_INFINITY,
+  heartbeatAt: Number.NEGATIVE_INFINITY,
   isPermitted: false,
   trouble: undefined,
   gate: undefined,

@@ -27,7 +27,7 @@ process.stdout.write(`${server.port}\n`)
 // Ends with whoever started it.
 for await (const _ of process.stdin);
 stop.abort()
-deps.waiters.close()
+deps.notifier.close()
 await server.stop(true)
 await passes
 await deps.store.close()

@@ -77,7 +77,7 @@ describe('the probes', () => {
 
   it('turn red when the process is stopping', async () => {
     await startWith({})
-    icl.deps.waiters.close()
+    icl.deps.notifier.close()
     const { status, body } = await probe('/readyz')
     expect([status, body.detail]).toEqual([503, 'the ICL is stopping'])
   })

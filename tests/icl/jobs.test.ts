@@ -279,7 +279,7 @@ it('held polls and streams end at once when the process stops', async () => {
   expect(new TextDecoder().decode((await reader.read()).value)).toContain('submitted')
   const before = icl.clock.now()
   await icl.clock.advance(0)
-  icl.deps.waiters.close()
+  icl.deps.notifier.close()
   expect((await poll).assignments).toEqual([])
   while (!(await reader.read()).done);
   expect(icl.clock.now()).toBe(before)

@@ -8,13 +8,13 @@ import { createClockWatch } from '../../icl/clock-watch.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
 import { deriveKeys } from '../../icl/keys.ts'
 import { noMetrics } from '../../icl/metrics/metrics.ts'
+import { createNotifier } from '../../icl/notifier.ts'
 import { createOutages } from '../../icl/outages.ts'
 import { createPool } from '../../icl/pool.ts'
 import { createRevocations } from '../../icl/revocations.ts'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
 import { createMemoryStore, type MemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
-import { createWaiters } from '../../icl/waiters.ts'
 import { type Api, createApi } from '../../lib/api.ts'
 import { mockEvidence } from '../../lib/attestation.ts'
 import type { Address } from '../../lib/codecs.ts'
@@ -104,7 +104,7 @@ export async function createReplica(
     outages: createOutages({ ...own, log }),
     clockWatch: createClockWatch({ ...own, log, aheadMs: () => 0 }),
     keys: await deriveKeys(keySeed),
-    waiters: createWaiters(own.clock),
+    notifier: createNotifier(own.clock),
     log,
     metrics: noMetrics,
     network: sampleNetwork({ public_url: origin, chain_id: chainId, coordinator }),

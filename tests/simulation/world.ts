@@ -147,7 +147,7 @@ export function createWorld(
       for (const id of [...network.replicas.keys()]) await take(id).drain()
       // What a dead one still waits for would keep its whole world in memory.
       for (const { drain, deps } of replicas) {
-        deps.waiters.close()
+        deps.notifier.close()
         void drain()
       }
     },

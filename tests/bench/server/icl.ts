@@ -95,7 +95,7 @@ export async function serveIcl(options: ServerOptions) {
     commands: { ...prepareCommands(deps), held: () => held },
     stop: async () => {
       over.abort()
-      deps.waiters.close()
+      deps.notifier.close()
       await passes
       await deps.store.close()
     },

@@ -143,7 +143,7 @@ describe('the stream of news', () => {
     const { icl } = await start()
     const stream = await follow(icl)
     await stream.next('overview')
-    icl.deps.waiters.close()
+    icl.deps.notifier.close()
     expect(await stream.next('reload')).toBeUndefined()
     await icl.stop()
   })

@@ -1,12 +1,12 @@
 import type { Clock } from '../lib/clock.ts'
 
 /** Lets requests of this process wait for news under a key. */
-export interface Waiters {
-  /** Resolves at the next `wake` of any of the keys, after `ms`, or when the signal aborts. Never rejects. */
+export interface Notifier {
+  /** Resolves at the next `notify` of any of the keys, after `ms`, or when the signal aborts. Never rejects. */
   wait(keys: readonly string[], ms: number, signal?: AbortSignal): Promise<void>
-  wake(key: string): void
+  notify(key: string): void
   /** Ends every wait for news of jobs and nodes. */
-  wakeAll(): void
+  notifyAll(): void
   /** True while somebody waits for news of a job or a node. */
   readonly isAwaited: boolean
   /** Ends every wait, now and from now on: the process is stopping. */
@@ -14,8 +14,8 @@ export interface Waiters {
   readonly closed: boolean
 }
 
-/** Waiters on a clock. */
-export function createWaiters(clock: Clock): Waiters {
+/** A notifier on a clock. */
+export function createNotifier(clock: Clock): Notifier {
   const waiting = new Map<string, Set<() => void>>()
   let closed = false
   return {
@@ -47,10 +47,10 @@ export function createWaiters(clock: Clock): Waiters {
         signal?.addEventListener('abort', done, { once: true })
         clock.sleep(ms, timer.signal).then(done, () => {})
       }),
-    wake: (key) => {
+    notify: (key) => {
       for (const done of [...(waiting.get(key) ?? [])]) done()
     },
-    wakeAll: () => {
+    notifyAll: () => {
       for (const [key, dones] of [...waiting]) {
         if (key !== dueKey) for (const done of [...dones]) done()
       }
