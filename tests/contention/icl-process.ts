@@ -29,6 +29,6 @@ for await (const _ of process.stdin);
 stop.abort()
 deps.notifier.close()
 await server.stop(true)
-await passes
+await workers
 await deps.store.close()
 process.exit(0)

@@ -129,11 +129,11 @@ export async function createReplica(
       createApi({ baseUrl: origin, fetch, clock, random: systemRandom, ...(signer && { signer }) }),
     drain: () => {
       stop.abort()
-      return passes
+      return workers
     },
     stop: async () => {
       stop.abort()
-      await clock.until(passes)
+      await clock.until(workers)
     },
     kill: life.end,
     pause: life.pause,
