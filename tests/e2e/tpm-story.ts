@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { whyNoSwtpm } from '../tools/swtpm.ts'
 import { startTpmWorld, type TpmNode, type TpmWorld } from './tpm-world.ts'
 
-/** Tells what nodes with real TPMs go through, by the sources or by an executable. */
+/** Tells what nodes with software TPMs (swtpm) go through, by the sources or by an executable. */
 export function describeTpmNodes(
   what: string,
   builtBinary: () => Promise<string | undefined>,

@@ -6,7 +6,7 @@ import { tpmOf, trustIn } from './attestation/tpm-icl.ts'
 import { prepareDaemon, type RunningDaemon, startDaemon } from './real-daemon.ts'
 import { type RealIcl, startRealIcl } from './real-icl.ts'
 
-// The states of a certificate (spec 3.1) where the machine attests by a real TPM, whose time is that of this machine.
+// The states of a certificate (spec 3.1) where the machine attests by a software TPM (swtpm), whose time is that of this machine.
 
 const missing = whyNoSwtpm()
 const hour = 3_600

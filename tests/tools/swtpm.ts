@@ -9,7 +9,7 @@ import { freePort } from '../../demo/free-port.ts'
 const startMs = 30_000
 const run = promisify(execFile)
 
-/** A software TPM 2.0: a real TPM in every respect but that it is a process. */
+/** A software TPM 2.0 (swtpm): it runs the commands of a TPM in a process, and protects nothing by hardware. */
 export type Swtpm = {
   /** What SVC_TPM has to be to use it. */
   readonly setting: string

@@ -14,7 +14,7 @@ const missing = whyNoTpm2Tools()
 const pcrs = [0, 1, 2, 3, 4, 5, 6, 7, 16]
 const patience = { timeout: 120_000 }
 
-describe('real TPMs (swtpm, driven by tpm2-tools)', () => {
+describe('software TPMs (swtpm, driven by tpm2-tools)', () => {
   if (missing !== undefined) {
     it.skip(missing, () => {})
     return

@@ -24,7 +24,7 @@ const whole = ['challenge', 'enrol', 'activate', 'quote']
 const renewal = ['challenge', 'quote']
 const forever = new AbortController().signal
 
-describe('attesting by a real TPM', () => {
+describe('attesting by a software TPM (swtpm)', () => {
   if (missing !== undefined) {
     it.skip(missing, () => {})
     return

@@ -25,7 +25,7 @@ export const trustIn = (rootsPem: string, changes: Partial<TpmTrust> = {}): TpmT
   ...changes,
 })
 
-/** An ICL that accepts TPMs, at the time of now: real TPMs have certificates that begin now. */
+/** An ICL that accepts TPMs, at the time of now: certificates of a new swtpm begin now. */
 export const startTpmIcl = (tpm: TpmTrust): Promise<TestIcl> =>
   createReplica(
     {
