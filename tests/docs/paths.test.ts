@@ -32,7 +32,12 @@ async function missingIn(text: string): Promise<readonly string[]> {
 }
 
 describe('the maps of the sources', () => {
-  it('docs/architecture.md names files and folders that exist', async () => {
+  it('CONTRIBUTING.md names files and folders that exist', async () => {
+    const text = await readFile(join(root, 'CONTRIBUTING.md'), 'utf8')
+    expect(await missingIn(text)).toEqual([])
+  })
+
+  it('docs/architecture.md does', async () => {
     const text = await readFile(join(root, 'docs', 'architecture.md'), 'utf8')
     expect(await missingIn(text)).toEqual([])
   })
