@@ -13,11 +13,6 @@ export const runElsewhere: readonly {
     reason: 'tests/e2e/demo-script.test.ts runs the demo; npm test is what runs this',
   },
   {
-    file: 'README.md',
-    begins: 'npm run icl ',
-    reason: 'servers that stay; tests/runtimes starts the ICL on each runtime',
-  },
-  {
     file: 'docs/client.md',
     begins: 'npm run demo -- --keep',
     reason: 'stays until Ctrl-C; tests/client starts the same world, with the same settings',
