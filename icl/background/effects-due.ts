@@ -1,3 +1,28 @@
+/*
+ * Problem: what jobs ask of the outside world (grants, offers, scores, results on chain, slashes, messages to
+ * servers) must happen although processes die, and must not happen on every replica at once.
+ *
+ * Idea: each job has an outbox of effects with a due time. The one replica that has the leadership lease looks for
+ * due effects, starts them side by side, and notes in the job what came of each (finish-effect.ts). An effect
+ * leaves the outbox only when it is done. Three kinds go their own way: results are collected over many jobs and
+ * put on chain in one transaction, messages to servers have queues of their own so that a slow server holds up
+ * nothing else, and offers to one node are made one after the other, so that two offers never see the same free
+ * place.
+ *
+ * Invariants:
+ * - Each effect is under way at most once in this process, and is safe to repeat.
+ * - Work begins only in a term of the lease. The term's signal aborts when the lease is lost; what came of an
+ *   effect is noted only if that has not happened by then.
+ * - Effects that are under way or fail stay due in the store. The look asks for that many more, so that they do
+ *   not hide the others.
+ *
+ * Failure cases: a replica that dies leaves its effects due, and the next holder of the lease starts them. A
+ * replica that was frozen may still do what its successor does: contracts skip what they have, and scores have
+ * fixed ids. An effect that fails gets a later due time, with growing waits; while the store is away nothing is
+ * noted, and the pause is in memory. A transaction with results that the chain does not take may be too large: the
+ * next batch is half as big, and grows again after a success.
+ */
+
 import type { JobId } from '../../lib/codecs.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { createKeyedMutex } from '../mutex.ts'

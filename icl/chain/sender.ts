@@ -1,3 +1,35 @@
+/*
+ * Problem: the chain takes transactions of one account only in the order of their nonces. One that is stuck holds
+ * up all after it, one that is lost leaves a gap, an answer from the RPC may be lost, and fees rise while a
+ * transaction waits. The ICL has many results and grants to send, and cannot wait for each.
+ *
+ * Idea: up to 16 transactions are under way at once (flights), each with its own nonce. While there are any,
+ * nonces are counted here; otherwise the chain's pending count says the next. One loop looks at the chain's count
+ * of used nonces and lands the flights below it. When nothing has landed for stuckMs, only the lowest nonce
+ * matters: a flight is signed again with the same nonce and higher fees, and a nonce below ours that nothing uses,
+ * or where another process's transaction is stuck, is filled with an empty transfer to ourselves. Grants go before
+ * results, because nodes wait for them.
+ *
+ * Invariants:
+ * - All versions of a flight have one nonce: the chain takes at most one of them.
+ * - A call is estimated before it is signed. One that reverts in the estimate uses no nonce.
+ * - A promise ends only with a receipt, a failure, or the caller's signal. The signal ends the wait, not the
+ *   transaction.
+ *
+ * Failure cases:
+ * - The answer to a broadcast was lost: the flight counts as sent, and is sent again when it does not land.
+ * - Another process used the nonce: at launch the next one is tried, six times; a flight whose nonce a stranger
+ *   used fails with chain-nonce-taken after five looks.
+ * - The chain refuses a replacement (no money, for example): all flights fail, since those behind it would wait in
+ *   vain.
+ * - The chain has forgotten more than 16 nonces (a restart, a deep reorganisation): all flights fail with
+ *   chain-nonce-gap, and counting begins anew.
+ * - The RPC is away, or limits requests: the loop asks again; at launch the caller hears of it. This process dies:
+ *   its transactions may still land.
+ *
+ * Callers therefore look at the chain before they send again, and the contracts skip what they have.
+ */
+
 import { type Hex, keccak256, type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem'
 import { causesOf, isNonceTaken, isRateLimited } from '../../lib/chain/chain-error.ts'
 import type { ChainWriter } from '../../lib/chain/clients.ts'

@@ -1,3 +1,23 @@
+/*
+ * Problem: any number of viewers watch the newest jobs. Reading the store for each of them would let strangers
+ * load it as they like, and a job must be found by its public ref, from which its id cannot be computed.
+ *
+ * Idea: one memory of the newest jobs, as the public may see them, for all viewers of the process. A look reads
+ * the newest jobs once, then only what changed, at most once a second however many ask. Each change has a number;
+ * a viewer asks for what changed after the number that it knows.
+ *
+ * Invariants:
+ * - Nothing is read while nobody looks. After a minute without a look everything is read anew.
+ * - Readers never see half of a change: public forms are made first, and put in together.
+ * - At most 5,000 jobs are kept. wholeSince says from when on every job that settled is among them, and moves
+ *   forward when old ones are dropped.
+ * - The cursor of changes is taken before the jobs are read: what is saved in between is read twice and not
+ *   missed.
+ *
+ * Failure cases: when the store fails, the look throws as the store does, and the cursor stays where it was. When
+ * more than 500 jobs changed at once, all is read anew, and earlier numbers get everything that is kept.
+ */
+
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import type { ConsoleJob } from '../../lib/schemas/console.ts'

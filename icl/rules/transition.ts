@@ -1,3 +1,28 @@
+/*
+ * Problem: clients, nodes, timers and several replicas act on one job at the same time, and any process may die
+ * between two steps.
+ *
+ * Idea: a job is a value, and this function decides its next one. A command (from a node, from the client, from a
+ * timer, or what was found on chain) and a time give either the changed job with effects, or a refusal. Nothing
+ * here reads a clock, a store or a network. The caller saves the result only if nobody has saved the job since it
+ * was read, and otherwise starts again with the newer job (icl/operations/change-job.ts). Effects go into the
+ * job's outbox, in the same save, and are delivered later (icl/background/effects-due.ts).
+ *
+ * Invariants:
+ * - A settled phase never changes. A settled job answers a repeated result or verdict as before, and may still get
+ *   a provable fault.
+ * - A command of a node counts only under the fence of that node's assignment. Each assignment has a higher fence
+ *   than those before it in the job.
+ * - A command that changes nothing returns the very same job, so that nothing is saved.
+ * - A job that has not settled has a wakeAt: the earliest of its deadline, the deadlines of its assignments, and
+ *   the time to fill empty seats.
+ *
+ * Failure cases: a message that comes twice has the effect of one. After the job's deadline nodes' commands are
+ * refused unless they are repeats, whether or not the wake has come. A refusal may still note something: a second,
+ * different signed answer is kept as a fault, and an answer after a lease that lapsed brings its node a score. The
+ * caller saves that, then reports the refusal.
+ */
+
 import type { ProblemCode } from '../../lib/problem-codes.ts'
 import { postResult, postVerdict } from './answers.ts'
 import {

@@ -1,3 +1,29 @@
+/*
+ * Problem: a job must go on although nodes go silent, have no room, or leave, and must end when nobody is left.
+ *
+ * Idea: every job has a time at which it is looked at again (wakeAt). A wake does three things in this order: it
+ * ends what is overdue, it takes seats from nodes that stay full if others are free, and it fills empty seats from
+ * a pool. The pool and the seed of the draw are read before, by the caller, because this function is pure.
+ * needsPool and countSeatsToFill tell the caller what to read.
+ *
+ * Invariants:
+ * - The seed of a draw names how many seats it fills. When another number is empty by now, nothing is filled, and
+ *   the next wake comes at once with a new seed.
+ * - A draw never picks the client, or a node that has had a part in the job. Only when no other node is left, a
+ *   node may return to the seat that it gave back for a cause that passes, after a pause that grows with each
+ *   attempt.
+ * - A node is scored for an offer, a lease or a reveal that it let pass. Waiting for a place or for a grant costs
+ *   it nothing.
+ * - Whoever is seated gets no offer yet: that takes the effect ensure-access, which sees on chain that the node
+ *   may read the prompt key.
+ *
+ * Failure cases, with the end of the job: the deadline has passed (expired); a seat has used up its attempts, or
+ * as many nodes as a quorum gave the round back for a cause that lies in the job and nobody could do it (expired,
+ * attempts-exhausted); a rejected round cannot be done by a whole new quorum (rejected, not-enough-nodes); nobody
+ * is left to break a tie (disputed). In all other cases an empty seat waits, mostly with the reason
+ * not-enough-nodes, and is tried again after refillMs.
+ */
+
 import { causes } from '../../lib/causes.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { type Candidate, drawNodes } from '../../lib/draw.ts'

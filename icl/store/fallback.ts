@@ -1,3 +1,38 @@
+/*
+ * Problem: the specification wants the ICL to work while its database cannot be reached (spec 7). Nothing that was
+ * acknowledged may be lost, and two replicas must never decide the same thing differently.
+ *
+ * Idea: while MongoDB answers, this store passes everything on, and keeps a copy in memory of what may still
+ * change (the mirror: open and newly settled jobs, nodes, keys, ids of all jobs). When MongoDB is away, reads come
+ * from the mirror, and a save is judged against it as the database would, written to a journal on the local disk,
+ * flushed, applied to the mirror, and then acknowledged. When MongoDB is back, the journal is replayed in order;
+ * saves go on, at half its speed, until few writes are left, wait behind a gate for these, and then go to the
+ * database again.
+ *
+ * The parts: fallback-state (what is known), -save, -reads, -connection (comes back, keeps the mirror), -load,
+ * -others (other replicas), -replay, -take-up (a journal at start), -mirror, -lanes, -pace, -blobs, -events.
+ *
+ * Invariants:
+ * - Saves go to the journal only if this replica saw no other one for five minutes and its mirror is complete
+ *   (isPermitted), or if it already has a journal that was begun. A replica that starts beside others waits before
+ *   its first save, so that they see it.
+ * - Saves of one document come one after the other (a lane). So at most one save of a document has an unknown
+ *   outcome when the connection breaks; it goes to the journal under its write id.
+ * - A replayed save whose write id the database has already counts as done. So a replay that was cut off can be
+ *   repeated.
+ * - What only the database knows is answered with 503 unavailable, never with "there is none".
+ *
+ * Failure cases:
+ * - No journal, a disk that takes no writes, or another replica was about: reads go on, saves get 503.
+ * - The database has not answered since the start, and there is no journal: everything gets 503.
+ * - The process dies while the database is away: the next one takes up the journal before it listens.
+ * - At the replay somebody else has saved the same document, or it is another database: the store is stuck. It
+ *   takes no saves, keeps the journal, and an operator has to decide (docs/operations.md, "When the database is
+ *   away").
+ * - Keys that say which replica runs and which has a lease are kept in memory alone: after a restart they mean
+ *   nothing.
+ */
+
 import { releaseReplica } from '../replicas.ts'
 import { keepUp, reconnect, watchConnection } from './fallback-connection.ts'
 import { onlyInDatabase, type Reads, readsOf } from './fallback-reads.ts'

@@ -1,3 +1,25 @@
+/*
+ * Problem: a process wants to hear what other replicas saved, without change streams, without reading all jobs,
+ * and without missing one. A time set by the ICLs would be wrong by the difference of their clocks, and a counter
+ * would be a second document for each save.
+ *
+ * Idea: each save of a job stamps it with the server's cluster time ($currentDate). A reader asks for the jobs
+ * with a later stamp than its cursor.
+ *
+ * Invariants:
+ * - Each stamp of a job that a look finds is told once. A job that was saved several times between two looks is
+ *   told with its newest version.
+ * - The cursor moves up to the latest change that this reader has known for settlingMs by its own clock: before
+ *   that, a save with an earlier stamp may still become readable. What was told meanwhile is in the cursor, so
+ *   that reading it again tells nothing twice.
+ * - The first look tells nothing. It begins ten seconds before the newest stamp, for the same reason.
+ *
+ * Failure cases: a save that takes longer than settlingMs from its stamp until it can be read may be missed;
+ * whoever waits looks again by itself at the end of its wait. On a single server whose clock is set back, new
+ * stamps lie before the cursor until the clock has caught up: changes are heard late, nothing is lost. While
+ * MongoDB is away the look throws unavailable, and the same cursor serves afterwards.
+ */
+
 import { Timestamp } from 'mongodb'
 import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'

@@ -1,3 +1,24 @@
+/*
+ * Problem: a proof of encryption takes ten seconds of computing and much memory, and WebAssembly does not give
+ * memory back. In the daemon's own process it would hold up heartbeats, and a crash in it would end the daemon.
+ * Its input is both halves of a key.
+ *
+ * Idea: each piece of work has a process of its own. It is this very program with another command. The input goes
+ * in as one frame through the pipe to stdin, the answer comes back as one frame through stdout, and then the
+ * process is killed.
+ *
+ * Invariants:
+ * - Secrets go through the pipe alone: no arguments, an empty environment (on Windows the system's folder), and a
+ *   working directory without settings of a runtime.
+ * - The process runs with a lower priority than the daemon, where the system allows it.
+ * - It ends with the promise: on success, on failure, and when the signal aborts.
+ * - An answer counts only if it fits the schema of its kind of work.
+ *
+ * Failure cases: the process cannot be started, or ends without an answer (ProofProcessDied; process-prover.ts
+ * starts it again); it says that the work cannot be done, or answers nonsense (ProofWorkFailed). Frames that are
+ * damaged reject as well. The pipe's own error on stdin is ignored, because the end of the process tells more.
+ */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setPriority } from 'node:os'
 import { parse } from 'node:path'

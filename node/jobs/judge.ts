@@ -1,3 +1,27 @@
+/*
+ * Problem: a verifier has to say whether the leader's answer agrees with its own. The leader may lie in its
+ * evidence, or deliver another text than its evidence shows. The verifier may also simply fail to read the output,
+ * and must not blame the leader for its own trouble.
+ *
+ * Idea: two checks. First the output: download it, open it with the output key, make evidence of it, and see that
+ * it reproduces the evidence that the leader signed. Then the comparator compares the leader's evidence with this
+ * node's own. A match needs both.
+ *
+ * Invariants:
+ * - match is said only when the output was opened and reproduces the leader's evidence.
+ * - output-unavailable and output-mismatch blame the leader. output-unavailable is said only when this node had
+ *   its own key, and either 10 s to get at the output or a failure that more time would not change.
+ * - Some seconds before the deadline are kept for posting the verdict.
+ *
+ * Failure cases:
+ * - This node cannot have its own evidence key again, is late, cannot make evidence of the output, or cannot reach
+ *   the coprocessor or the chain: not-seen. Where the two pieces of evidence contradict each other, they decide
+ *   alone; where they agree, deadline-too-close is thrown, and the assignment is given back.
+ * - The output cannot be had although there was time: no-match, output-unavailable. It does not open, or shows
+ *   other evidence: no-match, output-mismatch.
+ * - Failures that may pass are tried again every 2 s until the time is over.
+ */
+
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { Comparator } from '../../lib/comparators/comparator.ts'

@@ -1,3 +1,23 @@
+/*
+ * Problem: a daemon was killed in the middle of a job. Doing the job again could cost a second answer at the
+ * provider, and could make the node sign two answers to one assignment, which is a provable fault.
+ *
+ * Idea: the journal says how far the job got, the ICL says what is left of it. The later of the recorded steps
+ * decides what to do: send a signed verdict or result again byte for byte; send a commitment again and go on to
+ * the reveal; or, when nothing was committed or signed, work from the claim on.
+ *
+ * Invariants:
+ * - A signed answer is never made anew. It is sent as it is in the journal.
+ * - A commitment is opened with the evidence and salt of the journal. Prompt and key are not on disk: they are
+ *   fetched and decrypted again.
+ * - The provider is asked at most twice for one assignment.
+ * - The function never rejects: a failure gives the assignment back and is logged.
+ *
+ * Failure cases: the ICL does not answer (asks again, with growing waits up to 30 s); the assignment lapsed, was
+ * offered again under a higher fence, or the job has settled (it is left as it is); the ICL has a commitment that
+ * the journal has not, or the daemon ended twice while it worked (the assignment is given back).
+ */
+
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
