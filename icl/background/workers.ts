@@ -7,7 +7,7 @@ import { keepGivingPools } from './give-pools.ts'
 import { createLease } from './lease.ts'
 import { createLiveReplicas } from './live-replicas.ts'
 import { keepPruned } from './prune-store.ts'
-import { wakeDue } from './wake-due.ts'
+import { tickDue } from './ticks-due.ts'
 import { createWork } from './work.ts'
 
 const idleMs = 250
@@ -15,7 +15,7 @@ const finishMs = 5_000
 const keyRefreshMs = 20_000
 
 /**
- * Does what is due until the signal aborts: its share of the wakes of jobs, and, while it has the lease, everything that jobs ask
+ * Does what is due until the signal aborts: its share of the ticks of jobs, and, while it has the lease, everything that jobs ask
  * of the outside world. What is under way then is finished first, but not for longer than 5 s.
  */
 export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promise<void> {
@@ -24,7 +24,7 @@ export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promi
   const ended = AbortSignal.any([signal, stopped.signal])
   const replicas = createLiveReplicas(deps)
   const lease = createLease(deps, 'lease:effects')
-  const wakes = createWork(deps)
+  const ticks = createWork(deps)
   const effects = createEffects(deps, lease)
   const loops = [
     deps.outages.keep(ended),
@@ -36,16 +36,16 @@ export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promi
     keepGivingPools(deps, ended),
     every(deps, keyRefreshMs, ended, 'refreshing the keys', () => deps.keys.refresh()),
   ]
-  const startDueWakes = patiently(deps, 'looking for due jobs')
+  const startDueTicks = patiently(deps, 'looking for due jobs')
   const startDueEffects = patiently(deps, 'looking for due effects')
   while (!ended.aborted && !notifier.closed) {
     const news = notifier.wait([dueKey], idleMs, ended)
-    await startDueWakes(() => wakeDue(deps, wakes, replicas))
+    await startDueTicks(() => tickDue(deps, ticks, replicas))
     await startDueEffects(() => effects.startDue())
     await news
   }
   stopped.abort()
-  await finish(deps, [wakes.idle(), effects.idle(), ...loops])
+  await finish(deps, [ticks.idle(), effects.idle(), ...loops])
   // What is still under way gives up with the lease, and is done by the next to have it.
   await patiently(
     deps,

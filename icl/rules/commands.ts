@@ -7,7 +7,7 @@ import type { Outage } from './outages.ts'
 type AbortReasonCode = (typeof AbortReason)['options'][number]
 
 /** What empty seats are filled with. */
-export type Fill = {
+export type SeatFill = {
   readonly pool: readonly Candidate[]
   readonly seed: DrawSeed
   /** How many seats the seed was signed for; any number when left out. */
@@ -55,6 +55,6 @@ export type Command =
   | { readonly type: 'miss-time'; readonly outages: readonly Outage[] }
   /** Time has passed; `fill` is absent when no seat is empty. */
   | {
-      readonly type: 'wake'
-      readonly fill?: Fill | undefined
+      readonly type: 'tick'
+      readonly fill?: SeatFill | undefined
     }

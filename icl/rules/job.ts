@@ -119,7 +119,7 @@ export type Job = {
   /** When to try next to fill empty seats; undefined while none is empty. */
   readonly fillAt?: number | undefined
   /** When the job must be looked at again; undefined once settled. */
-  readonly wakeAt?: number | undefined
+  readonly tickAt?: number | undefined
 }
 
 /** How long a job may take in all, in milliseconds. */

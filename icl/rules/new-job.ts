@@ -1,7 +1,7 @@
 import type { Draw } from '../../lib/draw.ts'
 import type { Effect } from './effects.ts'
 import { type Job, recorded } from './job.ts'
-import { seatNode } from './wake.ts'
+import { seatNode } from './tick.ts'
 
 /** What a submission says, checked and complete. */
 export type Submission = Pick<
@@ -41,7 +41,7 @@ export function newJob({ draw, ...submission }: Submission): Job {
     events: [],
     outbox: [],
     nextEffect: 1,
-    wakeAt: submission.deadline,
+    tickAt: submission.deadline,
   }
   let job = recorded(empty, now, 'submitted')
   const effects: Effect[] = []

@@ -50,7 +50,7 @@ import {
 } from './job.ts'
 import { missTime } from './outages.ts'
 import { settle } from './settle.ts'
-import { wake } from './wake.ts'
+import { tick } from './tick.ts'
 
 /** The whole life of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
 export function transition(job: Job, command: Command, now: number, limits: JobLimits): Transition {
@@ -82,8 +82,8 @@ function scored(job: Job, effects: readonly Effect[]): Job {
 
 function apply(job: Job, command: Command, now: number, limits: JobLimits): Transition {
   switch (command.type) {
-    case 'wake':
-      return isSettled(job.phase) ? { job, effects: [] } : wake(job, command.fill, now, limits)
+    case 'tick':
+      return isSettled(job.phase) ? { job, effects: [] } : tick(job, command.fill, now, limits)
     case 'miss-time':
       return missTime(job, command.outages)
     case 'cancel':
@@ -138,7 +138,7 @@ function applyNodeCommand(
   if (isSettled(job.phase) && !isRepeat(assignment, command)) {
     return refuse('job-settled', `The job is already ${job.phase}`)
   }
-  // Before the next wake sees it: what came after the deadline must not depend on who is faster.
+  // Before the next tick sees it: what came after the deadline must not depend on who is faster.
   if (now >= job.deadline && !isRepeat(assignment, command)) {
     return refuse('job-settled', 'The job has passed its deadline')
   }
@@ -211,6 +211,6 @@ function timed(job: Job, effects: readonly Effect[], now: number): Job {
     outbox: [...job.outbox, ...pending],
     nextEffect: job.nextEffect + effects.length,
     fillAt,
-    wakeAt: settled ? undefined : Math.min(job.deadline, ...deadlines, fillAt ?? job.deadline),
+    tickAt: settled ? undefined : Math.min(job.deadline, ...deadlines, fillAt ?? job.deadline),
   }
 }

@@ -244,7 +244,7 @@ const limited = (fallback: Fallback): Parameters<typeof loadMirror>[1] => {
     findNode: (address) => ask((store) => store.findNode(address)),
     listNodes: (now) => ask((store) => store.listNodes(now)),
     listKeys: (prefix, now) => ask((store) => store.listKeys(prefix, now)),
-    listDueWakes: (now, limit) => ask((store) => store.listDueWakes(now, limit)),
+    listDueTicks: (now, limit) => ask((store) => store.listDueTicks(now, limit)),
     listDueEffects: (now, limit) => ask((store) => store.listDueEffects(now, limit)),
     listJobOrigins: (after, limit) => ask((store) => store.listJobOrigins(after, limit)),
   }

@@ -15,7 +15,7 @@ type Source = Pick<
   | 'findNode'
   | 'listNodes'
   | 'listKeys'
-  | 'listDueWakes'
+  | 'listDueTicks'
   | 'listDueEffects'
   | 'listJobOrigins'
 >
@@ -73,9 +73,9 @@ const readable = <T>(found: Promise<T | undefined>): Promise<T | undefined> =>
 
 /** Jobs that have not settled, or whose effects are not all delivered. */
 async function listHeldJobs(store: Source): Promise<readonly JobId[]> {
-  const wakes = await store.listDueWakes(Number.MAX_SAFE_INTEGER, everything)
+  const ticks = await store.listDueTicks(Number.MAX_SAFE_INTEGER, everything)
   const effects = await store.listDueEffects(Number.MAX_SAFE_INTEGER, everything)
-  return [...new Set([...wakes, ...effects])]
+  return [...new Set([...ticks, ...effects])]
 }
 
 async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {

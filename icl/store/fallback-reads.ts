@@ -9,7 +9,7 @@ import type { Store } from './store.ts'
 export type Reads = Pick<
   Store,
   | 'findJob'
-  | 'listDueWakes'
+  | 'listDueTicks'
   | 'listDueEffects'
   | 'listJobsWithEffects'
   | 'listJobsOfNode'
@@ -96,7 +96,7 @@ export function readsOf(
       wholeEvents(node)
       return events.page(node, page)
     },
-    listDueWakes: async (now, limit) => (isWritable ? memory.listDueWakes(now, limit) : []),
+    listDueTicks: async (now, limit) => (isWritable ? memory.listDueTicks(now, limit) : []),
     listDueEffects: async (now, limit) => (isWritable ? memory.listDueEffects(now, limit) : []),
     listJobsWithEffects: memory.listJobsWithEffects,
     listJobsOfNode: memory.listJobsOfNode,

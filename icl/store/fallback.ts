@@ -139,7 +139,7 @@ function reads(fallback: Fallback): Reads {
   const from = <T>(work: (reads: Reads) => Promise<T>) => read(fallback, work)
   return {
     findJob: (id) => from((store) => store.findJob(id)),
-    listDueWakes: (now, limit) => from((store) => store.listDueWakes(now, limit)),
+    listDueTicks: (now, limit) => from((store) => store.listDueTicks(now, limit)),
     listDueEffects: (now, limit) => from((store) => store.listDueEffects(now, limit)),
     listJobsWithEffects: (after, limit) => from((store) => store.listJobsWithEffects(after, limit)),
     listJobsOfNode: (node) => from((store) => store.listJobsOfNode(node)),

@@ -8,7 +8,7 @@ export type JobIndex = {
   readonly phase: JobPhase
   readonly createdAt: number
   readonly settledAt: number | undefined
-  readonly wakeAt: number | undefined
+  readonly tickAt: number | undefined
   /** When its first effect is due; undefined when all are delivered. */
   readonly effectsDueAt: number | undefined
   readonly effects: number
@@ -25,7 +25,7 @@ export function indexOfJob(job: Job): JobIndex {
     phase,
     createdAt,
     settledAt: settled ? (job.settledAt ?? createdAt) : undefined,
-    wakeAt: settled ? undefined : job.wakeAt,
+    tickAt: settled ? undefined : job.tickAt,
     effectsDueAt: outbox.length > 0 ? Math.min(...outbox.map(({ dueAt }) => dueAt)) : undefined,
     effects: outbox.length,
     occupied: settled

@@ -184,7 +184,7 @@ function jobReads({ jobs, open, withEffects, changes }: State) {
   const jobsOf = (client: Address) => jobs.all().filter((job) => job.client === client)
   return {
     findJob: async (id) => jobs.find(id),
-    listDueWakes: async (now, limit) => listDue(openJobs(), now, limit, 'wakeAt'),
+    listDueTicks: async (now, limit) => listDue(openJobs(), now, limit, 'tickAt'),
     listDueEffects: async (now, limit) =>
       listDue(documentsOf(withEffects), now, limit, 'effectsDueAt'),
     listJobsWithEffects: async (after, limit) =>
@@ -260,7 +260,7 @@ function listDue(
   jobs: readonly Job[],
   now: number,
   limit: number,
-  field: 'wakeAt' | 'effectsDueAt',
+  field: 'tickAt' | 'effectsDueAt',
 ): readonly JobId[] {
   return jobs
     .map((job) => ({ id: job.id, dueAt: indexOfJob(job)[field] ?? Number.POSITIVE_INFINITY }))

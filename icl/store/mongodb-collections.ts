@@ -20,7 +20,7 @@ export type JobFields = {
   readonly phase: JobPhase
   readonly createdAt: number
   readonly settledAt: number | null
-  readonly wakeAt: number | null
+  readonly tickAt: number | null
   readonly effectsDueAt: number | null
   readonly effects: number
   /** `offered:ADDRESS` or `claimed:ADDRESS` for each occupied slot. */
@@ -82,7 +82,7 @@ export const collectionsOf = (db: Db): MongoCollections => ({
 
 /** A job as it is kept. */
 export function jobFieldsOf(job: Job): JobFields {
-  const { client, phase, createdAt, settledAt, wakeAt, effectsDueAt, effects, occupied } =
+  const { client, phase, createdAt, settledAt, tickAt, effectsDueAt, effects, occupied } =
     indexOfJob(job)
   return {
     document: encodeDocument(job),
@@ -90,7 +90,7 @@ export function jobFieldsOf(job: Job): JobFields {
     phase,
     createdAt,
     settledAt: settledAt ?? null,
-    wakeAt: wakeAt ?? null,
+    tickAt: tickAt ?? null,
     effectsDueAt: effectsDueAt ?? null,
     effects,
     occupied: occupied.map(({ node, status }) => `${status}:${node}`),
@@ -115,7 +115,7 @@ export const eventRowOf = (event: ReputationEvent, writeId: string): EventRow =>
 // Identity is always `_id`, which is unique by itself.
 const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]> = {
   jobs: [
-    { wakeAt: 1 },
+    { tickAt: 1 },
     { effectsDueAt: 1 },
     { settledAt: 1 },
     { occupied: 1 },

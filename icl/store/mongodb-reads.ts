@@ -62,7 +62,7 @@ export function jobReads({ run }: MongoConnection, unreadable: Unreadable) {
       const row = await run(({ jobs }) => jobs.findOne({ _id: id }))
       return row ? unreadable.read(id, () => versioned<Job>(row)) : undefined
     },
-    listDueWakes: (now, limit) => ids({ wakeAt: { $lte: now } }, { wakeAt: 1 }, limit),
+    listDueTicks: (now, limit) => ids({ tickAt: { $lte: now } }, { tickAt: 1 }, limit),
     listDueEffects: (now, limit) =>
       ids({ effectsDueAt: { $lte: now } }, { effectsDueAt: 1 }, limit),
     listJobsWithEffects: (after, limit) =>

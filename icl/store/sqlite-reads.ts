@@ -23,7 +23,7 @@ import { fillPage, type Unreadable } from './unreadable.ts'
 export const queries = {
   ping: 'SELECT value FROM counters WHERE name = ?',
   findJob: 'SELECT id, version, document FROM jobs WHERE id = ?',
-  listDueWakes: 'SELECT id FROM jobs WHERE wake_at <= ? ORDER BY wake_at, id LIMIT ?',
+  listDueTicks: 'SELECT id FROM jobs WHERE tick_at <= ? ORDER BY tick_at, id LIMIT ?',
   listDueEffects:
     'SELECT id FROM jobs WHERE effects_due_at <= ? ORDER BY effects_due_at, id LIMIT ?',
   // Few jobs have effects: sorting them is less than walking through all jobs in order.
@@ -133,7 +133,7 @@ function jobReads({ all, one }: Rows, unreadable: Unreadable) {
   return {
     findJob: async (id) =>
       unreadable.read(`job ${id}`, () => versionedOf<Job>(one('findJob', id), 'job')),
-    listDueWakes: async (now, limit) => ids(all('listDueWakes', now, limit)),
+    listDueTicks: async (now, limit) => ids(all('listDueTicks', now, limit)),
     listDueEffects: async (now, limit) => ids(all('listDueEffects', now, limit)),
     listJobsWithEffects: async (after, limit) =>
       ids(all('listJobsWithEffects', after ?? '', limit)),

@@ -19,7 +19,7 @@ const migrations: readonly string[] = [
     phase TEXT NOT NULL,
     created_at REAL NOT NULL,
     settled_at REAL,
-    wake_at REAL,
+    tick_at REAL,
     effects_due_at REAL,
     effects INTEGER NOT NULL,
     document TEXT NOT NULL
@@ -27,7 +27,7 @@ const migrations: readonly string[] = [
   CREATE UNIQUE INDEX jobs_by_change ON jobs (change);
   CREATE INDEX jobs_by_client ON jobs (client, created_at, id, phase);
   CREATE INDEX jobs_unsettled ON jobs (client) WHERE settled_at IS NULL;
-  CREATE INDEX jobs_by_wake ON jobs (wake_at, id) WHERE wake_at IS NOT NULL;
+  CREATE INDEX jobs_by_tick ON jobs (tick_at, id) WHERE tick_at IS NOT NULL;
   CREATE INDEX jobs_by_effect ON jobs (effects_due_at, id, effects) WHERE effects_due_at IS NOT NULL;
   CREATE INDEX jobs_by_settling ON jobs (settled_at) WHERE settled_at IS NOT NULL AND effects_due_at IS NULL;
 

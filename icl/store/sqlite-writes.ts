@@ -94,7 +94,7 @@ function createJobWrites(db: SqliteDatabase) {
     ON CONFLICT (id) DO UPDATE SET
       version = excluded.version, write_id = excluded.write_id, change = excluded.change,
       client = excluded.client, phase = excluded.phase, created_at = excluded.created_at,
-      settled_at = excluded.settled_at, wake_at = excluded.wake_at,
+      settled_at = excluded.settled_at, tick_at = excluded.tick_at,
       effects_due_at = excluded.effects_due_at, effects = excluded.effects,
       document = excluded.document`)
   const clearOccupied = db.prepare('DELETE FROM occupied_slots WHERE job = ?')
@@ -117,7 +117,7 @@ function createJobWrites(db: SqliteDatabase) {
         index.phase,
         index.createdAt,
         index.settledAt ?? null,
-        index.wakeAt ?? null,
+        index.tickAt ?? null,
         index.effectsDueAt ?? null,
         index.effects,
         encodeDocument(job),

@@ -127,8 +127,8 @@ export interface Store {
   save(write: Write, writeId?: string): Promise<boolean>
 
   findJob(id: JobId): Promise<Versioned<Job> | undefined>
-  /** Unsettled jobs whose `wakeAt` is at or before `now`, the longest overdue first. */
-  listDueWakes(now: number, limit: number): Promise<readonly JobId[]>
+  /** Unsettled jobs whose `tickAt` is at or before `now`, the longest overdue first. */
+  listDueTicks(now: number, limit: number): Promise<readonly JobId[]>
   /** Jobs with an effect that is due at or before `now`, the longest overdue first. */
   listDueEffects(now: number, limit: number): Promise<readonly JobId[]>
   /** Jobs with effects that are not delivered yet, by id, after `after`. */

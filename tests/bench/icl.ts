@@ -54,7 +54,7 @@ async function compare(
     const step = Math.max(1, Math.floor(roster.length / plan.requests))
     const asking = roster.filter((_, index) => index % step === 0).slice(0, plan.requests)
     for (const { name, kind, share = 1, databaseUrl = memory, ...rest } of wanted) {
-      const server = await startServer({ kind, databaseUrl, passes: false, ...rest }, runtime)
+      const server = await startServer({ kind, databaseUrl, workers: false, ...rest }, runtime)
       servers.push(server)
       const isIcl = kind === 'icl' || kind === 'open'
       const known = share === 1 ? roster : asking.slice(0, Math.ceil(asking.length * share) + 3)

@@ -94,7 +94,7 @@ const planOf = (form: Form) =>
 async function measure(form: Form, databaseUrl: string, flags: readonly string[] = []) {
   const { nodes, alone, warmUp, mostMs, ...load } = planOf(form)
   const roster = await createRoster(nodes)
-  const server = await startServer({ kind: 'icl', databaseUrl, passes: true }, 'bun', flags)
+  const server = await startServer({ kind: 'icl', databaseUrl, workers: true }, 'bun', flags)
   try {
     await server.call('nodes', { nodes: entriesOf(roster) })
     const fleet = await startFleet({ port: server.port, nodes: roster, works: true })

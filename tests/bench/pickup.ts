@@ -65,7 +65,7 @@ async function measureRoundTrips({ port }: ServerProcess, count: number): Promis
 
 async function measure(nodeCount: number, jobs: number, mostMs: number, databaseUrl: string) {
   const roster = await createRoster(nodeCount)
-  const server = await startServer({ kind: 'icl', databaseUrl, passes: true })
+  const server = await startServer({ kind: 'icl', databaseUrl, workers: true })
   try {
     await server.call('nodes', { nodes: entriesOf(roster) })
     const roundTrips = await measureRoundTrips(server, 2 * jobs)

@@ -10,7 +10,7 @@ import { type ServerProcess, startServer } from './server/server-process.ts'
 import { median, ratio } from './table.ts'
 
 const options = (file: string) =>
-  ({ kind: 'icl', databaseUrl: `sqlite:${file}`, passes: true }) as const
+  ({ kind: 'icl', databaseUrl: `sqlite:${file}`, workers: true }) as const
 
 async function isReady({ port }: ServerProcess): Promise<boolean> {
   const connection = await connect(port)

@@ -19,7 +19,7 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Bytes of memory that a server needs more for each long-poll that it holds. */
 async function measureMemory(kind: 'icl' | 'held', nodes: readonly NodeSigner[]): Promise<number> {
-  const server = await startServer({ kind, databaseUrl: 'memory:', passes: true })
+  const server = await startServer({ kind, databaseUrl: 'memory:', workers: true })
   try {
     if (kind === 'icl') await server.call('nodes', { nodes: entriesOf(nodes) })
     // What the first requests bring about once does not count.
@@ -46,7 +46,7 @@ async function untilHeld(count: () => Promise<number>, wanted: number): Promise<
 }
 
 async function measurePickUp(nodes: readonly NodeSigner[], jobs: number, mostMs: number) {
-  const server = await startServer({ kind: 'icl', databaseUrl: 'memory:', passes: true })
+  const server = await startServer({ kind: 'icl', databaseUrl: 'memory:', workers: true })
   try {
     await server.call('nodes', { nodes: entriesOf(nodes) })
     const { claimed, stop } = await measurePickUps(server.port, nodes, jobs, mostMs)
@@ -80,7 +80,11 @@ async function measureHistory(
       say(`writing ${size.toLocaleString('en')} jobs`)
       const file = join(folder, `${size}.db`)
       await fillFile(file, { jobs: size, nodes: roster, isSettled: true })
-      const server = await startServer({ kind: 'icl', databaseUrl: `sqlite:${file}`, passes: true })
+      const server = await startServer({
+        kind: 'icl',
+        databaseUrl: `sqlite:${file}`,
+        workers: true,
+      })
       ends.push(() => server.stop())
       await server.call('nodes', { nodes: entriesOf(roster) })
       const fleet = await startFleet({ port: server.port, nodes: roster, works: true })

@@ -104,7 +104,7 @@ export function seededJob(index: number, createdAt: number, isRunning = false): 
       ...assignment,
       status: 'claimed' as const,
     }))
-    return { ...job, assignments, wakeAt: createdAt + 900_000 }
+    return { ...job, assignments, tickAt: createdAt + 900_000 }
   }
   for (const assignment of [second, third])
     job = recorded(job, at(0.7), 'committed', about(assignment))

@@ -55,7 +55,7 @@ describe('a job that somebody else changes at the same time', () => {
 
   it('is not saved for a command that changes nothing', async () => {
     const { icl, jobId, rival } = await withRival(1)
-    await changeJob(icl.deps, jobId, { type: 'wake' })
+    await changeJob(icl.deps, jobId, { type: 'tick' })
     expect(rival.saves).toBe(0)
   })
 })

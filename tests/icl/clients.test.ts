@@ -148,7 +148,7 @@ describe('the list of own jobs', () => {
         client: address,
         createdAt,
         phase,
-        wakeAt: undefined,
+        tickAt: undefined,
       }
       await icl.deps.store.save({ kind: 'job', job, base: 0 })
     }

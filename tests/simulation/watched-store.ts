@@ -115,7 +115,7 @@ function brokenBy(before: Job | undefined, after: Job): string[] {
       seats.some((seat) => after.assignments.filter(holds(after, seat)).length > 1),
       'two nodes hold one seat',
     ],
-    [isOpen(after) && after.wakeAt === undefined, 'nothing wakes it'],
+    [isOpen(after) && after.tickAt === undefined, 'nothing wakes it'],
   ]
   return checks.flatMap(([isBroken, what]) => (isBroken ? [`${about}: ${what}`] : []))
 }

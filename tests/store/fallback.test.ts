@@ -62,8 +62,8 @@ describe('a store whose database goes away', () => {
   it('is used with a record that cannot be read, and takes no saves from memory, where that would be a new one', async () => {
     const world = createFallbackWorld()
     const { database } = world
-    await insert(database, '1', { wakeAt: 1 })
-    await insert(database, '2', { wakeAt: 1 })
+    await insert(database, '1', { tickAt: 1 })
+    await insert(database, '2', { tickAt: 1 })
     const corrupt = new SvcError('store-corrupt', 'planted', { hint: 'none' })
     world.connection = createCutStore({
       ...database,
@@ -350,7 +350,7 @@ describe('a store that cannot write its journal', () => {
       writable: false,
       reasons: ['the journal cannot be written'],
     })
-    expect(await store.listDueWakes(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
+    expect(await store.listDueTicks(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
     world.disk.isFull = false
     expect(await update(store, one.id, { seats: 5 })).toBe(true)
     expect(store.status().writable).toBe(true)
@@ -494,7 +494,7 @@ describe('a store with other replicas', () => {
     // Another replica may have taken it in just before.
     await expect(store.findJob(jobOf('3').id)).rejects.toMatchObject(unavailable)
     await expect(store.findKey('k', 0)).rejects.toMatchObject(unavailable)
-    expect(await store.listDueWakes(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
+    expect(await store.listDueTicks(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
     expect(world.disk.file).toBeUndefined()
     world.connection.cut = 'none'
     await world.clock.advance(10_000)

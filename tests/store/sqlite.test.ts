@@ -253,7 +253,7 @@ describe('a sqlite file', () => {
     }
     const plan = new Map(plans)
     for (const [name, index] of [
-      ['listDueWakes', 'jobs_by_wake'],
+      ['listDueTicks', 'jobs_by_tick'],
       ['listDueEffects', 'jobs_by_effect'],
       ['listJobsOfClient', 'jobs_by_client'],
       ['listJobs', 'jobs_by_age'],
@@ -267,7 +267,7 @@ describe('a sqlite file', () => {
       expect(plan.get(name)).toContain(index)
     }
     for (const name of [
-      ...['listDueWakes', 'listDueEffects', 'listJobOrigins'],
+      ...['listDueTicks', 'listDueEffects', 'listJobOrigins'],
       ...['listJobsOfClient', 'listJobs', 'listJobsInPhase'],
     ]) {
       expect(plan.get(name as keyof typeof queries)).not.toMatch(/TEMP B-TREE/)

@@ -103,15 +103,15 @@ export function describeStore(
         expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(false)
       })
 
-      it('are due by their time to wake, unless they have settled', async () => {
-        await insert(jobOf('1', { wakeAt: 10 }))
-        await insert(jobOf('2', { wakeAt: 5 }))
-        await insert(jobOf('3', { wakeAt: 11 }))
-        await insert(jobOf('4', { wakeAt: undefined }))
-        await insert(jobOf('5', { wakeAt: 1, phase: 'expired', settledAt: 1 }))
-        expect(digits(await store.listDueWakes(4, 9))).toBe('')
-        expect(digits(await store.listDueWakes(10, 9))).toBe('21')
-        expect(digits(await store.listDueWakes(10, 1))).toBe('2')
+      it('are due by the time of their tick, unless they have settled', async () => {
+        await insert(jobOf('1', { tickAt: 10 }))
+        await insert(jobOf('2', { tickAt: 5 }))
+        await insert(jobOf('3', { tickAt: 11 }))
+        await insert(jobOf('4', { tickAt: undefined }))
+        await insert(jobOf('5', { tickAt: 1, phase: 'expired', settledAt: 1 }))
+        expect(digits(await store.listDueTicks(4, 9))).toBe('')
+        expect(digits(await store.listDueTicks(10, 9))).toBe('21')
+        expect(digits(await store.listDueTicks(10, 1))).toBe('2')
       })
 
       it('are due by their first effect, also when they have settled', async () => {
@@ -388,8 +388,8 @@ export function describeStore(
         for (const record of records) expect(await other.restore(record)).toBe(true)
         const byKind = (a: StoreRecord, b: StoreRecord) => (a.kind < b.kind ? -1 : 1)
         expect([...(await recordsOf(other))].sort(byKind)).toEqual([...records].sort(byKind))
-        expect(await other.listDueWakes(Number.MAX_SAFE_INTEGER, 9)).toEqual(
-          await store.listDueWakes(Number.MAX_SAFE_INTEGER, 9),
+        expect(await other.listDueTicks(Number.MAX_SAFE_INTEGER, 9)).toEqual(
+          await store.listDueTicks(Number.MAX_SAFE_INTEGER, 9),
         )
         expect(await other.save({ kind: 'job', job: jobOf('1'), base: base + 1 })).toBe(true)
       } finally {

@@ -89,14 +89,14 @@ export async function serveIcl(options: ServerOptions) {
   }
   const app = options.kind === 'open' ? createApp(deps, believe) : createApp(deps)
   const over = new AbortController()
-  const passes = options.passes ? runWorkers(deps, over.signal) : Promise.resolve()
+  const workers = options.workers ? runWorkers(deps, over.signal) : Promise.resolve()
   return {
     app,
     commands: { ...prepareCommands(deps), held: () => held },
     stop: async () => {
       over.abort()
       deps.notifier.close()
-      await passes
+      await workers
       await deps.store.close()
     },
   }

@@ -8,6 +8,6 @@ export type ServerOptions = {
   /** As SVC_ICL_DATABASE_URL. */
   readonly databaseUrl: string
   /** Whether the background work runs, too. */
-  readonly passes: boolean
+  readonly workers: boolean
   readonly folder?: string
 }

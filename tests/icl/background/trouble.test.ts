@@ -30,7 +30,7 @@ describe('a job that cannot be read', () => {
     const looked = new Set<string>()
     const store: Store = {
       ...createMemoryStore(),
-      listDueWakes: async (_, limit) => ids.slice(0, limit),
+      listDueTicks: async (_, limit) => ids.slice(0, limit),
       findJob: async (id) => {
         looked.add(id)
         throw new Error('corrupt')

@@ -32,7 +32,7 @@ describe('in every reachable state', () => {
     const nodes = [nodeA, nodeB, nodeC, nodeD]
     const answers = ['x', 'y']
     const commandsFor = (job: Job): Command[] => [
-      { type: 'wake', fill: { pool: candidates(...nodes), seed } },
+      { type: 'tick', fill: { pool: candidates(...nodes), seed } },
       ...job.assignments
         .filter(({ round, status }) => round < job.round && status === 'done')
         .flatMap(({ node, fence }): Command[] =>
@@ -90,11 +90,11 @@ describe('in every reachable state', () => {
       if (seen.has(key)) continue
       seen.add(key)
       phases.set(job.phase, (phases.get(job.phase) ?? 0) + 1)
-      expect(isSettled(job.phase)).toBe(job.wakeAt === undefined)
+      expect(isSettled(job.phase)).toBe(job.tickAt === undefined)
       if (!isSettled(job.phase)) checkCancelled(job, commandsFor(job), limits)
       for (const command of commandsFor(job)) {
         // Time only moves to the deadline: nothing else in this world is due before it.
-        for (const now of command.type === 'wake' ? [0, 1_000] : [0]) {
+        for (const now of command.type === 'tick' ? [0, 1_000] : [0]) {
           const next = transition(job, command, now, limits)
           if ('refused' in next) {
             if (next.noted) noted.add(checkNoted(job, command, next.noted.job, next.refused))

@@ -21,8 +21,8 @@ import {
   verdictOf,
 } from './sample-job.ts'
 
-const wakeWith = (...nodes: readonly Address[]): Command => ({
-  type: 'wake',
+const tickWith = (...nodes: readonly Address[]): Command => ({
+  type: 'tick',
   fill: { pool: candidates(...nodes), seed },
 })
 
@@ -46,7 +46,7 @@ function returned(): { readonly job: Job; readonly former: number } {
   const former = fenceOf(job, nodeA)
   job = take(job, { type: 'abort', node: nodeA, fence: former, reason: 'node-stopping' }, 20)
   for (let now = 1_000; fenceOf(job, nodeA) === former && now < 20_000; now += 1_000) {
-    job = take(job, wakeWith(nodeA, nodeB, nodeC), now)
+    job = take(job, tickWith(nodeA, nodeB, nodeC), now)
   }
   return { job: claimed(job, nodeA, 20_000), former }
 }

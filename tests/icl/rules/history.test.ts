@@ -119,16 +119,16 @@ describe('the history of a job', () => {
 
   it('gives each refusal, lapse and new start an effect for its node, and no other', () => {
     let job = claimed(sampleJob(), nodeA, 10)
-    const lapsed = outcomeOf(job, { type: 'wake' }, 10 + defaultJobLimits.leaseMs)
+    const lapsed = outcomeOf(job, { type: 'tick' }, 10 + defaultJobLimits.leaseMs)
     expect(lapsed.effects).toEqual([
       { type: 'score-node', node: nodeA, fence: 1, code: 'lease-lapsed' },
     ])
     expect(lapsed.events.map(({ type, detail }) => [type, detail])).toEqual([
       ['lapsed', 'lease-lapsed'],
     ])
-    job = take(job, { type: 'wake' }, 10 + defaultJobLimits.leaseMs)
+    job = take(job, { type: 'tick' }, 10 + defaultJobLimits.leaseMs)
     const fill = { pool: candidates(nodeD), seed }
-    const filled = outcomeOf(job, { type: 'wake', fill }, 130_010)
+    const filled = outcomeOf(job, { type: 'tick', fill }, 130_010)
     expect(filled.effects).toEqual([{ type: 'ensure-access', node: nodeD, fence: 4 }])
     expect(filled.events.map(({ type, node, role }) => [type, node, role])).toEqual([
       ['chosen', nodeD, 'leader'],

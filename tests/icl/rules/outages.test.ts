@@ -12,7 +12,7 @@ describe('an outage of the ICL', () => {
     const before = leased()
     const after = take(before, { type: 'miss-time', outages: [outage] }, 110_000)
     expect([before.deadline, leaseOf(before)]).toEqual([600_000, 130_000])
-    expect([after.deadline, leaseOf(after), after.wakeAt]).toEqual([690_000, 220_000, 220_000])
+    expect([after.deadline, leaseOf(after), after.tickAt]).toEqual([690_000, 220_000, 220_000])
     expect(after.events.at(-1)).toMatchObject({ type: 'time-away', at: 110, detail: '90 s' })
   })
 
@@ -33,7 +33,7 @@ describe('an outage of the ICL', () => {
     const offered = take(job, { type: 'see-access', node: nodeB, fence: fenceOf(job, nodeB) }, 500)
     const late = { from: 20_000, until: 21_000 }
     const after = take(offered, { type: 'miss-time', outages: [late] }, 21_000)
-    const woken = take(after, { type: 'wake' }, 35_000)
+    const woken = take(after, { type: 'tick' }, 35_000)
     expect(woken.assignments.map(({ status }) => status)).toEqual([
       'claimed',
       'offered',
@@ -58,7 +58,7 @@ describe('an outage of the ICL', () => {
     const day = { from: 20_000, until: 86_400_000 }
     const after = take(leased(), { type: 'miss-time', outages: [day] }, day.until)
     expect(after.deadline).toBe(900_000)
-    const ended = take(after, { type: 'wake' }, day.until)
+    const ended = take(after, { type: 'tick' }, day.until)
     expect(ended).toMatchObject({ phase: 'expired', reason: 'deadline-passed' })
     expect(ended.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
   })

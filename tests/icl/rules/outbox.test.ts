@@ -88,27 +88,27 @@ describe('the outbox of a job', () => {
 describe('a job is looked at again', () => {
   it('when the first of its deadlines comes, at the latest at its own', () => {
     const job = sampleJob()
-    expect(job.wakeAt).toBe(600_000)
+    expect(job.tickAt).toBe(600_000)
     const fence = fenceOf(job, nodeA)
     const offered = take(job, { type: 'see-access', node: nodeA, fence }, 10)
-    expect(offered.wakeAt).toBe(10 + defaultJobLimits.offerMs)
+    expect(offered.tickAt).toBe(10 + defaultJobLimits.offerMs)
     const leased = take(offered, { type: 'claim', node: nodeA, fence }, 20)
-    expect(leased.wakeAt).toBe(20 + defaultJobLimits.leaseMs)
+    expect(leased.tickAt).toBe(20 + defaultJobLimits.leaseMs)
     const late = take(offered, { type: 'claim', node: nodeA, fence }, 599_000)
-    expect(late.wakeAt).toBe(600_000)
+    expect(late.tickAt).toBe(600_000)
   })
 
   it('at once when a seat falls empty, a second later when nobody could take it, never once it has settled', () => {
     let job = claimed(sampleJob(), nodeA, 10)
     const fence = fenceOf(job, nodeA)
     job = take(job, { type: 'abort', node: nodeA, fence, reason: 'provider-unavailable' }, 20)
-    expect([job.fillAt, job.wakeAt]).toEqual([20, 20])
-    job = take(job, { type: 'wake', fill: { pool: [], seed } }, 30)
-    expect([job.reason, job.fillAt, job.wakeAt]).toEqual(['not-enough-nodes', 1_030, 1_030])
-    job = take(job, { type: 'wake', fill: { pool: candidates(nodeD), seed } }, 1_030)
-    expect([job.reason, job.fillAt, job.wakeAt]).toEqual([undefined, undefined, 600_000])
+    expect([job.fillAt, job.tickAt]).toEqual([20, 20])
+    job = take(job, { type: 'tick', fill: { pool: [], seed } }, 30)
+    expect([job.reason, job.fillAt, job.tickAt]).toEqual(['not-enough-nodes', 1_030, 1_030])
+    job = take(job, { type: 'tick', fill: { pool: candidates(nodeD), seed } }, 1_030)
+    expect([job.reason, job.fillAt, job.tickAt]).toEqual([undefined, undefined, 600_000])
     const settled = take(job, { type: 'cancel' }, 2_000)
-    expect([settled.wakeAt, settled.fillAt, settled.settledAt]).toEqual([
+    expect([settled.tickAt, settled.fillAt, settled.settledAt]).toEqual([
       undefined,
       undefined,
       2_000,
@@ -117,7 +117,7 @@ describe('a job is looked at again', () => {
 
   it('not by what changed nothing: the very same job comes back, so that nothing is saved', () => {
     const job = sampleJob()
-    const next = transition(job, { type: 'wake' }, 100, defaultJobLimits)
+    const next = transition(job, { type: 'tick' }, 100, defaultJobLimits)
     expect('job' in next && next.job).toBe(job)
   })
 })

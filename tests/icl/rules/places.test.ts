@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { assignmentAt, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
-import { needsPool } from '../../../icl/rules/wake.ts'
+import { needsPool } from '../../../icl/rules/tick.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import {
   candidates,
@@ -20,8 +20,8 @@ import {
 const { placeMs } = defaultJobLimits
 const busy = (...nodes: readonly Address[]) =>
   candidates(...nodes).map((candidate) => ({ ...candidate, busy: true }))
-const wakeWith = (...pool: ReturnType<typeof candidates>): Command => ({
-  type: 'wake',
+const tickWith = (...pool: ReturnType<typeof candidates>): Command => ({
+  type: 'tick',
   fill: { pool, seed },
 })
 const find = (
@@ -37,7 +37,7 @@ describe('a node without a free place', () => {
 
   it('is waited for, and offered the work when it has one', () => {
     const job = waiting()
-    expect([leaderOf(job).status, job.wakeAt]).toEqual(['awaiting-grant', 1_000 + placeMs])
+    expect([leaderOf(job).status, job.tickAt]).toEqual(['awaiting-grant', 1_000 + placeMs])
     expect(find(job, 'find-busy', nodeA, 5_000)).toBe(job)
     const offered = find(job, 'see-access', nodeA, 6_000)
     expect([leaderOf(offered).status, leaderOf(offered).deadline]).toEqual([
@@ -49,23 +49,23 @@ describe('a node without a free place', () => {
   it('loses the seat after 20 s to one that has a place, and its score nothing', () => {
     const job = waiting()
     expect(needsPool(job, 1_000 + placeMs)).toBe(true)
-    const moved = take(job, wakeWith(...candidates(nodeD), ...busy(nodeA)), 1_000 + placeMs)
+    const moved = take(job, tickWith(...candidates(nodeD), ...busy(nodeA)), 1_000 + placeMs)
     expect(moved.assignments[0]).toMatchObject({ status: 'aborted', reason: 'node-busy' })
     expect([leaderOf(moved).node, leaderOf(moved).attempt]).toEqual([nodeD, 1])
     expect(moved.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
   })
 
   it('keeps the seat while nobody else has a place either', () => {
-    const job = take(waiting(), wakeWith(...busy(nodeA, nodeD)), 1_000 + placeMs)
+    const job = take(waiting(), tickWith(...busy(nodeA, nodeD)), 1_000 + placeMs)
     expect(leaderOf(job)).toMatchObject({ node: nodeA, status: 'awaiting-grant' })
-    expect(job.wakeAt!).toBeGreaterThan(1_000 + placeMs)
-    const moved = take(job, wakeWith(...candidates(nodeD)), job.wakeAt!)
+    expect(job.tickAt!).toBeGreaterThan(1_000 + placeMs)
+    const moved = take(job, tickWith(...candidates(nodeD)), job.tickAt!)
     expect(leaderOf(moved).node).toBe(nodeD)
   })
 
   it('two that are full do not both move to the one place that is free', () => {
     let job = find(waiting(), 'find-busy', nodeB, 1_000)
-    job = take(job, wakeWith(...candidates(nodeD), ...busy(nodeE)), 1_000 + placeMs)
+    job = take(job, tickWith(...candidates(nodeD), ...busy(nodeE)), 1_000 + placeMs)
     const held = [0, 1, 2].map((seat) => assignmentAt(job, seat)!.node)
     expect(new Set(held)).toEqual(new Set([nodeB, nodeC, nodeD]))
   })
@@ -77,7 +77,7 @@ describe('a node without a free place', () => {
     for (const node of nodes) {
       job = find(job, 'find-busy', leaderOf(job).node, now)
       now += placeMs
-      job = take(job, wakeWith(...candidates(node)), now)
+      job = take(job, tickWith(...candidates(node)), now)
       expect([leaderOf(job).node, leaderOf(job).attempt, job.phase]).toEqual([node, 1, 'open'])
     }
   })
@@ -101,20 +101,20 @@ describe('a job that waits for a grant and for a node', () => {
   const leave = (job: Job, at: number) => find(job, 'find-gone', nodeB, at)
   const lookOften = (first: Job) => {
     let job = first
-    for (let at = 2_000; at < 30_000; at += 1_000) job = miss(take(job, wakeWith(), at), at)
+    for (let at = 2_000; at < 30_000; at += 1_000) job = miss(take(job, tickWith(), at), at)
     return job
   }
 
   it('says which came first, once, until it has passed', () => {
     const granting = lookOften(leave(miss(sampleJob(), 1), 2))
     expect(granting.reason).toBe('awaiting-grant')
-    const seating = lookOften(take(leave(sampleJob(), 1), wakeWith(), 2))
+    const seating = lookOften(take(leave(sampleJob(), 1), tickWith(), 2))
     expect(seating.reason).toBe('not-enough-nodes')
     for (const { events } of [granting, seating]) expect(events.length).toBeLessThan(8)
     const granted = find(granting, 'see-access', nodeA, 30_000)
     const others = find(granted, 'see-access', nodeC, 30_000)
-    expect(take(others, wakeWith(), 31_000).reason).toBe('not-enough-nodes')
-    const seated = take(seating, wakeWith(...candidates(nodeD)), 30_000)
+    expect(take(others, tickWith(), 31_000).reason).toBe('not-enough-nodes')
+    const seated = take(seating, tickWith(...candidates(nodeD)), 30_000)
     expect([seated.reason, miss(seated, 30_001).reason]).toEqual([undefined, 'awaiting-grant'])
   })
 })
@@ -123,8 +123,8 @@ describe('a node that has left before it was offered anything', () => {
   it('is replaced at once, and it costs nothing', () => {
     const job = find(sampleJob(), 'find-gone', nodeA, 1_000)
     expect(job.assignments[0]).toMatchObject({ status: 'aborted', reason: 'node-left' })
-    expect(job.wakeAt).toBe(1_000)
-    const filled = take(job, wakeWith(...candidates(nodeD)), 1_000)
+    expect(job.tickAt).toBe(1_000)
+    const filled = take(job, tickWith(...candidates(nodeD)), 1_000)
     expect([leaderOf(filled).node, leaderOf(filled).attempt]).toEqual([nodeD, 1])
     expect(filled.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
   })

@@ -28,7 +28,7 @@ import { causes } from '../../lib/causes.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { type Candidate, drawNodes } from '../../lib/draw.ts'
 import { vacated } from './assignments.ts'
-import type { Fill } from './commands.ts'
+import type { SeatFill } from './commands.ts'
 import type { Effect } from './effects.ts'
 import {
   type Assignment,
@@ -47,11 +47,16 @@ import {
 import { settle } from './settle.ts'
 
 /** Looks at a job whose time has come: ends what is overdue and fills empty seats from the pool. */
-export function wake(job: Job, fill: Fill | undefined, now: number, limits: JobLimits): Transition {
+export function tick(
+  job: Job,
+  fill: SeatFill | undefined,
+  now: number,
+  limits: JobLimits,
+): Transition {
   if (now >= job.deadline) return settle(job, 'expired', job.reason ?? 'deadline-passed', now)
   const lapsed = lapse(job, now)
   if (!fill) return lapsed
-  const moved = moveOn(lapsed.job, fill.pool, now)
+  const moved = vacateFullNodes(lapsed.job, fill.pool, now)
   const seats = emptySeats(moved).length
   if (seats === 0) return { job: moved, effects: lapsed.effects }
   // A seat that fell empty meanwhile needs a seed that speaks of it.
@@ -61,15 +66,15 @@ export function wake(job: Job, fill: Fill | undefined, now: number, limits: JobL
   return { job: filled.job, effects: [...lapsed.effects, ...filled.effects] }
 }
 
-/** True when the next wake needs the pool: a seat is empty or may be, and it is time to fill it. */
+/** True when the next tick needs the pool: a seat is empty or may be, and it is time to fill it. */
 export const needsPool = (job: Job, now: number): boolean =>
   !isSettled(job.phase) &&
   now < job.deadline &&
   ((job.fillAt !== undefined && job.fillAt <= now) || overdueAssignments(job, now).length > 0)
 
-/** How many seats a wake would fill from a pool. */
+/** How many seats a tick would fill from a pool. */
 export const countSeatsToFill = (job: Job, pool: readonly Candidate[], now: number): number =>
-  emptySeats(moveOn(lapse(job, now).job, pool, now)).length
+  emptySeats(vacateFullNodes(lapse(job, now).job, pool, now)).length
 
 /** The assignments whose deadline has passed. */
 const overdueAssignments = (job: Job, now: number): readonly Assignment[] =>
@@ -83,7 +88,7 @@ const waitsForPlace = ({ status }: Assignment): boolean => status === 'awaiting-
 const lookForPlaceMs = 5_000
 
 /** Takes the assignments of nodes that stay full from them, as far as others are free to take them. */
-function moveOn(job: Job, pool: readonly Candidate[], now: number): Job {
+function vacateFullNodes(job: Job, pool: readonly Candidate[], now: number): Job {
   const others = freshNodes(job, pool).filter(({ busy }) => !busy).length
   let left = others - emptySeats(job).length
   let next = job
@@ -122,7 +127,7 @@ function lapseCode({ status }: Assignment): 'offer-lapsed' | 'lease-lapsed' | 'n
 
 function fillSeats(
   job: Job,
-  { pool, seed, poolCid }: Fill,
+  { pool, seed, poolCid }: SeatFill,
   now: number,
   limits: JobLimits,
 ): Transition {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Fill } from '../../../icl/rules/commands.ts'
+import type { SeatFill } from '../../../icl/rules/commands.ts'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
+import { countSeatsToFill, freshNodes, needsPool } from '../../../icl/rules/tick.ts'
 import { transition } from '../../../icl/rules/transition.ts'
-import { countSeatsToFill, freshNodes, needsPool } from '../../../icl/rules/wake.ts'
 import {
   candidates,
   claimed,
@@ -22,8 +22,8 @@ import {
 
 const abort = (job: Job, node: typeof nodeA, now: number) =>
   take(job, { type: 'abort', node, fence: fenceOf(job, node), reason: 'node-failed' }, now)
-const wake = (job: Job, fill: Fill | undefined, now: number) =>
-  take(job, { type: 'wake', ...(fill && { fill }) }, now)
+const tick = (job: Job, fill: SeatFill | undefined, now: number) =>
+  take(job, { type: 'tick', ...(fill && { fill }) }, now)
 
 describe('a pool is needed', () => {
   it('when a seat is empty and it is time, or a deadline has passed; not once the job is over', () => {
@@ -55,9 +55,9 @@ describe('a cause that lies in the job', () => {
   it('named by a whole quorum ends the job: no more nodes are paid in vain', () => {
     const once = giveBack(sampleJob(), nodeA, 'provider-refused')
     const twice = giveBack(once, nodeB, 'provider-refused')
-    for (const job of [once, twice]) expect(wake(job, fill, 20).phase).toBe('open')
+    for (const job of [once, twice]) expect(tick(job, fill, 20).phase).toBe('open')
     const all = giveBack(twice, nodeC, 'provider-refused')
-    expect(wake(all, fill, 20)).toMatchObject({ phase: 'expired', reason: 'attempts-exhausted' })
+    expect(tick(all, fill, 20)).toMatchObject({ phase: 'expired', reason: 'attempts-exhausted' })
   })
 
   it('ends nothing while another node could do it, and a cause of the node never does', () => {
@@ -66,9 +66,9 @@ describe('a cause that lies in the job', () => {
     const commitment = commitmentTo(nodeC, fence, 'yes')
     const could = take(claimedC, { type: 'commit', node: nodeC, fence, commitment }, 6)
     const twice = giveBack(giveBack(could, nodeA, 'provider-refused'), nodeB, 'provider-refused')
-    expect(wake(twice, fill, 20).phase).toBe('running')
+    expect(tick(twice, fill, 20).phase).toBe('running')
     const failed = giveBack(giveBack(sampleJob(), nodeA, 'node-failed'), nodeB, 'node-failed')
-    expect(wake(failed, fill, 20).phase).toBe('open')
+    expect(tick(failed, fill, 20).phase).toBe('open')
   })
 })
 
@@ -76,10 +76,10 @@ describe('empty seats', () => {
   it('wait for a seed that was signed for as many as there are', () => {
     const job = abort(abort(sampleJob(), nodeA, 10), nodeB, 10)
     const fill = { pool: candidates(nodeD, nodeE), seed }
-    const waiting = wake(job, { ...fill, count: 1 }, 20)
+    const waiting = tick(job, { ...fill, count: 1 }, 20)
     expect(waiting.assignments).toEqual(job.assignments)
-    expect([waiting.fillAt, waiting.wakeAt]).toEqual([20, 20])
-    const filled = wake(job, { ...fill, count: 2 }, 20)
+    expect([waiting.fillAt, waiting.tickAt]).toEqual([20, 20])
+    const filled = tick(job, { ...fill, count: 2 }, 20)
     expect(filled.assignments.slice(3).map(({ seat, role, node }) => [seat, role, node])).toEqual([
       [0, 'leader', filled.draws[1]?.chosen[0]],
       [1, 'verifier', filled.draws[1]?.chosen[1]],
@@ -89,13 +89,13 @@ describe('empty seats', () => {
   it('are drawn for once, and the draw says where its pool is kept', () => {
     const job = abort(sampleJob(), nodeA, 10)
     const fill = { pool: candidates(nodeD), seed }
-    expect(wake(job, fill, 20).draws[1]).not.toHaveProperty('poolCid')
-    expect(wake(job, { ...fill, poolCid: 'cid' }, 20).draws[1]).toMatchObject({
+    expect(tick(job, fill, 20).draws[1]).not.toHaveProperty('poolCid')
+    expect(tick(job, { ...fill, poolCid: 'cid' }, 20).draws[1]).toMatchObject({
       message: seed.message,
       chosen: [nodeD],
       poolCid: 'cid',
     })
-    expect(wake(job, { pool: [], seed }, 20).draws).toHaveLength(1)
+    expect(tick(job, { pool: [], seed }, 20).draws).toHaveLength(1)
   })
 
   it('go to the same node only when nobody else is left, it is free, and some seconds have passed', () => {
@@ -103,11 +103,11 @@ describe('empty seats', () => {
     job = take(job, { type: 'abort', node: nodeA, fence: 1, reason: 'provider-unavailable' }, 20)
     const alone = { pool: candidates(nodeA), seed }
     const busy = { pool: candidates(nodeA).map((one) => ({ ...one, busy: true })), seed }
-    expect(wake(job, alone, 2_019).assignments).toHaveLength(3)
-    expect(wake(job, busy, 2_020).assignments).toHaveLength(3)
-    const back = wake(job, alone, 2_020)
+    expect(tick(job, alone, 2_019).assignments).toHaveLength(3)
+    expect(tick(job, busy, 2_020).assignments).toHaveLength(3)
+    const back = tick(job, alone, 2_020)
     expect(back.assignments.at(-1)).toMatchObject({ seat: 0, node: nodeA, attempt: 2, fence: 4 })
-    const other = wake(job, { pool: candidates(nodeA, nodeD), seed }, 2_020)
+    const other = tick(job, { pool: candidates(nodeA, nodeD), seed }, 2_020)
     expect(other.assignments.at(-1)?.node).toBe(nodeD)
   })
 
@@ -116,7 +116,7 @@ describe('empty seats', () => {
     for (const [index, node] of [nodeA, nodeD, nodeE].entries()) {
       job = abort(job, node, index)
       const next = [nodeD, nodeE, nodeAddress('7')][index]!
-      job = wake(job, { pool: candidates(next), seed }, index)
+      job = tick(job, { pool: candidates(next), seed }, index)
     }
     expect([job.phase, job.reason]).toEqual(['expired', 'attempts-exhausted'])
   })
@@ -126,7 +126,7 @@ describe('an answer after the lease', () => {
   it('is of no use, but shows once that its node was at work', () => {
     let job = claimed(claimed(sampleJob(), nodeA, 10), nodeB, 10)
     const late = 10 + defaultJobLimits.leaseMs
-    job = wake(job, undefined, late)
+    job = tick(job, undefined, late)
     const commands = [
       { type: 'post-result', node: nodeA, fence: 1, result: resultOf(nodeA, 1, 'x') },
       { type: 'commit', node: nodeB, fence: 2, commitment: commitmentTo(nodeB, 2, 'x') },
