@@ -16,7 +16,7 @@ const longestAccessRetryMs = 10_000
 
 /** Whose turn it is to deliver, and the queues, one for each node, in which offers are made. */
 export type Delivering = {
-  /** Aborts when another replica has the lease. */
+  /** Aborts when another replica leads. */
   readonly term: AbortSignal
   readonly offers: KeyedMutex
 }

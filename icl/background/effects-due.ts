@@ -28,7 +28,7 @@ import type { Dependencies } from '../dependencies.ts'
 import { createKeyedMutex } from '../mutex.ts'
 import { commitDue } from './commit-results.ts'
 import { deliverEffect } from './deliver-effect.ts'
-import type { Lease } from './lease.ts'
+import type { Leadership } from './leadership.ts'
 import { createNotices } from './webhooks-due.ts'
 import { createWork } from './work.ts'
 
@@ -37,7 +37,7 @@ const maxUnderWay = 256
 const mostCommitsAtOnce = 50
 const maxCommitsWaiting = 5_000
 
-/** The delivery of what jobs ask of the outside world, by the one replica that has the lease. */
+/** The delivery of what jobs ask of the outside world, by the one replica that leads. */
 export type Effects = {
   /** Starts what is due and not under way. */
   startDue(): Promise<void>
@@ -45,8 +45,8 @@ export type Effects = {
   idle(): Promise<void>
 }
 
-/** Delivers effects while this replica has the lease; results go on chain many at a time. */
-export function createEffects(deps: Dependencies, lease: Lease): Effects {
+/** Delivers effects while this replica leads; results go on chain many at a time. */
+export function createEffects(deps: Dependencies, leadership: Leadership): Effects {
   const work = createWork(deps)
   const looks = createWork(deps)
   const notices = createNotices(deps)
@@ -87,7 +87,7 @@ export function createEffects(deps: Dependencies, lease: Lease): Effects {
 
   return {
     startDue: async () => {
-      const term = lease.term()
+      const term = leadership.term()
       if (!term) return waiting.clear()
       if (work.size >= maxUnderWay) return
       const now = deps.clock.now()

@@ -34,7 +34,7 @@ export async function finishEffect(
   delivery: Delivery,
 ): Promise<void> {
   await updateJob(deps, id, (now) => {
-    // Another owner of the lease may have finished it meanwhile.
+    // Another leader may have finished it meanwhile.
     if (!now.outbox.some((pending) => pending.id === effectId)) return now
     const changed = delivery.change?.(now) ?? now
     return { ...changed, outbox: nextOutbox(changed, effectId, delivery, deps.clock.now()) }

@@ -1,7 +1,7 @@
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { every } from './every.ts'
-import type { Lease } from './lease.ts'
+import type { Leadership } from './leadership.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -9,15 +9,15 @@ const lookMs = 60_000
 const batchSize = 200
 const restMs = 100
 
-/** Forgets every hour what is over, while this replica has the lease: jobs after the retention of the network, keys and blobs that have expired, wherever they are. */
+/** Forgets every hour what is over, while this replica leads: jobs after the retention of the network, keys and blobs that have expired, wherever they are. */
 export async function keepPruned(
   deps: Dependencies,
-  lease: Lease,
+  leadership: Leadership,
   signal: AbortSignal,
 ): Promise<void> {
   let prunedAt: MonotonicMs | undefined
   await every(deps, lookMs, signal, 'pruning', async () => {
-    const mayPrune = () => !signal.aborted && lease.term() !== undefined
+    const mayPrune = () => !signal.aborted && leadership.term() !== undefined
     if (!mayPrune() || elapsedSince(deps.clock, prunedAt) < hourMs) return
     prunedAt = deps.clock.monotonic()
     const pruned = await prune(deps, mayPrune)

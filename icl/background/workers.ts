@@ -4,7 +4,7 @@ import { watchChanges } from '../watch-changes.ts'
 import { createEffects } from './effects-due.ts'
 import { every, patiently } from './every.ts'
 import { keepGivingPools } from './give-pools.ts'
-import { createLease } from './lease.ts'
+import { createLeadership } from './leadership.ts'
 import { createLiveReplicas } from './live-replicas.ts'
 import { keepPruned } from './prune-store.ts'
 import { tickDue } from './ticks-due.ts'
@@ -15,7 +15,7 @@ const finishMs = 5_000
 const keyRefreshMs = 20_000
 
 /**
- * Does what is due until the signal aborts: its share of the ticks of jobs, and, while it has the lease, everything that jobs ask
+ * Does what is due until the signal aborts: its share of the ticks of jobs, and, while it leads, everything that jobs ask
  * of the outside world. What is under way then is finished first, but not for longer than 5 s.
  */
 export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promise<void> {
@@ -23,16 +23,16 @@ export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promi
   const stopped = new AbortController()
   const ended = AbortSignal.any([signal, stopped.signal])
   const replicas = createLiveReplicas(deps)
-  const lease = createLease(deps, 'lease:effects')
+  const leadership = createLeadership(deps, 'leader:effects')
   const ticks = createWork(deps)
-  const effects = createEffects(deps, lease)
+  const effects = createEffects(deps, leadership)
   const loops = [
     deps.outages.keep(ended),
     deps.clockWatch.keep(ended),
     replicas.keep(ended),
-    lease.keep(ended),
+    leadership.keep(ended),
     watchChanges(deps, ended),
-    keepPruned(deps, lease, ended),
+    keepPruned(deps, leadership, ended),
     keepGivingPools(deps, ended),
     every(deps, keyRefreshMs, ended, 'refreshing the keys', () => deps.keys.refresh()),
   ]
@@ -46,12 +46,12 @@ export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promi
   }
   stopped.abort()
   await finish(deps, [ticks.idle(), effects.idle(), ...loops])
-  // What is still under way gives up with the lease, and is done by the next to have it.
+  // What is still under way gives up with the leadership, and is done by the next to have it.
   await patiently(
     deps,
     'leaving the work to others',
   )(async () => {
-    await Promise.all([lease.release(), replicas.release()])
+    await Promise.all([leadership.release(), replicas.release()])
   })
 }
 

@@ -84,7 +84,7 @@ type KeyWrite = Extract<Write, { kind: 'key' | 'release-key' }>
 
 /** True for who runs and who works now: nothing that lasts, or that others could miss while there are none. */
 const isOfNow = (write: Write): write is KeyWrite =>
-  (write.kind === 'key' || write.kind === 'release-key') && /^(lease|replica):/.test(write.key)
+  (write.kind === 'key' || write.kind === 'release-key') && /^(leader|replica):/.test(write.key)
 
 async function saveForNow({ mirror }: Fallback, write: KeyWrite, id: string): Promise<boolean> {
   const isTaken = (await mirror.judge(write, id)) === 'take'

@@ -33,7 +33,7 @@ export function useReplicas() {
       forget(replica)
       return replica.stop()
     },
-    /** Two replicas that have seen one another, the first of which has the lease, and nodes that joined at the first. */
+    /** Two replicas that have seen one another, the first of which leads, and nodes that joined at the first. */
     pair: async () => {
       const shared = createShared()
       const [a, b] = [await start(shared, 'a'), await start(shared, 'b')]

@@ -132,13 +132,13 @@ describe('jobs whose time has come', () => {
 })
 
 describe('what is over', () => {
-  it('is forgotten 30 days after it settled, by the replica that has the lease', async () => {
+  it('is forgotten 30 days after it settled, by the replica that leads', async () => {
     const { a, b, clock, nodes } = await pair()
     const { job } = await runJob(a, nodes, ['yes', 'yes', 'yes'])
     const { settledAt } = (await a.deps.store.findJob(job.jobId))!.document
     const untilAge = async (ms: number) => {
       await clock.jump(settledAt! + ms - clock.now())
-      // The lease was lost on the way, is taken again, and then there is a look every minute.
+      // The leadership was lost on the way, is taken again, and then there is a look every minute.
       await clock.advance(80_000)
     }
     await clock.advance(5_000)

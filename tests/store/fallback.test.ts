@@ -423,7 +423,7 @@ describe('a store that another process has saved to meanwhile', () => {
     const { world, store } = await start()
     const now = world.clock.now()
     const lease = (value: string) =>
-      ({ kind: 'key', key: 'lease:effects', value, now, expiresAt: now + 60_000 }) as const
+      ({ kind: 'key', key: 'leader:effects', value, now, expiresAt: now + 60_000 }) as const
     world.connection.cut = 'before'
     expect([await store.save(lease('a')), await store.save(lease('b'))]).toEqual([true, false])
     await renewReplica(store, 'a', '0.0.0', now)
@@ -436,7 +436,7 @@ describe('a store that another process has saved to meanwhile', () => {
     const now = world.clock.now()
     const lease = {
       kind: 'key',
-      key: 'lease:effects',
+      key: 'leader:effects',
       now,
       expiresAt: now + 10 * minuteMs,
     } as const
