@@ -148,7 +148,7 @@ export const Settings = z.object({
     'The highest tier that each attestation backend may serve; mock stays at 0',
   ),
   SVC_ICL_DEFAULT_COMPARATOR: ComparatorId.optional().describe(
-    'What judges a job that names no comparator: exact, similar/1 or semantic/1; similar/1 when left out',
+    'What compares the answers of a job that names no comparator: exact, similar/1 or semantic/1; similar/1 when left out',
   ),
   SVC_ICL_CLIENT_ALLOW_LIST: z
     .string()

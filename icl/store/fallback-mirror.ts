@@ -18,7 +18,7 @@ export type Mirror = {
   /** Puts in what was saved. */
   note(write: MirroredWrite, id: string): Promise<void>
   /** Whether a write would be taken now, or was taken before; undefined when what it is about is not held. */
-  judge(write: MirroredWrite, id: string): Promise<'take' | 'taken' | 'refuse' | undefined>
+  wouldAccept(write: MirroredWrite, id: string): Promise<'take' | 'taken' | 'refuse' | undefined>
   held(): AsyncIterable<MirrorRecord>
 }
 
@@ -62,7 +62,7 @@ export function createMirror(): Mirror {
       else if (await memory.save(write, id)) noteOrigin(write)
       else await putNewer({ ...write, version: write.base + 1 })
     },
-    judge: async (write, id) => {
+    wouldAccept: async (write, id) => {
       switch (write.kind) {
         case 'job':
         case 'node': {

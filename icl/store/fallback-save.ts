@@ -87,7 +87,7 @@ const isOfNow = (write: Write): write is KeyWrite =>
   (write.kind === 'key' || write.kind === 'release-key') && /^(leader|replica):/.test(write.key)
 
 async function saveForNow({ mirror }: Fallback, write: KeyWrite, id: string): Promise<boolean> {
-  const isTaken = (await mirror.judge(write, id)) === 'take'
+  const isTaken = (await mirror.wouldAccept(write, id)) === 'take'
   if (isTaken) await mirror.note(write, id)
   return isTaken
 }
@@ -101,7 +101,7 @@ async function saveInJournal(fallback: Fallback, write: Write, id: string): Prom
 
 async function addToJournal(fallback: Fallback, write: Write, id: string): Promise<boolean> {
   const { journal, log } = fallback.options
-  const verdict = await judge(fallback, write, id)
+  const verdict = await wouldAccept(fallback, write, id)
   if (verdict === undefined) throw onlyInDatabase('What is to be changed')
   if (verdict === 'taken') return true
   if (verdict === 'refuse' && write.kind !== 'keep-blob') return false
@@ -145,7 +145,7 @@ async function* heldBy({ mirror, sent, unknown }: Fallback): AsyncGenerator<Held
 }
 
 /** Whether a write would be taken if the database answered; undefined when only that knows. */
-export async function judge(
+export async function wouldAccept(
   { mirror, blobs, events }: Fallback,
   write: Write,
   id: string,
@@ -159,7 +159,7 @@ export async function judge(
       // One that is in the database only is kept there at the replay, but it is not promised.
       return blobs.find(write.cid) ? 'take' : 'refuse'
     default:
-      return mirror.judge(write, id)
+      return mirror.wouldAccept(write, id)
   }
 }
 

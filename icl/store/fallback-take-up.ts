@@ -1,6 +1,6 @@
 import { SvcError } from '../../lib/svc-error.ts'
 import { lockOf } from './fallback-locks.ts'
-import { applyHere, judge } from './fallback-save.ts'
+import { applyHere, wouldAccept } from './fallback-save.ts'
 import type { Fallback } from './fallback-state.ts'
 import type { HeldRecord } from './journal.ts'
 
@@ -16,13 +16,13 @@ export async function takeUpJournal(fallback: Fallback): Promise<void> {
   for await (const { id, seq, write } of journal.readWrites(0)) {
     decided.add(lockOf(write))
     const isVersioned = write.kind === 'job' || write.kind === 'node'
-    if (isVersioned && (await judge(fallback, write, id)) !== 'take')
+    if (isVersioned && (await wouldAccept(fallback, write, id)) !== 'take')
       throw contradiction(fallback, seq)
     await applyHere(fallback, write, id)
   }
   for (const { id, write } of attempts) {
     // The database may have taken it, and nobody was told what became of it: so it is decided that it was taken.
-    if (decided.has(lockOf(write)) || (await judge(fallback, write, id)) !== 'take') continue
+    if (decided.has(lockOf(write)) || (await wouldAccept(fallback, write, id)) !== 'take') continue
     await journal.append(id, write)
     await applyHere(fallback, write, id)
   }

@@ -7,7 +7,7 @@ import { SvcError } from '../svc-error.ts'
 import { chooseQuorum, type Preview, type QuorumWish } from './choose-quorum.ts'
 import type { ClientContext } from './context.ts'
 
-/** How a job is to be run and judged. */
+/** How a job is to be run and its answers compared. */
 export type JobWish = QuorumWish & {
   readonly parameters?: Parameters | undefined
   readonly minMatches?: number | undefined

@@ -88,7 +88,7 @@ export function connectProduction(options: ProductionOptions, chain: ChainWriter
         return await Promise.race([encryptWith(client, halves, steps), failed])
       } catch (error) {
         signal.throwIfAborted()
-        throw await judged(error, keys, held, signal)
+        throw await classified(error, keys, held, signal)
       }
     },
     decrypt: async (handle, permit) => decryptWith(await decrypter(), handle, permit),
@@ -96,7 +96,7 @@ export function connectProduction(options: ProductionOptions, chain: ChainWriter
 }
 
 /** A refusal is final when the proof was made with the keys that the network has now. */
-async function judged(
+async function classified(
   error: unknown,
   keys: KeySource,
   held: NetworkKeys,

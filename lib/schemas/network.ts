@@ -52,7 +52,7 @@ export const Network = z
     coprocessor: CoprocessorUrls.optional(),
     attestation_backends: z.array(z.enum(['mock', 'tpm'])),
     comparators: z.array(ComparatorId),
-    /** What judges a job that names none, when the operator has chosen one; else it is `similar/1`. */
+    /** What compares the answers of a job that names none, when the operator has chosen one; else it is `similar/1`. */
     default_comparator: ComparatorId.optional(),
     limits: z.object({
       body_bytes: z.int(),

@@ -6,7 +6,7 @@ import { createRegistryReader, type RegistryReader, registerGas } from '../chain
 import type { Config } from '../config.ts'
 import { etherText, toSend } from './amounts.ts'
 import type { CommandContext } from './context.ts'
-import { workingGas } from './judge-node.ts'
+import { workingGas } from './diagnose-node.ts'
 import type { Answer } from './look-around.ts'
 import type { Prompts } from './prompts.ts'
 import { ownNetworkOf, patiently, registryPlace, rpcName } from './reach.ts'

@@ -3,7 +3,7 @@ import { loadConfig } from '../config-file.ts'
 import { exitCodes } from '../exit-code.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
-import { judgeNode, type Trouble } from './judge-node.ts'
+import { diagnoseNode, type Trouble } from './diagnose-node.ts'
 import { lookAround, type OnChain, type Surroundings } from './look-around.ts'
 
 /** Shows what ICL, chain, certificate and providers say of this node; 1 when the operator has to act, 75 when something is away. */
@@ -13,7 +13,7 @@ export async function showStatus(
 ): Promise<number> {
   const loaded = await loadConfig(context.environment, warnOf(context))
   const seen = await lookAround(loaded, context)
-  const { eligible, troubles } = judgeNode(seen)
+  const { eligible, troubles } = diagnoseNode(seen)
   const { print } = context
   if (flags.json) {
     print(JSON.stringify(jsonOf(seen, loaded.config.icl_endpoint, eligible, troubles)))

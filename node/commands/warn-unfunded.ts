@@ -4,7 +4,7 @@ import { createRegistryReader } from '../chain/registry.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 import { etherText } from './amounts.ts'
-import { workingGas } from './judge-node.ts'
+import { workingGas } from './diagnose-node.ts'
 import { registryPlace } from './reach.ts'
 
 /** Warns at the start of the daemon when the wallet cannot pay for heartbeats and answers; a chain that is away is told of elsewhere. */

@@ -12,8 +12,8 @@ import type { Answer } from './answer.ts'
 import { awaitLeader } from './await-leader.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import { type Ending, leave } from './job-end.ts'
-import { judge, type Own } from './judge.ts'
 import { noteSigned } from './signed-before.ts'
+import { type Own, verifyResult } from './verify-result.ts'
 
 // When the ICL names no deadline for the verdict.
 const revealSeconds = 60
@@ -62,7 +62,7 @@ export async function reveal(
   if ('over' in found) return leave(deps, claim, found.over)
   const { address: leader, ...body } = found.statement
   const secondsLeft = found.secondsLeft ?? revealSeconds
-  const { verdict, reason } = await judge(deps, claim, own, body, secondsLeft, signal)
+  const { verdict, reason } = await verifyResult(deps, claim, own, body, secondsLeft, signal)
   const signed = await signVerdict(
     deps.address,
     {

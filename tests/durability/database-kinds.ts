@@ -97,14 +97,14 @@ const bad: FaultKind = {
     const { proxy } = databaseOf(stage)
     const what = dice.pick(['cut', 'lose-answer', 'swallow', 'slow'] as const)
     const share = dice.pick([0.1, 0.5, 1])
-    proxy.judge = async (): Promise<Fate> => {
+    proxy.fateOf = async (): Promise<Fate> => {
       if (!dice.chance(share)) return 'forward'
       if (what !== 'slow') return what
       await systemClock.sleep(dice.between(100, 2_000))
       return 'forward'
     }
     const how = await last(stage, 5, 30)
-    proxy.judge = () => 'forward'
+    proxy.fateOf = () => 'forward'
     return `${what} of ${share * 100} % for ${how}`
   },
 }

@@ -1,5 +1,5 @@
 import type { Call, Draft } from './call.ts'
-import type { Answer } from './judge.ts'
+import type { Answer } from './check-response.ts'
 import { type FuzzWorld, remember } from './world.ts'
 
 /** Takes from a good answer what later requests can be made of. */

@@ -2,7 +2,7 @@ import type { Store } from '../../icl/store/store.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { createFinder } from './api-document.ts'
 import type { Call, Draft } from './call.ts'
-import { judge } from './judge.ts'
+import { checkResponse } from './check-response.ts'
 import { learn } from './learn.ts'
 import { nextCall } from './next-call.ts'
 import { requestOf, send } from './send.ts'
@@ -49,7 +49,7 @@ const mostExtra = 600
 const outageEvery = 2_500
 const outageSteps = 12
 
-/** Sends so many requests made from the served document and judges every answer by it. */
+/** Sends so many requests made from the served document and checks every response by it. */
 export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
   const world = await createWorld(options.seed, options)
   try {
@@ -90,7 +90,7 @@ async function sendAll(world: FuzzWorld, options: FuzzOptions): Promise<FuzzResu
     const { answer, what } = await send(world, request).then(
       (got) => ({
         answer: got,
-        what: got ? judge(document, operation, call, got) : ['no answer within its time'],
+        what: got ? checkResponse(document, operation, call, got) : ['no answer within its time'],
       }),
       (error: unknown) => ({ answer: undefined, what: [`no answer: ${String(error)}`] }),
     )

@@ -1,6 +1,6 @@
 import { origin } from '../icl/test-icl.ts'
 import type { Call } from './call.ts'
-import type { Answer } from './judge.ts'
+import type { Answer } from './check-response.ts'
 import type { FuzzWorld } from './world.ts'
 
 /** Milliseconds of the ICL's own time between two looks for an answer. */

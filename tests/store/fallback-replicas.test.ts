@@ -124,6 +124,6 @@ describe('a mirror that is filled', () => {
     }
     await loadMirror(mirror, source, createKeyedMutex(), 0)
     expect(await mirror.memory.listKeys('', 0)).toEqual([])
-    expect(await mirror.judge({ ...key, value: 'other' }, 'x')).toBe('take')
+    expect(await mirror.wouldAccept({ ...key, value: 'other' }, 'x')).toBe('take')
   })
 })

@@ -78,7 +78,7 @@ describe('the mongodb store, when things go wrong', () => {
     for (const [command, write] of writes) {
       let sent = 0
       const judge = fates(command, 'lose-answer')
-      proxy.judge = (name) => {
+      proxy.fateOf = (name) => {
         if (name === command) sent += 1
         return judge(name)
       }
@@ -100,7 +100,7 @@ describe('the mongodb store, when things go wrong', () => {
       return 'forward'
     }
     const save = () => store.save({ kind: 'job', job: jobOf('1', { seats: 7 }), base: 1 })
-    proxy.judge = fates('update', 'lose-answer', overtake)
+    proxy.fateOf = fates('update', 'lose-answer', overtake)
     expect(await codeOf(save())).toBe('unavailable')
     expect((await other.findJob(jobOf('1').id))?.version).toBe(3)
   })
@@ -111,7 +111,7 @@ describe('the mongodb store, when things go wrong', () => {
       expect(await other.save({ kind: 'job', job: jobOf('1', { seats: 9 }), base: 1 })).toBe(true)
       return 'forward'
     }
-    proxy.judge = fates('update', 'cut', overtake)
+    proxy.fateOf = fates('update', 'cut', overtake)
     expect(await store.save({ kind: 'job', job: jobOf('1', { seats: 7 }), base: 1 })).toBe(false)
     expect((await other.findJob(jobOf('1').id))?.document.seats).toBe(9)
   })
@@ -139,7 +139,7 @@ describe('the mongodb store, when things go wrong', () => {
   it('does not wait for ever for a server that has stopped answering', async () => {
     const hasty = connect(proxied, { timeouts: impatient })
     await hasty.stats()
-    proxy.judge = () => 'swallow'
+    proxy.fateOf = () => 'swallow'
     expect(await codeOf(insert(jobOf('1'), hasty))).toBe('unavailable')
     await hasty.close()
   })

@@ -6,7 +6,7 @@ import { remedies } from '../../eligibility.ts'
 import { etherText, toSend } from '../amounts.ts'
 import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
-import { workingGas } from '../judge-node.ts'
+import { workingGas } from '../diagnose-node.ts'
 import { patiently, registryPlace, rpcName } from '../reach.ts'
 import { checking, failed, ok, skipped } from './check.ts'
 

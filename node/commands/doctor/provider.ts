@@ -44,7 +44,7 @@ export async function checkModel(
     const answer = [200, 404].includes(single.status)
       ? await ask(base, provider, key, context)
       : single
-    return judge(answer, { modelId, model, host, variable })
+    return checkResponse(answer, { modelId, model, host, variable })
   } catch {
     const remedy = 'Check the network, the base URL, and whether the provider is up.'
     return failed(name, `${host} cannot be reached for ${modelId}`, remedy, true)
@@ -91,7 +91,7 @@ function parseJson(bytes: Uint8Array | undefined): unknown {
   }
 }
 
-function judge(
+function checkResponse(
   { status, body }: Answer,
   asked: {
     readonly modelId: string

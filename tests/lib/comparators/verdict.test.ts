@@ -15,7 +15,7 @@ const all: Shared = {
   ...{ negators: 1_000, links: 1_000 },
 }
 
-const judge = (
+const verdictFor = (
   shared: Partial<Shared>,
   likeness: Partial<Likeness> = {},
   { ratio = 1_000, meaning }: { ratio?: number; meaning?: Meaning } = {},
@@ -40,7 +40,7 @@ const nothing = 'no-match: the answers have nothing in common'
 
 describe('two answers of some length', () => {
   it('match when they are equal but for how they are set, whatever else is measured', () => {
-    expect(judge({ trigrams: 0, words: 0 }, { sameText: true }, { ratio: 1 })).toBe(
+    expect(verdictFor({ trigrams: 0, words: 0 }, { sameText: true }, { ratio: 1 })).toBe(
       'match: equal but for the way they are set',
     )
   })
@@ -53,7 +53,7 @@ describe('two answers of some length', () => {
     ['long', 350, alike],
     ['long', 349, worded],
   ] as const)('%s ones match from a share of trigrams: %s', (shorter, trigrams, verdict) => {
-    expect(judge({ trigrams, words: 0 }, { shorter })).toBe(verdict)
+    expect(verdictFor({ trigrams, words: 0 }, { shorter })).toBe(verdict)
   })
 
   it.each([
@@ -68,36 +68,36 @@ describe('two answers of some length', () => {
   ] as const)(
     '%s ones match from less with enough words: %s, %s',
     (shorter, trigrams, words, verdict) => {
-      expect(judge({ trigrams, words }, { shorter })).toBe(verdict)
+      expect(verdictFor({ trigrams, words }, { shorter })).toBe(verdict)
     },
   )
 
   it('have nothing in common below both bounds, unless they are brief', () => {
-    expect(judge({ trigrams: 29, words: 99 })).toBe(nothing)
-    expect(judge({ trigrams: 30, words: 99 })).toBe(worded)
-    expect(judge({ trigrams: 29, words: 100 })).toBe(worded)
-    expect(judge({ trigrams: 29, words: 99 }, { shorter: 'brief' })).toBe(worded)
-    expect(judge({ trigrams: 29, words: 99 }, {}, { meaning: 'unrelated' })).toBe(nothing)
-    expect(judge({ trigrams: 29, words: 99 }, {}, { meaning: 'unclear' })).toBe(worded)
-    expect(judge({ trigrams: 29, words: 99 }, {}, { meaning: 'alike' })).toBe(worded)
+    expect(verdictFor({ trigrams: 29, words: 99 })).toBe(nothing)
+    expect(verdictFor({ trigrams: 30, words: 99 })).toBe(worded)
+    expect(verdictFor({ trigrams: 29, words: 100 })).toBe(worded)
+    expect(verdictFor({ trigrams: 29, words: 99 }, { shorter: 'brief' })).toBe(worded)
+    expect(verdictFor({ trigrams: 29, words: 99 }, {}, { meaning: 'unrelated' })).toBe(nothing)
+    expect(verdictFor({ trigrams: 29, words: 99 }, {}, { meaning: 'unclear' })).toBe(worded)
+    expect(verdictFor({ trigrams: 29, words: 99 }, {}, { meaning: 'alike' })).toBe(worded)
   })
 
   it('leave what their wording does not decide to their meaning, if something is shared', () => {
     const low = { trigrams: 30, words: 0 }
-    expect(judge(low, {}, { meaning: 'alike' })).toBe('match: the same meaning in other words')
-    expect(judge({ ...low, trigrams: 29, words: 100 }, {}, { meaning: 'alike' })).toBe(worded)
-    expect(judge(low, {}, { meaning: 'unclear' })).toBe(worded)
-    expect(judge(low, {}, { meaning: 'unrelated' })).toBe('no-match: the meanings differ')
-    expect(judge(low, { shorter: 'brief' }, { meaning: 'unrelated' })).toBe(worded)
-    expect(judge({}, {}, { meaning: 'unrelated' })).toBe(alike)
+    expect(verdictFor(low, {}, { meaning: 'alike' })).toBe('match: the same meaning in other words')
+    expect(verdictFor({ ...low, trigrams: 29, words: 100 }, {}, { meaning: 'alike' })).toBe(worded)
+    expect(verdictFor(low, {}, { meaning: 'unclear' })).toBe(worded)
+    expect(verdictFor(low, {}, { meaning: 'unrelated' })).toBe('no-match: the meanings differ')
+    expect(verdictFor(low, { shorter: 'brief' }, { meaning: 'unrelated' })).toBe(worded)
+    expect(verdictFor({}, {}, { meaning: 'unrelated' })).toBe(alike)
   })
 
   it('do not match with another final answer, another length or other links', () => {
-    expect(judge({}, { sameAnswer: false })).toBe('inconclusive: the final answers differ')
-    expect(judge({}, { sameAnswer: true })).toBe(alike)
-    expect(judge({}, {}, { ratio: 650 })).toBe(alike)
-    expect(judge({}, {}, { ratio: 649 })).toBe(shortened)
-    expect(judge({ links: 999 })).toBe(linked)
+    expect(verdictFor({}, { sameAnswer: false })).toBe('inconclusive: the final answers differ')
+    expect(verdictFor({}, { sameAnswer: true })).toBe(alike)
+    expect(verdictFor({}, {}, { ratio: 650 })).toBe(alike)
+    expect(verdictFor({}, {}, { ratio: 649 })).toBe(shortened)
+    expect(verdictFor({ links: 999 })).toBe(linked)
   })
 
   it.each([
@@ -107,10 +107,10 @@ describe('two answers of some length', () => {
   ] as const)('as near copies agree in every fact: %s', (shorter, trigrams) => {
     const copies = 'inconclusive: near copies that differ in a number, a name or a negation'
     for (const fact of ['numbers', 'names', 'negators'] as const) {
-      expect(judge({ trigrams, [fact]: 999 }, { shorter })).toBe(copies)
-      expect(judge({ trigrams: trigrams - 1, [fact]: 999 }, { shorter })).toBe(alike)
+      expect(verdictFor({ trigrams, [fact]: 999 }, { shorter })).toBe(copies)
+      expect(verdictFor({ trigrams: trigrams - 1, [fact]: 999 }, { shorter })).toBe(alike)
     }
-    expect(judge({ trigrams }, { shorter })).toBe(alike)
+    expect(verdictFor({ trigrams }, { shorter })).toBe(alike)
   })
 })
 
@@ -118,14 +118,14 @@ describe('a short answer', () => {
   const short = { shorter: 'short', longer: 'short' } as const
   it('is compared by itself', () => {
     const differ = 'inconclusive: short answers differ, as honest ones may'
-    expect(judge({}, { ...short, sameAnswer: true })).toBe('match: the same short answer')
-    expect(judge({}, { ...short, sameAnswer: false })).toBe(differ)
-    expect(judge({}, short)).toBe(differ)
-    expect(judge({ links: 999 }, { ...short, sameAnswer: true })).toBe(linked)
+    expect(verdictFor({}, { ...short, sameAnswer: true })).toBe('match: the same short answer')
+    expect(verdictFor({}, { ...short, sameAnswer: false })).toBe(differ)
+    expect(verdictFor({}, short)).toBe(differ)
+    expect(verdictFor({ links: 999 }, { ...short, sameAnswer: true })).toBe(linked)
     const longer = { shorter: 'short', longer: 'brief', sameAnswer: true } as const
-    expect(judge({}, longer, { ratio: 649 })).toBe(shortened)
-    expect(judge({}, longer, { ratio: 650 })).toBe('match: the same short answer')
-    expect(judge({}, { ...short, sameAnswer: true }, { ratio: 1 })).toMatch(/^match/)
+    expect(verdictFor({}, longer, { ratio: 649 })).toBe(shortened)
+    expect(verdictFor({}, longer, { ratio: 650 })).toBe('match: the same short answer')
+    expect(verdictFor({}, { ...short, sameAnswer: true }, { ratio: 1 })).toMatch(/^match/)
   })
 
   it('has at most 12 words, a brief one 40, one of medium length 160', () => {

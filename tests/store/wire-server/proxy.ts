@@ -15,7 +15,7 @@ export type Fate = 'forward' | 'lose-answer' | 'cut' | 'swallow'
 export type WireProxy = {
   readonly port: number
   /** Decides about each command by its name; everything goes through until this is set. */
-  judge: (command: string) => Fate | Promise<Fate>
+  fateOf: (command: string) => Fate | Promise<Fate>
   /** Breaks every connection, and takes no new ones until `restore`. */
   readonly takeAway: () => void
   readonly restore: () => void
@@ -45,7 +45,7 @@ export async function startProxy(
     const upstream = connectUpstream(client, server, () => clients.delete(client))
     const pass = async (frame: Buffer) => {
       const command = commandOf(frame)
-      const fate = await proxy.judge(command)
+      const fate = await proxy.fateOf(command)
       if (fate === 'swallow') return
       if (fate === 'cut') {
         client.destroy()
@@ -67,7 +67,7 @@ export async function startProxy(
   const address = listener.address()
   const proxy: WireProxy = {
     port: typeof address === 'object' && address !== null ? address.port : 0,
-    judge: () => 'forward',
+    fateOf: () => 'forward',
     takeAway: () => {
       away = true
       for (const client of clients) client.destroy()

@@ -20,7 +20,7 @@ export type Trouble = {
 export const workingGas = 30n * registerGas
 
 /** Whether the ICL considers the node, null when it cannot be asked, and all that is wrong. */
-export function judgeNode(seen: Surroundings): {
+export function diagnoseNode(seen: Surroundings): {
   readonly eligible: boolean | null
   readonly troubles: readonly Trouble[]
 } {

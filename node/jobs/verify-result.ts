@@ -51,7 +51,7 @@ export type Own = {
 }
 
 /** What a verifier found. */
-export type Judgement = { readonly verdict: Verdict; readonly reason?: VerdictReason }
+export type Verification = { readonly verdict: Verdict; readonly reason?: VerdictReason }
 
 type Leader = Pick<LeaderResult, 'output_cid' | 'outHighHandle' | 'outLowHandle' | 'evidence'>
 
@@ -61,23 +61,23 @@ type Leader = Pick<LeaderResult, 'output_cid' | 'outHighHandle' | 'outLowHandle'
  * pieces of evidence show alone; if they agree, that is no match and no fault of the leader's, so that it throws SvcError
  * `deadline-too-close` rather than vote.
  */
-export async function judge(
+export async function verifyResult(
   deps: JobDeps,
   claim: ClaimResult,
   own: Own,
   leader: Leader,
   secondsLeft: number,
   signal: AbortSignal,
-): Promise<Judgement> {
+): Promise<Verification> {
   const comparator = comparators[claim.comparator]
   const output = await lookAtOutput(deps, claim, own, leader, secondsLeft, signal)
   if (output !== 'fits' && output !== 'not-seen') return { verdict: 'no-match', reason: output }
-  const judgement = compare(comparator, leader.evidence, own.evidence)
-  if (judgement.verdict === 'match' && output === 'not-seen') throw notChecked()
-  return judgement
+  const verification = compare(comparator, leader.evidence, own.evidence)
+  if (verification.verdict === 'match' && output === 'not-seen') throw notChecked()
+  return verification
 }
 
-function compare(comparator: Comparator, leader: Evidence, own: Evidence): Judgement {
+function compare(comparator: Comparator, leader: Evidence, own: Evidence): Verification {
   switch (comparator.compare(leader, own)) {
     case 'match':
       return { verdict: 'match' }
@@ -146,16 +146,16 @@ async function readOutput(
   signal: AbortSignal,
 ): Promise<string> {
   const handles = { high: leader.outHighHandle, low: leader.outLowHandle }
-  const patiently = <T>(work: () => Promise<T>) => untilEnded(deps.clock, signal, onTrouble, work)
+  const retried = <T>(work: () => Promise<T>) => retryUntil(deps.clock, signal, onTrouble, work)
   const [blob, key] = await Promise.all([
-    patiently(() => deps.blobs.download(leader.output_cid, signal)),
-    patiently(() => decryptKey(deps, jobId, handles, grantPatienceMs, signal)),
+    retried(() => deps.blobs.download(leader.output_cid, signal)),
+    retried(() => decryptKey(deps, jobId, handles, grantPatienceMs, signal)),
   ])
   return await unseal(blob, key, { kind: 'output', jobId })
 }
 
 /** Tries again while a failure may pass and `signal` leaves time: a short outage must not cost the leader its answer. */
-async function untilEnded<T>(
+async function retryUntil<T>(
   clock: Clock,
   signal: AbortSignal,
   onTrouble: (error: SvcError) => void,

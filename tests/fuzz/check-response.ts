@@ -31,7 +31,7 @@ function isEventStream(text: string): boolean {
 }
 
 /** Everything that is wrong with an answer, in words: nothing when the document allows it. */
-export function judge(
+export function checkResponse(
   document: ApiDocument,
   operation: Operation | undefined,
   call: Call,
