@@ -2,7 +2,7 @@ import type { Dependencies } from '../dependencies.ts'
 import { createFailures } from '../failures.ts'
 
 /** Runs work that may fail, which is logged as `createFailures` does. */
-export function patiently(
+export function logOnce(
   deps: Pick<Dependencies, 'clock' | 'log'>,
   what: string,
 ): (work: () => Promise<void>) => Promise<void> {
@@ -25,7 +25,7 @@ export async function every(
   what: string,
   body: () => Promise<void>,
 ): Promise<void> {
-  const run = patiently(deps, what)
+  const run = logOnce(deps, what)
   while (!signal.aborted) {
     await run(body)
     await deps.clock.sleep(ms, signal).catch(() => {})

@@ -2,7 +2,7 @@ import type { Dependencies } from '../dependencies.ts'
 import { dueKey } from '../notifier.ts'
 import { watchChanges } from '../watch-changes.ts'
 import { createEffects } from './effects-due.ts'
-import { every, patiently } from './every.ts'
+import { every, logOnce } from './every.ts'
 import { keepGivingPools } from './give-pools.ts'
 import { createLeadership } from './leadership.ts'
 import { createLiveReplicas } from './live-replicas.ts'
@@ -36,8 +36,8 @@ export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promi
     keepGivingPools(deps, ended),
     every(deps, keyRefreshMs, ended, 'refreshing the keys', () => deps.keys.refresh()),
   ]
-  const startDueTicks = patiently(deps, 'looking for due jobs')
-  const startDueEffects = patiently(deps, 'looking for due effects')
+  const startDueTicks = logOnce(deps, 'looking for due jobs')
+  const startDueEffects = logOnce(deps, 'looking for due effects')
   while (!ended.aborted && !notifier.closed) {
     const news = notifier.wait([dueKey], idleMs, ended)
     await startDueTicks(() => tickDue(deps, ticks, replicas))
@@ -47,7 +47,7 @@ export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promi
   stopped.abort()
   await finish(deps, [ticks.idle(), effects.idle(), ...loops])
   // What is still under way gives up with the leadership, and is done by the next to have it.
-  await patiently(
+  await logOnce(
     deps,
     'leaving the work to others',
   )(async () => {

@@ -8,7 +8,7 @@ import { type AtRegistry, atRegistry } from './at-registry.ts'
 import { type CommandContext, isInteractive } from './context.ts'
 import { usageError } from './flags.ts'
 import { confirmed } from './prompts.ts'
-import { patiently, rpcName } from './reach.ts'
+import { rpcName, withTimeout } from './reach.ts'
 import { stepText } from './register.ts'
 
 /** The flags of `svc-node answer`. */
@@ -62,7 +62,7 @@ async function send(
   context: CommandContext,
 ): Promise<void> {
   const reader = createRegistryReader(place)
-  const accusation = await patiently(context, rpcName(place.rpcUrl), (signal) =>
+  const accusation = await withTimeout(context, rpcName(place.rpcUrl), (signal) =>
     reader.accusationOf(faultId, signal),
   )
   const { amountWei, executableAt, answerHash: before } = checkOpen(accusation, address, faultId)

@@ -6,7 +6,7 @@ import { keyVariables } from '../inference/provider-call.ts'
 import type { CommandContext } from './context.ts'
 import { lookForTpm } from './look-for-tpm.ts'
 import type { Prompts } from './prompts.ts'
-import { networkOf, patiently, rpcName } from './reach.ts'
+import { networkOf, rpcName, withTimeout } from './reach.ts'
 
 /** What a configuration is made of, as typed; what is left out is asked for or has a default. */
 export type Answers = {
@@ -144,7 +144,7 @@ async function askRpc(
     const endpoint = { rpcUrl, chainId: network.chain_id }
     const name = rpcName(rpcUrl)
     return await tried(prompts, `Asking ${name}`, (stop) =>
-      patiently(context, name, (signal) => checkEndpoint(endpoint, signal), stop),
+      withTimeout(context, name, (signal) => checkEndpoint(endpoint, signal), stop),
     )
   })
   return address

@@ -15,7 +15,7 @@ import { loadConfig } from '../config-file.ts'
 import { takeLock } from '../journal/lock.ts'
 import { openWallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
-import { ownNetworkOf, patiently, registryPlace, rpcName } from './reach.ts'
+import { ownNetworkOf, registryPlace, rpcName, withTimeout } from './reach.ts'
 
 /** What NodeRegistry and the chain say of this wallet; the balance in wei. */
 export type RegistryState = {
@@ -44,10 +44,10 @@ export async function atRegistry<T>(
   const { account, address } = await openWallet(loaded, context)
   const place = registryPlace(await ownNetworkOf(loaded.config, context), cofhe_endpoint)
   const rpc = rpcName(cofhe_endpoint)
-  await patiently(context, rpc, (signal) => checkEndpoint(place, signal))
+  await withTimeout(context, rpc, (signal) => checkEndpoint(place, signal))
   const registry = createRegistryReader(place)
   const read = () =>
-    patiently(context, rpc, async (signal) => {
+    withTimeout(context, rpc, async (signal) => {
       const [terms, registration, balance] = await Promise.all([
         registry.terms(signal),
         registry.registrationOf(address, signal),
@@ -57,7 +57,7 @@ export async function atRegistry<T>(
     })
   const readSettled = async () => {
     // Asked first: what gets into a block from then on cannot be missing in what is read.
-    const unconfirmed = await patiently(context, rpc, (signal) =>
+    const unconfirmed = await withTimeout(context, rpc, (signal) =>
       registry.unconfirmedOf(address, signal),
     )
     if (unconfirmed > 0) throw pending(address, unconfirmed)

@@ -11,7 +11,7 @@ import { durationText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { explainScore } from './explain-score.ts'
 import { usageError } from './flags.ts'
-import { patiently } from './reach.ts'
+import { withTimeout } from './reach.ts'
 import { readSignedEvents } from './signed-events.ts'
 
 /** The flags of `svc-node jobs`. */
@@ -96,7 +96,7 @@ async function eventsOf(
   const baseUrl = new URL(iclEndpoint).origin
   const api = createApi({ ...context, baseUrl })
   try {
-    const { events, unsigned } = await patiently(context, `the ICL at ${baseUrl}`, (signal) =>
+    const { events, unsigned } = await withTimeout(context, `the ICL at ${baseUrl}`, (signal) =>
       readSignedEvents(api, address, maxPages, signal),
     )
     if (unsigned > 0) {

@@ -16,7 +16,7 @@ import { keyVariables } from '../inference/provider-call.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import { keystoreAddress } from '../keystore.ts'
 import type { CommandContext } from './context.ts'
-import { networkOf, patiently, registryPlace, rpcName } from './reach.ts'
+import { networkOf, registryPlace, rpcName, withTimeout } from './reach.ts'
 
 /** A part that answered, or why it did not. */
 export type Answer<T> = { readonly value: T } | { readonly error: unknown }
@@ -94,7 +94,7 @@ export async function lookAround(
 async function recordOf(address: Address, baseUrl: string, context: CommandContext) {
   const api = createApi({ ...context, baseUrl })
   try {
-    return await patiently(context, `the ICL at ${baseUrl}`, (signal) =>
+    return await withTimeout(context, `the ICL at ${baseUrl}`, (signal) =>
       api.getNode({ params: { address } }, { signal, attempts: 3 }),
     )
   } catch (error) {
@@ -110,7 +110,7 @@ async function accusationsOf(
   context: CommandContext,
 ): Promise<readonly FaultView[]> {
   const api = createApi({ ...context, baseUrl })
-  const { faults } = await patiently(context, `the ICL at ${baseUrl}`, (signal) =>
+  const { faults } = await withTimeout(context, `the ICL at ${baseUrl}`, (signal) =>
     api.getNodeFaults({ params: { address }, query: {} }, { signal, attempts: 3 }),
   )
   return faults.filter(({ slash }) => slash?.state === 'proposed')
@@ -129,7 +129,7 @@ async function onChain(
     })
   }
   const place = registryPlace(network.value, rpcUrl)
-  return await patiently(context, rpcName(rpcUrl), async (signal) => {
+  return await withTimeout(context, rpcName(rpcUrl), async (signal) => {
     await checkEndpoint(place, signal)
     const registry = createRegistryReader(place)
     const [terms, registration, balance] = await Promise.all([

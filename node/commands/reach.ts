@@ -10,8 +10,8 @@ import type { CommandContext } from './context.ts'
 
 const patienceMs = 20_000
 
-/** Does work that asks somebody else, for at most 20 s; throws SvcError `timed-out`. */
-export const patiently = <T>(
+/** Calls another process with a timeout of 20 s; throws SvcError `timed-out`. */
+export const withTimeout = <T>(
   { clock }: Pick<CommandContext, 'clock'>,
   who: string,
   work: (signal: AbortSignal) => Promise<T>,
@@ -33,7 +33,7 @@ export async function networkOf(
   const baseUrl = new URL(iclEndpoint).origin
   const api = createApi({ ...context, baseUrl })
   const ask = (ended: AbortSignal) => fetchNetwork(api, baseUrl, ended)
-  return await patiently(context, `the ICL at ${baseUrl}`, ask, signal)
+  return await withTimeout(context, `the ICL at ${baseUrl}`, ask, signal)
 }
 
 /** The network of the node's own ICL, which has to be the deployment that the configuration names, if it names one; throws SvcErrors. */

@@ -7,7 +7,7 @@ import { checkEndpoint } from '../chain/check-endpoint.ts'
 import { type RecordedResult, readRecordedResult } from '../chain/recorded-result.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
-import { networkOf, patiently, rpcName } from './reach.ts'
+import { networkOf, rpcName, withTimeout } from './reach.ts'
 
 /** Checks that the chain holds this very receipt, and says where; throws SvcError `receipt-differs`, `not-committed` or what a call throws. */
 export async function compareWithChain(
@@ -18,7 +18,7 @@ export async function compareWithChain(
   const { rpcUrl } = place
   const chainId = receipt.chain_id
   const resultRegistry = place.registry ?? (await registryOf(receipt, context))
-  const recorded = await patiently(context, rpcName(rpcUrl), async (signal) => {
+  const recorded = await withTimeout(context, rpcName(rpcUrl), async (signal) => {
     await checkEndpoint({ rpcUrl, chainId }, signal)
     return await readRecordedResult({ rpcUrl, chainId, resultRegistry }, receipt.jobId, signal)
   })

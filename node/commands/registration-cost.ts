@@ -9,7 +9,7 @@ import type { CommandContext } from './context.ts'
 import { workingGas } from './diagnose-node.ts'
 import type { Answer } from './look-around.ts'
 import type { Prompts } from './prompts.ts'
-import { ownNetworkOf, patiently, registryPlace, rpcName } from './reach.ts'
+import { ownNetworkOf, registryPlace, rpcName, withTimeout } from './reach.ts'
 
 /** What registering a new node takes. */
 export type RegistrationCost = {
@@ -78,7 +78,7 @@ export async function offerToRegister(
   const rpc = rpcName(cofhe_endpoint)
   const isFunded = async (stop?: AbortSignal) => {
     const ask = (signal: AbortSignal) => registry.balanceOf(address, signal)
-    return (await patiently(context, rpc, ask, stop)) >= total
+    return (await withTimeout(context, rpc, ask, stop)) >= total
   }
   const question = `Register now at NodeRegistry ${nodeRegistry}, with ${text}?`
   if (!(await prompts.confirm(question, false))) return

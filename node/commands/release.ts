@@ -6,7 +6,7 @@ import { lockPathOf, takeLock } from '../journal/lock.ts'
 import { openWallet } from '../wallet.ts'
 import { type CommandContext, isInteractive } from './context.ts'
 import { confirmed } from './prompts.ts'
-import { ownNetworkOf, patiently } from './reach.ts'
+import { ownNetworkOf, withTimeout } from './reach.ts'
 
 /** Frees the TPM that this wallet enrolled, so that another wallet can attest with it; the wallet loses its certificate. Throws SvcError `already-running` while the daemon runs, which would enrol it again. */
 export async function releaseTpm(
@@ -25,7 +25,7 @@ export async function releaseTpm(
     const signMessage = (message: { raw: `0x${string}` }) => account.signMessage({ message })
     const signer = { kind: 'wallet', address, chainId: network.chain_id, signMessage } as const
     const api = createApi({ ...context, baseUrl: icl, signer })
-    const { released } = await patiently(context, `the ICL at ${icl}`, (signal) =>
+    const { released } = await withTimeout(context, `the ICL at ${icl}`, (signal) =>
       api.releaseTpm({ body: { operator_address: address } }, { signal }),
     )
     // A daemon that found the record would attest again, and enrol the TPM with this wallet.

@@ -7,7 +7,7 @@ import { etherText, toSend } from '../amounts.ts'
 import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
 import { workingGas } from '../diagnose-node.ts'
-import { patiently, registryPlace, rpcName } from '../reach.ts'
+import { registryPlace, rpcName, withTimeout } from '../reach.ts'
 import { checking, failed, ok, skipped } from './check.ts'
 
 type Target = {
@@ -31,7 +31,7 @@ export async function checkChain(
   const { chain_id: chainId } = network
   const name = rpcName(rpcUrl)
   const chain = await checking('chain', async () => {
-    await patiently(context, name, (signal) => checkEndpoint({ rpcUrl, chainId }, signal))
+    await withTimeout(context, name, (signal) => checkEndpoint({ rpcUrl, chainId }, signal))
     return ok('chain', `${name} is chain ${chainId}`)
   })
   if (chain.status !== 'ok') {
@@ -57,7 +57,7 @@ const checkContracts = (target: Target): Promise<Check> =>
       PromptKeyStore: prompt_key_store,
       ResultRegistry: result_registry,
     }
-    const empty = await patiently(target.context, rpcName(target.rpcUrl), (signal) =>
+    const empty = await withTimeout(target.context, rpcName(target.rpcUrl), (signal) =>
       readerOf(target).withoutCode(Object.values(named), signal),
     )
     if (empty.length === 0) return ok(name, Object.keys(named).join(', '))
@@ -74,7 +74,7 @@ const checkBalance = (target: Target, address: Address | undefined): Promise<Che
     const name = 'wallet'
     if (address === undefined) return skipped(name, 'needs the keystore')
     const registry = readerOf(target)
-    const [balance, { gasPrice }] = await patiently(
+    const [balance, { gasPrice }] = await withTimeout(
       target.context,
       rpcName(target.rpcUrl),
       (signal) => Promise.all([registry.balanceOf(address, signal), registry.terms(signal)]),
@@ -92,7 +92,7 @@ const checkRegistration = (target: Target, address: Address | undefined): Promis
   checking('registration', async () => {
     const name = 'registration'
     if (address === undefined) return skipped(name, 'needs the keystore')
-    const found = await patiently(target.context, rpcName(target.rpcUrl), (signal) =>
+    const found = await withTimeout(target.context, rpcName(target.rpcUrl), (signal) =>
       readerOf(target).registrationOf(address, signal),
     )
     const command = 'Run `svc-node register`.'
