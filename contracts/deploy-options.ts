@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { type Hex, isAddress, parseEther } from 'viem'
 import { z } from 'zod'
 import { Address } from '../lib/codecs.ts'
+import { errorMessage } from '../lib/error-message.ts'
 import { type KnownNetwork, knownNetworks } from '../lib/known-networks.ts'
 import { SvcError } from '../lib/svc-error.ts'
 
@@ -147,6 +148,6 @@ function flagsOf(args: readonly string[]): unknown {
   try {
     return parseArgs({ args: [...args], options, strict: true }).values
   } catch (error) {
-    throw usage(error instanceof Error ? error.message : String(error))
+    throw usage(errorMessage(error))
   }
 }

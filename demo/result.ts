@@ -1,4 +1,5 @@
 import { type Inference, inferenceError } from '../lib/client/inference.ts'
+import { errorMessage } from '../lib/error-message.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { BlobsInKubo } from './blobs-in-kubo.ts'
 import type { Story } from './story.ts'
@@ -7,7 +8,7 @@ const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
 
 /** One sentence that says what went wrong and what to do. */
 export const sentenceOf = (error: unknown): string => {
-  if (!(error instanceof SvcError)) return error instanceof Error ? error.message : String(error)
+  if (!(error instanceof SvcError)) return errorMessage(error)
   return oneLine(`${error.message}: ${error.hint.charAt(0).toLowerCase()}${error.hint.slice(1)}`)
 }
 

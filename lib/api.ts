@@ -10,6 +10,7 @@ import { readLimited } from './read-limited.ts'
 import { type RequestSigner, signedHeaders } from './request-signature.ts'
 import { retrying } from './retry.ts'
 import { SvcError } from './svc-error.ts'
+import { toSeconds } from './time.ts'
 
 export type Fetch = (request: Request) => Promise<Response>
 
@@ -75,7 +76,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
       signer === undefined || endpoint.auth === 'none' || options.readToken !== undefined
         ? headers
         : await signedHeaders({ method: endpoint.method, url, headers, body }, signer, {
-            created: Math.floor(clock.now() / 1000) + offsetSeconds,
+            created: toSeconds(clock.now()) + offsetSeconds,
             nonce: random.bytes(16),
           })
     const response = await fetch(
@@ -124,7 +125,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
         } catch (error) {
           if (!(error instanceof ProblemError) || error.code !== 'signature-stale') throw error
           if (error.serverTime === undefined) throw error
-          offsetSeconds = error.serverTime - Math.floor(clock.now() / 1000)
+          offsetSeconds = error.serverTime - toSeconds(clock.now())
           return await once()
         }
       },

@@ -3,6 +3,7 @@ import { canonicalJson } from './canonical-json.ts'
 import { Address, Hash32, JobId, ModelId, ModelTier, SessionSignature } from './codecs.ts'
 import { utf8 } from './digest.ts'
 import { drawNodes, type Weighted } from './draw.ts'
+import { errorMessage } from './error-message.ts'
 import { ProblemError } from './problem.ts'
 import type { JobView } from './schemas/jobs.ts'
 import { verifySignature } from './session-key.ts'
@@ -171,7 +172,7 @@ async function poolOf(
   } catch (error) {
     // That nobody answered now says nothing of the draw.
     if (isPassing(error)) throw error
-    return error instanceof Error ? error.message : String(error)
+    return errorMessage(error)
   }
 }
 

@@ -1,3 +1,5 @@
+import { toSeconds } from './time.ts'
+
 declare const monotonic: unique symbol
 
 /** A reading of a clock that no one sets: opaque, so that it is never compared with a time of day. Means nothing to another process. */
@@ -26,4 +28,4 @@ export const elapsedSince = (
     : (clock.monotonic() as unknown as number) - (mark as unknown as number)
 
 /** Unix seconds, as times travel on the wire. */
-export const unixSeconds = (clock: Pick<Clock, 'now'>): number => Math.floor(clock.now() / 1000)
+export const unixSeconds = (clock: Pick<Clock, 'now'>): number => toSeconds(clock.now())

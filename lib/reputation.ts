@@ -1,4 +1,5 @@
 import type { Address, JobId } from './codecs.ts'
+import { toSeconds } from './time.ts'
 
 type Worth = {
   readonly completed: 0 | 1
@@ -100,7 +101,7 @@ export function afterEvent(
   }
 }
 
-const secondsOf = ({ at }: Pick<ReputationEvent, 'at'>): number => Math.floor(at / 1000)
+const secondsOf = ({ at }: Pick<ReputationEvent, 'at'>): number => toSeconds(at)
 
 /** Events in the order in which they count: by second, then by id. */
 export const inOrder = <T extends Pick<ReputationEvent, 'at' | 'id'>>(

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { checkDeployed, parseDeployment } from '../lib/deployment.ts'
+import { errorMessage } from '../lib/error-message.ts'
 import type { Deployment } from '../lib/schemas/deployment.ts'
 import type { Network } from '../lib/schemas/network.ts'
 import { SvcError } from '../lib/svc-error.ts'
@@ -21,7 +22,7 @@ async function readDeployment({ deployment }: Named): Promise<Deployment | undef
   try {
     text = await readFile(deployment, 'utf8')
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = errorMessage(error)
     throw new SvcError(
       'deployment-unreadable',
       `the address file ${deployment} cannot be read: ${why}`,

@@ -1,4 +1,5 @@
 import { isCause, remedyFor } from '../lib/causes.ts'
+import { errorMessage } from '../lib/error-message.ts'
 import { ProblemError } from '../lib/problem.ts'
 import type { ProblemCode } from '../lib/problem-codes.ts'
 import { SvcError } from '../lib/svc-error.ts'
@@ -46,7 +47,7 @@ export function explainError(error: unknown): Explanation {
       hint: remedies[error.code] ?? causeHint(error.code),
     }
   }
-  return { message: error instanceof Error ? error.message : String(error) }
+  return { message: errorMessage(error) }
 }
 
 const causeHint = (code: string): string | undefined =>

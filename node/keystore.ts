@@ -4,6 +4,7 @@ import { bytesToHex, type Hex, hexToBytes } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
 import { Address } from '../lib/codecs.ts'
+import { errorMessage } from '../lib/error-message.ts'
 import type { Random } from '../lib/random.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { fileExists, readJson, writePrivateJson } from './private-files.ts'
@@ -110,7 +111,7 @@ const restore = 'Restore the keystore from a backup, or make a new one with `svc
 const unaffordable = (path: string, cause: unknown): SvcError =>
   new SvcError(
     'keystore-invalid',
-    `the scrypt parameters of ${path} cannot be used on this machine: ${cause instanceof Error ? cause.message : String(cause)}`,
+    `the scrypt parameters of ${path} cannot be used on this machine: ${errorMessage(cause)}`,
     { hint: restore, cause },
   )
 

@@ -1,3 +1,4 @@
+import { errorMessage } from '../lib/error-message.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { openRotatingFile, type RotatingFileOptions } from './rotating-file.ts'
 
@@ -18,7 +19,8 @@ export function openLogFile(
         isBroken = false
       } catch (error) {
         // A full disk must not end the daemon.
-        if (!isBroken) elsewhere(`The log file ${options.path} cannot be written: ${why(error)}`)
+        if (!isBroken)
+          elsewhere(`The log file ${options.path} cannot be written: ${errorMessage(error)}`)
         isBroken = true
         elsewhere(line)
       }
@@ -31,11 +33,13 @@ function open(options: RotatingFileOptions) {
   try {
     return openRotatingFile(options)
   } catch (error) {
-    throw new SvcError('log-file-unusable', `${options.path} cannot be opened: ${why(error)}`, {
-      hint: 'Check log_file (SVC_LOG_FILE, --log-file), and who owns its folder.',
-      cause: error,
-    })
+    throw new SvcError(
+      'log-file-unusable',
+      `${options.path} cannot be opened: ${errorMessage(error)}`,
+      {
+        hint: 'Check log_file (SVC_LOG_FILE, --log-file), and who owns its folder.',
+        cause: error,
+      },
+    )
   }
 }
-
-const why = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises'
 import type { ReadStream, WriteStream } from 'node:tty'
+import { errorMessage } from '../lib/error-message.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { Environment } from './config.ts'
 
@@ -39,7 +40,7 @@ export async function givenPassword(
 /** Reads a password without the line break that editors put at its end; warns when others may read the file too. */
 async function readPasswordFile(path: string, warn: (line: string) => void): Promise<string> {
   const file = await open(path, 'r').catch((error: unknown) => {
-    throw unreadable(path, error instanceof Error ? error.message : String(error))
+    throw unreadable(path, errorMessage(error))
   })
   try {
     const stat = await file.stat()
@@ -53,7 +54,7 @@ async function readPasswordFile(path: string, warn: (line: string) => void): Pro
       warn(`warning: others may read ${path} (mode ${octal}): chmod 600 ${path}`)
     }
     const text = await file.readFile('utf8').catch((error: unknown) => {
-      throw unreadable(path, error instanceof Error ? error.message : String(error))
+      throw unreadable(path, errorMessage(error))
     })
     const password = text.replace(/\r?\n$/, '')
     if (password === '') throw unreadable(path, 'it is empty')

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants, fstatSync, type Stats, writeFileSync } from 'node:fs'
 import { mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { errorMessage } from '../lib/error-message.ts'
 import { SvcError } from '../lib/svc-error.ts'
 
 /**
@@ -117,15 +118,13 @@ function orAbsent(error: unknown): undefined {
 }
 
 const unwritable = (path: string, error: unknown): SvcError =>
-  new SvcError(
-    'file-unwritable',
-    `${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`,
-    { hint: 'Check the free space of the disk, and who owns the folder.', cause: error },
-  )
+  new SvcError('file-unwritable', `${path} cannot be written: ${errorMessage(error)}`, {
+    hint: 'Check the free space of the disk, and who owns the folder.',
+    cause: error,
+  })
 
 const unreadable = (path: string, error: unknown, hint: string): SvcError =>
-  new SvcError(
-    'file-unreadable',
-    `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    { hint, cause: error },
-  )
+  new SvcError('file-unreadable', `${path} cannot be read: ${errorMessage(error)}`, {
+    hint,
+    cause: error,
+  })

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { readKeystore } from '../../node/keystore.ts'
 import { givenPassword } from '../../node/password.ts'
@@ -66,7 +67,7 @@ async function readKeyFile(path: string): Promise<string> {
     return await readFile(path, 'utf8')
   } catch (error) {
     if (error instanceof SvcError) throw error
-    throw unreadable(path, error instanceof Error ? error.message : String(error))
+    throw unreadable(path, errorMessage(error))
   }
 }
 

@@ -5,6 +5,7 @@ import { type Client, createClient } from '../../lib/client/client.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { checkDeployed, parseDeployment } from '../../lib/deployment.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Deployment } from '../../lib/schemas/deployment.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -59,7 +60,7 @@ async function readDeployment(path: string | undefined): Promise<Deployment | un
   try {
     text = await readFile(path, 'utf8')
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = errorMessage(error)
     throw new SvcError('deployment-unreadable', `the address file ${path} cannot be read: ${why}`, {
       hint: 'Correct SVC_DEPLOYMENT, or leave it out.',
     })

@@ -1,4 +1,5 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { printable } from '../../node/commands/printable.ts'
@@ -104,7 +105,7 @@ async function bound<T>({ host, port }: GatewayCommand, listen: () => T): Promis
   try {
     return listen()
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = errorMessage(error)
     throw new SvcError('port-unavailable', `${host}:${port} cannot be listened at: ${why}`, {
       hint: 'Choose another port with --port.',
     })

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 /** Why a command was stopped from outside, and the exit code for it. */
@@ -23,7 +24,7 @@ type Told = { on(event: string, listener: (error: unknown) => void): unknown }
 export function outputFailure(error: unknown): Error {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'EPIPE') return new Interrupted('the end of its output', brokenPipe)
-  const why = error instanceof Error ? error.message : String(error)
+  const why = errorMessage(error)
   return new SvcError('output-unwritable', `the output cannot be written: ${why}`, {
     hint: 'Check the free space of the disk that the output goes to.',
   })

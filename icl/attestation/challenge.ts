@@ -1,6 +1,7 @@
 import type { Address } from '../../lib/codecs.ts'
 import { concatBytes, fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { claimKey } from '../store/claim-key.ts'
 
@@ -23,7 +24,7 @@ export async function createNonce(
   const tag = await deps.keys.tag('challenge', concatBytes(utf8(address), head))
   return {
     nonce: toBase64Url(concatBytes(head, tag)),
-    expires_at: Math.floor((now + challengeMs) / 1000),
+    expires_at: toSeconds(now + challengeMs),
   }
 }
 

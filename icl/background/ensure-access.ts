@@ -1,4 +1,5 @@
 import type { Address } from '../../lib/codecs.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { assignmentOf, isSettled, type Job } from '../rules/job.ts'
 
@@ -46,7 +47,7 @@ async function ensureReadable(
 ): Promise<'allowed' | 'missing' | 'refused'> {
   if (await isReadable(deps, high, low, node)) return 'allowed'
   const record = await deps.chain.keyRecordOf(high, low)
-  const now = Math.floor(deps.clock.now() / 1000)
+  const now = toSeconds(deps.clock.now())
   const delegated =
     record?.delegate === deps.chain.coordinator && record.grantsLeft > 0 && record.until > now
   if (!delegated) return 'missing'

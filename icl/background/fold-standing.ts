@@ -5,6 +5,7 @@ import {
   type ReputationEvent,
   type Standing,
 } from '../../lib/reputation.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Folded, Node } from '../rules/eligibility.ts'
 import type { Store } from '../store/store.ts'
 
@@ -14,7 +15,7 @@ const mostUnfolded = 64
 /** How long events are left out of what is folded for good, in seconds: another replica may be about to save one. */
 const settlingSeconds = 600
 
-const secondOf = ({ at }: ReputationEvent): number => Math.floor(at / 1000)
+const secondOf = ({ at }: ReputationEvent): number => toSeconds(at)
 
 /**
  * A node's standing: the fold of all its events, from those on that the node's document has folded already. `from` is the earliest

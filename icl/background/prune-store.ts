@@ -1,10 +1,9 @@
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { dayMs, hourMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { every } from './every.ts'
 import type { Leadership } from './leadership.ts'
 
-const hourMs = 3_600_000
-const dayMs = 24 * hourMs
 const lookMs = 60_000
 const batchSize = 200
 const restMs = 100

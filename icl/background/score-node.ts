@@ -1,5 +1,6 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeNode } from '../operations/change-node.ts'
 import { foldStanding } from './fold-standing.ts'
@@ -20,7 +21,7 @@ export async function scoreNode(
   const at = deps.clock.now()
   const isNew = await deps.store.save({ kind: 'event', event: { id, node, jobId, ...what, at } })
   // One that is there already, or that another process saves, may have come at any time, and be missing from what is folded.
-  const from = isNew && !deps.store.shared ? Math.floor(at / 1000) : undefined
+  const from = isNew && !deps.store.shared ? toSeconds(at) : undefined
   // Repeating this changes nothing: the fold is made anew on every try to save.
   await changeNode(
     deps,
@@ -29,7 +30,7 @@ export async function scoreNode(
       known && {
         ...known,
         folded: undefined,
-        ...(await foldStanding(deps.store, known, from, Math.floor(at / 1000))),
+        ...(await foldStanding(deps.store, known, from, toSeconds(at))),
       },
   )
 }

@@ -1,6 +1,7 @@
 import type { Address } from '../../lib/codecs.ts'
 import { faultEvidenceHash } from '../../lib/fault.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { dayMs } from '../../lib/time.ts'
 import type { ChainSlash } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { faultEvidenceOf, faultIdIn } from '../operations/view-fault.ts'
@@ -15,7 +16,6 @@ const confirmingMs = 2_000
 /** How often to see whether the operator has answered, or the arbiter has decided. */
 const lookMs = 3_600_000
 const chainClockMs = 60_000
-const dayMs = 86_400_000
 const weiPerGwei = 1_000_000_000n
 
 type SlashEffect = Extract<Effect, { type: 'slash-node' }>

@@ -3,9 +3,8 @@ import { sha256, utf8 } from '../../lib/digest.ts'
 import type { ConsoleEvent, ConsoleJob, ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import { FaultKind } from '../../lib/schemas/fault.ts'
 import { AssignmentReason, JobReason, VerdictReason } from '../../lib/schemas/jobs.ts'
+import { toSeconds } from '../../lib/time.ts'
 import { isSettled, type Job } from '../rules/job.ts'
-
-const seconds = (ms: number): number => Math.floor(ms / 1000)
 
 /** What a job is called in the console before its id is shown: nobody finds the id by it. */
 export async function refOf(id: JobId): Promise<string> {
@@ -28,12 +27,12 @@ export async function publicJob(job: Job): Promise<ConsoleJob> {
     comparator: job.comparator,
     verifiers: job.verifierCount,
     round: job.round,
-    created_at: seconds(job.createdAt),
+    created_at: toSeconds(job.createdAt),
     ...(job.reason !== undefined && { reason: job.reason }),
     ...(isOver && { jobId: job.id }),
     ...(isOver &&
       settledAt !== undefined && {
-        settled_at: seconds(settledAt),
+        settled_at: toSeconds(settledAt),
         seconds: (settledAt - job.createdAt) / 1000,
       }),
     ...(isOver && job.commitTx !== undefined && { commit_tx: job.commitTx }),

@@ -16,6 +16,7 @@ import {
   verifyNodeSignature,
   verifyWalletSignature,
 } from '../../lib/request-signature.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { isReadToken } from '../keys.ts'
 import type { Node } from '../rules/eligibility.ts'
@@ -105,7 +106,7 @@ function checkFreshness(
   deps: Dependencies,
   { created, expires, nonce }: Pick<ParsedSignature, 'created' | 'expires' | 'nonce'>,
 ): void {
-  const now = Math.floor(deps.clock.now() / 1000)
+  const now = toSeconds(deps.clock.now())
   const stale = (detail: string) => new ProblemError('signature-stale', detail, { serverTime: now })
   if (created > now + freshnessSeconds) throw stale('The signature is from the future')
   // Only a wallet's nonce makes a longer life harmless.

@@ -1,10 +1,9 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { dayMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { isSettled } from '../rules/job.ts'
 import { claimKey } from '../store/claim-key.ts'
-
-const dayMs = 86_400_000
 
 /** Throws `client-not-allowed` for a client that the operator has not admitted. */
 export function checkAdmitted({ access }: Dependencies, client: Address): void {

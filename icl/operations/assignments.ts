@@ -18,8 +18,9 @@ import {
   statementHash,
   verifierStatementOf,
 } from '../../lib/statements.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { nodeKey } from '../notifier.ts'
+import { jobKey, nodeKey } from '../notifier.ts'
 import type { Node } from '../rules/eligibility.ts'
 import {
   type Assignment,
@@ -34,8 +35,6 @@ import { changeJob, loadJob } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
 import { pollUntil } from './poll.ts'
 import { notePoll } from './take-heartbeat.ts'
-
-const seconds = (ms: number): number => Math.floor(ms / 1000)
 
 /** Work offered to a node; waits up to `waitMs` for some. Nothing is handed out by being sent. */
 export async function listAssignments(
@@ -67,7 +66,7 @@ const viewOffer = (job: Job, assignment: Assignment): AssignmentOffer => ({
   model_id: job.modelId,
   prompt_cid: job.promptCid,
   client: job.client,
-  deadline: seconds(assignment.deadline ?? job.deadline),
+  deadline: toSeconds(assignment.deadline ?? job.deadline),
   fence: assignment.fence,
 })
 
@@ -89,8 +88,8 @@ export async function claimAssignment(
     role: assignment.role,
     kpHighHandle: job.kpHighHandle,
     kpLowHandle: job.kpLowHandle,
-    claimDeadline: seconds(assignment.deadline ?? job.deadline),
-    server_time: seconds(deps.clock.now()),
+    claimDeadline: toSeconds(assignment.deadline ?? job.deadline),
+    server_time: toSeconds(deps.clock.now()),
     client: job.client,
     model_id: job.modelId,
     prompt_cid: job.promptCid,
@@ -179,7 +178,7 @@ export async function viewOwnAssignment(
   waitMs: number,
   signal?: AbortSignal,
 ) {
-  return pollUntil(deps, [`job:${jobId}`], waitMs, signal, async () => {
+  return pollUntil(deps, [jobKey(jobId)], waitMs, signal, async () => {
     const job = await loadJob(deps, jobId)
     const assignment = assignmentOf(job, node)
     if (!assignment)
@@ -192,8 +191,8 @@ export async function viewOwnAssignment(
       phase: job.phase,
       role: assignment.role,
       fence: assignment.fence,
-      ...(assignment.deadline !== undefined && { deadline: seconds(assignment.deadline) }),
-      server_time: seconds(deps.clock.now()),
+      ...(assignment.deadline !== undefined && { deadline: toSeconds(assignment.deadline) }),
+      server_time: toSeconds(deps.clock.now()),
       ...(result &&
         mayCompare && { leader_statement: { ...result.body, signature: result.signature } }),
     }

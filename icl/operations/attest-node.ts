@@ -4,6 +4,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
 import { verifySession } from '../../lib/session-grant.ts'
 import { thumbprintOf } from '../../lib/session-key.ts'
+import { toSeconds } from '../../lib/time.ts'
 import { backendRefused } from '../attestation/binding.ts'
 import { burnNonce, createNonce } from '../attestation/challenge.ts'
 import { bindEk, findEkHolder, releaseEk } from '../attestation/ek-binding.ts'
@@ -51,7 +52,7 @@ export async function attestNode(deps: Dependencies, caller: Address, request: A
   await saveAttested(deps, address, certificate, proven)
   await checkStillGood(deps, address, proven)
   deps.log.info('node attested', { node: address, ...proven.attestation })
-  return { certificate: jws, certificate_expires_at: Math.floor(certificate.expiresAt / 1000) }
+  return { certificate: jws, certificate_expires_at: toSeconds(certificate.expiresAt) }
 }
 
 function checkEvidence(deps: Dependencies, request: AttestationRequest): Promise<Proven> {
@@ -92,8 +93,8 @@ const sign = (
   deps.keys.signCertificate({
     iss: publicOrigin(deps),
     sub: address,
-    iat: Math.floor(issuedAt / 1000),
-    exp: Math.floor(expiresAt / 1000),
+    iat: toSeconds(issuedAt),
+    exp: toSeconds(expiresAt),
     jti: id,
     cnf: { jkt: thumbprint },
     att: attestation,

@@ -1,7 +1,6 @@
+import { dayMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Job } from '../rules/job.ts'
-
-const dayMs = 86_400_000
 
 /** Until when a job's blobs are kept, in milliseconds: the retention after the latest time at which it can settle. */
 export const keepBlobsUntil = ({ network }: Dependencies, job: Job): number =>

@@ -1,10 +1,8 @@
 import { type Candidate, freeNodes } from '../../lib/draw.ts'
 import { type PoolSnapshot, snapshotPool } from '../../lib/pool-snapshot.ts'
+import { dayMs, hourMs, minuteMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 
-const minuteMs = 60_000
-const hourMs = 60 * minuteMs
-const dayMs = 24 * hourMs
 const putMs = 10 * minuteMs
 
 // What many have in common is extended once an hour or a day, not by each of them.

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { newcomer, weightOf } from '../../lib/reputation.ts'
 import type { ConsoleNode, ConsoleNodes } from '../../lib/schemas/console.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { PoolNode } from '../pool.ts'
 import { ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
@@ -28,8 +29,6 @@ export async function listConsoleNodes(
   }
 }
 
-const seconds = (ms: number): number => Math.floor(ms / 1000)
-
 function viewNode({ node, chain }: PoolNode, now: number, outages: readonly Outage[]): ConsoleNode {
   const { address, certificate, heartbeatAt, version, modelIds } = node
   const standing = { ...newcomer, ...node.standing }
@@ -39,9 +38,9 @@ function viewNode({ node, chain }: PoolNode, now: number, outages: readonly Outa
     backend: certificate.backend,
     tiers: [...servedTiers(node, chain)],
     model_ids: [...modelIds],
-    certified_at: seconds(certificate.issuedAt),
-    expires_at: seconds(certificate.expiresAt),
-    ...(heartbeatAt !== undefined && { last_heartbeat: seconds(heartbeatAt) }),
+    certified_at: toSeconds(certificate.issuedAt),
+    expires_at: toSeconds(certificate.expiresAt),
+    ...(heartbeatAt !== undefined && { last_heartbeat: toSeconds(heartbeatAt) }),
     ...(version !== undefined && { version }),
     active: reasons.length === 0,
     reasons: [...reasons],

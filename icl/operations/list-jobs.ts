@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Address } from '../../lib/codecs.ts'
 import type { JobList, JobSummary } from '../../lib/schemas/job-list.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { readTokenOf } from '../keys.ts'
 import { type Job, mayShowAnswers } from '../rules/job.ts'
@@ -29,8 +30,6 @@ export async function listJobs(
   }
 }
 
-const seconds = (ms: number): number => Math.floor(ms / 1000)
-
 const summaryOf = async (deps: Dependencies, job: Job): Promise<JobSummary> => ({
   jobId: job.id,
   status: job.phase,
@@ -39,8 +38,8 @@ const summaryOf = async (deps: Dependencies, job: Job): Promise<JobSummary> => (
   prompt_cid: job.promptCid,
   ...(job.result && mayShowAnswers(job) && { output_cid: job.result.body.output_cid }),
   ...(job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
-  created_at: seconds(job.createdAt),
-  deadline: seconds(job.deadline),
-  ...(job.settledAt !== undefined && { settled_at: seconds(job.settledAt) }),
+  created_at: toSeconds(job.createdAt),
+  deadline: toSeconds(job.deadline),
+  ...(job.settledAt !== undefined && { settled_at: toSeconds(job.settledAt) }),
   read_token: await readTokenOf(deps.keys, job.id),
 })

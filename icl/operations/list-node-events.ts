@@ -4,6 +4,7 @@ import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import { type ReputationEvents, ReputationStatement } from '../../lib/schemas/nodes.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { cursorOf, positionOf } from './page-position.ts'
 
@@ -36,7 +37,7 @@ async function signed({ keys: { tally } }: Dependencies, event: ReputationEvent)
     address: event.node,
     jobId: event.jobId,
     code: event.code,
-    at: Math.floor(event.at / 1000),
+    at: toSeconds(event.at),
     ...(event.amountGwei !== undefined && { amount_gwei: event.amountGwei }),
   }
   const signature = await tally.sign(canonicalJson(z.encode(ReputationStatement, body)))

@@ -2,6 +2,7 @@ import { receiptHash } from '../../lib/receipt.ts'
 import type { Receipt, Tally } from '../../lib/schemas/receipt.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { countVotes } from '../../lib/tally.ts'
+import { toSeconds } from '../../lib/time.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
 import { currentAssignments, type Job } from '../rules/job.ts'
 
@@ -27,7 +28,7 @@ async function makeReceipt(
     matches: count.matches,
     no_matches: count.noMatches,
     inconclusive: count.inconclusive,
-    settled_at: Math.floor((job.settledAt ?? deps.clock.now()) / 1000),
+    settled_at: toSeconds(job.settledAt ?? deps.clock.now()),
   }
   return {
     version: 1,

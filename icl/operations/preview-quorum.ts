@@ -4,6 +4,7 @@ import { defaultComparator } from '../../lib/comparators/default-for-model.ts'
 import { sha256Hex, utf8 } from '../../lib/digest.ts'
 import { type Draw, drawFrom, drawNodes, freeNodes } from '../../lib/draw.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Demand } from '../rules/eligibility.ts'
 import { countJobsThisEpoch, drawSeed } from './draw-seed.ts'
@@ -129,7 +130,7 @@ async function sealPreview(
     verifiers,
     model_id: modelId,
     preview: await deps.keys.sealToken(tokenPurpose, content),
-    expires_at: Math.floor(expiresAt / 1000),
+    expires_at: toSeconds(expiresAt),
   }
 }
 

@@ -3,6 +3,7 @@ import type { Address } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Heartbeat } from '../../lib/schemas/nodes.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { defaultComparators, ineligibleReasons, type Node } from '../rules/eligibility.ts'
 import { changeNode } from './change-node.ts'
@@ -24,7 +25,7 @@ export async function takeHeartbeat(
   const now = deps.clock.now()
   const jobs = await deps.store.listJobsOfNode(caller)
   const claimed = countAssignments(jobs, caller, (status) => status === 'claimed')
-  const nowSeconds = Math.floor(now / 1000)
+  const nowSeconds = toSeconds(now)
   let ignored = false
   const node = await changeNode(deps, caller, (known) => {
     ignored = known?.heartbeatTimestamp !== undefined && beat.timestamp <= known.heartbeatTimestamp
@@ -45,7 +46,7 @@ export async function takeHeartbeat(
   const reasons = await whyNotEligible(deps, node, now)
   return {
     status: ignored ? ('ignored' as const) : ('ok' as const),
-    certificate_expires_at: Math.floor(node.certificate.expiresAt / 1000),
+    certificate_expires_at: toSeconds(node.certificate.expiresAt),
     eligible: reasons.length === 0,
     reasons,
   }

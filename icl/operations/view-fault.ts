@@ -1,6 +1,7 @@
 import type { Hash32 } from '../../lib/codecs.ts'
 import { faultEvidenceHash, faultIdOf } from '../../lib/fault.ts'
 import type { FaultEvidence, FaultView } from '../../lib/schemas/fault.ts'
+import { toSeconds } from '../../lib/time.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
 import type { Fault } from '../rules/faults.ts'
 import { type Job, mayShowAnswers } from '../rules/job.ts'
@@ -50,7 +51,7 @@ export async function viewFault(
     role,
     fence,
     address: node,
-    at: Math.floor(at / 1000),
+    at: toSeconds(at),
     ...(evidenceHash && { evidence_hash: evidenceHash }),
     ...(evidence && mayShowAnswers(job) && { evidence }),
     ...(slash && {

@@ -1,9 +1,8 @@
 import type { JobView } from '../../lib/schemas/jobs.ts'
+import { toSeconds } from '../../lib/time.ts'
 import { type Assignment, type Job, mayShowAnswers } from '../rules/job.ts'
 import type { Webhook } from '../rules/webhook.ts'
 import { tallyOfRound } from './view-tally.ts'
-
-const seconds = (ms: number): number => Math.floor(ms / 1000)
 
 /** A job as its client may see it. */
 export function viewJob(job: Job): JobView {
@@ -18,8 +17,8 @@ export function viewJob(job: Job): JobView {
     min_tier: job.minTier,
     prompt_cid: job.promptCid,
     comparator: job.comparator,
-    created_at: seconds(job.createdAt),
-    deadline: seconds(job.deadline),
+    created_at: toSeconds(job.createdAt),
+    deadline: toSeconds(job.deadline),
     quorum: job.assignments.map(viewAssignment),
     draws: job.draws.map(({ message, signature, poolDigest, poolCid, chosen }) => ({
       message,

@@ -4,6 +4,7 @@ import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { newcomer, weightOf } from '../../lib/reputation.ts'
 import type { ActiveNode, NodeRecord } from '../../lib/schemas/nodes.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { PoolNode } from '../pool.ts'
 import { type Demand, ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
@@ -28,10 +29,10 @@ const viewActiveNode = ({ node, chain }: PoolNode): z.output<typeof ActiveNode> 
   model_tiers: [...servedTiers(node, chain)],
   supported_model_ids: [...node.modelIds],
   reputation_score: node.standing.score,
-  last_heartbeat: Math.floor((node.heartbeatAt ?? 0) / 1000),
+  last_heartbeat: toSeconds(node.heartbeatAt ?? 0),
   attestation: {
     backend: node.certificate.backend,
-    expires_at: Math.floor(node.certificate.expiresAt / 1000),
+    expires_at: toSeconds(node.certificate.expiresAt),
   },
 })
 
@@ -57,7 +58,7 @@ export async function viewNode(
       tasks_rejected: standing.rejected,
       reputation_score: standing.score,
       total_slash_amount: standing.slashedGwei,
-      last_heartbeat: Math.floor((node.heartbeatAt ?? 0) / 1000),
+      last_heartbeat: toSeconds(node.heartbeatAt ?? 0),
     },
     draw: {
       weight: weightOf(standing),

@@ -1,5 +1,6 @@
 import { withDeadline } from '../../lib/deadline.ts'
 import type { ConsoleOverview } from '../../lib/schemas/console.ts'
+import { toSeconds } from '../../lib/time.ts'
 import { minutesOf } from '../console/minutes.ts'
 import type { RecentJobs } from '../console/recent-jobs.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -34,7 +35,7 @@ export async function viewOverview(
     within(() => recent.look().then(() => true)),
   ])
   const { writable } = deps.store.status()
-  const at = Math.floor(deps.clock.now() / 1000)
+  const at = toSeconds(deps.clock.now())
   const minutes = looked && minutesOf(recent.all(), at)
   return {
     at,

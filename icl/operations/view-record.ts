@@ -1,4 +1,5 @@
 import type { JobRecord } from '../../lib/schemas/record.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import {
   type Assignment,
@@ -12,14 +13,12 @@ import { viewFault } from './view-fault.ts'
 import { viewAssignment, viewJob } from './view-job.ts'
 import { tallyOfRound } from './view-tally.ts'
 
-const seconds = (ms: number): number => Math.floor(ms / 1000)
-
 /** Everything that happened in a job, for its client: what each node said, signed, once the job has settled, and what was made of it. */
 export async function viewRecord(deps: Dependencies, job: Job): Promise<JobRecord> {
   const rounds = Array.from({ length: job.round + 1 }, (_, round) => viewRound(job, round))
   return {
     job: viewJob(job),
-    ...(job.settledAt !== undefined && { settled_at: seconds(job.settledAt) }),
+    ...(job.settledAt !== undefined && { settled_at: toSeconds(job.settledAt) }),
     rounds,
     assignments: job.assignments.map((assignment) =>
       recordOfAssignment(assignment, mayShowAnswers(job)),
@@ -30,7 +29,7 @@ export async function viewRecord(deps: Dependencies, job: Job): Promise<JobRecor
     pending: job.outbox.map(({ effect, dueAt, attempts, error }) => ({
       type: effect.type,
       ...('node' in effect && { node: effect.node }),
-      due_at: seconds(dueAt),
+      due_at: toSeconds(dueAt),
       attempts,
       ...(error !== undefined && { error }),
     })),
@@ -55,7 +54,7 @@ function viewRound(job: Job, round: number): JobRecord['rounds'][number] {
   return {
     round,
     outcome: outcomeOf(job, round),
-    ...(endedAt !== undefined && { ended_at: seconds(endedAt) }),
+    ...(endedAt !== undefined && { ended_at: toSeconds(endedAt) }),
     ...(result && { leader: result.body.address, result_hash: result.hash }),
     ...(result && mayShowAnswers(job) && { result: signed(result) }),
     ...(tally && { tally }),
@@ -77,8 +76,8 @@ function recordOfAssignment(
   return {
     ...viewAssignment(assignment),
     attempt,
-    ...(deadline !== undefined && { deadline: seconds(deadline) }),
-    ...(endedAt !== undefined && { ended_at: seconds(endedAt) }),
+    ...(deadline !== undefined && { deadline: toSeconds(deadline) }),
+    ...(endedAt !== undefined && { ended_at: toSeconds(endedAt) }),
     ...(commitment !== undefined && { commitment }),
     ...(verdict && { verdict_hash: verdict.hash }),
     ...(verdict && isShown && { verdict_statement: signed(verdict) }),

@@ -17,6 +17,7 @@ import type {
   StatementSession,
   VerifierStatement,
 } from '../../lib/schemas/receipt.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Effect, PendingEffect } from './effects.ts'
 import type { Fault } from './faults.ts'
 import type { Webhook } from './webhook.ts'
@@ -244,7 +245,7 @@ export function recorded(
   const seq = (job.events.at(-1)?.seq ?? 0) + 1
   const event: JobEvent = {
     seq,
-    at: Math.floor(now / 1000),
+    at: toSeconds(now),
     type,
     phase: job.phase,
     ...(about.assignment && {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { SvcError } from '../../lib/svc-error.ts'
+import { dayMs } from '../../lib/time.ts'
 import { listCommands, recordCommand } from '../admin/audit.ts'
 import type { AdminContext } from '../admin/context.ts'
 import { listBans } from '../bans.ts'
@@ -8,7 +9,6 @@ import { columns, time } from './admin-text.ts'
 import { restoreBackup, verifyBackup, writeBackup } from './backup-file.ts'
 
 const FileName = z.string().min(1)
-const dayMs = 24 * 3_600_000
 const pruneBatch = 200
 
 /** The commands about the store as a whole. */

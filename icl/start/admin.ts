@@ -2,6 +2,7 @@ import { hostname, userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { Base64Url32 } from '../../lib/codecs.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
@@ -76,7 +77,7 @@ function parseStrictly(args: readonly string[]) {
   try {
     return parseArgs({ args: guardIds(args), options, allowPositionals: true })
   } catch (error) {
-    throw usageError(error instanceof Error ? error.message : String(error))
+    throw usageError(errorMessage(error))
   }
 }
 
@@ -173,7 +174,7 @@ function explain(error: unknown, { complain }: AdminTerminal): number {
     complain(`hint: ${error.hint}`)
     return error.code === 'usage' ? 2 : 1
   }
-  complain(`error: ${printable(error instanceof Error ? error.message : String(error))}`)
+  complain(`error: ${printable(errorMessage(error))}`)
   if (error instanceof ProblemError && error.retryable) complain('hint: Try again in a moment.')
   return 1
 }

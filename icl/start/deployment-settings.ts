@@ -1,4 +1,5 @@
 import { parseDeployment } from '../../lib/deployment.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { Deployment } from '../../lib/schemas/deployment.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ReadText } from './host.ts'
@@ -43,7 +44,7 @@ function textOf(file: string, readText: ReadText | undefined): string {
     if (readText === undefined) throw new Error('there are no files here')
     return readText(file)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = errorMessage(error)
     throw new SvcError('settings-invalid', `${setting} cannot be read: ${why}`, {
       hint: 'Name the file that `npm run contracts:deploy` wrote.',
     })

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { Address, JobId } from '../../lib/codecs.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { deriveTokenKeys, readTokenOf } from '../keys.ts'
 import { Settings } from './settings.ts'
@@ -91,7 +92,7 @@ function parseStrictly(args: readonly string[]) {
   try {
     return parseArgs({ args: joinToken(args), options: flags, allowPositionals: true })
   } catch (error) {
-    throw usageError(error instanceof Error ? error.message : String(error))
+    throw usageError(errorMessage(error))
   }
 }
 

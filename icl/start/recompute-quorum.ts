@@ -8,6 +8,7 @@ import {
   epochSeconds,
 } from '../../lib/check-draws.ts'
 import { Address } from '../../lib/codecs.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
@@ -220,6 +221,6 @@ function explain(error: unknown, { complain }: AdminTerminal): number {
     complain(`The ICL refused: ${error.message}`)
     return error.retryable ? tryAgain : 1
   }
-  complain(error instanceof Error ? error.message : String(error))
+  complain(errorMessage(error))
   return 1
 }

@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { abortable } from '../../lib/chain/abortable.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { systemClock } from '../../lib/system.ts'
+import { toSeconds } from '../../lib/time.ts'
 import { version } from '../version.ts'
 import { parseIpAddress } from '../webhooks/ip-address.ts'
 import { isPublicAddress } from '../webhooks/public-address.ts'
@@ -119,7 +120,7 @@ function post(
 }
 
 function headersOf({ id, sentAt, body, secret }: WebhookMessage, host: string) {
-  const seconds = Math.floor(sentAt / 1000)
+  const seconds = toSeconds(sentAt)
   return {
     host,
     'content-type': 'application/json',

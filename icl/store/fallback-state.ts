@@ -1,5 +1,6 @@
 import type { Clock, MonotonicMs } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Log } from '../log.ts'
@@ -155,7 +156,7 @@ export function noteAway(fallback: Fallback, era: number, error: unknown): void 
   fallback.era++
   fallback.next = undefined
   log.warn('The database does not answer', {
-    error: error instanceof Error ? error.message : String(error),
+    error: errorMessage(error),
     goesOn: fallback.isPermitted,
   })
   fallback.wake()

@@ -9,6 +9,7 @@ import {
 } from 'mongodb'
 import { z } from 'zod'
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { retrying } from '../../lib/retry.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -162,7 +163,7 @@ export const hostsOf = (url: string): string => urlParts.exec(url)?.[2] || 'no h
 
 /** An error's message without the credentials of the URL that it may quote. */
 function told(error: unknown, url: string): string {
-  const text = error instanceof Error ? error.message : String(error)
+  const text = errorMessage(error)
   const credentials = urlParts.exec(url)?.[1]
   const secrets = credentials ? [url, credentials, ...credentials.split(':')] : [url]
   return secrets

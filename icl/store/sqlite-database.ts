@@ -1,3 +1,4 @@
+import { errorMessage } from '../../lib/error-message.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
@@ -77,7 +78,7 @@ export function troubleOf(error: unknown): string {
   const code = failureCode(error)
   if (code === busy || code === locked) return 'The database is busy'
   if (code === full) return 'The disk of the database is full'
-  return `The database failed: ${error instanceof Error ? error.message : String(error)}`
+  return `The database failed: ${errorMessage(error)}`
 }
 
 /** Says that a record in the database is not one that this store wrote. */

@@ -10,6 +10,7 @@ import {
   TimeoutError,
 } from 'viem'
 import { causes, remedyFor, whatOf } from '../causes.ts'
+import { errorMessage } from '../error-message.ts'
 import { SvcError } from '../svc-error.ts'
 
 const httpTooManyRequests = 429
@@ -100,7 +101,7 @@ export const isNonceTaken = (error: unknown): boolean =>
 /** One line that says what went wrong, without viem's request dump. */
 export const shortMessageOf = (error: unknown): string => {
   if (error instanceof BaseError) return error.shortMessage
-  return error instanceof Error ? error.message : String(error)
+  return errorMessage(error)
 }
 
 const maxShownCharacters = 200

@@ -1,5 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { basename, join, relative, resolve } from 'node:path'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { exitCodes } from '../exit-code.ts'
 import { version } from '../version.ts'
@@ -18,8 +19,6 @@ type Failed = { readonly target: string; readonly reason: string }
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
-const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
 // Leaving in order removes what is half built.
 process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
 process.exitCode = await main(process.argv.slice(2))
@@ -31,7 +30,7 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(usage)
     return exitCodes.done
   } catch (error) {
-    process.stderr.write(`error: ${wordsOf(error)}\n`)
+    process.stderr.write(`error: ${errorMessage(error)}\n`)
     if (!(error instanceof SvcError)) return exitCodes.operatorMustAct
     process.stderr.write(`hint: ${error.hint}\n`)
     return exitCodes.usage
@@ -64,8 +63,8 @@ async function run(command: BuildCommand): Promise<number> {
         `  ${name} ok      ${relative(process.cwd(), one.path)}  ${megabytes(one.bytes)}  ${took}`,
       )
     } catch (error) {
-      failed.push({ target: target?.name ?? hereName, reason: wordsOf(error) })
-      say(`  ${name} FAILED  ${wordsOf(error)}`)
+      failed.push({ target: target?.name ?? hereName, reason: errorMessage(error) })
+      say(`  ${name} FAILED  ${errorMessage(error)}`)
     }
   }
   if (targets.length > 0 && built.length > 0) await writeSums(folder, built)

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { checkEmbedded, checkProof } from '../coprocessor/prove.ts'
 import { exitCodes } from '../exit-code.ts'
@@ -43,7 +44,7 @@ export async function selfCheck(args: readonly string[]): Promise<number> {
 }
 
 function complain(error: unknown): void {
-  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`error: ${errorMessage(error)}\n`)
   const hint = error instanceof SvcError ? error.hint : 'Run `svc-node self-check --help`.'
   process.stderr.write(`hint: ${hint}\n`)
 }

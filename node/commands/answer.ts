@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { Hash32 } from '../../lib/codecs.ts'
 import { sha256Hex, utf8 } from '../../lib/digest.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Accusation, createRegistryReader } from '../chain/registry.ts'
 import { etherText, timeText } from './amounts.ts'
@@ -44,7 +45,7 @@ async function answerOf({ file, text }: AnswerFlags): Promise<Uint8Array> {
   try {
     if ((await stat(path)).size <= maxFileBytes) return await readFile(path)
   } catch (error) {
-    throw new SvcError('file-unreadable', error instanceof Error ? error.message : String(error), {
+    throw new SvcError('file-unreadable', errorMessage(error), {
       hint: 'Name the file that holds the answer.',
       cause: error,
     })

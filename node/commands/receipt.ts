@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { z } from 'zod'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import { Address } from '../../lib/codecs.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -69,7 +70,7 @@ async function readReceiptFile(path: string): Promise<string> {
   try {
     if ((await stat(path)).size <= maxFileBytes) return await readFile(path, 'utf8')
   } catch (error) {
-    throw new SvcError('file-unreadable', error instanceof Error ? error.message : String(error), {
+    throw new SvcError('file-unreadable', errorMessage(error), {
       hint: 'Name the file that holds the receipt.',
       cause: error,
     })
@@ -95,7 +96,7 @@ function checkForm(text: string): { readonly check: Check; readonly receipt?: Re
   try {
     json = JSON.parse(text)
   } catch (error) {
-    return failed(`it is no JSON: ${error instanceof Error ? error.message : String(error)}`)
+    return failed(`it is no JSON: ${errorMessage(error)}`)
   }
   const parsed = Receipt.safeParse(json)
   if (!parsed.success) return failed(firstMistakes(parsed.error))

@@ -1,4 +1,5 @@
 import { buildProof } from '../../lib/coprocessor/build-proof.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { WorkerAnswer, WorkerRequest } from './proof-work.ts'
 import { loadTfhe } from './tfhe.ts'
 import { makeSampleKeys, open, roundTrip } from './tfhe-sample.ts'
@@ -23,7 +24,7 @@ const answer = (request: WorkerRequest): WorkerAnswer<WorkerRequest['kind']> => 
     loadTfhe()
     return { output: outputOf(request) }
   } catch (error) {
-    return { failure: error instanceof Error ? error.message : String(error) }
+    return { failure: errorMessage(error) }
   }
 }
 

@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { InferenceProvider } from './provider.ts'
 import {
   askedWaitMsOf,
@@ -50,7 +51,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
 }
 
 function failureOf(error: unknown, clock: Clock): ProviderFailure {
-  const words = error instanceof Error ? error.message : String(error)
+  const words = errorMessage(error)
   if (!(error instanceof Anthropic.APIError)) return { words }
   return {
     words,

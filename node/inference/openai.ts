@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { Completion, InferenceProvider } from './provider.ts'
 import {
   askedWaitMsOf,
@@ -68,7 +69,7 @@ const refusesSampling = (error: unknown): boolean =>
   (error.param === 'temperature' || error.param === 'seed')
 
 function failureOf(error: unknown, clock: Clock): ProviderFailure {
-  const words = error instanceof Error ? error.message : String(error)
+  const words = errorMessage(error)
   if (!(error instanceof OpenAI.APIError)) return { words }
   return {
     words,

@@ -2,6 +2,7 @@ import { remedyFor } from '../../lib/causes.ts'
 import { elapsedSince } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { EvidenceInput } from '../../lib/comparators/comparator.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
@@ -97,7 +98,7 @@ async function openPrompt(
 const promptUnavailable = (error: unknown): SvcError =>
   new SvcError(
     'prompt-unavailable',
-    `the prompt blob could not be fetched: ${error instanceof Error ? error.message : String(error)}`,
+    `the prompt blob could not be fetched: ${errorMessage(error)}`,
     { hint: 'Check the IPFS gateway (SVC_IPFS_GATEWAY).', cause: error },
   )
 

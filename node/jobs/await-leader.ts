@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { elapsedSince } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { ClaimResult, SignedLeaderStatement } from '../../lib/schemas/assignments.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { isGone, isPassing } from './abort-reason.ts'
@@ -39,7 +40,7 @@ export async function awaitLeader(
       }
     } catch (error) {
       signal.throwIfAborted()
-      if (isGone(error)) return { over: error instanceof Error ? error.message : String(error) }
+      if (isGone(error)) return { over: errorMessage(error) }
       // A commitment that is never opened counts against the node: only a lasting refusal ends the wait.
       if (!isPassing(error)) throw error
     }

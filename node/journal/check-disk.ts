@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 // More than any step of the journal takes.
@@ -18,7 +19,7 @@ export async function checkDisk(folder: string): Promise<void> {
       await file.close()
     }
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = errorMessage(error)
     throw new SvcError('disk-unwritable', `${folder} takes no files: ${why}`, {
       hint: 'Make room on its disk, and check who owns the folder: without its journal the node takes no work.',
       cause: error,

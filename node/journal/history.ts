@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { JobId, ModelId, UnixSeconds } from '../../lib/codecs.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { Role } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { openRotatingFile } from '../rotating-file.ts'
@@ -77,7 +78,7 @@ function open(path: string) {
 const unusable = (path: string, error: unknown): SvcError =>
   new SvcError(
     'history-unusable',
-    `the job history ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
+    `the job history ${path} cannot be used: ${errorMessage(error)}`,
     {
       hint: 'Check the disk, and who owns the file. It is for the operator alone: it may be moved away.',
       cause: error,

@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, rmSync, statSync, truncateSync } from '
 import { dirname, join } from 'node:path'
 // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
 import { DatabaseSync } from 'node:sqlite'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 const attempts = 100
@@ -136,11 +137,7 @@ const alreadyRunning = (pid: number | undefined): SvcError =>
   )
 
 const unusable = (path: string, error: unknown): SvcError =>
-  new SvcError(
-    'lock-unusable',
-    `the lock ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
-    {
-      hint: 'Check the disk, who owns the lock and its folder, and that the file system has locks. While no svc-node runs with this configuration, the lock may be removed.',
-      cause: error,
-    },
-  )
+  new SvcError('lock-unusable', `the lock ${path} cannot be used: ${errorMessage(error)}`, {
+    hint: 'Check the disk, who owns the lock and its folder, and that the file system has locks. While no svc-node runs with this configuration, the lock may be removed.',
+    cause: error,
+  })

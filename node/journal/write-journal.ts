@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { z } from 'zod'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { JournalStep } from './steps.ts'
 
@@ -52,7 +53,7 @@ export function orUnwritable<T>(path: string, work: () => T): T {
     return work()
   } catch (error) {
     if (error instanceof SvcError) throw error
-    const why = error instanceof Error ? error.message : String(error)
+    const why = errorMessage(error)
     throw new SvcError('journal-unwritable', `the job journal ${path} cannot be used: ${why}`, {
       hint: 'Check the disk, and who owns the folder of the configuration.',
       cause: error,

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { basename, join, relative, resolve } from 'node:path'
 import { buildEdge } from '../../icl/start/build-edge.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { build } from '../../node/build/build.ts'
 import { commitOf } from '../../node/build/commit.ts'
@@ -35,7 +36,7 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(usage)
     return exitCodes.done
   } catch (error) {
-    process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`error: ${errorMessage(error)}\n`)
     if (!(error instanceof SvcError)) return exitCodes.failed
     process.stderr.write(`hint: ${error.hint}\n`)
     return error.code === 'usage' ? exitCodes.usage : exitCodes.failed

@@ -5,6 +5,7 @@ import { listJobs } from '../../icl/operations/list-jobs.ts'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { dayMs } from '../../lib/time.ts'
 import { codeOf } from '../code-of.ts'
 import { sampleJob } from './rules/sample-job.ts'
 import { createTestIcl, joinNode, submit, type TestIcl, walletOf } from './test-icl.ts'
@@ -17,7 +18,6 @@ const start = async (changes: Parameters<typeof createTestIcl>[0] = {}) => {
   icl = await createTestIcl(changes)
   for (const name of names) await joinNode(icl, name)
 }
-const dayMs = 86_400_000
 
 describe('an allow-list of clients', () => {
   it('lets only those submit and upload that are on it', async () => {

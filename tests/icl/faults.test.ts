@@ -4,6 +4,7 @@ import { faultEvidenceHash, faultIdOf, verifyFault } from '../../lib/fault.ts'
 import { FaultEvidence } from '../../lib/schemas/fault.ts'
 import { signResult, signVerdict } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { dayMs } from '../../lib/time.ts'
 import { codeOf } from '../code-of.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { coordinator } from './fake-chain.ts'
@@ -24,7 +25,6 @@ afterEach(() => icl.stop())
 
 const slashWei = 5_000_000_000_000_000n
 const minuteMs = 60_000
-const dayMs = 86_400_000
 
 /** An ICL that slashes, with a job whose leader has answered and whose verifiers have committed to `answers`. */
 async function startJob(answers: readonly [string, string] = ['yes', 'yes'], wei = slashWei) {

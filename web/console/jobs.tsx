@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { ConsoleJob } from '../../lib/schemas/console.ts'
 import { count } from './format.ts'
 import { icl } from './icl.ts'
@@ -94,7 +95,7 @@ function usePages(live: Live, phase: string) {
         setOlder({ jobs: [...(older?.jobs ?? []), ...page.jobs], cursor: page.next_cursor })
       },
       (reason: unknown) => {
-        if (!isOld()) setError(reason instanceof Error ? reason.message : String(reason))
+        if (!isOld()) setError(errorMessage(reason))
       },
     )
   }

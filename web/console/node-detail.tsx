@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { ConsoleNode } from '../../lib/schemas/console.ts'
 import { count, fullTime, short, span, words } from './format.ts'
 import { icl } from './icl.ts'
@@ -90,7 +91,7 @@ function Events({ address, turn }: { address: string; turn: string | undefined }
         setError(undefined)
         setOlder({ ...page, events: [...(older?.events ?? []), ...page.events] })
       },
-      (reason: unknown) => setError(reason instanceof Error ? reason.message : String(reason)),
+      (reason: unknown) => setError(errorMessage(reason)),
     )
   }
   return (

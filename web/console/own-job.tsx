@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import { fullTime, whyText, words } from './format.ts'
 import { icl } from './icl.ts'
@@ -19,7 +20,7 @@ export function OwnJob() {
       .ownJob(String(fields.get('id')).trim(), String(fields.get('token')).trim())
       .then(setView, (reason: unknown) => {
         setView(undefined)
-        setError(reason instanceof Error ? reason.message : String(reason))
+        setError(errorMessage(reason))
       })
   }
   return (

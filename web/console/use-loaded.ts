@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { errorMessage } from '../../lib/error-message.ts'
 
 /** Something that is read from the ICL; the last value stays while it is read again or that fails. */
 export type Loaded<T> = { readonly value?: T | undefined; readonly error?: string | undefined }
@@ -13,7 +14,7 @@ export function useLoaded<T>(key: string, turn: unknown, load: () => Promise<T>)
         if (!isOver) setState({ key, value })
       },
       (error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error)
+        const message = errorMessage(error)
         if (!isOver) {
           setState((known) => ({
             key,

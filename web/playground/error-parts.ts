@@ -1,3 +1,4 @@
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ErrorParts } from './coprocessor-messages.ts'
 
@@ -7,7 +8,7 @@ export function toErrorParts(error: unknown): ErrorParts {
     const { code, message, hint, retryable } = error
     return { code, message, hint, retryable }
   }
-  const text = error instanceof Error ? error.message : String(error)
+  const text = errorMessage(error)
   return {
     code: 'failed',
     message: text.split('\n')[0] ?? '',

@@ -1,6 +1,8 @@
 // One proof per worker: it is ended with its memory, which is how WASM gives memory back.
+
 import loadTfhe, { init_panic_hook as explainPanics } from 'tfhe'
 import { buildProof } from '../../lib/coprocessor/build-proof.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { ProveAnswer, ProveRequest } from './prove-messages.ts'
 
 declare const self: Worker
@@ -11,7 +13,7 @@ async function answer({ wasmUrl, material }: ProveRequest): Promise<ProveAnswer>
     explainPanics()
     return { proof: buildProof(material) }
   } catch (error) {
-    return { failure: error instanceof Error ? error.message : String(error) }
+    return { failure: errorMessage(error) }
   }
 }
 

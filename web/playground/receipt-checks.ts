@@ -1,5 +1,6 @@
 import type { Client } from '../../lib/client/client.ts'
 import type { AcceptedInference } from '../../lib/client/inference.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { type ReceiptPart, receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
 
@@ -42,7 +43,7 @@ async function partChecks(receipt: Receipt, iclKeys: readonly string[]) {
   const held: ReceiptPart[] = []
   const failure = await verifyReceipt(receipt, { iclKeys, onHeld: (part) => held.push(part) }).then(
     () => undefined,
-    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    (error: unknown) => errorMessage(error),
   )
   return partNames(receipt)
     .slice(0, failure === undefined ? undefined : held.length + 1)

@@ -1,6 +1,7 @@
 import { abortable } from '../../lib/chain/abortable.ts'
 import type { InferOptions } from '../../lib/client/infer.ts'
 import { inferenceError } from '../../lib/client/inference.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { mockChainId } from './chains.ts'
 import type { Connection } from './connect.ts'
@@ -27,7 +28,7 @@ export function failureOf(error: unknown, signal: AbortSignal): Failure {
     const { code, message, hint } = error
     return { code, message, hint }
   }
-  const message = error instanceof Error ? error.message : String(error)
+  const message = errorMessage(error)
   return { code: 'failed', message, hint: 'Reload the page and try again.' }
 }
 

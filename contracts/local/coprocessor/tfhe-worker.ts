@@ -1,4 +1,5 @@
 // Does the coprocessor's computing, in a process of its own: it takes seconds during which nothing else happens here.
+import { errorMessage } from '../../../lib/error-message.ts'
 import { loadTfhe } from '../../../node/coprocessor/tfhe.ts'
 import { openCiphertexts } from './ciphertexts.ts'
 import { fingerprintOf, hasKeys, readKey } from './key-files.ts'
@@ -31,7 +32,7 @@ const prepare = (): TfheKeys => {
 }
 
 const failed = (error: unknown): void => {
-  tell({ state: 'failed', why: error instanceof Error ? error.message : String(error) })
+  tell({ state: 'failed', why: errorMessage(error) })
   // What it works with may be damaged: a new process takes its place.
   process.exitCode = 1
   process.disconnect?.()

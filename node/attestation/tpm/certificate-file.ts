@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
+import { errorMessage } from '../../../lib/error-message.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { firstSequence } from './der.ts'
 import type { GivenCertificates } from './endorsement.ts'
@@ -22,7 +23,7 @@ async function read(path: string): Promise<Uint8Array> {
     if ((await stat(path)).size > largestFileBytes) throw new Error('is too large')
     return await readFile(path)
   } catch (error) {
-    throw unreadable(path, error instanceof Error ? error.message : String(error), error)
+    throw unreadable(path, errorMessage(error), error)
   }
 }
 

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { errorMessage } from '../../../lib/error-message.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { codeOfSystemError } from './system-error.ts'
 import { largestAnswerBytes, type TpmTransport, transportFailed } from './transport.ts'
@@ -21,7 +22,7 @@ export async function openTpmFile(path: string): Promise<TpmTransport> {
       if (bytesWritten !== command.length) throw new Error('it took only a part of a command')
       return await readAnswer(file)
     } catch (error) {
-      throw transportFailed(path, error instanceof Error ? error.message : String(error), error)
+      throw transportFailed(path, errorMessage(error), error)
     }
   }
   return {

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { errorMessage } from '../../../lib/error-message.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { largestAnswerBytes, type TpmTransport, transportFailed } from './transport.ts'
 
@@ -81,7 +82,7 @@ async function connected(to: TpmSocket, name: string, signal: AbortSignal): Prom
   } catch (error) {
     socket.destroy()
     signal.throwIfAborted()
-    const why = error instanceof Error ? error.message : String(error)
+    const why = errorMessage(error)
     throw new SvcError('tpm-not-found', `there is no TPM at ${name}: ${why}`, {
       hint: 'Start it (swtpm socket --tpm2 ...), or correct SVC_TPM; leave it out for the TPM of this machine.',
       retryable: true,

@@ -1,4 +1,5 @@
 import { dlopen, FFIType, type Pointer, ptr } from 'bun:ffi'
+import { errorMessage } from '../../../lib/error-message.ts'
 import type { TbsAnswer, TbsRequest } from './windows-transport.ts'
 
 declare const self: Worker
@@ -77,6 +78,6 @@ self.addEventListener('message', ({ data }: MessageEvent<TbsRequest>) => {
   try {
     self.postMessage(outputOf(data))
   } catch (error) {
-    self.postMessage({ failure: error instanceof Error ? error.message : String(error) })
+    self.postMessage({ failure: errorMessage(error) })
   }
 })

@@ -2,6 +2,7 @@ import { toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Fetch } from '../../../lib/api.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
+import { errorMessage } from '../../../lib/error-message.ts'
 import { readLimited } from '../../../lib/read-limited.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
@@ -86,7 +87,7 @@ export async function checkGateway(url: string, { fetch, clock }: CommandContext
     // A gateway need not serve inline blocks; that it says so is an answer too.
     return ok(name, `${host} answers`)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = errorMessage(error)
     const remedy = 'Check ipfs_gateway (SVC_IPFS_GATEWAY) and the network, or use another gateway.'
     return failed(name, `${host} cannot be reached: ${why}`, remedy, true)
   }

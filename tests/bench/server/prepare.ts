@@ -1,11 +1,11 @@
 import type { Dependencies } from '../../../icl/dependencies.ts'
 import { attestedNode, type Node } from '../../../icl/rules/eligibility.ts'
 import type { Address, JobId } from '../../../lib/codecs.ts'
+import { dayMs } from '../../../lib/time.ts'
 import { fenceOf, sampleJob, take } from '../../icl/rules/sample-job.ts'
 import { modelId } from '../../icl/test-icl.ts'
 import type { RosterEntry } from './roster.ts'
 
-const dayMs = 86_400_000
 const promptCid = `bafkrei${'a'.repeat(52)}`
 
 /** The id of a job of the benchmarks. */
