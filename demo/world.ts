@@ -134,7 +134,7 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
       startStandIn(processes, signal),
     )
   }
-  const place = {
+  const environment = {
     ...{ processes, folder, chain, iclUrl: icl.url, models, mockAttestationKey, binary },
     gatewayUrl: parts.kubo?.gatewayUrl,
   }
@@ -142,7 +142,7 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
   const prepared = await reporter.step(`Making ${count} nodes with a wallet each`, () =>
     Promise.all(
       names.map((name, index) =>
-        prepareNode(place, name, options.providerEnv(index, parts.standIn?.url), signal),
+        prepareNode(environment, name, options.providerEnv(index, parts.standIn?.url), signal),
       ),
     ),
   )
@@ -150,12 +150,12 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
     const { rpcUrl, chainId, funder } = chain
     const writer = createChainWriter({ rpcUrl, chainId, account: funder })
     await Promise.all(prepared.map((node) => fundNode(writer, node)))
-    await Promise.all(prepared.map((node) => stakeNode(place, node, signal)))
+    await Promise.all(prepared.map((node) => stakeNode(environment, node, signal)))
   })
   await reporter.step('Attesting them', () =>
-    Promise.all(prepared.map((node) => attestNode(place, node, signal))),
+    Promise.all(prepared.map((node) => attestNode(environment, node, signal))),
   )
-  parts.nodes = prepared.map((node) => runNode(place, node))
+  parts.nodes = prepared.map((node) => runNode(environment, node))
   await reporter.step('Waiting until they are in the active pool', (progress) =>
     waitForPool(icl.url, parts.nodes, progress, signal),
   )
@@ -182,12 +182,12 @@ async function preparePlayground(
   { playground, reporter = silentReporter }: WorldOptions,
 ): Promise<Readonly<Record<string, string>>> {
   if (!playground) return {}
-  const place = join(folder, 'playground')
+  const playground = join(folder, 'playground')
   await reporter.step('Building the playground', async () => {
     const { buildPlayground } = await import('../web/build-playground.ts')
-    await buildPlayground(place)
+    await buildPlayground(playground)
   })
-  return { SVC_ICL_PLAYGROUND: place, SVC_ICL_PLAYGROUND_RPC_URL: rpcUrl }
+  return { SVC_ICL_PLAYGROUND: playground, SVC_ICL_PLAYGROUND_RPC_URL: rpcUrl }
 }
 
 async function startChain(

@@ -26,7 +26,7 @@ type GatewayServer = {
 }
 
 /** What the command takes from the process. */
-export type GatewayWorld = {
+export type GatewayHost = {
   readonly environment: Environment
   readonly print: (line: string) => void
   readonly clock: Clock
@@ -40,18 +40,18 @@ export type GatewayWorld = {
 }
 
 /** Serves the gateway until the signal aborts; the answer is the exit code. */
-export async function runGateway(args: readonly string[], world: GatewayWorld): Promise<number> {
-  const { print } = world
+export async function runGateway(args: readonly string[], host: GatewayHost): Promise<number> {
+  const { print } = host
   try {
-    const command = parseGatewayCommand(args, world.environment)
+    const command = parseGatewayCommand(args, host.environment)
     if (!command) {
       print(usage)
       return exitCodes.done
     }
-    await serve(command, world)
+    await serve(command, host)
     return exitCodes.done
   } catch (error) {
-    if (world.signal.aborted) return exitCodes.done
+    if (host.signal.aborted) return exitCodes.done
     const { message, hint } = explainError(error)
     print(`error: ${message}`)
     if (hint !== undefined) print(`hint: ${hint}`)
@@ -59,8 +59,8 @@ export async function runGateway(args: readonly string[], world: GatewayWorld): 
   }
 }
 
-async function serve(command: GatewayCommand, world: GatewayWorld): Promise<void> {
-  const { print, clock, random, signal, environment } = world
+async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> {
+  const { print, clock, random, signal, environment } = host
   const client = await connectClient(parseClientSettings(environment), {
     ...{ clock, random, signal },
     warn: print,
@@ -68,7 +68,7 @@ async function serve(command: GatewayCommand, world: GatewayWorld): Promise<void
   // Those of callers who have left too, whose jobs are still to be cancelled: the server counts them no more.
   let underWay = 0
   const gateway = createGateway({
-    ...optionsOf(command, world),
+    ...optionsOf(command, host),
     onAnswered: (answer) => {
       underWay -= 1
       print(lineOf(answer, clock))
@@ -78,7 +78,7 @@ async function serve(command: GatewayCommand, world: GatewayWorld): Promise<void
     atOnce: Math.min(command['at-once'], client.network.limits.jobs_at_once),
   })
   const server = await bound(command, () =>
-    world.listen({ hostname: command.host, port: command.port }, (request) => {
+    host.listen({ hostname: command.host, port: command.port }, (request) => {
       underWay += 1
       return gateway.fetch(request)
     }),
@@ -114,7 +114,7 @@ async function bound<T>({ host, port }: GatewayCommand, listen: () => T): Promis
 
 const optionsOf = (
   command: GatewayCommand,
-  { clock, signal }: GatewayWorld,
+  { clock, signal }: GatewayHost,
 ): Omit<GatewayOptions, 'client' | 'atOnce' | 'onAnswered'> => ({
   clock,
   modelMap: command['model-map'],

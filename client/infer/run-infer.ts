@@ -22,7 +22,7 @@ const giveUpWhenStuckMs = 30_000
 const lookTimeoutMs = 5_000
 
 /** What the command takes from the process. */
-export type InferWorld = {
+export type InferHost = {
   readonly environment: Environment
   readonly input: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean }
   readonly output: Screen
@@ -36,12 +36,12 @@ export type InferWorld = {
 type Job = { readonly jobId: JobId; readonly readToken: string }
 
 /** Runs one prompt as a command: the answer goes to `output`, all else to `errors`; the answer is its exit code. */
-export async function runInfer(args: readonly string[], world: InferWorld): Promise<number> {
+export async function runInfer(args: readonly string[], host: InferHost): Promise<number> {
   let command: InferCommand | undefined
   try {
-    command = parseInferCommand(args, world.environment)
+    command = parseInferCommand(args, host.environment)
     if (command === undefined) {
-      await print(usage, world)
+      await print(usage, host)
       return exitCodes.done
     }
   } catch (error) {
@@ -49,24 +49,24 @@ export async function runInfer(args: readonly string[], world: InferWorld): Prom
       error,
       args.includes('--json'),
       undefined,
-      quietProgress(world.errors),
-      world,
+      quietProgress(host.errors),
+      host,
     )
   }
-  const { errors, clock } = world
+  const { errors, clock } = host
   const progress = command.quiet ? quietProgress(errors) : createProgress(errors, () => clock.now())
-  return await runCommand(command, world, progress)
+  return await runCommand(command, host, progress)
 }
 
 async function runCommand(
   command: InferCommand,
-  world: InferWorld,
+  host: InferHost,
   progress: Progress,
 ): Promise<number> {
-  const { clock } = world
+  const { clock } = host
   const late = new AbortController()
   const ended = new AbortController()
-  const signal = AbortSignal.any([world.signal, late.signal])
+  const signal = AbortSignal.any([host.signal, late.signal])
   const timer = clock.sleep(command.timeout * 1000, ended.signal)
   timer.then(
     () => late.abort(timedOut(command.timeout)),
@@ -74,16 +74,16 @@ async function runCommand(
   )
   let isSent = false
   let isAnswered = false
-  const sayCancelling = () => progress.say(stoppingText(world.signal.reason, isSent && !isAnswered))
-  world.signal.addEventListener('abort', sayCancelling, { once: true })
+  const sayCancelling = () => progress.say(stoppingText(host.signal.reason, isSent && !isAnswered))
+  host.signal.addEventListener('abort', sayCancelling, { once: true })
   let client: Client | undefined
   let job: Job | undefined
   try {
-    const settings = parseClientSettings(world.environment)
+    const settings = parseClientSettings(host.environment)
     if (command.receipt !== undefined) await checkReceiptPath(command.receipt)
-    const prompt = command.prompt ?? (await readPrompt(world.input, signal))
+    const prompt = command.prompt ?? (await readPrompt(host.input, signal))
     client = await connectClient(settings, {
-      ...{ clock, random: world.random, signal },
+      ...{ clock, random: host.random, signal },
       warn: (line) => command.quiet || progress.say(line),
     })
     const wish = {
@@ -101,24 +101,24 @@ async function runCommand(
     const result = await client.infer(prompt, wish).catch(uncommittedOf)
     if (result instanceof UncommittedError) {
       isAnswered = true
-      await tellUncommitted(result, command, world, progress)
-      await keepReceipt(command, result.inference, world)
+      await tellUncommitted(result, command, host, progress)
+      await keepReceipt(command, result.inference, host)
       return exitCodes.tryAgain
     }
     if (result.status !== 'accepted') throw inferenceError(result)
     isAnswered = true
-    await tellAnswer(result, command, world, progress)
-    await keepReceipt(command, result, world)
+    await tellAnswer(result, command, host, progress)
+    await keepReceipt(command, result, host)
     return exitCodes.done
   } catch (error) {
     progress.stop()
     if (signal.aborted) progress.say(await endOf(job, client, isSent))
-    const reason = world.signal.aborted ? world.signal.reason : error
+    const reason = host.signal.aborted ? host.signal.reason : error
     // One line of JSON is enough: the answer's, when only its receipt could not be kept.
-    return await tellFailure(reason, command.json && !isAnswered, job?.jobId, progress, world)
+    return await tellFailure(reason, command.json && !isAnswered, job?.jobId, progress, host)
   } finally {
     ended.abort()
-    world.signal.removeEventListener('abort', sayCancelling)
+    host.signal.removeEventListener('abort', sayCancelling)
   }
 }
 
@@ -163,7 +163,7 @@ async function tellFailure(
   json: boolean,
   jobId: JobId | undefined,
   progress: Progress,
-  { output }: InferWorld,
+  { output }: InferHost,
 ): Promise<number> {
   // That it cannot be printed would hide the failure itself.
   if (json) {

@@ -57,15 +57,15 @@ async function recompute(
   options: RecomputeOptions,
   fetch: (request: Request) => Promise<Response>,
 ): Promise<Report> {
-  const world = { baseUrl: options.icl, fetch, clock: systemClock, random: systemRandom }
-  const open = createApi(world)
+  const connection = { baseUrl: options.icl, fetch, clock: systemClock, random: systemRandom }
+  const open = createApi(connection)
   const [network, { keys }] = await Promise.all([
     open.getNetwork({}, { attempts }),
     open.getJwks({}, { attempts }),
   ])
   const { clientKey, readToken, jobId } = options
   const reader = clientKey
-    ? createApi({ ...world, signer: signerOf(clientKey, network.chain_id) })
+    ? createApi({ ...connection, signer: signerOf(clientKey, network.chain_id) })
     : open
   const job = await reader.getJob(
     { params: { jobId } },
