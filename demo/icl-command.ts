@@ -80,8 +80,8 @@ const files = {
 } as const
 
 /** The hosts of the Kubo that blobs go to. */
-const blobHosts = ({ SVC_ICL_BLOBS: place = '' }: Readonly<Record<string, string>>) =>
-  place
+const blobHosts = ({ SVC_ICL_BLOBS: location = '' }: Readonly<Record<string, string>>) =>
+  location
     .replace(/^kubo:/, '')
     .split(',')
     .map(hostOf)

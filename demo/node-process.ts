@@ -22,7 +22,7 @@ export type PreparedNode = {
 /** A node of the local world: a daemon in its own process with its own wallet and keystore. */
 export type LocalNode = PreparedNode & { readonly process: Running }
 
-type NodePlace = {
+type NodeEnvironment = {
   readonly processes: Processes
   readonly folder: string
   readonly chain: LocalChain
@@ -38,7 +38,7 @@ type NodePlace = {
 const main = join(import.meta.dirname, '..', 'node', 'main.ts')
 /** What starts `svc-node` with these arguments. */
 const svcNode = (
-  { binary }: NodePlace,
+  { binary }: NodeEnvironment,
   args: readonly string[],
 ): { readonly program?: string; readonly args: readonly string[] } =>
   binary === undefined ? { args: [main, ...args] } : { program: binary, args }
@@ -48,13 +48,13 @@ const allowance = stake + parseEther('10')
 
 /** `svc-node init`: writes the configuration and a keystore for a new wallet. */
 export async function prepareNode(
-  place: NodePlace,
+  environment: NodeEnvironment,
   name: string,
   providerEnv: Readonly<Record<string, string>>,
   signal?: AbortSignal,
 ): Promise<PreparedNode> {
-  const { processes, chain, iclUrl, models, mockAttestationKey, gatewayUrl } = place
-  const folder = join(place.folder, name)
+  const { processes, chain, iclUrl, models, mockAttestationKey, gatewayUrl } = environment
+  const folder = join(environment.folder, name)
   await mkdir(folder, { mode: 0o700 })
   const privateKey: Hex = `0x${randomHex()}`
   const env = {
@@ -76,7 +76,7 @@ export async function prepareNode(
   const output = await processes.run(
     {
       name: `${name}-init`,
-      ...svcNode(place, args),
+      ...svcNode(environment, args),
       env: { ...env, SVC_IMPORT_PRIVATE_KEY: privateKey },
     },
     signal,
@@ -97,27 +97,33 @@ export async function fundNode(funder: ChainWriter, { address }: PreparedNode): 
 
 /** `svc-node register`: stakes the least, for tier 0. */
 export const stakeNode = (
-  place: NodePlace,
+  environment: NodeEnvironment,
   { name, env }: PreparedNode,
   signal?: AbortSignal,
 ): Promise<string> => {
-  const args = ['register', '--yes', '--node-registry', place.chain.contracts.nodeRegistry]
-  return place.processes.run({ name: `${name}-register`, ...svcNode(place, args), env }, signal)
+  const args = ['register', '--yes', '--node-registry', environment.chain.contracts.nodeRegistry]
+  return environment.processes.run(
+    { name: `${name}-register`, ...svcNode(environment, args), env },
+    signal,
+  )
 }
 
 /** `svc-node attest --mock`. */
 export const attestNode = (
-  place: NodePlace,
+  environment: NodeEnvironment,
   { name, env }: PreparedNode,
   signal?: AbortSignal,
 ): Promise<string> =>
-  place.processes.run(
-    { name: `${name}-attest`, ...svcNode(place, ['attest', '--mock']), env },
+  environment.processes.run(
+    { name: `${name}-attest`, ...svcNode(environment, ['attest', '--mock']), env },
     signal,
   )
 
 /** `svc-node run`: starts the daemon. */
-export const runNode = (place: NodePlace, node: PreparedNode): LocalNode => {
+export const runNode = (environment: NodeEnvironment, node: PreparedNode): LocalNode => {
   const { name, env } = node
-  return { ...node, process: place.processes.start({ name, ...svcNode(place, ['run']), env }) }
+  return {
+    ...node,
+    process: environment.processes.start({ name, ...svcNode(environment, ['run']), env }),
+  }
 }

@@ -13,7 +13,7 @@ export type DemoOptions = {
   /** What the coordinator runs on. */
   readonly icl: IclRuntime
   /** Where the coordinator keeps encrypted blobs. */
-  readonly blobs: BlobPlace
+  readonly blobs: BlobLocation
   readonly fhe: FheMode
   readonly json: boolean
   readonly keep: boolean
@@ -22,10 +22,10 @@ export type DemoOptions = {
   readonly help: boolean
 }
 
-const blobPlaces = ['store', 'kubo'] as const
+const blobLocations = ['store', 'kubo'] as const
 
 /** Where encrypted blobs are kept: by the coordinator itself, or in an IPFS daemon. */
-export type BlobPlace = (typeof blobPlaces)[number]
+export type BlobLocation = (typeof blobLocations)[number]
 
 /** How the demo is used. */
 export const usage = `Usage: npm run demo -- [--model MODEL] [--nodes N] [--icl RUNTIME] [--blobs PLACE] [--binary] [--fhe MODE] [--json] [--keep] [--playground] "PROMPT"
@@ -56,9 +56,9 @@ function runtimeOf(text: string): IclRuntime {
   return found
 }
 
-function blobPlaceOf(text: string): BlobPlace {
-  const found = blobPlaces.find((name) => name === text)
-  if (found === undefined) throw wrong(`--blobs takes ${blobPlaces.join(' or ')}, not ${text}`)
+function blobLocationOf(text: string): BlobLocation {
+  const found = blobLocations.find((name) => name === text)
+  if (found === undefined) throw wrong(`--blobs takes ${blobLocations.join(' or ')}, not ${text}`)
   return found
 }
 
@@ -96,7 +96,7 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
       ...values,
       fhe: fheModeOf(values.fhe),
       icl: runtimeOf(values.icl),
-      blobs: blobPlaceOf(values.blobs),
+      blobs: blobLocationOf(values.blobs),
       nodes: Number(values.nodes),
       prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
     }

@@ -16,7 +16,7 @@ import {
   runNode,
   stakeNode,
 } from './node-process.ts'
-import type { BlobPlace } from './options.ts'
+import type { BlobLocation } from './options.ts'
 import { createProcesses, lastLogLines, type Processes, type Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
 import { type Reporter, silentReporter } from './reporter.ts'
@@ -62,7 +62,7 @@ export type WorldOptions = {
   /** What the ICL runs on; Bun when left out. */
   readonly iclRuntime?: IclRuntime
   /** Where the ICL keeps blobs; its store when left out. */
-  readonly blobs?: BlobPlace
+  readonly blobs?: BlobLocation
   /** Builds the page in which people try the service, and has the ICL serve it. */
   readonly playground?: boolean
   readonly reporter?: Reporter

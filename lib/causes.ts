@@ -263,8 +263,8 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   },
   'node-busy': {
     who: 'nobody',
-    what: 'the node had no free place',
-    remedy: 'another node takes over, or this one when it has a place',
+    what: 'the node had no free slot',
+    remedy: 'another node takes over, or this one when it has a slot',
     passes: true,
   },
   'node-left': {

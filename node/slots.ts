@@ -1,6 +1,6 @@
 import type { AssignmentOffer } from '../lib/schemas/assignments.ts'
 
-type Place = Pick<AssignmentOffer, 'jobId' | 'fence'>
+type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 
 /** The node's job slots: how many may run at once, and which assignments were taken. */
 export type Slots = {
@@ -9,9 +9,9 @@ export type Slots = {
   /** Jobs that have not ended, those waiting for a leader included. */
   running(): readonly Promise<void>[]
   /** True for an assignment that is being worked on or was tried already. */
-  isTaken(place: Place): boolean
+  isTaken(id: AssignmentId): boolean
   /** Starts a job; it holds a slot until it frees it or ends. */
-  start(place: Place, job: (freeSlot: () => void) => Promise<void>): void
+  start(id: AssignmentId, job: (freeSlot: () => void) => Promise<void>): void
 }
 
 const rememberedAssignments = 1_000
@@ -21,16 +21,16 @@ export function createSlots(count: number): Slots {
   const holding = new Set<symbol>()
   const running = new Set<Promise<void>>()
   const taken = new Set<string>()
-  const nameOf = ({ jobId, fence }: Place) => `${jobId}:${fence}`
+  const nameOf = ({ jobId, fence }: AssignmentId) => `${jobId}:${fence}`
   return {
     // Jobs that are resumed may be more than there are slots now.
     free: () => Math.max(0, count - holding.size),
     running: () => [...running],
-    isTaken: (place) => taken.has(nameOf(place)),
-    start(place, job) {
-      const slot = Symbol(nameOf(place))
+    isTaken: (id) => taken.has(nameOf(id)),
+    start(id, job) {
+      const slot = Symbol(nameOf(id))
       holding.add(slot)
-      taken.add(nameOf(place))
+      taken.add(nameOf(id))
       const [oldest] = taken
       if (taken.size > rememberedAssignments && oldest !== undefined) taken.delete(oldest)
       const work = job(() => void holding.delete(slot)).finally(() => {

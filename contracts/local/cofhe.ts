@@ -27,7 +27,7 @@ const artifactNamed = (artifacts: Artifacts, name: string): Artifact => {
   return artifact
 }
 
-type Place = {
+type Deployment = {
   readonly rpcUrl: string
   readonly chainId: number
   /** Whose signatures make encrypted inputs valid. */
@@ -36,7 +36,7 @@ type Place = {
 }
 
 const setSigner = async (
-  { rpcUrl, chainId, signer, signal }: Place,
+  { rpcUrl, chainId, signer, signal }: Deployment,
   { abi }: Artifact,
 ): Promise<void> => {
   // Anybody may set it, once: this wallet is for nothing else.
@@ -68,7 +68,7 @@ const realContracts = [[TASK_MANAGER_ADDRESS, 'LocalTaskManager']] as const
 
 /** Puts the contracts on the chain; harmless when done twice. */
 const place = async (
-  options: Place,
+  options: Deployment,
   contracts: typeof mockContracts | typeof realContracts,
 ): Promise<void> => {
   const { rpcUrl, signal } = options

@@ -89,7 +89,7 @@ async function giveAccess(
 
 /**
  * Offers an assignment to its node; false while the node has as much work as it takes. Run one at a time for each node, and by one
- * process, or two would see one free place.
+ * process, or two would see one free slot.
  */
 async function offerAssignment(
   deps: Dependencies,

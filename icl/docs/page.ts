@@ -22,13 +22,13 @@ type Operation = {
   readonly requestBody?: { readonly content: Content }
   readonly responses: Readonly<Record<string, Answer>> & { readonly 200: Answer }
 }
-type Place = { readonly method: string; readonly path: string; readonly operation: Operation }
+type Route = { readonly method: string; readonly path: string; readonly operation: Operation }
 
 /** The API reference as one page of HTML that needs no script and nothing from elsewhere. */
 export function renderPage(document: Document): string {
-  const places = Object.entries(document.paths).flatMap(([path, methods]) =>
+  const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(
-      ([method, operation]): Place => ({
+      ([method, operation]): Route => ({
         method: method.toUpperCase(),
         path,
         operation: operation as Operation,
@@ -41,22 +41,22 @@ export function renderPage(document: Document): string {
 <body><a class="skip" href="#content">Skip to the operations</a>
 <header><h1>${document.info.title}</h1>
 <p>${document.info.summary}. Version ${document.info.version}, at <code>${document.servers[0]?.url ?? ''}</code>. Also as an <a href="/openapi.json">OpenAPI document</a>.</p></header>
-<nav aria-label="Operations">${document.tags.map((tag) => navigation(tag.description, tagged(places, tag.name)))}</nav>
+<nav aria-label="Operations">${document.tags.map((tag) => navigation(tag.description, tagged(routes, tag.name)))}</nav>
 <main id="content" tabindex="-1">${authentication(document)}
 ${document.tags.map(
   (tag) =>
-    html`<h2 id="tag-${tag.name}">${tag.description}</h2>${tagged(places, tag.name).map(operationSection)}`,
+    html`<h2 id="tag-${tag.name}">${tag.description}</h2>${tagged(routes, tag.name).map(operationSection)}`,
 )}
 <h2 id="schemas">Schemas</h2>${Object.entries(document.components.schemas).map(([name, schema]) => schemaSection(name, schema as Schema))}
 </main></body></html>`
   return String(page)
 }
 
-const tagged = (places: readonly Place[], tag: string): readonly Place[] =>
-  places.filter(({ operation }) => operation.tags.includes(tag))
+const tagged = (routes: readonly Route[], tag: string): readonly Route[] =>
+  routes.filter(({ operation }) => operation.tags.includes(tag))
 
-const navigation = (title: string, places: readonly Place[]): Html => html`
-<details open><summary>${title}</summary><ul>${places.map(
+const navigation = (title: string, routes: readonly Route[]): Html => html`
+<details open><summary>${title}</summary><ul>${routes.map(
   ({ method, path, operation }) =>
     html`<li><a href="#${operation.operationId}"><code>${method} ${path}</code></a></li>`,
 )}</ul></details>`
@@ -70,7 +70,7 @@ const authentication = (document: Document): Html => html`
 <p>Every error is <code>application/problem+json</code> (RFC 9457) with <code>code</code>, <code>retryable</code> and <code>request_id</code>; 429 and 503 carry <code>Retry-After</code>.
 What a caller may still ask is in <code>RateLimit</code> and <code>RateLimit-Policy</code>. HEAD works wherever GET does.</p>`
 
-const operationSection = ({ method, path, operation }: Place): Html => html`
+const operationSection = ({ method, path, operation }: Route): Html => html`
 <section class="op" id="${operation.operationId}" aria-labelledby="${operation.operationId}-title">
 <h3 id="${operation.operationId}-title"><code><span class="${method}">${method}</span> ${path}</code></h3>
 <p>${operation.summary}</p>

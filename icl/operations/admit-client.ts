@@ -32,7 +32,7 @@ export async function checkRoom(deps: Dependencies, client: Address): Promise<vo
  * that one job holds, so that many submissions at once, through any number of replicas, cannot take more. Throws
  * `too-many-jobs` or `quota-exceeded`; the answer gives both places back, for a job that was not saved after all.
  */
-export async function takePlaces(
+export async function takeQuota(
   deps: Dependencies,
   client: Address,
   id: JobId,
@@ -42,9 +42,9 @@ export async function takePlaces(
   const release = async (key: string | undefined) => {
     if (key !== undefined) await store.save({ kind: 'release-key', key, value: id })
   }
-  const running = await takeRunningPlace(deps, client, id, deadline)
+  const running = await takeRunningQuota(deps, client, id, deadline)
   try {
-    const daily = await takeDailyPlace(deps, client, id)
+    const daily = await takeDailyQuota(deps, client, id)
     return async () => {
       await Promise.all([release(running), release(daily)])
     }
@@ -54,7 +54,7 @@ export async function takePlaces(
   }
 }
 
-async function takeRunningPlace(
+async function takeRunningQuota(
   deps: Dependencies,
   client: Address,
   id: JobId,
@@ -65,8 +65,8 @@ async function takeRunningPlace(
   const held = new Map(
     (await store.listKeys(prefix, clock.now())).map(({ key, value }) => [key, value]),
   )
-  for (let place = 0; place < limits.maxJobsPerClient; place++) {
-    const key = `${prefix}${place}`
+  for (let index = 0; index < limits.maxJobsPerClient; index++) {
+    const key = `${prefix}${index}`
     const holder = held.get(key)
     if (holder !== undefined && holder !== id && (await hasSettled(deps, holder as JobId))) {
       await store.save({ kind: 'release-key', key, value: holder })
@@ -83,7 +83,7 @@ async function hasSettled({ store }: Dependencies, id: JobId): Promise<boolean> 
   return job !== undefined && isSettled(job.phase)
 }
 
-async function takeDailyPlace(
+async function takeDailyQuota(
   deps: Dependencies,
   client: Address,
   id: JobId,
@@ -95,11 +95,11 @@ async function takeDailyPlace(
   const tomorrow = (day + 1) * dayMs
   // The places are taken in order: those of the jobs that are there already need not be tried.
   for (
-    let place = await deps.store.countJobsOfClient(client, day * dayMs);
-    place < jobsPerDay;
-    place++
+    let index = await deps.store.countJobsOfClient(client, day * dayMs);
+    index < jobsPerDay;
+    index++
   ) {
-    const key = `daily:${client}:${day}:${place}`
+    const key = `daily:${client}:${day}:${index}`
     if ((await claimKey(deps, key, id, tomorrow)) === id) return key
   }
   throw new ProblemError(

@@ -10,14 +10,14 @@ import type { Position } from '../store/store.ts'
 
 const pageSize = 100
 const cursorPurpose = 'svc-console-jobs'
-const Place = z.tuple([z.number(), JobId])
+const Position = z.tuple([z.number(), JobId])
 
 /** Everybody's jobs without anything of their clients, newest first, a page at a time. */
 export async function listConsoleJobs(
   deps: Dependencies,
   query: { readonly phase?: JobPhase | undefined; readonly cursor?: string | undefined },
 ): Promise<z.output<typeof ConsoleJobs>> {
-  const before = await placeOf(deps, query.cursor)
+  const before = await positionOf(deps, query.cursor)
   const jobs = await deps.store.listJobs({ phase: query.phase, before, limit: pageSize + 1 })
   const page = jobs.slice(0, pageSize)
   const last = page.at(-1)
@@ -30,13 +30,13 @@ export async function listConsoleJobs(
   }
 }
 
-async function placeOf(
+async function positionOf(
   { keys }: Dependencies,
   cursor: string | undefined,
 ): Promise<Position | undefined> {
   if (cursor === undefined) return undefined
-  const place = Place.safeParse(await keys.openToken(cursorPurpose, cursor)).data
-  if (place) return { at: place[0], id: place[1] }
+  const position = Position.safeParse(await keys.openToken(cursorPurpose, cursor)).data
+  if (position) return { at: position[0], id: position[1] }
   throw new ProblemError('invalid-request', 'query.cursor: is not a next_cursor of this list')
 }
 

@@ -45,7 +45,7 @@ const occupiedSlotsOf = (busy: OccupiedSlots | undefined): number =>
 /** Whether a node can take an offer at this very moment. */
 export type Fitness = 'fit' | 'busy' | 'gone'
 
-/** Looks at one node afresh: has it a free place, and does it still meet the demand? */
+/** Looks at one node afresh: has it a free slot, and does it still meet the demand? */
 export async function checkFitness(
   deps: Dependencies,
   address: Address,

@@ -13,7 +13,7 @@ import { newJob } from '../rules/new-job.ts'
 import { newWebhook } from '../rules/webhook.ts'
 import { webhookKeyOf, webhookSecretText } from '../webhooks/message.ts'
 import { whyRefused } from '../webhooks/webhook-url.ts'
-import { checkAdmitted, checkRoom, takePlaces } from './admit-client.ts'
+import { checkAdmitted, checkRoom, takeQuota } from './admit-client.ts'
 import { notifyOfChange } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
 import { keepPreviewedPool } from './keep-previewed-pool.ts'
@@ -65,7 +65,7 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
     draw: preview.draw,
     ...(body.webhook && { webhook: newWebhook(body.webhook.url) }),
   })
-  const giveBack = await takePlaces(deps, client, id, job.deadline)
+  const giveBack = await takeQuota(deps, client, id, job.deadline)
   try {
     return await answer(deps, await saveNewJob(deps, job, preview), submissionHash)
   } catch (error) {

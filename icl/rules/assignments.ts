@@ -32,7 +32,7 @@ export function seeAccess(
   return { job: recorded(withoutGrantReason(offered), now, 'offered', { assignment }), effects: [] }
 }
 
-/** The node can read the keys, but has no free place: from now on another may take the assignment in its stead. */
+/** The node can read the keys, but has no free slot: from now on another may take the assignment in its stead. */
 export function findBusy(
   job: Job,
   assignment: Assignment,
@@ -41,7 +41,7 @@ export function findBusy(
 ): Transition {
   if (assignment.status !== 'awaiting-grant' || assignment.deadline !== undefined)
     return { job, effects: [] }
-  const waiting = withAssignment(job, assignment.fence, { deadline: now + limits.placeMs })
+  const waiting = withAssignment(job, assignment.fence, { deadline: now + limits.slotWaitMs })
   return {
     job: recorded(withoutGrantReason(waiting), now, 'node-busy', { assignment }),
     effects: [],

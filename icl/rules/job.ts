@@ -132,8 +132,8 @@ export type JobLimits = {
   readonly leaseMs: number
   readonly revealMs: number
   readonly refillMs: number
-  /** How long a node without a free place is waited for while another has one. */
-  readonly placeMs: number
+  /** How long a node without a free slot is waited for while another has one. */
+  readonly slotWaitMs: number
   readonly maxAttempts: number
   readonly maxVerifiers: number
   /** Jobs that one client may have at once. */
@@ -145,7 +145,7 @@ export const defaultJobLimits: JobLimits = {
   leaseMs: 120_000,
   revealMs: 60_000,
   refillMs: 1_000,
-  placeMs: 20_000,
+  slotWaitMs: 20_000,
   maxAttempts: 3,
   maxVerifiers: 5,
   maxJobsPerClient: 8,

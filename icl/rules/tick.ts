@@ -82,21 +82,21 @@ const overdueAssignments = (job: Job, now: number): readonly Assignment[] =>
     ({ status, deadline }) => status !== 'done' && deadline !== undefined && deadline <= now,
   )
 
-/** True for an assignment that waits until its node has a free place. */
-const waitsForPlace = ({ status }: Assignment): boolean => status === 'awaiting-grant'
+/** True for an assignment that waits until its node has a free slot. */
+const waitsForSlot = ({ status }: Assignment): boolean => status === 'awaiting-grant'
 
-const lookForPlaceMs = 5_000
+const lookForSlotMs = 5_000
 
 /** Takes the assignments of nodes that stay full from them, as far as others are free to take them. */
 function vacateFullNodes(job: Job, pool: readonly Candidate[], now: number): Job {
   const others = freshNodes(job, pool).filter(({ busy }) => !busy).length
   let left = others - emptySeats(job).length
   let next = job
-  for (const assignment of overdueAssignments(job, now).filter(waitsForPlace)) {
+  for (const assignment of overdueAssignments(job, now).filter(waitsForSlot)) {
     next =
       left-- > 0
         ? vacated(next, assignment, 'aborted', 'node-busy', now)
-        : withAssignment(next, assignment.fence, { deadline: now + lookForPlaceMs })
+        : withAssignment(next, assignment.fence, { deadline: now + lookForSlotMs })
   }
   return next
 }
@@ -109,7 +109,7 @@ export function freshNodes(job: Job, pool: readonly Candidate[]): readonly Candi
 
 /** Ends the assignments whose deadline has passed. */
 function lapse(job: Job, now: number): { job: Job; effects: readonly Effect[] } {
-  const overdue = overdueAssignments(job, now).filter((assignment) => !waitsForPlace(assignment))
+  const overdue = overdueAssignments(job, now).filter((assignment) => !waitsForSlot(assignment))
   const effects: Effect[] = []
   let next = job
   for (const assignment of overdue) {

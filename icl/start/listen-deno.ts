@@ -1,11 +1,11 @@
-import type { Listening, Place, Served } from './listening.ts'
+import type { ListenAddress, Listening, Served } from './listening.ts'
 
 type NetworkAddress = { readonly hostname: string; readonly port: number }
 
 /** The part of Deno that is needed here. */
 declare const Deno: {
   serve(
-    options: Place & { readonly signal: AbortSignal; readonly onListen: () => void },
+    options: ListenAddress & { readonly signal: AbortSignal; readonly onListen: () => void },
     answer: (
       request: Request,
       info: { readonly remoteAddr: NetworkAddress },
@@ -18,7 +18,7 @@ declare const Deno: {
 }
 
 /** Serves the application with Deno on a port of this machine; port 0 takes a free one. */
-export function listen(app: Served, { hostname, port }: Place): Listening {
+export function listen(app: Served, { hostname, port }: ListenAddress): Listening {
   const cut = new AbortController()
   const server = Deno.serve(
     { hostname, port, signal: cut.signal, onListen: () => {} },

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { maxHeaderBytes } from '../../lib/endpoints.ts'
-import type { Listening, Place, Served } from './listening.ts'
+import type { ListenAddress, Listening, Served } from './listening.ts'
 
 const requestMs = 60_000
 const idleMs = 10_000
@@ -11,7 +11,7 @@ const idleMs = 10_000
 /** Serves the application with Node on a port of this machine; port 0 takes a free one. Ends connections on which nothing moves for `silentMs`. */
 export async function listen(
   app: Served,
-  { hostname, port }: Place,
+  { hostname, port }: ListenAddress,
   silentMs = 60_000,
 ): Promise<Listening> {
   const answer = getRequestListener(

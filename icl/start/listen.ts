@@ -1,4 +1,4 @@
-import type { Place, Served } from './listening.ts'
+import type { ListenAddress, Served } from './listening.ts'
 
 const heldSeconds = 60
 
@@ -6,7 +6,7 @@ const heldSeconds = 60
 export const isHeld = ({ url }: Request): boolean => /\/events(\?|$)|[?&]wait=/.test(url)
 
 /** Serves the application with Bun on a port of this machine; port 0 takes a free one. */
-export const listen = (app: Served, { hostname, port }: Place) =>
+export const listen = (app: Served, { hostname, port }: ListenAddress) =>
   Bun.serve({
     hostname,
     port,

@@ -5,7 +5,7 @@ import type { createApp } from '../app.ts'
 export type Served = Pick<ReturnType<typeof createApp>, 'fetch'>
 
 /** Where a server listens; port 0 takes a free one. */
-export type Place = { readonly hostname: string; readonly port: number }
+export type ListenAddress = { readonly hostname: string; readonly port: number }
 
 /** A server that takes requests. */
 export type Listening = {
@@ -15,7 +15,7 @@ export type Listening = {
 }
 
 /** Serves the application on a port of this machine; each runtime has its own way. */
-export type Listen = (app: Served, place: Place) => Listening | Promise<Listening>
+export type Listen = (app: Served, address: ListenAddress) => Listening | Promise<Listening>
 
 const remedies: Readonly<Record<string, string>> = {
   EADDRINUSE:
@@ -25,8 +25,8 @@ const remedies: Readonly<Record<string, string>> = {
     'Set SVC_ICL_HOST to an address of this machine, or to 0.0.0.0 or :: for all of them.',
 }
 
-/** Why a server cannot listen at a place, and what to do about it. */
-export function notListening(error: unknown, { hostname, port }: Place): SvcError {
+/** Why a server cannot listen at an address, and what to do about it. */
+export function notListening(error: unknown, { hostname, port }: ListenAddress): SvcError {
   const { code, message } = error as { readonly code?: string; readonly message?: string }
   return new SvcError(
     'listen-failed',

@@ -13,10 +13,10 @@ export function openBlobs(
   settings: Settings,
   { store, clock, log }: { readonly store: Store; readonly clock: Clock; readonly log: Log },
 ): Blobs {
-  const { SVC_ICL_BLOBS: place, SVC_ICL_KUBO_AUTHORIZATION: authorization } = settings
-  if (place === undefined) return createStoredBlobs(store, roomBytes, clock)
+  const { SVC_ICL_BLOBS: location, SVC_ICL_KUBO_AUTHORIZATION: authorization } = settings
+  if (location === undefined) return createStoredBlobs(store, roomBytes, clock)
   return createKuboBlobs({
-    ...place,
+    ...location,
     authorization,
     pinName: `svc-icl ${new URL(settings.SVC_ICL_PUBLIC_URL).origin}`,
     fetch: (request) => fetch(request),

@@ -3,7 +3,13 @@ import { ignoresHangup } from '../../lib/hangup.ts'
 import { createApp } from '../app.ts'
 import { runWorkers } from '../background/workers.ts'
 import { createDependencies } from './dependencies.ts'
-import { type Listen, type Listening, notListening, type Place, type Served } from './listening.ts'
+import {
+  type Listen,
+  type ListenAddress,
+  type Listening,
+  notListening,
+  type Served,
+} from './listening.ts'
 import { createMachine, readFolder } from './machine.ts'
 import { readPlayground, servePlayground } from './playground.ts'
 import { type Settings, settingsWarnings } from './settings.ts'
@@ -59,11 +65,11 @@ export async function serve(
   deps.log.info('ICL stopped')
 }
 
-async function listenAt(listen: Listen, app: Served, place: Place): Promise<Listening> {
+async function listenAt(listen: Listen, app: Served, address: ListenAddress): Promise<Listening> {
   try {
-    return await listen(app, place)
+    return await listen(app, address)
   } catch (error) {
-    throw notListening(error, place)
+    throw notListening(error, address)
   }
 }
 

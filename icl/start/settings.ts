@@ -5,7 +5,7 @@ import { isLoopback } from '../../lib/loopback.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import type { Rate as RateType } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { BlobPlace, KuboAuthorization } from './blob-place.ts'
+import { BlobLocation, KuboAuthorization } from './blob-location.ts'
 import { withDeployment } from './deployment-settings.ts'
 import type { ReadText } from './host.ts'
 import { TpmModels } from './tpm-models.ts'
@@ -89,7 +89,7 @@ export const Settings = z.object({
     .describe(
       'Folder of this replica in which saves wait while MongoDB is away; off for none; ~/.svc-icl/journal when left out',
     ),
-  SVC_ICL_BLOBS: BlobPlace.prefault('store').describe(
+  SVC_ICL_BLOBS: BlobLocation.prefault('store').describe(
     'Where blobs go: store, or kubo:RPC_URL[,GATEWAY_URL]',
   ),
   SVC_ICL_KUBO_AUTHORIZATION: KuboAuthorization.optional().describe(

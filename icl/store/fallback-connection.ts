@@ -69,7 +69,7 @@ export async function reconnect(fallback: Fallback): Promise<void> {
   await openPrimary(fallback)
   await askPrimary(fallback, (store) => store.ping())
   if (!(await isSameDatabase(fallback))) {
-    return stick(fallback, `The database is not the one that ${journal.place} belongs to`)
+    return stick(fallback, `The database is not the one that ${journal.path} belongs to`)
   }
   await letOthersBeFirst(fallback)
   const progress = createProgress(fallback)
@@ -121,7 +121,7 @@ function createProgress({ options }: Fallback) {
   let [replayed, loggedAt] = [0, clock.monotonic()]
   const say = () => {
     const waiting = journal.written - journal.replayed
-    log.info('The journal is replayed', { replayed, waiting, place: journal.place })
+    log.info('The journal is replayed', { replayed, waiting, path: journal.path })
   }
   if (journal.written > journal.replayed) say()
   return {
@@ -139,8 +139,8 @@ function createProgress({ options }: Fallback) {
 function stick(fallback: Fallback, why: string): void {
   const { journal, log } = fallback.options
   fallback.mode = 'stuck'
-  fallback.trouble = `${why}: nothing can be saved, and the journal ${journal.place} is kept`
-  log.error('The journal cannot be replayed', { why, journal: journal.place })
+  fallback.trouble = `${why}: nothing can be saved, and the journal ${journal.path} is kept`
+  log.error('The journal cannot be replayed', { why, journal: journal.path })
 }
 
 const identityKey = 'database-id'

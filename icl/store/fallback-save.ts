@@ -113,7 +113,7 @@ async function addToJournal(fallback: Fallback, write: Write, id: string): Promi
     fallback.isFresh = false
     // Each save tries again, until there is room.
     if (fallback.trouble === undefined) {
-      log.warn('The journal cannot be written', { place: journal.place, error: String(error) })
+      log.warn('The journal cannot be written', { path: journal.path, error: String(error) })
     }
     fallback.trouble = 'the journal cannot be written'
     throw new ProblemError('unavailable', `Nothing can be saved: ${fallback.trouble}`, {
@@ -135,7 +135,7 @@ async function begin(fallback: Fallback): Promise<void> {
     fallback.beginning = undefined
   })
   await fallback.beginning
-  log.warn('Working from memory: saves go to the journal', { journal: journal.place })
+  log.warn('Working from memory: saves go to the journal', { journal: journal.path })
 }
 
 async function* heldBy({ mirror, sent, unknown }: Fallback): AsyncGenerator<HeldRecord> {

@@ -34,6 +34,6 @@ export async function takeUpJournal(fallback: Fallback): Promise<void> {
 const contradiction = ({ options }: Fallback, seq: number): SvcError =>
   new SvcError(
     'journal-damaged',
-    `The journal ${options.journal.place} contradicts itself at write ${seq}`,
+    `The journal ${options.journal.path} contradicts itself at write ${seq}`,
     { hint: 'Keep a copy; docs/operations.md, "When the database is away", says what to do.' },
   )

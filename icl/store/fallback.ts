@@ -210,11 +210,11 @@ function statusOf(fallback: Fallback): StoreStatus {
   if (mode === 'connected' && primary) return { ...primary.status(), writable: true }
   const trouble = whyNotWritable(fallback)
   if (trouble !== undefined) return { connected: false, writable: false, reasons: [trouble] }
-  const { written, replayed, place } = options.journal
+  const { written, replayed, path } = options.journal
   const why = fallback.pace
     ? 'the database answers again, and the journal is replayed'
     : 'the database does not answer'
-  const reason = `${why}: working from memory; ${written - replayed} saves wait in ${place}`
+  const reason = `${why}: working from memory; ${written - replayed} saves wait in ${path}`
   return { connected: false, writable: true, reasons: [reason] }
 }
 

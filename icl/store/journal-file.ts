@@ -27,13 +27,13 @@ type Waiting = {
  * acknowledged is whole.
  */
 export async function openJournalFile(folder: string, onClosed = () => {}): Promise<Journal> {
-  const place = join(folder, 'journal')
+  const path = join(folder, 'journal')
   await mkdir(folder, { recursive: true, mode: 0o700 })
   // Begun, but never finished: nothing was acknowledged with it.
-  await rm(`${place}.new`, { force: true })
+  await rm(`${path}.new`, { force: true })
   const mutex = createMutex()
-  let handle = await openExisting(place)
-  let state = handle ? await verified(handle, place) : noState()
+  let handle = await openExisting(path)
+  let state = handle ? await verified(handle, path) : noState()
   let bookmark = start
   // Bytes behind the end are of writes that were not acknowledged.
   let isDirty = true
@@ -54,7 +54,7 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
       state.end += bytes.length
       isDirty = false
     } catch (error) {
-      throw cannotWrite(place, error)
+      throw cannotWrite(path, error)
     }
   }
   const append = createFlushes(mutex, async (writes) => {
@@ -62,7 +62,7 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
     state.written += writes.length
   })
   return {
-    place,
+    path,
     get begun() {
       return handle !== undefined
     },
@@ -75,15 +75,15 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
     begin: (held) =>
       mutex(async () => {
         if (handle) throw new Error('The journal is begun already')
-        handle = await writeBeginning(folder, place, held)
+        handle = await writeBeginning(folder, path, held)
         state = { ...noState(), end: (await handle.stat()).size }
         isDirty = false
       }),
     append: (id, write) => append(JSON.stringify({ id, write: encodeWrite(write) })),
-    readHeld: () => readHeldRecords(file(), place, state.end),
+    readHeld: () => readHeldRecords(file(), path, state.end),
     readWrites: async function* (seq) {
       const from = bookmark.seq <= seq ? bookmark : start
-      bookmark = yield* readJournalWrites(file(), place, seq, state.end, from)
+      bookmark = yield* readJournalWrites(file(), path, seq, state.end, from)
     },
     mark: (seq) =>
       mutex(async () => {
@@ -94,7 +94,7 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
       mutex(async () => {
         await handle?.close()
         handle = undefined
-        await rm(place, { force: true })
+        await rm(path, { force: true })
         await syncFolder(folder)
         state = noState()
         bookmark = start
@@ -109,9 +109,9 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
   }
 }
 
-async function verified(handle: FileHandle, place: string): Promise<JournalState> {
+async function verified(handle: FileHandle, path: string): Promise<JournalState> {
   try {
-    return await verifyJournal(handle, place)
+    return await verifyJournal(handle, path)
   } catch (error) {
     await handle.close()
     throw error
@@ -121,8 +121,8 @@ async function verified(handle: FileHandle, place: string): Promise<JournalState
 const noState = (): JournalState => ({ end: 0, written: 0, replayed: 0 })
 const start: Bookmark = { seq: 0, offset: 0, number: 0 }
 
-const cannotWrite = (place: string, error: unknown): SvcError =>
-  new SvcError('journal-full', `The journal ${place} cannot be written: ${error}`, {
+const cannotWrite = (path: string, error: unknown): SvcError =>
+  new SvcError('journal-full', `The journal ${path} cannot be written: ${error}`, {
     hint: 'Make room on its disk, or look after the disk.',
     retryable: true,
     cause: error,
@@ -149,9 +149,9 @@ function createFlushes(mutex: Mutex, write: (texts: readonly string[]) => Promis
     })
 }
 
-const openExisting = async (place: string): Promise<FileHandle | undefined> => {
+const openExisting = async (path: string): Promise<FileHandle | undefined> => {
   try {
-    return await open(place, 'r+')
+    return await open(path, 'r+')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
@@ -187,10 +187,10 @@ async function syncFolder(folder: string): Promise<void> {
 
 async function writeBeginning(
   folder: string,
-  place: string,
+  path: string,
   held: AsyncIterable<HeldRecord>,
 ): Promise<FileHandle> {
-  const handle = await open(`${place}.new`, 'w+', 0o600)
+  const handle = await open(`${path}.new`, 'w+', 0o600)
   try {
     let end = 0
     const add = async (content: unknown) => {
@@ -211,7 +211,7 @@ async function writeBeginning(
     await add({ type: 'held', held: records })
     await add({ type: 'begun', held: count })
     await handle.sync()
-    await rename(`${place}.new`, place)
+    await rename(`${path}.new`, path)
     await syncFolder(folder)
     return handle
   } catch (error) {

@@ -9,7 +9,7 @@ export function createNoJournal(): Journal {
     })
   }
   return {
-    place: 'nowhere',
+    path: 'nowhere',
     begun: false,
     written: 0,
     replayed: 0,

@@ -49,20 +49,20 @@ function checked(bytes: Buffer): string | undefined {
   return bytes.subarray(0, 9).toString() === `${checksum(json)} ` ? json.toString() : undefined
 }
 
-const damaged = (place: string, number: number, why: string): SvcError =>
-  new SvcError('journal-damaged', `The journal ${place} is damaged at line ${number}: ${why}`, {
+const damaged = (path: string, number: number, why: string): SvcError =>
+  new SvcError('journal-damaged', `The journal ${path} is damaged at line ${number}: ${why}`, {
     hint: 'It holds writes that were acknowledged. Keep a copy; docs/operations.md, "When the database is away", says what to do.',
   })
 
-function parse(place: string, { number, json }: RawLine): JournalLine {
-  if (json === undefined) throw damaged(place, number, 'its checksum is wrong')
+function parse(path: string, { number, json }: RawLine): JournalLine {
+  if (json === undefined) throw damaged(path, number, 'its checksum is wrong')
   const parsed = JournalLine.safeParse(JSON.parse(json))
   if (parsed.success) return parsed.data
-  throw damaged(place, number, parsed.error.issues[0]?.message ?? 'it has another form')
+  throw damaged(path, number, parsed.error.issues[0]?.message ?? 'it has another form')
 }
 
 /** Checks every line; only what the last flush wrote may be torn, since nothing of it was acknowledged. */
-export async function verifyJournal(handle: FileHandle, place: string): Promise<JournalState> {
+export async function verifyJournal(handle: FileHandle, path: string): Promise<JournalState> {
   const state: JournalState = { end: 0, written: 0, replayed: 0 }
   let isWhole = false
   let torn: number | undefined
@@ -71,25 +71,24 @@ export async function verifyJournal(handle: FileHandle, place: string): Promise<
       torn ??= raw.number
       continue
     }
-    if (torn !== undefined) throw damaged(place, torn, 'its checksum is wrong')
-    const content = parse(place, raw)
+    if (torn !== undefined) throw damaged(path, torn, 'its checksum is wrong')
+    const content = parse(path, raw)
     if (content.type === 'begun') isWhole = true
     if (content.type === 'replayed') state.replayed = content.through
     if (content.type === 'writes') {
-      if (content.first !== state.written + 1)
-        throw damaged(place, raw.number, 'writes are missing')
+      if (content.first !== state.written + 1) throw damaged(path, raw.number, 'writes are missing')
       state.written += content.writes.length
     }
     state.end = raw.end
   }
-  if (!isWhole) throw damaged(place, torn ?? 1, 'it has no beginning')
+  if (!isWhole) throw damaged(path, torn ?? 1, 'it has no beginning')
   return state
 }
 
 /** What was known when the journal was begun. */
-export async function* readHeldRecords(handle: FileHandle, place: string, to: number) {
+export async function* readHeldRecords(handle: FileHandle, path: string, to: number) {
   for await (const raw of rawLines(handle, to)) {
-    const content = parse(place, raw)
+    const content = parse(path, raw)
     if (content.type === 'held') yield* content.held.map(decodeHeld)
     if (content.type === 'begun') return
   }
@@ -98,14 +97,14 @@ export async function* readHeldRecords(handle: FileHandle, place: string, to: nu
 /** The writes after `seq` up to a place; answers where a later reading may start. */
 export async function* readJournalWrites(
   handle: FileHandle,
-  place: string,
+  path: string,
   after: number,
   to: number,
   from: Bookmark,
 ): AsyncGenerator<JournalWrite, Bookmark> {
   let reached = from
   for await (const raw of rawLines(handle, to, from)) {
-    const content = parse(place, raw)
+    const content = parse(path, raw)
     let { seq } = reached
     if (content.type === 'writes') {
       for (const { id, write } of content.writes) {

@@ -22,7 +22,7 @@ export type JournalWrite = { readonly seq: number; readonly id: string; readonly
  */
 export interface Journal {
   /** Where it lies, for the operator. */
-  readonly place: string
+  readonly path: string
   /** True from `begin` to `clear`, restarts included. */
   readonly begun: boolean
   /** The `seq` of the last write; 0 when there is none. */

@@ -13,11 +13,11 @@ import {
   documentOf,
   EffectRow,
   EffectSum,
-  EventPlace,
+  EventPosition,
   HeldKeyRow,
   JobIdRow,
   JobOriginRow,
-  JobPlace,
+  JobPosition,
   OccupiedCount,
   PhaseCount,
   parseRow,
@@ -50,11 +50,11 @@ export function jobReads({ run }: MongoConnection, unreadable: Unreadable) {
       const where = { ...filter, ...beforePosition<JobRow>('createdAt', before) }
       return run(({ jobs }) => jobs.find(where, options).toArray())
     }
-    const placeOf = (row: unknown): Position => {
-      const { createdAt: at, _id: id } = parseRow(JobPlace, row)
+    const positionOf = (row: unknown): Position => {
+      const { createdAt: at, _id: id } = parseRow(JobPosition, row)
       return { at, id }
     }
-    return fillPage(page, ask, placeOf, readAll)
+    return fillPage(page, ask, positionOf, readAll)
   }
   const count = (filter: Filter<JobRow>) => run(({ jobs }) => jobs.countDocuments(filter))
   return {
@@ -168,11 +168,11 @@ export function otherReads({ run }: MongoConnection, unreadable: Unreadable) {
         const options = { projection, sort: newestFirst('at'), limit }
         return run(({ events }) => events.find(where, options).toArray())
       }
-      const placeOf = (row: unknown): Position => {
-        const { at, _id: id } = parseRow(EventPlace, row)
+      const positionOf = (row: unknown): Position => {
+        const { at, _id: id } = parseRow(EventPosition, row)
         return { at, id }
       }
-      return fillPage(page, ask, placeOf, readEvents)
+      return fillPage(page, ask, positionOf, readEvents)
     },
     findKey: async (key, now) => {
       const row = await run(({ keys }) => keys.findOne({ _id: key, expiresAt: { $gt: now } }))

@@ -16,8 +16,8 @@ const Document = z.object({ _id: Id, document: z.string() })
 export const VersionedDocument = Document.extend({ version: Version })
 export const JobIdRow = z.object({ _id: JobId })
 export const JobOriginRow = JobIdRow.extend({ client: Address, createdAt: Time })
-export const JobPlace = z.object({ _id: Id, createdAt: Time })
-export const EventPlace = z.object({ _id: Id, at: Time })
+export const JobPosition = z.object({ _id: Id, createdAt: Time })
+export const EventPosition = z.object({ _id: Id, at: Time })
 export const ChangeRow = JobIdRow.extend({
   version: Version,
   occupied: z.array(z.string()),

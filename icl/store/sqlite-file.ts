@@ -5,7 +5,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'
 import { createSqliteStore } from './sqlite.ts'
 import { failureCode, isBusy, type SqliteDatabase } from './sqlite-database.ts'
-import { findLock, findPlace, unusable, unusableLock } from './sqlite-place.ts'
+import { findLock, findPath, unusable, unusableLock } from './sqlite-path.ts'
 import { checkOwner, checkSchema, migrate, pragmas } from './sqlite-schema.ts'
 import type { Store } from './store.ts'
 
@@ -26,14 +26,14 @@ export async function openSqliteStore(
   }: { guest?: boolean; log?: Log | undefined; load?: () => Promise<Sqlite> } = {},
 ): Promise<Store> {
   const sqlite = await loadSqlite(load)
-  const place = findPlace(file, guest)
-  const lock = guest ? undefined : takeLock(sqlite, place)
+  const path = findPath(file, guest)
+  const lock = guest ? undefined : takeLock(sqlite, path)
   const opened: SqliteDatabase[] = lock ? [lock] : []
   const close = () => {
     for (const db of opened.reverse()) db.close()
   }
   const connect = (options: { readOnly: boolean }): SqliteDatabase => {
-    const db = asDatabase(new sqlite.DatabaseSync(place, options))
+    const db = asDatabase(new sqlite.DatabaseSync(path, options))
     try {
       db.exec(pragmas)
       return db
@@ -46,23 +46,23 @@ export async function openSqliteStore(
     const db = connect({ readOnly: false })
     opened.push(db)
     // Another program's file is left as it is.
-    checkOwner(db, place)
+    checkOwner(db, path)
     if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
       throw new SvcError(
         'store-unavailable',
-        `The file system of ${place} cannot share memory between processes (WAL)`,
+        `The file system of ${path} cannot share memory between processes (WAL)`,
         { hint: 'Name a file on a local disk in SVC_ICL_DATABASE_URL.' },
       )
     }
-    if (guest) checkSchema(db, place)
-    else if (migrate(db, place) === 0) log?.info('A new database was made', { file: place })
-    syncFolder(dirname(place))
-    const { ino, dev } = statSync(place)
+    if (guest) checkSchema(db, path)
+    else if (migrate(db, path) === 0) log?.info('A new database was made', { file: path })
+    syncFolder(dirname(path))
+    const { ino, dev } = statSync(path)
     return createSqliteStore(db, {
       defer: (work) => void setImmediate(work),
       elapsedMs: () => performance.now(),
       isInPlace: () => {
-        const now = statSync(place, { throwIfNoEntry: false })
+        const now = statSync(path, { throwIfNoEntry: false })
         return now?.ino === ino && now.dev === dev
       },
       openReader: () => connect({ readOnly: true }),
@@ -71,7 +71,7 @@ export async function openSqliteStore(
     })
   } catch (error) {
     close()
-    throw failureCode(error) === undefined ? error : unusable(place, error)
+    throw failureCode(error) === undefined ? error : unusable(path, error)
   }
 }
 
@@ -91,8 +91,8 @@ const asDatabase = (db: InstanceType<Sqlite['DatabaseSync']>): SqliteDatabase =>
   db as unknown as SqliteDatabase
 
 /** Holds a file beside the database for as long as this process lives: the system lets go of it however that ends. */
-function takeLock(sqlite: Sqlite, place: string): SqliteDatabase {
-  const file = findLock(place)
+function takeLock(sqlite: Sqlite, path: string): SqliteDatabase {
+  const file = findLock(path)
   let lock: SqliteDatabase | undefined
   try {
     lock = asDatabase(new sqlite.DatabaseSync(file))
@@ -101,7 +101,7 @@ function takeLock(sqlite: Sqlite, place: string): SqliteDatabase {
   } catch (error) {
     lock?.close()
     if (!isBusy(error)) throw unusableLock(file, error)
-    throw new SvcError('store-locked', `Another ICL uses ${place}`, {
+    throw new SvcError('store-locked', `Another ICL uses ${path}`, {
       hint: 'One ICL at a time can have a sqlite file. Stop the other one, or use mongodb for several.',
     })
   }

@@ -94,8 +94,8 @@ export const pragmas = `
 `
 
 /** Brings the tables up to date, and answers how many migrations the file had had: 0 when it is new. Throws as `checkOwner`. */
-export function migrate(db: SqliteDatabase, place: string): number {
-  const version = checkOwner(db, place)
+export function migrate(db: SqliteDatabase, path: string): number {
+  const version = checkOwner(db, path)
   if (version === migrations.length) return version
   db.exec('BEGIN EXCLUSIVE')
   try {
@@ -111,26 +111,26 @@ export function migrate(db: SqliteDatabase, place: string): number {
 }
 
 /** Throws SvcError unless the tables are today's: whoever shares a running ICL's file does not change them. */
-export function checkSchema(db: SqliteDatabase, place: string): void {
-  if (checkOwner(db, place) === migrations.length) return
-  throw new SvcError('store-version', `${place} is not a store of this version`, {
+export function checkSchema(db: SqliteDatabase, path: string): void {
+  if (checkOwner(db, path) === migrations.length) return
+  throw new SvcError('store-version', `${path} is not a store of this version`, {
     hint: 'Use the version that the ICL runs, or start the new ICL once, which brings it up to date.',
   })
 }
 
 /** How many migrations a file has had; throws SvcError when it is another program's, or a newer version's. */
-export function checkOwner(db: SqliteDatabase, place: string): number {
+export function checkOwner(db: SqliteDatabase, path: string): number {
   const pragma = (name: string) => numberOf(db.prepare(`PRAGMA ${name}`).get() ?? {}, name)
   const owner = pragma('application_id')
   const version = pragma('user_version')
   const isEmpty = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
   if (owner !== applicationId && !isEmpty) {
-    throw new SvcError('store-foreign', `${place} is the database of another program`, {
+    throw new SvcError('store-foreign', `${path} is the database of another program`, {
       hint: 'Give SVC_ICL_DATABASE_URL the name of a file of its own.',
     })
   }
   if (version > migrations.length) {
-    throw new SvcError('store-version', `${place} was written by a newer version`, {
+    throw new SvcError('store-version', `${path} was written by a newer version`, {
       hint: 'Use that version, or restore a backup from before the change.',
     })
   }

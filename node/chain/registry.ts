@@ -77,7 +77,7 @@ export type RegistryStep =
 export const registerGas = 150_000n
 
 /** Where NodeRegistry is. */
-export type RegistryPlace = {
+export type RegistryEndpoint = {
   readonly rpcUrl: string
   readonly chainId: number
   readonly nodeRegistry: Address
@@ -86,7 +86,7 @@ export type RegistryPlace = {
 const noHash = `0x${'0'.repeat(64)}`
 
 /** Reads NodeRegistry without a wallet. */
-export function createRegistryReader(place: RegistryPlace): RegistryReader {
+export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
   const { publicClient } = createChainReader(place)
   const contract = { address: place.nodeRegistry, abi: nodeRegistryAbi } as const
   const reading = async <T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
@@ -152,7 +152,7 @@ export function createRegistryReader(place: RegistryPlace): RegistryReader {
 
 /** Sends steps to NodeRegistry from the node's wallet; each throws SvcError `no-funds`, `registry-refused`, `transaction-pending` or a chain error. */
 export function createRegistrySender(
-  place: RegistryPlace & { readonly account: LocalAccount },
+  place: RegistryEndpoint & { readonly account: LocalAccount },
 ): (step: RegistryStep, signal?: AbortSignal) => Promise<Hex> {
   const chain = createChainWriter(place)
   return async (step, signal) => {

@@ -7,7 +7,7 @@ import {
   createRegistryReader,
   createRegistrySender,
   type Registration,
-  type RegistryPlace,
+  type RegistryEndpoint,
   type RegistryStep,
   type RegistryTerms,
 } from '../chain/registry.ts'
@@ -15,7 +15,7 @@ import { loadConfig } from '../config-file.ts'
 import { takeLock } from '../journal/lock.ts'
 import { openWallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
-import { ownNetworkOf, registryPlace, rpcName, withTimeout } from './reach.ts'
+import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 
 /** What NodeRegistry and the chain say of this wallet; the balance in wei. */
 export type RegistryState = {
@@ -27,7 +27,7 @@ export type RegistryState = {
 /** The node's wallet at NodeRegistry. */
 export type AtRegistry = {
   readonly address: Address
-  readonly place: RegistryPlace
+  readonly place: RegistryEndpoint
   /** Reads what a plan may rely on; throws SvcError `transactions-pending` while it is about to change. */
   readonly readSettled: () => Promise<RegistryState>
   readonly read: () => Promise<RegistryState>
@@ -42,7 +42,7 @@ export async function atRegistry<T>(
   const loaded = await loadConfig(context.environment)
   const { cofhe_endpoint } = loaded.config
   const { account, address } = await openWallet(loaded, context)
-  const place = registryPlace(await ownNetworkOf(loaded.config, context), cofhe_endpoint)
+  const place = registryEndpoint(await ownNetworkOf(loaded.config, context), cofhe_endpoint)
   const rpc = rpcName(cofhe_endpoint)
   await withTimeout(context, rpc, (signal) => checkEndpoint(place, signal))
   const registry = createRegistryReader(place)

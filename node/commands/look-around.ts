@@ -16,7 +16,7 @@ import { keyVariables } from '../inference/provider-call.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import { keystoreAddress } from '../keystore.ts'
 import type { CommandContext } from './context.ts'
-import { networkOf, registryPlace, rpcName, withTimeout } from './reach.ts'
+import { networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 
 /** A part that answered, or why it did not. */
 export type Answer<T> = { readonly value: T } | { readonly error: unknown }
@@ -128,7 +128,7 @@ async function onChain(
       retryable: true,
     })
   }
-  const place = registryPlace(network.value, rpcUrl)
+  const place = registryEndpoint(network.value, rpcUrl)
   return await withTimeout(context, rpcName(rpcUrl), async (signal) => {
     await checkEndpoint(place, signal)
     const registry = createRegistryReader(place)

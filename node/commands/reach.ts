@@ -3,7 +3,7 @@ import { withDeadline } from '../../lib/deadline.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { RegistryPlace } from '../chain/registry.ts'
+import type { RegistryEndpoint } from '../chain/registry.ts'
 import type { Config } from '../config.ts'
 import { checkIclDeployment } from '../deployment.ts'
 import type { CommandContext } from './context.ts'
@@ -48,10 +48,10 @@ export async function ownNetworkOf(
 }
 
 /** Where NodeRegistry is: on the ICL's chain, behind the node's RPC. */
-export const registryPlace = (
+export const registryEndpoint = (
   network: Pick<Network, 'chain_id' | 'contracts'>,
   rpcUrl: string,
-): RegistryPlace => ({
+): RegistryEndpoint => ({
   rpcUrl,
   chainId: network.chain_id,
   nodeRegistry: network.contracts.node_registry,

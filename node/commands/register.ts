@@ -3,7 +3,7 @@ import { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import {
   type Registration,
-  type RegistryPlace,
+  type RegistryEndpoint,
   type RegistryStep,
   registerGas,
 } from '../chain/registry.ts'
@@ -40,7 +40,7 @@ export async function register(flags: RegisterFlags, context: CommandContext): P
 }
 
 /** The stake goes to whatever contract the ICL names. */
-const anotherRegistry = ({ nodeRegistry }: RegistryPlace): SvcError =>
+const anotherRegistry = ({ nodeRegistry }: RegistryEndpoint): SvcError =>
   new SvcError('registry-differs', `the ICL names another NodeRegistry: ${nodeRegistry}`, {
     hint: 'Send it nothing before you know why: check --node-registry and SVC_ICL_ENDPOINT.',
   })

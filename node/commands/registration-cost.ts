@@ -9,7 +9,7 @@ import type { CommandContext } from './context.ts'
 import { workingGas } from './diagnose-node.ts'
 import type { Answer } from './look-around.ts'
 import type { Prompts } from './prompts.ts'
-import { ownNetworkOf, registryPlace, rpcName, withTimeout } from './reach.ts'
+import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 
 /** What registering a new node takes. */
 export type RegistrationCost = {
@@ -41,7 +41,7 @@ export async function registrationCost(
   const signal = AbortSignal.timeout(patienceMs)
   try {
     const network = await ownNetworkOf(places, context, signal)
-    const place = registryPlace(network, cofhe_endpoint)
+    const place = registryEndpoint(network, cofhe_endpoint)
     await checkEndpoint(place, signal)
     const registry = createRegistryReader(place)
     const { minStake, gasPrice } = await registry.terms(signal)

@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 import { etherText } from './amounts.ts'
 import { workingGas } from './diagnose-node.ts'
-import { registryPlace } from './reach.ts'
+import { registryEndpoint } from './reach.ts'
 
 /** Warns at the start of the daemon when the wallet cannot pay for heartbeats and answers; a chain that is away is told of elsewhere. */
 export async function warnIfUnfunded(
@@ -14,7 +14,7 @@ export async function warnIfUnfunded(
   signal: AbortSignal,
 ): Promise<void> {
   const { network, rpcUrl, address } = place
-  const registry = createRegistryReader(registryPlace(network, rpcUrl))
+  const registry = createRegistryReader(registryEndpoint(network, rpcUrl))
   try {
     const [balance, { gasPrice }] = await Promise.all([
       registry.balanceOf(address, signal),

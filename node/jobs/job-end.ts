@@ -11,7 +11,7 @@ import { callAttempts, type JobDeps } from './job-deps.ts'
 const abortCallMs = 4_000
 
 /** Which job it is, for the history; times in Unix seconds. */
-type Place = Pick<AssignmentOffer, 'jobId' | 'fence' | 'role' | 'model_id'> & {
+type Ended = Pick<AssignmentOffer, 'jobId' | 'fence' | 'role' | 'model_id'> & {
   readonly startedAt: number
 }
 
@@ -27,17 +27,17 @@ export const nodeStopping = (): SvcError =>
 /** Runs `work` and records what became of it; never rejects: a failure gives the assignment back and is logged. */
 export async function toItsEnd(
   deps: JobDeps,
-  place: Place,
+  assignment: Ended,
   signal: AbortSignal,
   work: () => Promise<Ending>,
 ): Promise<void> {
-  const { jobId, fence, role, model_id } = place
-  const record = { jobId, fence, role, model_id, started_at: place.startedAt }
+  const { jobId, fence, role, model_id } = assignment
+  const record = { jobId, fence, role, model_id, started_at: assignment.startedAt }
   remember(deps, { ...record, outcome: 'running' })
   const ending = await work().catch(async (error: unknown): Promise<Ending> => {
     if (!isGone(error))
-      return await giveBack(deps, place, signal.aborted ? signal.reason : error, signal)
-    return leave(deps, place, errorText(error))
+      return await giveBack(deps, assignment, signal.aborted ? signal.reason : error, signal)
+    return leave(deps, assignment, errorText(error))
   })
   remember(deps, { ...record, ended_at: unixSeconds(deps.clock), ...ending })
   try {
@@ -49,7 +49,7 @@ export async function toItsEnd(
 }
 
 /** Leaves a job that the ICL has taken away or that is over. */
-export function leave({ log }: JobDeps, { jobId }: Pick<Place, 'jobId'>, why: string): Ending {
+export function leave({ log }: JobDeps, { jobId }: Pick<Ended, 'jobId'>, why: string): Ending {
   log.warning(messages.stopped(jobId, why))
   return { outcome: 'given-up', reason: why.slice(0, 1_000) }
 }
@@ -66,7 +66,7 @@ function remember({ history, log }: JobDeps, record: JobRecord): void {
 /** Gives an assignment back and says why: an ICL that is away is waited for until `signal` aborts. */
 export async function giveBack(
   { api, log }: JobDeps,
-  { jobId, fence }: Pick<Place, 'jobId' | 'fence'>,
+  { jobId, fence }: Pick<Ended, 'jobId' | 'fence'>,
   error: unknown,
   signal: AbortSignal,
 ): Promise<Ending> {

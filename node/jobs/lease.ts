@@ -11,14 +11,14 @@ const askAgainMs = 2_000
 /** An ICL that is away for longer takes a job away all the same. */
 export const longestAwayMs = 330_000
 
-type Place = Pick<AssignmentOffer, 'jobId' | 'fence'>
+type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 type Deps = Pick<JobDeps, 'api' | 'clock'>
 
 /**
  * A lease of `seconds` from now: when the work has to be done (by the node's clock, in milliseconds), and work that ends with it. The
  * ICL adds time in which it was away, so that it is asked before the work is given up.
  */
-export function leaseOf(deps: Deps, place: Place, seconds: number) {
+export function leaseOf(deps: Deps, id: AssignmentId, seconds: number) {
   const leaseMs = seconds * 1000 - reserveMs
   return {
     endsAt: deps.clock.now() + leaseMs,
@@ -30,7 +30,7 @@ export function leaseOf(deps: Deps, place: Place, seconds: number) {
       const aborted = new Promise<never>((_, reject) => {
         leased.addEventListener('abort', () => reject(leased.reason), { once: true })
       })
-      endOf(deps, place, leaseMs, AbortSignal.any([signal, done.signal])).then(
+      endOf(deps, id, leaseMs, AbortSignal.any([signal, done.signal])).then(
         (why) => over.abort(why),
         () => {},
       )
@@ -47,7 +47,7 @@ export function leaseOf(deps: Deps, place: Place, seconds: number) {
 /** Resolves with the reason once the lease is over, also by what the ICL says. */
 async function endOf(
   { api, clock }: Deps,
-  { jobId, fence }: Place,
+  { jobId, fence }: AssignmentId,
   leaseMs: number,
   signal: AbortSignal,
 ): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Journal } from './journal.ts'
-import { checkWhole, type Place, readJournal } from './read-journal.ts'
+import { type AssignmentId, checkWhole, readJournal } from './read-journal.ts'
 import { entryOf, type JournalStep } from './steps.ts'
 import {
   lineOf,
@@ -68,7 +68,7 @@ export function openJournal(path: string): JournalFile {
     return {
       unfinished,
       wasTorn: content.isTorn,
-      hasSigned: (place) => signed.has(nameOf(place)),
+      hasSigned: (id) => signed.has(nameOf(id)),
       note(step) {
         orUnwritable(path, () => {
           settle()
@@ -100,7 +100,7 @@ export function openJournal(path: string): JournalFile {
 type Jobs = Map<string, JournalStep[]>
 type Signed = Map<string, JournalStep>
 
-const nameOf = ({ jobId, fence }: Place): string => `${jobId}:${fence}`
+const nameOf = ({ jobId, fence }: AssignmentId): string => `${jobId}:${fence}`
 
 function add(jobs: Jobs, step: JournalStep): void {
   const steps = jobs.get(nameOf(step))

@@ -5,7 +5,7 @@ export interface Journal {
   /** The jobs that were unfinished when the journal was opened, oldest first. */
   readonly unfinished: readonly JournalEntry[]
   /** Whether a result or a verdict was signed for this assignment before: another one would contradict it. */
-  hasSigned(place: Pick<JournalStep, 'jobId' | 'fence'>): boolean
+  hasSigned(id: Pick<JournalStep, 'jobId' | 'fence'>): boolean
   /** Adds a step; it is on disk when this returns; throws SvcError `journal-unwritable`. */
   note(step: JournalStep): void
 }

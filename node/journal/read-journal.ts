@@ -10,7 +10,7 @@ export const journalPathOf = (configPath: string): string =>
   join(dirname(configPath), 'journal.jsonl')
 
 /** One assignment of a job. */
-export type Place = Pick<JournalStep, 'jobId' | 'fence'>
+export type AssignmentId = Pick<JournalStep, 'jobId' | 'fence'>
 
 /** A line that holds no step, counted from 1. */
 type DamagedLine = { readonly line: number; readonly text: string }
@@ -63,7 +63,7 @@ export function checkWhole(path: string, { damaged }: JournalContent): void {
 }
 
 /** The assignments that can still be made out in lines that hold no step. */
-export const placesIn = (damaged: readonly DamagedLine[]): readonly Place[] =>
+export const assignmentIdsIn = (damaged: readonly DamagedLine[]): readonly AssignmentId[] =>
   damaged.flatMap(({ text }) =>
     [...text.matchAll(/"jobId":"(0x[0-9a-f]{64})","fence":(\d{1,15})\b/g)].map(
       ([, jobId, fence]) => ({ jobId: JobId.parse(jobId), fence: Number(fence) }),

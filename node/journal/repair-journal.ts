@@ -1,6 +1,6 @@
 import { closeSync, constants, copyFileSync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Place, placesIn, readJournal } from './read-journal.ts'
+import { type AssignmentId, assignmentIdsIn, readJournal } from './read-journal.ts'
 import { entryOf, type JournalStep } from './steps.ts'
 import { orUnwritable, rememberedStatements, replaceJournal, syncFolder } from './write-journal.ts'
 
@@ -18,7 +18,7 @@ export type Repaired = {
  * `known` or that the damaged file names: all of them count as signed, and a job goes on only where the answer itself is
  * there to be sent again. Throws SvcError `journal-unwritable`.
  */
-export function repairJournal(path: string, known: readonly Place[]): Repaired | undefined {
+export function repairJournal(path: string, known: readonly AssignmentId[]): Repaired | undefined {
   return orUnwritable(path, () => {
     const { steps, damaged } = readJournal(path)
     if (damaged.length === 0) return undefined
@@ -26,7 +26,7 @@ export function repairJournal(path: string, known: readonly Place[]): Repaired |
     const jobs = new Map<string, JournalStep[]>()
     for (const step of steps) jobs.set(nameOf(step), [...(jobs.get(nameOf(step)) ?? []), step])
     const guarded = new Map<string, JournalStep>()
-    for (const { jobId, fence } of [...known, ...placesIn(damaged), ...steps]) {
+    for (const { jobId, fence } of [...known, ...assignmentIdsIn(damaged), ...steps]) {
       const name = nameOf({ jobId, fence })
       // The latest stay when they are too many.
       guarded.delete(name)
@@ -43,7 +43,7 @@ export function repairJournal(path: string, known: readonly Place[]): Repaired |
   })
 }
 
-const nameOf = ({ jobId, fence }: Place): string => `${jobId}:${fence}`
+const nameOf = ({ jobId, fence }: AssignmentId): string => `${jobId}:${fence}`
 
 /** Copies the file beside itself, over no earlier copy. */
 function keepCopy(path: string): string {

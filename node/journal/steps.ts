@@ -9,30 +9,30 @@ import {
 } from '../../lib/schemas/assignments.ts'
 import { Evidence } from '../../lib/schemas/evidence.ts'
 
-const place = { jobId: JobId, fence: CommitRequest.shape.fence }
+const id = { jobId: JobId, fence: CommitRequest.shape.fence }
 
 /** One step of a job, written down before its message is sent; never plaintext, keys or halves of keys. */
 export const JournalStep = z.discriminatedUnion('step', [
   /** The assignment is about to be claimed. */
-  z.object({ step: z.literal('started'), ...place, at: UnixSeconds, assignment: AssignmentOffer }),
-  z.object({ step: z.literal('claimed'), ...place, claim: ClaimResult }),
+  z.object({ step: z.literal('started'), ...id, at: UnixSeconds, assignment: AssignmentOffer }),
+  z.object({ step: z.literal('claimed'), ...id, claim: ClaimResult }),
   /** The provider is about to be asked. */
-  z.object({ step: z.literal('asked'), ...place }),
+  z.object({ step: z.literal('asked'), ...id }),
   /** A verifier is about to commit. */
   z.object({
     step: z.literal('committed'),
-    ...place,
+    ...id,
     evidence: Evidence,
     salt: z.string(),
     commitment: Hash32,
   }),
   /** A leader is about to post this result. */
-  z.object({ step: z.literal('result'), ...place, result: LeaderResult }),
+  z.object({ step: z.literal('result'), ...id, result: LeaderResult }),
   /** A verifier is about to post this verdict. */
-  z.object({ step: z.literal('verdict'), ...place, verdict: VerifierVerdict }),
-  z.object({ step: z.literal('ended'), ...place }),
+  z.object({ step: z.literal('verdict'), ...id, verdict: VerifierVerdict }),
+  z.object({ step: z.literal('ended'), ...id }),
   /** What is kept of an ended job: that an answer to it was signed. */
-  z.object({ step: z.literal('signed'), ...place }),
+  z.object({ step: z.literal('signed'), ...id }),
 ])
 export type JournalStep = z.output<typeof JournalStep>
 

@@ -24,7 +24,7 @@ export async function chainPlaces({ chain }: World): Promise<readonly Place[]> {
 }
 
 /** The blobs with these CIDs as anyone can download them. */
-export const blobPlaces = ({ icl }: World, cids: readonly string[]): Promise<readonly Place[]> =>
+export const blobLocations = ({ icl }: World, cids: readonly string[]): Promise<readonly Place[]> =>
   Promise.all(
     cids.map(async (cid) => {
       const response = await fetch(`${icl.url}/ipfs/${cid}`)

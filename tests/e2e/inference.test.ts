@@ -9,7 +9,7 @@ import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
-import { blobPlaces, chainPlaces, iclPlaces } from './everything-written.ts'
+import { blobLocations, chainPlaces, iclPlaces } from './everything-written.ts'
 import { findLeaks, type Secret } from './leak-search.ts'
 import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
 
@@ -176,7 +176,7 @@ describe('the whole service', () => {
     const control = { name: 'control', bytes: Buffer.from(`planted ${randomUUID()}`) }
     const controlCid = await upload(control.bytes)
     const onChain = await chainPlaces(world)
-    const blobs = await blobPlaces(world, [...outputCids, controlCid])
+    const blobs = await blobLocations(world, [...outputCids, controlCid])
     const icl = await iclPlaces(world)
     expect(findLeaks([...onChain, ...blobs, ...icl], secrets)).toEqual([])
 

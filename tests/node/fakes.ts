@@ -119,7 +119,7 @@ export function memoryJournal() {
   return {
     unfinished: [] as readonly JournalEntry[],
     steps,
-    hasSigned: (place: Pick<JournalStep, 'jobId' | 'fence'>) =>
+    hasSigned: (id: Pick<JournalStep, 'jobId' | 'fence'>) =>
       steps.some(
         ({ step, jobId, fence }) =>
           (step === 'result' || step === 'verdict') &&

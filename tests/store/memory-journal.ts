@@ -22,7 +22,7 @@ export function createMemoryJournal(disk: Disk, process = { alive: true }): Jour
     throw new Error('The journal is not begun')
   }
   return {
-    place: 'disk',
+    path: 'disk',
     get begun() {
       return disk.file !== undefined
     },

@@ -7,7 +7,7 @@ import { etherText, toSend } from '../amounts.ts'
 import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
 import { workingGas } from '../diagnose-node.ts'
-import { registryPlace, rpcName, withTimeout } from '../reach.ts'
+import { registryEndpoint, rpcName, withTimeout } from '../reach.ts'
 import { checking, failed, ok, skipped } from './check.ts'
 
 type Target = {
@@ -46,7 +46,7 @@ export async function checkChain(
 }
 
 const readerOf = ({ network, rpcUrl }: Target) =>
-  createRegistryReader(registryPlace(network, rpcUrl))
+  createRegistryReader(registryEndpoint(network, rpcUrl))
 
 const checkContracts = (target: Target): Promise<Check> =>
   checking('contracts', async () => {

@@ -15,7 +15,7 @@ const GatewayUrl = KuboUrl.refine(
 )
 
 /** Where blobs go: `store`, or `kubo:RPC_URL[,GATEWAY_URL]`; undefined for the store. */
-export const BlobPlace = z
+export const BlobLocation = z
   .string()
   .regex(/^(store|kubo:[^,]+(,[^,]+)?)$/, {
     error: 'must be store or kubo:RPC_URL[,GATEWAY_URL]',

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { BlobPlace, KuboAuthorization } from '../../../icl/start/blob-place.ts'
+import { BlobLocation, KuboAuthorization } from '../../../icl/start/blob-location.ts'
 
 describe('where blobs go', () => {
   it('is the store, or a Kubo with or without its gateway', () => {
-    expect(BlobPlace.parse('store')).toBeUndefined()
-    expect(BlobPlace.parse('kubo:http://127.0.0.1:5001/')).toEqual({
+    expect(BlobLocation.parse('store')).toBeUndefined()
+    expect(BlobLocation.parse('kubo:http://127.0.0.1:5001/')).toEqual({
       rpcUrl: 'http://127.0.0.1:5001',
       gatewayUrl: undefined,
     })
-    expect(BlobPlace.parse('kubo:https://rpc.example/ipfs,http://127.0.0.1:8080')).toEqual({
+    expect(BlobLocation.parse('kubo:https://rpc.example/ipfs,http://127.0.0.1:8080')).toEqual({
       rpcUrl: 'https://rpc.example/ipfs',
       gatewayUrl: 'http://127.0.0.1:8080',
     })
@@ -27,7 +27,7 @@ describe('where blobs go', () => {
     'ipfs',
   ]) {
     it(`is never ${text}`, () => {
-      const parsed = BlobPlace.safeParse(text)
+      const parsed = BlobLocation.safeParse(text)
       expect(parsed.success).toBe(false)
       expect(String(parsed.error)).not.toContain('user:password')
     })

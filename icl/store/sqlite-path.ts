@@ -8,7 +8,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { isClosedToUs, isDamaged, isFull, troubleOf } from './sqlite-database.ts'
 
 /** The file's real name; makes the file if it is not there, but never for a guest. Throws SvcError `store-...`. */
-export function findPlace(name: string, guest: boolean): string {
+export function findPath(name: string, guest: boolean): string {
   const file = resolve(name)
   try {
     checkDatabase(file, guest)
@@ -20,8 +20,8 @@ export function findPlace(name: string, guest: boolean): string {
 }
 
 /** The lock file of a database, made if need be. */
-export function findLock(place: string): string {
-  const file = `${place}.lock`
+export function findLock(path: string): string {
+  const file = `${path}.lock`
   try {
     if (isFolder(file)) {
       throw new SvcError('store-unavailable', `The lock file ${file} is a folder`, {
@@ -109,7 +109,7 @@ function checkDatabase(file: string, guest: boolean): void {
       `The database ${file} is ${found ? 'empty' : 'missing'}, but its log ${log} holds saves that only this database can take up`,
       {
         hint:
-          'Put the database file back beside its log: check mounts and what was moved. If it is lost, move the log to a safe place ' +
+          'Put the database file back beside its log: check mounts and what was moved. If it is lost, move the log to a safe path ' +
           'and restore the last backup. Neither file was changed.',
       },
     )

@@ -17,7 +17,7 @@ import {
   take,
 } from './sample-job.ts'
 
-const { placeMs } = defaultJobLimits
+const { slotWaitMs } = defaultJobLimits
 const busy = (...nodes: readonly Address[]) =>
   candidates(...nodes).map((candidate) => ({ ...candidate, busy: true }))
 const tickWith = (...pool: ReturnType<typeof candidates>): Command => ({
@@ -32,12 +32,12 @@ const find = (
 ) => take(job, { type, node, fence: fenceOf(job, node) }, at)
 const leaderOf = (job: Job) => assignmentAt(job, 0)!
 
-describe('a node without a free place', () => {
+describe('a node without a free slot', () => {
   const waiting = () => find(sampleJob(), 'find-busy', nodeA, 1_000)
 
   it('is waited for, and offered the work when it has one', () => {
     const job = waiting()
-    expect([leaderOf(job).status, job.tickAt]).toEqual(['awaiting-grant', 1_000 + placeMs])
+    expect([leaderOf(job).status, job.tickAt]).toEqual(['awaiting-grant', 1_000 + slotWaitMs])
     expect(find(job, 'find-busy', nodeA, 5_000)).toBe(job)
     const offered = find(job, 'see-access', nodeA, 6_000)
     expect([leaderOf(offered).status, leaderOf(offered).deadline]).toEqual([
@@ -48,24 +48,24 @@ describe('a node without a free place', () => {
 
   it('loses the seat after 20 s to one that has a place, and its score nothing', () => {
     const job = waiting()
-    expect(needsPool(job, 1_000 + placeMs)).toBe(true)
-    const moved = take(job, tickWith(...candidates(nodeD), ...busy(nodeA)), 1_000 + placeMs)
+    expect(needsPool(job, 1_000 + slotWaitMs)).toBe(true)
+    const moved = take(job, tickWith(...candidates(nodeD), ...busy(nodeA)), 1_000 + slotWaitMs)
     expect(moved.assignments[0]).toMatchObject({ status: 'aborted', reason: 'node-busy' })
     expect([leaderOf(moved).node, leaderOf(moved).attempt]).toEqual([nodeD, 1])
     expect(moved.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
   })
 
   it('keeps the seat while nobody else has a place either', () => {
-    const job = take(waiting(), tickWith(...busy(nodeA, nodeD)), 1_000 + placeMs)
+    const job = take(waiting(), tickWith(...busy(nodeA, nodeD)), 1_000 + slotWaitMs)
     expect(leaderOf(job)).toMatchObject({ node: nodeA, status: 'awaiting-grant' })
-    expect(job.tickAt!).toBeGreaterThan(1_000 + placeMs)
+    expect(job.tickAt!).toBeGreaterThan(1_000 + slotWaitMs)
     const moved = take(job, tickWith(...candidates(nodeD)), job.tickAt!)
     expect(leaderOf(moved).node).toBe(nodeD)
   })
 
   it('two that are full do not both move to the one place that is free', () => {
     let job = find(waiting(), 'find-busy', nodeB, 1_000)
-    job = take(job, tickWith(...candidates(nodeD), ...busy(nodeE)), 1_000 + placeMs)
+    job = take(job, tickWith(...candidates(nodeD), ...busy(nodeE)), 1_000 + slotWaitMs)
     const held = [0, 1, 2].map((seat) => assignmentAt(job, seat)!.node)
     expect(new Set(held)).toEqual(new Set([nodeB, nodeC, nodeD]))
   })
@@ -76,7 +76,7 @@ describe('a node without a free place', () => {
     let now = 0
     for (const node of nodes) {
       job = find(job, 'find-busy', leaderOf(job).node, now)
-      now += placeMs
+      now += slotWaitMs
       job = take(job, tickWith(...candidates(node)), now)
       expect([leaderOf(job).node, leaderOf(job).attempt, job.phase]).toEqual([node, 1, 'open'])
     }

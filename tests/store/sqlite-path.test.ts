@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { openSqliteStore } from '../../icl/store/sqlite-file.ts'
-import { unusable } from '../../icl/store/sqlite-place.ts'
+import { unusable } from '../../icl/store/sqlite-path.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-place-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
