@@ -182,12 +182,12 @@ async function preparePlayground(
   { playground, reporter = silentReporter }: WorldOptions,
 ): Promise<Readonly<Record<string, string>>> {
   if (!playground) return {}
-  const playground = join(folder, 'playground')
+  const pageFolder = join(folder, 'playground')
   await reporter.step('Building the playground', async () => {
     const { buildPlayground } = await import('../web/build-playground.ts')
-    await buildPlayground(playground)
+    await buildPlayground(pageFolder)
   })
-  return { SVC_ICL_PLAYGROUND: playground, SVC_ICL_PLAYGROUND_RPC_URL: rpcUrl }
+  return { SVC_ICL_PLAYGROUND: pageFolder, SVC_ICL_PLAYGROUND_RPC_URL: rpcUrl }
 }
 
 async function startChain(

@@ -10,7 +10,7 @@ import type { Position } from '../store/store.ts'
 
 const pageSize = 100
 const cursorPurpose = 'svc-console-jobs'
-const Position = z.tuple([z.number(), JobId])
+const Cursor = z.tuple([z.number(), JobId])
 
 /** Everybody's jobs without anything of their clients, newest first, a page at a time. */
 export async function listConsoleJobs(
@@ -35,8 +35,8 @@ async function positionOf(
   cursor: string | undefined,
 ): Promise<Position | undefined> {
   if (cursor === undefined) return undefined
-  const position = Position.safeParse(await keys.openToken(cursorPurpose, cursor)).data
-  if (position) return { at: position[0], id: position[1] }
+  const opened = Cursor.safeParse(await keys.openToken(cursorPurpose, cursor)).data
+  if (opened) return { at: opened[0], id: opened[1] }
   throw new ProblemError('invalid-request', 'query.cursor: is not a next_cursor of this list')
 }
 

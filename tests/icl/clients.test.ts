@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { openAccess } from '../../icl/access.ts'
-import { takePlaces } from '../../icl/operations/admit-client.ts'
+import { takeQuota } from '../../icl/operations/admit-client.ts'
 import { listJobs } from '../../icl/operations/list-jobs.ts'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
 import type { JobId } from '../../lib/codecs.ts'
@@ -91,7 +91,7 @@ describe('the places of a client', () => {
       limits: { ...defaultJobLimits, maxJobsPerClient: 3 },
     })
     const deadline = icl.clock.now() + 600_000
-    const take = (index: number) => takePlaces(icl.deps, address, idOf(index), deadline)
+    const take = (index: number) => takeQuota(icl.deps, address, idOf(index), deadline)
     const codes = await Promise.all(Array.from({ length: 40 }, (_, index) => codeOf(take(index))))
     expect(codes.filter((code) => code === undefined)).toHaveLength(3)
     expect(codes.filter((code) => code === 'too-many-jobs')).toHaveLength(37)
@@ -103,7 +103,7 @@ describe('the places of a client', () => {
       limits: { ...defaultJobLimits, maxJobsPerClient: 1 },
     })
     const take = (index: number) =>
-      codeOf(takePlaces(icl.deps, address, idOf(index), icl.clock.now() + 600_000))
+      codeOf(takeQuota(icl.deps, address, idOf(index), icl.clock.now() + 600_000))
     expect([await take(1), await take(1), await take(2)]).toEqual([
       undefined,
       undefined,

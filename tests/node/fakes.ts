@@ -122,9 +122,7 @@ export function memoryJournal() {
     hasSigned: (id: Pick<JournalStep, 'jobId' | 'fence'>) =>
       steps.some(
         ({ step, jobId, fence }) =>
-          (step === 'result' || step === 'verdict') &&
-          jobId === place.jobId &&
-          fence === place.fence,
+          (step === 'result' || step === 'verdict') && jobId === id.jobId && fence === id.fence,
       ),
     note: (step: JournalStep) => {
       const line = JSON.stringify(z.encode(JournalStep, step))

@@ -47,7 +47,7 @@ export async function startRealIcl({
     chain: createFakeChain(),
     store: createMemoryStore(),
   }
-  const icl = await createReplica(id, {
+  const icl = await createReplica(place, {
     network: sampleNetwork({ public_url: url, chain_id: chainId, coordinator }),
     ...(!mock && { mockAttestationKey: undefined }),
     tpm,
