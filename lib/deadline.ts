@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts'
 
-/** Runs `body` with a signal that aborts when `signal` does or after `ms`; then rejects with `onTimeout()` or the signal's reason. */
+/** Runs `body` with a signal that aborts when `signal` does or after `ms`, which is asked again once it is over when it is a function; then rejects with `onTimeout()` or the signal's reason. */
 export async function withDeadline<T>(
   clock: Clock,
-  ms: number,
+  ms: number | (() => number),
   signal: AbortSignal | undefined,
   onTimeout: () => Error,
   body: (signal: AbortSignal) => Promise<T>,
@@ -16,7 +16,7 @@ export async function withDeadline<T>(
   const aborted = new Promise<never>((_, reject) => {
     ended.signal.addEventListener('abort', () => reject(ended.signal.reason), { once: true })
   })
-  clock.sleep(ms, timer.signal).then(
+  sleepOut(clock, ms, timer.signal).then(
     () => ended.abort(onTimeout()),
     () => {},
   )
@@ -27,4 +27,9 @@ export async function withDeadline<T>(
     timer.abort()
     signal?.removeEventListener('abort', onAbort)
   }
+}
+
+async function sleepOut(clock: Clock, ms: number | (() => number), signal: AbortSignal) {
+  if (typeof ms === 'number') return clock.sleep(ms, signal)
+  for (let leftMs = ms(); leftMs > 0; leftMs = ms()) await clock.sleep(leftMs, signal)
 }

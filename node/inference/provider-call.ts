@@ -72,14 +72,14 @@ type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
 export async function callProvider(
   name: ProviderName,
   options: ProviderOptions,
-  { model, signal, endsAt, onFailedTry }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
+  { model, signal, leftMs, onFailedTry }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
   failureOf: FailureOf,
   call: Call,
 ): Promise<string> {
   const { clock, firstBackoffMs = 1_000 } = options
   const begun = clock.monotonic()
   for (let attempt = 1; ; attempt++) {
-    const outcome = await tryOnce(options, { signal, endsAt }, failureOf, call)
+    const outcome = await tryOnce(options, { signal, leftMs }, failureOf, call)
     if ('text' in outcome) return outcome.text
     const { failure } = outcome
     const words = failure.words.replaceAll(options.apiKey, '[key]').slice(0, maxShownCharacters)
@@ -88,7 +88,7 @@ export async function callProvider(
     const error = toSvcError(`${name}:${model}`, options, failure, spent)
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
     const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0)
-    if (!error.retryable || !isWorthATry(clock, endsAt, error.code, attempt, waitMs)) throw error
+    if (!error.retryable || !isWorthATry(leftMs, error.code, attempt, waitMs)) throw error
     onFailedTry?.(error.message, waitMs)
     await clock.sleep(waitMs, signal)
   }
@@ -96,20 +96,18 @@ export async function callProvider(
 
 async function tryOnce(
   { clock, attemptMs = 100_000 }: ProviderOptions,
-  { signal, endsAt = Number.POSITIVE_INFINITY }: Pick<Completion, 'signal' | 'endsAt'>,
+  { signal, leftMs }: Pick<Completion, 'signal' | 'leftMs'>,
   failureOf: FailureOf,
   call: Call,
 ): Promise<{ readonly text: string } | { readonly failure: ProviderFailure }> {
-  const leftMs = endsAt - untilLeaseEndsMs - clock.now()
+  const begun = clock.monotonic()
+  const tryMs = () => {
+    const ofLeaseMs = leftMs === undefined ? attemptMs : leftMs() - untilLeaseEndsMs
+    return Math.min(attemptMs - elapsedSince(clock, begun), ofLeaseMs)
+  }
   const late = () => new ProviderFault('provider-silent', 'gave no whole answer')
   try {
-    const text = await withDeadline(
-      clock,
-      Math.max(Math.min(attemptMs, leftMs), 0),
-      signal,
-      late,
-      call,
-    )
+    const text = await withDeadline(clock, tryMs, signal, late, call)
     if (typeof text !== 'string' || text.trim() === '') {
       throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
     }
@@ -129,16 +127,15 @@ async function tryOnce(
 
 /** Whether another try after a wait can still be of use. */
 function isWorthATry(
-  clock: Clock,
-  endsAt: number | undefined,
+  leftMs: Completion['leftMs'],
   code: string,
   attempts: number,
   waitMs: number,
 ): boolean {
-  if (endsAt === undefined) return attempts < tries && waitMs <= longestWaitMs
+  if (leftMs === undefined) return attempts < tries && waitMs <= longestWaitMs
   // What answers at the base URL hardly becomes the provider within a lease.
   const most = code === 'provider-protocol-wrong' ? tries : triesInLease
-  return attempts < most && clock.now() + waitMs + shortestAnswerMs <= endsAt
+  return attempts < most && waitMs + shortestAnswerMs <= leftMs()
 }
 
 type ProviderCode = ProviderFault['code']

@@ -3,8 +3,8 @@ export type Completion = {
   readonly model: string
   readonly prompt: string
   readonly maxOutputTokens: number
-  /** When an answer is too late, in milliseconds of the node's clock: no try begins that could not end before. */
-  readonly endsAt?: number | undefined
+  /** Milliseconds until an answer is too late, which may become more: no try begins that could not end before. */
+  readonly leftMs?: (() => number) | undefined
   readonly signal?: AbortSignal | undefined
   /** Hears of a try that failed and is repeated after `waitMs`. */
   readonly onFailedTry?: ((why: string, waitMs: number) => void) | undefined

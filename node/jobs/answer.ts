@@ -11,6 +11,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import { decryptKey } from './decrypt-key.ts'
 import type { JobDeps } from './job-deps.ts'
+import type { LeftMs } from './lease.ts'
 
 const grantPatienceMs = 8_000
 const slowInferenceMs = 30_000
@@ -25,12 +26,12 @@ export type Answer = {
   readonly secrets: EvidenceSecrets
 }
 
-/** Decrypts the prompt, runs the inference and makes its evidence: the part that both roles share (spec 4); the lease ends at `endsAt` (milliseconds). */
+/** Decrypts the prompt, runs the inference and makes its evidence: the part that both roles share (spec 4); its lease has `leftMs`. */
 export async function produceAnswer(
   deps: JobDeps,
   claim: ClaimResult,
   signal: AbortSignal,
-  endsAt: number,
+  leftMs: LeftMs,
 ): Promise<Answer> {
   const { jobId, comparator } = claim
   const { embed } = deps
@@ -38,7 +39,7 @@ export async function produceAnswer(
   if (comparators[comparator].needsEmbedding && embed === undefined) throw embeddingMissing()
   const promptKey = await decryptPromptKey(deps, claim, signal)
   const prompt = await openPrompt(deps, claim, promptKey, signal)
-  const text = await runInference(deps, claim, prompt, signal, endsAt)
+  const text = await runInference(deps, claim, prompt, signal, leftMs)
   const secrets = { prompt, key: await evidenceKey(promptKey, jobId) }
   const evidence = await comparators[comparator].evidenceOf({ text, ...secrets, embed, signal })
   return { text, evidence, secrets }
@@ -107,7 +108,7 @@ async function runInference(
   { jobId, fence, model_id, parameters }: ClaimResult,
   prompt: string,
   signal: AbortSignal,
-  endsAt: number,
+  leftMs: LeftMs,
 ): Promise<string> {
   const offered = models.get(model_id)
   if (offered === undefined) {
@@ -122,7 +123,7 @@ async function runInference(
     model: offered.model,
     prompt,
     maxOutputTokens: parameters.max_output_tokens,
-    endsAt,
+    leftMs,
     signal,
     onFailedTry: (why, waitMs) => log.warning(messages.providerRetried(jobId, why, waitMs)),
   })

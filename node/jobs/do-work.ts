@@ -32,12 +32,12 @@ export async function workOn(
   }
   deps.log.info(messages.claimed(jobId))
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
-  const deadlines = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
+  const lease = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
   if (claim.role === 'leader') {
-    return await deadlines.within(signal, (leased) => lead(deps, claim, leased, deadlines.endsAt))
+    return await lease.within(signal, (leased, leftMs) => lead(deps, claim, leased, leftMs))
   }
-  const committed = await deadlines.within(signal, async (leased) =>
-    commit(deps, claim, await produceAnswer(deps, claim, leased, deadlines.endsAt), leased),
+  const committed = await lease.within(signal, async (leased, leftMs) =>
+    commit(deps, claim, await produceAnswer(deps, claim, leased, leftMs), leased),
   )
   steps.onSlotFree()
   return await revealInTime(deps, claim, committed, signal)

@@ -13,22 +13,23 @@ import { produceAnswer } from './answer.ts'
 import { checkReaders } from './check-readers.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
+import type { LeftMs } from './lease.ts'
 import { sideBySide } from './side-by-side.ts'
 import { noteSigned } from './signed-before.ts'
 
 // Verifiers that join later still have to be let in.
 const grantingSeconds = 3_600
 
-/** A leader's work: answer, seal the output, store its key, upload it, post the result (spec 4); the lease ends at `endsAt` (milliseconds). */
+/** A leader's work: answer, seal the output, store its key, upload it, post the result (spec 4); its lease has `leftMs`. */
 export async function lead(
   deps: JobDeps,
   claim: ClaimResult,
   signal: AbortSignal,
-  endsAt: number,
+  leftMs: LeftMs,
 ): Promise<Ending> {
   const { jobId, fence } = claim
   await checkReaders(deps, claim, signal)
-  const { text, evidence } = await produceAnswer(deps, claim, signal, endsAt)
+  const { text, evidence } = await produceAnswer(deps, claim, signal, leftMs)
   const outputKey = newSealingKey(deps.random)
   const blob = await seal(text, outputKey, { kind: 'output', jobId }, deps.random)
   // The upload does not depend on the key's place on chain.

@@ -1,4 +1,4 @@
-import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { isPassing } from './abort-reason.ts'
@@ -8,38 +8,74 @@ import type { JobDeps } from './job-deps.ts'
 const reserveMs = 2_000
 const askMs = 5_000
 const askAgainMs = 2_000
+// The work looks at what is left of its lease shortly before the end: a question has to be under way by then.
+const askAheadMs = 7_000
 /** An ICL that is away for longer takes a job away all the same. */
 export const longestAwayMs = 330_000
 
 type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 type Deps = Pick<JobDeps, 'api' | 'clock'>
 
+/** Milliseconds until a lease ends, by what is known when it is called: an outage of the ICL makes them more. */
+export type LeftMs = () => number
+
 /**
- * A lease of `seconds` from now: when the work has to be done (by the node's clock, in milliseconds), and work that ends with it. The
- * ICL adds time in which it was away, so that it is asked before the work is given up.
+ * A lease of `seconds` from now, for work that ends with it. The ICL adds time in which it was away, so that it is asked before the
+ * work is given up; the lease goes on while the ICL does not answer.
  */
 export function leaseOf(deps: Deps, id: AssignmentId, seconds: number) {
-  const leaseMs = seconds * 1000 - reserveMs
+  const term = termOf(deps.clock, seconds)
   return {
-    endsAt: deps.clock.now() + leaseMs,
-    async within<T>(signal: AbortSignal, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    async within<T>(
+      signal: AbortSignal,
+      body: (signal: AbortSignal, leftMs: LeftMs) => Promise<T>,
+    ): Promise<T> {
       signal.throwIfAborted()
-      if (leaseMs <= 0) throw leaseOver()
+      if (term.leftMs() <= 0) throw leaseOver()
       const [over, done] = [new AbortController(), new AbortController()]
       const leased = AbortSignal.any([signal, over.signal])
       const aborted = new Promise<never>((_, reject) => {
         leased.addEventListener('abort', () => reject(leased.reason), { once: true })
       })
-      endOf(deps, id, leaseMs, AbortSignal.any([signal, done.signal])).then(
+      endOf(deps, id, term, AbortSignal.any([signal, done.signal])).then(
         (why) => over.abort(why),
         () => {},
       )
       try {
         // The race ends the wait even for work that does not heed its signal.
-        return await Promise.race([body(leased), aborted])
+        return await Promise.race([body(leased, term.leftMs), aborted])
       } finally {
         done.abort()
       }
+    },
+  }
+}
+
+type Term = ReturnType<typeof termOf>
+
+/** When a lease ends: as the ICL said last, and not while it is asked or away. */
+function termOf(clock: Clock, seconds: number) {
+  let told = { ms: seconds * 1000 - reserveMs, at: clock.monotonic() }
+  let askedAt: MonotonicMs | undefined
+  let awaySince: MonotonicMs | undefined
+  const left = (ms: number, mark: MonotonicMs | undefined) => ms - elapsedSince(clock, mark)
+  return {
+    leftMs: () =>
+      Math.max(left(told.ms, told.at), left(askMs, askedAt), left(longestAwayMs, awaySince)),
+    isAway: () => awaySince !== undefined,
+    asked: () => {
+      askedAt = clock.monotonic()
+    },
+    silent: () => {
+      awaySince ??= askedAt
+      askedAt = undefined
+    },
+    answered: (secondsLeft: number | undefined) => {
+      if (secondsLeft !== undefined) {
+        told = { ms: secondsLeft * 1000 - reserveMs, at: clock.monotonic() }
+      }
+      askedAt = undefined
+      awaySince = undefined
     },
   }
 }
@@ -48,24 +84,22 @@ export function leaseOf(deps: Deps, id: AssignmentId, seconds: number) {
 async function endOf(
   { api, clock }: Deps,
   { jobId, fence }: AssignmentId,
-  leaseMs: number,
+  term: Term,
   signal: AbortSignal,
 ): Promise<unknown> {
-  let leftMs = leaseMs
-  let awaySince: MonotonicMs | undefined
-  while (leftMs > 0) {
-    await clock.sleep(leftMs, signal)
+  for (let leftMs = term.leftMs(); leftMs > 0; leftMs = term.leftMs()) {
+    const isFar = leftMs > askAheadMs && !term.isAway()
+    await clock.sleep(isFar ? leftMs - askAheadMs : Math.min(leftMs, askAgainMs), signal)
+    term.asked()
     try {
       const input = { params: { jobId }, query: { wait: 0 } }
       const view = await api.getAssignment(input, { signal, timeoutMs: askMs })
-      const isOurs = view.fence === fence && view.deadline !== undefined
-      leftMs = isOurs ? ((view.deadline ?? 0) - view.server_time) * 1000 - reserveMs : 0
-      awaySince = undefined
+      if (view.fence !== fence) break
+      term.answered(view.deadline && view.deadline - view.server_time)
     } catch (error) {
       signal.throwIfAborted()
       if (!isPassing(error)) return error
-      awaySince ??= clock.monotonic()
-      leftMs = elapsedSince(clock, awaySince) < longestAwayMs ? askAgainMs : 0
+      term.silent()
     }
   }
   return leaseOver()

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
+import { elapsedSince } from '../../../lib/clock.ts'
 import { maxBlobBytes } from '../../../lib/endpoints.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createAnthropic } from '../../../node/inference/anthropic.ts'
@@ -35,7 +36,7 @@ async function ask(
   signal?: AbortSignal,
   attemptMs = 30_000,
   onFailedTry?: (why: string) => void,
-  endsAt?: number,
+  leftMs?: () => number,
 ) {
   server = await startServer(answer)
   const options = {
@@ -48,7 +49,7 @@ async function ask(
   }
   const provider = makers[name](options)
   const completion = { model: 'model-x', prompt: 'Two?', maxOutputTokens: 99 }
-  return await provider.complete({ ...completion, signal, onFailedTry, endsAt })
+  return await provider.complete({ ...completion, signal, onFailedTry, leftMs })
 }
 
 const codeOf = (work: Promise<unknown>) =>
@@ -203,8 +204,9 @@ for (const name of ['openai', 'anthropic'] as const) {
     }
 
     it('names itself, not the lease, when the lease ends over its silence', async () => {
-      const endsAt = systemClock.now() + 1_200
-      const failure = await ask(name, () => {}, undefined, 30_000, undefined, endsAt).catch(
+      const begun = systemClock.monotonic()
+      const leftMs = () => 1_200 - elapsedSince(systemClock, begun)
+      const failure = await ask(name, () => {}, undefined, 30_000, undefined, leftMs).catch(
         (error) => error,
       )
       expect(failure).toMatchObject({ code: 'provider-silent' })

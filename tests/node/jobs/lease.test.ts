@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { createOpenAi } from '../../../node/inference/openai.ts'
+import { runJob } from '../../../node/jobs/run-job.ts'
+import { modelId } from '../fakes.ts'
+import { createJobWorld, type JobWorld } from '../job-world.ts'
+
+const steps = { onClaimed: () => {}, onSlotFree: () => {} }
+const never = new AbortController().signal
+const answered = (status: number, body: unknown) => Response.json(body, { status })
+const four = { choices: [{ message: { content: 'Four.' } }] }
+const away = new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })
+
+/** A leader whose provider is called as in production. */
+async function leaderWith(provide: (world: JobWorld, signal: AbortSignal) => Promise<Response>) {
+  const world = await createJobWorld('leader')
+  const provider = createOpenAi({
+    apiKey: 'sk-test',
+    clock: world.clock,
+    log: world.log,
+    attemptMs: 1_000_000,
+    fetch: ({ signal }) => provide(world, signal),
+  })
+  const models = new Map([[modelId, { provider, model: 'test-model' }]])
+  const startedAt = world.clock.monotonic()
+  return { ...world, deps: { ...world.deps, models }, startedAt }
+}
+
+const reasons = ({ api }: Pick<JobWorld, 'api'>) =>
+  api.abortAssignment.mock.calls.map(([{ body }]) => body.reason)
+
+describe('a provider call that lasts longer than the lease of the claim', () => {
+  // Seconds from the claim, whose lease is 120 s.
+  for (const [from, to] of [
+    [20, 70],
+    [100, 150],
+    [116, 166],
+  ] as const) {
+    it(`is not given up when the ICL was away from ${from} s to ${to} s and adds them`, async () => {
+      const world = await leaderWith(async ({ clock }, signal) => {
+        await clock.sleep(160_000, signal)
+        return answered(200, four)
+      })
+      const begun = world.clock.now()
+      world.api.getAssignment.mockImplementation(async () => {
+        const passed = Math.floor((world.clock.now() - begun) / 1000)
+        if (passed >= from && passed < to) throw away
+        const { view } = world
+        const deadline = view.server_time + 120 + (passed < to ? 0 : to - from)
+        return { ...view, status: 'claimed', server_time: view.server_time + passed, deadline }
+      })
+      await world.clock.until(runJob(world.deps, world.assignment, never, steps))
+      expect(reasons(world)).toEqual([])
+      expect(world.api.postResult).toHaveBeenCalledTimes(1)
+    })
+  }
+
+  it('ends with the lease when nothing is added, and names the provider', async () => {
+    const world = await leaderWith(() => new Promise<never>(() => {}))
+    const begun = world.clock.now()
+    world.api.getAssignment.mockImplementation(async () => {
+      const passed = Math.floor((world.clock.now() - begun) / 1000)
+      const { view } = world
+      const [server_time, deadline] = [view.server_time + passed, view.server_time + 120]
+      return { ...view, status: 'claimed', server_time, deadline }
+    })
+    await world.clock.until(runJob(world.deps, world.assignment, never, steps))
+    expect(reasons(world)).toEqual(['provider-silent'])
+    expect(Math.round((world.clock.now() - begun) / 1000)).toBe(118)
+  })
+})
+
+describe("a provider call over which the machine's clock is set", () => {
+  const hour = 3_600_000
+
+  it('ahead is still tried again for the rest of the lease', async () => {
+    let calls = 0
+    const world = await leaderWith(async ({ clock }) => {
+      if (++calls > 1) return answered(200, four)
+      clock.leap(hour)
+      return answered(500, { error: { message: 'no' } })
+    })
+    await world.clock.until(runJob(world.deps, world.assignment, never, steps))
+    expect(reasons(world)).toEqual([])
+    expect(calls).toBe(2)
+  })
+
+  it('back still ends before the lease, and names the provider', async () => {
+    const world = await leaderWith(({ clock }) => {
+      clock.leap(-hour)
+      return new Promise<never>(() => {})
+    })
+    world.api.getAssignment.mockResolvedValue({ ...world.view, status: 'claimed' })
+    await world.clock.until(runJob(world.deps, world.assignment, never, steps))
+    expect(reasons(world)).toEqual(['provider-silent'])
+  })
+})
