@@ -219,5 +219,5 @@ async function authenticateReader(deps: Dependencies, request: IncomingRequest):
   if (request.jobId && token && (await isReadToken(deps.keys, request.jobId, token))) {
     return { kind: 'reader' }
   }
-  throw new ProblemError('signature-invalid', 'The token does not read this job')
+  throw new ProblemError('token-invalid', 'The token does not read this job')
 }

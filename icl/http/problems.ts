@@ -1,8 +1,8 @@
 import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { isCause, whatOf } from '../../lib/causes.ts'
-import type { Endpoint } from '../../lib/endpoint.ts'
-import { endpoints } from '../../lib/endpoints.ts'
+import type { Auth, Endpoint } from '../../lib/endpoint.ts'
+import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { RequestEnv } from './request-env.ts'
@@ -89,8 +89,17 @@ function problemResponse(
     headers['retry-after'] = String(problem.retryAfterSeconds ?? 1)
   }
   if (problem.status === 401) {
-    headers['www-authenticate'] = problem.code === 'token-invalid' ? 'Bearer' : 'Signature'
+    headers['www-authenticate'] = schemesOf(c.get('operation'))
   }
   const body = problem.toProblem(c.get('requestId'))
   return c.body(JSON.stringify(body), problem.status as ContentfulStatusCode, headers)
+}
+
+const bearerOnly: readonly Auth[] = ['metrics-token', 'console']
+
+/** How an operation can be called instead (RFC 9110, 11.6.1). */
+function schemesOf(operation: string | undefined): string {
+  const auth = endpoints[operation as OperationId]?.auth
+  if (bearerOnly.includes(auth)) return 'Bearer'
+  return auth === 'client-or-read-token' ? 'Signature, Bearer' : 'Signature'
 }

@@ -11,7 +11,7 @@ import {
 } from '../schemas/jobs.ts'
 import { Receipt } from '../schemas/receipt.ts'
 import { JobRecord } from '../schemas/record.ts'
-import { bodyProblems, Cursor, JobPath, signatureProblems } from './parts.ts'
+import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from './parts.ts'
 
 /** Jobs, for their clients, and the blobs that they are made of. */
 export const clientEndpoints = {
@@ -62,7 +62,7 @@ export const clientEndpoints = {
     auth: 'client-or-read-token',
     params: JobPath,
     response: JobView,
-    problems: ['invalid-request', ...signatureProblems, 'job-not-found'],
+    problems: ['invalid-request', ...readerProblems, 'job-not-found'],
   }),
   followJob: defineEndpoint({
     method: 'GET',
@@ -71,7 +71,7 @@ export const clientEndpoints = {
     auth: 'client-or-read-token',
     params: JobPath,
     response: eventStream,
-    problems: ['invalid-request', ...signatureProblems, 'job-not-found'],
+    problems: ['invalid-request', ...readerProblems, 'job-not-found'],
   }),
   getReceipt: defineEndpoint({
     method: 'GET',
@@ -80,7 +80,7 @@ export const clientEndpoints = {
     auth: 'client-or-read-token',
     params: JobPath,
     response: Receipt,
-    problems: ['invalid-request', ...signatureProblems, 'job-not-found', 'receipt-not-ready'],
+    problems: ['invalid-request', ...readerProblems, 'job-not-found', 'receipt-not-ready'],
   }),
   getRecord: defineEndpoint({
     method: 'GET',
@@ -90,7 +90,7 @@ export const clientEndpoints = {
     auth: 'client-or-read-token',
     params: JobPath,
     response: JobRecord,
-    problems: ['invalid-request', ...signatureProblems, 'job-not-found'],
+    problems: ['invalid-request', ...readerProblems, 'job-not-found'],
   }),
   cancelJob: defineEndpoint({
     method: 'POST',
@@ -99,7 +99,7 @@ export const clientEndpoints = {
     auth: 'client-or-read-token',
     params: JobPath,
     response: JobView,
-    problems: ['invalid-request', ...signatureProblems, 'job-not-found', 'job-settled'],
+    problems: ['invalid-request', ...readerProblems, 'job-not-found', 'job-settled'],
   }),
   putBlob: defineEndpoint({
     method: 'POST',

@@ -19,6 +19,8 @@ export const signatureProblems = [
   'signature-stale',
   'nonce-reused',
 ] as const
+/** Why neither a signature nor a read token counts. */
+export const readerProblems = [...signatureProblems, 'token-invalid'] as const
 /** Why an attestation nonce does not count. */
 export const challengeProblems = [
   'challenge-invalid',

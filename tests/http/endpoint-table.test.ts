@@ -177,6 +177,16 @@ describe('every endpoint against every kind of wrong request', () => {
     expect(await codeOf(outsider.api.postVerdict({ body: verdict }))).toBe('not-assigned')
   })
 
+  it('names each way to authenticate in a 401', async () => {
+    const schemes = { getJob: 'Signature, Bearer', listJobs: 'Signature', getMetrics: 'Bearer' }
+    for (const [id, scheme] of Object.entries(schemes)) {
+      const path = pathsOf(actors)[id as OperationId].good
+      const response = await (await build(endpoints[id as OperationId], { path }))()
+      const named = response.headers.get('www-authenticate')
+      expect([id, response.status, named]).toEqual([id, 401, scheme])
+    }
+  })
+
   it('does not let the read token of one job read another', async () => {
     for (const id of ['getJob', 'followJob', 'getReceipt', 'getRecord', 'cancelJob'] as const) {
       const how = {
@@ -184,7 +194,7 @@ describe('every endpoint against every kind of wrong request', () => {
         headers: { authorization: `Bearer ${actors.otherJob.readToken}` },
       }
       const answer = await read(await (await build(endpoints[id], how))(), how)
-      expect([id, answer]).toEqual([id, '401 signature-invalid'])
+      expect([id, answer]).toEqual([id, '401 token-invalid'])
     }
   })
 })

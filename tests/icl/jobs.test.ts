@@ -133,7 +133,7 @@ describe('access', () => {
     expect(await codeOf(icl.api(walletOf('other').signer).getJob(path))).toBe('job-not-found')
     expect(await codeOf(icl.api().getJob(path))).toBe('signature-missing')
     const wrong = { readToken: 'A'.repeat(43) }
-    expect(await codeOf(icl.api().getJob(path, wrong))).toBe('signature-invalid')
+    expect(await codeOf(icl.api().getJob(path, wrong))).toBe('token-invalid')
     const leader = nodeAt(job.preview.leader)
     expect(await codeOf(leader.api.getJob(path))).toBe('signature-missing')
   })

@@ -82,7 +82,7 @@ describe('the read token of a job', () => {
     const read = (jobId: typeof first.jobId, readToken: string) =>
       icl.api().getJob({ params: { jobId } }, { readToken })
     expect((await read(first.jobId, first.readToken)).jobId).toBe(first.jobId)
-    expect(await codeOf(read(first.jobId, second.readToken))).toBe('signature-invalid')
-    expect(await codeOf(read(second.jobId, first.readToken))).toBe('signature-invalid')
+    expect(await codeOf(read(first.jobId, second.readToken))).toBe('token-invalid')
+    expect(await codeOf(read(second.jobId, first.readToken))).toBe('token-invalid')
   })
 })
