@@ -44,13 +44,14 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
   const save = async (
     cid: string,
     bytes: Uint8Array<ArrayBuffer>,
-    { uploader, until }: { readonly uploader: Uploader; readonly until: number },
+    { uploader, until, signal }: Parameters<Blobs['put']>[2],
   ): Promise<boolean> => {
     // One that is there already takes no more room, however often it comes.
     if (await keep(cid, until)) return true
-    const isSaved = await roomFor(uploader).fill(bytes.length, () =>
-      store.save({ kind: 'blob', cid, bytes, uploader, until }),
-    )
+    const isSaved = await roomFor(uploader).fill(bytes.length, async () => {
+      signal?.throwIfAborted()
+      return await store.save({ kind: 'blob', cid, bytes, uploader, until })
+    })
     if (isSaved) remember(cid, until)
     return isSaved
   }
@@ -63,6 +64,7 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
       for (let other = saving.get(cid); other; other = saving.get(cid)) {
         await other.catch(() => {})
       }
+      options.signal?.throwIfAborted()
       const own = save(cid, bytes, options)
       saving.set(cid, own)
       try {

@@ -2,12 +2,14 @@ import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Blobs } from '../blobs/blobs.ts'
 import type { Dependencies } from '../dependencies.ts'
 
 /*
  * A caller waits 15 s, or 10 s longer than it asked the ICL to hold its request. What a request asks of others has to be over before that:
  * else whoever hangs (the chain's RPC, tried 4 times for 10 s each; Kubo) is taken for an ICL that hangs. So each request has one budget,
- * which all its calls share. A call that is given up goes on: what it reads is cached for others.
+ * which all its calls share. A call to the chain that is given up goes on: what it reads is cached for others. A call to the blob store
+ * stops.
  */
 
 /** What a request has for calls that leave the process, besides the time that it asked to be held; milliseconds. */
@@ -32,7 +34,7 @@ export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
     ...deps,
     chain: limited(deps.chain, clock, leftMs, chainLate),
     pool: limited(deps.pool, clock, leftMs, chainLate),
-    blobs: limited(deps.blobs, clock, leftMs, blobsLate),
+    blobs: limitedBlobs(deps.blobs, clock, leftMs, blobsLate),
   }
 }
 
@@ -60,4 +62,31 @@ function limited<T extends object>(
       }
     },
   })
+}
+
+/** A blob store as `limited`, in which what is put or read is stopped once the time is over. */
+function limitedBlobs(
+  blobs: Blobs,
+  clock: Clock,
+  leftMs: () => number,
+  late: (method: string) => Error,
+): Blobs {
+  const stopped = <T>(
+    name: string,
+    signal: AbortSignal | undefined,
+    call: (signal: AbortSignal) => Promise<T>,
+  ) =>
+    withDeadline(
+      clock,
+      leftMs(),
+      undefined,
+      () => late(name),
+      (ended) => call(signal ? AbortSignal.any([signal, ended]) : ended),
+    )
+  return {
+    ...limited(blobs, clock, leftMs, late),
+    put: (cid, bytes, options) =>
+      stopped('put', options.signal, (signal) => blobs.put(cid, bytes, { ...options, signal })),
+    get: (cid, own) => stopped('get', own, (signal) => blobs.get(cid, signal)),
+  }
 }

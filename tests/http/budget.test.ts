@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Blobs } from '../../icl/blobs/blobs.ts'
 import { requestBudgetMs } from '../../icl/http/budget.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -75,5 +76,23 @@ describe('a blob store that hangs', () => {
     expect(outcome).toMatchObject({ code: 'unavailable' })
     expect((outcome as ProblemError).message).toMatch(/^the blob store of the ICL did not answer/)
     expect(ms).toBe(requestBudgetMs)
+  })
+
+  it('has stopped what the request put there', async () => {
+    await icl.stop()
+    const signals: (AbortSignal | undefined)[] = []
+    const put: Blobs['put'] = (_cid, _bytes, { signal }) => {
+      signals.push(signal)
+      return new Promise(() => {})
+    }
+    icl = await createTestIcl({ blobs: { ...icl.deps.blobs, put } })
+    const body = new Uint8Array(99)
+    const upload = icl.api(walletOf('client').signer).putBlob({ body })
+    const { outcome, ms } = await timed(upload)
+    expect(outcome).toMatchObject({ code: 'unavailable' })
+    expect(ms).toBe(requestBudgetMs)
+    expect(signals.map((signal) => signal?.reason)).toEqual([
+      expect.objectContaining({ code: 'unavailable' }),
+    ])
   })
 })

@@ -31,9 +31,9 @@ function world() {
     },
   }
   const blobs = createStoredBlobs(store, 20 * blobBytes, clock)
-  const put = async (name: string) => {
+  const put = async (name: string, signal?: AbortSignal) => {
     const { cid, bytes } = await aBlob(name)
-    return blobs.put(cid, bytes, { uploader: 'wallet', until: clock.now() + hourMs })
+    return blobs.put(cid, bytes, { uploader: 'wallet', until: clock.now() + hourMs, signal })
   }
   return { clock, store: real, seen, put }
 }
@@ -53,6 +53,17 @@ describe('the room of the store for blobs', () => {
     expect(same.every(Boolean)).toBe(true)
     const others = await Promise.all(Array.from({ length: 9 }, (_, index) => put(`${index}`)))
     expect(others.every(Boolean)).toBe(true)
+  })
+
+  it('is not taken by what was given up before it was saved', async () => {
+    const { store, put } = world()
+    const caller = new AbortController()
+    const given = [put('one', caller.signal), put('one', caller.signal), put('two', caller.signal)]
+    caller.abort(new Error('too late'))
+    for (const { status } of await Promise.allSettled(given)) expect(status).toBe('rejected')
+    expect(await store.countBlobBytes('wallet')).toBe(0)
+    const put10 = await Promise.all(Array.from({ length: 10 }, (_, index) => put(`${index}`)))
+    expect(put10.every(Boolean)).toBe(true)
   })
 
   it('is not taken by what could not be saved', async () => {
