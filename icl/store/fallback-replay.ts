@@ -19,8 +19,8 @@ export type ReplayOptions = {
 
 /**
  * Saves the writes of a journal that are not marked, in order for each document. Between two marks no document is saved
- * twice, so that a replay that was cut off can be repeated: a save that was done already is told by its id. Throws SvcError
- * `journal-refused` when somebody else has saved meanwhile.
+ * twice, so that a replay that was cut off can be repeated: a save that was done already is told by its id. Of a key that was
+ * renewed again and again, only the last save is done. Throws SvcError `journal-refused` when somebody else has saved meanwhile.
  */
 export async function replayJournal(
   journal: Journal,
@@ -28,28 +28,34 @@ export async function replayJournal(
   { now, onWrite, downTo }: ReplayOptions,
 ): Promise<void> {
   while (journal.written - journal.replayed > downTo) {
-    let round: JournalWrite[] = []
-    const names = new Set<string>()
+    // In the order of the journal.
+    const round = new Map<string, JournalWrite>()
     const finishRound = async () => {
-      const last = round.at(-1)
+      const last = [...round.values()].at(-1)
       if (!last) return
-      await saveAll(round, async (entry) => {
+      await saveAll([...round.values()], async (entry) => {
         await replayWrite(entry, store, now())
         onWrite()
       })
       await journal.mark(last.seq)
-      round = []
-      names.clear()
+      round.clear()
     }
     for await (const entry of journal.readWrites(journal.replayed)) {
       const name = lockOf(entry.write)
-      if (names.has(name) || round.length >= longestRound) await finishRound()
-      round.push(entry)
-      names.add(name)
+      const before = round.get(name)
+      if (before && isRenewal(before.write, entry.write)) {
+        round.delete(name)
+        onWrite()
+      } else if (before || round.size >= longestRound) await finishRound()
+      round.set(name, entry)
     }
     await finishRound()
   }
 }
+
+/** Whether a save leaves nothing of the one before it to be seen. */
+const isRenewal = (before: Write, write: Write): boolean =>
+  before.kind === 'key' && write.kind === 'key' && before.value === write.value
 
 async function saveAll(
   round: readonly JournalWrite[],

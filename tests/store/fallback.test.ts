@@ -405,6 +405,25 @@ describe('a store that another process has saved to meanwhile', () => {
     expect(world.disk.file?.writes).toHaveLength(1)
   })
 
+  it('saves a key once that was renewed every second, with what it had last', async () => {
+    const { world, store } = await start()
+    world.connection.cut = 'before'
+    for (let second = 0; second < 600; second++) {
+      const now = world.clock.now() + second * 1_000
+      const key = { kind: 'key', key: 'seen', now, expiresAt: now + 3_600_000 } as const
+      expect(await store.save({ ...key, value: 'a' })).toBe(true)
+      if (second === 300) await insert(store, '1')
+    }
+    const { calls } = world.connection
+    const lastUntil = world.clock.now() + 599_000 + 3_600_000
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(store.status().connected).toBe(true)
+    expect(await world.database.listKeys('seen', 0)).toMatchObject([{ expiresAt: lastUntil }])
+    expect(await world.database.findJob(one.id)).toBeDefined()
+    expect(world.connection.calls - calls).toBeLessThan(50)
+  })
+
   it('does not mind who holds a key by now that has expired', async () => {
     const { world, store } = await start()
     const now = world.clock.now()
