@@ -21,8 +21,6 @@ export type Outages = {
 const renewMs = 1_000
 /** A replica that has been silent for longer may have been away; shorter outages cost nothing that matters. */
 const silentMs = 3_000
-/** A save that takes longer has been overtaken by something else, such as a sleep of the machine. */
-const longestSaveMs = 10_000
 
 const markKey = 'icl-seen'
 const markLivesMs = 86_400_000
@@ -37,12 +35,14 @@ export function createOutages(held: Held): Outages {
   let outages: readonly Outage[] = []
   let renewedAt: MonotonicMs | undefined
   let renewing: Promise<void> | undefined
+  const isSilent = () => elapsedSince(clock, renewedAt) > silentMs
   const renew = async () => {
     const [now, askedAt] = [clock.now(), clock.monotonic()]
-    if (elapsedSince(clock, renewedAt) > silentMs) outages = await catchUp(held, now)
+    if (isSilent()) outages = await catchUp(held, now)
     const expiresAt = now + markLivesMs
     await store.save({ kind: 'key', key: markKey, value: 'seen', now, expiresAt })
-    renewedAt = elapsedSince(clock, askedAt) < longestSaveMs ? clock.monotonic() : askedAt
+    // The mark says when it was asked for: a replica may have been frozen since.
+    renewedAt = askedAt
   }
   const renewOnce = () => {
     renewing ??= renew().finally(() => {
@@ -51,7 +51,9 @@ export function createOutages(held: Held): Outages {
     return renewing
   }
   const all = async () => {
-    if (elapsedSince(clock, renewedAt) > silentMs) await renewOnce()
+    // A renewal that began before the silence has not looked for an outage.
+    if (isSilent()) await renewing?.catch(() => {})
+    if (isSilent()) await renewOnce()
     return outages
   }
   return {
