@@ -60,7 +60,6 @@ export async function openSqliteStore(
     const { ino, dev } = statSync(path)
     return createSqliteStore(db, {
       defer: (work) => void setImmediate(work),
-      elapsedMs: () => performance.now(),
       isInPlace: () => {
         const now = statSync(path, { throwIfNoEntry: false })
         return now?.ino === ino && now.dev === dev

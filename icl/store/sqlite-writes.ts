@@ -16,13 +16,7 @@ export function createSqliteWrites(db: SqliteDatabase) {
   const saveEvent = ({ event }: Extract<Write, { kind: 'event' }>): boolean =>
     didChange(insertEvent.run(event.id, event.node, event.at, encodeDocument(event)))
 
-  const countProbe = db.prepare(
-    "INSERT INTO counters VALUES ('probes', 1) ON CONFLICT DO UPDATE SET value = value + 1",
-  )
-
   return {
-    /** Changes what nobody reads. */
-    probe: (): void => void countProbe.run(),
     save: (write: Write, writeId: string | undefined): boolean => {
       switch (write.kind) {
         case 'job':

@@ -9,17 +9,12 @@ import { createSqliteWrites } from './sqlite-writes.ts'
 import type { Store, StoreRecord, StoreStatus, Uploader } from './store.ts'
 import { createUnreadable, type Unreadable } from './unreadable.ts'
 
-/** A ping saves something at most this often, in milliseconds. */
-const probeMs = 2_000
-
 /** The store in an open database: saves are committed in groups, and answered once their commit is on the disk. */
 export function createSqliteStore(
   db: SqliteDatabase,
   host: Parameters<typeof createCommits>[1] & {
     /** Another connection, for long reads. */
     openReader: () => SqliteDatabase
-    /** A clock that is never set. */
-    elapsedMs: () => number
     close: () => void
     log?: Log | undefined
   },
@@ -29,7 +24,6 @@ export function createSqliteStore(
   const reads = createSqliteReads(db, { suspect: commits.suspect, unreadable })
   const writes = createSqliteWrites(db)
   let isOpen = true
-  let probedAt = Number.NEGATIVE_INFINITY
   return {
     durable: true,
     shared: false,
@@ -44,13 +38,6 @@ export function createSqliteStore(
     },
     save: (write, writeId) => commits.run(() => writes.save(write, writeId)),
     ...reads,
-    ping: async () => {
-      await reads.ping()
-      if (host.elapsedMs() - probedAt < probeMs) return
-      probedAt = host.elapsedMs()
-      // Reads come from memory: only a save shows that the file system still takes any. What it meets is in the status.
-      await commits.run(() => writes.probe()).catch(() => {})
-    },
     prune: (options) => commits.run(() => writes.prune(options)),
     scan: () => watched(scan(host.openReader), commits.suspect),
     restore: (record) => commits.run(() => writes.restore(record)),

@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
+import { createOutages } from '../../icl/outages.ts'
 import { openSqliteStore } from '../../icl/store/sqlite-file.ts'
 import { queries } from '../../icl/store/sqlite-reads.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { codeOf } from '../code-of.ts'
+import { createVirtualClock } from '../virtual-clock.ts'
 import { describeStore, jobOf } from './suite.ts'
 import { checkUnreadable } from './unreadable.ts'
 
@@ -177,20 +179,23 @@ describe('a sqlite file', () => {
     await damaged.close()
   })
 
-  it('is not ready any more when a ping finds that it takes no saves, without any save by others', async () => {
+  it('is not ready any more in an ICL that only says that it is there', async () => {
     const file = newFile()
     const store = await openSqliteStore(file)
-    await store.ping()
+    const clock = createVirtualClock()
+    const ended = new AbortController()
+    const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
+    void createOutages({ store, clock, log }).keep(ended.signal)
+    await clock.advance(5_000)
     expect(store.status()).toMatchObject({ writable: true })
-    await store.close()
-    const idle = await openSqliteStore(file)
     renameSync(file, `${file}.moved`)
-    await idle.ping()
-    expect(idle.status()).toMatchObject({
+    await clock.advance(1_000)
+    expect(store.status()).toMatchObject({
       writable: false,
       reasons: [expect.stringMatching(/moved/)],
     })
-    await idle.close()
+    ended.abort()
+    await store.close()
   })
 
   it('acknowledges nothing once it was moved away', async () => {
