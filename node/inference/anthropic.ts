@@ -30,7 +30,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
     timeout: 2 * (options.attemptMs ?? 100_000),
     // The SDK would print requests with prompts in them.
     logLevel: 'off',
-    fetch: providerFetch(options.fetch ?? ((request) => fetch(request))),
+    fetch: providerFetch(options.fetch),
   })
   return {
     complete: ({ model, prompt, maxOutputTokens, ...limits }) =>

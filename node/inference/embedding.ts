@@ -35,7 +35,7 @@ export function createEmbedding(options: ProviderOptions): Embed {
     timeout: attemptMs,
     // The SDK would print requests with answers in them.
     logLevel: 'off',
-    fetch: providerFetch(options.fetch ?? ((request) => fetch(request))),
+    fetch: providerFetch(options.fetch),
   })
   const policy = { attempts, firstDelayMs: firstBackoffMs, maxDelayMs: maxBackoffMs }
   const ask = async (input: string, signal: AbortSignal): Promise<readonly number[]> => {

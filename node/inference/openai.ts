@@ -30,7 +30,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     timeout: 2 * (options.attemptMs ?? 100_000),
     // The SDK would print requests with prompts in them.
     logLevel: 'off',
-    fetch: providerFetch(options.fetch ?? ((request) => fetch(request))),
+    fetch: providerFetch(options.fetch),
   })
   // New models of the one take only the new name, other servers often only the old.
   const limitName = baseUrl === undefined ? 'max_completion_tokens' : 'max_tokens'

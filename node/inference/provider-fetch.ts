@@ -11,10 +11,10 @@ export const maxAnswerBytes = 4 * maxBlobBytes
  * ProviderFault when the body is longer, when a success is no JSON, and when what answers is not the provider's interface.
  */
 export const providerFetch =
-  (fetch: Fetch) =>
+  (own: Fetch = (request) => fetch(request)) =>
   async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     // The key and the prompt are for this address: they do not follow a redirect elsewhere.
-    const response = await fetch(new Request(input, { ...init, redirect: 'manual' }))
+    const response = await own(new Request(input, { ...init, redirect: 'manual' }))
     const { status, headers } = response
     if (status < 400 && !response.ok) {
       await response.body?.cancel().catch(() => {})
