@@ -4,6 +4,7 @@ import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
 import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { errorText } from '../explain-error.ts'
 import { fullyJittered, jittered } from '../jitter.ts'
 import { isPassing } from '../jobs/abort-reason.ts'
@@ -44,14 +45,14 @@ export type PollerOptions = {
 export async function pollAssignments(options: PollerOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, slots } = options
   let failures = 0
-  let warnedAt: MonotonicMs | undefined
+  const warnedAt = new Map<string, MonotonicMs>()
   let quietSince = clock.monotonic()
 
   const pass = async (): Promise<'more' | 'wait'> => {
     const offered = await fetchAssignments(options, signal)
     if (failures > 0) options.onBack()
     failures = 0
-    warnedAt = undefined
+    warnedAt.clear()
     const fresh = offered.filter((assignment) => !slots.isTaken(assignment))
     if (fresh.length === 0) {
       if (elapsedSince(clock, quietSince) >= quietMs) {
@@ -83,9 +84,10 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       if (options.mayWork() && (await pass()) === 'more') waitMs = 0
     } catch (error) {
       if (signal.aborted) return
-      if (elapsedSince(clock, warnedAt) >= warnAgainMs) {
+      const cause = causeOf(error)
+      if (elapsedSince(clock, warnedAt.get(cause)) >= warnAgainMs) {
         log.warning(messages.pollFailed(errorText(error)))
-        warnedAt = clock.monotonic()
+        warnedAt.set(cause, clock.monotonic())
       }
       await clock.sleep(backoffMs(options.random, error, failures), signal).catch(() => {})
       failures += 1
@@ -94,6 +96,10 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
     await clock.sleep(Math.max(0, waitMs - elapsedSince(clock, startedAt)), signal).catch(() => {})
   }
 }
+
+/** What a minute's warnings are counted by: the words may differ each time. */
+const causeOf = (error: unknown): string =>
+  error instanceof ProblemError || error instanceof SvcError ? error.code : ''
 
 function backoffMs(random: Random, error: unknown, failures: number): number {
   if (!isPassing(error)) {

@@ -239,6 +239,28 @@ describe('polling', () => {
     await end(world, running)
   })
 
+  it('warns once a minute of each cause for which it fails', async () => {
+    const world = await createDaemonWorld()
+    const unreachable = new SvcError('icl-unreachable', 'gone', { hint: 'Wait.', retryable: true })
+    const failures = [unreachable, unreachable, unreachable, new ProblemError('node-banned', 'no')]
+    let polls = 0
+    world.api.getAssignments.mockImplementation(async () => {
+      throw failures[polls++] ?? unreachable
+    })
+    const running = world.start()
+    await world.clock.advance(50_000)
+    expect(polls).toBeGreaterThan(5)
+    expect(world.lines('Polling for assignments failed: ')).toEqual([
+      expect.stringContaining('gone'),
+      expect.stringContaining('node-banned'),
+    ])
+    await world.clock.advance(30_000)
+    expect(world.lines('Polling for assignments failed: ').slice(2)).toEqual([
+      expect.stringContaining('gone'),
+    ])
+    await end(world, running)
+  })
+
   it('backs off with jitter while the ICL cannot be reached', async () => {
     const world = await createDaemonWorld()
     world.api.getAssignments.mockRejectedValue(new Error('no route'))
