@@ -310,16 +310,29 @@ describe('a job that cannot be done is given back', () => {
     expect(world.api.abortAssignment).not.toHaveBeenCalled()
   })
 
-  it('but not when the ICL goes away as it claims: the claim may have been saved', async () => {
-    const world = await createJobWorld('leader')
-    const startedAt = world.clock.now()
-    world.api.claimAssignment.mockImplementation(async () => {
-      if (world.clock.now() - startedAt > 90_000) return world.claim
-      throw new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })
+  for (const [what, error] of [
+    ['the ICL', new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })],
+    ['the database of the ICL', new ProblemError('unavailable', 'Nothing can be saved')],
+  ] as const) {
+    it(`but not when ${what} goes away as it claims: the claim may have been saved`, async () => {
+      const world = await createJobWorld('leader')
+      const startedAt = world.clock.now()
+      world.api.claimAssignment.mockImplementation(async () => {
+        if (world.clock.now() - startedAt > 90_000) return world.claim
+        throw error
+      })
+      await run(world)
+      expect(world.api.postResult).toHaveBeenCalledTimes(1)
+      expect(world.api.abortAssignment).not.toHaveBeenCalled()
     })
+  }
+
+  it('when its claim fails for another cause', async () => {
+    const world = await createJobWorld('leader')
+    world.api.claimAssignment.mockRejectedValue(new ProblemError('internal-error', 'The ICL failed'))
     await run(world)
-    expect(world.api.postResult).toHaveBeenCalledTimes(1)
-    expect(world.api.abortAssignment).not.toHaveBeenCalled()
+    expect(world.api.claimAssignment).toHaveBeenCalledTimes(1)
+    abortsWith(world, 'key-handles-missing')
   })
 
   it('when the node stops', async () => {

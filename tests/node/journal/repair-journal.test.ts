@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,6 +9,7 @@ import { repair } from '../../../node/commands/repair.ts'
 import { openHistory } from '../../../node/journal/history.ts'
 import { openJournal } from '../../../node/journal/journal-file.ts'
 import type { JournalStep } from '../../../node/journal/steps.ts'
+import { createControl, findPreload } from '../../durability/preload.ts'
 import { quietContext } from '../commands/context.ts'
 import { createJobWorld } from '../job-world.ts'
 
@@ -68,6 +70,24 @@ describe('svc-node repair', () => {
       [1, 2, 3, 4, 5].map((digit) => journal.hasSigned({ jobId: idOf(digit), fence: 1 })),
     ).toEqual([true, true, true, true, false])
     expect(journal.unfinished).toMatchObject([{ result: { jobId: idOf(2) } }])
+  })
+
+  const preload = findPreload()
+  const withPreload = 'path' in preload ? it : it.skip
+  const note = 'missing' in preload ? `: ${preload.missing}` : ''
+  withPreload(`replaces nothing until the copy of it is on the disk${note}`, async () => {
+    await damage()
+    const damaged = readFileSync(path, 'utf8')
+    const copies = `${path}.damaged-`
+    const control = createControl('path' in preload ? preload.path : '', `${folder}.c`, copies)
+    control.refuse(undefined, 'EIO')
+    const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
+    const env = { ...process.env, ...control.env, SVC_CONFIG_PATH: join(folder, 'config.json') }
+    const { status, stderr } = spawnSync(process.execPath, [main, 'repair'], { env })
+    await rm(`${folder}.c`)
+    expect(status).not.toBe(0)
+    expect(String(stderr)).toContain('EIO')
+    expect(readFileSync(path, 'utf8')).toBe(damaged)
   })
 
   it('keeps every damaged file, and touches no whole one', async () => {
