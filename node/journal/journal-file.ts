@@ -2,9 +2,9 @@ import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync } from 'n
 import { dirname } from 'node:path'
 import type { Journal } from './journal.ts'
 import { type AssignmentId, checkWhole, readJournal } from './read-journal.ts'
+import { lineOf } from './step-lines.ts'
 import { entryOf, type JournalStep } from './steps.ts'
 import {
-  lineOf,
   orUnwritable,
   rememberedStatements,
   replaceJournal,

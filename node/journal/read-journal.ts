@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { JobId } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { parseLines } from './json-lines.ts'
-import { JournalStep } from './steps.ts'
+import { stepIn } from './step-lines.ts'
+import type { JournalStep } from './steps.ts'
 
 /** The journal's place: beside the configuration. */
 export const journalPathOf = (configPath: string): string =>
@@ -12,7 +12,7 @@ export const journalPathOf = (configPath: string): string =>
 /** One assignment of a job. */
 export type AssignmentId = Pick<JournalStep, 'jobId' | 'fence'>
 
-/** A line that holds no step, counted from 1. */
+/** A line that holds no step, or not the one that was written, counted from 1. */
 type DamagedLine = { readonly line: number; readonly text: string }
 
 /** What a journal holds. */
@@ -31,10 +31,10 @@ export function readJournal(path: string): JournalContent {
   const damaged: DamagedLine[] = []
   let isTorn = false
   for (const [index, text] of lines.entries()) {
-    const { records, skipped } = parseLines(text, JournalStep)
-    steps.push(...records)
-    if (skipped === 0) continue
-    if (index === lines.length - 1) isTorn = true
+    if (text === '') continue
+    const step = stepIn(text)
+    if (step) steps.push(step)
+    else if (index === lines.length - 1) isTorn = true
     else damaged.push({ line: index + 1, text })
   }
   return { steps, isTorn, damaged }

@@ -1,16 +1,12 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
-import { z } from 'zod'
 import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { JournalStep } from './steps.ts'
+import { lineOf } from './step-lines.ts'
+import type { JournalStep } from './steps.ts'
 
 // About 1 MB. An ICL that has lost its jobs may offer one of them again as if it were new.
 /** So many of the latest signed answers are kept in mind. */
 export const rememberedStatements = 10_000
-
-/** A step as the journal holds it, with its line break. */
-export const lineOf = (step: JournalStep): string =>
-  `${JSON.stringify(z.encode(JournalStep, step))}\n`
 
 /** Puts a file with these steps in the place of the old one, and gives it open; a crash or a failure leaves the old file or the new one. */
 export function replaceJournal(path: string, steps: readonly JournalStep[]): number {

@@ -14,7 +14,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { JobId } from '../../../lib/codecs.ts'
 import { openJournal } from '../../../node/journal/journal-file.ts'
-import { journalPathOf } from '../../../node/journal/read-journal.ts'
+import { journalPathOf, readJournal } from '../../../node/journal/read-journal.ts'
+import { lineOf } from '../../../node/journal/step-lines.ts'
 import type { JournalStep } from '../../../node/journal/steps.ts'
 import { createJobWorld } from '../job-world.ts'
 
@@ -98,6 +99,16 @@ describe('the journal', () => {
     expect(readFileSync(path, 'utf8')).toBe(before)
   })
 
+  it('believes no line in which a bit was turned over, wherever that is', () => {
+    const line = Buffer.from(lineOf(stepOf(1, 'asked')))
+    for (let bit = 0; bit < (line.length - 1) * 8; bit++) {
+      const turned = Buffer.from(line)
+      turned[bit >> 3]! ^= 1 << (bit & 7)
+      writeFileSync(path, Buffer.concat([turned, line]))
+      expect([bit, readJournal(path).damaged.length > 0]).toEqual([bit, true])
+    }
+  })
+
   it('keeps no half of a step for which there was no room', () => {
     // With a limit for files, a write stops in its middle, as on a full disk.
     const script = `
@@ -125,7 +136,7 @@ describe('the journal', () => {
   })
 
   it('forgets jobs without a start', () => {
-    writeFileSync(path, `${JSON.stringify(stepOf(4, 'asked'))}\n`)
+    writeFileSync(path, lineOf(stepOf(4, 'asked')))
     expect(reopen()).toMatchObject({ unfinished: [], wasTorn: false })
   })
 
@@ -168,9 +179,8 @@ describe('the journal', () => {
   })
 
   it('does not grow for ever by what was signed', () => {
-    const lines = Array.from(
-      { length: 10_050 },
-      (_, digit) => `${JSON.stringify({ step: 'signed', jobId: idOf(digit), fence: 1 })}\n`,
+    const lines = Array.from({ length: 10_050 }, (_, digit) =>
+      lineOf({ step: 'signed', jobId: idOf(digit), fence: 1 }),
     )
     writeFileSync(path, lines.join(''))
     const journal = reopen()
