@@ -51,9 +51,12 @@ export async function resolveModel(
 ): Promise<string> {
   const mapped = map.get(name)
   if (mapped !== undefined) return mapped
-  if (/^[a-z]+:./.test(name) && ModelId.safeParse(name).success) return name
   const ids = (await served()).map(({ model_id }) => model_id)
+  if (ids.includes(name)) return name
+  // Models have colons in their own names, such as llama3:8b.
   const [only, ...others] = ids.filter((id) => id.slice(id.indexOf(':') + 1) === name)
   if (only !== undefined && others.length === 0) return only
+  // The client says which models are served.
+  if (only === undefined && ModelId.safeParse(name).success) return name
   throw missing(name)
 }

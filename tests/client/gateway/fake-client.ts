@@ -38,6 +38,7 @@ export function fakeGateway(
         { model_id: 'openai:two', nodes: 5 },
         { model_id: 'anthropic:two', nodes: 3 },
         { model_id: 'anthropic:few', nodes: 2 },
+        { model_id: 'ollama:mistral:7b', nodes: 2 },
       ],
     },
     clock: systemClock,

@@ -172,7 +172,10 @@ describe('the models', () => {
 
   it('may be called by another name, or by their own alone when no other has it', async () => {
     const gateway = answers('x')
-    const names = { best: 'openai:one', one: 'openai:one', 'anthropic:two': 'anthropic:two' }
+    const names = {
+      ...{ best: 'openai:one', one: 'openai:one', 'anthropic:two': 'anthropic:two' },
+      ...{ 'mistral:7b': 'ollama:mistral:7b', 'ollama:mistral:7b': 'ollama:mistral:7b' },
+    }
     for (const [name, model] of Object.entries(names)) {
       expect((await gateway.post(question({ model: name }))).status).toBe(200)
       expect(gateway.asked.at(-1)?.options.model).toBe(model)
