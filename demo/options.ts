@@ -1,5 +1,12 @@
 import { parseArgs } from 'node:util'
 import { SvcError } from '../lib/svc-error.ts'
+import {
+  baseUrlVariable,
+  builtIn,
+  builtInNames,
+  defaultKeyVariable,
+  providerNameOf,
+} from '../node/inference/providers.ts'
 import { standInModels } from './provider-standin.ts'
 import { type IclRuntime, iclRuntimes } from './runtime-programs.ts'
 import type { FheMode } from './world.ts'
@@ -43,8 +50,8 @@ encrypted prompt through them. The prompt is read from standard input when it is
   --keep         leave everything running until Ctrl-C
   --playground   a page in the browser to type prompts in; leaves everything running, and needs no PROMPT
 
-  OPENAI_API_KEY, ANTHROPIC_API_KEY            use the real provider; without them a local stand-in answers
-  SVC_OPENAI_BASE_URL, SVC_ANTHROPIC_BASE_URL  use another server that speaks the provider's protocol
+  ${builtInNames.map(defaultKeyVariable).join(', ')}  use the real provider; without them a local stand-in answers
+  SVC_NAME_BASE_URL, NAME_API_KEY    use an OpenAI-compatible server for the models name:MODEL, or another server for a provider's
 `
 
 const wrong = (message: string, hint = 'Run `npm run demo -- --help`.'): SvcError =>
@@ -110,7 +117,6 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /** Who answers, and what each node needs in its environment for it. */
 export type Provider = {
-  readonly name: 'openai' | 'anthropic'
   readonly standIn: boolean
   /** Says who it is. */
   readonly description: string
@@ -120,51 +126,42 @@ export type Provider = {
   ) => Readonly<Record<string, string>>
 }
 
-const providers = {
-  openai: {
-    label: 'OpenAI',
-    key: 'OPENAI_API_KEY',
-    baseUrl: 'SVC_OPENAI_BASE_URL',
-    standInPath: '/v1',
-  },
-  anthropic: {
-    label: 'Anthropic',
-    key: 'ANTHROPIC_API_KEY',
-    baseUrl: 'SVC_ANTHROPIC_BASE_URL',
-    standInPath: '',
-  },
-} as const
-
 /** Chooses who answers for a model; throws SvcError `model-unknown`. */
 export function chooseProvider(model: string, environment: Environment): Provider {
-  const name = model.slice(0, model.indexOf(':'))
-  if (name !== 'openai' && name !== 'anthropic') {
-    throw unknownModel(model, 'openai:gpt-4o-mini or anthropic:claude-sonnet-4-5')
+  const name = providerNameOf(model)
+  const urlVariable = baseUrlVariable(name)
+  const keyVariable = defaultKeyVariable(name)
+  const givenKey = environment[keyVariable] || undefined
+  const givenUrl = environment[urlVariable] || undefined
+  const label = builtIn[name]?.label
+  if (name === '' || (label === undefined && givenUrl === undefined)) {
+    const known = Object.entries(builtIn).map(([known, { models }]) => `${known}:${models[0]}`)
+    const server = name === '' ? '' : ` (or set ${urlVariable} to an OpenAI-compatible server)`
+    throw unknownModel(model, `${known.join(' or ')}${server}`)
   }
-  const { label, key, baseUrl, standInPath } = providers[name]
-  const givenKey = environment[key] || undefined
-  const givenUrl = environment[baseUrl] || undefined
   if (givenKey === undefined && givenUrl === undefined) {
-    if (!(standInModels as readonly string[]).includes(model)) {
-      throw unknownModel(model, `${standInModels.join(', ')} (or set ${key} to reach ${label})`)
+    if (!standInModels.includes(model)) {
+      throw unknownModel(
+        model,
+        `${standInModels.join(', ')} (or set ${keyVariable} to reach ${label})`,
+      )
     }
     return {
-      name,
       standIn: true,
-      description: `A local stand-in answers instead of ${label}: no model runs. Set ${key} for the real one.`,
+      description: `A local stand-in answers instead of ${label}: no model runs. Set ${keyVariable} for the real one.`,
       envOf: (index, standInUrl = '') => ({
-        [key]: `stand-in-node-${index + 1}`,
-        [baseUrl]: `${standInUrl}${standInPath}`,
+        [keyVariable]: `stand-in-node-${index + 1}`,
+        [urlVariable]: standInUrl,
       }),
     }
   }
+  const instead = label === undefined ? '' : `, in place of ${label}`
   return {
-    name,
     standIn: false,
-    description: givenUrl ? `${givenUrl} answers, in place of ${label}.` : `${label} answers.`,
+    description: givenUrl ? `${givenUrl} answers${instead}.` : `${label} answers.`,
     envOf: (index) => ({
-      [key]: givenKey ?? `demo-node-${index + 1}`,
-      ...(givenUrl !== undefined && { [baseUrl]: givenUrl }),
+      [keyVariable]: givenKey ?? `demo-node-${index + 1}`,
+      ...(givenUrl !== undefined && { [urlVariable]: givenUrl }),
     }),
   }
 }

@@ -1,16 +1,25 @@
 import { createHash } from 'node:crypto'
 import { parseArgs } from 'node:util'
+import { builtIn } from '../node/inference/providers.ts'
 
 /** Says in every place where an answer could be taken for a model's that it is none. */
 export const standInLabel = 'local stand-in, no model runs here'
 
+type Protocol = 'openai' | 'anthropic'
+
+const protocols: Readonly<Record<string, Protocol>> = {
+  '/chat/completions': 'openai',
+  '/messages': 'anthropic',
+}
+
+const played = Object.entries(builtIn).flatMap(([name, { models, completions }]) =>
+  models.map((model) => ({ id: `${name}:${model}`, model, protocol: protocols[completions] })),
+)
+
 /** The models that the stand-in plays. */
-export const standInModels = [
-  'openai:gpt-4o-mini',
-  'openai:gpt-4o',
-  'anthropic:claude-sonnet-4-5',
-  'anthropic:claude-haiku-4-5',
-] as const
+export const standInModels: readonly string[] = played
+  .filter(({ protocol }) => protocol !== undefined)
+  .map(({ id }) => id)
 
 const maxEchoChars = 400
 
@@ -28,7 +37,6 @@ type Ask = {
   readonly messages?: readonly Message[]
   readonly stream?: unknown
 }
-type Protocol = 'openai' | 'anthropic'
 
 const problem = (protocol: Protocol, status: number, type: string, message: string): Response => {
   const error = { type, message, ...(protocol === 'openai' && { code: type, param: null }) }
@@ -107,7 +115,7 @@ async function answer(request: Request, protocol: Protocol): Promise<Response> {
   if (typeof model !== 'string') return invalid('model is missing')
   if (!Array.isArray(messages) || messages.length === 0) return invalid('messages are missing')
   if (ask.stream === true) return invalid(`Streaming is not offered: ${standInLabel}`)
-  if (!(standInModels as readonly string[]).includes(`${protocol}:${model}`)) {
+  if (!played.some((one) => one.model === model && one.protocol === protocol)) {
     const type = protocol === 'openai' ? 'model_not_found' : 'not_found_error'
     return problem(protocol, 404, type, `There is no model ${model} (${standInLabel})`)
   }
@@ -121,8 +129,8 @@ async function answer(request: Request, protocol: Protocol): Promise<Response> {
 /** Answers a request in OpenAI's or Anthropic's protocol. */
 async function serveStandIn(request: Request): Promise<Response> {
   const route = `${request.method} ${new URL(request.url).pathname}`
-  if (route === 'POST /v1/chat/completions') return await answer(request, 'openai')
-  if (route === 'POST /v1/messages') return await answer(request, 'anthropic')
+  const protocol = protocols[route.replace('POST /v1', '')]
+  if (protocol !== undefined) return await answer(request, protocol)
   if (route === 'GET /v1/models') {
     return Response.json({ object: 'list', data: modelList(), has_more: false })
   }

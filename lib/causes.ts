@@ -9,7 +9,7 @@ import type { AssignmentReason, JobReason, VerdictReason } from './schemas/jobs.
 /** Who has to act on a cause; `nobody` when it passes or another node takes over. */
 export type Actor = 'client' | 'node operator' | 'service operator' | 'provider' | 'nobody'
 
-/** What readers are told of one cause; `{variable}` and `{model}` stand for the job's own. */
+/** What readers are told of one cause; `{key}` and `{model}` stand for the job's own. */
 export type Cause = {
   readonly who: Actor
   /** What happened, as a clause. */
@@ -48,7 +48,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   'provider-key-refused': {
     who: 'node operator',
     what: "the provider refused the node's API key",
-    remedy: 'set {variable} to a key that the provider accepts',
+    remedy: 'set {key} to a key that the provider accepts',
   },
   'provider-model-unknown': {
     who: 'node operator',
@@ -64,7 +64,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   'provider-quota-used-up': {
     who: 'node operator',
     what: "the node's account at the provider has no credit left",
-    remedy: 'add credit to the account of {variable}',
+    remedy: 'add credit to the account of {key}',
   },
   'provider-refused': {
     who: 'client',
@@ -113,7 +113,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   'model-not-offered': {
     who: 'node operator',
     what: 'the node does not serve the model {model} any more',
-    remedy: 'set {variable} and keep supported_model_ids as the ICL was told, or restart the node',
+    remedy: 'set {key} and keep supported_model_ids as the ICL was told, or restart the node',
   },
   'embedding-missing': {
     who: 'node operator',
@@ -404,17 +404,13 @@ const labels: Readonly<Record<Actor, string>> = {
   nobody: 'Nobody has to act',
 }
 
-const keyVariables: Readonly<Record<string, string>> = {
-  openai: 'OPENAI_API_KEY',
-  anthropic: 'ANTHROPIC_API_KEY',
-}
-
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-const filled = (text: string, model: string | undefined): string => {
-  const provider = model?.slice(0, model.indexOf(':')) ?? ''
+// Only the node itself knows the environment variable of its key.
+const filled = (text: string, model: string | undefined, keyVariable?: string): string => {
+  const provider = model?.slice(0, model.indexOf(':')) ?? 'the provider'
   return text
-    .replace('{variable}', keyVariables[provider] ?? "the variable of the provider's API key")
+    .replace('{key}', keyVariable ?? `the API key of ${provider}`)
     .replace(' {model}', model === undefined ? '' : ` ${model}`)
 }
 
@@ -425,9 +421,14 @@ export const isCause = (code: string): code is CauseCode => Object.hasOwn(causes
 export const whatOf = (code: CauseCode, model?: string): string => filled(causes[code].what, model)
 
 /** What to do, for a reader: one that is not the actor, or not known, is told who is. */
-export function remedyFor(reader: Actor | undefined, code: CauseCode, model?: string): string {
+export function remedyFor(
+  reader: Actor | undefined,
+  code: CauseCode,
+  model?: string,
+  keyVariable?: string,
+): string {
   const { who, remedy } = causes[code]
-  const text = filled(remedy, model)
+  const text = filled(remedy, model, keyVariable)
   return who === reader ? `${sentence(text)}.` : `${labels[who]}: ${text}.`
 }
 

@@ -5,6 +5,13 @@ import { AttestationBackend } from '../lib/schemas/nodes.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { TpmSetting } from './attestation/tpm/tpm-setting.ts'
 import { nearestName } from './commands/nearest.ts'
+import { ProviderSettingsField } from './inference/provider-setting.ts'
+import {
+  baseUrlVariable,
+  builtInNames,
+  providerNameOf,
+  unknownProviderText,
+} from './inference/providers.ts'
 
 /** Environment variables as the process got them. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -63,9 +70,7 @@ const fields = {
       .min(1, 'must name a model, such as openai:gpt-4.1-mini')
       .max(64, 'must name at most 64 models'),
   ),
-  model_aliases: z
-    .record(z.string(), ModelId, 'must map names to openai:<model> or anthropic:<model>')
-    .default({}),
+  model_aliases: z.record(z.string(), ModelId, 'must map names to <provider>:<model>').default({}),
   log_level: z
     .preprocess(
       (value) =>
@@ -86,8 +91,7 @@ const fields = {
   tpm_certificates: z.string('must be a path').min(1, 'must be a path').optional(),
   max_concurrent_jobs: wholeNumber(1, 64, 'jobs, 1 to 64').default(2),
   drain_seconds: wholeNumber(0, 3_600, 'seconds, 0 to 3600').default(60),
-  openai_base_url: HttpUrl.optional(),
-  anthropic_base_url: HttpUrl.optional(),
+  providers: ProviderSettingsField.default({}),
   embedding_base_url: HttpUrl.optional(),
   keystore_path: z.string('must be a path').min(1, 'must be a path').optional(),
 }
@@ -105,29 +109,34 @@ const environmentNames: Partial<Record<keyof typeof fields, string>> = {
   mock_attestation_key: 'SVC_MOCK_ATTESTATION_KEY',
   tpm: 'SVC_TPM',
   tpm_certificates: 'SVC_TPM_CERTIFICATES',
-  openai_base_url: 'SVC_OPENAI_BASE_URL',
-  anthropic_base_url: 'SVC_ANTHROPIC_BASE_URL',
   embedding_base_url: 'SVC_EMBEDDING_BASE_URL',
 }
-
-const providers: readonly string[] = ['openai', 'anthropic']
 
 const Config = z.strictObject(fields).transform((config, context) => ({
   ...config,
   supported_model_ids: config.supported_model_ids.map((name): string => {
     const modelId = name.includes(':') ? name : config.model_aliases[name]
-    const parsed = ModelId.safeParse(modelId)
-    if (parsed.success && providers.includes(parsed.data.split(':')[0] ?? '')) return parsed.data
-    context.addIssue({
-      code: 'custom',
-      path: ['supported_model_ids'],
-      message: name.includes(':')
-        ? `${name} must be openai:<model> or anthropic:<model>`
-        : `${name} has no provider: write openai:${name} or anthropic:${name}, or add it to model_aliases`,
-    })
+    const mistake = modelMistake(name, modelId, Object.keys(config.providers))
+    if (modelId !== undefined && mistake === undefined) return modelId
+    context.addIssue({ code: 'custom', path: ['supported_model_ids'], message: mistake ?? '' })
     return name
   }),
 }))
+
+/** What is wrong with a model of the list, by what it stands for. */
+function modelMistake(
+  name: string,
+  modelId: string | undefined,
+  configured: readonly string[],
+): string | undefined {
+  if (modelId === undefined) {
+    return `${name} has no provider: write <provider>:${name}, such as openai:${name}, or add it to model_aliases`
+  }
+  if (!ModelId.safeParse(modelId).success) return `${name} must be <provider>:<model>`
+  const provider = providerNameOf(modelId)
+  if ([...builtInNames, ...configured].includes(provider)) return undefined
+  return `${name}: ${unknownProviderText(provider, configured)}`
+}
 
 /** Everything the operator configures (spec 2.4). */
 export type Config = z.output<typeof Config>
@@ -151,7 +160,8 @@ export function parseConfig(
     const value = environment[name]
     return value === undefined || value === '' ? [] : [[field, value] as const]
   })
-  const given: Record<string, unknown> = { ...file, ...Object.fromEntries(fromEnvironment) }
+  const joined: Record<string, unknown> = { ...file, ...Object.fromEntries(fromEnvironment) }
+  const given = withBaseUrls(joined, environment)
   const known = onUnknown ? Object.entries(given).filter(([field]) => field in fields) : undefined
   for (const field of known ? Object.keys(file) : []) {
     if (!(field in fields)) onUnknown?.(`${path}: ${unknownField(field)}`)
@@ -166,6 +176,28 @@ export function parseConfig(
   )
 }
 
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A configuration file with the base URLs of the environment; only names that a model or the file uses count, so that a stranger's variable is no mistake. */
+export function withBaseUrls(
+  given: Record<string, unknown>,
+  environment: Environment,
+): Record<string, unknown> {
+  const { providers = {}, supported_model_ids: models, model_aliases: aliases } = given
+  if (!isObject(providers)) return given
+  const ids = [split(models), isObject(aliases) ? Object.values(aliases) : []].flat()
+  const used = ids.filter((id) => typeof id === 'string' && id.includes(':')) as string[]
+  const names = new Set([...builtInNames, ...Object.keys(providers), ...used.map(providerNameOf)])
+  const named = [...names].flatMap((name) => {
+    const url = environment[baseUrlVariable(name)]
+    const setting = providers[name]
+    return url ? [[name, { ...(isObject(setting) && setting), base_url: url }] as const] : []
+  })
+  if (named.length === 0) return given
+  return { ...given, providers: { ...providers, ...Object.fromEntries(named) } }
+}
+
 function unknownField(field: string): string {
   const near = nearestName(field, Object.keys(fields))
   return `${field}: is no field of the configuration; ${near === undefined ? 'remove it' : `did you mean ${near}?`}`
@@ -173,12 +205,16 @@ function unknownField(field: string): string {
 
 function mistakesOf(error: z.ZodError, given: Record<string, unknown>): readonly string[] {
   const lines = error.issues.flatMap((issue) => {
-    if (issue.code === 'unrecognized_keys') {
+    if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
       return issue.keys.map(unknownField)
     }
-    const field = String(issue.path[0]) as keyof typeof fields
-    const variable = environmentNames[field]
-    const name = variable === undefined ? field : `${field} (${variable})`
+    const [field, provider] = issue.path.map(String) as [keyof typeof fields, ...string[]]
+    const variable =
+      field === 'providers' && provider !== undefined
+        ? baseUrlVariable(provider)
+        : environmentNames[field]
+    const place = field === 'providers' ? issue.path.filter((part) => part !== '').join('.') : field
+    const name = variable === undefined ? place : `${place} (${variable})`
     const isMissing = issue.path.length === 1 && given[field] === undefined && isInvalidType(issue)
     return [`${name}: ${isMissing ? `is missing; it ${issue.message}` : issue.message}`]
   })

@@ -6,7 +6,8 @@ export const remedies: Readonly<Record<IneligibleReason, string>> = {
   'chain-inactive':
     'NodeRegistry shows it inactive: its on-chain heartbeat is too old or its stake too low; see that the wallet has gas money and run `svc-node register`',
   'stake-unbonding': 'its stake is unbonding; run `svc-node register` to stay after all',
-  'no-model': 'it offers no model; check supported_model_ids and the provider key variables',
+  'no-model':
+    'it offers no model; check supported_model_ids, the provider key variables, and what the log says of the providers',
   'no-comparator':
     'it cannot compare by the comparator that is asked for; `semantic/1` needs SVC_EMBEDDING_API_KEY or an OpenAI key',
   'no-tier':

@@ -1,8 +1,7 @@
 import type { Network } from '../../lib/schemas/network.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
-import { parseConfig } from '../config.ts'
-import { explainError } from '../explain-error.ts'
-import { keyVariables } from '../inference/provider-call.ts'
+import { askAddress, tried } from './ask-address.ts'
+import { askModels, type Servers } from './ask-models.ts'
 import type { CommandContext } from './context.ts'
 import { lookForTpm } from './look-for-tpm.ts'
 import type { Prompts } from './prompts.ts'
@@ -15,6 +14,8 @@ export type Answers = {
   readonly coprocessor: string | undefined
   readonly gateway: string | undefined
   readonly models: string | undefined
+  /** The servers of the models that are no built-in providers. */
+  readonly providers: Servers | undefined
   readonly backend: string | undefined
   readonly tpm: string | undefined
 }
@@ -34,8 +35,8 @@ export async function askForConfig(
   const { icl, network } = await askIcl(prompts, given.icl, context)
   const rpc = await askRpc(prompts, given.rpc, network, context)
   const backend = given.backend ?? (await askBackend(prompts, network, given.tpm, context))
-  const models = given.models ?? (await askModels(prompts, context))
-  return { ...given, icl, rpc, backend, models }
+  const asked = given.models === undefined ? await askModels(prompts, context) : {}
+  return { ...given, icl, rpc, backend, ...asked }
 }
 
 /** Asks for a new password, twice. */
@@ -47,57 +48,6 @@ export async function askNewPassword(prompts: Prompts): Promise<string> {
     })
     if ((await prompts.password({ message: 'The same again' })) === password) return password
     prompts.complain('The two differ.')
-  }
-}
-
-/** What is wrong with one field, in the words of the configuration. */
-export const mistakeIn = (field: string, value: unknown): string | undefined => {
-  try {
-    const rest = {
-      attestation_backend: 'mock',
-      icl_endpoint: 'http://localhost',
-      cofhe_endpoint: 'http://localhost',
-      supported_model_ids: ['openai:x'],
-    }
-    parseConfig({ ...rest, [field]: value }, {}, '')
-    return undefined
-  } catch (error) {
-    const { message } = explainError(error)
-    return (
-      message
-        .split('\n')
-        .at(1)
-        ?.replace(/^ *- [^:]*: /, '') ?? message
-    )
-  }
-}
-
-/** Asks until an address works, or is wanted all the same. */
-async function askAddress<T>(
-  prompts: Prompts,
-  question: {
-    readonly message: string
-    readonly placeholder: string
-    readonly field: string
-    /** Tried out first, without asking. */
-    readonly given: string | undefined
-  },
-  tryOut: (address: string) => Promise<T | undefined>,
-): Promise<{ readonly address: string; readonly result: T | undefined }> {
-  const { message, placeholder, field } = question
-  const check = (text: string) => mistakeIn(field, text)
-  let initial: string | undefined
-  for (let next = question.given; ; next = undefined) {
-    const address = next ?? (await prompts.text({ message, placeholder, initial, check }))
-    initial = address
-    const mistake = check(address)
-    if (mistake !== undefined) {
-      prompts.complain(`${address}: ${mistake}`)
-      continue
-    }
-    const result = await tryOut(address)
-    if (result !== undefined) return { address, result }
-    if (await prompts.confirm('Use this address all the same?', false)) return { address, result }
   }
 }
 
@@ -150,26 +100,6 @@ async function askRpc(
   return address
 }
 
-/** Tries something out; what goes wrong is told, except for Ctrl-C. */
-async function tried<T>(
-  prompts: Prompts,
-  message: string,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T | undefined> {
-  let stop: AbortSignal | undefined
-  try {
-    return await prompts.wait(message, (signal) => {
-      stop = signal
-      return work(signal)
-    })
-  } catch (error) {
-    stop?.throwIfAborted()
-    const { message: why, hint } = explainError(error)
-    prompts.complain(hint === undefined ? why : `${why}\n${hint}`)
-    return undefined
-  }
-}
-
 async function askBackend(
   prompts: Prompts,
   network: Network | undefined,
@@ -189,15 +119,4 @@ async function askBackend(
     'How does this machine attest?',
     isFound ? [tpmChoice, mockChoice] : [mockChoice, tpmChoice],
   )
-}
-
-const askModels = (prompts: Prompts, { environment }: CommandContext): Promise<string> => {
-  const keys = Object.values(keyVariables).map(
-    (name) => `${name} is ${environment[name] ? 'set' : 'not set'}`,
-  )
-  return prompts.text({
-    message: `Models to serve, comma separated (${keys.join(', ')})`,
-    placeholder: 'openai:gpt-4.1-mini',
-    check: (text) => mistakeIn('supported_model_ids', text),
-  })
 }

@@ -12,7 +12,7 @@ import { configPathOf, type LoadedConfig, loadConfig, readConfigFile } from '../
 import { fileExists, writePrivateJson } from '../private-files.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import { durationText } from './amounts.ts'
-import { mistakeIn } from './ask-config.ts'
+import { mistakeIn } from './ask-address.ts'
 import { type CommandContext, isInteractive } from './context.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import { ownNetworkOf } from './reach.ts'
@@ -68,7 +68,7 @@ async function askMockKey(prompts: Prompts, { configPath }: LoadedConfig): Promi
   const field = 'mock_attestation_key'
   const typed = await prompts.password({
     message: "The mock attestation key that the ICL's operator gave out",
-    check: (text) => mistakeIn(field, text),
+    check: (text) => mistakeIn({ [field]: text }),
   })
   const key = typed.replace(/^0x/, '').toLowerCase()
   const question = `Keep it in ${configPath} (mode 0600)? The daemon needs it too, there or as SVC_MOCK_ATTESTATION_KEY.`

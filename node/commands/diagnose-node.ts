@@ -102,7 +102,7 @@ function ineligibility({
     // Nothing is known of heartbeats and tiers while the ICL is away.
     lastHeartbeat: known?.metrics.last_heartbeat ?? now,
     tiers: known?.model_tiers ?? [0],
-    offersModel: models.some(({ key_present }) => key_present),
+    offersModel: models.some(isOffered),
   })
   if (reasons.length === 0 && known !== undefined) return [notWorking]
   return reasons.map((reason) => ({
@@ -133,8 +133,11 @@ function poverty({ chain, address }: Surroundings): readonly Trouble[] {
   ]
 }
 
+const isOffered = ({ key_needed, key_present }: Surroundings['models'][number]): boolean =>
+  key_present || !key_needed
+
 function missingKeys({ models }: Surroundings): readonly Trouble[] {
-  const missing = models.filter(({ key_present }) => !key_present)
+  const missing = models.filter((model) => !isOffered(model))
   if (missing.length === 0 || missing.length < models.length) return []
   const variables = [...new Set(missing.map(({ key_variable }) => key_variable))]
   return [

@@ -13,7 +13,7 @@ import {
   checkKeystore,
   checkPassword,
 } from './doctor/local.ts'
-import { checkModel } from './doctor/provider.ts'
+import { checkModels } from './doctor/provider.ts'
 import { checkCoprocessor, checkGateway } from './doctor/services.ts'
 import { checkTpm } from './doctor/tpm.ts'
 
@@ -80,7 +80,7 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
     ),
     icl.then(({ network }) => checkCoprocessor(config, network, context)),
     Promise.all([...new Set(gateways)].map((url) => checkGateway(url, context))),
-    Promise.all(config.supported_model_ids.map((id) => checkModel(id, config, context))),
+    checkModels(config.supported_model_ids, config, context),
     checkTpm(loaded, address, context),
     checkFhe(context),
   ])

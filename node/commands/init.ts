@@ -1,10 +1,12 @@
 import type { Hex } from 'viem'
 import { z } from 'zod'
 import { SvcError } from '../../lib/svc-error.ts'
-import { type Config, type ConfigFile, parseConfig } from '../config.ts'
+import { type Config, type ConfigFile, parseConfig, withBaseUrls } from '../config.ts'
 import { configPathOf, keystorePathOf } from '../config-file.ts'
 import { withDeploymentPath } from '../deployment.ts'
-import { explainError } from '../explain-error.ts'
+import { errorText, explainError } from '../explain-error.ts'
+import { isKeyRefused, probeProvider } from '../inference/probe.ts'
+import { keyOf, providersOf } from '../inference/providers.ts'
 import { defaultScryptN, minScryptN } from '../keystore.ts'
 import { givenPassword, passwordMissing } from '../password.ts'
 import { type Answers, askForConfig, askNewPassword, passwordMistake } from './ask-config.ts'
@@ -45,6 +47,7 @@ export async function initialise(flags: InitFlags, context: CommandContext): Pro
   const file = configFileOf(answers, context)
   const config = withDeploymentPath(checkFile(file, configPath), configPath)
   warnOfOverrides(flags, context)
+  await warnOfProviders(config, context)
   const password = await newPassword(prompts, context)
   if (prompts && !(await prompts.confirm(`Write ${configPath} and ${keystorePath}?`))) {
     prompts.say('Nothing was written.')
@@ -54,7 +57,8 @@ export async function initialise(flags: InitFlags, context: CommandContext): Pro
   const what = { configPath, keystorePath, file, password, scryptN, force }
   const made = await writeNodeFiles(what, privateKey, context)
   const cost = await registrationCost(config, context)
-  report({ ...made, tpm: await tpmOf(config, configPath, context) }, cost, flags, context)
+  const tpm = await tpmOf(config, configPath, context)
+  report({ ...made, tpm, keys: keysToSet(config) }, cost, flags, context)
   if (prompts && 'value' in cost) {
     await offerToRegister(prompts, made.address, cost.value, { config, password }, context)
   }
@@ -107,6 +111,24 @@ function warnOfOverrides(flags: InitFlags, { environment, warn }: CommandContext
   }
 }
 
+/** Says at once what is wrong with a provider; of one that is only to be reached with a key, once there is a key. */
+async function warnOfProviders(config: Config, context: CommandContext): Promise<void> {
+  const { environment, warn } = context
+  const providers = providersOf(config.supported_model_ids, config)
+  const failures = await Promise.all(
+    providers.map(async (provider) => {
+      const key = keyOf(provider, environment)
+      const isOwn = config.providers[provider.name]?.base_url !== undefined
+      if (key === undefined && !isOwn) return undefined
+      return await probeProvider(provider, key, context).then(
+        () => undefined,
+        (error: unknown) => (key === undefined && isKeyRefused(error) ? undefined : error),
+      )
+    }),
+  )
+  for (const error of failures) if (error !== undefined) warn(`warning: ${errorText(error)}`)
+}
+
 /** What flags and environment say; they are never asked for. */
 function givenAnswers(flags: InitFlags, { environment }: CommandContext): Answers {
   return {
@@ -117,6 +139,7 @@ function givenAnswers(flags: InitFlags, { environment }: CommandContext): Answer
     coprocessor: flags.cofheUrls ?? environment.SVC_COFHE_URLS,
     gateway: flags.ipfsGateway ?? environment.SVC_IPFS_GATEWAY,
     models: flags.models ?? environment.SVC_SUPPORTED_MODEL_IDS,
+    providers: undefined,
   }
 }
 
@@ -143,11 +166,12 @@ function configFileOf(answers: Answers, { environment }: CommandContext): Config
       .filter((model) => model !== ''),
     tpm: answers.tpm,
     deployment: environment.SVC_DEPLOYMENT,
-    openai_base_url: environment.SVC_OPENAI_BASE_URL,
-    anthropic_base_url: environment.SVC_ANTHROPIC_BASE_URL,
+    providers: answers.providers,
   }
   return Object.fromEntries(
-    Object.entries(file).filter(([, value]) => value !== undefined && value !== ''),
+    Object.entries(withBaseUrls(file, environment)).filter(
+      ([, value]) => value !== undefined && value !== '',
+    ),
   )
 }
 
@@ -178,8 +202,19 @@ function importedKey(text: string | undefined): Hex | undefined {
 const tpmOf = (config: Config, configPath: string, context: CommandContext) =>
   config.attestation_backend === 'tpm' ? lookForTpm({ config, configPath }, context) : undefined
 
+const keysToSet = (config: Config): readonly string[] =>
+  providersOf(config.supported_model_ids, config)
+    .filter(({ needsKey }) => needsKey)
+    .map(({ keyVariable }) => keyVariable)
+
+type Report = Made & {
+  readonly tpm: FoundTpm | undefined
+  /** The variables of the provider keys. */
+  readonly keys: readonly string[]
+}
+
 function report(
-  { address, configPath, keystorePath, kept, tpm }: Made & { readonly tpm: FoundTpm | undefined },
+  { address, configPath, keystorePath, kept, tpm, keys }: Report,
   cost: Answer<RegistrationCost>,
   { json }: InitFlags,
   { print }: CommandContext,
@@ -200,10 +235,13 @@ function report(
   if (tpm !== undefined) print(`TPM:              ${tpm.text}`)
   print('')
   print('Next:')
-  print('  1. Back up the keystore and its password.')
-  print('  2. Send the stake and gas money to the address, then: svc-node register')
-  print('  3. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for your models.')
-  print('  4. svc-node attest')
-  print('  5. svc-node run')
+  const steps = [
+    'Back up the keystore and its password.',
+    'Send the stake and gas money to the address, then: svc-node register',
+    ...(keys.length > 0 ? [`Set ${keys.join(' and ')} for your models.`] : []),
+    'svc-node attest',
+    'svc-node run',
+  ]
+  for (const [index, step] of steps.entries()) print(`  ${index + 1}. ${step}`)
   print('If something does not work: svc-node doctor')
 }

@@ -11,8 +11,14 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { type AttestationRecord, readRecord } from '../attestation/record.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
 import { createRegistryReader, type Registration, type RegistryTerms } from '../chain/registry.ts'
+import type { Config } from '../config.ts'
 import type { LoadedConfig } from '../config-file.ts'
-import { keyVariables } from '../inference/provider-call.ts'
+import {
+  findProvider,
+  keyOf,
+  type ProviderSettings,
+  providerNameOf,
+} from '../inference/providers.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import { keystoreAddress } from '../keystore.ts'
 import type { CommandContext } from './context.ts'
@@ -32,6 +38,7 @@ export type OnChain = {
 type ModelKey = {
   readonly model_id: string
   readonly key_variable: string
+  readonly key_needed: boolean
   readonly key_present: boolean
 }
 
@@ -86,7 +93,7 @@ export async function lookAround(
     record,
     chain,
     accusations: isAccused ? await answer(accusationsOf(address, icl, context)) : { value: [] },
-    models: modelKeys(config.supported_model_ids, context),
+    models: modelKeys(config, context),
     disk: await answer(checkDisk(dirname(configPath))),
   }
 }
@@ -142,10 +149,16 @@ async function onChain(
 }
 
 const modelKeys = (
-  modelIds: readonly string[],
+  config: Pick<Config, 'supported_model_ids'> & ProviderSettings,
   { environment }: CommandContext,
 ): readonly ModelKey[] =>
-  modelIds.map((model_id) => {
-    const key_variable = keyVariables[model_id.startsWith('openai:') ? 'openai' : 'anthropic']
-    return { model_id, key_variable, key_present: Boolean(environment[key_variable]) }
+  config.supported_model_ids.map((model_id) => {
+    const provider = findProvider(providerNameOf(model_id), config)
+    const key_present = keyOf(provider, environment) !== undefined
+    return {
+      model_id,
+      key_variable: provider.keyVariable,
+      key_needed: provider.needsKey,
+      key_present,
+    }
   })

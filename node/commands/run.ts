@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
+import { embeddingModel } from '../../lib/comparators/semantic/embedding-model.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import { attest } from '../attestation/attest.ts'
@@ -20,7 +21,7 @@ import { checkIclDeployment } from '../deployment.ts'
 import { errorText } from '../explain-error.ts'
 import { offerEmbedding } from '../inference/embedding-offer.ts'
 import { offerModels } from '../inference/models.ts'
-import { keyVariables } from '../inference/provider-call.ts'
+import { findProvider, providersOf } from '../inference/providers.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import { historyPathOf, openHistory } from '../journal/history.ts'
 import { openJournal } from '../journal/journal-file.ts'
@@ -184,7 +185,11 @@ async function connect(
 /** How the ICL with the gateways, the providers and the chain RPC are reached: at DEBUG what is sent is shown. */
 function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: Log) {
   if (config.log_level !== 'DEBUG') return { fetch, providerFetch: undefined, rpcFetch: undefined }
-  const names = [...Object.values(keyVariables), 'SVC_EMBEDDING_API_KEY']
+  const providers = [
+    ...providersOf(config.supported_model_ids, config),
+    findProvider(embeddingModel.provider, config),
+  ]
+  const names = [...providers.map(({ keyVariable }) => keyVariable), 'SVC_EMBEDDING_API_KEY']
   const secrets = names.map((name) => environment[name])
   return {
     fetch: debuggingFetch(fetch, log, { icl: new URL(config.icl_endpoint).origin }),

@@ -50,8 +50,9 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
     ['Certificate', certificateText(certificate, now)],
     ...tpmRows(certificate),
   ]
-  for (const { model_id, key_variable, key_present } of models) {
-    rows.push(['Model', `${model_id} (${key_variable} is ${key_present ? 'set' : 'not set'})`])
+  for (const { model_id, key_variable, key_needed, key_present } of models) {
+    const unset = key_needed ? 'not set' : 'not set, and need not be'
+    rows.push(['Model', `${model_id} (${key_variable} is ${key_present ? 'set' : unset})`])
   }
   const metrics = 'value' in record ? record.value?.metrics : undefined
   if (metrics !== undefined) {

@@ -7,7 +7,6 @@ import {
   askedWaitMsOf,
   callProvider,
   networkCodeOf,
-  officialBaseUrls,
   type ProviderFailure,
   type ProviderOptions,
 } from './provider-call.ts'
@@ -21,10 +20,10 @@ const Answer = z.object({
 /** Anthropic's messages; the API takes neither a temperature nor a seed, so answers differ from call to call. */
 export function createAnthropic(options: ProviderOptions): InferenceProvider {
   const client = new Anthropic({
-    apiKey: options.apiKey,
+    apiKey: options.apiKey ?? null,
     authToken: null,
     // The SDK appends /v1 itself.
-    baseURL: options.baseUrl?.replace(/\/v1$/, '') ?? officialBaseUrls.anthropic,
+    baseURL: options.baseUrl.replace(/\/v1$/, ''),
     maxRetries: 0,
     // callProvider ends a try; the SDK's own timer must not come before it.
     timeout: 2 * (options.attemptMs ?? 100_000),
@@ -34,7 +33,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
   })
   return {
     complete: ({ model, prompt, maxOutputTokens, ...limits }) =>
-      callProvider('anthropic', options, { model, ...limits }, failureOf, async (ended) => {
+      callProvider(options, { model, ...limits }, failureOf, async (ended) => {
         const answer = await client.messages.create(
           {
             model,

@@ -6,7 +6,8 @@ import { embeddingModel } from '../../lib/comparators/semantic/embedding-model.t
 import { withDeadline } from '../../lib/deadline.ts'
 import { retrying } from '../../lib/retry.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { askedWaitMsOf, type ProviderOptions, withDefaultPath } from './provider-call.ts'
+import { withDefaultPath } from './base-url.ts'
+import { askedWaitMsOf, type ProviderOptions } from './provider-call.ts'
 import { faultIn } from './provider-fault.ts'
 import { providerFetch } from './provider-fetch.ts'
 
@@ -24,8 +25,14 @@ const Answer = z.object({
     .length(1),
 })
 
+type EmbeddingOptions = Omit<ProviderOptions, 'name' | 'baseUrl' | 'apiKey' | 'keyVariable'> & {
+  readonly apiKey: string
+  /** OpenAI when left out. */
+  readonly baseUrl?: string | undefined
+}
+
 /** The pinned embedding model at OpenAI or at any server that offers it; throws SvcError `embedding-refused` or `embedding-unavailable`. */
-export function createEmbedding(options: ProviderOptions): Embed {
+export function createEmbedding(options: EmbeddingOptions): Embed {
   const { clock, attemptMs = 20_000, firstBackoffMs = 1_000 } = options
   const baseUrl = options.baseUrl && withDefaultPath(options.baseUrl, '/v1')
   const client = new OpenAI({
@@ -63,7 +70,7 @@ export function createEmbedding(options: ProviderOptions): Embed {
 }
 
 /** Milliseconds to wait before another try, undefined when none is of use. */
-function waitMsOf(error: unknown, { clock }: ProviderOptions): number | undefined {
+function waitMsOf(error: unknown, { clock }: EmbeddingOptions): number | undefined {
   if (error instanceof SvcError) return error.retryable ? 0 : undefined
   if (!isPassing(error)) return undefined
   const waitMs = error instanceof OpenAI.APIError ? askedWaitMsOf(error.headers, clock) : undefined

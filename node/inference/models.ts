@@ -2,8 +2,8 @@ import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Config, Environment } from '../config.ts'
 import type { Log } from '../log.ts'
-import type { InferenceProvider, ProviderName } from './provider.ts'
-import { keyVariables, type ProviderOptions } from './provider-call.ts'
+import type { InferenceProvider } from './provider.ts'
+import { keyOf, modelNameOf, type Provider, providerNameOf, providersOf } from './providers.ts'
 
 /** A model that this node serves. */
 type OfferedModel = { readonly provider: InferenceProvider; readonly model: string }
@@ -14,9 +14,9 @@ export type OfferedModels = ReadonlyMap<string, OfferedModel>
 /** A model that cannot be served because its provider's key variable is not set. */
 export type MissingKey = { readonly modelId: string; readonly variable: string }
 
-/** Makes the providers of the configured models; a model without a provider key is not offered (spec 7). */
+/** Makes the providers of the configured models; a model without a key that its provider needs is not offered (spec 7). */
 export async function offerModels(
-  config: Pick<Config, 'supported_model_ids' | 'openai_base_url' | 'anthropic_base_url'>,
+  config: Pick<Config, 'supported_model_ids' | 'providers'>,
   environment: Environment,
   clock: Clock,
   log: Pick<Log, 'debug'>,
@@ -24,29 +24,18 @@ export async function offerModels(
 ): Promise<{ readonly models: OfferedModels; readonly missingKeys: readonly MissingKey[] }> {
   const models = new Map<string, OfferedModel>()
   const missingKeys: MissingKey[] = []
-  const made = new Map<ProviderName, InferenceProvider>()
-  const baseUrls = { openai: config.openai_base_url, anthropic: config.anthropic_base_url }
+  const made = new Map<string, InferenceProvider | Provider>()
+  for (const provider of providersOf(config.supported_model_ids, config)) {
+    const { name, baseUrl, keyVariable, needsKey, load } = provider
+    const apiKey = keyOf(provider, environment)
+    const options = { name, baseUrl, keyVariable, apiKey, clock, log, ...(fetch && { fetch }) }
+    made.set(name, needsKey && !apiKey ? provider : (await load())(options))
+  }
   for (const modelId of config.supported_model_ids) {
-    const name: ProviderName = modelId.startsWith('openai:') ? 'openai' : 'anthropic'
-    const variable = keyVariables[name]
-    const apiKey = environment[variable]
-    if (!apiKey) {
-      missingKeys.push({ modelId, variable })
-      continue
-    }
-    const options = { apiKey, baseUrl: baseUrls[name], clock, log, ...(fetch && { fetch }) }
-    const provider = made.get(name) ?? (await createProvider(name, options))
-    made.set(name, provider)
-    models.set(modelId, { provider, model: modelId.slice(name.length + 1) })
+    const provider = made.get(providerNameOf(modelId))
+    if (provider === undefined) continue
+    if ('complete' in provider) models.set(modelId, { provider, model: modelNameOf(modelId) })
+    else missingKeys.push({ modelId, variable: provider.keyVariable })
   }
   return { models, missingKeys }
-}
-
-async function createProvider(
-  name: ProviderName,
-  options: ProviderOptions,
-): Promise<InferenceProvider> {
-  // Each SDK is loaded only by the nodes that use it.
-  if (name === 'openai') return (await import('./openai.ts')).createOpenAi(options)
-  return (await import('./anthropic.ts')).createAnthropic(options)
 }

@@ -7,10 +7,8 @@ import {
   askedWaitMsOf,
   callProvider,
   networkCodeOf,
-  officialBaseUrls,
   type ProviderFailure,
   type ProviderOptions,
-  withDefaultPath,
 } from './provider-call.ts'
 import { notOfProtocol, providerFetch } from './provider-fetch.ts'
 
@@ -19,12 +17,19 @@ const Answer = z.object({
   choices: z.array(z.object({ message: z.object({ content: z.string().nullish() }) })).min(1),
 })
 
+type Sampling = { readonly temperature?: 0 | undefined; readonly seed?: 0 | undefined }
+
 /** OpenAI's chat completions, or any server that speaks them; temperature 0 and a fixed seed where the model takes them. */
 export function createOpenAi(options: ProviderOptions): InferenceProvider {
-  const baseUrl = options.baseUrl && withDefaultPath(options.baseUrl, '/v1')
+  const { apiKey, baseUrl } = options
+  const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com'
   const client = new OpenAI({
-    apiKey: options.apiKey,
-    baseURL: baseUrl ?? officialBaseUrls.openai,
+    // Left out, the SDK would take OpenAI's from the environment.
+    apiKey: apiKey ?? 'none',
+    ...(apiKey === undefined && { defaultHeaders: { authorization: null } }),
+    // They name an account at OpenAI, which is no other server's business.
+    ...(!isOpenAi && { organization: null, project: null }),
+    baseURL: baseUrl,
     maxRetries: 0,
     // callProvider ends a try; the SDK's own timer must not come before it.
     timeout: 2 * (options.attemptMs ?? 100_000),
@@ -33,15 +38,30 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     fetch: providerFetch(options.fetch),
   })
   // New models of the one take only the new name, other servers often only the old.
-  const limitName = baseUrl === undefined ? 'max_completion_tokens' : 'max_tokens'
+  const limitName = isOpenAi ? 'max_completion_tokens' : 'max_tokens'
 
-  const ask = async (completion: Completion, sampling: object, signal: AbortSignal) => {
+  const ask = async (
+    completion: Completion,
+    sampling: Sampling,
+    signal: AbortSignal,
+  ): Promise<string | null | undefined> => {
+    try {
+      return await askOnce(completion, sampling, signal)
+    } catch (error) {
+      const refused = refusedIn(error, sampling)
+      if (refused === undefined) throw error
+      return await ask(completion, { ...sampling, [refused]: undefined }, signal)
+    }
+  }
+
+  const askOnce = async (completion: Completion, sampling: Sampling, signal: AbortSignal) => {
     const answer = await client.chat.completions.create(
       {
         model: completion.model,
         messages: [{ role: 'user', content: completion.prompt }],
         [limitName]: completion.maxOutputTokens,
-        ...sampling,
+        ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
+        ...(sampling.seed !== undefined && { seed: sampling.seed }),
       },
       { signal },
     )
@@ -52,21 +72,20 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
 
   return {
     complete: (completion) =>
-      callProvider('openai', options, completion, failureOf, async (signal) => {
-        try {
-          return await ask(completion, { temperature: 0, seed: 0 }, signal)
-        } catch (error) {
-          if (!refusesSampling(error)) throw error
-          return await ask(completion, {}, signal)
-        }
-      }),
+      callProvider(options, completion, failureOf, (signal) =>
+        ask(completion, { temperature: 0, seed: 0 }, signal),
+      ),
   }
 }
 
-/** True when a model lets nobody choose how it samples. */
-const refusesSampling = (error: unknown): boolean =>
-  error instanceof OpenAI.BadRequestError &&
-  (error.param === 'temperature' || error.param === 'seed')
+/** What an error says that a model or a server does not take: OpenAI names it as `param`, others in words. */
+function refusedIn(error: unknown, sampling: Sampling): keyof Sampling | undefined {
+  if (!(error instanceof OpenAI.APIError) || ![400, 422].includes(error.status)) return undefined
+  const { param, message } = error
+  const isRefused = (name: keyof Sampling) =>
+    sampling[name] !== undefined && (param ? param === name : message.includes(name))
+  return (['seed', 'temperature'] as const).find(isRefused)
+}
 
 function failureOf(error: unknown, clock: Clock): ProviderFailure {
   const words = errorMessage(error)

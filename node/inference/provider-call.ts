@@ -8,13 +8,19 @@ import { retryAfterMsOf } from '../../lib/retry-after.ts'
 import { sealBytes } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'
-import type { Completion, ProviderName } from './provider.ts'
+import type { Completion } from './provider.ts'
 import { faultIn, ProviderFault } from './provider-fault.ts'
 
 /** How a provider is reached; times in milliseconds. */
 export type ProviderOptions = {
-  readonly apiKey: string
-  readonly baseUrl?: string | undefined
+  /** In model ids and in messages. */
+  readonly name: string
+  /** The root of its API, without a slash at the end. */
+  readonly baseUrl: string
+  /** Undefined for a server that takes none. */
+  readonly apiKey: string | undefined
+  /** The environment variable of the key, for messages. */
+  readonly keyVariable: string
   readonly clock: Clock
   readonly log: Pick<Log, 'debug'>
   /** How to reach it; the runtime's own by default. */
@@ -38,18 +44,6 @@ export type ProviderFailure = {
   readonly isQuota?: boolean
 }
 
-/** The environment variable that holds a provider's key. */
-export const keyVariables = {
-  openai: 'OPENAI_API_KEY',
-  anthropic: 'ANTHROPIC_API_KEY',
-} as const satisfies Record<ProviderName, string>
-
-/** Where a provider is when the configuration does not say. */
-export const officialBaseUrls = {
-  openai: 'https://api.openai.com/v1',
-  anthropic: 'https://api.anthropic.com',
-} as const satisfies Record<ProviderName, string>
-
 const tries = 3
 // While a lease lasts, a passing failure is worth more tries than a job given back.
 const triesInLease = 8
@@ -70,22 +64,21 @@ type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
  * long as Retry-After asks; throws SvcError `provider-...` that names the base URL (spec 7).
  */
 export async function callProvider(
-  name: ProviderName,
   options: ProviderOptions,
   { model, signal, leftMs, onFailedTry }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
   failureOf: FailureOf,
   call: Call,
 ): Promise<string> {
-  const { clock, firstBackoffMs = 1_000 } = options
+  const { name, apiKey, clock, firstBackoffMs = 1_000 } = options
   const begun = clock.monotonic()
   for (let attempt = 1; ; attempt++) {
     const outcome = await tryOnce(options, { signal, leftMs }, failureOf, call)
     if ('text' in outcome) return outcome.text
     const { failure } = outcome
-    const words = failure.words.replaceAll(options.apiKey, '[key]').slice(0, maxShownCharacters)
-    options.log.debug(`Provider ${name} failed: ${words}`)
+    const words = apiKey ? failure.words.replaceAll(apiKey, '[key]') : failure.words
+    options.log.debug(`Provider ${name} failed: ${words.slice(0, maxShownCharacters)}`)
     const spent = { attempt, ms: elapsedSince(clock, begun) }
-    const error = toSvcError(`${name}:${model}`, options, failure, spent)
+    const error = toSvcError(model, options, failure, spent)
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
     const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0)
     if (!error.retryable || !isWorthATry(leftMs, error.code, attempt, waitMs)) throw error
@@ -149,19 +142,17 @@ const passing: readonly ProviderCode[] = [
 ]
 
 function toSvcError(
-  modelId: `${ProviderName}:${string}`,
-  { apiKey, baseUrl }: ProviderOptions,
+  model: string,
+  { name, apiKey, baseUrl, keyVariable }: ProviderOptions,
   failure: ProviderFailure,
   spent: { readonly attempt: number; readonly ms: number },
 ): SvcError {
   const code = codeOf(failure)
-  const name: ProviderName = modelId.startsWith('openai:') ? 'openai' : 'anthropic'
-  const where = addressOf(baseUrl ?? officialBaseUrls[name])
   const said = failure.fault
     ? `${failure.fault.message}${code === 'provider-silent' ? within(spent) : ''}`
     : `failed: ${kindOf(failure, apiKey)}${askedWait(failure)}`
-  return new SvcError(code, `provider ${name} at ${where} ${said}`, {
-    hint: remedyFor('node operator', code, modelId),
+  return new SvcError(code, `provider ${name} at ${baseUrl} ${said}`, {
+    hint: remedyFor('node operator', code, `${name}:${model}`, keyVariable),
     retryable: passing.includes(code),
   })
 }
@@ -180,16 +171,13 @@ const within = ({ attempt, ms }: { readonly attempt: number; readonly ms: number
   ` within ${Math.round(ms / 1000)} s${attempt === 1 ? '' : ` and ${attempt} tries`}`
 
 /** What may be said above DEBUG: nothing that could quote the prompt. */
-function kindOf({ status, code }: ProviderFailure, apiKey: string): string {
-  const isName = typeof code === 'string' && /^[\w.-]{1,64}$/.test(code) && !code.includes(apiKey)
+function kindOf({ status, code }: ProviderFailure, apiKey: string | undefined): string {
+  const isName =
+    typeof code === 'string' &&
+    /^[\w.-]{1,64}$/.test(code) &&
+    !(apiKey !== undefined && code.includes(apiKey))
   const said = status === undefined ? 'no connection, or it broke' : `status ${status}`
   return isName ? `${said} (${code})` : said
-}
-
-// A base URL may hold a password, which is nobody's business.
-function addressOf(baseUrl: string): string {
-  const { origin, pathname } = new URL(baseUrl)
-  return `${origin}${pathname === '/' ? '' : pathname}`
 }
 
 const askedWait = ({ retryAfterMs }: ProviderFailure): string =>
@@ -205,10 +193,4 @@ export const networkCodeOf = ({ cause }: Error): string | undefined =>
 export function askedWaitMsOf(headers: Headers | undefined, clock: Clock): number | undefined {
   const ms = Number(headers?.get('retry-after-ms') ?? Number.NaN)
   return Number.isFinite(ms) && ms > 0 ? ms : retryAfterMsOf(headers, clock.now())
-}
-
-/** A base URL with `path` when it has none of its own. */
-export function withDefaultPath(baseUrl: string, path: string): string {
-  const url = new URL(baseUrl)
-  return url.pathname === '/' ? `${url.origin}${path}` : baseUrl
 }

@@ -27,10 +27,12 @@ export const providerFetch =
     const bytes = await readLimited(response, maxAnswerBytes)
     if (bytes === undefined) throw tooLarge()
     if (response.ok) checkAnswer(bytes, headers.get('content-type'))
-    if (status === 404 && !isErrorOfProvider(parseJson(bytes))) {
+    if (response.ok) return new Response(bytes, { status: status === 204 ? 200 : status, headers })
+    const body = parseJson(bytes)
+    if (status === 404 && !isErrorOfProvider(body)) {
       throw foreign('knows no such address (status 404)')
     }
-    return new Response(bytes, { status: status === 204 ? 200 : status, headers })
+    return new Response(errorBodyOf(body) ?? bytes, { status, headers })
   }
 
 /** JSON that is not what the provider's protocol promises. */
@@ -55,6 +57,12 @@ function checkAnswer(bytes: Uint8Array, contentType: string | null): void {
 // Who does not know the model says so in an error of the protocol; who does not know the path is something else.
 const isErrorOfProvider = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && ('error' in body || 'message' in body)
+
+// The SDKs read what a failure is from `error`; other servers write it beside, or in a `detail`.
+const errorBodyOf = (body: unknown): string | undefined =>
+  typeof body === 'object' && body !== null && !('error' in body)
+    ? JSON.stringify({ error: 'message' in body ? body : { message: JSON.stringify(body) } })
+    : undefined
 
 function parseJson(bytes: Uint8Array): unknown {
   try {

@@ -15,6 +15,3 @@ export interface InferenceProvider {
   /** The model's answer, never empty and never invented. */
   complete(completion: Completion): Promise<string>
 }
-
-/** The name of a provider, in model ids and in messages. */
-export type ProviderName = 'openai' | 'anthropic'

@@ -12,7 +12,8 @@ beforeAll(async () => {
 }, 120_000)
 
 const of = (fault: string) => observed.get(fault)!
-const hintOf = (code: keyof typeof causes) => remedyFor('node operator', code, modelId)
+const hintOf = (code: keyof typeof causes) =>
+  remedyFor('node operator', code, modelId, 'OPENAI_API_KEY')
 
 describe('a fault that is put in', () => {
   it('is one of more than thirty, each of its own name', () => {

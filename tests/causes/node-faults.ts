@@ -48,7 +48,7 @@ export const nodeFaults: readonly NodeFault[] = [
     arrange: ({ api, claim }) =>
       api.claimAssignment.mockResolvedValue({ ...claim, model_id: 'openai:other' }),
     code: 'model-not-offered',
-    said: /this node does not serve openai:other\. Set OPENAI_API_KEY/,
+    said: /this node does not serve openai:other\. Set the API key of openai/,
   },
   {
     fault: 'no embedding model for semantic/1',

@@ -39,7 +39,8 @@ async function observeProvider(row: ProviderFault): Promise<Observed> {
   try {
     const world = await createJobWorld('leader')
     const provider = createOpenAi({
-      ...{ apiKey, baseUrl: server.url, clock: systemClock, log: world.log },
+      ...{ name: 'openai', keyVariable: 'OPENAI_API_KEY', apiKey, baseUrl: server.url },
+      ...{ clock: systemClock, log: world.log },
       firstBackoffMs: 1,
     })
     const claim = { ...world.claim, claimDeadline: world.claim.server_time + leaseSecondsOf(row) }

@@ -15,6 +15,8 @@ import { type ProviderCall, type ProviderServer, startProviderServer } from './p
 
 const openaiModel = 'openai:gpt-4o-mini'
 const anthropicModel = 'anthropic:claude-sonnet-4-5'
+// A server that is no built-in provider, and a name of a model with a colon in it.
+const ownModel = 'ollama:llama3:8b'
 const keyOf = (index: number) => `key-of-node-${index + 1}`
 
 let world: World
@@ -82,12 +84,14 @@ const addressOfKey = (key: string) =>
 beforeAll(async () => {
   provider = await startProviderServer((call) => answer(call))
   world = await startWorld({
-    models: [openaiModel, anthropicModel],
+    models: [openaiModel, anthropicModel, ownModel],
     providerEnv: (index) => ({
       OPENAI_API_KEY: keyOf(index),
       ANTHROPIC_API_KEY: keyOf(index),
+      OLLAMA_API_KEY: keyOf(index),
       SVC_OPENAI_BASE_URL: provider.openaiUrl,
       SVC_ANTHROPIC_BASE_URL: provider.anthropicUrl,
+      SVC_OLLAMA_BASE_URL: provider.openaiUrl,
     }),
   })
 }, 240_000)
@@ -98,7 +102,7 @@ afterAll(async () => {
 })
 
 describe('the whole service', () => {
-  for (const model of [openaiModel, anthropicModel]) {
+  for (const model of [openaiModel, anthropicModel, ownModel]) {
     it(`answers with what three nodes got from the provider of ${model}`, async () => {
       const token = `token ${randomUUID()}`
       answer = () => token
@@ -109,7 +113,10 @@ describe('the whole service', () => {
       expect(result.verdicts.map(({ verdict }) => verdict)).toEqual(['match', 'match'])
       expect(result.commitTx).toMatch(/^0x[0-9a-f]{64}$/)
       expect(provider.calls.map((call) => call.prompt)).toEqual([prompt, prompt, prompt])
-      const protocol = model.startsWith('openai') ? 'openai' : 'anthropic'
+      const protocol = model === anthropicModel ? 'anthropic' : 'openai'
+      const name = model.slice(model.indexOf(':') + 1)
+      expect(new Set(provider.calls.map((call) => call.model))).toEqual(new Set([name]))
+      expect(result.receipt.model_id).toBe(model)
       expect(new Set(provider.calls.map((call) => call.protocol))).toEqual(new Set([protocol]))
       const keys = new Set(provider.calls.map(({ key }) => key))
       expect(keys).toEqual(new Set([keyOf(0), keyOf(1), keyOf(2)]))
@@ -156,7 +163,7 @@ describe('the whole service', () => {
     const work = infer(`Is anyone there, ${randomUUID()}?`, openaiModel)
     await expect(work).rejects.toMatchObject({
       code: 'provider-key-refused',
-      hint: expect.stringContaining('OPENAI_API_KEY'),
+      hint: expect.stringContaining('the API key of openai'),
     })
   }, 240_000)
 

@@ -6,6 +6,7 @@ export type ProviderCall = {
   readonly protocol: 'openai' | 'anthropic'
   /** The API key: each node has its own, which tells the processes apart. */
   readonly key: string
+  readonly model: string
   readonly prompt: string
 }
 
@@ -64,6 +65,7 @@ export async function startProviderServer(
 ): Promise<ProviderServer> {
   const calls: ProviderCall[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url?.endsWith('/models')) return send(response, 200, { data: [] })
     const protocol = request.url?.endsWith('/messages') ? 'anthropic' : 'openai'
     const authorization = request.headers.authorization ?? String(request.headers['x-api-key'])
     const key = authorization.replace(/^Bearer /, '')
@@ -71,7 +73,7 @@ export async function startProviderServer(
       model: string
       messages: Message[]
     }
-    const call = { protocol, key, prompt: promptOf(messages) } as const
+    const call = { protocol, key, model, prompt: promptOf(messages) } as const
     calls.push(call)
     const text = await answer(call)
     if (text === undefined) {

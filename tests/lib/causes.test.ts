@@ -34,16 +34,16 @@ describe('the table of causes', () => {
     }
   })
 
-  it('fills in the model and the variable of its key, and leaves no gap without a model', () => {
+  it('fills in the model and, at its node, the variable of its key, and leaves no gap without a model', () => {
     for (const code of codes) {
       expect(causeLine('client', code, model)).not.toMatch(/[{}]/)
       expect(causeLine('client', code)).not.toMatch(/[{}]|undefined| {2}/)
     }
     expect(causeLine('client', 'provider-key-refused', model)).toBe(
-      "The provider refused the node's API key. Node operator: set OPENAI_API_KEY to a key that the provider accepts.",
+      "The provider refused the node's API key. Node operator: set the API key of openai to a key that the provider accepts.",
     )
-    expect(remedyFor('node operator', 'provider-key-refused', 'anthropic:x')).toMatch(
-      /^Set ANTHROPIC_API_KEY/,
+    expect(remedyFor('node operator', 'provider-key-refused', 'ollama:x', 'OUR_KEY')).toMatch(
+      /^Set OUR_KEY to a key/,
     )
   })
 

@@ -62,7 +62,7 @@ describe('the configuration', () => {
       supported_model_ids: ['anthropic:claude-x', 'openai:gpt-y'],
       log_level: 'WARNING',
       mock_attestation_key: 'ab'.repeat(16),
-      openai_base_url: 'http://127.0.0.1:9000',
+      providers: { openai: { base_url: 'http://127.0.0.1:9000' } },
     })
   })
 
@@ -154,8 +154,95 @@ describe('the configuration', () => {
   })
 
   it('says how to write a model without a known provider', () => {
-    expect(mistakeOf({ supported_model_ids: ['gpt-4.1'] })).toContain('write openai:gpt-4.1')
-    expect(mistakeOf({ supported_model_ids: ['other:x'] })).toContain('must be openai:<model>')
+    expect(mistakeOf({ supported_model_ids: ['gpt-4.1'] })).toContain('such as openai:gpt-4.1')
+    const unknown = mistakeOf({ supported_model_ids: ['my-vllm:x'] })
+    expect(unknown).toMatch(/the provider my-vllm is not known; known are openai, anthropic\b/)
+    expect(unknown).toContain('SVC_MY_VLLM_BASE_URL, or providers.my-vllm.base_url')
+    expect(mistakeOf({ supported_model_ids: ['openai:a b'] })).toContain('must be <provider>:')
+  })
+
+  it('takes any server by its name, from the file or the environment', () => {
+    const ids = ['ollama:llama3:8b', 'my-vllm:org/model', 'smart']
+    const config = parse(
+      {
+        supported_model_ids: ids,
+        model_aliases: { smart: 'router:meta-llama/llama-3-70b' },
+        providers: {
+          ollama: { base_url: 'http://gpu:11434/v1/', api_key_env: 'OUR_KEY' },
+          router: { base_url: 'https://old.example' },
+        },
+      },
+      {
+        SVC_MY_VLLM_BASE_URL: 'http://10.1.2.3:8000/v1',
+        SVC_ROUTER_BASE_URL: 'https://router.example/api/v1',
+        // Of another program.
+        SVC_STRANGER_BASE_URL: 'no address',
+      },
+    )
+    expect(config.supported_model_ids.at(-1)).toBe('router:meta-llama/llama-3-70b')
+    expect(config.providers).toEqual({
+      ollama: { base_url: 'http://gpu:11434/v1', api_key_env: 'OUR_KEY', allow_http: false },
+      'my-vllm': { base_url: 'http://10.1.2.3:8000/v1', allow_http: false },
+      router: { base_url: 'https://router.example/api/v1', allow_http: false },
+    })
+  })
+
+  it.each([
+    ['http://models.example/v1', 'providers.x.base_url (SVC_X_BASE_URL): must be https'],
+    ['http://8.8.8.8', 'set providers.x.allow_http to true'],
+    ['http://[2001:db8::1]/v1', 'must be https'],
+    ['ftp://127.0.0.1', 'must be an address'],
+    ['127.0.0.1:11434', 'must be an address'],
+    ['https://me:secret@models.example', 'without a password'],
+    ['https://models.example/v1?key=secret', 'without a password or query'],
+  ])('refuses %s as a base URL, and does not repeat it', (base_url, mistake) => {
+    for (const message of [
+      mistakeOf({ providers: { x: { base_url } } }),
+      mistakeOf({ supported_model_ids: ['x:y'] }, { SVC_X_BASE_URL: base_url }),
+    ]) {
+      expect(message).toContain(mistake)
+      expect(message).not.toContain('secret')
+    }
+  })
+
+  it.each([
+    'http://localhost:1/v1',
+    'http://127.0.0.1:1',
+    'http://[::1]:1',
+    'http://10.0.0.1',
+    'http://172.31.0.1',
+    'http://192.168.1.1',
+    'http://[fd00::1]:8000/v1',
+    'http://ollama:11434/v1',
+    'http://gpu.local',
+    'http://vllm.models.svc.cluster.local',
+    'https://models.example/v1',
+  ])('takes %s, where none but the operator listens on the way', (base_url) => {
+    expect(mistakeOf({ providers: { x: { base_url } } })).toBe('no mistake')
+  })
+
+  it('takes plain http over a public network where the operator says so', () => {
+    const x = { base_url: 'http://models.example/v1', allow_http: true }
+    expect(mistakeOf({ providers: { x } })).toBe('no mistake')
+  })
+
+  it.each([
+    [{ ollama: {} }, 'providers.ollama.base_url (SVC_OLLAMA_BASE_URL): is missing'],
+    [{ embedding: { base_url: 'https://a.example' } }, 'is no name for a provider'],
+    [{ 'svc-key': { base_url: 'https://a.example' } }, 'is no name for a provider'],
+    [{ Ollama: { base_url: 'https://a.example' } }, 'is no name for a provider'],
+    [{ x: { base_url: 'https://a.example', api_key: 'sk-secret' } }, 'goes into the environment'],
+    [{ x: { base_url: 'https://a.example', api_key_env: 'sk-secret' } }, 'must name the environ'],
+    [
+      { x: { base_url: 'https://a.example', api_key_env: 'SVC_KEY_PASSWORD' } },
+      'none of svc-node itself',
+    ],
+    [{ x: 'https://a.example' }, 'must be an object such as'],
+    [['https://a.example'], 'must map names to servers'],
+  ])('refuses %j as servers, and repeats no key', (providers, mistake) => {
+    const message = mistakeOf({ providers })
+    expect(message).toContain(mistake)
+    expect(message).not.toContain('sk-secret')
   })
 
   it('does not take provider keys from the file', () => {

@@ -76,8 +76,8 @@ export async function prepareDaemon(icl: RealIcl, name: string, salt = 'A'.repea
     return expiresAt
   }
   const provider = createOpenAi({
-    apiKey: 'sk-test',
-    baseUrl: 'http://provider.test',
+    ...{ name: 'openai', keyVariable: 'OPENAI_API_KEY', apiKey: 'sk-test' },
+    baseUrl: 'http://provider.test/v1',
     clock,
     log,
     fetch: async (request) => (await faults.provider?.(request)) ?? answered('Four.'),

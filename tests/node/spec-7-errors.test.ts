@@ -206,8 +206,8 @@ describe('the provider', () => {
   }, 240_000)
 
   it('has no key: the model is not offered, and the ICL does not consider the node', async () => {
-    const config = { supported_model_ids: [modelId] }
-    const offered = await offerModels(config as never, {}, icl.clock, recordingLog())
+    const config = { supported_model_ids: [modelId], providers: {} }
+    const offered = await offerModels(config, {}, icl.clock, recordingLog())
     expect(offered.missingKeys).toEqual([{ modelId, variable: 'OPENAI_API_KEY' }])
     const daemon = await prepareDaemon(icl, 'keyless')
     const expiresAt = await icl.clock.until(daemon.attestOnce())

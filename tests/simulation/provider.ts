@@ -60,6 +60,8 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
     answers,
     of: ({ apiKey, clock, log, dice, habits, onCalls, onTrouble }) => {
       let calls = 0
+      const place = { name: 'openai', baseUrl: 'https://provider.test/v1' }
+      const options = { ...place, keyVariable: 'OPENAI_API_KEY', apiKey, clock, log }
       const ask = async (prompt: string, signal: AbortSignal) => {
         await clock.sleep(dice.between(...habits.thinkMs), signal)
         if (dice.chance(habits.hangs)) {
@@ -79,12 +81,8 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
         complete: async (completion) => {
           onCalls(++calls)
           try {
-            return await callProvider(
-              'openai',
-              { apiKey, clock, log },
-              completion,
-              failureOf,
-              (signal) => ask(completion.prompt, signal),
+            return await callProvider(options, completion, failureOf, (signal) =>
+              ask(completion.prompt, signal),
             )
           } finally {
             calls--

@@ -3,7 +3,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
 import type { InferenceProvider } from '../../../node/inference/provider.ts'
-import { keyVariables } from '../../../node/inference/provider-call.ts'
+import { baseUrlVariable, findProvider, keyOf } from '../../../node/inference/providers.ts'
 import type { RecordingOptions } from './options.ts'
 import type { Triple } from './pairs-file.ts'
 
@@ -25,15 +25,18 @@ export async function record(
   environment: Readonly<Record<string, string | undefined>>,
   { signal, onProgress = () => {} }: Hooks = {},
 ): Promise<number> {
-  const apiKey = environment[keyVariables.openai]
-  if (apiKey === undefined || apiKey === '') {
-    throw new SvcError('no-key', `${keyVariables.openai} is not set`, {
+  const baseUrl = environment[baseUrlVariable('openai')]
+  const setting = { base_url: baseUrl, allow_http: true }
+  const openai = findProvider('openai', { providers: { openai: setting } })
+  const apiKey = keyOf(openai, environment)
+  if (apiKey === undefined) {
+    throw new SvcError('no-key', `${openai.keyVariable} is not set`, {
       hint: 'Set it to the key of the provider that is to be recorded.',
     })
   }
   const provider = createOpenAi({
+    ...openai,
     apiKey,
-    baseUrl: environment.SVC_OPENAI_BASE_URL,
     clock: systemClock,
     log: { debug: () => {} },
   })

@@ -127,8 +127,8 @@ describe('answers from outside', () => {
           fc.asyncProperty(answer, async (respond) => {
             let asked = 0
             const provider = create({
-              apiKey: key,
-              baseUrl: 'https://provider.test',
+              ...{ name: 'some', keyVariable: 'SOME_API_KEY', apiKey: key },
+              baseUrl: 'https://provider.test/v1',
               clock: hastyClock,
               log: { debug: () => {} },
               fetch: async () => {

@@ -179,7 +179,12 @@ describe('the signs of random projections', () => {
 
 describe('the comparator of a job that names none', () => {
   it('needs no third party, whatever the model', () => {
-    for (const model of ['openai:gpt-4.1-mini', 'openai:o3', 'anthropic:claude-x']) {
+    for (const model of [
+      'openai:gpt-4.1-mini',
+      'openai:o3',
+      'anthropic:claude-x',
+      'ollama:llama3:8b',
+    ]) {
       expect(defaultComparator({}, model)).toBe('similar/1')
       expect(defaultComparator({ default_comparator: 'exact' }, model)).toBe('exact')
     }

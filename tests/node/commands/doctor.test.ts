@@ -283,7 +283,12 @@ describe('svc-node doctor', () => {
         'SVC_SUPPORTED_MODEL_IDS',
       ],
       [{ SVC_OPENAI_BASE_URL: await provider((r) => answerJson(r, 429, {})) }, 75, 'Wait'],
-      [{ SVC_OPENAI_BASE_URL: 'http://127.0.0.1:9' }, 75, 'Check the network'],
+      [{ SVC_OPENAI_BASE_URL: 'http://127.0.0.1:9' }, 75, 'Start the server'],
+      [
+        { SVC_OPENAI_BASE_URL: await provider((r) => answerJson(r, 404, {})) },
+        1,
+        'SVC_OPENAI_BASE_URL',
+      ],
       [
         { SVC_OPENAI_BASE_URL: await provider((r) => r.end('<html>Please log in</html>')) },
         1,
@@ -297,8 +302,30 @@ describe('svc-node doctor', () => {
     }
   })
 
+  it('provider: `run` ends with the remedy when something else answers there', async () => {
+    const url = await provider((r) => r.end('<html>Please log in</html>'))
+    const { code, err } = await operator.run(['run'], { SVC_OPENAI_BASE_URL: url })
+    expect(code).toBe(1)
+    expect(err).toContain(`provider openai at ${url}/v1 sends`)
+    expect(err).toContain('Correct the base URL (SVC_OPENAI_BASE_URL')
+  }, 60_000)
+
+  it('provider: takes an alias, and any server by its name', async () => {
+    const url = await provider((response, path) =>
+      path === '/v1/models/llama3%3A8b'
+        ? answerJson(response, 200, { id: 'llama3:8b-instruct' })
+        : answerJson(response, 200, { data: [] }),
+    )
+    const changes = { SVC_SUPPORTED_MODEL_IDS: 'ollama:llama3:8b', SVC_OLLAMA_BASE_URL: url }
+    const { code, find } = await doctor(changes)
+    expect([code, find('provider')?.status]).toEqual([0, 'ok'])
+    expect(find('provider')?.detail).toContain('has llama3:8b')
+  })
+
   it('provider: says that a server without a list of models was not tried', async () => {
-    const url = await provider((response) => answerJson(response, 404, {}))
+    const url = await provider((response, path) =>
+      answerJson(response, path === '/v1/chat/completions' ? 400 : 404, {}),
+    )
     const { code, skipped } = await doctor({ SVC_OPENAI_BASE_URL: url })
     expect([code, skipped]).toEqual([0, ['provider', 'tpm']])
   })

@@ -6,6 +6,7 @@ const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
 const patienceMs = 40_000
 
 export const enter = '\r'
+export const up = '\u001b[A'
 export const ctrlC = '\u0003'
 
 /** A command on a real terminal, typed at by a test. */

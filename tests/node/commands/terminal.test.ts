@@ -2,9 +2,10 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { answerJson, startServer } from '../../local-server.ts'
 import { startStubChain } from '../stub-chain.ts'
 import { startStubIcl } from '../stub-icl.ts'
-import { ctrlC, enter, type OnTerminal, runOnTerminal } from './pty.ts'
+import { ctrlC, enter, type OnTerminal, runOnTerminal, up } from './pty.ts'
 import { type CommandWorld, startCommandWorld } from './world.ts'
 
 const key = '000102030405060708090a0b0c0d0e0f'
@@ -44,6 +45,7 @@ const configOf = async () => JSON.parse(await readFile(join(folder(), 'config.js
 async function answerInit(terminal: OnTerminal, rpc: string): Promise<void> {
   await terminal.answer('Address of the ICL', `${icl.url}${enter}`)
   await terminal.answer('Address of a chain RPC', `${rpc}${enter}`)
+  await terminal.answer('Where do the models run?', enter)
   await terminal.answer('Models to serve', `openai:gpt-x${enter}`)
   await terminal.answer('A password for the keystore', `${password}${enter}`)
   await terminal.answer('The same again', `${password}${enter}`)
@@ -79,9 +81,10 @@ describe('svc-node init on a terminal', () => {
     await terminal.answer('', `${icl.url}${enter}`)
     await terminal.answer('Address of a chain RPC', `http://127.0.0.1:9${enter}`)
     await terminal.answer('Use this address all the same?', `y`)
-    await terminal.answer('Models to serve', `gpt${enter}`)
-    await terminal.answer('has no provider', '\u007f'.repeat(3))
-    await terminal.answer('', `openai:gpt-x${enter}`)
+    await terminal.answer('Where do the models run?', enter)
+    await terminal.answer('Models to serve', `a b${enter}`)
+    await terminal.answer('must be <provider>:<model>', '\u007f'.repeat(3))
+    await terminal.answer('', `gpt-x${enter}`)
     await terminal.answer('A password for the keystore', `short${enter}`)
     await terminal.answer('at least 8 characters', '\u007f'.repeat(5))
     await terminal.answer('', `${password}${enter}`)
@@ -94,7 +97,39 @@ describe('svc-node init on a terminal', () => {
     expect(await configOf()).toMatchObject({
       icl_endpoint: icl.url,
       cofhe_endpoint: 'http://127.0.0.1:9',
+      supported_model_ids: ['openai:gpt-x'],
     })
+  }, 180_000)
+
+  it('offers any OpenAI-compatible server, tries it out, and shows its models', async () => {
+    const server = await startServer((response, { path }) =>
+      path === '/v1/models'
+        ? answerJson(response, 200, { data: [{ id: 'llama3:8b' }] })
+        : answerJson(response, 404, { detail: 'Not Found' }),
+    )
+    try {
+      const terminal = init({ SVC_KEY_PASSWORD: password })
+      await terminal.answer('Address of the ICL', `${icl.url}${enter}`)
+      await terminal.answer('Address of a chain RPC', `${chain.url}${enter}`)
+      await terminal.answer('another OpenAI-compatible server', `${up}${enter}`)
+      await terminal.answer('A name for it', `ollama${enter}`)
+      await terminal.answer('Base URL of ollama', `${server.url}/api${enter}`)
+      await terminal.answer('has no API at this path', '')
+      await terminal.answer('Use this address all the same?', enter)
+      await terminal.answer('Base URL of ollama', '\u007f'.repeat(4))
+      await terminal.answer('', enter)
+      await terminal.answer('It has llama3:8b', '')
+      await terminal.answer('Models to serve', `llama3:8b${enter}`)
+      await terminal.answer('Write ', enter)
+      expect(await terminal.exited).toBe(0)
+      expect(terminal.screen()).not.toContain('for your models')
+      expect(await configOf()).toMatchObject({
+        supported_model_ids: ['ollama:llama3:8b'],
+        providers: { ollama: { base_url: server.url } },
+      })
+    } finally {
+      await server.close()
+    }
   }, 180_000)
 
   it('asks nothing with --yes: a password that is typed once may hold a slip', async () => {
@@ -137,6 +172,7 @@ describe('svc-node attest on a terminal', () => {
     const first = init({ SVC_KEY_PASSWORD: password })
     await first.answer('Address of the ICL', `${icl.url}${enter}`)
     await first.answer('Address of a chain RPC', `${chain.url}${enter}`)
+    await first.answer('Where do the models run?', enter)
     await first.answer('Models to serve', `openai:gpt-x${enter}`)
     await first.answer('Write ', enter)
     expect(await first.exited).toBe(0)

@@ -102,7 +102,7 @@ describe('the embedding API', () => {
 describe('what a node can compare by', () => {
   const offer = (config: Parameters<typeof offerEmbedding>[0], environment = {}) =>
     offerEmbedding(config, environment, systemClock, log)
-  const none = { embedding_base_url: undefined, openai_base_url: undefined }
+  const none = { embedding_base_url: undefined, providers: {} }
   const openAiKey = { OPENAI_API_KEY: apiKey }
 
   it('includes semantic/1 only with a key for the embedding model', async () => {
@@ -117,7 +117,8 @@ describe('what a node can compare by', () => {
   })
 
   it('shows the key of another server to OpenAI never', async () => {
-    const other = { ...none, openai_base_url: 'http://models.example' }
+    const openai = { base_url: 'http://models.example', allow_http: true }
+    const other = { ...none, providers: { openai } }
     expect(await offer(other, openAiKey)).toBeUndefined()
     expect(
       await offer({ ...other, embedding_base_url: 'http://models.example' }, openAiKey),

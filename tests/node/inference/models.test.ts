@@ -4,7 +4,11 @@ import { offerModels } from '../../../node/inference/models.ts'
 import { recordingLog } from '../fakes.ts'
 
 const log = recordingLog()
-const config = { supported_model_ids: ['openai:gpt-x', 'anthropic:claude-y', 'openai:org/z:1'] }
+const config = {
+  supported_model_ids: ['openai:gpt-x', 'anthropic:claude-y', 'openai:org/z:1'],
+  providers: {},
+}
+const server = { base_url: 'http://127.0.0.1:1', allow_http: false }
 
 describe('the models a node offers', () => {
   it('are those whose provider key is set; the others name the variable that is missing', async () => {
@@ -20,8 +24,37 @@ describe('the models a node offers', () => {
   })
 
   it('need a key for a server of one s own, too', async () => {
-    const local = { ...config, openai_base_url: 'http://127.0.0.1:1' }
+    const local = { ...config, providers: { openai: server } }
     const { models } = await offerModels(local, { OPENAI_API_KEY: '' }, systemClock, log)
     expect(models.size).toBe(0)
+  })
+
+  it('are those of any server by its name, whose models may have colons and slashes', async () => {
+    const ids = ['ollama:llama3:8b', 'openrouter:meta-llama/llama-3-70b', 'closed:x']
+    const { models, missingKeys } = await offerModels(
+      {
+        supported_model_ids: ids,
+        providers: {
+          ...{ ollama: server, openrouter: server },
+          closed: { ...server, api_key_env: 'OUR_KEY' },
+        },
+      },
+      {},
+      systemClock,
+      log,
+    )
+    expect([...models].map(([id, { model }]) => [id, model])).toEqual([
+      ['ollama:llama3:8b', 'llama3:8b'],
+      ['openrouter:meta-llama/llama-3-70b', 'meta-llama/llama-3-70b'],
+    ])
+    expect(missingKeys).toEqual([{ modelId: 'closed:x', variable: 'OUR_KEY' }])
+  })
+
+  it('are of no provider that is neither built in nor configured', async () => {
+    const unknown = { supported_model_ids: ['opnai:gpt-x'], providers: { ollama: server } }
+    await expect(offerModels(unknown, {}, systemClock, log)).rejects.toMatchObject({
+      code: 'provider-unknown',
+      message: expect.stringMatching(/known are openai, .*\bollama\./),
+    })
   })
 })

@@ -5,18 +5,18 @@ import { maxBlobBytes } from '../../../lib/endpoints.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createAnthropic } from '../../../node/inference/anthropic.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
-import type { ProviderName } from '../../../node/inference/provider.ts'
 import { maxAnswerBytes } from '../../../node/inference/provider-fetch.ts'
 import { answerJson, type LocalServer, type Seen, startServer } from '../../local-server.ts'
 import { recordingLog } from '../fakes.ts'
 
 const apiKey = 'sk-test-do-not-log-1234567890'
+type Name = 'openai' | 'anthropic'
 const makers = { openai: createOpenAi, anthropic: createAnthropic }
-const answers: Record<ProviderName, (text: string) => unknown> = {
+const answers: Record<Name, (text: string) => unknown> = {
   openai: (content) => ({ choices: [{ index: 0, message: { role: 'assistant', content } }] }),
   anthropic: (text) => ({ type: 'message', role: 'assistant', content: [{ type: 'text', text }] }),
 }
-const errorBody: Record<ProviderName, (message: string) => unknown> = {
+const errorBody: Record<Name, (message: string) => unknown> = {
   openai: (message) => ({ error: { message, type: 'x', code: 'y' } }),
   anthropic: (message) => ({ type: 'error', error: { type: 'x', message } }),
 }
@@ -31,7 +31,7 @@ afterEach(async () => {
 type Answer = (response: ServerResponse, request: Seen, count: number) => void
 
 async function ask(
-  name: ProviderName,
+  name: Name,
   answer: Answer,
   signal?: AbortSignal,
   attemptMs = 30_000,
@@ -40,8 +40,8 @@ async function ask(
 ) {
   server = await startServer(answer)
   const options = {
-    apiKey,
-    baseUrl: server.url,
+    ...{ name, apiKey, keyVariable: `${name.toUpperCase()}_API_KEY` },
+    baseUrl: `${server.url}/v1`,
     clock: systemClock,
     log,
     attemptMs,
@@ -104,7 +104,7 @@ for (const name of ['openai', 'anthropic'] as const) {
       )
       const code = name === 'openai' ? 'y' : 'x'
       expect(failure.message).toBe(
-        `provider ${name} at ${server!.url} failed: status 400 (${code})`,
+        `provider ${name} at ${server!.url}/v1 failed: status 400 (${code})`,
       )
       expect(failure.hint).not.toContain('Two?')
       expect(log.lines.at(-1)).toMatch(/^DEBUG Provider .* failed: .*I cannot answer: Two\?/)
@@ -116,7 +116,7 @@ for (const name of ['openai', 'anthropic'] as const) {
       const failure = await ask(name, (response) => answerJson(response, 400, body)).catch(
         (thrown) => thrown,
       )
-      expect(failure.message).toBe(`provider ${name} at ${server!.url} failed: status 400`)
+      expect(failure.message).toBe(`provider ${name} at ${server!.url}/v1 failed: status 400`)
     })
 
     it('waits as long as a Retry-After that is a date asks, or not at all', async () => {
@@ -173,7 +173,7 @@ for (const name of ['openai', 'anthropic'] as const) {
         const failure = await ask(name, answer).catch((error) => error)
         expect(failure).toMatchObject({ code: 'provider-protocol-wrong' })
         expect(failure.message).toMatch(said)
-        expect(failure.message).toContain(`provider ${name} at ${server!.url} `)
+        expect(failure.message).toContain(`provider ${name} at ${server!.url}/v1 `)
         expect(failure.hint).toMatch(/^Check the base URL/)
         expect(server!.seen).toHaveLength(3)
         expect(server!.seen.every(({ path }) => path !== '/login')).toBe(true)
@@ -229,7 +229,7 @@ for (const name of ['openai', 'anthropic'] as const) {
       const failure = await work.catch((error) => error)
       expect(failure).toMatchObject({ code: 'provider-answer-too-large', retryable: false })
       expect(failure.message).toBe(
-        `provider ${name} at ${server!.url} sent more than ${maxAnswerBytes} bytes`,
+        `provider ${name} at ${server!.url}/v1 sent more than ${maxAnswerBytes} bytes`,
       )
       expect(failure.hint).toMatch(/^Provider: /)
       expect(server!.seen).toHaveLength(1)
@@ -277,6 +277,41 @@ for (const name of ['openai', 'anthropic'] as const) {
 }
 
 describe('openai alone', () => {
+  it('shows a server that takes no key neither a key nor an account of OpenAI', async () => {
+    process.env.OPENAI_API_KEY = 'sk-of-openai'
+    process.env.OPENAI_ORG_ID = 'org-of-openai'
+    server = await startServer((response) => answerJson(response, 200, answers.openai('x')))
+    const reached = { name: 'ollama', baseUrl: `${server.url}/v1`, keyVariable: 'OLLAMA_API_KEY' }
+    const provider = createOpenAi({ ...reached, apiKey: undefined, clock: systemClock, log })
+    try {
+      await provider.complete({ model: 'llama3:8b', prompt: 'Two?', maxOutputTokens: 9 })
+    } finally {
+      delete process.env.OPENAI_API_KEY
+      delete process.env.OPENAI_ORG_ID
+    }
+    const { headers, body } = server.seen[0]!
+    expect(headers.authorization).toBeUndefined()
+    expect(JSON.stringify(headers)).not.toContain('of-openai')
+    expect(JSON.parse(body)).toMatchObject({ model: 'llama3:8b' })
+  })
+
+  // As Mistral's API does.
+  it.each(['message', 'detail'])(
+    'leaves out only what a server names in its %s',
+    async (member) => {
+      const loc = { type: 'extra_forbidden', loc: ['body', 'seed'] }
+      const refusal = member === 'message' ? { message: { detail: [loc] } } : { detail: [loc] }
+      const text = await ask('openai', (response, request) =>
+        request.body.includes('seed')
+          ? answerJson(response, 422, refusal)
+          : answerJson(response, 200, answers.openai('Four.')),
+      )
+      expect(text).toBe('Four.')
+      expect(JSON.parse(server!.seen[1]!.body)).toMatchObject({ temperature: 0 })
+      expect(server!.seen).toHaveLength(2)
+    },
+  )
+
   it('asks for temperature 0 and a seed', async () => {
     await ask('openai', (response) => answerJson(response, 200, answers.openai('x')))
     expect(JSON.parse(server!.seen[0]!.body)).toMatchObject({ temperature: 0, seed: 0 })

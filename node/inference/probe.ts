@@ -1,0 +1,230 @@
+import type { Fetch } from '../../lib/api.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { readLimited } from '../../lib/read-limited.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { baseUrlVariable, type Provider } from './providers.ts'
+
+/*
+ * Whether a provider's API is where the configuration says, asked before any job needs it and without running a model. Models are listed;
+ * a server that lists none gets an empty request for a completion, which an API refuses as invalid and anything else does not know.
+ * What only the operator can mend is an error that is not retryable: another thing answers there, nothing is at that path, the key is
+ * refused. A server that is away, unknown to the DNS, slow, failing or at its rate limit may come back: retryable.
+ */
+
+const patienceMs = 15_000
+const maxListBytes = 4 * 1_048_576
+const maxModels = 10_000
+
+/** How a provider is asked. */
+export type ProbeDeps = { readonly fetch: Fetch; readonly clock: Clock }
+
+type Reply = {
+  readonly status: number
+  /** The media type, as far as it is one. */
+  readonly type: string
+  /** Undefined when it is no JSON. */
+  readonly json: unknown
+}
+
+/** The models that a provider lists, undefined when it lists none; throws SvcError `provider-...` with what the operator has to do. */
+export async function probeProvider(
+  provider: Provider,
+  apiKey: string | undefined,
+  deps: ProbeDeps,
+  signal?: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  return await asking(provider, deps, signal, async (ended) => {
+    const ask = (url: string, init?: RequestInit) =>
+      askOnce(url, { ...init, signal: ended }, provider, apiKey, deps)
+    const listed = await ask(`${provider.baseUrl}/models`)
+    const models = modelsIn(listed)
+    if (models !== undefined) return models
+    checkReply(provider, apiKey, listed)
+    if (listed.status === 200 && listed.json === undefined) throw isForeign(provider, listed)
+    const tried = await ask(`${provider.baseUrl}${provider.completions}`, {
+      method: 'POST',
+      body: '{}',
+    })
+    // As some refuse an empty request.
+    if (tried.status === 500 && tried.json !== undefined) return undefined
+    checkReply(provider, apiKey, tried)
+    if (tried.json !== undefined && ![404, 405].includes(tried.status)) return undefined
+    const isPath = [404, 405].includes(tried.status)
+    throw isPath ? await isElsewhere(provider, ask) : isForeign(provider, tried)
+  })
+}
+
+/** True for an error that a key can mend. */
+export const isKeyRefused = (error: unknown): boolean =>
+  error instanceof SvcError && error.code === 'provider-key-refused'
+
+/** Whether the provider knows a model that it does not list, such as another name for one; throws SvcErrors as `probeProvider`. */
+export async function knowsModel(
+  provider: Provider,
+  model: string,
+  apiKey: string | undefined,
+  deps: ProbeDeps,
+): Promise<boolean> {
+  const url = `${provider.baseUrl}/models/${encodeURIComponent(model)}`
+  const { status, json } = await asking(provider, deps, undefined, (signal) =>
+    askOnce(url, { signal }, provider, apiKey, deps),
+  )
+  return status === 200 && idOf(json) !== undefined
+}
+
+async function asking<T>(
+  provider: Provider,
+  { clock }: ProbeDeps,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = () =>
+    failure(provider, 'provider-silent', `gives no answer within ${patienceMs / 1000} s`, {
+      hint: `Check the server, the network, and the base URL (${placeOf(provider)}).`,
+      retryable: true,
+    })
+  try {
+    return await withDeadline(clock, patienceMs, signal, late, work)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw error instanceof SvcError ? error : isUnreachable(provider, error)
+  }
+}
+
+async function askOnce(
+  url: string,
+  init: RequestInit,
+  { headersOf }: Provider,
+  apiKey: string | undefined,
+  { fetch }: ProbeDeps,
+): Promise<Reply> {
+  const headers = { ...(apiKey && headersOf(apiKey)), 'content-type': 'application/json' }
+  // The key is for this host: it does not follow a redirect elsewhere.
+  const response = await fetch(new Request(url, { ...init, headers, redirect: 'manual' }))
+  const bytes = await readLimited(response, maxListBytes)
+  const [type = ''] = response.headers.get('content-type')?.toLowerCase().split(';') ?? []
+  const isType = /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type)
+  return { status: response.status, type: isType ? type : 'no content type', json: jsonOf(bytes) }
+}
+
+function jsonOf(bytes: Uint8Array | undefined): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return undefined
+  }
+}
+
+function idOf(model: unknown): string | undefined {
+  if (typeof model !== 'object' || model === null || !('id' in model)) return undefined
+  return typeof model.id === 'string' && model.id.length <= 256 ? model.id : undefined
+}
+
+/** Most wrap the list in `data`, some do not. */
+function modelsIn({ status, json }: Reply): readonly string[] | undefined {
+  const list =
+    typeof json === 'object' && json !== null && 'data' in json ? (json.data ?? []) : json
+  if (status !== 200 || !Array.isArray(list)) return undefined
+  return list.slice(0, maxModels).flatMap((model) => idOf(model) ?? [])
+}
+
+/** Throws for what a list of models and a completion have in common: a refused key, another server, a failure. */
+function checkReply(provider: Provider, apiKey: string | undefined, reply: Reply): void {
+  const { status, type } = reply
+  const isPage = type === 'text/html'
+  if (status === 429 || (status >= 500 && status !== 501)) {
+    const code = status === 429 ? 'provider-rate-limited' : 'provider-unavailable'
+    throw failure(provider, code, `answers with status ${status}`, {
+      hint: "Wait, and look at the provider's status page and rate limits.",
+      retryable: true,
+    })
+  }
+  if (status >= 300 && status < 400) throw isForeign(provider, reply)
+  if (status !== 401 && status !== 403) return
+  if (isPage) throw isForeign(provider, reply)
+  const { keyVariable, name } = provider
+  const said = apiKey === undefined ? 'wants a key' : 'refuses the key'
+  throw failure(provider, 'provider-key-refused', `${said} (status ${status})`, {
+    hint:
+      apiKey === undefined
+        ? `Set ${keyVariable}, or name the variable of the key in providers.${name}.api_key_env.`
+        : `Check ${keyVariable}: the provider refuses this key.`,
+  })
+}
+
+function isForeign(provider: Provider, { status, type }: Reply): SvcError {
+  const said =
+    status >= 300 && status < 400
+      ? `redirects elsewhere (status ${status})`
+      : `sends ${type} in place of JSON (status ${status})`
+  return failure(provider, 'provider-protocol-wrong', `${said}: this is not the API`, {
+    hint: `Correct the base URL (${placeOf(provider)}), and see that no proxy or login page answers in place of the server.`,
+  })
+}
+
+/** Nothing is at the path: most often /v1 is missing, so it is tried. */
+async function isElsewhere(
+  provider: Provider,
+  ask: (url: string) => Promise<Reply>,
+): Promise<SvcError> {
+  const { baseUrl } = provider
+  const other = `${baseUrl.endsWith('/v1') ? new URL(baseUrl).origin : baseUrl}/v1`
+  const isThere =
+    other !== baseUrl &&
+    (await ask(`${other}/models`).then(modelsIn, () => undefined)) !== undefined
+  return failure(provider, 'provider-protocol-wrong', 'has no API at this path (status 404)', {
+    hint: isThere
+      ? `Set the base URL to ${other}, where the API is (${placeOf(provider)}).`
+      : `Correct the path of the base URL (${placeOf(provider)}); most servers have their API at /v1.`,
+  })
+}
+
+const dnsCodes = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME']
+
+function isUnreachable(provider: Provider, error: unknown): SvcError {
+  const { hostname, host } = new URL(provider.baseUrl)
+  const code = codeIn(error)
+  const place = placeOf(provider)
+  const unreachable = (said: string, hint: string) =>
+    failure(provider, 'provider-unreachable', said, { hint, retryable: true, cause: error })
+  if (dnsCodes.includes(code)) {
+    return unreachable(
+      `has an unknown host: ${hostname}`,
+      `Correct the host in the base URL (${place}), or check the DNS.`,
+    )
+  }
+  if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') {
+    return unreachable(
+      `refuses connections: nothing listens at ${host}`,
+      `Start the server, or correct host and port (${place}).`,
+    )
+  }
+  if (/CERT|SSL|TLS|SIGNATURE/.test(code)) {
+    return unreachable(
+      `has no trusted TLS certificate (${code})`,
+      `Check https or http in the base URL (${place}), and the certificate of the server.`,
+    )
+  }
+  const named = /^[\w.-]{1,64}$/.test(code) ? ` (${code})` : ''
+  return unreachable(`cannot be reached${named}`, `Check the network and the base URL (${place}).`)
+}
+
+/** The system's name for a failed connection, wherever in the chain of causes it is. */
+function codeIn(error: unknown): string {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
+    if ('code' in cause && typeof cause.code === 'string') return cause.code
+    cause = cause.cause
+  }
+  return ''
+}
+
+const placeOf = ({ name }: Provider): string =>
+  `${baseUrlVariable(name)} or providers.${name}.base_url`
+
+const failure = (
+  { name, baseUrl }: Provider,
+  code: string,
+  said: string,
+  details: ConstructorParameters<typeof SvcError>[2],
+): SvcError => new SvcError(code, `provider ${name} at ${baseUrl} ${said}`, details)

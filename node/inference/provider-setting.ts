@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { isExposed } from './base-url.ts'
+import { baseUrlVariable, builtInNames, defaultKeyVariable } from './providers.ts'
+
+const isBaseUrl = (text: string): boolean => {
+  if (!URL.canParse(text)) return false
+  const { protocol, search, hash, username, password } = new URL(text)
+  return (
+    /^https?:$/.test(protocol) && [search, hash, username, password].every((part) => part === '')
+  )
+}
+
+const urlMistake = 'must be an address such as https://host.example/v1, without a password or query'
+
+// Never a variable of svc-node itself: its value would be sent to the server.
+const isKeyVariable = (name: string): boolean =>
+  /^[A-Z][A-Z0-9_]{0,63}$/.test(name) && !name.startsWith('SVC_')
+
+const keyMistake =
+  'must name the environment variable that holds the key, such as OLLAMA_API_KEY, and none of svc-node itself'
+
+const Setting = z.strictObject(
+  {
+    base_url: z
+      .string(urlMistake)
+      .max(2_048, urlMistake)
+      // What follows reads the address.
+      .refine(isBaseUrl, { error: urlMistake, abort: true })
+      .transform((text) => text.replace(/\/+$/, ''))
+      .optional(),
+    api_key_env: z.string(keyMistake).refine(isKeyVariable, keyMistake).optional(),
+    allow_http: z.boolean('must be true or false').default(false),
+  },
+  {
+    error: ({ code }) =>
+      code === 'unrecognized_keys'
+        ? 'takes base_url, api_key_env and allow_http only; a key goes into the environment, under the name that api_key_env gives'
+        : 'must be an object such as {"base_url": "http://127.0.0.1:11434/v1"}',
+  },
+)
+
+/** How the configuration says to reach a provider. */
+export type ProviderSetting = z.output<typeof Setting>
+
+// `SVC_EMBEDDING_BASE_URL` is another setting.
+const isName = (name: string): boolean =>
+  /^[a-z0-9][a-z0-9-]{0,31}$/.test(name) &&
+  name !== 'embedding' &&
+  isKeyVariable(defaultKeyVariable(name))
+
+/** The servers of the configuration, by the name that stands before the colon of their models. */
+export const ProviderSettingsField = z
+  .record(z.string(), Setting, 'must map names to servers')
+  .superRefine((providers, context) => {
+    for (const [name, { base_url: url, allow_http: allowed }] of Object.entries(providers)) {
+      const complain = (field: string, message: string) =>
+        context.addIssue({ code: 'custom', path: [name, field], message })
+      if (!isName(name)) {
+        complain(
+          '',
+          'is no name for a provider: begin with a letter, go on with lower-case letters, digits and hyphens; svc and embedding are taken',
+        )
+      } else if (url === undefined && !builtInNames.includes(name)) {
+        complain('base_url', `is missing; set it, or ${baseUrlVariable(name)}`)
+      } else if (url !== undefined && !allowed && isExposed(url)) {
+        complain(
+          'base_url',
+          `must be https, since others could read prompts and the key on the way; if the network is yours, set providers.${name}.allow_http to true`,
+        )
+      }
+    }
+  })

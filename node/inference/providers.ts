@@ -1,0 +1,132 @@
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Environment } from '../config.ts'
+import { withDefaultPath } from './base-url.ts'
+import type { InferenceProvider } from './provider.ts'
+import type { ProviderOptions } from './provider-call.ts'
+import type { ProviderSetting } from './provider-setting.ts'
+
+/*
+ * Every provider that svc-node knows is one entry of `builtIn` and one adapter, the file that `load` imports. Configuration, `doctor`,
+ * `init`, `status`, the daemon and the demo read the entry and name no provider. Any other name is an OpenAI-compatible server, which the
+ * configuration has to give a base URL.
+ */
+
+/** How a server is spoken to. */
+type Protocol = {
+  /** The root of the API, from a base URL as operators write it. */
+  readonly rootOf: (baseUrl: string) => string
+  /** Where completions are asked for, below the root; models are listed at `/models`. */
+  readonly completions: `/${string}`
+  readonly headersOf: (apiKey: string) => Readonly<Record<string, string>>
+  /** Loads the adapter and its SDK, which only the nodes that use it need. */
+  readonly load: () => Promise<(options: ProviderOptions) => InferenceProvider>
+}
+
+type BuiltIn = Protocol & {
+  readonly label: string
+  readonly baseUrl: string
+  /** Models that `init` suggests and the demo's stand-in plays. */
+  readonly models: readonly [string, ...string[]]
+}
+
+const openAiCompatible: Protocol = {
+  rootOf: (baseUrl) => withDefaultPath(baseUrl, '/v1'),
+  completions: '/chat/completions',
+  headersOf: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+  load: async () => (await import('./openai.ts')).createOpenAi,
+}
+
+/** The providers that need no base URL, by name. */
+export const builtIn: Readonly<Record<string, BuiltIn>> = {
+  openai: {
+    ...openAiCompatible,
+    label: 'OpenAI',
+    baseUrl: 'https://api.openai.com/v1',
+    models: ['gpt-4o-mini', 'gpt-4o'],
+  },
+  anthropic: {
+    label: 'Anthropic',
+    baseUrl: 'https://api.anthropic.com/v1',
+    models: ['claude-sonnet-4-5', 'claude-haiku-4-5'],
+    rootOf: (baseUrl) => `${baseUrl.replace(/\/v1$/, '')}/v1`,
+    completions: '/messages',
+    headersOf: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }),
+    load: async () => (await import('./anthropic.ts')).createAnthropic,
+  },
+}
+
+/** The names of the providers that need no base URL. */
+export const builtInNames: readonly string[] = Object.keys(builtIn)
+
+/** A provider as this node is configured to reach it. */
+export type Provider = Protocol & {
+  readonly name: string
+  /** What people call it. */
+  readonly label: string
+  /** The root of its API. */
+  readonly baseUrl: string
+  /** The environment variable that holds its key. */
+  readonly keyVariable: string
+  /** False for a server that may be asked without a key. */
+  readonly needsKey: boolean
+  /** Models to suggest. */
+  readonly models: readonly string[]
+}
+
+const variablePart = (name: string): string => name.toUpperCase().replaceAll('-', '_')
+
+/** The environment variable that holds a provider's key unless `api_key_env` names another. */
+export const defaultKeyVariable = (name: string): string => `${variablePart(name)}_API_KEY`
+
+/** The environment variable that holds a provider's base URL. */
+export const baseUrlVariable = (name: string): string => `SVC_${variablePart(name)}_BASE_URL`
+
+/** The provider's name in a model id: all before the first colon, since names of models have colons, too. */
+export const providerNameOf = (modelId: string): string => modelId.slice(0, modelId.indexOf(':'))
+
+/** The provider's own name for a model. */
+export const modelNameOf = (modelId: string): string => modelId.slice(modelId.indexOf(':') + 1)
+
+/** The part of a configuration that providers are made of. */
+export type ProviderSettings = {
+  readonly providers: Readonly<Record<string, ProviderSetting>>
+}
+
+/** The provider of that name; throws SvcError `provider-unknown` that names those there are. */
+export function findProvider(name: string, { providers }: ProviderSettings): Provider {
+  const known = Object.hasOwn(builtIn, name) ? builtIn[name] : undefined
+  const { base_url: given, api_key_env: variable } = providers[name] ?? {}
+  const baseUrl = given ?? known?.baseUrl
+  if (baseUrl === undefined) throw unknownProvider(name, providers)
+  const protocol = known ?? openAiCompatible
+  return {
+    ...protocol,
+    name,
+    label: known?.label ?? name,
+    baseUrl: protocol.rootOf(baseUrl),
+    keyVariable: variable ?? defaultKeyVariable(name),
+    needsKey: known !== undefined || variable !== undefined,
+    models: known?.models ?? [],
+  }
+}
+
+/** The providers of all models, each once. */
+export const providersOf = (
+  modelIds: readonly string[],
+  settings: ProviderSettings,
+): readonly Provider[] =>
+  [...new Set(modelIds.map(providerNameOf))].map((name) => findProvider(name, settings))
+
+/** The key of a provider, undefined when none is set. */
+export const keyOf = ({ keyVariable }: Provider, environment: Environment): string | undefined =>
+  environment[keyVariable] || undefined
+
+/** What is wrong with a provider that is not configured, and what to do. */
+export const unknownProviderText = (name: string, configured: readonly string[]): string =>
+  `the provider ${name} is not known; known are ${[...new Set([...builtInNames, ...configured])].join(', ')}. ` +
+  `For an OpenAI-compatible server set its base URL: ${baseUrlVariable(name)}, or providers.${name}.base_url`
+
+const unknownProvider = (name: string, providers: ProviderSettings['providers']): SvcError =>
+  new SvcError('provider-unknown', unknownProviderText(name, Object.keys(providers)), {
+    hint: 'Correct the model id, or set the base URL.',
+  })
