@@ -115,7 +115,7 @@ function assemble(deps: DaemonDeps): Daemon {
   const beat = createHeartbeat({
     ...deps,
     api,
-    modelIds: [...deps.models.keys()],
+    modelIds: () => deps.models.keys(),
     comparators: comparatorsWith(deps.embed),
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
   })

@@ -101,6 +101,11 @@ export const messages = {
 
   memoryHigh: (bytes: number) =>
     `Memory use is ${(bytes / 2 ** 30).toFixed(1)} GB, above the warning level of 2 GB`,
+  providerAway: (name: string, why: string, nextMs: number) =>
+    `Models of ${name} are not offered yet, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
+  providerReached: (name: string, modelIds: readonly string[]) =>
+    `The provider ${name} answers now: offering ${modelIds.join(', ')}`,
+  providerWrong: (name: string, why: string) => `Models of ${name} are not offered: ${why}`,
   modelNotOffered: (modelId: string, variable: string) =>
     `Model ${modelId} is not offered: ${variable} is not set`,
 } as const

@@ -35,6 +35,7 @@ import { version } from '../version.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
 import type { Flags } from './flags.ts'
+import { offerWhenReached } from './offer-when-reached.ts'
 import { openLog, withLogFlags } from './run-log.ts'
 import { untilReached } from './until-reached.ts'
 import { warnIfUnfunded } from './warn-unfunded.ts'
@@ -130,6 +131,11 @@ async function connect(
   for (const { modelId, variable } of missingKeys) {
     log.warning(messages.modelNotOffered(modelId, variable))
   }
+  const providers = providersOf(config.supported_model_ids, config)
+  const offered = await offerWhenReached(
+    { models, providers, log, stop },
+    { environment, fetch: providerFetch ?? fetch, clock },
+  )
   const journal = openJournal(journalPathOf(loaded.configPath))
   if (journal.wasTorn) log.warning(messages.journalTorn())
   // The SDKs behind these are slow to load.
@@ -157,7 +163,7 @@ async function connect(
     address,
     version,
     sessionKey,
-    models,
+    models: offered,
     embed: await offerEmbedding(config, environment, clock, log, providerFetch),
     journal,
     history: openHistory(historyPathOf(loaded.configPath)),

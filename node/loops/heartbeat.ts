@@ -13,7 +13,8 @@ export type HeartbeatOptions = {
   readonly api: Pick<NodeApi, 'postHeartbeat'>
   readonly address: Address
   readonly version: string
-  readonly modelIds: readonly string[]
+  /** The models that are offered now. */
+  readonly modelIds: () => Iterable<string>
   readonly comparators: readonly ComparatorId[]
   readonly freeSlots: () => number
   readonly clock: Clock
@@ -42,7 +43,7 @@ export function createHeartbeat(options: HeartbeatOptions): SendHeartbeat {
           timestamp: lastTimestamp,
           version: options.version,
           free_slots: final ? 0 : options.freeSlots(),
-          supported_model_ids: [...options.modelIds],
+          supported_model_ids: [...options.modelIds()],
           supported_comparators: [...options.comparators],
           ...(final && { final }),
         },

@@ -105,6 +105,7 @@ beforeAll(async () => {
     idleTimeout: 0,
     fetch: async (request) => {
       const { headers } = request
+      if (request.method === 'GET') return Response.json({ data: [] })
       const message = `no such key: ${headers.get('authorization') ?? headers.get('x-api-key')}`
       if (world.nodes.some(({ env }) => message.endsWith(` ${env.ANTHROPIC_API_KEY}`)))
         repeated += 1

@@ -20,6 +20,7 @@ export async function startSlowProvider(): Promise<SlowProvider> {
   const held = new Set<string>()
   const waiting: { readonly key: string; readonly go: () => void }[] = []
   const server = await startServer(async (response, request) => {
+    if (request.path.endsWith('/models')) return answerJson(response, 200, { data: [] })
     const key = String(request.headers.authorization).replace('Bearer ', '')
     calls.push(key)
     if (held.has(key)) await new Promise<void>((go) => waiting.push({ key, go }))
