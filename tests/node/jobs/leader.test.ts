@@ -329,7 +329,9 @@ describe('a job that cannot be done is given back', () => {
 
   it('when its claim fails for another cause', async () => {
     const world = await createJobWorld('leader')
-    world.api.claimAssignment.mockRejectedValue(new ProblemError('internal-error', 'The ICL failed'))
+    world.api.claimAssignment.mockRejectedValue(
+      new ProblemError('internal-error', 'The ICL failed'),
+    )
     await run(world)
     expect(world.api.claimAssignment).toHaveBeenCalledTimes(1)
     abortsWith(world, 'key-handles-missing')

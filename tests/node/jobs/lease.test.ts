@@ -15,6 +15,9 @@ const away = new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true
 async function leaderWith(provide: (world: JobWorld, signal: AbortSignal) => Promise<Response>) {
   const world = await createJobWorld('leader')
   const provider = createOpenAi({
+    name: 'openai',
+    baseUrl: 'https://api.openai.com/v1',
+    keyVariable: 'OPENAI_API_KEY',
     apiKey: 'sk-test',
     clock: world.clock,
     log: world.log,
