@@ -17,15 +17,15 @@ export function createMutex(): Mutex {
 /** Makes empty queues, one for each key; a piece that fails does not hold up the next. */
 export function createKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<unknown>>()
-  return (key, work) => {
+  return async (key, work) => {
     const before = last.get(key)
-    const mine = before ? before.then(work) : work()
+    const mine = (before ?? Promise.resolve()).then(work)
     const ended = mine
       .catch(() => {})
       .then(() => {
         if (last.get(key) === ended) last.delete(key)
       })
     last.set(key, ended)
-    return mine
+    return await mine
   }
 }
