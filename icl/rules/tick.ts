@@ -1,14 +1,14 @@
 /*
  * Problem: a job must go on although nodes go silent, have no room, or leave, and must end when nobody is left.
  *
- * Idea: every job has a time at which it is looked at again (wakeAt). A wake does three things in this order: it
+ * Idea: every job has a time at which it is looked at again (tickAt). A tick does three things in this order: it
  * ends what is overdue, it takes seats from nodes that stay full if others are free, and it fills empty seats from
  * a pool. The pool and the seed of the draw are read before, by the caller, because this function is pure.
  * needsPool and countSeatsToFill tell the caller what to read.
  *
  * Invariants:
  * - The seed of a draw names how many seats it fills. When another number is empty by now, nothing is filled, and
- *   the next wake comes at once with a new seed.
+ *   the next tick comes at once with a new seed.
  * - A draw never picks the client, or a node that has had a part in the job. Only when no other node is left, a
  *   node may return to the seat that it gave back for a cause that passes, after a pause that grows with each
  *   attempt.

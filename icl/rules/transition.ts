@@ -14,11 +14,11 @@
  * - A command of a node counts only under the fence of that node's assignment. Each assignment has a higher fence
  *   than those before it in the job.
  * - A command that changes nothing returns the very same job, so that nothing is saved.
- * - A job that has not settled has a wakeAt: the earliest of its deadline, the deadlines of its assignments, and
+ * - A job that has not settled has a tickAt: the earliest of its deadline, the deadlines of its assignments, and
  *   the time to fill empty seats.
  *
  * Failure cases: a message that comes twice has the effect of one. After the job's deadline nodes' commands are
- * refused unless they are repeats, whether or not the wake has come. A refusal may still note something: a second,
+ * refused unless they are repeats, whether or not the tick has come. A refusal may still note something: a second,
  * different signed answer is kept as a fault, and an answer after a lease that lapsed brings its node a score. The
  * caller saves that, then reports the refusal.
  */

@@ -29,7 +29,7 @@ export async function watchConnection(fallback: Fallback, signal: AbortSignal): 
   let probeMs = firstProbeMs
   let connectedAt = clock.monotonic()
   while (!signal.aborted && fallback.mode !== 'stuck') {
-    await sleepOrWake(fallback, fallback.mode === 'connected' ? renewReplicaMs : probeMs, signal)
+    await sleepOrSkip(fallback, fallback.mode === 'connected' ? renewReplicaMs : probeMs, signal)
     if (signal.aborted) return
     const { era, mode } = fallback
     try {
@@ -53,12 +53,12 @@ export async function watchConnection(fallback: Fallback, signal: AbortSignal): 
   }
 }
 
-async function sleepOrWake(fallback: Fallback, ms: number, signal: AbortSignal): Promise<void> {
-  const woken = new AbortController()
+async function sleepOrSkip(fallback: Fallback, ms: number, signal: AbortSignal): Promise<void> {
+  const skipped = new AbortController()
   const { mode } = fallback
-  fallback.wake = () => woken.abort()
+  fallback.skipWait = () => skipped.abort()
   if (fallback.mode !== mode || signal.aborted) return
-  const either = AbortSignal.any([signal, woken.signal])
+  const either = AbortSignal.any([signal, skipped.signal])
   await fallback.options.clock.sleep(ms, either).catch(() => {})
 }
 

@@ -80,7 +80,7 @@ export type Fallback = {
   /** Where the changes of the database go on after those of the mirror. */
   cursor: string
   /** Ends the current wait of the background loop. */
-  wake: () => void
+  skipWait: () => void
 }
 
 const defaultCallMs = 10_000
@@ -117,7 +117,7 @@ export const createFallback = (options: FallbackOptions): Fallback => ({
   unknown: new Map(),
   locals: new Set(),
   cursor: '',
-  wake: () => {},
+  skipWait: () => {},
 })
 
 /** True when an error says that the database was not reached, and nothing of what became of the call. */
@@ -159,7 +159,7 @@ export function noteAway(fallback: Fallback, era: number, error: unknown): void 
     error: errorMessage(error),
     goesOn: fallback.isPermitted,
   })
-  fallback.wake()
+  fallback.skipWait()
 }
 
 /** Why saves are refused now; undefined when they are taken. */

@@ -4,19 +4,19 @@
  *
  * Idea: while MongoDB answers, this store passes everything on, and keeps a copy in memory of what may still
  * change (the mirror: open and newly settled jobs, nodes, keys, ids of all jobs). When MongoDB is away, reads come
- * from the mirror, and a save is judged against it as the database would, written to a journal on the local disk,
+ * from the mirror, and a save is accepted or refused by it as the database would, written to a journal on the local disk,
  * flushed, applied to the mirror, and then acknowledged. When MongoDB is back, the journal is replayed in order;
  * saves go on, at half its speed, until few writes are left, wait behind a gate for these, and then go to the
  * database again.
  *
  * The parts: fallback-state (what is known), -save, -reads, -connection (comes back, keeps the mirror), -load,
- * -others (other replicas), -replay, -take-up (a journal at start), -mirror, -lanes, -pace, -blobs, -events.
+ * -others (other replicas), -replay, -take-up (a journal at start), -mirror, -locks, -pace, -blobs, -events.
  *
  * Invariants:
  * - Saves go to the journal only if this replica saw no other one for five minutes and its mirror is complete
  *   (isPermitted), or if it already has a journal that was begun. A replica that starts beside others waits before
  *   its first save, so that they see it.
- * - Saves of one document come one after the other (a lane). So at most one save of a document has an unknown
+ * - Saves of one document come one after the other (a keyed mutex). So at most one save of a document has an unknown
  *   outcome when the connection breaks; it goes to the journal under its write id.
  * - A replayed save whose write id the database has already counts as done. So a replay that was cut off can be
  *   repeated.
@@ -74,7 +74,7 @@ export async function openFallbackStore(options: FallbackOptions): Promise<Store
     ping: () => ping(fallback),
     close: async () => {
       stop.abort()
-      fallback.wake()
+      fallback.skipWait()
       await watching
       await close(fallback)
     },
