@@ -3,9 +3,9 @@ import type { Inference } from '../lib/client/inference.ts'
 import type { StepNews } from '../lib/client/steps.ts'
 import type { ComparatorId } from '../lib/codecs.ts'
 import { createCofheCoprocessor } from '../lib/coprocessor/cofhe.ts'
+import { createProcessProver } from '../lib/host/coprocessor/process-prover.ts'
 import type { JobEvent } from '../lib/schemas/jobs.ts'
 import { systemClock } from '../lib/system.ts'
-import { createProcessProver } from '../node/coprocessor/process-prover.ts'
 import type { LocalChain } from './local-chain.ts'
 
 /** How long the demo waits for other nodes once none is left that can do the job. */

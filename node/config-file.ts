@@ -1,9 +1,9 @@
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { readJson } from '../lib/host/private-files.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { type Config, type Environment, parseConfig } from './config.ts'
 import { withDeployment } from './deployment.ts'
-import { readJson } from './private-files.ts'
 
 /** Where the configuration is: SVC_CONFIG_PATH, else `~/.svc/config.json` (spec 2.4). */
 export const configPathOf = (environment: Environment): string =>

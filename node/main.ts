@@ -1,10 +1,10 @@
 import { cac } from 'cac'
+import { exitCodeHelp, exitCodes } from '../lib/host/exit-code.ts'
+import { printable } from '../lib/host/printable.ts'
+import { commit, version } from '../lib/host/version.ts'
 import { readArguments, readFlags, usageError } from './commands/flags.ts'
 import { nearestName } from './commands/nearest.ts'
-import { printable } from './commands/printable.ts'
 import { type CommandSpec, commands } from './commands/table.ts'
-import { exitCodeHelp, exitCodes } from './exit-code.ts'
-import { commit, version } from './version.ts'
 
 const cli = cac('svc-node')
 cli.option('-v, --version', 'Print the version')
@@ -70,7 +70,7 @@ function noCommand(name: string | undefined): Error {
 
 async function reportFailure(error: unknown): Promise<number> {
   // Behind it is the schema library, which takes as long to load as all the rest of `--version`.
-  const { exitCodeOf, explainError } = await import('./explain-error.ts')
+  const { exitCodeOf, explainError } = await import('../lib/host/explain-error.ts')
   const exitCode = exitCodeOf(error)
   const { message, hint = exitCode === exitCodes.usage ? 'see `svc-node --help`' : undefined } =
     explainError(error)

@@ -1,10 +1,10 @@
 import type { Hex, LocalAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Address } from '../lib/codecs.ts'
+import { readKeystore } from '../lib/host/keystore.ts'
+import { askPassword } from '../lib/host/password.ts'
 import type { CommandContext } from './commands/context.ts'
 import type { LoadedConfig } from './config-file.ts'
-import { readKeystore } from './keystore.ts'
-import { askPassword } from './password.ts'
 
 /** The node's chain wallet (spec 5). */
 export type Wallet = {

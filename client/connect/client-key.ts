@@ -2,9 +2,9 @@ import { readFile, stat } from 'node:fs/promises'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { readKeystore } from '../../lib/host/keystore.ts'
+import { givenPassword } from '../../lib/host/password.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { readKeystore } from '../../node/keystore.ts'
-import { givenPassword } from '../../node/password.ts'
 import type { ClientSettings } from './settings.ts'
 
 const maxFileBytes = 65_536

@@ -3,8 +3,8 @@ import type {
   UncommittedError,
   UncommittedInference,
 } from '../../lib/client/inference.ts'
+import { explainError } from '../../lib/host/explain-error.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { explainError } from '../../node/explain-error.ts'
 
 /** How an inference ended, as one object for machines. */
 export const jsonResult = (

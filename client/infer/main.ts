@@ -1,7 +1,7 @@
 // Sends one prompt and prints its answer: npm run infer -- "PROMPT"
 
+import { wholeOutput } from '../../lib/host/whole-output.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import { wholeOutput } from '../../node/whole-output.ts'
 import { runInfer } from './run-infer.ts'
 import { Interrupted, stopSignal } from './stop-signals.ts'
 

@@ -5,9 +5,9 @@ import type {
   UncommittedError,
   UncommittedInference,
 } from '../../lib/client/inference.ts'
+import { printable } from '../../lib/host/printable.ts'
+import { writePrivateJson } from '../../lib/host/private-files.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
-import { printable } from '../../node/commands/printable.ts'
-import { writePrivateJson } from '../../node/private-files.ts'
 import { jsonResult, jsonUncommitted } from './json-line.ts'
 import type { InferCommand } from './options.ts'
 import type { Progress, Screen } from './progress.ts'

@@ -1,7 +1,7 @@
 import { type Clock, elapsedSince, type MonotonicMs, unixSeconds } from '../../lib/clock.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { errorText } from '../explain-error.ts'
 import { jittered } from '../jitter.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { Address, UnixSeconds } from '../../lib/codecs.ts'
 import { toBase64Url } from '../../lib/digest.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
+import { readJson, writePrivateJson } from '../../lib/host/private-files.ts'
 import type { Random } from '../../lib/random.ts'
 import { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { errorText } from '../explain-error.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
-import { readJson, writePrivateJson } from '../private-files.ts'
 
 const AttestationRecord = z.object({
   version: z.literal(1),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { runCommand } from './run-command.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 
 const timeoutMs = 10_000
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { runCommand } from './run-command.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 import type { Target } from './targets.ts'
 
 const downloadTimeoutMs = 300_000

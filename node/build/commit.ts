@@ -1,4 +1,4 @@
-import { runCommand } from './run-command.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 
 const timeoutMs = 10_000
 const sources = ['lib', 'node', 'package.json', 'package-lock.json', 'tsconfig.json']

@@ -20,7 +20,7 @@ export async function compile({ root, outfile, facts, target }: CompileOptions):
     await Bun.build({
       entrypoints: [
         join(node, 'build', 'entry.ts'),
-        join(node, 'coprocessor', 'prove-worker.ts'),
+        join(root, 'lib', 'host', 'coprocessor', 'prove-worker.ts'),
         join(node, 'attestation', 'tpm', 'tbs-worker.ts'),
       ],
       root,

@@ -5,9 +5,9 @@ switch (process.argv[2]) {
     process.exitCode = await selfCheck(process.argv.slice(3))
     break
   }
-  // What the executable starts itself as to make a proof (node/coprocessor/proof-child.ts).
+  // What the executable starts itself as to make a proof (lib/host/coprocessor/proof-child.ts).
   case 'proof-process':
-    await import('../coprocessor/proof-process.ts')
+    await import('../../lib/host/coprocessor/proof-process.ts')
     break
   default:
     await import('../main.ts')

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
 import { errorMessage } from '../../lib/error-message.ts'
+import { checkEmbedded, checkProof } from '../../lib/host/coprocessor/prove.ts'
+import { exitCodes } from '../../lib/host/exit-code.ts'
+import { commit, sourceHash, version } from '../../lib/host/version.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { checkEmbedded, checkProof } from '../coprocessor/prove.ts'
-import { exitCodes } from '../exit-code.ts'
-import { commit, sourceHash, version } from '../version.ts'
 
 const timeoutMs = 600_000
 const usage = `Usage: svc-node self-check [--build | --proof] [--json]

@@ -1,5 +1,5 @@
+import { explainError } from '../../lib/host/explain-error.ts'
 import { type Environment, parseConfig, withBaseUrls } from '../config.ts'
-import { explainError } from '../explain-error.ts'
 import type { Prompts } from './prompts.ts'
 
 /** What is wrong with some fields, in the words of the configuration. */

@@ -1,4 +1,4 @@
-import { explainError } from '../explain-error.ts'
+import { explainError } from '../../lib/host/explain-error.ts'
 import { isKeyRefused, probeProvider } from '../inference/probe.ts'
 import {
   baseUrlVariable,

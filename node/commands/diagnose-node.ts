@@ -1,8 +1,8 @@
+import { explainError } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { registerGas } from '../chain/registry.ts'
 import { passesByItself, reasonsOf, remedies } from '../eligibility.ts'
-import { explainError } from '../explain-error.ts'
 import { etherText, timeText, toSend } from './amounts.ts'
 import type { Answer, Surroundings } from './look-around.ts'
 

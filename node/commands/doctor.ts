@@ -1,5 +1,5 @@
+import { exitCodes } from '../../lib/host/exit-code.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
-import { exitCodes } from '../exit-code.ts'
 import { type Check, checkLine, exitCodeOfChecks } from './checks.ts'
 import type { CommandContext } from './context.ts'
 import { checkChain, withoutNetwork } from './doctor/chain.ts'

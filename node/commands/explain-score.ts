@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { type Api, createApi } from '../../lib/api.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { exitCodes } from '../../lib/host/exit-code.ts'
 import {
   afterEvent,
   inOrder,
@@ -12,7 +13,6 @@ import {
 } from '../../lib/reputation.ts'
 import type { NodeRecord, ReputationStatement } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { exitCodes } from '../exit-code.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { readSignedEvents } from './signed-events.ts'

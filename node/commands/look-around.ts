@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { createApi } from '../../lib/api.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { keystoreAddress } from '../../lib/host/keystore.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { FaultView } from '../../lib/schemas/fault.ts'
 import type { Network } from '../../lib/schemas/network.ts'
@@ -20,7 +21,6 @@ import {
   providerNameOf,
 } from '../inference/providers.ts'
 import { checkDisk } from '../journal/check-disk.ts'
-import { keystoreAddress } from '../keystore.ts'
 import type { CommandContext } from './context.ts'
 import { networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 

@@ -1,6 +1,6 @@
+import { explainError } from '../../lib/host/explain-error.ts'
 import { type TpmConfig, tpmOptionsOf } from '../attestation/attestor.ts'
 import { identifyTpm, tpmText } from '../attestation/tpm/inspect-tpm.ts'
-import { explainError } from '../explain-error.ts'
 import type { CommandContext } from './context.ts'
 
 /** The TPM that was found, or why there is none. */

@@ -2,11 +2,11 @@ import { link, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Hex, toHex } from 'viem'
 import type { Address } from '../../lib/codecs.ts'
+import { keystoreAddress, writeKeystore } from '../../lib/host/keystore.ts'
+import { fileExists, makePrivateFolder, writePrivateJson } from '../../lib/host/private-files.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ConfigFile } from '../config.ts'
 import { lockPathOf, takeLock } from '../journal/lock.ts'
-import { keystoreAddress, writeKeystore } from '../keystore.ts'
-import { fileExists, makePrivateFolder, writePrivateJson } from '../private-files.ts'
 import type { CommandContext } from './context.ts'
 
 /** What `init` made. */

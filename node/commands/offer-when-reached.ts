@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import { errorText } from '../explain-error.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
 import type { OfferedModels } from '../inference/models.ts'
 import { probeProvider } from '../inference/probe.ts'
 import { keyOf, type Provider, providerNameOf } from '../inference/providers.ts'

@@ -1,6 +1,6 @@
+import type { Terminal } from '../../lib/host/password.ts'
+import { printable } from '../../lib/host/printable.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Terminal } from '../password.ts'
-import { printable } from './printable.ts'
 
 /** One of several answers. */
 type Choice<T> = { readonly value: T; readonly label: string; readonly hint?: string }

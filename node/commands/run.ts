@@ -3,6 +3,10 @@ import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import { embeddingModel } from '../../lib/comparators/semantic/embedding-model.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
+import { fileExists } from '../../lib/host/private-files.ts'
+import { listenForStop } from '../../lib/host/stop-signals.ts'
+import { version } from '../../lib/host/version.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import { attest } from '../attestation/attest.ts'
 import { createAttestor, tpmOptionsOf } from '../attestation/attestor.ts'
@@ -18,7 +22,6 @@ import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { type DaemonDeps, runDaemon } from '../daemon.ts'
 import { debuggingFetch, debuggingRpcFetch } from '../debug-fetch.ts'
 import { checkIclDeployment } from '../deployment.ts'
-import { errorText } from '../explain-error.ts'
 import { offerEmbedding } from '../inference/embedding-offer.ts'
 import { offerModels } from '../inference/models.ts'
 import { findProvider, providersOf } from '../inference/providers.ts'
@@ -29,9 +32,6 @@ import { lockPathOf, takeLock } from '../journal/lock.ts'
 import { journalPathOf } from '../journal/read-journal.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
-import { fileExists } from '../private-files.ts'
-import { listenForStop } from '../stop-signals.ts'
-import { version } from '../version.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
 import type { Flags } from './flags.ts'
@@ -141,7 +141,7 @@ async function connect(
   // The SDKs behind these are slow to load.
   const { createNodeChain } = await import('../chain/contracts.ts')
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
-  const { createProcessProver } = await import('../coprocessor/process-prover.ts')
+  const { createProcessProver } = await import('../../lib/host/coprocessor/process-prover.ts')
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account, rpcFetch }
   const shared = { baseUrl: icl, fetch, clock, random }
   const prover = createProcessProver({

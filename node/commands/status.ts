@@ -1,6 +1,6 @@
+import { exitCodes } from '../../lib/host/exit-code.ts'
 import { tpmOfCertificate } from '../attestation/certificate-claims.ts'
 import { loadConfig } from '../config-file.ts'
-import { exitCodes } from '../exit-code.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { diagnoseNode, type Trouble } from './diagnose-node.ts'

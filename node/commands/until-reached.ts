@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { errorText } from '../explain-error.ts'
 
 const firstRetryMs = 2_000
 const maxRetryMs = 60_000

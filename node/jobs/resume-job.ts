@@ -18,10 +18,10 @@
  * the journal has not, or the daemon ended twice while it worked (the assignment is given back).
  */
 
+import { errorText } from '../../lib/host/explain-error.ts'
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { errorText } from '../explain-error.ts'
 import { jittered } from '../jitter.ts'
 import type { JournalEntry } from '../journal/steps.ts'
 import { messages } from '../log-messages.ts'

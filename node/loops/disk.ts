@@ -1,4 +1,4 @@
-import { errorText } from '../explain-error.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'

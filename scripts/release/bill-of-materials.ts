@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { runCommand } from '../../node/build/run-command.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 
 const timeoutMs = 120_000
 

@@ -1,4 +1,4 @@
-import { runCommand } from '../../node/build/run-command.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 
 const timeoutMs = 30_000
 

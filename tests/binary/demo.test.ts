@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { runCommand } from '../../node/build/run-command.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
 
 describe('npm run demo -- --binary', () => {

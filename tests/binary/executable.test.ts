@@ -1,9 +1,9 @@
 import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { version } from '../../lib/host/version.ts'
 import { commitOf } from '../../node/build/commit.ts'
 import { hashSources } from '../../node/build/source-hash.ts'
-import { version } from '../../node/version.ts'
 import { builtBinary, inEmptyFolder, root, runBare } from './executable.ts'
 
 let binary = ''

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type Outcome, runCommand } from '../../lib/host/run-command.ts'
 import { currentBinary } from '../../node/build/current-binary.ts'
-import { type Outcome, runCommand } from '../../node/build/run-command.ts'
 
 /** The project's folder. */
 export const root: string = join(import.meta.dirname, '..', '..')

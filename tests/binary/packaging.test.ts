@@ -1,9 +1,9 @@
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../node/build/run-command.ts'
+import { exitCodes } from '../../lib/host/exit-code.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 import { targets } from '../../node/build/targets.ts'
-import { exitCodes } from '../../node/exit-code.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
 
 const packaging = join(root, 'packaging')

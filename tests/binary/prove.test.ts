@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { createProcessProver } from '../../lib/host/coprocessor/process-prover.ts'
+import { checkEmbedded } from '../../lib/host/coprocessor/prove.ts'
 import { systemClock } from '../../lib/system.ts'
-import { createProcessProver } from '../../node/coprocessor/process-prover.ts'
-import { checkEmbedded } from '../../node/coprocessor/prove.ts'
 import { builtBinary, inEmptyFolder, runBare } from './executable.ts'
 
 const patienceMs = 120_000

@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { runCommand } from '../../node/build/run-command.ts'
-import { version } from '../../node/version.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
+import { version } from '../../lib/host/version.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
 
 // Covers the project with an empty file system, for this one process and what it starts.

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { defaultKeysFolder } from '../../contracts/local/coprocessor/parameters.ts'
-import { runCommand } from '../../node/build/run-command.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const patienceMs = 20 * 60_000

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { runCommand } from '../../node/build/run-command.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 
 const timeoutMs = 60_000
 const hasSystemd = await runCommand(['systemd-analyze', '--version'], { timeoutMs }).then(

@@ -1,6 +1,6 @@
 // Does the coprocessor's computing, in a process of its own: it takes seconds during which nothing else happens here.
 import { errorMessage } from '../../../lib/error-message.ts'
-import { loadTfhe } from '../../../node/coprocessor/tfhe.ts'
+import { loadTfhe } from '../../../lib/host/coprocessor/tfhe.ts'
 import { openCiphertexts } from './ciphertexts.ts'
 import { fingerprintOf, hasKeys, readKey } from './key-files.ts'
 import { makeKeys, openKeys, type TfheKeys } from './tfhe-keys.ts'

@@ -1,6 +1,6 @@
+import { explainError } from '../../../lib/host/explain-error.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
-import { explainError } from '../../explain-error.ts'
 import type { Check } from '../checks.ts'
 
 /** A check that went well. */

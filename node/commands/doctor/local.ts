@@ -3,11 +3,11 @@ import { dirname } from 'node:path'
 import { unixSeconds } from '../../../lib/clock.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
+import { keystoreAddress } from '../../../lib/host/keystore.ts'
 import { readRecord } from '../../attestation/record.ts'
 import type { LoadedConfig } from '../../config-file.ts'
 import { checkDisk } from '../../journal/check-disk.ts'
 import { checkWhole, journalPathOf, readJournal } from '../../journal/read-journal.ts'
-import { keystoreAddress } from '../../keystore.ts'
 import { openWallet } from '../../wallet.ts'
 import { durationText } from '../amounts.ts'
 import type { Check } from '../checks.ts'
@@ -82,7 +82,7 @@ export const checkCertificate = (
 /** Whether the FHE code works that this executable carries, in a worker as for a proof. */
 export const checkFhe = ({ clock }: Pick<CommandContext, 'clock'>): Promise<Check> =>
   checking('fhe', async () => {
-    const { checkEmbedded } = await import('../../coprocessor/prove.ts')
+    const { checkEmbedded } = await import('../../../lib/host/coprocessor/prove.ts')
     const late = () => new Error(`the FHE worker gave no answer within ${fheMs / 1000} s`)
     await withDeadline(clock, fheMs, undefined, late, checkEmbedded)
     return ok('fhe', 'encrypts and decrypts in its worker')

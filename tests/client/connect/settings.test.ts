@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readClientKey } from '../../../client/connect/client-key.ts'
 import { connectClient } from '../../../client/connect/connect-client.ts'
 import { type ClientSettings, parseClientSettings } from '../../../client/connect/settings.ts'
+import { minScryptN, writeKeystore } from '../../../lib/host/keystore.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
-import { minScryptN, writeKeystore } from '../../../node/keystore.ts'
 
 const key = `0x${'1a'.repeat(32)}` as const
 const needed = {

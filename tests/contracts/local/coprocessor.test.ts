@@ -7,7 +7,7 @@ import { startCoprocessor } from '../../../demo/coprocessor-process.ts'
 import { grantAccess, storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import { taskManager } from '../../../lib/chain/task-manager.ts'
 import type { EncryptedInput } from '../../../lib/coprocessor/coprocessor.ts'
-import { isRunning, until } from '../../node/coprocessor/processes.ts'
+import { isRunning, until } from '../../lib/host/coprocessor/processes.ts'
 import { childrenOf } from './children.ts'
 import {
   type CoprocessorWorld,

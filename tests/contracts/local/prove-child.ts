@@ -1,6 +1,6 @@
 // Proves one thing it is sent, in a process of its own: ten seconds of computing.
 import { buildProof } from '../../../lib/coprocessor/build-proof.ts'
-import { loadTfhe } from '../../../node/coprocessor/tfhe.ts'
+import { loadTfhe } from '../../../lib/host/coprocessor/tfhe.ts'
 
 export type ProveRequest = {
   readonly publicKeyHex: string

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ProofMaterial } from '../../lib/coprocessor/build-proof.ts'
+import type { ProofMaterial } from '../../coprocessor/build-proof.ts'
 
 /** Keys of a coprocessor that exists for a check only. */
 export type SampleKeys = {

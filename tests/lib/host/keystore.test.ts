@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { Keystore } from 'ox'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemRandom } from '../../lib/system.ts'
-import { minScryptN, readKeystore, writeKeystore } from '../../node/keystore.ts'
+import { minScryptN, readKeystore, writeKeystore } from '../../../lib/host/keystore.ts'
+import { systemRandom } from '../../../lib/system.ts'
 
 const privateKey = `0x${'42'.repeat(32)}` as const
 const password = 'correct horse'

@@ -3,8 +3,8 @@ import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { askPassword, givenPassword, type Terminal } from '../../../node/password.ts'
-import { quietContext } from './context.ts'
+import { askPassword, givenPassword, type Terminal } from '../../../lib/host/password.ts'
+import { quietContext } from '../../node/commands/context.ts'
 
 let folder: string
 let path: string

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 
-const module = join(import.meta.dirname, '..', '..', 'node', 'stop-signals.ts')
+const module = join(import.meta.dirname, '..', '..', '..', 'lib', 'host', 'stop-signals.ts')
 // Says what it was told, and then which signal it was.
 const script = `
 const { stop, abandon } = (await import(${JSON.stringify(module)})).listenForStop()

@@ -1,4 +1,4 @@
-import { SvcError } from '../../lib/svc-error.ts'
+import { SvcError } from '../../svc-error.ts'
 import { inProofProcess, ProofProcessDied, ProofWorkFailed } from './proof-child.ts'
 import type { Work } from './proof-work.ts'
 

@@ -7,8 +7,8 @@ import {
   TfheCompactPublicKey,
   TfheServerKey,
 } from 'tfhe'
-import { maxSerializedBytes } from '../../lib/coprocessor/build-proof.ts'
-import { smallTfheConfig } from '../../lib/coprocessor/small-tfhe-config.ts'
+import { maxSerializedBytes } from '../../coprocessor/build-proof.ts'
+import { smallTfheConfig } from '../../coprocessor/small-tfhe-config.ts'
 import type { ProofToOpen, SampleKeys } from './proof-work.ts'
 
 const crsBits = 256

@@ -28,7 +28,7 @@ import { sourceHash } from '../version.ts'
 import { createFrameReader, frameOf } from './proof-frame.ts'
 import { outputSchemas, type Work } from './proof-work.ts'
 
-// Known to node/build/entry.ts as well; no operator has a use for it.
+// Known to node/executable/entry.ts as well; no operator has a use for it.
 const proofCommand = 'proof-process'
 
 /** A proof process ended without an answer. */

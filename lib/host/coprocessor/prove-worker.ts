@@ -1,5 +1,5 @@
-import { buildProof } from '../../lib/coprocessor/build-proof.ts'
-import { errorMessage } from '../../lib/error-message.ts'
+import { buildProof } from '../../coprocessor/build-proof.ts'
+import { errorMessage } from '../../error-message.ts'
 import type { WorkerAnswer, WorkerRequest } from './proof-work.ts'
 import { loadTfhe } from './tfhe.ts'
 import { makeSampleKeys, open, roundTrip } from './tfhe-sample.ts'

@@ -1,5 +1,5 @@
 // Starts a proof process on a minute of computing, says which one it is, and waits.
-import { inProofProcess } from '../../../node/coprocessor/proof-child.ts'
+import { inProofProcess } from '../../../../lib/host/coprocessor/proof-child.ts'
 
 const onStart = (pid: number) => void process.stdout.write(`${pid}\n`)
 await inProofProcess('makeSampleKeys', null, AbortSignal.timeout(300_000), { onStart })

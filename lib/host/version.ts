@@ -1,4 +1,4 @@
-import manifest from '../package.json' with { type: 'json' }
+import manifest from '../../package.json' with { type: 'json' }
 
 // Put in by the build; absent when run from the sources.
 declare const SVC_BUILD_COMMIT: string | undefined

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { ignoresHangup } from '../lib/hangup.ts'
+import { ignoresHangup } from '../hangup.ts'
 
 /** What the operator asks by signals: `stop` with the first SIGINT, SIGTERM or SIGHUP, `abandon` with the second SIGINT or SIGTERM (spec 3.2). */
 export type StopSignals = {

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readJson, writePrivateJson } from '../../node/private-files.ts'
+import { readJson, writePrivateJson } from '../../../lib/host/private-files.ts'
 
 let folder: string
 beforeAll(async () => {
@@ -77,9 +77,9 @@ describe('a private file', () => {
     // Not /dev/stdout itself, which a mistake here would replace.
     const link = join(folder, 'stdout')
     await symlink('/dev/fd/1', link)
-    const module = join(import.meta.dirname, '..', '..', 'node', 'private-files.ts')
+    const module = join(import.meta.dirname, '..', '..', '..', 'lib', 'host', 'private-files.ts')
     const script = `console.log('first'); await (await import('${module}')).writePrivateJson('${link}', {}); console.log('last')`
-    const bun = join(import.meta.dirname, '..', '..', 'scripts', 'bun.mjs')
+    const bun = join(import.meta.dirname, '..', '..', '..', 'scripts', 'bun.mjs')
     const command = `exec node "$0" -e "$1" > "$2"`
     const child = spawn('sh', ['-c', command, bun, script, output], { stdio: 'inherit' })
     expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0)

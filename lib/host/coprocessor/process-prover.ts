@@ -1,9 +1,9 @@
-import { abortable } from '../../lib/chain/abortable.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { ProofMaterial } from '../../lib/coprocessor/build-proof.ts'
-import type { ProofInput, Prover } from '../../lib/coprocessor/prover.ts'
-import { withDeadline } from '../../lib/deadline.ts'
-import { SvcError } from '../../lib/svc-error.ts'
+import { abortable } from '../../chain/abortable.ts'
+import type { Clock } from '../../clock.ts'
+import type { ProofMaterial } from '../../coprocessor/build-proof.ts'
+import type { ProofInput, Prover } from '../../coprocessor/prover.ts'
+import { withDeadline } from '../../deadline.ts'
+import { SvcError } from '../../svc-error.ts'
 import {
   inProofProcess,
   ProofProcessDied,

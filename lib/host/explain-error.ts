@@ -1,8 +1,8 @@
-import { isCause, remedyFor } from '../lib/causes.ts'
-import { errorMessage } from '../lib/error-message.ts'
-import { ProblemError } from '../lib/problem.ts'
-import type { ProblemCode } from '../lib/problem-codes.ts'
-import { SvcError } from '../lib/svc-error.ts'
+import { isCause, remedyFor } from '../causes.ts'
+import { errorMessage } from '../error-message.ts'
+import { ProblemError } from '../problem.ts'
+import type { ProblemCode } from '../problem-codes.ts'
+import { SvcError } from '../svc-error.ts'
 import { exitCodes } from './exit-code.ts'
 
 const remedies: Partial<Record<ProblemCode, string>> = {

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { constants, fstatSync, type Stats, writeFileSync } from 'node:fs'
 import { mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { errorMessage } from '../lib/error-message.ts'
-import { SvcError } from '../lib/svc-error.ts'
+import { errorMessage } from '../error-message.ts'
+import { SvcError } from '../svc-error.ts'
 
 /**
  * Writes JSON for the owner's eyes only (file 0600, new folders 0700). A crash leaves the old file or the new one. A link

@@ -1,8 +1,13 @@
 import { open } from 'node:fs/promises'
 import type { ReadStream, WriteStream } from 'node:tty'
-import { errorMessage } from '../lib/error-message.ts'
-import { SvcError } from '../lib/svc-error.ts'
-import type { Environment } from './config.ts'
+import { errorMessage } from '../error-message.ts'
+import { SvcError } from '../svc-error.ts'
+
+/** The environment variables that give a password, or name a file with it. */
+export type PasswordEnvironment = {
+  readonly SVC_KEY_PASSWORD?: string | undefined
+  readonly SVC_KEY_PASSWORD_FILE?: string | undefined
+}
 
 /** The terminal that a password may be asked on. */
 export type Terminal = { readonly input: ReadStream; readonly output: WriteStream }
@@ -13,7 +18,10 @@ const endOfText = '\u0003'
 const endOfTransmission = '\u0004'
 
 /** The keystore's password: SVC_KEY_PASSWORD, else the file of SVC_KEY_PASSWORD_FILE, else asked on the terminal without echo; throws SvcError `password-missing` or `password-file-unreadable` (spec 5). */
-export async function askPassword(environment: Environment, terminal: Terminal): Promise<string> {
+export async function askPassword(
+  environment: PasswordEnvironment,
+  terminal: Terminal,
+): Promise<string> {
   const given = await givenPassword(environment, (line) => terminal.output.write(`${line}\n`))
   if (given !== undefined) return given
   if (!terminal.input.isTTY) {
@@ -29,7 +37,7 @@ export async function askPassword(environment: Environment, terminal: Terminal):
 
 /** The password from the environment or the file that it names; undefined when neither is set; throws SvcError. */
 export async function givenPassword(
-  { SVC_KEY_PASSWORD: password, SVC_KEY_PASSWORD_FILE: path }: Environment,
+  { SVC_KEY_PASSWORD: password, SVC_KEY_PASSWORD_FILE: path }: PasswordEnvironment,
   warn: (line: string) => void,
 ): Promise<string | undefined> {
   if (password) return password
