@@ -6,6 +6,6 @@ import { ensureSetup } from './setup.mjs'
 
 const bun = await ensureSetup()
 process.exitCode = await runBun(bun, [
-  join(root, 'node', 'build', 'main.ts'),
+  join(root, 'scripts', 'build-node', 'main.ts'),
   ...process.argv.slice(2),
 ])

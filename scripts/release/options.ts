@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { SvcError } from '../../lib/svc-error.ts'
-import { type Target, targetNamed, targets } from '../../node/build/targets.ts'
+import { type Target, targetNamed, targets } from '../build-node/targets.ts'
 
 /** What the release was asked for. */
 export type ReleaseCommand = {

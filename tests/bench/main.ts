@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { commitOf } from '../../node/build/commit.ts'
+import { commitOf } from '../../scripts/build-node/commit.ts'
 import { benchmarks } from './all.ts'
 import { type BenchOptions, parseBenchOptions } from './options.ts'
 import { type Circumstances, describeMachine, goalRow, writePage } from './page.ts'

@@ -11,7 +11,7 @@ import { createProcessProver } from '../../lib/host/coprocessor/process-prover.t
 import type { ProofCommand } from '../../lib/host/coprocessor/proof-child.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { systemClock } from '../../lib/system.ts'
-import { currentBinary } from '../../node/build/current-binary.ts'
+import { currentBinary } from '../../scripts/build-node/current-binary.ts'
 import { peakBytes, watchEventLoop, watchPeak } from './proof-measures.ts'
 import { startProofWorld } from './proof-world.ts'
 import { table } from './table.ts'

@@ -3,13 +3,13 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
-import { readBuildInfo } from '../../node/build/build-info.ts'
-import { checkIntegrity } from '../../node/build/bun-runtime.ts'
-import { currentBinary } from '../../node/build/current-binary.ts'
-import { targets } from '../../node/build/targets.ts'
+import { readBuildInfo } from '../../scripts/build-node/build-info.ts'
+import { checkIntegrity } from '../../scripts/build-node/bun-runtime.ts'
+import { currentBinary } from '../../scripts/build-node/current-binary.ts'
+import { targets } from '../../scripts/build-node/targets.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
 
-const main = join(root, 'node', 'build', 'main.ts')
+const main = join(root, 'scripts', 'build-node', 'main.ts')
 const hereTarget = `${process.platform}-${process.arch}`
 
 // Nothing listens there: whatever is not on this machine cannot be had.

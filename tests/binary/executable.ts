@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Outcome, runCommand } from '../../lib/host/run-command.ts'
-import { currentBinary } from '../../node/build/current-binary.ts'
+import { currentBinary } from '../../scripts/build-node/current-binary.ts'
 
 /** The project's folder. */
 export const root: string = join(import.meta.dirname, '..', '..')

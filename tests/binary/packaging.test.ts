@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { runCommand } from '../../lib/host/run-command.ts'
-import { targets } from '../../node/build/targets.ts'
+import { targets } from '../../scripts/build-node/targets.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
 
 const packaging = join(root, 'packaging')

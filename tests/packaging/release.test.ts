@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
-import { targets } from '../../node/build/targets.ts'
+import { targets } from '../../scripts/build-node/targets.ts'
 import { compareWithLock, makeBill, readLock } from '../../scripts/release/bill-of-materials.ts'
 import { changesOf, objections } from '../../scripts/release/commit-facts.ts'
 

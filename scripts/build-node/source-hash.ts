@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 
 // What the executable is made of; the lock file stands for everything in node_modules.
-const folders = ['lib', 'node']
+const folders = ['lib', 'node', 'scripts/build-node']
 const files = ['package.json', 'package-lock.json', 'tsconfig.json']
 
 async function filesUnder(root: string, folder: string): Promise<string[]> {

@@ -1,7 +1,10 @@
 import { runCommand } from '../../lib/host/run-command.ts'
 
 const timeoutMs = 10_000
-const sources = ['lib', 'node', 'package.json', 'package-lock.json', 'tsconfig.json']
+const sources = [
+  ...['lib', 'node', 'scripts/build-node'],
+  ...['package.json', 'package-lock.json', 'tsconfig.json'],
+]
 
 /** The commit that stands in `root`, with `-dirty` behind it when sources have changed since; `unknown` outside a repository. */
 export async function commitOf(root: string): Promise<string> {

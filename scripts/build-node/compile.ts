@@ -15,13 +15,12 @@ export type CompileOptions = {
 
 /** Compiles the node into one executable; throws an Error with the bundler's words. */
 export async function compile({ root, outfile, facts, target }: CompileOptions): Promise<void> {
-  const node = join(root, 'node')
   try {
     await Bun.build({
       entrypoints: [
-        join(node, 'build', 'entry.ts'),
+        join(root, 'node', 'executable', 'entry.ts'),
         join(root, 'lib', 'host', 'coprocessor', 'prove-worker.ts'),
-        join(node, 'attestation', 'tpm', 'tbs-worker.ts'),
+        join(root, 'node', 'attestation', 'tpm', 'tbs-worker.ts'),
       ],
       root,
       // Entry points side by side: the workers are looked for beside the program.
