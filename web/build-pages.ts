@@ -5,7 +5,9 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 
 /** The pages that the ICL carries in itself, each with the module that holds it. */
-const pages = [{ folder: 'console', module: 'icl/console/bundle.ts', title: 'Console' }] as const
+const pages = [
+  { folder: 'console', module: 'icl/console/page.generated.ts', title: 'Console' },
+] as const
 type Page = (typeof pages)[number]
 
 async function buildScript(entry: string): Promise<string> {
@@ -45,18 +47,32 @@ const pageOf = (title: string, style: string, script: string): string => `<!doct
 const sourceOf = (text: string): string =>
   `sha256-${createHash('sha256').update(text).digest('base64')}`
 
+/** A text as source code in short lines: a search prints every line that it finds. */
+const literalOf = (text: string): string => {
+  const pieces = text.match(/.{1,100}/gsu) ?? []
+  return `[\n${pieces.map((piece) => `  ${JSON.stringify(piece)},\n`).join('')}].join('')`
+}
+
 /** A page as one text with its script and style in it, and what a policy has to allow: the text of the module that holds them. */
 async function buildPage({ folder, title }: Page): Promise<string> {
   const at = (name: string) => join(import.meta.dirname, folder, name)
   const style = smallStyle(await readFile(at('style.css'), 'utf8'))
   const script = await buildScript(at('main.tsx'))
   const line = (name: string, meaning: string, value: string) =>
-    `/** ${meaning} */\nexport const ${name} = ${JSON.stringify(value)}\n`
+    `/** ${meaning} */\nexport const ${name} = ${value}\n`
   return [
     `// Made by \`npm run build:pages\` of web/${folder}; not to be changed by hand.\n`,
-    line('scriptHash', "What the page's policy has to allow of scripts.", sourceOf(script)),
-    line('styleHash', "What the page's policy has to allow of styles.", sourceOf(style)),
-    line('page', 'The whole page.', pageOf(title, style, script)),
+    line(
+      'scriptHash',
+      "What the page's policy has to allow of scripts.",
+      JSON.stringify(sourceOf(script)),
+    ),
+    line(
+      'styleHash',
+      "What the page's policy has to allow of styles.",
+      JSON.stringify(sourceOf(style)),
+    ),
+    line('page', 'The whole page.', literalOf(pageOf(title, style, script))),
   ].join('\n')
 }
 

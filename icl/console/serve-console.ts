@@ -1,6 +1,6 @@
 import { endpoints } from '../../lib/endpoints.ts'
 import { textAnswer } from '../http/text-answer.ts'
-import { page, scriptHash, styleHash } from './bundle.ts'
+import { page, scriptHash, styleHash } from './page.generated.ts'
 
 /** Serves the page; the browser is told to run and load nothing but its own script and style, and to ask nobody else. */
 export const consolePage = (): Response =>

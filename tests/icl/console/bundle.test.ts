@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { page, scriptHash, styleHash } from '../../../icl/console/bundle.ts'
+import { page, scriptHash, styleHash } from '../../../icl/console/page.generated.ts'
 import { consolePage } from '../../../icl/console/serve-console.ts'
 import { sha256, utf8 } from '../../../lib/digest.ts'
 import { buildPages } from '../../../web/build-pages.ts'
@@ -17,6 +17,12 @@ describe('the page that the ICL carries in itself', () => {
     for (const { module, text } of await buildPages()) {
       const kept = await readFile(join(root, module), 'utf8')
       expect([module, kept === text]).toEqual([module, true])
+    }
+  })
+
+  it('stands in short lines: a search prints each line that it finds', async () => {
+    for (const { text } of await buildPages()) {
+      expect(Math.max(...text.split('\n').map(({ length }) => length))).toBeLessThan(300)
     }
   })
 
