@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { ModelId } from '../../lib/codecs.ts'
-import { isLoopback } from '../../lib/loopback.ts'
+import { isLoopback } from '../../lib/ip-address.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ModelMap } from './model-names.ts'
 

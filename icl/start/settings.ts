@@ -1,7 +1,7 @@
 import { hexToBytes } from 'viem'
 import { z } from 'zod'
 import { Address, ComparatorId, ModelTier } from '../../lib/codecs.ts'
-import { isLoopback } from '../../lib/loopback.ts'
+import { isLoopback } from '../../lib/ip-address.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import type { Rate as RateType } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'

@@ -1,4 +1,4 @@
-import { parseIpAddress } from './ip-address.ts'
+import { hostOf, parseIpAddress } from '../../lib/ip-address.ts'
 import { isPublicAddress } from './public-address.ts'
 
 /** Why messages are not sent to a URL; undefined when its form is well. Where its name leads is only known when it is used. */
@@ -12,9 +12,6 @@ export function whyRefused(text: string, allowPrivate: boolean): string | undefi
   if (!allowPrivate && isClosedHost(hostOf(url))) return 'it must name a server of the internet'
   return undefined
 }
-
-/** The host of a URL, without the brackets of an IPv6 address. */
-export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
 const closedNames = /^(?:[^.]+|.*\.(?:localhost|local|internal|home\.arpa))\.?$/i
 

@@ -1,5 +1,5 @@
+import { isLoopback } from '../ip-address.ts'
 import { knownNetworks } from '../known-networks.ts'
-import { isLoopback } from '../loopback.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 import { SvcError } from '../svc-error.ts'
 

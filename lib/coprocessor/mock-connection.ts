@@ -10,7 +10,7 @@ import {
 } from 'viem'
 import type { ChainEndpoint, ChainWriter } from '../chain/clients.ts'
 import { taskManager } from '../chain/task-manager.ts'
-import { isLoopback } from '../loopback.ts'
+import { isLoopback } from '../ip-address.ts'
 import { SvcError } from '../svc-error.ts'
 import { type Connection, connectLazily, decryptWith, encryptWith } from './connection.ts'
 import { createSdkClient } from './sdk-client.ts'

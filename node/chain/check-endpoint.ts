@@ -1,7 +1,7 @@
 import { abortable } from '../../lib/chain/abortable.ts'
 import { toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainReader } from '../../lib/chain/clients.ts'
-import { isLoopback } from '../../lib/loopback.ts'
+import { isLoopback } from '../../lib/ip-address.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 const localChainId = 31_337

@@ -107,6 +107,7 @@ describe('the address that requests count under', () => {
     expect(callerAddress('2001:DB8:1:2::9', null, 0)).toBe('2001:db8:1:2::/64')
     expect(callerAddress('fe80::1%eth0', null, 0)).toBe('fe80:0:0:0::/64')
     expect(callerAddress('::ffff:192.0.2.1', null, 0)).toBe('192.0.2.1')
+    expect(callerAddress('::ffff:c000:201', null, 0)).toBe('192.0.2.1')
     expect(callerAddress('::1', null, 0)).toBe('0:0:0:0::/64')
   })
 })

@@ -26,7 +26,6 @@ import {
   sameEvidence,
   withShortMarkRuns,
 } from '../../lib/evidence.ts'
-import { isLoopback } from '../../lib/loopback.ts'
 import { isProblemCode, ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { fromHex, toHex } from '../../lib/tpm/hex.ts'
@@ -100,23 +99,6 @@ describe('a text of bytes', () => {
     expect([isRead('AAAA'), isRead('AAAAAAA'), isRead('AAAAAAA', 5)]).toEqual([true, false, true])
     expect([isRead('AB'), isRead('AA='), isRead('A+'), isRead('A')]).toEqual(Array(4).fill(false))
     expect(Base64Url(3).safeParse('A+').error?.issues[0]?.message).toBe('must be base64url')
-  })
-})
-
-describe('this machine', () => {
-  it.each([
-    ['http://localhost:8545', true],
-    ['http://[::1]:8545/', true],
-    ['ws://127.0.0.1', true],
-    ['https://127.10.200.3/x', true],
-    ['http://localhost.example', false],
-    ['http://128.0.0.1', false],
-    ['http://127.0.0.1.example', false],
-    ['http://x127.0.0.1.example', false],
-    ['http://example/127.0.0.1', false],
-    ['http://[::2]', false],
-  ])('%s: %s', (url, isOurs) => {
-    expect(isLoopback(url)).toBe(isOurs)
   })
 })
 

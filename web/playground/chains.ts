@@ -1,5 +1,5 @@
+import { isLoopback } from '../../lib/ip-address.ts'
 import { localFheChainId } from '../../lib/known-networks.ts'
-import { isLoopback } from '../../lib/loopback.ts'
 
 /** The chain id at which nothing is encrypted for the coprocessor, and no proof is made. */
 export const mockChainId = 31_337

@@ -1,4 +1,4 @@
-import { isLoopback } from '../../../lib/loopback.ts'
+import { isLoopback } from '../../../lib/ip-address.ts'
 import { readLimited } from '../../../lib/read-limited.ts'
 import { createAnswered } from './answered.ts'
 import { decryptOutput, type OperationDeps, sealOutput, verifyInputs } from './operations.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isLoopback } from '../../../lib/loopback.ts'
+import { isLoopback } from '../../../lib/ip-address.ts'
 import { checkEndpoint } from '../../../node/chain/check-endpoint.ts'
 import { startStubChain } from '../stub-chain.ts'
 
