@@ -13,11 +13,8 @@ export type PasswordEnvironment = {
 export type Terminal = { readonly input: ReadStream; readonly output: WriteStream }
 
 const maxFileBytes = 4_096
-// Ctrl-C and Ctrl-D, as a terminal in raw mode sends them.
-const endOfText = '\u0003'
-const endOfTransmission = '\u0004'
 
-/** The keystore's password: SVC_KEY_PASSWORD, else the file of SVC_KEY_PASSWORD_FILE, else asked on the terminal without echo; throws SvcError `password-missing` or `password-file-unreadable` (spec 5). */
+/** The keystore's password: SVC_KEY_PASSWORD, else the file of SVC_KEY_PASSWORD_FILE, else asked on the terminal without showing it; throws SvcError `password-missing` or `password-file-unreadable` (spec 5). */
 export async function askPassword(
   environment: PasswordEnvironment,
   terminal: Terminal,
@@ -30,7 +27,7 @@ export async function askPassword(
       'Set SVC_KEY_PASSWORD or SVC_KEY_PASSWORD_FILE, or start svc-node on a terminal.',
     )
   }
-  const password = await readHidden(terminal, 'Keystore password: ')
+  const password = await readHidden(terminal)
   if (password === '') throw passwordMissing('none was given', 'Try again, and type it.')
   return password
 }
@@ -81,33 +78,22 @@ const unreadable = (path: string, why: string): SvcError =>
 export const passwordMissing = (why: string, hint: string): SvcError =>
   new SvcError('password-missing', `the keystore needs a password, but ${why}`, { hint })
 
-const interrupted = (): SvcError => passwordMissing('it was interrupted', 'Start it again.')
-
-function readHidden({ input, output }: Terminal, prompt: string): Promise<string> {
-  output.write(prompt)
-  return new Promise((resolve, reject) => {
-    // Characters, of which some take two code units: one is taken back as a whole.
-    const typed: string[] = []
-    const decoder = new TextDecoder()
-    const finish = (end: () => void) => {
-      input.off('data', onData)
-      input.setRawMode(false)
-      input.pause()
-      output.write('\n')
-      end()
-    }
-    const onData = (chunk: Buffer) => {
-      for (const character of decoder.decode(chunk, { stream: true })) {
-        if (character === '\r' || character === '\n') return finish(() => resolve(typed.join('')))
-        if (character === endOfText || character === endOfTransmission) {
-          return finish(() => reject(interrupted()))
-        }
-        if (character === '\u007f' || character === '\b') typed.pop()
-        else typed.push(character)
-      }
-    }
-    input.setRawMode(true)
-    input.resume()
-    input.on('data', onData)
-  })
+/** Reads a password on a terminal, which shows a mark for each character. */
+async function readHidden({ input, output }: Terminal): Promise<string> {
+  const clack = await import('@clack/prompts')
+  const ended = new AbortController()
+  // The library would wait forever.
+  const endOnCtrlD = (_: unknown, key: { readonly ctrl: boolean; readonly name?: string }) => {
+    if (key.ctrl && key.name === 'd') ended.abort()
+  }
+  const end = () => ended.abort()
+  input.on('keypress', endOnCtrlD).once('end', end)
+  try {
+    const { signal } = ended
+    const typed = await clack.password({ message: 'Keystore password', input, output, signal })
+    if (clack.isCancel(typed)) throw passwordMissing('it was interrupted', 'Start it again.')
+    return typed ?? ''
+  } finally {
+    input.off('keypress', endOnCtrlD).off('end', end)
+  }
 }

@@ -1,7 +1,7 @@
-import { EventEmitter } from 'node:events'
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askPassword, givenPassword, type Terminal } from '../../../lib/host/password.ts'
 import { quietContext } from '../../node/commands/context.ts'
@@ -77,27 +77,29 @@ describe('the password that is typed', () => {
   const typing = async (...chunks: readonly (string | Uint8Array)[]) => {
     const raw: boolean[] = []
     const shown: string[] = []
-    const input = Object.assign(new EventEmitter(), {
+    const input = Object.assign(new PassThrough(), {
       isTTY: true,
       setRawMode: (mode: boolean) => raw.push(mode),
-      resume: () => {},
-      pause: () => {},
     })
-    const output = { isTTY: true, write: (text: string) => shown.push(text) }
+    const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 })
+    const isAsked = Promise.withResolvers<void>()
+    output.on('data', (text) => {
+      shown.push(String(text))
+      isAsked.resolve()
+    })
     const asked = askPassword({}, { input, output } as unknown as Terminal)
-    await Promise.resolve()
-    for (const chunk of chunks) input.emit('data', Buffer.from(chunk))
+    await isAsked.promise
+    for (const chunk of chunks) input.write(chunk)
     const password = await asked.catch((error: unknown) => error)
     return { password, raw, shown: shown.join('') }
   }
 
   it('is what was typed, without echo, whatever was taken back', async () => {
-    const typed = await typing('correct hors', 'x\u007fe\r')
-    expect(typed).toEqual({
-      password: 'correct horse',
-      raw: [true, false],
-      shown: 'Keystore password: \n',
-    })
+    const { password, raw, shown } = await typing('correct hors', 'x\u007fe\r')
+    expect(password).toBe('correct horse')
+    expect(raw.at(-1)).toBe(false)
+    expect(shown).toContain('Keystore password')
+    expect(shown).not.toMatch(/correct|hors/)
     expect((await typing('a\u{1f40e}\u007fb\r')).password).toBe('ab')
     const horse = new TextEncoder().encode('\u{1f40e}\r')
     expect((await typing(horse.slice(0, 2), horse.slice(2))).password).toBe('\u{1f40e}')
@@ -107,7 +109,7 @@ describe('the password that is typed', () => {
     for (const end of ['\u0003', '\u0004', '\r']) {
       const { password, raw } = await typing(end)
       expect([end, password]).toEqual([end, expect.objectContaining({ code: 'password-missing' })])
-      expect(raw).toEqual([true, false])
+      expect(raw.at(-1)).toBe(false)
     }
   })
 })
