@@ -4,6 +4,7 @@ import { abortable } from '../lib/chain/abortable.ts'
 import type { Inference } from '../lib/client/inference.ts'
 import { checkPrompt, maxPromptBytes } from '../lib/client/prompt-text.ts'
 import { type StepNews, stepLabels } from '../lib/client/steps.ts'
+import { Interrupted } from '../lib/host/stop-signals.ts'
 import { wholeOutput } from '../lib/host/whole-output.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { systemClock } from '../lib/system.ts'
@@ -13,7 +14,7 @@ import { findBlobsInKubo } from './blobs-in-kubo.ts'
 import { clientEnvironment } from './client-environment.ts'
 import { chooseProvider, type DemoOptions, parseDemoOptions, usage } from './options.ts'
 import { exitCodeOf, jsonFailure, jsonResult, sentenceOf, tellBlobs, tellResult } from './result.ts'
-import { Stopped, stopSignal } from './stop-signals.ts'
+import { demoStopSignal } from './stop-signals.ts'
 import { createStory, type Story } from './story.ts'
 import { startWorld, type World } from './world.ts'
 
@@ -22,7 +23,7 @@ const coprocessorNote =
   'Ciphertexts and proofs are real; the local coprocessor that decrypts them is for development and protects nothing.'
 
 const args = process.argv.slice(2)
-const signal = stopSignal()
+const signal = demoStopSignal()
 // Known before the options are: where a complaint about them goes.
 const stdout = wholeOutput(process.stdout)
 const stderr = wholeOutput(process.stderr)
@@ -43,7 +44,7 @@ async function main(): Promise<number> {
     }
     return await runDemo(options)
   } catch (error) {
-    if (error instanceof Stopped) {
+    if (error instanceof Interrupted) {
       story.say(`${error.message}; everything it had started is stopped.`)
       return error.exitCode
     }

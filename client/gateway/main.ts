@@ -1,7 +1,7 @@
 // Serves OpenAI's interface on this machine: npm run gateway
 
+import { stopSignal } from '../../lib/host/stop-signals.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import { stopSignal } from '../infer/stop-signals.ts'
 import { runGateway } from './run-gateway.ts'
 
 for (const stream of [process.stdout, process.stderr]) {

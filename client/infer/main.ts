@@ -1,11 +1,11 @@
 // Sends one prompt and prints its answer: npm run infer -- "PROMPT"
 
+import { Interrupted, stopSignal } from '../../lib/host/stop-signals.ts'
 import { wholeOutput } from '../../lib/host/whole-output.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { runInfer } from './run-infer.ts'
-import { Interrupted, stopSignal } from './stop-signals.ts'
 
-const signal = stopSignal([process.stdout, process.stderr])
+const signal = stopSignal({ outputs: [process.stdout, process.stderr] })
 const errors = wholeOutput(process.stderr)
 const exitCode = await runInfer(process.argv.slice(2), {
   environment: process.env,

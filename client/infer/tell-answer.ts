@@ -7,11 +7,11 @@ import type {
 } from '../../lib/client/inference.ts'
 import { printable } from '../../lib/host/printable.ts'
 import { writePrivateJson } from '../../lib/host/private-files.ts'
+import { outputFailure } from '../../lib/host/stop-signals.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { jsonResult, jsonUncommitted } from './json-line.ts'
 import type { InferCommand } from './options.ts'
 import type { Progress, Screen } from './progress.ts'
-import { outputFailure } from './stop-signals.ts'
 
 type Asked = Pick<InferCommand, 'json' | 'quiet'>
 /** Where a command writes, and what stops it. */

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { ignoresHangup } from '../../lib/hangup.ts'
+import { listenForStop } from '../../lib/host/stop-signals.ts'
 import { createApp } from '../app.ts'
 import { runWorkers } from '../background/workers.ts'
 import { createDependencies } from './dependencies.ts'
@@ -23,7 +22,7 @@ export async function serve(
   environment: Environment,
   listen: Listen,
 ): Promise<void> {
-  const signals = stopSignals()
+  const signals = listenForStop()
   // A log that nobody reads any more, as in a closed terminal, is no reason to end.
   process.stdout.on('error', () => {})
   const deps = await createDependencies(
@@ -48,14 +47,14 @@ export async function serve(
   })
   if (!deps.store.durable) deps.log.warn('The store is in memory: a restart forgets everything')
 
-  await signals.first
+  await aborted(signals.stop)
   deps.log.info('ICL stopping', { drainSeconds: settings.SVC_ICL_DRAIN_SECONDS })
   stop.abort()
   // Held requests are answered with what there is, and event streams end.
   deps.notifier.close()
   const drained = Promise.all([server.stop(), workers]).then(() => true)
   const cutOff = Promise.race([
-    signals.second,
+    aborted(signals.abandon),
     deps.clock.sleep(settings.SVC_ICL_DRAIN_SECONDS * 1000),
   ]).then(() => false)
   const isDrained = await Promise.race([drained, cutOff])
@@ -73,27 +72,8 @@ async function listenAt(listen: Listen, app: Served, address: ListenAddress): Pr
   }
 }
 
-/** The first SIGINT, SIGTERM or SIGHUP, and the second SIGINT or SIGTERM: a closed terminal is told of more than once. */
-function stopSignals() {
-  const first = Promise.withResolvers<void>()
-  const second = Promise.withResolvers<void>()
-  let count = 0
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(name, () => {
-      count += 1
-      first.resolve()
-      if (count > 1) second.resolve()
-    })
-  }
-  if (!isHangupIgnored()) process.on('SIGHUP', () => first.resolve())
-  return { first: first.promise, second: second.promise }
-}
-
-/** As under nohup, where Linux tells it and this process may read it. */
-function isHangupIgnored(): boolean {
-  try {
-    return ignoresHangup(readFileSync('/proc/self/status', 'utf8'))
-  } catch {
-    return false
-  }
-}
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { ignoresHangup } from '../hangup.ts'
+import { SvcError } from '../svc-error.ts'
 
-/** What the operator asks by signals: `stop` with the first SIGINT, SIGTERM or SIGHUP, `abandon` with the second SIGINT or SIGTERM (spec 3.2). */
+/** What a service is asked by signals: `stop` with the first SIGINT, SIGTERM or SIGHUP, `abandon` with the second SIGINT or SIGTERM (spec 3.2). */
 export type StopSignals = {
   readonly stop: AbortSignal
   readonly abandon: AbortSignal
@@ -11,8 +11,11 @@ export type StopSignals = {
 
 const asked = ['SIGINT', 'SIGTERM'] as const
 
-/** Listens for SIGINT, SIGTERM and SIGHUP; from the third on the first two end the process at once, as ever. Where SIGHUP is ignored, as under nohup, it stays so. */
-export function listenForStop(): StopSignals {
+/**
+ * Listens for SIGINT, SIGTERM and SIGHUP, for a service that ends in order. With `endsAtThird`, a third SIGINT or SIGTERM ends
+ * the process at once. Where SIGHUP is ignored, as under nohup, it stays so.
+ */
+export function listenForStop({ endsAtThird = false } = {}): StopSignals {
   const stop = new AbortController()
   const abandon = new AbortController()
   const releaseAsked = () => {
@@ -24,7 +27,7 @@ export function listenForStop(): StopSignals {
     stop.abort()
     if (count < 2) return
     abandon.abort()
-    releaseAsked()
+    if (endsAtThird) releaseAsked()
   }
   // The system, the shell and programs above this one all tell of a closed terminal: nobody asks for haste by that.
   const onHangup = () => stop.abort()
@@ -37,11 +40,76 @@ export function listenForStop(): StopSignals {
   return { stop: stop.signal, abandon: abandon.signal, release }
 }
 
+/** Whether this process ignores SIGHUP. Only Linux tells. */
 function isHangupIgnored(): boolean {
   try {
-    return ignoresHangup(readFileSync('/proc/self/status', 'utf8'))
+    const status = readFileSync('/proc/self/status', 'utf8')
+    const [, mask] = /^SigIgn:\s*([0-9a-fA-F]+)$/m.exec(status) ?? []
+    return mask !== undefined && (BigInt(`0x${mask}`) & 1n) === 1n
   } catch {
-    // Only Linux tells.
     return false
   }
+}
+
+/** Why a command was stopped from outside, and its exit code for that. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+  readonly exitCode: number
+
+  constructor(why: string, exitCode: number) {
+    super(`Stopped by ${why}`)
+    this.exitCode = exitCode
+  }
+}
+
+const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
+
+// One Ctrl-C arrives more than once: from the terminal, and from the programs above this one, which pass it on.
+const sameSignalMs = 3_000
+const brokenPipe = 141
+
+type Told = { on(event: string, listener: (error: unknown) => void): unknown }
+
+/** Why a command whose output cannot be written has to stop: nobody reads it any more, or it has no room. */
+export function outputFailure(error: unknown): Error {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EPIPE') return new Interrupted('the end of its output', brokenPipe)
+  const why = error instanceof Error ? error.message : String(error)
+  return new SvcError('output-unwritable', `the output cannot be written: ${why}`, {
+    hint: 'Check the free space of the disk that the output goes to.',
+  })
+}
+
+/**
+ * Aborts with an Interrupted at the first signal that asks a command to end, or when nobody reads one of its `outputs` any
+ * more, with SvcError `output-unwritable` when one takes nothing. A signal that comes later ends the process, unless
+ * `finishes`: then the command always ends in order.
+ */
+export function stopSignal({
+  outputs = [],
+  finishes = false,
+  host = process,
+  now = () => performance.now(),
+}: {
+  readonly outputs?: readonly Told[]
+  readonly finishes?: boolean
+  readonly host?: Told & { exit(code: number): void }
+  readonly now?: () => number
+} = {}): AbortSignal {
+  const stop = new AbortController()
+  let firstAt = Number.NEGATIVE_INFINITY
+  for (const [signal, code] of Object.entries(exitCodes)) {
+    host.on(signal, () => {
+      if (!stop.signal.aborted) {
+        firstAt = now()
+        stop.abort(new Interrupted(signal, code))
+      } else if (!finishes && now() - firstAt > sameSignalMs) host.exit(code)
+    })
+  }
+  for (const output of outputs) {
+    output.on('error', (error) => {
+      if (!stop.signal.aborted) stop.abort(outputFailure(error))
+    })
+  }
+  return stop.signal
 }

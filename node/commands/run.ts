@@ -67,7 +67,7 @@ async function runLocked(
   const { config } = loaded
   const { log, close } = openLog(context, config, wallet.address)
   const { fetch, ...fetches } = fetchesOf(context, config, log)
-  const signals = listenForStop()
+  const signals = listenForStop({ endsAtThird: true })
   try {
     const network = await reachNetwork({ ...context, fetch }, loaded, log, signals.stop)
     if (network === undefined) return

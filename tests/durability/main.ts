@@ -1,6 +1,6 @@
 // npm run faults -- [--minutes 10] [--seed N] [--only KIND,...]: faults under load, until the time is over or Ctrl-C.
 import { parseArgs } from 'node:util'
-import { stopSignal } from '../../demo/stop-signals.ts'
+import { demoStopSignal } from '../../demo/stop-signals.ts'
 import { findFerretDb } from '../store/wire-server/ferretdb.ts'
 import { faultKinds } from './kinds.ts'
 import { findPreload } from './preload.ts'
@@ -47,7 +47,7 @@ const stores = (['sqlite', 'mongodb'] as const).flatMap((store) => {
 })
 if (stores.length === 0) fail('There is nothing to do')
 
-const signal = stopSignal()
+const signal = demoStopSignal()
 print(`seed ${seed}, ${minutes} min`)
 const reports: RunReport[] = []
 let hasFailed = false
