@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { writeWhole } from '../lib/host/write-whole.ts'
 import { renderAbiFiles } from './abi-source.ts'
 import { type Artifacts, compilerSettings, compileSolidity } from './solc.ts'
 import { readSources } from './sources.ts'
-import { writeWhole } from './write-whole.ts'
 
 const contractsFolder = import.meta.dirname
 /** Where the last build is kept. */

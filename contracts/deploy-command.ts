@@ -5,6 +5,7 @@ import { abortable } from '../lib/chain/abortable.ts'
 import { createChainReader, createChainWriter } from '../lib/chain/clients.ts'
 import { taskManager } from '../lib/chain/task-manager.ts'
 import { formatDeployment } from '../lib/deployment.ts'
+import { writeWhole } from '../lib/host/write-whole.ts'
 import type { Deployment } from '../lib/schemas/deployment.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { buildContracts } from './build.ts'
@@ -16,7 +17,6 @@ import { openDeployer } from './deployer.ts'
 import type { ContractName, Terms } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
 import { verifyDeployed } from './verify-deployed.ts'
-import { writeWhole } from './write-whole.ts'
 
 /** What the command has from its process. */
 export type DeployTerminal = {

@@ -2,10 +2,10 @@ import { readFile, rm } from 'node:fs/promises'
 import { type Hex, keccak256, stringToHex } from 'viem'
 import { z } from 'zod'
 import { Address, Hash32 } from '../lib/codecs.ts'
+import { writeWhole } from '../lib/host/write-whole.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { artifactOf, type ContractName, contractNames, type Terms } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
-import { writeWhole } from './write-whole.ts'
 
 /** A transaction that was signed, and perhaps sent. */
 const SentContract = z.strictObject({

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, link, open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { syncFolderAside } from '../../lib/host/write-whole.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import {
   BackupHeader,
@@ -39,7 +40,7 @@ export async function writeBackup(store: Store, file: string, now: Date): Promis
     await handle.sync()
     // Unlike a rename, this never takes the place of a file that is there.
     await link(partial, file).catch(cannotWrite(file))
-    await syncFolder(dirname(file))
+    await syncFolderAside(dirname(file))
     return records
   } finally {
     await handle.close()
@@ -175,13 +176,3 @@ const cannotWrite =
       { hint: exists ? 'Choose another name: no backup is overwritten.' : 'Choose another place.' },
     )
   }
-
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}

@@ -1,5 +1,6 @@
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolderAside } from '../../lib/host/write-whole.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { createMutex, type Mutex } from '../mutex.ts'
 import type { HeldRecord, Journal } from './journal.ts'
@@ -95,7 +96,7 @@ export async function openJournalFile(folder: string, onClosed = () => {}): Prom
         await handle?.close()
         handle = undefined
         await rm(path, { force: true })
-        await syncFolder(folder)
+        await syncFolderAside(folder)
         state = noState()
         bookmark = start
       }),
@@ -174,17 +175,6 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number)
   }
 }
 
-/** Makes the directory's own change last: without it a new name may be gone after a power cut. */
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
 async function writeBeginning(
   folder: string,
   path: string,
@@ -212,7 +202,7 @@ async function writeBeginning(
     await add({ type: 'begun', held: count })
     await handle.sync()
     await rename(`${path}.new`, path)
-    await syncFolder(folder)
+    await syncFolderAside(folder)
     return handle
   } catch (error) {
     await handle.close()

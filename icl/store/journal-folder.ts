@@ -1,6 +1,7 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toBase64Url } from '../../lib/digest.ts'
+import { ownerOnly, writeWhole } from '../../lib/host/write-whole.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Journal } from './journal.ts'
@@ -61,13 +62,6 @@ async function keepId(file: string, random: Random): Promise<string> {
   const known = (await readFile(file, 'utf8').catch(() => '')).trim()
   if (/^[\w-]{16}$/.test(known)) return known
   const id = toBase64Url(random.bytes(12))
-  const handle = await open(`${file}.new`, 'w', 0o600)
-  try {
-    await handle.writeFile(`${id}\n`)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(`${file}.new`, file)
+  writeWhole(file, `${id}\n`, ownerOnly)
   return id
 }

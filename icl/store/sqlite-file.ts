@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, openSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers'
+import { syncFolder } from '../../lib/host/write-whole.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'
 import { createSqliteStore } from './sqlite.ts'
@@ -103,16 +104,5 @@ function takeLock(sqlite: Sqlite, path: string): SqliteDatabase {
     throw new SvcError('store-locked', `Another ICL uses ${path}`, {
       hint: 'One ICL at a time can have a sqlite file. Stop the other one, or use mongodb for several.',
     })
-  }
-}
-
-/** Makes a new file's name last: without it the file itself may be gone after a power cut. */
-function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return
-  const handle = openSync(folder, 'r')
-  try {
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
   }
 }

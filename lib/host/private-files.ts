@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { constants, fstatSync, type Stats, writeFileSync } from 'node:fs'
-import { mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readFile, readlink, realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorMessage } from '../error-message.ts'
 import { SvcError } from '../svc-error.ts'
+import { ownerOnly, writeWhole } from './write-whole.ts'
 
 /**
  * Writes JSON for the owner's eyes only (file 0600, new folders 0700). A crash leaves the old file or the new one. A link
@@ -17,22 +17,11 @@ export async function writePrivateJson(path: string, value: unknown): Promise<vo
     const found = await stat(path).catch(orAbsent)
     const output = found?.isFile() ? ownOutput(found) : undefined
     if (output !== undefined) writeFileSync(output, text)
-    else if (found === undefined || found.isFile()) await replaceWhole(await targetOf(path), text)
+    else if (found === undefined || found.isFile())
+      writeWhole(await targetOf(path), text, ownerOnly)
     else await append(path, text)
   } catch (error) {
     throw unwritable(path, error)
-  }
-}
-
-async function replaceWhole(path: string, text: string): Promise<void> {
-  // Nobody can have put a file or a link there before.
-  const draft = `${path}.${randomUUID()}.new`
-  try {
-    await writeNew(draft, text)
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
   }
 }
 
@@ -70,16 +59,6 @@ export async function makePrivateFolder(path: string): Promise<void> {
     await mkdir(path, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw unwritable(path, error)
-  }
-}
-
-async function writeNew(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }
 

@@ -1,16 +1,11 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { syncFolder, writeAll } from '../../lib/host/write-whole.ts'
 import type { Journal } from './journal.ts'
 import { type AssignmentId, checkWhole, readJournal } from './read-journal.ts'
 import { lineOf } from './step-lines.ts'
 import { entryOf, type JournalStep } from './steps.ts'
-import {
-  orUnwritable,
-  rememberedStatements,
-  replaceJournal,
-  syncFolder,
-  writeWhole,
-} from './write-journal.ts'
+import { orUnwritable, rememberedStatements, replaceJournal } from './write-journal.ts'
 
 /** A journal in a file. */
 export type JournalFile = Journal & {
@@ -58,7 +53,7 @@ export function openJournal(path: string): JournalFile {
     const append = (line: string) => {
       cut()
       cutAt = fstatSync(file).size
-      writeWhole(file, line)
+      writeAll(file, line)
       fdatasyncSync(file)
       cutAt = undefined
     }

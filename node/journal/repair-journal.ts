@@ -1,8 +1,9 @@
 import { closeSync, constants, copyFileSync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { syncFolder } from '../../lib/host/write-whole.ts'
 import { type AssignmentId, assignmentIdsIn, readJournal } from './read-journal.ts'
 import { entryOf, type JournalStep } from './steps.ts'
-import { orUnwritable, rememberedStatements, replaceJournal, syncFolder } from './write-journal.ts'
+import { orUnwritable, rememberedStatements, replaceJournal } from './write-journal.ts'
 
 /** What became of a damaged journal. */
 export type Repaired = {

@@ -1,5 +1,6 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { errorMessage } from '../../lib/error-message.ts'
+import { ownerOnly, replaceWhole } from '../../lib/host/write-whole.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { lineOf } from './step-lines.ts'
 import type { JournalStep } from './steps.ts'
@@ -8,39 +9,11 @@ import type { JournalStep } from './steps.ts'
 /** So many of the latest signed answers are kept in mind. */
 export const rememberedStatements = 10_000
 
-/** Puts a file with these steps in the place of the old one, and gives it open; a crash or a failure leaves the old file or the new one. */
+/** Puts a file with these steps in the place of the old one, and gives it open. The folder is still to be synced. */
 export function replaceJournal(path: string, steps: readonly JournalStep[]): number {
   const draft = `${path}.new`
   rmSync(draft, { force: true })
-  const file = openSync(draft, 'ax', 0o600)
-  try {
-    writeWhole(file, steps.map(lineOf).join(''))
-    fsyncSync(file)
-    renameSync(draft, path)
-    return file
-  } catch (error) {
-    closeSync(file)
-    rmSync(draft, { force: true })
-    throw error
-  }
-}
-
-/** Writes all of a text. */
-export function writeWhole(file: number, text: string): void {
-  const bytes = Buffer.from(text)
-  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
-}
-
-/** Makes new names in a folder outlive the machine's end. */
-export function syncFolder(folder: string): void {
-  // Windows opens no folders, and needs none synced.
-  if (process.platform === 'win32') return
-  const file = openSync(folder, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
+  return replaceWhole(path, steps.map(lineOf).join(''), { mode: ownerOnly, draft })
 }
 
 /** Names the journal in what goes wrong with it; throws SvcError `journal-unwritable`. */

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Hex, toHex } from 'viem'
-import { ownerOnly, writeWhole } from '../../write-whole.ts'
+import { ownerOnly, writeWhole } from '../../../lib/host/write-whole.ts'
 import { fingerprintOf } from './key-files.ts'
 
 // The task manager overwrites these bits of the raw hash with type and security zone.

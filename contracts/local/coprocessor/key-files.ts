@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { ownerOnly, writeWhole } from '../../write-whole.ts'
+import { ownerOnly, writeWhole } from '../../../lib/host/write-whole.ts'
 
 const names = {
   clientKey: 'client-key',
