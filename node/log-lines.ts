@@ -1,4 +1,5 @@
 import type { Address } from '../lib/codecs.ts'
+import { printableJson, printableLine } from '../lib/host/printable.ts'
 import type { LogLevel } from './log.ts'
 
 /** One thing to log; `atMs` in milliseconds since the Unix epoch. */
@@ -23,26 +24,15 @@ const timeFormat = new Intl.DateTimeFormat('sv-SE', {
 
 const timeOf = (atMs: number): string => timeFormat.format(atMs).replace(' ', 'T')
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal.
-const forging = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
-
-const escaped = (character: string): string =>
-  `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
-
-/** A text on one line: control characters, line breaks and direction marks are written as escapes. */
-const oneLine = (text: string): string =>
-  text.replace(forging, (character) => (character === '\n' ? '\\n' : escaped(character)))
-
 /** Writes a line in a format. */
 export const lineOf: Readonly<Record<LogFormat, (event: LogEvent) => string>> = {
   /** `[YYYY-MM-DDTHH:MM:SS] [LEVEL] [<short address>] <message>`, in UTC (spec 6). */
   text: ({ atMs, level, address, message }) =>
-    `[${timeOf(atMs)}] [${level}] [${shortAddress(address)}] ${oneLine(message)}`,
+    `[${timeOf(atMs)}] [${level}] [${shortAddress(address)}] ${printableLine(message)}`,
   /** `{"time","level","address","message"}`: the same facts, the whole address, milliseconds in the time. */
   json: ({ atMs, level, address, message }) => {
     const ms = String(Math.floor(atMs) % 1000).padStart(3, '0')
     const time = `${timeOf(atMs)}.${ms}Z`
-    // JSON's own escapes leave some characters that a terminal obeys; as escapes they mean the same.
-    return JSON.stringify({ time, level, address, message }).replace(forging, escaped)
+    return printableJson(JSON.stringify({ time, level, address, message }))
   },
 }

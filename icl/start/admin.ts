@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { Base64Url32 } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { printableLine } from '../../lib/host/printable.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
@@ -54,7 +55,8 @@ export async function runAdmin(args: readonly string[], terminal: AdminTerminal)
     }
     const outcome = await perform(command, given, flags, terminal)
     if (flags.json) terminal.print(JSON.stringify(outcome.json, null, 2))
-    else for (const line of outcome.lines) terminal.print(printable(line))
+    // What nodes say of themselves is shown, too.
+    else for (const line of outcome.lines) terminal.print(printableLine(line))
     return 0
   } catch (error) {
     return explain(error, terminal)
@@ -136,7 +138,7 @@ async function perform(
 /** What the store says beside a command's answer. */
 function logTo({ complain }: AdminTerminal): Log {
   const say = (message: string, fields: LogFields = {}) =>
-    complain(printable(`note: ${message} ${JSON.stringify(fields)}`))
+    complain(printableLine(`note: ${message} ${JSON.stringify(fields)}`))
   return { debug: () => {}, info: say, warn: say, error: say }
 }
 
@@ -170,17 +172,14 @@ function userName(): string {
 
 function explain(error: unknown, { complain }: AdminTerminal): number {
   if (error instanceof SvcError) {
-    complain(`error: ${printable(error.message)}`)
+    complain(`error: ${printableLine(error.message)}`)
     complain(`hint: ${error.hint}`)
     return error.code === 'usage' ? 2 : 1
   }
-  complain(`error: ${printable(errorMessage(error))}`)
+  complain(`error: ${printableLine(errorMessage(error))}`)
   if (error instanceof ProblemError && error.retryable) complain('hint: Try again in a moment.')
   return 1
 }
-
-// What nodes say of themselves is shown, too: it must not move the cursor.
-const printable = (text: string): string => text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, '?')
 
 const typed = ({ name, args, flags }: AdminCommand): string => [name, ...args, ...flags].join(' ')
 
