@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util'
-import { SvcError } from '../lib/svc-error.ts'
 import {
   baseUrlVariable,
   builtIn,
   builtInNames,
   defaultKeyVariable,
   providerNameOf,
-} from '../node/inference/providers.ts'
+} from '../lib/providers.ts'
+import { SvcError } from '../lib/svc-error.ts'
 import { standInModels } from './provider-standin.ts'
 import { type IclRuntime, iclRuntimes } from './runtime-programs.ts'
 import type { FheMode } from './world.ts'

@@ -1,19 +1,17 @@
 import { createHash } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { builtIn } from '../node/inference/providers.ts'
+import { builtIn, type ProviderApi } from '../lib/providers.ts'
 
 /** Says in every place where an answer could be taken for a model's that it is none. */
 export const standInLabel = 'local stand-in, no model runs here'
 
-type Protocol = 'openai' | 'anthropic'
-
-const protocols: Readonly<Record<string, Protocol>> = {
+const protocols: Readonly<Record<string, ProviderApi>> = {
   '/chat/completions': 'openai',
   '/messages': 'anthropic',
 }
 
-const played = Object.entries(builtIn).flatMap(([name, { models, completions }]) =>
-  models.map((model) => ({ id: `${name}:${model}`, model, protocol: protocols[completions] })),
+const played = Object.entries(builtIn).flatMap(([name, { models, api }]) =>
+  models.map((model) => ({ id: `${name}:${model}`, model, protocol: api })),
 )
 
 /** The models that the stand-in plays. */
@@ -38,7 +36,12 @@ type Ask = {
   readonly stream?: unknown
 }
 
-const problem = (protocol: Protocol, status: number, type: string, message: string): Response => {
+const problem = (
+  protocol: ProviderApi,
+  status: number,
+  type: string,
+  message: string,
+): Response => {
   const error = { type, message, ...(protocol === 'openai' && { code: type, param: null }) }
   const body = protocol === 'openai' ? { error } : { type: 'error', error }
   return Response.json(body, { status })
@@ -99,7 +102,7 @@ const modelList = () =>
     owned_by: standInLabel,
   }))
 
-async function answer(request: Request, protocol: Protocol): Promise<Response> {
+async function answer(request: Request, protocol: ProviderApi): Promise<Response> {
   if (!request.headers.has('authorization') && !request.headers.has('x-api-key')) {
     const type = protocol === 'openai' ? 'invalid_api_key' : 'authentication_error'
     return problem(protocol, 401, type, 'The request carries no API key')

@@ -1,17 +1,13 @@
 import { z } from 'zod'
 import { ModelId } from '../lib/codecs.ts'
+import { baseUrlVariable, builtInNames, providerNameOf } from '../lib/providers.ts'
 import { CoprocessorSetting } from '../lib/schemas/coprocessor-urls.ts'
 import { AttestationBackend } from '../lib/schemas/nodes.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { TpmSetting } from './attestation/tpm/tpm-setting.ts'
 import { nearestName } from './commands/nearest.ts'
 import { ProviderSettingsField } from './inference/provider-setting.ts'
-import {
-  baseUrlVariable,
-  builtInNames,
-  providerNameOf,
-  unknownProviderText,
-} from './inference/providers.ts'
+import { unknownProviderText } from './inference/providers.ts'
 
 /** Environment variables as the process got them. */
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,15 +1,13 @@
 import { explainError } from '../../lib/host/explain-error.ts'
-import { isKeyRefused, probeProvider } from '../inference/probe.ts'
 import {
   baseUrlVariable,
   builtIn,
   builtInNames,
   defaultKeyVariable,
-  findProvider,
-  keyOf,
-  type ProviderSettings,
   providerNameOf,
-} from '../inference/providers.ts'
+} from '../../lib/providers.ts'
+import { isKeyRefused, probeProvider } from '../inference/probe.ts'
+import { findProvider, keyOf, type ProviderSettings } from '../inference/providers.ts'
 import { askAddress, mistakeIn, tried } from './ask-address.ts'
 import type { CommandContext } from './context.ts'
 import type { Prompts } from './prompts.ts'

@@ -5,6 +5,7 @@ import { unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { keystoreAddress } from '../../lib/host/keystore.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { providerNameOf } from '../../lib/providers.ts'
 import type { FaultView } from '../../lib/schemas/fault.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import type { NodeRecord } from '../../lib/schemas/nodes.ts'
@@ -14,12 +15,7 @@ import { checkEndpoint } from '../chain/check-endpoint.ts'
 import { createRegistryReader, type Registration, type RegistryTerms } from '../chain/registry.ts'
 import type { Config } from '../config.ts'
 import type { LoadedConfig } from '../config-file.ts'
-import {
-  findProvider,
-  keyOf,
-  type ProviderSettings,
-  providerNameOf,
-} from '../inference/providers.ts'
+import { findProvider, keyOf, type ProviderSettings } from '../inference/providers.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import type { CommandContext } from './context.ts'
 import { networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'

@@ -1,27 +1,22 @@
-import { BlockList, isIPv6 } from 'node:net'
-import { isLoopback } from '../../lib/loopback.ts'
+import { hostOf, parseIpAddress } from '../../lib/ip-address.ts'
 
-const privateRanges = new BlockList()
-for (const [address, bits] of [
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-] as const) {
-  privateRanges.addSubnet(address, bits, 'ipv4')
-}
-privateRanges.addSubnet('fc00::', 7, 'ipv6')
-privateRanges.addSubnet('fe80::', 10, 'ipv6')
+// Loopback, and the ranges that routers of the internet do not forward.
+const privateRanges: readonly string[] = [
+  'loopback',
+  'private',
+  'carrierGradeNat',
+  'linkLocal',
+  'uniqueLocal',
+]
 
 // A name without a dot is one of containers or of a local network.
 const privateName = /^[^.:]+$|\.(localhost|local|internal|lan|home\.arpa|svc)$/
 
 /** True for hosts of this machine or of a private network, as far as the address shows. */
 function isPrivate(url: string): boolean {
-  const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
-  if (isLoopback(url) || privateName.test(host)) return true
-  return privateRanges.check(host, isIPv6(host) ? 'ipv6' : 'ipv4')
+  const host = hostOf(new URL(url))
+  const address = parseIpAddress(host)
+  return address ? privateRanges.includes(address.range()) : privateName.test(host)
 }
 
 /** Whether prompts and keys that are sent there can be read on the way through a public network. */

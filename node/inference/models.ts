@@ -1,9 +1,10 @@
 import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { modelNameOf, providerNameOf } from '../../lib/providers.ts'
 import type { Config, Environment } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { InferenceProvider } from './provider.ts'
-import { keyOf, modelNameOf, type Provider, providerNameOf, providersOf } from './providers.ts'
+import { keyOf, type Provider, providersOf } from './providers.ts'
 
 /** A model that this node serves. */
 type OfferedModel = { readonly provider: InferenceProvider; readonly model: string }

@@ -1,9 +1,10 @@
 import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { baseUrlVariable } from '../../lib/providers.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { baseUrlVariable, type Provider } from './providers.ts'
+import type { Provider } from './providers.ts'
 
 /*
  * Whether a provider's API is where the configuration says, asked before any job needs it and without running a model. Models are listed;

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { baseUrlVariable, builtInNames, defaultKeyVariable } from '../../lib/providers.ts'
 import { isExposed } from './base-url.ts'
-import { baseUrlVariable, builtInNames, defaultKeyVariable } from './providers.ts'
 
 const isBaseUrl = (text: string): boolean => {
   if (!URL.canParse(text)) return false

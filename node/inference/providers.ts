@@ -1,15 +1,17 @@
+import {
+  baseUrlVariable,
+  builtIn,
+  builtInNames,
+  defaultKeyVariable,
+  type ProviderApi,
+  providerNameOf,
+} from '../../lib/providers.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Environment } from '../config.ts'
 import { withDefaultPath } from './base-url.ts'
 import type { InferenceProvider } from './provider.ts'
 import type { ProviderOptions } from './provider-call.ts'
 import type { ProviderSetting } from './provider-setting.ts'
-
-/*
- * Every provider that svc-node knows is one entry of `builtIn` and one adapter, the file that `load` imports. Configuration, `doctor`,
- * `init`, `status`, the daemon and the demo read the entry and name no provider. Any other name is an OpenAI-compatible server, which the
- * configuration has to give a base URL.
- */
 
 /** How a server is spoken to. */
 type Protocol = {
@@ -22,41 +24,21 @@ type Protocol = {
   readonly load: () => Promise<(options: ProviderOptions) => InferenceProvider>
 }
 
-type BuiltIn = Protocol & {
-  readonly label: string
-  readonly baseUrl: string
-  /** Models that `init` suggests and the demo's stand-in plays. */
-  readonly models: readonly [string, ...string[]]
-}
-
-const openAiCompatible: Protocol = {
-  rootOf: (baseUrl) => withDefaultPath(baseUrl, '/v1'),
-  completions: '/chat/completions',
-  headersOf: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
-  load: async () => (await import('./openai.ts')).createOpenAi,
-}
-
-/** The providers that need no base URL, by name. */
-export const builtIn: Readonly<Record<string, BuiltIn>> = {
+/** Each API with its adapter. */
+const protocols: Readonly<Record<ProviderApi, Protocol>> = {
   openai: {
-    ...openAiCompatible,
-    label: 'OpenAI',
-    baseUrl: 'https://api.openai.com/v1',
-    models: ['gpt-4o-mini', 'gpt-4o'],
+    rootOf: (baseUrl) => withDefaultPath(baseUrl, '/v1'),
+    completions: '/chat/completions',
+    headersOf: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+    load: async () => (await import('./openai.ts')).createOpenAi,
   },
   anthropic: {
-    label: 'Anthropic',
-    baseUrl: 'https://api.anthropic.com/v1',
-    models: ['claude-sonnet-4-5', 'claude-haiku-4-5'],
     rootOf: (baseUrl) => `${baseUrl.replace(/\/v1$/, '')}/v1`,
     completions: '/messages',
     headersOf: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }),
     load: async () => (await import('./anthropic.ts')).createAnthropic,
   },
 }
-
-/** The names of the providers that need no base URL. */
-export const builtInNames: readonly string[] = Object.keys(builtIn)
 
 /** A provider as this node is configured to reach it. */
 export type Provider = Protocol & {
@@ -73,20 +55,6 @@ export type Provider = Protocol & {
   readonly models: readonly string[]
 }
 
-const variablePart = (name: string): string => name.toUpperCase().replaceAll('-', '_')
-
-/** The environment variable that holds a provider's key unless `api_key_env` names another. */
-export const defaultKeyVariable = (name: string): string => `${variablePart(name)}_API_KEY`
-
-/** The environment variable that holds a provider's base URL. */
-export const baseUrlVariable = (name: string): string => `SVC_${variablePart(name)}_BASE_URL`
-
-/** The provider's name in a model id: all before the first colon, since names of models have colons, too. */
-export const providerNameOf = (modelId: string): string => modelId.slice(0, modelId.indexOf(':'))
-
-/** The provider's own name for a model. */
-export const modelNameOf = (modelId: string): string => modelId.slice(modelId.indexOf(':') + 1)
-
 /** The part of a configuration that providers are made of. */
 export type ProviderSettings = {
   readonly providers: Readonly<Record<string, ProviderSetting>>
@@ -98,7 +66,7 @@ export function findProvider(name: string, { providers }: ProviderSettings): Pro
   const { base_url: given, api_key_env: variable } = providers[name] ?? {}
   const baseUrl = given ?? known?.baseUrl
   if (baseUrl === undefined) throw unknownProvider(name, providers)
-  const protocol = known ?? openAiCompatible
+  const protocol = protocols[known?.api ?? 'openai']
   return {
     ...protocol,
     name,

@@ -1,11 +1,10 @@
+import { modelNameOf, providerNameOf } from '../../../lib/providers.ts'
 import { knowsModel, probeProvider } from '../../inference/probe.ts'
 import {
   findProvider,
   keyOf,
-  modelNameOf,
   type Provider,
   type ProviderSettings,
-  providerNameOf,
 } from '../../inference/providers.ts'
 import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'

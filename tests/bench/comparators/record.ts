@@ -1,9 +1,10 @@
 import { appendFile, readFile, stat } from 'node:fs/promises'
+import { baseUrlVariable } from '../../../lib/providers.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
 import type { InferenceProvider } from '../../../node/inference/provider.ts'
-import { baseUrlVariable, findProvider, keyOf } from '../../../node/inference/providers.ts'
+import { findProvider, keyOf } from '../../../node/inference/providers.ts'
 import type { RecordingOptions } from './options.ts'
 import type { Triple } from './pairs-file.ts'
 
