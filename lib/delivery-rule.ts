@@ -1,0 +1,41 @@
+import { concat, hexToBytes, keccak256 } from 'viem'
+import type { Address, Hash32 } from './codecs.ts'
+import { concatBytes, fromBase64Url, utf8 } from './digest.ts'
+
+/** A node with the salt of its revealed answer, base64url. */
+type Revealed = { readonly address: Address; readonly salt: string }
+
+/**
+ * The members of an accepted group in the order in which they deliver: the first, then the next when it fails. The order is a draw from the salts of
+ * all revealed answers, given by batch and position: nobody knows it while a commitment can still be chosen.
+ */
+export function deliverers(
+  jobId: Hash32,
+  answers: readonly Revealed[],
+  group: readonly Address[],
+): readonly Address[] {
+  const salts = answers.map(({ salt }) => fromBase64Url(salt))
+  const entropy = keccak256(concatBytes(utf8('svc-deliver-v2'), hexToBytes(jobId), ...salts))
+  return group
+    .map((address) => ({ address, key: keccak256(concat([entropy, address])) }))
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ address }) => address)
+}
+
+/** What a checker says of a delivery; undefined while it has not answered. */
+type Check = 'match' | 'no-match' | undefined
+
+/**
+ * What becomes of a delivery by the checks of the other members: `waiting` until all have answered or their time is up; then `settled` with at
+ * least one match and no fewer matches than mismatches, else `failed`, and the next member delivers. A tie settles: one liar cannot turn
+ * down deliveries until its own turn comes.
+ */
+export function settled(
+  checks: readonly Check[],
+  isTimeUp: boolean,
+): 'settled' | 'failed' | 'waiting' {
+  if (!isTimeUp && checks.includes(undefined)) return 'waiting'
+  const matches = checks.filter((check) => check === 'match').length
+  const mismatches = checks.filter((check) => check === 'no-match').length
+  return matches >= 1 && matches >= mismatches ? 'settled' : 'failed'
+}
