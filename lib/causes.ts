@@ -115,23 +115,6 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
     what: 'the node does not serve the model {model} any more',
     remedy: 'set {key} and keep supported_model_ids as the ICL was told, or restart the node',
   },
-  'embedding-missing': {
-    who: 'node operator',
-    what: 'the node has no embedding model to compare answers by semantic/1',
-    remedy: 'set SVC_EMBEDDING_API_KEY; without it the ICL draws the node for other jobs only',
-  },
-  'embedding-refused': {
-    who: 'node operator',
-    what: "the embedding API refused the node's request",
-    remedy:
-      'check SVC_EMBEDDING_API_KEY and SVC_EMBEDDING_BASE_URL: the server has to offer the pinned model',
-  },
-  'embedding-unavailable': {
-    who: 'node operator',
-    what: 'the embedding API gives the node no answer',
-    remedy: 'check its status and SVC_EMBEDDING_BASE_URL',
-    passes: true,
-  },
   'key-handles-missing': {
     who: 'service operator',
     what: 'the ICL gave the node no handles of the prompt key',

@@ -67,10 +67,11 @@ export const ModelId = z
   .meta({ id: 'ModelId' })
 
 /** Decides whether two pieces of evidence show the same answer; versioned. */
-export const ComparatorId = z
-  .enum(['exact', 'similar/1', 'semantic/1'])
-  .meta({ id: 'ComparatorId' })
+export const ComparatorId = z.enum(['exact', 'similar/2']).meta({ id: 'ComparatorId' })
 export type ComparatorId = z.output<typeof ComparatorId>
+
+/** What compares the answers of a job where neither its client nor the ICL's operator chose. */
+export const defaultComparator: ComparatorId = 'similar/2'
 
 /** A model tier (spec 2.2). */
 export const ModelTier = z.int().min(0).max(255)

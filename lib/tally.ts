@@ -1,4 +1,5 @@
 import type { ComparatorId } from './codecs.ts'
+import { comparators } from './comparators/all.ts'
 import type { Verdict, VerdictReason } from './schemas/jobs.ts'
 
 /** A settled verifier's vote. */
@@ -32,7 +33,7 @@ export function accepts(
   const { matches, noMatches } = countVotes(votes)
   if (matches < minMatches) return false
   if (matches >= 2 && 2 * matches > votes.length) return true
-  return comparator !== 'exact' && matches >= 1 && noMatches === 0
+  return comparators[comparator].canBeInconclusive && matches >= 1 && noMatches === 0
 }
 
 /**

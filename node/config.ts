@@ -88,7 +88,6 @@ const fields = {
   max_concurrent_jobs: wholeNumber(1, 64, 'jobs, 1 to 64').default(2),
   drain_seconds: wholeNumber(0, 3_600, 'seconds, 0 to 3600').default(60),
   providers: ProviderSettingsField.default({}),
-  embedding_base_url: HttpUrl.optional(),
   keystore_path: z.string('must be a path').min(1, 'must be a path').optional(),
 }
 
@@ -105,7 +104,6 @@ const environmentNames: Partial<Record<keyof typeof fields, string>> = {
   mock_attestation_key: 'SVC_MOCK_ATTESTATION_KEY',
   tpm: 'SVC_TPM',
   tpm_certificates: 'SVC_TPM_CERTIFICATES',
-  embedding_base_url: 'SVC_EMBEDDING_BASE_URL',
 }
 
 const Config = z.strictObject(fields).transform((config, context) => ({

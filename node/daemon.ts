@@ -1,9 +1,9 @@
+import { ComparatorId } from '../lib/codecs.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/host/explain-error.ts'
 import { type Certificate, createCertificate } from './attestation/certificate.ts'
 import type { NodeChain } from './chain/chain.ts'
 import { drain } from './drain.ts'
-import { comparatorsWith } from './inference/embedding-offer.ts'
 import type { JobDeps } from './jobs/job-deps.ts'
 import { nodeStopping } from './jobs/job-end.ts'
 import { resumeJob } from './jobs/resume-job.ts'
@@ -116,7 +116,7 @@ function assemble(deps: DaemonDeps): Daemon {
     ...deps,
     api,
     modelIds: () => deps.models.keys(),
-    comparators: comparatorsWith(deps.embed),
+    comparators: ComparatorId.options,
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
   })
   const daemon: Daemon = {

@@ -9,7 +9,7 @@ export const remedies: Readonly<Record<IneligibleReason, string>> = {
   'no-model':
     'it offers no model; check supported_model_ids, the provider key variables, and what the log says of the providers',
   'no-comparator':
-    'it cannot compare by the comparator that is asked for; `semantic/1` needs SVC_EMBEDDING_API_KEY or an OpenAI key',
+    'it cannot compare by the comparator that is asked for; install a newer svc-node',
   'no-tier':
     'it serves no tier; register tiers that its attestation backend allows (`svc-node register --tiers 0` for mock)',
   'no-recent-poll':

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { Address, Cid, ComparatorId, Hash32, ModelId } from '../../lib/codecs.ts'
-import { defaultComparator } from '../../lib/comparators/default-for-model.ts'
 import { sha256Hex, utf8 } from '../../lib/digest.ts'
 import { type Draw, drawFrom, drawNodes, freeNodes } from '../../lib/draw.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -66,8 +65,7 @@ const demandOf = (
 ): Demand => ({
   modelId,
   minTier,
-  comparator:
-    comparator ?? (modelId === undefined ? undefined : defaultComparator(network, modelId)),
+  comparator: comparator ?? (modelId === undefined ? undefined : network.default_comparator),
 })
 
 async function drawQuorum(deps: Dependencies, query: Query) {

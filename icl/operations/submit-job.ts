@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
-import { defaultComparator } from '../../lib/comparators/default-for-model.ts'
 import { sha256Hex } from '../../lib/digest.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -44,7 +43,7 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
   }
   await checkRoom(deps, client)
   await checkKeyOwner(deps, client, body)
-  const comparator = body.comparator ?? defaultComparator(deps.network, body.model_id)
+  const comparator = body.comparator ?? deps.network.default_comparator
   await checkQuorum(deps, preview, comparator)
   const now = deps.clock.now()
   const job = newJob({

@@ -80,7 +80,7 @@ export type Demand = {
 }
 
 /** What a node can compare by that does not say it: these ask nothing of it. */
-export const defaultComparators: readonly string[] = ['exact', 'similar/1'] satisfies ComparatorId[]
+export const defaultComparators: readonly string[] = ['exact', 'similar/2'] satisfies ComparatorId[]
 
 const heartbeatWithinMs = 150_000
 const pollWithinMs = 60_000

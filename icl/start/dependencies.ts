@@ -120,9 +120,7 @@ const networkOf = (
     ...(settings.SVC_ICL_MOCK_ATTESTATION_KEY ? ['mock' as const] : []),
   ],
   comparators: [...ComparatorId.options],
-  ...(settings.SVC_ICL_DEFAULT_COMPARATOR && {
-    default_comparator: settings.SVC_ICL_DEFAULT_COMPARATOR,
-  }),
+  default_comparator: settings.SVC_ICL_DEFAULT_COMPARATOR,
   limits: {
     body_bytes: maxBodyBytes,
     blob_bytes: maxBlobBytes,

@@ -1,6 +1,6 @@
 import { hexToBytes } from 'viem'
 import { z } from 'zod'
-import { Address, ComparatorId, ModelTier } from '../../lib/codecs.ts'
+import { Address, ComparatorId, defaultComparator, ModelTier } from '../../lib/codecs.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import type { Rate as RateType } from '../../lib/schemas/network.ts'
@@ -147,8 +147,8 @@ export const Settings = z.object({
   SVC_ICL_TIERS: Tiers.prefault('tpm=255,mock=0').describe(
     'The highest tier that each attestation backend may serve; mock stays at 0',
   ),
-  SVC_ICL_DEFAULT_COMPARATOR: ComparatorId.optional().describe(
-    'What compares the answers of a job that names no comparator: exact, similar/1 or semantic/1; similar/1 when left out',
+  SVC_ICL_DEFAULT_COMPARATOR: ComparatorId.default(defaultComparator).describe(
+    'What compares the answers of a job that names no comparator: exact or similar/2',
   ),
   SVC_ICL_CLIENT_ALLOW_LIST: z
     .string()

@@ -1,5 +1,4 @@
 import type { ComparatorId, Hash32, JobId } from '../codecs.ts'
-import { defaultComparator } from '../comparators/default-for-model.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import { receiptHash, verifyReceipt } from '../receipt.ts'
 import { defaultMaxOutputTokens, type JobView } from '../schemas/jobs.ts'
@@ -37,7 +36,7 @@ export const expectedJob = (
     minTier: wish.minTier,
     preparedAt,
     maxOutputTokens: wish.parameters?.max_output_tokens ?? defaultMaxOutputTokens,
-    comparator: wish.comparator ?? defaultComparator(network, wish.model),
+    comparator: wish.comparator ?? network.default_comparator,
     minMatches: wish.minMatches,
   }
 }

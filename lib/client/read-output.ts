@@ -38,7 +38,6 @@ export async function checkOutput(
 ): Promise<void> {
   const comparator = comparators[receipt.comparator]
   const key = await evidenceKey(promptKey, receipt.jobId)
-  // A client needs no embedding model: what the lexical part fixes is this very text.
   const shown = await comparator.evidenceOf({ text, prompt, key })
   if (comparator.reproduces(shown, receipt.leader.body.evidence)) return
   throw new SvcError(

@@ -1,12 +1,10 @@
 import type { ComparatorId } from '../codecs.ts'
 import type { Comparator } from './comparator.ts'
 import { exact } from './exact.ts'
-import { semantic } from './semantic.ts'
 import { similar } from './similar.ts'
 
 /** Every comparator that a job can name. */
 export const comparators: Record<ComparatorId, Comparator> = {
   exact,
-  'similar/1': similar,
-  'semantic/1': semantic,
+  'similar/2': similar,
 }

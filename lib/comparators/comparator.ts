@@ -12,9 +12,6 @@ export type Explanation = {
   readonly similarities?: Readonly<Record<string, number>>
 }
 
-/** The vector that the pinned embedding model gives for a text. */
-export type Embed = (text: string, signal: AbortSignal) => Promise<readonly number[]>
-
 /** What evidence is made from. */
 export type EvidenceInput = {
   readonly text: string
@@ -22,16 +19,13 @@ export type EvidenceInput = {
   readonly prompt: string
   /** The job's evidence key, see `evidenceKey`. */
   readonly key: Uint8Array<ArrayBuffer>
-  /** Missing where no embedding model can be reached. */
-  readonly embed?: Embed | undefined
-  readonly signal?: AbortSignal | undefined
 }
 
 /** Makes evidence of an answer, and compares evidence without a key, so that the ICL can recompute every verdict. */
 export interface Comparator {
   readonly id: ComparatorId
-  /** Whether a node needs the embedding model to take part; a client can check an answer without it. */
-  readonly needsEmbedding: boolean
+  /** Whether `compare` may say `inconclusive`: then one match accepts an answer that nobody is against (`accepts` in tally.ts). */
+  readonly canBeInconclusive: boolean
   /** Evidence of a text under the job's evidence key. */
   evidenceOf(input: EvidenceInput): Promise<Evidence>
   /** Undefined when the evidence has the form that this comparator makes, else what is wrong with it. */

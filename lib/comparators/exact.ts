@@ -5,7 +5,7 @@ import type { Comparator, Explanation } from './comparator.ts'
 /** Answers match when they are equal after normalisation; for models that decode deterministically. */
 export const exact: Comparator = {
   id: 'exact',
-  needsEmbedding: false,
+  canBeInconclusive: false,
   async evidenceOf({ text, key }) {
     const normalised = normalise(text)
     return {

@@ -10,22 +10,21 @@ import { verdictOf } from './similar/verdict.ts'
 
 /** Answers match when they are worded alike and agree in what can be told of their facts; for models that hardly vary. */
 export const similar: Comparator = {
-  id: 'similar/1',
-  needsEmbedding: false,
-  evidenceOf: similarEvidence,
+  id: 'similar/2',
+  canBeInconclusive: true,
+  evidenceOf,
   malformation,
   compare: (a, b) => explain(a, b).outcome,
   explain,
   reproduces: sameEvidence,
 }
 
-/** Evidence by the wording alone. */
-export async function similarEvidence({ text, prompt, key }: EvidenceInput): Promise<Evidence> {
+async function evidenceOf({ text, prompt, key }: EvidenceInput): Promise<Evidence> {
   // Of the normalised text: equal digests mean equal sketches.
   const normalised = normalise(text)
   const features = featuresOf(normalised)
   return {
-    comparator: 'similar/1',
+    comparator: 'similar/2',
     digest: await digestOf(key, normalised),
     sketch: toBase64Url(await sketchOf(features, prompt, key)),
     tokens: Math.min(features.tokenCount, maxEvidenceTokens),
@@ -33,7 +32,7 @@ export async function similarEvidence({ text, prompt, key }: EvidenceInput): Pro
 }
 
 function malformation({ comparator, sketch, tokens }: Evidence): string | undefined {
-  if (comparator !== 'similar/1') return `it was made by ${comparator}, not similar/1`
+  if (comparator !== 'similar/2') return `it was made by ${comparator}, not similar/2`
   const bytes = sketchBytesOf(sketch)
   return bytes ? sketchMalformation(bytes, tokens) : 'there is no sketch in base64url'
 }
@@ -49,5 +48,5 @@ function explain(a: Evidence, b: Evidence): Explanation {
 }
 
 /** The shorter answer's tokens to the longer's, in thousandths. */
-export const lengthRatioOf = (a: Evidence, b: Evidence): number =>
+const lengthRatioOf = (a: Evidence, b: Evidence): number =>
   Math.floor((Math.min(a.tokens, b.tokens) * 1_000) / Math.max(a.tokens, b.tokens, 1))

@@ -52,8 +52,8 @@ export const Network = z
     coprocessor: CoprocessorUrls.optional(),
     attestation_backends: z.array(z.enum(['mock', 'tpm'])),
     comparators: z.array(ComparatorId),
-    /** What compares the answers of a job that names none, when the operator has chosen one; else it is `similar/1`. */
-    default_comparator: ComparatorId.optional(),
+    /** What compares the answers of a job that names none. */
+    default_comparator: ComparatorId,
     limits: z.object({
       body_bytes: z.int(),
       blob_bytes: z.int(),

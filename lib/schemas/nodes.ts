@@ -89,7 +89,7 @@ export const Heartbeat = z
     version: z.string().max(64),
     free_slots: z.int().min(0).max(64),
     supported_model_ids: z.array(ModelId).max(64),
-    /** `exact` and `similar/1` when left out; names that the ICL does not know are passed over. */
+    /** `exact` and `similar/2` when left out; names that the ICL does not know are passed over. */
     supported_comparators: z.array(z.string().max(32)).max(16).optional(),
     final: z.boolean().optional(),
   })

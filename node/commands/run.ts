@@ -1,7 +1,6 @@
 import { dirname } from 'node:path'
 import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
-import { embeddingModel } from '../../lib/comparators/semantic/embedding-model.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { fileExists } from '../../lib/host/private-files.ts'
@@ -22,9 +21,8 @@ import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { type DaemonDeps, runDaemon } from '../daemon.ts'
 import { debuggingFetch, debuggingRpcFetch } from '../debug-fetch.ts'
 import { checkIclDeployment } from '../deployment.ts'
-import { offerEmbedding } from '../inference/embedding-offer.ts'
 import { offerModels } from '../inference/models.ts'
-import { findProvider, providersOf } from '../inference/providers.ts'
+import { providersOf } from '../inference/providers.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import { historyPathOf, openHistory } from '../journal/history.ts'
 import { openJournal } from '../journal/journal-file.ts'
@@ -164,7 +162,6 @@ async function connect(
     version,
     sessionKey,
     models: offered,
-    embed: await offerEmbedding(config, environment, clock, log, providerFetch),
     journal,
     history: openHistory(historyPathOf(loaded.configPath)),
     clock,
@@ -191,12 +188,8 @@ async function connect(
 /** How the ICL with the gateways, the providers and the chain RPC are reached: at DEBUG what is sent is shown. */
 function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: Log) {
   if (config.log_level !== 'DEBUG') return { fetch, providerFetch: undefined, rpcFetch: undefined }
-  const providers = [
-    ...providersOf(config.supported_model_ids, config),
-    findProvider(embeddingModel.provider, config),
-  ]
-  const names = [...providers.map(({ keyVariable }) => keyVariable), 'SVC_EMBEDDING_API_KEY']
-  const secrets = names.map((name) => environment[name])
+  const providers = providersOf(config.supported_model_ids, config)
+  const secrets = providers.map(({ keyVariable }) => environment[keyVariable])
   return {
     fetch: debuggingFetch(fetch, log, { icl: new URL(config.icl_endpoint).origin }),
     providerFetch: debuggingFetch(fetch, log, { secrets }),

@@ -42,11 +42,8 @@ const Setting = z.strictObject(
 /** How the configuration says to reach a provider. */
 export type ProviderSetting = z.output<typeof Setting>
 
-// `SVC_EMBEDDING_BASE_URL` is another setting.
 const isName = (name: string): boolean =>
-  /^[a-z0-9][a-z0-9-]{0,31}$/.test(name) &&
-  name !== 'embedding' &&
-  isKeyVariable(defaultKeyVariable(name))
+  /^[a-z0-9][a-z0-9-]{0,31}$/.test(name) && isKeyVariable(defaultKeyVariable(name))
 
 /** The servers of the configuration, by the name that stands before the colon of their models. */
 export const ProviderSettingsField = z
@@ -58,7 +55,7 @@ export const ProviderSettingsField = z
       if (!isName(name)) {
         complain(
           '',
-          'is no name for a provider: begin with a letter, go on with lower-case letters, digits and hyphens; svc and embedding are taken',
+          'is no name for a provider: begin with a letter, go on with lower-case letters, digits and hyphens; svc is taken',
         )
       } else if (url === undefined && !builtInNames.includes(name)) {
         complain('base_url', `is missing; set it, or ${baseUrlVariable(name)}`)

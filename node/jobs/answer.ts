@@ -34,14 +34,11 @@ export async function produceAnswer(
   leftMs: LeftMs,
 ): Promise<Answer> {
   const { jobId, comparator } = claim
-  const { embed } = deps
-  // Known before the provider is paid.
-  if (comparators[comparator].needsEmbedding && embed === undefined) throw embeddingMissing()
   const promptKey = await decryptPromptKey(deps, claim, signal)
   const prompt = await openPrompt(deps, claim, promptKey, signal)
   const text = await runInference(deps, claim, prompt, signal, leftMs)
   const secrets = { prompt, key: await evidenceKey(promptKey, jobId) }
-  const evidence = await comparators[comparator].evidenceOf({ text, ...secrets, embed, signal })
+  const evidence = await comparators[comparator].evidenceOf({ text, ...secrets })
   return { text, evidence, secrets }
 }
 
@@ -55,11 +52,6 @@ export async function recoverSecrets(
   const prompt = await openPrompt(deps, claim, promptKey, signal)
   return { prompt, key: await evidenceKey(promptKey, claim.jobId) }
 }
-
-const embeddingMissing = (): SvcError =>
-  new SvcError('embedding-missing', 'this node has no embedding model to compare by semantic/1', {
-    hint: remedyFor('node operator', 'embedding-missing'),
-  })
 
 /** The error of a claim that failed or gave no handles (spec 7). */
 export const keyHandlesMissing = (why: string, cause?: unknown): SvcError =>

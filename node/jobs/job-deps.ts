@@ -1,7 +1,6 @@
 import type { Blobs } from '../../lib/blobs/blobs.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
-import type { Embed } from '../../lib/comparators/comparator.ts'
 import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
 import type { Random } from '../../lib/random.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
@@ -30,8 +29,6 @@ export type JobDeps = {
   readonly blobs: Blobs
   readonly chain: Pick<NodeChain, 'storeOutputKey' | 'isActive'>
   readonly models: OfferedModels
-  /** Missing on a node without an embedding model. */
-  readonly embed?: Embed | undefined
   readonly journal: Journal
   readonly history: History
   readonly clock: Clock

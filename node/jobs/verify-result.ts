@@ -113,12 +113,7 @@ async function lookAtOutput(
       triedFrom = clock.monotonic()
       const output = await readOutput(deps, claim, leader, onTrouble, ended)
       hasOutput = true
-      const shown = await comparator.evidenceOf({
-        text: output,
-        ...secrets,
-        embed: deps.embed,
-        signal: ended,
-      })
+      const shown = await comparator.evidenceOf({ text: output, ...secrets })
       return comparator.reproduces(shown, leader.evidence) ? 'fits' : 'output-mismatch'
     })
   } catch (error) {

@@ -51,13 +51,6 @@ export const nodeFaults: readonly NodeFault[] = [
     said: /this node does not serve openai:other\. Set the API key of openai/,
   },
   {
-    fault: 'no embedding model for semantic/1',
-    arrange: ({ api, claim }) =>
-      api.claimAssignment.mockResolvedValue({ ...claim, comparator: 'semantic/1' }),
-    code: 'embedding-missing',
-    said: /this node has no embedding model to compare by semantic\/1\. Set SVC_EMBEDDING_API_KEY/,
-  },
-  {
     fault: 'no gateway has the prompt',
     arrange: ({ blobs }) => blobs.blobs.clear(),
     code: 'prompt-unavailable',

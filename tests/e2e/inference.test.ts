@@ -138,7 +138,7 @@ describe('the whole service', () => {
     if (result.status !== 'accepted') throw new Error(`It was ${result.status}`)
     expect(new Set(given.values()).size).toBe(3)
     expect([...given.values()]).toContain(result.output)
-    expect(result.receipt.comparator).toBe('similar/1')
+    expect(result.receipt.comparator).toBe('similar/2')
   }, 240_000)
 
   it('shows no answer when a verifier got another one', async () => {

@@ -17,7 +17,7 @@ const about = (job: KnownJob, dice: Dice) => ({
 export const clientRequests: Requests = {
   previewQuorum: async ({ dice, clients, model }, operation) => {
     const client = dice.pick(clients)
-    const comparator = dice.chance(0.8) ? 'exact' : 'similar/1'
+    const comparator = dice.chance(0.8) ? 'exact' : 'similar/2'
     const query = {
       client: client.address,
       model_id: modelId,

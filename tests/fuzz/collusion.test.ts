@@ -8,7 +8,7 @@ describe('the chances of colluding nodes', () => {
     for (const share of [0, 0.05, 0.3, 0.5, 1]) {
       const exact = { comparator: 'exact', honest: 'no-match' } as const
       expect(chanceOfFalseAnswer(share, exact)).toBeCloseTo(share ** 3 * (3 - 2 * share), 12)
-      const worst = { comparator: 'similar/1', honest: 'inconclusive' } as const
+      const worst = { comparator: 'similar/2', honest: 'inconclusive' } as const
       expect(chanceOfFalseAnswer(share, worst)).toBeCloseTo(share * (1 - (1 - share) ** 5), 12)
       expect(chanceOfLeak(share)).toBeCloseTo(1 - (1 - share) ** 3, 12)
     }

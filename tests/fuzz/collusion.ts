@@ -51,10 +51,10 @@ export const collusionRows = (): readonly string[] =>
       `${Math.round(100 * share)} %`,
       percent(chanceOfLeak(share)),
       percent(chanceOfFalseAnswer(share, { comparator: 'exact', honest: 'no-match' })),
-      percent(chanceOfFalseAnswer(share, { comparator: 'similar/1', honest: 'inconclusive' })),
+      percent(chanceOfFalseAnswer(share, { comparator: 'similar/2', honest: 'inconclusive' })),
       percent(
         chanceOfFalseAnswer(share, {
-          comparator: 'similar/1',
+          comparator: 'similar/2',
           honest: 'inconclusive',
           minMatches: 2,
         }),

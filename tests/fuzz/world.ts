@@ -175,7 +175,7 @@ export async function createWorld(
     chain_id: 31_337,
     coordinator,
     attestation_backends: ['mock', 'tpm'],
-    comparators: ['exact', 'similar/1'],
+    comparators: ['exact', 'similar/2'],
   })
   const icl = await createReplica(
     { clock, chain, store },

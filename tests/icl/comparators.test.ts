@@ -42,7 +42,7 @@ const beatWith = ({ clock }: TestIcl, node: TestNode, supported: string[]) =>
     },
   })
 
-const previewOf = (at: TestIcl, comparator?: 'exact' | 'similar/1' | 'semantic/1') => {
+const previewOf = (at: TestIcl, comparator?: 'exact' | 'similar/2') => {
   const { address, signer } = walletOf('client')
   const query = { client: address, model_id: modelId, min_tier: 0, verifier_count: 2 }
   return at.api(signer).previewQuorum({ query: { ...query, ...(comparator && { comparator }) } })
@@ -52,21 +52,24 @@ describe('the comparator of a job', () => {
   it('is done only by nodes that say they can', async () => {
     const at = await world()
     const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
-    await expect(previewOf(at, 'semantic/1')).rejects.toMatchObject({ code: 'not-enough-nodes' })
-    await expect(previewOf(at, 'similar/1')).resolves.toBeDefined()
-    const able = nodes.slice(1)
-    for (const node of able) {
-      await beatWith(at, node, ['exact', 'similar/1', 'semantic/1', 'later/7'])
-    }
+    for (const node of nodes) await beatWith(at, node, ['exact', 'later/7'])
     await at.clock.advance(1_100)
-    const { leader, verifiers } = await previewOf(at, 'semantic/1')
+    await expect(previewOf(at, 'similar/2')).rejects.toMatchObject({ code: 'not-enough-nodes' })
+    await expect(previewOf(at, 'exact')).resolves.toBeDefined()
+    const able = nodes.slice(1)
+    await at.clock.advance(1_100)
+    for (const node of able) await beatWith(at, node, ['exact', 'similar/2', 'later/7'])
+    await at.clock.advance(1_100)
+    const { leader, verifiers } = await previewOf(at, 'similar/2')
     expect(new Set([leader, ...verifiers])).toEqual(new Set(able.map(({ address }) => address)))
   })
 
   it('is refused for nodes that were drawn for another', async () => {
     const at = await world()
-    await Promise.all(['a', 'b', 'c'].map((name) => joinNode(at, name)))
+    const nodes = await Promise.all(['a', 'b', 'c'].map((name) => joinNode(at, name)))
     const { api, body } = await submit(at)
+    for (const node of nodes) await beatWith(at, node, ['exact'])
+    await at.clock.advance(1_100)
     const preview = await previewOf(at, 'exact')
     const [high, low] = [77n, 78n]
     at.chain.store(high, low, walletOf('client').address, [])
@@ -76,19 +79,22 @@ describe('the comparator of a job', () => {
       kpLowHandle: low,
       client_nonce: 5n,
       preview: preview.preview,
-      comparator: 'semantic/1' as const,
+      comparator: 'similar/2' as const,
     }
     await expect(api.submitJob({ body: other })).rejects.toMatchObject({ code: 'preview-stale' })
   })
 
   it('is the default for a preview that names none, as it is for the job', async () => {
-    const network = sampleNetwork({ public_url: origin, default_comparator: 'semantic/1' })
+    const network = sampleNetwork({ public_url: origin, default_comparator: 'similar/2' })
     const at = await createTestIcl({ network })
     icl = at
     const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
+    for (const node of nodes) await beatWith(at, node, ['exact'])
+    await at.clock.advance(1_100)
     await expect(previewOf(at)).rejects.toMatchObject({ code: 'not-enough-nodes' })
     const able = nodes.slice(1)
-    for (const node of able) await beatWith(at, node, ['semantic/1'])
+    await at.clock.advance(1_100)
+    for (const node of able) await beatWith(at, node, ['similar/2'])
     await at.clock.advance(1_100)
     const { leader, verifiers } = await previewOf(at)
     expect(new Set([leader, ...verifiers])).toEqual(new Set(able.map(({ address }) => address)))
@@ -104,7 +110,7 @@ describe('the comparator of a job', () => {
     const leader = offered.find(({ offers }) => offers.some(({ role }) => role === 'leader'))?.node
     if (!leader) throw new Error('nobody leads')
     const claimed = await claim(leader)
-    const foreign = await comparators['similar/1'].evidenceOf({
+    const foreign = await comparators['similar/2'].evidenceOf({
       text: 'yes',
       prompt: '',
       key: new Uint8Array(32).fill(3),
@@ -118,7 +124,7 @@ describe('the comparator of a job', () => {
     }
   })
 
-  it('is exact or similar/1 for a node that does not say', () => {
+  it('is exact or similar/2 for a node that does not say', () => {
     const node = {
       address: walletOf('a').address,
       certificate: {
@@ -138,10 +144,9 @@ describe('the comparator of a job', () => {
       leaving: false,
       standing: newcomer,
     }
-    const reasons = (comparator: 'exact' | 'similar/1' | 'semantic/1') =>
+    const reasons = (comparator: 'exact' | 'similar/2') =>
       ineligibleReasons(node, activeNode, { minTier: 0, comparator }, 0, [])
     expect(reasons('exact')).toEqual([])
-    expect(reasons('similar/1')).toEqual([])
-    expect(reasons('semantic/1')).toEqual(['no-comparator'])
+    expect(reasons('similar/2')).toEqual([])
   })
 })

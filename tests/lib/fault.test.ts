@@ -150,7 +150,7 @@ describe('a proof of a fault', () => {
       })
     expect(await against({})).toBe('proves verdict-refuted')
     expect(await against({ evidence })).toBe('the evidence bears the verdict out')
-    const other: Evidence = { ...evidence, comparator: 'similar/1' }
+    const other: Evidence = { ...evidence, comparator: 'similar/2' }
     expect(await against({ evidence: other })).toBe(
       'the answers were made for different comparators',
     )

@@ -12,7 +12,7 @@ const saidOtherwise = said.replace('far more than', 'much more than')
 
 const kinds: readonly (readonly [ComparatorId, readonly [string, string, string]])[] = [
   ['exact', [said, said, said]],
-  ['similar/1', [said, said, saidOtherwise]],
+  ['similar/2', [said, said, saidOtherwise]],
 ]
 
 const refusal = { code: 'receipt-invalid' }

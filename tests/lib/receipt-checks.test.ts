@@ -169,7 +169,7 @@ describe('a receipt', () => {
     expect(await objection(await restated({ leader: { evidence } }))).toMatch(
       /^the evidence of the leader is malformed: ./,
     )
-    const other = { ...good.leader.body.evidence, comparator: 'similar/1' as const }
+    const other = { ...good.leader.body.evidence, comparator: 'similar/2' as const }
     expect(await objection(await restated({ verifiers: [{ evidence: other }] }))).toMatch(
       /^the evidence of verifier 0x[0-9a-f]{40} is malformed: ./,
     )

@@ -70,7 +70,7 @@ it('a process without a network reaches nobody, not even this machine', async ()
   expect((await run([...isolation.command, file])).code).toBe(7)
 }, 60_000)
 
-for (const comparator of ['exact', 'similar/1'] as const) {
+for (const comparator of ['exact', 'similar/2'] as const) {
   it(`a receipt with evidence for ${comparator} is checked there, and a changed one refused`, async () => {
     const answer = 'Blue light is scattered most by the air, so that it comes from everywhere.'
     const { receipt } = await makeReceipt(comparator, [answer, answer, answer])

@@ -90,7 +90,7 @@ describe('a receipt', () => {
 
   it('does not hold when a contradiction is passed off as inconclusive, which the rules refuse too', async () => {
     const answers = [liftAnswer, liftAnswer, breadAnswer] as const
-    const { receipt: misnamed } = await makeReceipt('similar/1', answers, [
+    const { receipt: misnamed } = await makeReceipt('similar/2', answers, [
       undefined,
       'inconclusive',
     ])

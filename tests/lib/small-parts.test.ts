@@ -159,7 +159,7 @@ describe('texts', () => {
   })
 
   it('have equal evidence only if all of it is equal', () => {
-    const evidence = { comparator: 'similar/1', digest: 'd', tokens: 1, sketch: 's' } as const
+    const evidence = { comparator: 'similar/2', digest: 'd', tokens: 1, sketch: 's' } as const
     expect(sameEvidence(evidence, { ...evidence })).toBe(true)
     const others = [
       { comparator: 'exact' as const },
@@ -206,7 +206,7 @@ describe('the tally that a client sees', () => {
       evidence: await similar.evidenceOf({ text, prompt: 'Why?', key: new Uint8Array(32) }),
     })
     const [one, other] = [await shown('a', liftAnswer), await shown('b', breadAnswer)]
-    const { pairs } = viewTally('similar/1', one, [{ ...other, verdict: 'match' }])
+    const { pairs } = viewTally('similar/2', one, [{ ...other, verdict: 'match' }])
     const { similarities } = similar.explain(one.evidence, other.evidence)
     expect(Object.keys(similarities ?? {}).length).toBeGreaterThan(0)
     expect(pairs).toMatchObject([{ similarities: { ...similarities } }])

@@ -38,15 +38,15 @@ describe('votes accept', () => {
     const left = [votes(2, 2), votes(2, 3), votes(2, 1, 1), votes(2, 0, 2), votes(1, 1)]
     for (const some of left) expect(accepts('exact', some, 1)).toBe(false)
     for (const some of [votes(2, 2), votes(1, 1), votes(2, 1, 1)]) {
-      expect(accepts('similar/1', some, 1)).toBe(false)
+      expect(accepts('similar/2', some, 1)).toBe(false)
     }
   })
 
   it('by one match alone only where a comparison can be inconclusive, and nobody is against', () => {
-    expect(accepts('similar/1', votes(1, 0, 1), 1)).toBe(true)
-    expect(accepts('semantic/1', votes(1, 0, 4), 1)).toBe(true)
-    expect(accepts('similar/1', votes(1, 1, 1), 1)).toBe(false)
-    expect(accepts('similar/1', votes(0, 0, 2), 0)).toBe(false)
+    expect(accepts('similar/2', votes(1, 0, 1), 1)).toBe(true)
+    expect(accepts('similar/2', votes(1, 0, 4), 1)).toBe(true)
+    expect(accepts('similar/2', votes(1, 1, 1), 1)).toBe(false)
+    expect(accepts('similar/2', votes(0, 0, 2), 0)).toBe(false)
     expect(accepts('exact', votes(1, 0), 1)).toBe(false)
     expect(accepts('exact', votes(1, 0, 1), 1)).toBe(false)
   })
@@ -54,7 +54,7 @@ describe('votes accept', () => {
   it('only with as many matches as the client asked for', () => {
     expect(accepts('exact', votes(2, 0), 2)).toBe(true)
     expect(accepts('exact', votes(2, 0), 3)).toBe(false)
-    expect(accepts('similar/1', votes(1, 0, 2), 2)).toBe(false)
+    expect(accepts('similar/2', votes(1, 0, 2), 2)).toBe(false)
   })
 })
 

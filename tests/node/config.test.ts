@@ -228,7 +228,6 @@ describe('the configuration', () => {
 
   it.each([
     [{ ollama: {} }, 'providers.ollama.base_url (SVC_OLLAMA_BASE_URL): is missing'],
-    [{ embedding: { base_url: 'https://a.example' } }, 'is no name for a provider'],
     [{ 'svc-key': { base_url: 'https://a.example' } }, 'is no name for a provider'],
     [{ Ollama: { base_url: 'https://a.example' } }, 'is no name for a provider'],
     [{ x: { base_url: 'https://a.example', api_key: 'sk-secret' } }, 'goes into the environment'],

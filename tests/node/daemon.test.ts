@@ -26,7 +26,7 @@ describe('the daemon', () => {
       version: '1.2.3',
       free_slots: 2,
       supported_model_ids: ['openai:test-model'],
-      supported_comparators: ['exact', 'similar/1'],
+      supported_comparators: ['exact', 'similar/2'],
     })
     await end(world, running)
   })

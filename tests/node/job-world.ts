@@ -1,7 +1,6 @@
 import { vi } from 'vitest'
 import type { ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
-import type { Embed } from '../../lib/comparators/comparator.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
 import type { AssignmentOffer, ClaimResult, LeaderResult } from '../../lib/schemas/assignments.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
@@ -29,9 +28,9 @@ import {
 } from './fakes.ts'
 
 /** What the answers of a job are compared by. */
-type ComparingBy = { readonly comparator?: ComparatorId; readonly embed?: Embed | undefined }
+type ComparingBy = { readonly comparator?: ComparatorId }
 
-type Secrets = Pick<ComparingBy, 'embed'> & {
+type Secrets = {
   readonly prompt: string
   readonly promptKey: Uint8Array<ArrayBuffer>
 }
@@ -40,7 +39,7 @@ type Secrets = Pick<ComparingBy, 'embed'> & {
 export async function createJobWorld(
   role: 'leader' | 'verifier',
   answer = 'Four.',
-  { comparator = 'exact', embed }: ComparingBy = {},
+  { comparator = 'exact' }: ComparingBy = {},
 ) {
   const clock = createVirtualClock()
   const random = countingRandom()
@@ -78,7 +77,7 @@ export async function createJobWorld(
   coprocessor.granted.add(claim.kpHighHandle).add(claim.kpLowHandle)
   const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
   const answered = { jobId, status: 'done', phase: 'verifying' } as const
-  const leader = await leaderOf(claim, { prompt, promptKey, embed }, coprocessor, blobs, random)
+  const leader = await leaderOf(claim, { prompt, promptKey }, coprocessor, blobs, random)
   const view: Awaited<ReturnType<JobDeps['api']['getAssignment']>> = {
     jobId,
     status: 'committed',
@@ -103,7 +102,6 @@ export async function createJobWorld(
     coprocessor,
     blobs,
     chain,
-    embed,
     models: new Map([[modelId, { provider: { complete }, model: 'test-model' }]]),
     journal,
     history,
@@ -145,7 +143,7 @@ export type JobWorld = Awaited<ReturnType<typeof createJobWorld>>
 /** Makes the results that another node could post as this job's leader. */
 async function leaderOf(
   claim: ClaimResult,
-  { prompt, promptKey, embed }: Secrets,
+  { prompt, promptKey }: Secrets,
   coprocessor: ReturnType<typeof fakeCoprocessor>,
   blobs: ReturnType<typeof fakeBlobs>,
   random: ReturnType<typeof countingRandom>,
@@ -172,7 +170,6 @@ async function leaderOf(
         text,
         prompt,
         key: await evidenceKey(promptKey, claim.jobId),
-        embed,
       }),
     }
     return { ...(await signResult(leaderAddress, body, sessionKey)), address: leaderAddress }

@@ -60,7 +60,7 @@ export function drawParameters(dice: Dice, store: StoreKind): Parameters {
       : [],
     customers: dice.between(1, 3),
     jobs: dice.between(2, 5),
-    comparator: dice.chance(0.8) ? 'exact' : 'similar/1',
+    comparator: dice.chance(0.8) ? 'exact' : 'similar/2',
     unsafeMs: dice.between(90, 240) * 1000,
     faultEveryMs: dice.between(4, 30) * 1000,
     faults: faultKinds.filter(() => dice.chance(0.5)),

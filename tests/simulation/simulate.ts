@@ -74,7 +74,7 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
     public_url: origin,
     chain_id: chainId,
     coordinator,
-    comparators: ['exact', 'similar/1'],
+    comparators: ['exact', 'similar/2'],
   })
   const base = disk && { base: disk.store }
   const world = createWorld(seed, usualChainHabits, { network }, { clock, ...base })

@@ -29,7 +29,7 @@ export function sketchBytesOf(sketch: string | undefined): Uint8Array<ArrayBuffe
   }
 }
 
-/** What is wrong with a sketch's form, undefined when `similar/1` can have made it for so many tokens. */
+/** What is wrong with a sketch's form, undefined when `similar/2` can have made it for so many tokens. */
 export function sketchMalformation(
   sketch: Uint8Array,
   tokens: Evidence['tokens'],
@@ -75,7 +75,7 @@ function mostFrequent(part: Uint8Array): number {
 }
 
 /** True for bytes that repeat themselves within a short distance, as no keyed hash makes them. */
-export function isPeriodic(part: Uint8Array): boolean {
+function isPeriodic(part: Uint8Array): boolean {
   for (let distance = 1; distance <= farthestRepeat; distance++) {
     let repeats = 0
     for (let at = distance; at < part.length; at++) if (part[at] === part[at - distance]) repeats++

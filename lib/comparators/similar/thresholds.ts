@@ -12,20 +12,17 @@ export type LengthClass = 'short' | 'brief' | 'medium' | 'long'
 
 type Longer = Exclude<LengthClass, 'short'>
 
-/** When two answers are worded alike, in thousandths. */
-export type Wording = {
-  /** Shared trigrams that are enough by themselves. */
-  readonly accepted: Readonly<Record<Longer, number>>
-  /** Shared trigrams that are enough when trigrams and words together come to `supportedSum`. */
-  readonly supported: Readonly<Record<Longer, number>>
-  readonly supportedSum: number
-}
+/** Shared trigrams, and shared trigrams and words together, at the least, in thousandths. */
+type Alike = { readonly trigrams: number; readonly sum: number }
 
-/** Searched on one half of recorded questions, see docs/comparators.md. */
-export const shippedWording: Wording = {
-  accepted: { brief: 400, medium: 350, long: 350 },
-  supported: { brief: 225, medium: 175, long: 175 },
-  supportedSum: 740,
+/** When two answers are worded alike: one of these is enough. Measured on recorded answers, see docs/comparators.md. */
+export const wordedAlike: Readonly<Record<Longer, readonly Alike[]>> = {
+  brief: [
+    { trigrams: 400, sum: 0 },
+    { trigrams: 225, sum: 740 },
+  ],
+  medium: [{ trigrams: 275, sum: 900 }],
+  long: [{ trigrams: 275, sum: 900 }],
 }
 
 /** Shared trigrams from which two answers are near copies, in which every fact has to agree, in thousandths. */
@@ -38,5 +35,8 @@ export const nearCopyTrigrams: Readonly<Record<Longer, number>> = {
 /** The shorter answer's tokens to the longer's, at the least, in thousandths. */
 export const leastLengthRatio = 650
 
-/** Answers that share less than this of both have nothing in common, in thousandths. */
-export const unrelatedBelow = { trigrams: 30, words: 100 } as const
+/**
+ * Answers that share less than all of these have nothing in common, in thousandths: trigrams, words, and words of those that the shorter one could
+ * share by its length, since a short text shares little with a long one by nature.
+ */
+export const unrelatedBelow = { trigrams: 40, words: 60, wordsOfShorter: 300 } as const

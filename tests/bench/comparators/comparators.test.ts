@@ -40,7 +40,7 @@ it('answers are recorded, and a comparator tells a weaker model from another run
   expect(await readFile(at('pairs.jsonl'), 'utf8')).not.toContain('sk-secret')
   const triples = await readTriples(at('pairs.jsonl'))
   expect(triples.map(({ kind }) => kind)).toEqual(['H', 'D', 'H', 'D'])
-  const found = await measure(triples, [comparators['similar/1']], 2)
+  const found = await measure(triples, [comparators['similar/2']], 2)
   const all = found.map((one) => ({ ...one, half: 'held-out' as const }))
   const [, , together] = tablesOf(all)
   const rates = together?.rows.map((row) => row.rates.map(({ rate }) => rate))

@@ -6,7 +6,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 /** How the bench is called. */
 const usage = `npm run bench:comparators -- OPTIONS
   --pairs FILE           measures recorded answers: JSON lines, .gz too
-  --comparators A,B      only these (exact,similar/1)
+  --comparators A,B      only these (exact,similar/2)
   --jobs N               keys under which each recorded question is measured (4)
   --json FILE            writes all figures
 or
@@ -17,7 +17,7 @@ or
 
 const File = z.string().min(1).max(4_096)
 const Name = z.string().min(1).max(200)
-const known = Object.values(comparators).filter(({ needsEmbedding }) => !needsEmbedding)
+const known = Object.values(comparators)
 
 const Measuring = z.strictObject({
   pairs: File,
@@ -30,7 +30,7 @@ const Measuring = z.strictObject({
         const found = known.find(({ id }) => id === name)
         if (found !== undefined) return found
         const those = known.map(({ id }) => id).join(', ')
-        context.addIssue(`${name} is none of those that need no embedding model: ${those}`)
+        context.addIssue(`${name} is none of ${those}`)
         return z.NEVER
       }),
     ),

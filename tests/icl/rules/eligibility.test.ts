@@ -88,10 +88,9 @@ describe('a node', () => {
     expect(reasons({}, { ...demand, modelId: 'openai:other' })).toEqual(['no-model'])
     expect(reasons({}, { ...demand, modelId: undefined })).toEqual([])
     expect(reasons({ modelIds: [] }, { ...demand, modelId: undefined })).toEqual(['no-model'])
-    const by = (comparator: 'exact' | 'similar/1' | 'semantic/1') =>
-      reasons({}, { ...demand, comparator })
-    expect([by('exact'), by('similar/1'), by('semantic/1')]).toEqual([[], [], ['no-comparator']])
-    expect(reasons({ comparators: ['semantic/1'] })).toEqual(['no-comparator'])
+    const by = (comparator: 'exact' | 'similar/2') => reasons({}, { ...demand, comparator })
+    expect([by('exact'), by('similar/2')]).toEqual([[], []])
+    expect(reasons({ comparators: ['similar/2'] })).toEqual(['no-comparator'])
     expect(reasons({ comparators: [] }, { ...demand, comparator: undefined })).toEqual([])
   })
 

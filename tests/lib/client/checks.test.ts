@@ -259,7 +259,7 @@ describe('a receipt', () => {
     expect(await fetched({ job: { maxOutputTokens: 5 } })).toBe(
       'its nodes were told another length of answer',
     )
-    expect(await fetched({ job: { comparator: 'similar/1' } })).toBe('it used another comparator')
+    expect(await fetched({ job: { comparator: 'similar/2' } })).toBe('it used another comparator')
     expect(await fetched({ publicUrl: 'https://other.test' })).toBe('it comes from another ICL')
     expect(await fetched({ job: { minMatches: 3 } })).toBe('the votes do not accept the answer')
   })
@@ -302,11 +302,11 @@ describe('a receipt', () => {
 
   it('is expected to say what was wished for', () => {
     const wish = { model: 'openai:test', minTier: 3, verifierCount: 2 }
-    const network = sampleNetwork({ default_comparator: 'similar/1' })
+    const network = sampleNetwork({ default_comparator: 'similar/2' })
     const { identity } = job
     expect(expectedJob({ network }, { identity, wish, preparedAt: 7 })).toEqual({
       ...{ jobId: jobIdOf(identity), identity, model: 'openai:test', minTier: 3, preparedAt: 7 },
-      ...{ maxOutputTokens: 1_024, comparator: 'similar/1', minMatches: undefined },
+      ...{ maxOutputTokens: 1_024, comparator: 'similar/2', minMatches: undefined },
     })
     const more = {
       ...{ parameters: { max_output_tokens: 9 }, comparator: 'exact' as const, minMatches: 2 },

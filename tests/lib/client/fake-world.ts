@@ -216,7 +216,6 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       text: answer,
       prompt,
       key: await evidenceKey(promptKey, jobId),
-      embed: async () => [1, 2, 3],
     })
     const outputKey = newSealingKey(systemRandom)
     const output_cid = await keep(

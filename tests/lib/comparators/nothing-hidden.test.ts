@@ -14,7 +14,7 @@ const inTags = (text: string) =>
   [...text].map((character) => String.fromCodePoint(0xe0000 + character.charCodeAt(0))).join('')
 
 // What a leader could put into an answer that its verifiers give as well.
-describe('similar/1 takes two texts for equal', () => {
+describe('similar/2 takes two texts for equal', () => {
   it.each([
     ['a comment', `${liftAnswer} <!-- ${order} -->`],
     ['a link in a tag', liftAnswer.replace('keeper', '<a href="https://lift.example/">keeper</a>')],
@@ -65,7 +65,7 @@ describe('similar/1 takes two texts for equal', () => {
   })
 })
 
-describe('similar/1 takes two short answers for the same', () => {
+describe('similar/2 takes two short answers for the same', () => {
   it('only if none has another link', async () => {
     const offer = 'Paris. More at https://lift.example/offer'
     expect(await between('Paris', offer)).toMatchObject({

@@ -20,7 +20,7 @@ const changed = (from: string, to: string): string => {
   return liftAnswer.replace(from, to)
 }
 
-describe('similar/1 compares answers', () => {
+describe('similar/2 compares answers', () => {
   it.each([
     ['equal ones', liftAnswer, liftAnswer],
     ['ones that are set differently', liftAnswer, `**${liftAnswer.replaceAll('. ', '.\n\n- ')}**`],

@@ -12,11 +12,11 @@ const sharedOf = async (...[a, b]: readonly Parameters<typeof inputOf>[]) => {
   return similar.explain(one, other).similarities ?? {}
 }
 
-describe('evidence of similar/1', () => {
+describe('evidence of similar/2', () => {
   it('is the same on every runtime', async () => {
     const { sketch = '', ...rest } = await evidenceOf(liftAnswer)
     expect(rest).toEqual({
-      comparator: 'similar/1',
+      comparator: 'similar/2',
       digest: '0HdJuykV7IA15lkiBCkgQm1fIQiM3EmS7Z1LTailCII',
       tokens: 80,
     })

@@ -7,7 +7,7 @@ import { finalAnswerOf } from '../../../lib/comparators/similar/answer-tag.ts'
 import { lengthClassOf } from '../../../lib/comparators/similar/length-class.ts'
 import type { Likeness } from '../../../lib/comparators/similar/similarities.ts'
 import { tokensOf } from '../../../lib/comparators/similar/tokens.ts'
-import { type Meaning, verdictOf } from '../../../lib/comparators/similar/verdict.ts'
+import { verdictOf } from '../../../lib/comparators/similar/verdict.ts'
 
 type Shared = Likeness['shared']
 const all: Shared = {
@@ -18,7 +18,7 @@ const all: Shared = {
 const verdictFor = (
   shared: Partial<Shared>,
   likeness: Partial<Likeness> = {},
-  { ratio = 1_000, meaning }: { ratio?: number; meaning?: Meaning } = {},
+  { ratio = 1_000 }: { ratio?: number } = {},
 ) => {
   const { outcome, why, similarities } = verdictOf(
     {
@@ -26,7 +26,6 @@ const verdictFor = (
       ...likeness,
     },
     ratio,
-    meaning,
   )
   expect(similarities).toEqual({ ...all, ...shared, length: ratio })
   return `${outcome}: ${why}`
@@ -46,50 +45,37 @@ describe('two answers of some length', () => {
   })
 
   it.each([
-    ['brief', 400, alike],
-    ['brief', 399, worded],
-    ['medium', 350, alike],
-    ['medium', 349, worded],
-    ['long', 350, alike],
-    ['long', 349, worded],
-  ] as const)('%s ones match from a share of trigrams: %s', (shorter, trigrams, verdict) => {
-    expect(verdictFor({ trigrams, words: 0 }, { shorter })).toBe(verdict)
-  })
-
-  it.each([
+    ['brief', 400, 0, alike],
+    ['brief', 399, 340, worded],
+    ['brief', 399, 341, alike],
     ['brief', 225, 515, alike],
     ['brief', 225, 514, worded],
     ['brief', 224, 1_000, worded],
-    ['medium', 175, 565, alike],
-    ['medium', 175, 564, worded],
-    ['medium', 174, 1_000, worded],
-    ['long', 175, 565, alike],
-    ['long', 174, 1_000, worded],
+    ['medium', 275, 625, alike],
+    ['medium', 275, 624, worded],
+    ['medium', 274, 1_000, worded],
+    ['medium', 899, 0, worded],
+    ['medium', 900, 0, alike],
+    ['long', 275, 625, alike],
+    ['long', 275, 624, worded],
+    ['long', 274, 1_000, worded],
   ] as const)(
-    '%s ones match from less with enough words: %s, %s',
+    '%s ones match from so many trigrams and words on: %s, %s',
     (shorter, trigrams, words, verdict) => {
       expect(verdictFor({ trigrams, words }, { shorter })).toBe(verdict)
     },
   )
 
-  it('have nothing in common below both bounds, unless they are brief', () => {
-    expect(verdictFor({ trigrams: 29, words: 99 })).toBe(nothing)
-    expect(verdictFor({ trigrams: 30, words: 99 })).toBe(worded)
-    expect(verdictFor({ trigrams: 29, words: 100 })).toBe(worded)
-    expect(verdictFor({ trigrams: 29, words: 99 }, { shorter: 'brief' })).toBe(worded)
-    expect(verdictFor({ trigrams: 29, words: 99 }, {}, { meaning: 'unrelated' })).toBe(nothing)
-    expect(verdictFor({ trigrams: 29, words: 99 }, {}, { meaning: 'unclear' })).toBe(worded)
-    expect(verdictFor({ trigrams: 29, words: 99 }, {}, { meaning: 'alike' })).toBe(worded)
-  })
-
-  it('leave what their wording does not decide to their meaning, if something is shared', () => {
-    const low = { trigrams: 30, words: 0 }
-    expect(verdictFor(low, {}, { meaning: 'alike' })).toBe('match: the same meaning in other words')
-    expect(verdictFor({ ...low, trigrams: 29, words: 100 }, {}, { meaning: 'alike' })).toBe(worded)
-    expect(verdictFor(low, {}, { meaning: 'unclear' })).toBe(worded)
-    expect(verdictFor(low, {}, { meaning: 'unrelated' })).toBe('no-match: the meanings differ')
-    expect(verdictFor(low, { shorter: 'brief' }, { meaning: 'unrelated' })).toBe(worded)
-    expect(verdictFor({}, {}, { meaning: 'unrelated' })).toBe(alike)
+  it('have nothing in common below all bounds, one of them by their lengths', () => {
+    for (const shorter of ['brief', 'medium', 'long'] as const) {
+      expect(verdictFor({ trigrams: 39, words: 59 }, { shorter })).toBe(nothing)
+      expect(verdictFor({ trigrams: 40, words: 59 }, { shorter })).toBe(worded)
+      expect(verdictFor({ trigrams: 39, words: 60 }, { shorter })).toBe(worded)
+      expect(verdictFor({ trigrams: 39, words: 29 }, { shorter }, { ratio: 100 })).toBe(nothing)
+      expect(verdictFor({ trigrams: 39, words: 30 }, { shorter }, { ratio: 100 })).toBe(worded)
+    }
+    expect(verdictFor({ trigrams: 0, words: 0 }, { sameAnswer: true })).toBe(nothing)
+    expect(verdictFor({ trigrams: 0, words: 0 }, { sameAnswer: false })).toBe(nothing)
   })
 
   it('do not match with another final answer, another length or other links', () => {

@@ -1,8 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { comparators } from '../../../lib/comparators/all.ts'
-import type { Embed } from '../../../lib/comparators/comparator.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
-import { SvcError } from '../../../lib/svc-error.ts'
 import { resumeJob } from '../../../node/jobs/resume-job.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
 import type { JournalEntry } from '../../../node/journal/steps.ts'
@@ -15,8 +13,6 @@ const never = new AbortController().signal
 
 const run = (world: JobWorld) =>
   world.clock.until(runJob(world.deps, world.assignment, never, steps))
-
-const embed: Embed = async (text) => Array.from({ length: 40 }, (_, at) => text.charCodeAt(at) - 99)
 
 /** A verifier with an answer of its own, and a leader that answered `text` and delivered `shown`. */
 async function withLeader(
@@ -54,15 +50,15 @@ async function killedAfterCommitting(world: JobWorld): Promise<JournalEntry> {
 
 const verdictOf = (world: JobWorld) => world.api.postVerdict.mock.calls[0]?.[0].body
 
-const similarBy = { comparator: 'similar/1' } as const
+const similarBy = { comparator: 'similar/2' } as const
 const inOtherWords = liftAnswer.replace('does not need any motor', 'does not need a motor at all')
 
-describe('a job by similar/1', () => {
+describe('a job by similar/2', () => {
   it('has the leader show what its answer looks like', async () => {
     const world = await createJobWorld('leader', liftAnswer, similarBy)
     await run(world)
     expect(world.api.postResult.mock.calls[0]?.[0].body.evidence).toEqual(
-      await comparators['similar/1'].evidenceOf({
+      await comparators['similar/2'].evidenceOf({
         text: liftAnswer,
         prompt: world.prompt,
         key: await evidenceKey(world.promptKey, jobId),
@@ -108,55 +104,6 @@ describe('a job by similar/1', () => {
     expect(download.mock.calls.map(([cid]) => cid)).toContain(world.claim.prompt_cid)
     expect(verdictOf(world)).toMatchObject({ verdict: 'match' })
     expect(world.complete).toHaveBeenCalledTimes(1)
-  })
-})
-
-describe('a job by semantic/1', () => {
-  const semanticBy = { comparator: 'semantic/1', embed } as const
-
-  it('compares with embeddings of both sides', async () => {
-    const { world } = await withLeader(semanticBy, liftAnswer, inOtherWords)
-    await run(world)
-    expect(verdictOf(world)).toMatchObject({
-      verdict: 'match',
-      evidence: { comparator: 'semantic/1' },
-    })
-  })
-
-  it('is given back before the provider is paid when the node has no embedding model', async () => {
-    const world = await createJobWorld('leader', liftAnswer, { comparator: 'semantic/1' })
-    await run(world)
-    expect(world.complete).not.toHaveBeenCalled()
-    expect(world.api.abortAssignment.mock.calls[0]?.[0].body.reason).toBe('embedding-missing')
-    expect(world.log.lines.join('\n')).toContain('SVC_EMBEDDING_API_KEY')
-  })
-
-  it('finds out a leader whose embedding is of another text', async () => {
-    const { world, statement } = await withLeader(semanticBy, liftAnswer, liftAnswer)
-    const other = await createJobWorld('verifier', liftAnswer, {
-      comparator: 'semantic/1',
-      embed: () => embed(breadAnswer, never),
-    })
-    const { evidence } = await other.leader(liftAnswer)
-    const forged = { ...statement, evidence }
-    world.api.getAssignment.mockResolvedValue({ ...world.view, leader_statement: forged })
-    await run(world)
-    expect(verdictOf(world)).toMatchObject({ reason: 'output-mismatch' })
-  })
-
-  it('blames no leader for its own embedding API', async () => {
-    const { world } = await withLeader(semanticBy, liftAnswer, inOtherWords)
-    let asked = 0
-    const failing: Embed = async (text, signal) => {
-      asked += 1
-      if (asked === 1) return await embed(text, signal)
-      throw new SvcError('embedding-unavailable', 'x', { hint: 'y', retryable: true })
-    }
-    world.deps = { ...world.deps, embed: failing }
-    await run(world)
-    expect(asked).toBe(2)
-    expect(verdictOf(world)).toBeUndefined()
-    expect(world.api.abortAssignment.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
   })
 })
 
