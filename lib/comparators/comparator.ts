@@ -2,7 +2,7 @@ import type { ComparatorId } from '../codecs.ts'
 import type { Evidence } from '../schemas/evidence.ts'
 
 /** What two pieces of evidence say of their answers. */
-export type Comparison = 'match' | 'no-match' | 'inconclusive'
+type Comparison = 'match' | 'no-match' | 'inconclusive'
 
 /** A comparison with its reason, for whoever looks at a job. */
 export type Explanation = {

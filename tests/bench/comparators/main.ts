@@ -1,11 +1,16 @@
-// npm run bench:comparators -- OPTIONS: records answers of a provider, and measures how often comparators accept honest ones and a weaker model's.
+// npm run bench:comparators -- OPTIONS: records answers of a provider, and measures how often agreement accepts honest ones, a weaker model's and a ring's lies.
 import { writeFile } from 'node:fs/promises'
+import { comparators } from '../../../lib/comparators/all.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
-import { measure } from './measure.ts'
+import { readAnswers } from './answers-file.ts'
+import { figuresOf } from './figures.ts'
 import { readOptions } from './options.ts'
-import { readTriples } from './pairs-file.ts'
 import { record } from './record.ts'
-import { tablesOf, textOf } from './tables.ts'
+import { textOf } from './tables.ts'
+
+const legend = `Shares in %, with 95 % intervals in brackets (bootstrap over questions; Wilson where nothing or everything matched), on all questions.
+Runs that were not recorded count as copies of recorded ones (docs/comparators.md); in parentheses, as matching nothing and as matching everything.
+`
 
 try {
   await bench()
@@ -18,20 +23,25 @@ try {
 async function bench(): Promise<void> {
   const options = readOptions(process.argv.slice(2))
   const onProgress = (share: number) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r${(100 * share).toFixed(0)} %`)
+    if (process.stderr.isTTY) process.stderr.write(`\r${(100 * share).toFixed(0)} % `)
   }
   if ('record' in options) {
     const ended = new AbortController()
     process.once('SIGINT', () => ended.abort(new Error('ended by the user')))
-    const lines = await record(options, process.env, { signal: ended.signal, onProgress })
-    process.stdout.write(`\n${lines} lines written to ${options.record}\n`)
+    const questions = await record(options, process.env, { signal: ended.signal, onProgress })
+    process.stdout.write(`${questions} questions written to ${options.record}\n`)
     return
   }
-  const triples = await readTriples(options.pairs)
-  const tables = tablesOf(await measure(triples, options.comparators, options.jobs, onProgress))
-  process.stdout.write(`\n${triples.length} lines; 95 % intervals (bootstrap over questions)\n\n`)
-  for (const table of tables) process.stdout.write(`${textOf(table)}\n`)
+  const comparator = comparators[options.comparator]
+  const sets = await readAnswers(options.answers)
+  process.stdout.write(`${comparator.id}, ${options.keys} keys a question\n${legend}`)
+  const all = []
+  for (const [name, questions] of Object.entries(sets)) {
+    const figures = await figuresOf(name, questions, comparator, options.keys, onProgress)
+    process.stdout.write(`\n${textOf(figures)}`)
+    all.push(figures)
+  }
   if (options.json !== undefined) {
-    await writeFile(options.json, `${JSON.stringify({ triples: triples.length, tables })}\n`)
+    await writeFile(options.json, `${JSON.stringify({ comparator: comparator.id, sets: all })}\n`)
   }
 }

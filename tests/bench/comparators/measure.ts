@@ -1,79 +1,84 @@
 import { createHash } from 'node:crypto'
-import type { Comparator, Comparison } from '../../../lib/comparators/comparator.ts'
+import type { Comparator } from '../../../lib/comparators/comparator.ts'
 import type { Evidence } from '../../../lib/schemas/evidence.ts'
-import type { Triple } from './pairs-file.ts'
+import type { RecordedQuestion } from './answers-file.ts'
 
-/** Half of the questions: thresholds are chosen on the one and reported on the other. */
-export const halves = ['held-out', 'chosen'] as const
+// A job has seven answers at the most: more runs than one in reserve say nothing new of it.
+const mostRuns = 8
 
-/** Classes of answers by their tokens. */
-export const lengthClasses = ['<= 12', '13-60', '61-200', '> 200'] as const
+/** How the answers to one question compare under one key. */
+type Matches = {
+  /** Whether each two of the model's runs match, both ways round. */
+  readonly runs: readonly (readonly boolean[])[]
+  /** Whether each two runs are no match, beyond not being a match. */
+  readonly noMatch: readonly (readonly boolean[])[]
+  /** Whether each run matches another model's answer, by that model. */
+  readonly weak: ReadonlyMap<string, readonly boolean[]>
+}
 
-/** One leader against two verifiers under one key. */
-export type Measured = {
-  readonly comparator: string
-  readonly kind: Triple['kind']
-  /** The set and the model. */
-  readonly name: string
-  readonly question: string
-  readonly half: (typeof halves)[number]
-  /** The leader against each verifier, with the length of the verifier's answer. */
-  readonly pairs: readonly {
-    readonly outcome: Comparison
-    readonly length: (typeof lengthClasses)[number]
-  }[]
-  /** How the two verifiers compare. */
-  readonly verifiers: Comparison
+/** A question as it was measured. */
+export type MeasuredQuestion = {
+  /** One for each key. */
+  readonly keys: readonly Matches[]
+  /** Which runs have equal texts, as the first run with that text. */
+  readonly texts: readonly number[]
 }
 
 /**
- * Every comparison of recorded answers. A sketch estimates, and how well hangs on the key: each question is measured under `jobs`
- * keys. `onProgress` is told the share that is done.
+ * Compares all answers of a set with one another. A sketch estimates, and how well hangs on the key: each question is measured under `keys` keys.
+ * `onProgress` is told the share that is done.
  */
 export async function measure(
-  triples: readonly Triple[],
-  comparators: readonly Comparator[],
-  jobs: number,
+  name: string,
+  questions: readonly RecordedQuestion[],
+  comparator: Comparator,
+  keys: number,
   onProgress: (share: number) => void = () => {},
-): Promise<Measured[]> {
-  const found: Measured[] = []
-  for (const [index, triple] of triples.entries()) {
-    for (const comparator of comparators) {
-      for (let job = 0; job < jobs; job++) found.push(await compare(triple, comparator, job))
-    }
-    onProgress((index + 1) / triples.length)
+): Promise<MeasuredQuestion[]> {
+  const measured: MeasuredQuestion[] = []
+  for (const [index, question] of questions.entries()) {
+    const runs = runsOf(question)
+    const found = await Promise.all(
+      Array.from({ length: keys }, (_, key) => {
+        const secret = Uint8Array.from(sha256(`key ${key} ${name}\n${question.q}`))
+        return compareAll(runs, question, comparator, secret)
+      }),
+    )
+    measured.push({ keys: found, texts: runs.map((text) => runs.indexOf(text)) })
+    onProgress((index + 1) / questions.length)
   }
-  return found
+  return measured
 }
 
-async function compare(triple: Triple, comparator: Comparator, job: number): Promise<Measured> {
-  const question = `${triple.name}\n${triple.q}`
-  const key = Uint8Array.from(sha256(`key ${job} ${question}`))
-  const evidenceOf = (text: string) => comparator.evidenceOf({ text, prompt: triple.p, key })
-  const [leader, v1, v2] = await Promise.all([
-    evidenceOf(triple.l),
-    evidenceOf(triple.v1),
-    evidenceOf(triple.v2),
-  ])
-  return {
-    comparator: comparator.id,
-    kind: triple.kind,
-    name: triple.name,
-    question,
-    // The same question is in the same half for ever.
-    half: (sha256(triple.q)[0] ?? 0) % 2 === 0 ? 'chosen' : 'held-out',
-    pairs: [v1, v2].map((verifier) => ({
-      outcome: comparator.compare(leader, verifier),
-      length: lengthOf(verifier),
-    })),
-    verifiers: comparator.compare(v1, v2),
+/** The first runs, in the order in which they were made. */
+const runsOf = ({ runs }: RecordedQuestion): readonly string[] =>
+  Object.entries(runs)
+    .toSorted(([a], [b]) => Number(a) - Number(b))
+    .slice(0, mostRuns)
+    .map(([, text]) => text)
+
+async function compareAll(
+  runs: readonly string[],
+  { q: prompt, weak }: RecordedQuestion,
+  comparator: Comparator,
+  key: Uint8Array<ArrayBuffer>,
+): Promise<Matches> {
+  const made = new Map<string, Promise<Evidence>>()
+  const evidenceOf = (text: string): Promise<Evidence> => {
+    const evidence = made.get(text) ?? comparator.evidenceOf({ text, prompt, key })
+    made.set(text, evidence)
+    return evidence
   }
+  const shown = await Promise.all(runs.map(evidenceOf))
+  const table = (outcome: 'match' | 'no-match') =>
+    shown.map((one) => shown.map((other) => comparator.compare(one, other) === outcome))
+  const others = await Promise.all(
+    Object.entries(weak).map(async ([model, text]) => {
+      const evidence = await evidenceOf(text)
+      return [model, shown.map((run) => comparator.compare(run, evidence) === 'match')] as const
+    }),
+  )
+  return { runs: table('match'), noMatch: table('no-match'), weak: new Map(others) }
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
-
-function lengthOf({ tokens }: Evidence): (typeof lengthClasses)[number] {
-  if (tokens <= 12) return '<= 12'
-  if (tokens <= 60) return '13-60'
-  return tokens <= 200 ? '61-200' : '> 200'
-}

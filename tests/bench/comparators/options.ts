@@ -1,40 +1,27 @@
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
-import { comparators } from '../../../lib/comparators/all.ts'
+import { ComparatorId, defaultComparator } from '../../../lib/codecs.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 
 /** How the bench is called. */
 const usage = `npm run bench:comparators -- OPTIONS
-  --pairs FILE           measures recorded answers: JSON lines, .gz too
-  --comparators A,B      only these (exact,similar/2)
-  --jobs N               keys under which each recorded question is measured (4)
+  --answers FILE         measures recorded answers: JSON, .gz too
+  --comparator NAME      ${ComparatorId.options.join(' or ')} (${defaultComparator})
+  --keys N               keys under which each recorded question is measured (2)
   --json FILE            writes all figures
 or
-  --record FILE --model NAME --prompts FILE [--weaker-model NAME] [--questions N]
-                         asks a provider (OPENAI_API_KEY, SVC_OPENAI_BASE_URL) and writes such a file;
-                         --prompts has one prompt a line, of which the first N are asked (50)
+  --record FILE --model NAME --prompts FILE [--weaker-model NAME] [--questions N] [--runs N]
+                         asks a provider (OPENAI_API_KEY, SVC_OPENAI_BASE_URL) and writes such a file, every run of
+                         every question; --prompts has one prompt a line, of which the first N are asked (50, 7 times)
 `
 
 const File = z.string().min(1).max(4_096)
 const Name = z.string().min(1).max(200)
-const known = Object.values(comparators)
 
 const Measuring = z.strictObject({
-  pairs: File,
-  comparators: z
-    .string()
-    .max(200)
-    .default(known.map(({ id }) => id).join(','))
-    .transform((names, context) =>
-      names.split(',').map((name) => {
-        const found = known.find(({ id }) => id === name)
-        if (found !== undefined) return found
-        const those = known.map(({ id }) => id).join(', ')
-        context.addIssue(`${name} is none of ${those}`)
-        return z.NEVER
-      }),
-    ),
-  jobs: z.coerce.number().int().min(1).max(100).default(4),
+  answers: File,
+  comparator: ComparatorId.default(defaultComparator),
+  keys: z.coerce.number().int().min(1).max(100).default(2),
   json: File.optional(),
 })
 const Recording = z.strictObject({
@@ -43,6 +30,7 @@ const Recording = z.strictObject({
   'weaker-model': Name.optional(),
   prompts: File,
   questions: z.coerce.number().int().min(1).max(10_000).default(50),
+  runs: z.coerce.number().int().min(2).max(100).default(7),
 })
 
 /** What the bench is asked to record. */

@@ -1,12 +1,12 @@
-import { appendFile, readFile, stat } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { baseUrlVariable } from '../../../lib/providers.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
 import type { InferenceProvider } from '../../../node/inference/provider.ts'
 import { findProvider, keyOf } from '../../../node/inference/providers.ts'
+import type { RecordedQuestion } from './answers-file.ts'
 import type { RecordingOptions } from './options.ts'
-import type { Triple } from './pairs-file.ts'
 
 const maxPromptFileBytes = 16 * 1_048_576
 const maxOutputTokens = 2_048
@@ -17,9 +17,9 @@ type Hooks = {
 }
 
 /**
- * Asks the provider of the environment each prompt three times, and the weaker model once; a question is appended to the file once
- * all its answers are there. Resolves with how many lines were written; throws SvcError `no-key` and `prompts-file`, and the
- * provider's errors.
+ * Asks the provider of the environment each prompt as often as is wanted, and the weaker model once. The file holds all questions of which every
+ * answer is there, whatever the answers were, so nothing is selected. Resolves with how many questions were written; throws SvcError `no-key` and
+ * `prompts-file`, and the provider's errors.
  */
 export async function record(
   options: RecordingOptions,
@@ -42,32 +42,29 @@ export async function record(
     log: { debug: () => {} },
   })
   const prompts = (await readPrompts(options.prompts)).slice(0, options.questions)
-  let written = 0
+  const recorded: RecordedQuestion[] = []
   for (const [index, prompt] of prompts.entries()) {
-    const triples = await askAll(provider, options, prompt, signal)
-    await appendFile(options.record, triples.map((one) => `${JSON.stringify(one)}\n`).join(''))
-    written += triples.length
+    recorded.push(await askAll(provider, options, prompt, signal))
+    await writeFile(options.record, `${JSON.stringify({ [options.model]: recorded })}\n`)
     onProgress((index + 1) / prompts.length)
   }
-  return written
+  return recorded.length
 }
 
 async function askAll(
   provider: InferenceProvider,
-  { model, 'weaker-model': weakerModel }: RecordingOptions,
+  { model, 'weaker-model': weakerModel, runs }: RecordingOptions,
   prompt: string,
   signal: AbortSignal | undefined,
-): Promise<Triple[]> {
+): Promise<RecordedQuestion> {
   const ask = (of: string) =>
     provider.complete({ model: of, prompt, maxOutputTokens, ...(signal && { signal }) })
-  const [l, v1, v2, weaker] = await Promise.all([
-    ask(model),
-    ask(model),
-    ask(model),
-    weakerModel === undefined ? undefined : ask(weakerModel),
-  ])
-  const honest: Triple = { name: model, kind: 'H', q: prompt, p: prompt, l, v1, v2 }
-  return weaker === undefined ? [honest] : [honest, { ...honest, kind: 'D', l: weaker }]
+  const answers = await Promise.all(Array.from({ length: runs }, () => ask(model)))
+  return {
+    q: prompt,
+    runs: Object.fromEntries(answers.entries()),
+    weak: weakerModel === undefined ? {} : { [weakerModel]: await ask(weakerModel) },
+  }
 }
 
 async function readPrompts(path: string): Promise<string[]> {

@@ -1,112 +1,101 @@
-import type { Comparison } from '../../../lib/comparators/comparator.ts'
 import { table } from '../table.ts'
-import { halves, lengthClasses, type Measured } from './measure.ts'
-import { type Rate, rateOf } from './rates.ts'
+import type { BoundedRate, RuleRates } from './agreement-rates.ts'
+import { ringShares } from './play-job.ts'
+import type { Rate } from './rates.ts'
 
-/** Rates in rows. */
-export type RateTable = {
-  readonly title: string
-  readonly columns: readonly string[]
-  readonly rows: readonly { readonly label: string; readonly rates: readonly Rate[] }[]
+/** All figures of one set. */
+export type SetFigures = {
+  readonly set: string
+  readonly questions: number
+  /** Questions with fewer recorded runs than the seven answers that a job can have. */
+  readonly incomplete: number
+  /** Questions with two recorded runs or more. */
+  readonly paired: number
+  /** The first two runs of these. */
+  readonly pair: Rate
+  readonly noMatch: Rate
+  /** Honest jobs accepted, by rule, on questions with seven runs: by all of them, and with all but `left` copied. */
+  readonly hidden: readonly {
+    readonly left: number
+    readonly of: number
+    readonly known: readonly number[]
+    readonly copied: readonly number[]
+  }[]
+  readonly rules: readonly RuleRates[]
 }
 
-const cases = { H: 'another run of the model', D: 'weaker model' } as const
-const kinds = Object.keys(cases) as (keyof typeof cases)[]
-const outcomes = ['match', 'no-match'] as const
+/** What a rule of agreement should reach: shares, and inferences a job. */
+const target = { honest: 0.97, weak: 0.01, inferences: 4 } as const
 
-/** For each comparator and half: the outcomes by length and by set, and what a leader and two verifiers say together. */
-export function tablesOf(all: readonly Measured[]): RateTable[] {
-  return [...new Set(all.map(({ comparator }) => comparator))].flatMap((comparator) =>
-    halves.flatMap((half) => {
-      const found = all.filter((one) => one.comparator === comparator && one.half === half)
-      if (found.length === 0) return []
-      const title = `${comparator}, ${half} half of the questions, %`
-      return [byLength(title, found), bySet(title, found), together(title, found)]
-    }),
-  )
+/** The figures of a set as text. */
+export function textOf(figures: SetFigures): string {
+  const { set, questions, incomplete, paired, pair, noMatch, rules } = figures
+  const models = rules[0]?.weak.map(({ model }) => model) ?? []
+  const columns = [
+    '',
+    'honest accepted',
+    'inferences',
+    ...ringShares.map((share) => `lie, ring of ${100 * share} %`),
+  ]
+  const rows = rules.map(({ rule, honest, inferences, lies }) => [
+    rule,
+    bounded(honest),
+    `${inferences.rate.toFixed(2)} [${inferences.low.toFixed(2)}-${inferences.high.toFixed(2)}]`,
+    ...lies.map((rate) => percent(rate, rate.rate < 0.001 ? 3 : 2)),
+  ])
+  const weak = rules.map(({ rule, weak: found }) => [
+    rule,
+    ...found.map(({ taken }) => bounded(taken)),
+  ])
+  return [
+    `${set}: ${questions} questions, ${incomplete} of them with fewer than 7 recorded runs`,
+    `${paired} with two or more: the first two match in ${percent(pair)}; any two are no-match in ${percent(noMatch, 2)}`,
+    '',
+    table([columns, ...rows]),
+    models.length === 0
+      ? 'answers of weaker models: not recorded\n'
+      : `a weaker model in one seat of the quorum, its answer accepted\n${table([['', ...models], ...weak])}`,
+    hiddenText(figures),
+    ...rules.map(missesOf),
+    '',
+  ].join('\n')
 }
 
-/** A table as text: shares in percent with their 95 % intervals. */
-export const textOf = ({ title, columns, rows }: RateTable): string =>
-  `${title}\n${table([['', ...columns], ...rows.map(({ label, rates }) => [label, ...rates.map(percent)])])}`
+function hiddenText({ hidden, rules }: SetFigures): string {
+  const [first] = hidden
+  if (first === undefined || first.of === 0)
+    return 'copying: no question has seven runs to check it by\n'
+  const shares = (values: readonly number[]) => values.map((value) => (100 * value).toFixed(1))
+  const rows = hidden.map(({ left, copied }) => [`copied from ${left}`, ...shares(copied)])
+  return `copying: the ${first.of} questions with seven runs, honest accepted by all runs and by copies\n${table(
+    [['', ...rules.map(({ rule }) => rule)], ['all recorded', ...shares(first.known)], ...rows],
+  )}`
+}
 
-const percent = ({ rate, low, high, of }: Rate): string =>
+/** Where a rule misses the target, and by how much. */
+function missesOf({ rule, honest, inferences, weak }: RuleRates): string {
+  const worst = Math.max(0, ...weak.map(({ taken }) => taken.rate.rate))
+  const misses = [
+    [target.honest - honest.rate.rate, 'honest', 'points too few'],
+    [worst - target.weak, 'weaker', 'points too many'],
+  ] as const
+  const said = misses
+    .filter(([by]) => by > 0)
+    .map(([by, what, how]) => `${what} ${(100 * by).toFixed(1)} ${how}`)
+  const extra = inferences.rate - target.inferences
+  if (extra > 0) said.push(`${extra.toFixed(2)} inferences too many`)
+  const doubts = [
+    ...(honest.bounds[0] < target.honest && said.length === 0 ? ['by copies'] : []),
+    ...(weak.length === 0 ? ['weaker: not recorded'] : []),
+  ]
+  const doubt = doubts.length === 0 ? '' : ` (${doubts.join('; ')})`
+  return `${rule}: ${said.length === 0 ? 'reaches the target' : said.join(', ')}${doubt}`
+}
+
+const percent = ({ rate, low, high, of }: Rate, digits = 1): string =>
   of === 0
     ? '-'
-    : `${(100 * rate).toFixed(1)} [${(100 * low).toFixed(1)}-${(100 * high).toFixed(1)}]`
+    : `${(100 * rate).toFixed(digits)} [${(100 * low).toFixed(digits)}-${(100 * high).toFixed(digits)}]`
 
-/** The share of `hits` among `of`, each counted for one leader, over questions. */
-function share(
-  found: readonly Measured[],
-  hits: (one: Measured) => number,
-  of: (one: Measured) => number,
-): Rate {
-  const clusters = new Map<string, { hits: number; of: number }>()
-  for (const one of found) {
-    if (of(one) === 0) continue
-    const sum = clusters.get(one.question) ?? { hits: 0, of: 0 }
-    clusters.set(one.question, { hits: sum.hits + hits(one), of: sum.of + of(one) })
-  }
-  return rateOf([...clusters.values()])
-}
-
-const pairShare = (found: readonly Measured[], outcome: Comparison, length?: string): Rate => {
-  const pairsOf = ({ pairs }: Measured) =>
-    pairs.filter((pair) => length === undefined || pair.length === length)
-  return share(
-    found,
-    (one) => pairsOf(one).filter((pair) => pair.outcome === outcome).length,
-    (one) => pairsOf(one).length,
-  )
-}
-
-const byLength = (title: string, found: readonly Measured[]): RateTable => ({
-  title: `${title}, by tokens of the verifier's answer`,
-  columns: [...lengthClasses, 'all'],
-  rows: kinds.flatMap((kind) => {
-    const ofKind = found.filter((one) => one.kind === kind)
-    return outcomes.map((outcome) => ({
-      label: `${cases[kind]}: ${outcome}`,
-      rates: [...lengthClasses, undefined].map((length) => pairShare(ofKind, outcome, length)),
-    }))
-  }),
-})
-
-const bySet = (title: string, found: readonly Measured[]): RateTable => ({
-  title: `${title}, by set`,
-  columns: [...outcomes],
-  rows: [...new Set(found.map(({ name }) => name))].flatMap((name) =>
-    kinds.map((kind) => {
-      const own = found.filter((one) => one.name === name && one.kind === kind)
-      return {
-        label: `${cases[kind]}, ${name}`,
-        rates: outcomes.map((outcome) => pairShare(own, outcome)),
-      }
-    }),
-  ),
-})
-
-const matchesOf = ({ pairs }: Measured) => pairs.filter(({ outcome }) => outcome === 'match').length
-
-const together = (title: string, found: readonly Measured[]): RateTable => ({
-  title: `${title}, a leader and two verifiers`,
-  columns: ['matches one given', 'either of two', 'both', 'neither, but they each other'],
-  rows: kinds.map((kind) => {
-    const ofKind = found.filter((one) => one.kind === kind)
-    const jobs = (is: (one: Measured) => boolean) =>
-      share(
-        ofKind,
-        (one) => (is(one) ? 1 : 0),
-        () => 1,
-      )
-    return {
-      label: cases[kind],
-      rates: [
-        pairShare(ofKind, 'match'),
-        jobs((one) => matchesOf(one) > 0),
-        jobs((one) => matchesOf(one) === 2),
-        jobs((one) => matchesOf(one) === 0 && one.verifiers === 'match'),
-      ],
-    }
-  }),
-})
+const bounded = ({ rate, bounds: [low, high] }: BoundedRate): string =>
+  `${percent(rate)} (${(100 * low).toFixed(0)}-${(100 * high).toFixed(0)})`
