@@ -69,9 +69,9 @@ describe('a refusal of the ICL', () => {
 
 describe('a job that finds no nodes', () => {
   it.each([
-    ['provider-key-refused', 'openai:m', /^Node operator: set OPENAI_API_KEY to/],
-    ['provider-key-refused', 'anthropic:m', /^Node operator: set ANTHROPIC_API_KEY to/],
-    ['provider-key-refused', 'ollama:m', /^Node operator: set the variable of the provider's API/],
+    ['provider-key-refused', 'openai:m', /^Node operator: set the API key of openai to/],
+    ['provider-key-refused', 'anthropic:m', /^Node operator: set the API key of anthropic to/],
+    ['provider-key-refused', 'ollama:m', /^Node operator: set the API key of ollama to/],
     ['provider-model-unknown', 'openai:m', /^Node operator: correct the name/],
     ['provider-refused', 'openai:m', /^Check the prompt and the parameters; .* for openai:m\.$/],
     ['fhe-decrypt-denied', 'openai:m', /^Store the key again/],
