@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { fromBase64Url } from './digest.ts'
+import { isStrongKey } from './strong-key.ts'
 
 const hexString = (digits: number) => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`))
 
@@ -52,10 +54,9 @@ export const Base64Url = (maxBytes: number) =>
     .max(Math.ceil((maxBytes * 4) / 3))
     .regex(new RegExp(`^${base64Url('*')}$`), 'must be base64url')
 
+const base64Url32 = new RegExp(`^[A-Za-z0-9_-]{42}${lastOfThree}$`)
 /** 32 bytes in base64url. */
-export const Base64Url32 = z
-  .string()
-  .regex(new RegExp(`^[A-Za-z0-9_-]{42}${lastOfThree}$`), 'must be 32 bytes in base64url')
+export const Base64Url32 = z.string().regex(base64Url32, 'must be 32 bytes in base64url')
 
 /** Seconds since the Unix epoch. */
 export const UnixSeconds = z.int().min(0).max(99_999_999_999)
@@ -95,5 +96,11 @@ export const SessionSignature = z
   .string()
   .regex(new RegExp(`^[A-Za-z0-9_-]{85}${lastOfTwo}$`), 'must be 64 bytes in base64url')
 
-/** An Ed25519 public key, 32 bytes in base64url. */
-export const SessionPublicKey = Base64Url32.meta({ id: 'SessionPublicKey' })
+/** An Ed25519 public key, 32 bytes in base64url; none that `isStrongKey` refuses. */
+export const SessionPublicKey = z
+  .string()
+  .regex(base64Url32, { error: 'must be 32 bytes in base64url', abort: true })
+  .refine((text) => isStrongKey(fromBase64Url(text)), {
+    message: 'must be canonical and not of small order',
+  })
+  .meta({ id: 'SessionPublicKey' })

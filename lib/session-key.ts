@@ -1,4 +1,5 @@
 import { concatBytes, fromBase64Url, sha256, toBase64Url, utf8 } from './digest.ts'
+import { isCanonicalSignature, isStrongKey } from './strong-key.ts'
 
 // The fixed part of an Ed25519 private key in PKCS #8 (RFC 8410); the 32-byte seed follows.
 const pkcs8Prefix = Uint8Array.of(
@@ -53,17 +54,17 @@ export async function signingKeyFromSeed(seed: Uint8Array): Promise<SigningKey> 
 export const thumbprintOf = async (publicKey: string): Promise<string> =>
   toBase64Url(await sha256(utf8(`{"crv":"Ed25519","kty":"OKP","x":"${publicKey}"}`)))
 
-/** True when `signature` over `message` was made by the private half of `publicKey` (both base64url). */
+/** True when `signature` over `message` was made by the private half of `publicKey` (both base64url); a weak key has signed nothing. */
 export async function verifySignature(
   publicKey: string,
   signature: string,
   message: Uint8Array<ArrayBuffer>,
 ): Promise<boolean> {
   try {
-    const key = await crypto.subtle.importKey('raw', fromBase64Url(publicKey), 'Ed25519', false, [
-      'verify',
-    ])
-    return await crypto.subtle.verify('Ed25519', key, fromBase64Url(signature), message)
+    const [rawKey, rawSignature] = [fromBase64Url(publicKey), fromBase64Url(signature)]
+    if (!isStrongKey(rawKey) || !isCanonicalSignature(rawSignature)) return false
+    const key = await crypto.subtle.importKey('raw', rawKey, 'Ed25519', false, ['verify'])
+    return await crypto.subtle.verify('Ed25519', key, rawSignature, message)
   } catch {
     // A key or signature that cannot be parsed has signed nothing.
     return false

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Address, ComparatorId, Uint256 } from '../codecs.ts'
+import { Address, ComparatorId, SessionPublicKey, Uint256 } from '../codecs.ts'
 import { CoprocessorUrls } from './coprocessor-urls.ts'
 
 /** How the ICL is (spec 2.1). */
@@ -96,5 +96,10 @@ export const JsonWebKeySet = z
       }),
     ),
   })
+  .refine(
+    ({ keys }) =>
+      keys.every(({ crv, x }) => crv !== 'Ed25519' || SessionPublicKey.safeParse(x).success),
+    'has an Ed25519 key that is not canonical or of small order',
+  )
   .meta({ id: 'JsonWebKeySet' })
 export type JsonWebKeySet = z.output<typeof JsonWebKeySet>

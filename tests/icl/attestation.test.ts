@@ -1,8 +1,19 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { utf8 } from '../../lib/digest.ts'
+import { signedHeaders } from '../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { codeOf } from '../code-of.ts'
-import { attestationOf, beat, createTestIcl, joinNode, type TestIcl, walletOf } from './test-icl.ts'
+import { weakKeys } from '../runtimes/inside/ed25519-vectors.ts'
+import {
+  attestationOf,
+  beat,
+  createTestIcl,
+  joinNode,
+  origin,
+  type TestIcl,
+  walletOf,
+} from './test-icl.ts'
 
 let icl: TestIcl
 beforeEach(async () => {
@@ -18,6 +29,19 @@ async function challenge(of = name) {
   const { address, signer } = walletOf(of)
   const api = icl.api(signer)
   return { api, nonce: (await api.getChallenge({ params: { address } })).nonce }
+}
+
+/** Sends what the client would not. */
+async function postAttestation(request: object): Promise<Response> {
+  const url = new URL('/internal/attestation/verify', origin)
+  const body = utf8(JSON.stringify(request))
+  const unsigned = new Headers({ 'content-type': 'application/json' })
+  const headers = await signedHeaders(
+    { method: 'POST', url, headers: unsigned, body },
+    walletOf(name).signer,
+    { created: inSeconds(0), nonce: crypto.getRandomValues(new Uint8Array(16)) },
+  )
+  return icl.fetch(new Request(url, { method: 'POST', headers, body }))
 }
 
 describe('mock attestation', () => {
@@ -82,6 +106,16 @@ describe('mock attestation', () => {
       const right = await attestationOf(name, nonce, session, day)
       expect(await codeOf(api.verifyAttestation({ body: right }))).toBe('challenge-used')
     }
+  })
+
+  it('is refused for a session key that is weak or has two spellings', async () => {
+    const { nonce } = await challenge()
+    const sound = await attestationOf(name, nonce, await key(), inSeconds(86_400))
+    for (const session_public_key of Object.values(weakKeys)) {
+      const answer = await postAttestation({ ...sound, session_public_key })
+      expect(await answer.json()).toMatchObject({ status: 400, code: 'invalid-request' })
+    }
+    expect((await postAttestation(sound)).status).toBe(200)
   })
 
   it('is refused with a nonce that is old, foreign or made up', async () => {

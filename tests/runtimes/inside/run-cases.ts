@@ -1,9 +1,10 @@
 import { attestationCases } from './attestation.ts'
 import type { Case, CaseResult } from './case.ts'
+import { ed25519Cases } from './ed25519.ts'
 import { libCases } from './lib.ts'
 
 /** Everything that has to do the same on every runtime. */
-export const cases: readonly Case[] = [...libCases, ...attestationCases]
+export const cases: readonly Case[] = [...libCases, ...ed25519Cases, ...attestationCases]
 
 /** Runs every case; never throws. */
 export async function runCases(): Promise<readonly CaseResult[]> {
