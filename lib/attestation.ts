@@ -1,5 +1,5 @@
 import type { Address } from './codecs.ts'
-import { concatBytes, fromBase64Url, hmacSha256, sha256, utf8 } from './digest.ts'
+import { concatBytes, fromBase64Url, sha256, utf8 } from './digest.ts'
 import type { AttestationBackend } from './schemas/nodes.ts'
 
 /** What an attestation binds together. */
@@ -39,8 +39,6 @@ export const attestationDigest = (binding: AttestationBinding): Promise<Uint8Arr
     ),
   )
 
-/** The evidence of the mock backend: HMAC-SHA256 over the digest with the key that the ICL's operator gave out. */
-export const mockEvidence = async (
-  binding: AttestationBinding,
-  mockKey: Uint8Array,
-): Promise<Uint8Array<ArrayBuffer>> => hmacSha256(mockKey, await attestationDigest(binding))
+/** What the session key signs to prove that its private half attests: "svc-session-proof-v1", then the digest. */
+export const sessionProofBytes = (digest: Uint8Array): Uint8Array<ArrayBuffer> =>
+  concatBytes(utf8('svc-session-proof-v1'), digest)

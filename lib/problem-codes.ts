@@ -60,6 +60,7 @@ export const problemCodes = {
   'event-log-wrong': row(403, 'The event log is missing or does not lead to the quoted registers'),
   'pcr-policy-refused': row(403, 'This ICL does not accept what this machine has started'),
   'session-signature-invalid': row(403, 'The wallet did not sign this session key'),
+  'session-proof-invalid': row(403, 'The session key did not sign this attestation'),
   'statement-signature-invalid': row(403, 'The session key did not sign this statement'),
 
   'not-found': row(404, 'There is nothing at this address'),

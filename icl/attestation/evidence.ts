@@ -3,6 +3,8 @@ import type { Enrollment } from '../rules/enrollment.ts'
 
 /** What a node's evidence has proved. */
 export type Proven = {
+  /** What it proved, and what the session key has to sign as well. */
+  readonly digest: Uint8Array
   /** What the certificate says of it. */
   readonly attestation: CertificateAttestation
   /** The highest tier that the node may serve by it. */

@@ -22,5 +22,5 @@ export async function checkMockEvidence(
       'The HMAC does not fit: check that node and ICL have the same mock attestation key',
     )
   }
-  return { attestation: { backend: 'mock' }, highestTier }
+  return { digest, attestation: { backend: 'mock' }, highestTier }
 }

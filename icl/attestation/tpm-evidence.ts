@@ -43,6 +43,7 @@ export async function checkTpmEvidence(
   await checkPcrPolicy(trust.policy, pcrs, evidence.event_log)
   const { ek, ak } = enrollment
   return {
+    digest,
     attestation: { backend: 'tpm', ek, ak, reset: counters.reset },
     highestTier: trust.highestTier,
     enrollment: { ...enrollment, counters },

@@ -1,9 +1,10 @@
+import { sessionProofBytes } from '../../lib/attestation.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
 import { verifySession } from '../../lib/session-grant.ts'
-import { thumbprintOf } from '../../lib/session-key.ts'
+import { thumbprintOf, verifySignature } from '../../lib/session-key.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { backendRefused } from '../attestation/binding.ts'
 import { burnNonce, createNonce } from '../attestation/challenge.ts'
@@ -44,7 +45,7 @@ export async function attestNode(deps: Dependencies, caller: Address, request: A
   await burnNonce(deps, address, request.nonce)
   await checkNotBanned(deps, address)
   const proven = await checkEvidence(deps, request)
-  await checkSession(deps, request, deps.clock.now())
+  await checkSession(deps, request, proven)
   const { enrollment, isFirst } = proven
   if (enrollment && isFirst) await bindEk(deps, enrollment.ek, address)
   const certificate = await certificateOf(deps, request, proven)
@@ -170,8 +171,9 @@ export async function checkNotBanned(deps: Dependencies, address: Address): Prom
 async function checkSession(
   deps: Dependencies,
   request: AttestationRequest,
-  now: number,
+  { digest }: Proven,
 ): Promise<void> {
+  const now = deps.clock.now()
   const { not_after: notAfter, signature } = request.session
   if (notAfter * 1000 <= now || notAfter * 1000 > now + longestSessionMs) {
     throw new ProblemError('invalid-request', 'session.not_after must be within the next 48 hours')
@@ -185,5 +187,12 @@ async function checkSession(
   }
   if (!(await verifySession(session, signature))) {
     throw new ProblemError('session-signature-invalid', 'The wallet did not sign this session key')
+  }
+  const proof = sessionProofBytes(digest)
+  if (!(await verifySignature(session.key, request.session_signature, proof))) {
+    throw new ProblemError(
+      'session-proof-invalid',
+      'The session key did not sign the digest of this attestation',
+    )
   }
 }

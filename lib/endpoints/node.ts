@@ -100,6 +100,7 @@ export const nodeEndpoints = {
       'event-log-wrong',
       'pcr-policy-refused',
       'session-signature-invalid',
+      'session-proof-invalid',
     ],
   }),
   releaseTpm: defineEndpoint({

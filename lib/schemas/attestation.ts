@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { Address, Base64Url, SessionPublicKey, UnixSeconds, WalletSignature } from '../codecs.ts'
+import {
+  Address,
+  Base64Url,
+  SessionPublicKey,
+  SessionSignature,
+  UnixSeconds,
+  WalletSignature,
+} from '../codecs.ts'
 import { maxEventLogBytes } from '../tpm/event-log.ts'
 
 const Nonce = Base64Url(96).min(1)
@@ -98,6 +105,8 @@ export const AttestationRequest = z
     nonce: Nonce,
     session_public_key: SessionPublicKey,
     session: SessionGrant,
+    /** By the session key, over `sessionProofBytes` of the digest: nobody attests a key that is another's. */
+    session_signature: SessionSignature,
     evidence: z.discriminatedUnion('backend', [
       z.object({ backend: z.literal('mock'), hmac: Base64Url(32) }),
       TpmEvidence,

@@ -1,5 +1,6 @@
 import type { LocalAccount } from 'viem'
 import type { Api } from '../../lib/api.ts'
+import { sessionProofBytes } from '../../lib/attestation.ts'
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -71,7 +72,10 @@ async function prove(options: AttestOptions, enrolsAgain: boolean): Promise<Proo
   })
 }
 
-async function verify(options: AttestOptions, { nonce, evidence }: Proof): Promise<Attested> {
+async function verify(
+  options: AttestOptions,
+  { nonce, digest, evidence }: Proof,
+): Promise<Attested> {
   const { api, address, icl, chainId, sessionKey, signal } = options
   const notAfter = unixSeconds(options.clock) + sessionSeconds
   const session = { address, key: sessionKey.publicKey, iclOrigin: icl, chainId, notAfter }
@@ -85,6 +89,7 @@ async function verify(options: AttestOptions, { nonce, evidence }: Proof): Promi
           not_after: notAfter,
           signature: await options.account.signTypedData(sessionTypedData(session)),
         },
+        session_signature: await sessionKey.sign(sessionProofBytes(digest)),
         evidence,
       },
     },

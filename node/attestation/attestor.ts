@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path'
 import { hexToBytes } from 'viem'
 import type { z } from 'zod'
-import { type AttestationBinding, mockEvidence } from '../../lib/attestation.ts'
+import { type AttestationBinding, attestationDigest } from '../../lib/attestation.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { toBase64Url } from '../../lib/digest.ts'
+import { hmacSha256, toBase64Url } from '../../lib/digest.ts'
 import type { Random } from '../../lib/random.ts'
 import type {
   AttestationRequest,
@@ -41,6 +41,8 @@ export type ProofRequest = Omit<AttestationBinding, 'backend' | 'activationSecre
 /** Evidence, and the nonce that it is made under. */
 export type Proof = {
   readonly nonce: string
+  /** What the evidence proves. */
+  readonly digest: Uint8Array
   /** True when the evidence completes an enrolment. */
   readonly isEnrolment: boolean
   readonly evidence: AttestationRequest['evidence']
@@ -93,19 +95,12 @@ export function createAttestor(
   return {
     backend,
     async prove({ challenge: { nonce }, origin, chainId, address, sessionPublicKey }) {
-      const hmac = await mockEvidence(
-        {
-          origin,
-          chainId,
-          backend,
-          address,
-          nonce,
-          activationSecret: new Uint8Array(),
-          sessionPublicKey,
-        },
-        mockKey,
-      )
-      return { nonce, isEnrolment: false, evidence: { backend, hmac: toBase64Url(hmac) } }
+      const digest = await attestationDigest({
+        ...{ origin, chainId, backend, address, nonce, sessionPublicKey },
+        activationSecret: new Uint8Array(),
+      })
+      const hmac = await hmacSha256(mockKey, digest)
+      return { nonce, digest, isEnrolment: false, evidence: { backend, hmac: toBase64Url(hmac) } }
     },
   }
 }

@@ -97,6 +97,22 @@ describe('mock attestation', () => {
           session: (await attestationOf('n2', nonce, session, day)).session,
         }),
       ],
+      [
+        'session-proof-invalid',
+        // A public key that is another's: whoever sends it cannot sign with it.
+        (nonce) => attestationOf(name, nonce, { ...session, sign: other.sign }, day),
+      ],
+      [
+        'session-proof-invalid',
+        // The digest itself, without its purpose.
+        (nonce) =>
+          attestationOf(
+            name,
+            nonce,
+            { ...session, sign: (message) => session.sign(message.slice(-32)) },
+            day,
+          ),
+      ],
       ['invalid-request', (nonce) => attestationOf(name, nonce, session, inSeconds(49 * 3_600))],
       ['invalid-request', (nonce) => attestationOf(name, nonce, session, inSeconds(-1))],
     ]
@@ -115,6 +131,8 @@ describe('mock attestation', () => {
       const answer = await postAttestation({ ...sound, session_public_key })
       expect(await answer.json()).toMatchObject({ status: 400, code: 'invalid-request' })
     }
+    const { session_signature: _, ...unproved } = sound
+    expect((await postAttestation(unproved)).status).toBe(400)
     expect((await postAttestation(sound)).status).toBe(200)
   })
 

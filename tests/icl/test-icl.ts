@@ -16,10 +16,10 @@ import { defaultJobLimits } from '../../icl/rules/job.ts'
 import { createMemoryStore, type MemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { type Api, createApi } from '../../lib/api.ts'
-import { mockEvidence } from '../../lib/attestation.ts'
+import { attestationDigest, sessionProofBytes } from '../../lib/attestation.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
-import { toBase64Url } from '../../lib/digest.ts'
+import { hmacSha256, toBase64Url } from '../../lib/digest.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
@@ -202,18 +202,11 @@ export async function attestationOf(
 ) {
   const { account, address } = walletOf(name)
   const session = { address, key: key.publicKey, iclOrigin: origin, chainId, notAfter }
-  const hmac = await mockEvidence(
-    {
-      origin,
-      chainId,
-      backend: 'mock',
-      address,
-      nonce,
-      activationSecret: new Uint8Array(),
-      sessionPublicKey: key.publicKey,
-    },
-    hmacKey,
-  )
+  const digest = await attestationDigest({
+    ...{ origin, chainId, backend: 'mock', address, nonce, sessionPublicKey: key.publicKey },
+    activationSecret: new Uint8Array(),
+  })
+  const hmac = await hmacSha256(hmacKey, digest)
   return {
     operator_address: address,
     nonce,
@@ -222,6 +215,7 @@ export async function attestationOf(
       not_after: notAfter,
       signature: await account.signTypedData(sessionTypedData(session)),
     },
+    session_signature: await key.sign(sessionProofBytes(digest)),
     evidence: { backend: 'mock' as const, hmac: toBase64Url(hmac) },
   }
 }

@@ -40,6 +40,7 @@ export const createTpmAttestor = (options: TpmAttestorOptions): Attestor => ({
         const log = eventLog === undefined ? {} : { event_log: toBase64Url(eventLog) }
         return {
           nonce,
+          digest,
           isEnrolment: activationSecret.length > 0,
           evidence: { ...evidence, ...log },
         }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { Dependencies } from '../../../icl/dependencies.ts'
-import { mockEvidence } from '../../../lib/attestation.ts'
-import { toBase64Url } from '../../../lib/digest.ts'
+import { attestationDigest } from '../../../lib/attestation.ts'
+import { hmacSha256, toBase64Url } from '../../../lib/digest.ts'
 import { codeOf } from '../../code-of.ts'
 import { attestationOf, createTestIcl, type TestIcl } from '../test-icl.ts'
 import { bootPcrs, bootValues, createSoftwareTpm, type SoftwareTpm } from './software-tpm.ts'
@@ -119,7 +119,8 @@ const attacks: readonly (readonly [attack: string, code: string, run: () => Prom
       const { nonce } = await node.challenge()
       const body = await node.request(nonce)
       const binding = { ...(await node.bindingOf(nonce, nothing)), backend: 'mock' as const }
-      const hmac = await mockEvidence(binding, new Uint8Array(16).fill(1))
+      const digest = await attestationDigest(binding)
+      const hmac = await hmacSha256(new Uint8Array(16).fill(1), digest)
       const evidence = { backend: 'mock' as const, hmac: toBase64Url(hmac) }
       return node.api.verifyAttestation({ body: { ...body, evidence } })
     },
@@ -141,6 +142,15 @@ const attacks: readonly (readonly [attack: string, code: string, run: () => Prom
       const other = await neighbour.request((await neighbour.challenge()).nonce)
       const session = { ...body.session, signature: other.session.signature }
       return node.api.verifyAttestation({ body: { ...body, session } })
+    },
+  ],
+  [
+    'a session key whose private half somebody else has',
+    'session-proof-invalid',
+    async () => {
+      const body = await node.request((await node.challenge()).nonce)
+      const { session_signature } = await node.request((await node.challenge()).nonce)
+      return node.api.verifyAttestation({ body: { ...body, session_signature } })
     },
   ],
   [

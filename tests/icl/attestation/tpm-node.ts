@@ -1,7 +1,7 @@
 import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { TpmTrust } from '../../../icl/attestation/tpm-trust.ts'
-import { attestationDigest } from '../../../lib/attestation.ts'
+import { attestationDigest, sessionProofBytes } from '../../../lib/attestation.ts'
 import { sessionTypedData } from '../../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { type TestIcl, walletOf } from '../test-icl.ts'
@@ -65,6 +65,7 @@ export function tpmNode(icl: Pick<TestIcl, 'api' | 'clock' | 'deps'>, name: stri
     const key = await sessionKeyOf(name)
     const notAfter = Math.floor(icl.clock.now() / 1000) + 86_400
     const session = { address, key: key.publicKey, iclOrigin: origin, chainId, notAfter }
+    const digest = await attestationDigest(await bindingOf(nonce, secret))
     return {
       operator_address: address,
       nonce,
@@ -73,7 +74,8 @@ export function tpmNode(icl: Pick<TestIcl, 'api' | 'clock' | 'deps'>, name: stri
         not_after: notAfter,
         signature: await account.signTypedData(sessionTypedData(session)),
       },
-      evidence: await by.quote(await attestationDigest(await bindingOf(nonce, secret)), changes),
+      session_signature: await key.sign(sessionProofBytes(digest)),
+      evidence: await by.quote(digest, changes),
     }
   }
   return {

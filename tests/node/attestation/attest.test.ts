@@ -1,10 +1,11 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
 import type { Api } from '../../../lib/api.ts'
-import { mockEvidence } from '../../../lib/attestation.ts'
-import { toBase64Url } from '../../../lib/digest.ts'
+import { attestationDigest, sessionProofBytes } from '../../../lib/attestation.ts'
+import { hmacSha256, toBase64Url } from '../../../lib/digest.ts'
 import type { AttestationRequest } from '../../../lib/schemas/attestation.ts'
 import { verifySession } from '../../../lib/session-grant.ts'
+import { verifySignature } from '../../../lib/session-key.ts'
 import { attest } from '../../../node/attestation/attest.ts'
 import { createAttestor } from '../../../node/attestation/attestor.ts'
 import { newSessionSalt } from '../../../node/attestation/record.ts'
@@ -58,8 +59,11 @@ describe('attesting', () => {
       activationSecret: new Uint8Array(),
       sessionPublicKey: sessionKey.publicKey,
     }
-    const hmac = await mockEvidence(binding, new Uint8Array(16).fill(0xab))
+    const digest = await attestationDigest(binding)
+    const hmac = await hmacSha256(new Uint8Array(16).fill(0xab), digest)
     expect(request?.evidence).toEqual({ backend: 'mock', hmac: toBase64Url(hmac) })
+    const proof = request!.session_signature
+    expect(await verifySignature(sessionKey.publicKey, proof, sessionProofBytes(digest))).toBe(true)
     const { not_after: notAfter, signature } = request!.session
     expect(notAfter).toBeGreaterThan(now + 86_400)
     expect(notAfter).toBeLessThanOrEqual(now + 48 * 3_600)
