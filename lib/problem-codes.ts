@@ -61,6 +61,7 @@ export const problemCodes = {
   'pcr-policy-refused': row(403, 'This ICL does not accept what this machine has started'),
   'session-signature-invalid': row(403, 'The wallet did not sign this session key'),
   'session-proof-invalid': row(403, 'The session key did not sign this attestation'),
+  'session-key-taken': row(403, 'This session key is attested for another address'),
   'statement-signature-invalid': row(403, 'The session key did not sign this statement'),
 
   'not-found': row(404, 'There is nothing at this address'),

@@ -11,6 +11,7 @@ import { burnNonce, createNonce } from '../attestation/challenge.ts'
 import { bindEk, findEkHolder, releaseEk } from '../attestation/ek-binding.ts'
 import type { Proven } from '../attestation/evidence.ts'
 import { checkMockEvidence } from '../attestation/mock-evidence.ts'
+import { bindSessionKey } from '../attestation/session-key-holder.ts'
 import {
   checkCounters,
   checkNotRevoked,
@@ -46,6 +47,7 @@ export async function attestNode(deps: Dependencies, caller: Address, request: A
   await checkNotBanned(deps, address)
   const proven = await checkEvidence(deps, request)
   await checkSession(deps, request, proven)
+  await bindSessionKey(deps, request.session_public_key, address, request.session.not_after)
   const { enrollment, isFirst } = proven
   if (enrollment && isFirst) await bindEk(deps, enrollment.ek, address)
   const certificate = await certificateOf(deps, request, proven)

@@ -101,6 +101,7 @@ export const nodeEndpoints = {
       'pcr-policy-refused',
       'session-signature-invalid',
       'session-proof-invalid',
+      'session-key-taken',
     ],
   }),
   releaseTpm: defineEndpoint({
