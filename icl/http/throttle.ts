@@ -4,6 +4,7 @@ import type { OperationId } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { RateName } from '../../lib/schemas/network.ts'
 import { type Caller, isByWallet } from './authenticate.ts'
+import { createKnownCallers, namedCaller } from './known-callers.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import type { RequestEnv } from './request-env.ts'
 
@@ -27,8 +28,8 @@ const stricter: Readonly<Record<string, RateName>> = {
   putBlob: 'upload',
 } satisfies Partial<Record<OperationId, RateName>>
 
-/** Signatures that prove who failed do not count against the address. */
-const provenFailures: ReadonlySet<string> = new Set(['certificate-expired'])
+/** What does not count against the address: a signature that proves who failed, and none at all, since nothing was verified. */
+const freeFailures: ReadonlySet<string> = new Set(['certificate-expired', 'signature-missing'])
 
 /** Whether nobody has to say who they are. */
 const isOpen = (c: Context<RequestEnv>, { auth }: Endpoint): boolean =>
@@ -68,9 +69,18 @@ export function createThrottle(limiter: RateLimiter): Throttle {
   const addressLimit = (c: Context<RequestEnv>): RateName =>
     stricter[c.get('operation') ?? ''] ?? 'address'
   const takeByAddress = (c: Context<RequestEnv>) => take(c, addressLimit(c), c.get('address'))
-  const refuseExhausted = (c: Context<RequestEnv>, name: RateName) => {
-    const allowance = limiter.look(name, c.get('address'))
+  const refuseExhausted = (c: Context<RequestEnv>, name: RateName, by = c.get('address')) => {
+    const allowance = limiter.look(name, by)
     if (allowance && !allowance.allowed) check(c, allowance)
+  }
+
+  const known = createKnownCallers()
+  /** What failures count under: an address, or once its allowance is used up, its share for callers that authenticated lately. */
+  const failingAs = (c: Context<RequestEnv>): string | undefined => {
+    const address = c.get('address')
+    if (limiter.look('failure', address)?.allowed !== false) return address
+    const caller = namedCaller(c.req.raw.headers, c.req.param('jobId'))
+    return caller !== undefined && known.has(caller) ? `${address} ${caller.at(-1)}` : undefined
   }
 
   return {
@@ -78,15 +88,18 @@ export function createThrottle(limiter: RateLimiter): Throttle {
       if (unlimited.has(c.get('operation') ?? '')) return
       if (endpoint === undefined || isOpen(c, endpoint)) return takeByAddress(c)
       // What is left of an allowance for failing is nobody's business.
-      refuseExhausted(c, 'failure')
+      refuseExhausted(c, 'failure', failingAs(c))
       // Refused only once the wallet is known, it would have cost a recovery, and a nonce in the store.
       if (isByWallet(endpoint.auth, c.req.raw.headers)) refuseExhausted(c, addressLimit(c))
     },
     fail: (c, error) => {
       if (!(error instanceof ProblemError) || error.status !== 401) return
-      if (!provenFailures.has(error.code)) limiter.take('failure', c.get('address'))
+      const failing = freeFailures.has(error.code) ? undefined : failingAs(c)
+      if (failing !== undefined) limiter.take('failure', failing)
     },
     recognise: (c, caller, jobId) => {
+      const name = caller.kind === 'reader' ? jobId : 'address' in caller && caller.address
+      if (name) known.add(name)
       switch (caller.kind) {
         case 'node':
           return take(c, 'node', caller.address)

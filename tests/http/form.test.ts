@@ -156,7 +156,8 @@ describe('a body that is too large', () => {
         if (sent >= 64 * maxBlobBytes) controller.close()
       },
     })
-    const init = { method: 'POST', body, duplex: 'half' } as RequestInit
+    const headers = { 'signature-input': 'eth=()' }
+    const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
     // Nobody signed it: what matters here is that the rest of it is not taken in.
     const response = await call('/v1/blobs', init)
     expect(await problemOf(response)).toBe('401 signature-missing')
@@ -166,7 +167,7 @@ describe('a body that is too large', () => {
   it('has to arrive within half a minute', async () => {
     arrived.length = 0
     const answer = sendRaw(
-      'POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\ncontent-length: 9\r\n\r\nabc',
+      'POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\nsignature-input: eth=()\r\ncontent-length: 9\r\n\r\nabc',
     )
     await arrival('/v1/blobs')
     await icl.clock.advance(30_000)
@@ -176,7 +177,9 @@ describe('a body that is too large', () => {
   it('that is broken off is no failure of the ICL', async () => {
     arrived.length = 0
     const socket = connect(server.port!, '127.0.0.1', () =>
-      socket.write('POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\ncontent-length: 9\r\n\r\nabc'),
+      socket.write(
+        'POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\nsignature-input: eth=()\r\ncontent-length: 9\r\n\r\nabc',
+      ),
     )
     await arrival('/v1/blobs')
     const before = icl.logged.length

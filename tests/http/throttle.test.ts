@@ -91,10 +91,56 @@ describe('limits of requests', () => {
       expect(answer.status).toBe(401)
     }
     expect((await from('192.0.2.1')(get(path))).status).toBe(429)
-    const { signer } = walletOf('client')
+    const { signer } = walletOf('a wallet that never called')
     expect(await codeOf(api('192.0.2.1', signer).listJobs({ query: {} }))).toBe('rate-limited')
     expect(await codeOf(api('192.0.2.2', signer).listJobs({ query: {} }))).toBeUndefined()
     expect((await from('192.0.2.1')(get('/v1/models'))).status).toBe(200)
+  })
+
+  it('do not count requests that nobody signed as failed signatures', async () => {
+    const { api, from } = await limited(['failure'])
+    for (let count = 0; count < 9; count++) {
+      expect((await from('192.0.2.1')(get('/v1/inference'))).status).toBe(401)
+    }
+    const { signer } = walletOf('client')
+    expect(await codeOf(api('192.0.2.1', signer).listJobs({ query: {} }))).toBeUndefined()
+  })
+
+  it('let callers that authenticated lately through when others at their address fail', async () => {
+    const { api, from } = await limited(['failure'])
+    const job = await submit(icl)
+    const node = await joinNode(icl, 'n1')
+    const { signer } = walletOf('client')
+    const calls = [
+      (at: string) => api(at, signer).listJobs({ query: {} }),
+      (at: string) =>
+        api(at, node.signer).getAssignments({
+          params: { address: node.address },
+          query: { wait: 0 },
+        }),
+      (at: string) =>
+        api(at).getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken }),
+    ]
+    for (const call of calls) await call('192.0.2.9')
+    const fail = (keyId: string) =>
+      from('192.0.2.1')(
+        get('/v1/inference', {
+          'signature-input': `eth=("@authority" "@method" "@path");created=1;keyid="${keyId}"`,
+          signature: 'eth=:AAAA:',
+        }),
+      )
+    const stranger = walletOf('stranger').address
+    for (let count = 0; count < 3; count++) {
+      expect((await fail(`erc8128:1:${stranger}`)).status).toBe(401)
+    }
+    expect((await fail(`erc8128:1:${stranger}`)).status).toBe(429)
+    for (const call of calls) expect(await codeOf(call('192.0.2.1'))).toBeUndefined()
+    // A known name is no way to have any number of signatures verified.
+    for (let count = 0; count < 3; count++) {
+      expect((await fail(`erc8128:1:${signer.address}`)).status).toBe(401)
+    }
+    expect((await fail(`erc8128:1:${signer.address}`)).status).toBe(429)
+    expect(await codeOf(calls[0]!('192.0.2.9'))).toBeUndefined()
   })
 
   it('count a wallet, a node and a job reader each for itself, wherever they call from', async () => {
