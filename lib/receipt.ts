@@ -59,6 +59,11 @@ export async function verifyReceipt(
     await verifyStatement(receipt, verifier, `verifier ${body.address}`)
     check(!addresses.has(body.address), `${body.address} took part twice`)
     addresses.add(body.address)
+    const needsReason = body.verdict === 'no-match'
+    check(
+      needsReason === (body.reason !== undefined),
+      `${body.address} gave no reason, or one too many`,
+    )
     check(body.leader_statement === leaderHash, `${body.address} compared with another statement`)
     check(!isRefuted(leader, body), `the evidence of ${body.address} refutes its verdict`)
     onHeld({ part: 'verifier', node: body.address })

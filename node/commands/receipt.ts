@@ -24,7 +24,10 @@ export type ReceiptFlags = {
 const maxFileBytes = 1_048_576
 const maxShownMistakes = 3
 
-/** Checks a receipt file and prints every check (spec 4); 1 when it does not hold, 75 when the chain cannot be asked. */
+/** `consistent` is the most that can be said without the chain: anyone can make a receipt that fits itself. */
+type Verdict = 'valid' | 'consistent' | 'invalid' | 'unknown'
+
+/** Checks a receipt file and prints every check (spec 4); 0 when it is valid or consistent, 1 when it is invalid, 75 when the chain cannot be asked. */
 export async function checkReceipt(
   action: string,
   path: string,
@@ -80,9 +83,15 @@ async function readReceiptFile(path: string): Promise<string> {
   })
 }
 
+/** JSON without the white space between its parts. */
+const minified = (text: string): string => text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1')
+
 const canonicalText = (value: unknown): string => new TextDecoder().decode(canonicalJson(value))
 
-/** A receipt, and nothing besides: what the hash does not cover would be taken for checked. */
+/**
+ * A receipt, and nothing besides: what the hash does not cover would be taken for checked. White space and the order of fields are free.
+ * Parsing drops a field's first value when it comes twice, and makes one value of two spellings, so the text is compared, too.
+ */
 function checkForm(text: string): { readonly check: Check; readonly receipt?: Receipt } {
   const failed = (detail: string) => ({
     check: {
@@ -97,6 +106,9 @@ function checkForm(text: string): { readonly check: Check; readonly receipt?: Re
     json = JSON.parse(text)
   } catch (error) {
     return failed(`it is no JSON: ${errorMessage(error)}`)
+  }
+  if (minified(text) !== JSON.stringify(json)) {
+    return failed('it has a field twice, or a number or text in another spelling')
   }
   const parsed = Receipt.safeParse(json)
   if (!parsed.success) return failed(firstMistakes(parsed.error))
@@ -148,27 +160,53 @@ async function checkOnChain(
   }
 }
 
+const verdictOf = (exitCode: number, { rpc }: ReceiptFlags): Verdict => {
+  if (exitCode === exitCodes.done) return rpc === undefined ? 'consistent' : 'valid'
+  return exitCode === exitCodes.tryAgain ? 'unknown' : 'invalid'
+}
+
+const sentences: Readonly<Record<Verdict, string>> = {
+  valid: 'The receipt is valid: it is consistent, and the chain holds its hash.',
+  consistent: 'The receipt is consistent. Anyone can make one that is: compare it with the chain.',
+  invalid: 'The receipt is invalid.',
+  unknown: 'The chain could not be asked: whether the receipt is valid is not known.',
+}
+
+/** What nothing in the checks shows, with the flag that does. */
+const notChecked = ({ rpc, resultRegistry, iclKey }: ReceiptFlags): readonly string[] => [
+  ...(rpc === undefined ? ['that the chain holds its hash (--rpc)'] : []),
+  ...(rpc !== undefined && resultRegistry === undefined
+    ? ['that ResultRegistry is not one of a made-up ICL (--result-registry)']
+    : []),
+  ...(iclKey === undefined ? ['that the tally is signed by the ICL (--icl-key)'] : []),
+  'that its nodes have a stake and were drawn',
+]
+
 async function report(
   receipt: Receipt | undefined,
   checks: readonly Check[],
-  { json }: ReceiptFlags,
+  flags: ReceiptFlags,
   { print }: CommandContext,
 ): Promise<number> {
   const exitCode = exitCodeOfChecks(checks)
   const hash = receipt && (await receiptHash(receipt))
-  const holds = exitCode === exitCodes.done
-  if (json) {
-    print(JSON.stringify({ valid: holds, receipt_hash: hash, jobId: receipt?.jobId, checks }))
+  const verdict = verdictOf(exitCode, flags)
+  const not_checked = notChecked(flags)
+  if (flags.json) {
+    print(
+      JSON.stringify({ verdict, not_checked, receipt_hash: hash, jobId: receipt?.jobId, checks }),
+    )
     return exitCode
   }
   for (const check of checks) print(checkLine(check))
-  if (receipt !== undefined && holds) {
+  if (receipt !== undefined && exitCode === exitCodes.done) {
     const { body } = receipt.tally
     print(
       `Job ${receipt.jobId}: ${receipt.model_id}, settled ${timeText(body.settled_at)} with ${body.matches} of ${receipt.verifiers.length} verifiers`,
     )
     print(`Receipt hash ${hash}`)
+    print(`Not checked: ${not_checked.join('; ')}`)
   }
-  print(holds ? 'The receipt holds.' : 'The receipt could not be shown to hold.')
+  print(sentences[verdict])
   return exitCode
 }

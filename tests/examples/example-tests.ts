@@ -138,7 +138,7 @@ export function testExamples(world: () => ClientWorld): void {
           expect(texts.length).toBe(2)
           expect(texts.join('')).toContain('Answer to: What is a lighthouse for?')
           expect(texts.join('')).toContain('"output":"Answer to: Why is the sea salty?"')
-          expect(texts.join('')).toContain('The receipt holds.')
+          expect(texts.join('')).toContain('The receipt is consistent.')
         } finally {
           await rm(home, { recursive: true, force: true })
         }

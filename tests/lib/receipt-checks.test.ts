@@ -257,3 +257,14 @@ describe('a receipt', () => {
     expect(await receiptHash({ ...good, client_nonce: 99n })).not.toBe(hash)
   })
 })
+
+it('a no-match without a reason does not hold, nor a match with one', async () => {
+  const dissent = { verdict: 'no-match', reason: undefined } as const
+  const votes = { matches: 1, no_matches: 1 }
+  for (const [verifiers, tally] of [
+    [[{}, dissent], votes],
+    [[{}, { verdict: 'match', reason: 'inconclusive' }], {}],
+  ] as const) {
+    expect(await objection(await restated({ verifiers, tally }))).toContain('gave no reason')
+  }
+})

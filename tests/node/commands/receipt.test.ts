@@ -43,13 +43,14 @@ async function verify(content: string, flags: Flags = {}) {
   await writeFile(path, content)
   const context = quietContext({})
   const code = await checkReceipt('verify', path, { ...flags, json: true }, context)
-  const { valid, checks, receipt_hash } = JSON.parse(context.printed.join('')) as {
-    valid: boolean
+  const { verdict, not_checked, checks, receipt_hash } = JSON.parse(context.printed.join('')) as {
+    verdict: string
+    not_checked: readonly string[]
     checks: readonly Check[]
     receipt_hash?: string
   }
   const failed = checks.filter(({ status }) => status === 'failed')
-  return { code, valid, checks, receipt_hash, failed }
+  return { code, verdict, not_checked, checks, receipt_hash, failed }
 }
 
 const commit = async (change: object = {}) => {
@@ -74,8 +75,9 @@ const commit = async (change: object = {}) => {
 
 describe('svc-node receipt verify', () => {
   it('accepts a receipt without a network, and gives its hash', async () => {
-    const { code, valid, checks, receipt_hash } = await verify(text)
-    expect([code, valid, receipt_hash]).toEqual([0, true, await receiptHash(receipt)])
+    const { code, verdict, not_checked, checks, receipt_hash } = await verify(text)
+    expect([code, verdict, receipt_hash]).toEqual([0, 'consistent', await receiptHash(receipt)])
+    expect(not_checked.join()).toMatch(/chain.*--rpc.*--icl-key.*stake/)
     expect(checks.map(({ name, status }) => [name, status])).toEqual([
       ['form', 'ok'],
       ['content', 'ok'],
@@ -109,6 +111,32 @@ describe('svc-node receipt verify', () => {
     expect((await verify(upper)).failed[0]?.detail).toContain('another spelling')
   })
 
+  it('refuses a field that comes twice, and other spellings of a number or text', async () => {
+    const spellings = [
+      text.replace('{"version":1,', '{"version":2,"version":1,'),
+      text.replace('"version":1,', '"version":1.0,'),
+      text.replace('"max_output_tokens":1024', '"max_output_tokens":1.024e3'),
+      text.replace('"comparator":"e', '"comparator":"\\u0065'),
+      text.replace('"version"', '"\\u0076ersion"'),
+    ]
+    for (const spelling of spellings) {
+      expect(spelling).not.toBe(text)
+      const { code, failed } = await verify(spelling)
+      expect([code, failed[0]?.detail]).toEqual([1, expect.stringContaining('another spelling')])
+    }
+  })
+
+  it('tells people, too, what it did not check', async () => {
+    const path = join(folder, 'told.json')
+    await writeFile(path, text)
+    const context = quietContext({})
+    expect(await checkReceipt('verify', path, {}, context)).toBe(0)
+    const told = context.printed.join('\n')
+    expect(told).toMatch(/Not checked: .*--rpc/)
+    expect(told).toContain('The receipt is consistent')
+    expect(told).not.toMatch(/holds\.|valid/)
+  })
+
   it("holds the tally against the ICL's key", async () => {
     expect((await verify(text, { iclKey })).code).toBe(0)
     const { failed } = await verify(text, { iclKey: receipt.leader.session.key })
@@ -117,12 +145,15 @@ describe('svc-node receipt verify', () => {
 
   it('asks the chain: nothing there yet, the very receipt, or another one', async () => {
     const flags = { rpc: chain.anvil.rpcUrl, resultRegistry: chain.resultRegistry }
-    expect(await verify(text, flags)).toMatchObject({ code: 75, valid: false })
+    expect(await verify(text, flags)).toMatchObject({ code: 75, verdict: 'unknown' })
     const away = await verify(text, { ...flags, rpc: 'http://127.0.0.1:9' })
     expect([away.code, away.failed.map(({ name }) => name)]).toEqual([75, ['chain']])
     await commit()
-    const { code, checks } = await verify(text, flags)
-    expect([code, checks[2]?.status]).toEqual([0, 'ok'])
+    const { code, verdict, not_checked, checks } = await verify(text, flags)
+    expect([code, verdict, checks[2]?.status]).toEqual([0, 'valid', 'ok'])
+    expect(not_checked.join()).not.toContain('registry')
+    const named = await verify(text, { rpc: flags.rpc, iclKey })
+    expect(named.not_checked.join()).not.toContain('--icl-key')
   }, 60_000)
 
   it('asks nobody about a receipt that does not hold by itself', async () => {
