@@ -41,7 +41,7 @@ export const expectedJob = (
   }
 }
 
-/** Fetches a job's receipt and checks it wholly; throws SvcError `receipt-invalid`. */
+/** Fetches a job's receipt and checks it wholly; throws SvcError `receipt-invalid` or `signer-unstaked`. */
 export async function fetchCheckedReceipt(
   context: ClientContext,
   job: ExpectedJob,
@@ -95,7 +95,10 @@ function checkIdentity(receipt: Receipt, job: ExpectedJob, { network }: ClientCo
   check(receipt.icl_origin === origin, 'it comes from another ICL')
 }
 
-/** Invented wallets can sign too, so each must have a stake, those that joined later as well. */
+/**
+ * Any wallet can sign, also one that has lost or withdrawn its stake: each must have the least stake in the latest block, those that
+ * joined later as well. So many signers have so many stakes at once.
+ */
 async function checkNodes(
   { chain }: ClientContext,
   receipt: Receipt,
@@ -104,16 +107,20 @@ async function checkNodes(
 ): Promise<void> {
   const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
   for (const node of nodes) {
-    // It may be leaving by now: its stake answers for its word until it is gone.
-    const { registered, modelTiers } = await chain.nodeOf(node, signal)
-    const serves = registered && modelTiers.some((tier) => tier >= minTier)
-    check(serves, `${node} is not a registered node of that tier`)
+    // It may be leaving by now: its stake answers for its word until it is withdrawn.
+    const { staked, modelTiers } = await chain.nodeOf(node, signal)
+    if (staked && modelTiers.some((tier) => tier >= minTier)) continue
+    throw new SvcError(
+      'signer-unstaked',
+      `${node} signed the receipt without a stake for that tier`,
+      { hint },
+    )
   }
 }
 
+const hint = 'Do not rely on this answer; run the job again or use another ICL.'
+
 function check(holds: boolean, why: string): void {
   if (holds) return
-  throw new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, {
-    hint: 'Do not rely on this answer; run the job again or use another ICL.',
-  })
+  throw new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, { hint })
 }

@@ -37,8 +37,9 @@ export interface ClientChain {
     node: Address,
     signal?: AbortSignal,
   ): Promise<{
-    readonly registered: boolean
     readonly active: boolean
+    /** Whether it has the least stake there now; a node that is leaving still has, until it withdraws it. */
+    readonly staked: boolean
     readonly modelTiers: readonly number[]
   }>
   /** Unix seconds of the latest block: a time that neither this machine nor the ICL makes up. */
@@ -94,16 +95,16 @@ export function createClientChain(options: {
       )?.args.receiptHash
     },
     nodeOf: async (node, signal) => {
-      const read = chain.publicClient.readContract({
-        address: network.contracts.node_registry,
-        abi: nodeRegistryAbi,
-        functionName: 'nodeOf',
-        args: [node],
-      })
-      const state = await reading('reading the node registry', read, signal)
+      const contract = { address: network.contracts.node_registry, abi: nodeRegistryAbi } as const
+      const { publicClient } = chain
+      const read = Promise.all([
+        publicClient.readContract({ ...contract, functionName: 'nodeOf', args: [node] }),
+        publicClient.readContract({ ...contract, functionName: 'minStake' }),
+      ])
+      const [state, minStake] = await reading('reading the node registry', read, signal)
       return {
-        registered: state.registeredAt > 0n,
         active: state.active,
+        staked: state.registeredAt > 0n && state.stake >= minStake,
         modelTiers: state.modelTiers,
       }
     },

@@ -69,7 +69,10 @@ export const clientChainOf = (ground: Ground, address: Address): ClientChain => 
     txHash: `0x${'77'.repeat(32)}`,
   }),
   receiptHashIn: async (tx, jobId) => ground.chain.receiptHashIn(tx, jobId),
-  nodeOf: async (node) => ground.chain.nodeOf(node),
+  nodeOf: async (node) => {
+    const { registered, active, modelTiers } = await ground.chain.nodeOf(node)
+    return { staked: registered, active, modelTiers }
+  },
   time: async () => {
     await ground.chain.ping()
     return unixSeconds(ground.clock)

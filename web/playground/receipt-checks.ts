@@ -56,10 +56,10 @@ async function partChecks(receipt: Receipt, iclKeys: readonly string[]) {
 async function stakeCheck({ context }: Client, receipt: Receipt, signal: AbortSignal) {
   const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
   const states = await Promise.all(nodes.map((node) => context.chain.nodeOf(node, signal)))
-  const passed = states.every(({ registered }) => registered)
+  const passed = states.every(({ staked }) => staked)
   const about = passed
-    ? `All ${nodes.length} nodes are registered on chain, with a stake to lose`
-    : 'A node is not registered on chain'
+    ? `All ${nodes.length} nodes have a stake on chain to lose`
+    : 'A node has no stake on chain'
   return { name: 'Stakes', about, passed }
 }
 

@@ -40,7 +40,7 @@ const model = 'openai:test'
 describe('a quorum', () => {
   const wish = { model, minTier: 2, verifierCount: 2 }
   const good = { leader, verifiers: [one, two], model_id: model, preview: 'token', expires_at: 0 }
-  const node = { registered: true, active: true, modelTiers: [1, 2] }
+  const node = { staked: true, active: true, modelTiers: [1, 2] }
 
   const choose = (
     preview: Partial<typeof good> | ProblemError,
@@ -215,7 +215,7 @@ describe('a receipt', () => {
       chain: {
         time: async () => changes.time ?? receipt.tally.body.settled_at,
         nodeOf: async (node: string) => ({
-          ...{ registered: true, active: false, modelTiers: [0, 1], ...changes.nodes?.[node] },
+          ...{ staked: true, active: false, modelTiers: [0, 1], ...changes.nodes?.[node] },
         }),
       },
       network: sampleNetwork({ public_url: changes.publicUrl ?? 'https://icl.test/icl' }),
@@ -229,7 +229,7 @@ describe('a receipt', () => {
     const failure = await failureOf(call)
     if (!failure) return await call
     expect(failure).toMatchObject({
-      code: 'receipt-invalid',
+      code: failure.message.includes('stake') ? 'signer-unstaked' : 'receipt-invalid',
       hint: expect.stringMatching(/^Do not/),
     })
     return failure.message.replace('The receipt does not hold: ', '')
@@ -289,12 +289,12 @@ describe('a receipt', () => {
     expect(await fetched({ time: settledAt - 601 })).toBe(other)
   })
 
-  it('has nodes that are registered for the tier, every one of them', async () => {
+  it('has nodes with a stake for the tier, every one of them', async () => {
     const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
     for (const node of nodes) {
-      for (const change of [{ registered: false }, { modelTiers: [0] }]) {
+      for (const change of [{ staked: false }, { modelTiers: [0] }]) {
         expect(await fetched({ nodes: { [node]: change } })).toBe(
-          `${node} is not a registered node of that tier`,
+          `${node} signed the receipt without a stake for that tier`,
         )
       }
     }
@@ -364,7 +364,7 @@ describe('a submission', () => {
       },
       previewQuorum: async () => ({ ...preview, preview: `p${++previews}` }),
     }
-    const chain = { nodeOf: async () => ({ registered: true, active: true, modelTiers: [0] }) }
+    const chain = { nodeOf: async () => ({ staked: true, active: true, modelTiers: [0] }) }
     const random = { bytes: () => Uint8Array.of(7) }
     const context = contextOf({ api, chain, clock, random, address: client })
     const call = submitJob(context, identity, wanted, preview)

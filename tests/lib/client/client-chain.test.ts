@@ -1,6 +1,7 @@
 import {
   encodeAbiParameters,
   encodeEventTopics,
+  encodeFunctionData,
   encodeFunctionResult,
   type Hex,
   parseAbiParameters,
@@ -37,9 +38,13 @@ afterEach(async () => {
 /** A chain that answers these methods; a server of a few milliseconds. */
 async function chainOf(answers: Record<string, unknown>) {
   const server = await startServer((response, { body }) => {
-    const { id, method } = JSON.parse(body) as { id: number; method: string }
-    if (method in answers)
-      answerJson(response, 200, { jsonrpc: '2.0', id, result: answers[method] })
+    type Call = { id: number; method: string; params: readonly { data?: string }[] }
+    const { id, method, params } = JSON.parse(body) as Call
+    // A call of a contract is named by its function, too.
+    const named = [`${method} ${params?.[0]?.data?.slice(0, 10)}`, method]
+    const answer = named.find((name) => name in answers)
+    if (answer !== undefined)
+      answerJson(response, 200, { jsonrpc: '2.0', id, result: answers[answer] })
     else answerJson(response, 200, { jsonrpc: '2.0', id, error: { code: -32601, message: method } })
   })
   servers.push(server)
@@ -114,19 +119,31 @@ describe('what a client reads of a node', () => {
         ...state,
       },
     })
-    const { chain, seen } = await clientChain({ eth_call: result })
+    const minStake = { abi: nodeRegistryAbi, functionName: 'minStake' } as const
+    const { chain, seen } = await clientChain({
+      eth_call: result,
+      [`eth_call ${encodeFunctionData(minStake)}`]: encodeFunctionResult({
+        ...minStake,
+        result: 5n,
+      }),
+    })
     const node = await chain.nodeOf(nodeAddress('a'))
-    const [call] = JSON.parse(seen[0]!.body).params as [{ to: string; data: string }]
-    expect(call.to).toBe(nodeAddress('d'))
-    expect(call.data).toContain('a'.repeat(40))
+    const calls = seen.map(({ body }) => JSON.parse(body).params[0] as { to: string; data: string })
+    expect(calls.map(({ to }) => to)).toEqual([nodeAddress('d'), nodeAddress('d')])
+    expect(calls.some(({ data }) => data.includes('a'.repeat(40)))).toBe(true)
     return node
   }
 
-  it('is whether it is registered and active, and for which tiers', async () => {
-    expect(await read({})).toEqual({ registered: true, active: true, modelTiers: [1, 3] })
+  it('is whether it is active and has its stake, and for which tiers', async () => {
+    expect(await read({})).toEqual({ staked: true, active: true, modelTiers: [1, 3] })
     expect(await read({ registeredAt: 0n, active: false, modelTiers: [] })).toEqual({
-      ...{ registered: false, active: false, modelTiers: [] },
+      ...{ staked: false, active: false, modelTiers: [] },
     })
+    // Slashed of a part of it or all, it stays registered.
+    for (const stake of [4n, 0n]) {
+      expect(await read({ stake, active: false })).toMatchObject({ staked: false })
+    }
+    expect(await read({ unbondingAt: 7n, active: false })).toMatchObject({ staked: true })
   })
 
   it('is a failure of the chain when that does not answer', async () => {

@@ -82,7 +82,7 @@ describe('what the client does not believe', () => {
   })
 
   it('a verifier without a stake', async () => {
-    expect(await codeOf({ unregistered: verifierAddresses[1] })).toBe('receipt-invalid')
+    expect(await codeOf({ unstaked: verifierAddresses[1] })).toBe('signer-unstaked')
   })
 
   it('a receipt hash that is not on chain', async () => {

@@ -70,7 +70,7 @@ export type FakeOptions = {
   readonly hashOnChain?: Hash32
   readonly models?: readonly { model_id: string; nodes: number }[]
   readonly stalePreviews?: number
-  readonly unregistered?: Address
+  readonly unstaked?: Address
   readonly inactive?: Address
   /** What the preview says instead of what was asked for. */
   readonly preview?: { verifiers?: Address[]; model_id?: string }
@@ -338,7 +338,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       },
       receiptHashIn: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
       nodeOf: async (node) => ({
-        registered: !(job && node === options.unregistered),
+        staked: !(job && node === options.unstaked),
         active: node !== options.inactive,
         modelTiers: [0],
       }),
