@@ -17,6 +17,8 @@ export type ExpectedJob = {
   readonly model: string
   readonly maxOutputTokens: number
   readonly minTier: number
+  /** How many verifiers the client asked for. */
+  readonly verifierCount: number
   /** The chain's time when the job was made, Unix seconds. */
   readonly preparedAt: number
   readonly comparator: ComparatorId
@@ -34,6 +36,7 @@ export const expectedJob = (
     identity,
     model: wish.model,
     minTier: wish.minTier,
+    verifierCount: wish.verifierCount,
     preparedAt,
     maxOutputTokens: wish.parameters?.max_output_tokens ?? defaultMaxOutputTokens,
     comparator: wish.comparator ?? network.default_comparator,
@@ -91,6 +94,12 @@ function checkIdentity(receipt: Receipt, job: ExpectedJob, { network }: ClientCo
     'its nodes were told another length of answer',
   )
   check(receipt.comparator === job.comparator, 'it used another comparator')
+  const { length } = receipt.verifiers
+  // More are drawn when the first do not agree; one left out may be the one that did not.
+  check(
+    length >= job.verifierCount,
+    `it has ${length} verifiers of the ${job.verifierCount} asked for`,
+  )
   const origin = new URL(network.public_url).origin
   check(receipt.icl_origin === origin, 'it comes from another ICL')
 }

@@ -79,6 +79,7 @@ export const Receipt = z
           session: StatementSession,
         }),
       )
+      .min(2)
       .max(5),
     /** Signed by one of the ICL's published keys. */
     tally: z.object({ body: Tally, key: SessionPublicKey, signature: SessionSignature }),

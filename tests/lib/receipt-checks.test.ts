@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
-import type {
-  LeaderStatement,
+import {
+  type LeaderStatement,
   Receipt,
-  Tally,
-  VerifierStatement,
+  type Tally,
+  type VerifierStatement,
 } from '../../lib/schemas/receipt.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
@@ -256,6 +257,12 @@ describe('a receipt', () => {
     expect(await receiptHash(structuredClone(good))).toBe(hash)
     expect(await receiptHash({ ...good, client_nonce: 99n })).not.toBe(hash)
   })
+})
+
+it('has no form of a receipt with fewer than two verifiers', () => {
+  const one = z.encode(Receipt, good)
+  expect(Receipt.safeParse(one).success).toBe(true)
+  expect(Receipt.safeParse({ ...one, verifiers: one.verifiers.slice(1) }).success).toBe(false)
 })
 
 it('a no-match without a reason does not hold, nor a match with one', async () => {

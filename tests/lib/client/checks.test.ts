@@ -192,6 +192,7 @@ describe('a receipt', () => {
         clientNonce: receipt.client_nonce,
       },
       ...{ model: receipt.model_id, maxOutputTokens: 1_024, minTier: 1, comparator: 'exact' },
+      verifierCount: 2,
       preparedAt: receipt.tally.body.settled_at,
     }
     view = {
@@ -300,6 +301,13 @@ describe('a receipt', () => {
     }
   })
 
+  it('has as many verifiers as were asked for, or more', async () => {
+    expect(await fetched({ job: { verifierCount: 1 } })).toMatchObject({ receipt })
+    expect(await fetched({ job: { verifierCount: 3 } })).toBe(
+      'it has 2 verifiers of the 3 asked for',
+    )
+  })
+
   it('is expected to say what was wished for', () => {
     const wish = { model: 'openai:test', minTier: 3, verifierCount: 2 }
     const network = sampleNetwork({ default_comparator: 'similar/2' })
@@ -307,6 +315,7 @@ describe('a receipt', () => {
     expect(expectedJob({ network }, { identity, wish, preparedAt: 7 })).toEqual({
       ...{ jobId: jobIdOf(identity), identity, model: 'openai:test', minTier: 3, preparedAt: 7 },
       ...{ maxOutputTokens: 1_024, comparator: 'similar/2', minMatches: undefined },
+      verifierCount: 2,
     })
     const more = {
       ...{ parameters: { max_output_tokens: 9 }, comparator: 'exact' as const, minMatches: 2 },
