@@ -141,8 +141,9 @@ const publicRoutes = {
     if (body.length === 0) throw new ProblemError('blob-invalid', 'The blob is empty')
     const cid = await cidOf(body)
     const uploader = caller.kind === 'node' ? 'node' : 'wallet'
+    const owner = 'address' in caller ? caller.address : undefined
     const until = deps.clock.now() + unusedBlobMs
-    if (await deps.blobs.put(cid, body, { uploader, until, signal })) return { cid }
+    if (await deps.blobs.put(cid, body, { uploader, owner, until, signal })) return { cid }
     throw new ProblemError('unavailable', 'There is no room for more blobs', {
       retryAfterSeconds: 30,
     })

@@ -13,7 +13,14 @@ const maxRemembered = 10_000
 const roomOf = (uploader: Uploader, maxBytes: number): number =>
   uploader === 'icl' ? 4 * maxBytes : maxBytes / 2
 
-/** Blobs in the store: about `maxBytes` of uploads, half for wallets and half for nodes, and four times that for the ICL's own. */
+/** What one wallet or node may take of the room of its kind, while what it uploaded first may be kept for no job. */
+const ownerShare = 0.25
+const shareMs = 3_600_000
+
+/**
+ * Blobs in the store: about `maxBytes` of uploads, half for wallets and half for nodes, and four times that for the ICL's own. Nobody
+ * fills a half alone: each owner may add a quarter of it in an hour, counted by this process.
+ */
 export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock): Blobs {
   const rooms = new Map<Uploader, Room>()
   const roomFor = (uploader: Uploader): Room => {
@@ -21,6 +28,8 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
     rooms.set(uploader, room)
     return room
   }
+
+  const shares = createShares(clock)
 
   // What was asked for lately, so that what many jobs need is written once: a blob stays until its time has come.
   const keptUntil = new Map<string, number>()
@@ -44,14 +53,21 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
   const save = async (
     cid: string,
     bytes: Uint8Array<ArrayBuffer>,
-    { uploader, until, signal }: Parameters<Blobs['put']>[2],
+    { uploader, owner, until, signal }: Parameters<Blobs['put']>[2],
   ): Promise<boolean> => {
     // One that is there already takes no more room, however often it comes.
     if (await keep(cid, until)) return true
-    const isSaved = await roomFor(uploader).fill(bytes.length, async () => {
-      signal?.throwIfAborted()
-      return await store.save({ kind: 'blob', cid, bytes, uploader, until })
-    })
+    const share = roomOf(uploader, maxBytes) * ownerShare
+    if (!shares.take(owner, bytes.length, share)) return false
+    let isSaved = false
+    try {
+      isSaved = await roomFor(uploader).fill(bytes.length, async () => {
+        signal?.throwIfAborted()
+        return await store.save({ kind: 'blob', cid, bytes, uploader, until })
+      })
+    } finally {
+      if (!isSaved) shares.giveBack(owner, bytes.length)
+    }
     if (isSaved) remember(cid, until)
     return isSaved
   }
@@ -141,6 +157,33 @@ function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: C
         else take(-size)
       }
       return isSaved
+    },
+  }
+}
+
+/** The bytes that each owner has added in its current hour. */
+function createShares(clock: Clock) {
+  const shares = new Map<string, { bytes: number; readonly since: MonotonicMs }>()
+  const shareOf = (owner: string) => {
+    const known = shares.get(owner)
+    return known && elapsedSince(clock, known.since) < shareMs ? known : undefined
+  }
+  return {
+    /** Takes so many bytes unless they are more than the share has left; answers whether they were taken. */
+    take: (owner: string | undefined, size: number, most: number): boolean => {
+      if (owner === undefined) return true
+      const share = shareOf(owner) ?? { bytes: 0, since: clock.monotonic() }
+      if (share.bytes + size > most) return false
+      share.bytes += size
+      shares.delete(owner)
+      shares.set(owner, share)
+      const [oldest] = shares.keys()
+      if (shares.size > maxRemembered && oldest !== undefined) shares.delete(oldest)
+      return true
+    },
+    giveBack: (owner: string | undefined, size: number): void => {
+      const share = owner === undefined ? undefined : shareOf(owner)
+      if (share) share.bytes -= size
     },
   }
 }

@@ -3,8 +3,10 @@ import { createStoredBlobs } from '../../../icl/blobs/stored.ts'
 import { createMemoryStore } from '../../../icl/store/memory.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { cidOf } from '../../../lib/cid.ts'
+import type { Address } from '../../../lib/codecs.ts'
 import { utf8 } from '../../../lib/digest.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
+import { nodeAddress } from '../rules/sample-job.ts'
 
 const blobBytes = 1_000
 const hourMs = 3_600_000
@@ -35,7 +37,11 @@ function world() {
     const { cid, bytes } = await aBlob(name)
     return blobs.put(cid, bytes, { uploader: 'wallet', until: clock.now() + hourMs, signal })
   }
-  return { clock, store: real, seen, put }
+  const putAs = async (owner: Address, uploader: 'wallet' | 'node', name: string) => {
+    const { cid, bytes } = await aBlob(name)
+    return blobs.put(cid, bytes, { uploader, owner, until: clock.now() + hourMs })
+  }
+  return { clock, store: real, seen, put, putAs }
 }
 
 describe('the room of the store for blobs', () => {
@@ -53,6 +59,24 @@ describe('the room of the store for blobs', () => {
     expect(same.every(Boolean)).toBe(true)
     const others = await Promise.all(Array.from({ length: 9 }, (_, index) => put(`${index}`)))
     expect(others.every(Boolean)).toBe(true)
+  })
+
+  it.each(['wallet', 'node'] as const)('is never filled by one %s alone', async (uploader) => {
+    const { clock, putAs } = world()
+    const [one, other] = [nodeAddress('1'), nodeAddress('2')]
+    const put = async (owner: Address, round: string) => {
+      const saved: boolean[] = []
+      for (let index = 0; index < 4; index++) {
+        saved.push(await putAs(owner, uploader, `${round} ${index}`))
+      }
+      return saved.filter(Boolean).length
+    }
+    // A quarter of ten: two whole blobs. What is there already takes no share.
+    expect(await put(one, 'first')).toBe(2)
+    expect(await putAs(one, uploader, 'first 0')).toBe(true)
+    expect(await put(other, 'second')).toBe(2)
+    await clock.advance(hourMs)
+    expect(await put(one, 'third')).toBe(2)
   })
 
   it('is not taken by what was given up before it was saved', async () => {
