@@ -58,7 +58,7 @@ const Tiers = z
   .transform((text) => Object.fromEntries(text.split(',').map((entry) => entry.split('='))))
   .pipe(
     z.object({
-      tpm: z.coerce.number().pipe(ModelTier).default(255),
+      tpm: z.coerce.number().pipe(ModelTier).default(0),
       mock: z.coerce.number().pipe(z.literal(0, 'must leave mock at 0')).default(0),
     }),
   )
@@ -144,7 +144,7 @@ export const Settings = z.object({
     .describe(
       'File of endorsement key hashes and attestation key names that are refused, one a line',
     ),
-  SVC_ICL_TIERS: Tiers.prefault('tpm=255,mock=0').describe(
+  SVC_ICL_TIERS: Tiers.prefault('tpm=0,mock=0').describe(
     'The highest tier that each attestation backend may serve; mock stays at 0',
   ),
   SVC_ICL_DEFAULT_COMPARATOR: ComparatorId.default(defaultComparator).describe(
