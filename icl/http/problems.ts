@@ -11,7 +11,7 @@ import type { Throttle } from './throttle.ts'
 /** Answers every failure as problem+json; what is not a problem of the table becomes a 500 without detail. */
 export function answerProblems(app: Hono<RequestEnv>, throttle: Throttle): void {
   const onError: ErrorHandler<RequestEnv> = (error, c) => {
-    const problem = problemOf(error)
+    const problem = isGivenUp(c, error) ? givenUp() : problemOf(error)
     if (problem.code === 'internal-error') {
       c.get('deps').log.error('request failed', {
         operation: c.get('operation'),
@@ -40,6 +40,13 @@ export function answerProblems(app: Hono<RequestEnv>, throttle: Throttle): void 
   app.onError(onError)
   app.notFound(notFound)
 }
+
+/** True for a request that failed because its caller went away. */
+const isGivenUp = (c: Context<RequestEnv>, error: unknown): boolean =>
+  c.req.raw.signal.aborted && error === c.req.raw.signal.reason
+
+const givenUp = (): ProblemError =>
+  new ProblemError('unavailable', 'The caller gave the request up before it was done')
 
 function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error

@@ -34,7 +34,8 @@ export async function startClientWorld(): Promise<ClientWorld> {
   const release = () => {
     for (const go of held.splice(0)) go()
   }
-  const provider = await startServer((response, { body }) => {
+  const provider = await startServer((response, { path, body }) => {
+    if (path.endsWith('/models')) return answerJson(response, 200, { data: [] })
     const prompt = promptOf(body)
     prompts.push(prompt)
     if (isHeldBack(prompt)) held.push(() => answer(response, prompt))
