@@ -40,6 +40,9 @@ export const notOfProtocol = () => foreign('sent JSON of another form')
 
 const foreign = (said: string) => new ProviderFault('provider-protocol-wrong', said)
 
+const openingBrace = 0x7b
+const brokeOff = 'broke off in the middle of its answer'
+
 const tooLarge = () =>
   new ProviderFault('provider-answer-too-large', `sent more than ${maxAnswerBytes} bytes`)
 
@@ -51,7 +54,10 @@ function checkAnswer(bytes: Uint8Array, contentType: string | null): void {
     const named = /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type) ? type : 'a body of no content type'
     throw foreign(`sent ${named} in place of JSON`)
   }
-  if (parseJson(bytes) === undefined) throw foreign('sent JSON that cannot be read')
+  if (parseJson(bytes) !== undefined) return
+  // Bun's fetch gives what came of a body whose connection broke.
+  if (bytes[0] === openingBrace) throw new ProviderFault('provider-unreachable', brokeOff)
+  throw foreign('sent JSON that cannot be read')
 }
 
 // Who does not know the model says so in an error of the protocol; who does not know the path is something else.

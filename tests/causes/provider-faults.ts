@@ -39,7 +39,7 @@ const foreign: readonly (readonly [string, ProviderFault['answer'], string])[] =
   ['a login page', body('text/html', login), 'sent text/html in place of JSON'],
   ['plain text', body('text/plain', 'Four.'), 'sent text/plain in place of JSON'],
   ['no content type', body(undefined, '{}'), 'sent a body of no content type in place of JSON'],
-  ['half of the JSON', body(json, '{"choices": ['), 'sent JSON that cannot be read'],
+  ['no JSON', body(json, 'Four.'), 'sent JSON that cannot be read'],
   ['200 without a body', body(json, ''), 'sent an empty body'],
   ['404 as a page', body('text/html', login, 404), 'knows no such address (status 404)'],
   [
@@ -110,6 +110,12 @@ export const providerFaults: readonly ProviderFault[] = [
   ...foreign.map(
     ([fault, answer, said]) => ({ fault, answer, code: 'provider-protocol-wrong', said }) as const,
   ),
+  {
+    fault: 'half of the JSON',
+    answer: body(json, '{"choices": ['),
+    code: 'provider-unreachable',
+    said: 'broke off in the middle of its answer',
+  },
   { fault: 'silence', answer: () => {}, code: 'provider-silent', said: silent },
   { fault: 'a body that stalls', answer: stall, code: 'provider-silent', said: silent },
   { fault: 'a body that drips', answer: drip, code: 'provider-silent', said: silent },

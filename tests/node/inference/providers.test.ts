@@ -158,7 +158,7 @@ for (const name of ['openai', 'anthropic'] as const) {
       'a login page': [send('text/html; charset=utf-8', login), /sent text\/html in place of JSON/],
       'plain text': [send('text/plain', JSON.stringify(says('Four.'))), /sent text\/plain in/],
       'no content type': [send(undefined, JSON.stringify(says('Four.'))), /of no content type in/],
-      'cut JSON': [send(json, '{"choices": ['), /sent JSON that cannot be read/],
+      'no JSON': [send(json, 'Four.'), /sent JSON that cannot be read/],
       'no JSON object': [send(json, 'null'), /sent JSON of another form/],
       'an empty body': [send(json, ''), /sent an empty body/],
       'no content': [send(undefined, '', 204), /sent an empty body/],
@@ -179,6 +179,12 @@ for (const name of ['openai', 'anthropic'] as const) {
         expect(server!.seen.every(({ path }) => path !== '/login')).toBe(true)
       })
     }
+
+    it('takes an answer that breaks off for a connection that broke', async () => {
+      const failure = await ask(name, send(json, '{"choices": [')).catch((error) => error)
+      expect(failure).toMatchObject({ code: 'provider-unreachable' })
+      expect(failure.message).toMatch(/ broke off in the middle of its answer$/)
+    })
 
     it('takes a reset connection for a provider that cannot be reached', async () => {
       expect(await codeOf(ask(name, (response) => response.destroy()))).toBe('provider-unreachable')
