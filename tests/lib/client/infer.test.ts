@@ -138,7 +138,7 @@ describe('infer', () => {
     })
     const error = await errorOf(infer(context, 'Why?', { model, giveUpWhenStuckMs: 3_000 }))
     expect(error.code).toBe('provider-key-refused')
-    expect(error.hint).toContain('OPENAI_API_KEY')
+    expect(error.hint).toContain('the API key of openai')
     expect(callsOf('cancelJob').length).toBe(1)
   })
 
