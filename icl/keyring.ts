@@ -123,7 +123,7 @@ export async function rotateKeys(store: Stored, clock: Clock): Promise<KeyGenera
   return saved ? next : undefined
 }
 
-/** Keeps public keys in the store for good; answers them with all that are there already and not withdrawn. */
+/** Keeps public keys in the store for good; returns them with all that are there already and not withdrawn. */
 async function publish(store: Stored, clock: Clock, own: readonly Jwk[]): Promise<Jwk[]> {
   const known = await listPublicKeys(store, clock)
   const kids = new Set(known.map(({ jwk }) => jwk.kid))

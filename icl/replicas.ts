@@ -68,7 +68,7 @@ export const isAbout = ({ seenAt }: Replica, now: number): boolean => now - seen
 
 /**
  * Says before its first save that a process is new, by a token of its own: whoever holds in memory what the store holds sees that
- * it has to look again, however long the process then stays. Answers the tokens in whose place it came.
+ * it has to look again, however long the process then stays. Returns the tokens in whose place it came.
  */
 export async function joinReplicas(
   store: Keys,

@@ -67,7 +67,7 @@ const thingsOf = ({ id, tpm }: Certificate): readonly Revocable[] => [
     : []),
 ]
 
-/** Revokes a thing from now on and ends every certificate that stands on it; answers whose these were. */
+/** Revokes a thing from now on and ends every certificate that stands on it; returns whose these were. */
 export async function revoke(
   held: Held & { readonly pool: Pick<Pool, 'note'> },
   thing: Revocable,

@@ -17,17 +17,17 @@ import {
 import { docsPage } from './http/docs-page.ts'
 import { followJob } from './http/follow-job.ts'
 import type { Serve } from './http/mount.ts'
-import { textAnswer } from './http/text-answer.ts'
+import { textResponse } from './http/text-response.ts'
 import type { Gauges } from './metrics/metrics.ts'
 import { readGauges } from './metrics/read-gauges.ts'
 import { openApiDocument } from './openapi.ts'
 import { checkAdmitted } from './operations/admit-client.ts'
 import {
-  answer,
   claimAssignment,
   listAssignments,
   takeResult,
   takeVerdict,
+  viewAssignmentState,
   viewOwnAssignment,
 } from './operations/assignments.ts'
 import { attestNode, issueChallenge } from './operations/attest-node.ts'
@@ -89,8 +89,8 @@ const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<G
     getLiveness: () => ({ status: 'ok' }),
     getReadiness: () => probes.checkReadiness(),
     getMetrics: async () =>
-      textAnswer(endpoints.getMetrics, await deps.metrics.text(await gauges())),
-    getOpenApi: () => textAnswer(endpoints.getOpenApi, JSON.stringify(document())),
+      textResponse(endpoints.getMetrics, await deps.metrics.text(await gauges())),
+    getOpenApi: () => textResponse(endpoints.getOpenApi, JSON.stringify(document())),
     getDocs: docsPage(document),
     getNetwork: () => deps.network,
     getJwks: () => deps.keys.jwks,
@@ -179,14 +179,20 @@ const nodeRoutes = {
   commitAssignment: async ({ body }, { caller, deps }) => {
     const { address: node } = nodeOf(caller)
     const { jobId, fence, commitment } = body
-    return answer(await changeJob(deps, jobId, { type: 'commit', node, fence, commitment }), node)
+    return viewAssignmentState(
+      await changeJob(deps, jobId, { type: 'commit', node, fence, commitment }),
+      node,
+    )
   },
   postResult: ({ body }, { caller, deps }) => takeResult(deps, nodeOf(caller), body),
   postVerdict: ({ body }, { caller, deps }) => takeVerdict(deps, nodeOf(caller), body),
   abortAssignment: async ({ body }, { caller, deps }) => {
     const { address: node } = nodeOf(caller)
     const { jobId, fence, reason } = body
-    return answer(await changeJob(deps, jobId, { type: 'abort', node, fence, reason }), node)
+    return viewAssignmentState(
+      await changeJob(deps, jobId, { type: 'abort', node, fence, reason }),
+      node,
+    )
   },
 } satisfies Partial<Routes>
 

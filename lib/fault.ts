@@ -55,7 +55,7 @@ const check = (holds: boolean, why: string): void => {
 
 /**
  * Checks the proof of a fault without a network and without trusting the ICL: wallets granted the keys that signed the
- * statements, and these contradict one another, or show the verdict to be refuted. Answers which it is; throws SvcError
+ * statements, and these contradict one another, or show the verdict to be refuted. Returns which it is; throws SvcError
  * `fault-invalid`.
  */
 export async function verifyFault(evidence: FaultEvidence): Promise<FaultKind> {

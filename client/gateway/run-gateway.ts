@@ -39,7 +39,7 @@ export type GatewayHost = {
   ) => GatewayServer
 }
 
-/** Serves the gateway until the signal aborts; the answer is the exit code. */
+/** Serves the gateway until the signal aborts; returns the exit code. */
 export async function runGateway(args: readonly string[], host: GatewayHost): Promise<number> {
   const { print } = host
   try {

@@ -35,7 +35,7 @@ export type InferHost = {
 
 type Job = { readonly jobId: JobId; readonly readToken: string }
 
-/** Runs one prompt as a command: the answer goes to `output`, all else to `errors`; the answer is its exit code. */
+/** Runs one prompt as a command: the answer goes to `output`, all else to `errors`; returns its exit code. */
 export async function runInfer(args: readonly string[], host: InferHost): Promise<number> {
   let command: InferCommand | undefined
   try {

@@ -23,7 +23,7 @@ export async function* listEffects({ store }: AdminContext): AsyncGenerator<Open
   }
 }
 
-/** Makes a job's effects due now; answers how many were not. Undefined when there is no such job. */
+/** Makes a job's effects due now; returns how many were not. Undefined when there is no such job. */
 export async function retryEffects(
   { store, clock }: AdminContext,
   id: JobId,

@@ -21,6 +21,6 @@ export interface Blobs {
   get(cid: string, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined>
   /** Throws when what keeps the blobs does not answer, besides the store. */
   ping(signal?: AbortSignal): Promise<void>
-  /** Lets go, while it may go on, of what the store no longer knows; answers how many blobs went. */
+  /** Lets go, while it may go on, of what the store no longer knows; returns how many blobs went. */
   prune(mayGoOn: () => boolean): Promise<number>
 }

@@ -100,7 +100,7 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
 }
 
 type Room = {
-  /** Saves so many bytes unless they do not fit; answers whether they are saved. */
+  /** Saves so many bytes unless they do not fit; returns whether they are saved. */
   fill(size: number, save: () => Promise<boolean>): Promise<boolean>
 }
 

@@ -84,7 +84,7 @@ export interface Chain {
   ): Promise<'granted' | 'refused' | 'exhausted'>
   /** Where this very result stands on chain, put there by `sentTx` if that is known; throws `chain-conflict` when another result of the job stands there. */
   findCommitment(result: ChainResult, sentTx: Hash32 | undefined): Promise<Commitment>
-  /** Sends results and waits until they are mined; answers the transaction. */
+  /** Sends results and waits until they are mined; returns the transaction. */
   commitResults(results: readonly ChainResult[], signal?: AbortSignal): Promise<Hash32>
   slashOf(faultId: Hash32): Promise<ChainSlash>
   /** Accuses an operator and waits until it is mined; undefined when the fault was used before; throws SvcError `stake-gone` when it has left with its stake. */

@@ -1,10 +1,10 @@
 import { endpoints } from '../../lib/endpoints.ts'
-import { textAnswer } from '../http/text-answer.ts'
+import { textResponse } from '../http/text-response.ts'
 import { page, scriptHash, styleHash } from './page.generated.ts'
 
 /** Serves the page; the browser is told to run and load nothing but its own script and style, and to ask nobody else. */
 export const consolePage = (): Response =>
-  textAnswer(endpoints.getConsole, page, {
+  textResponse(endpoints.getConsole, page, {
     'content-security-policy': [
       "default-src 'none'",
       `script-src '${scriptHash}'`,

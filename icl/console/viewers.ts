@@ -8,7 +8,7 @@ const mostPerAddress = 16
 export type Viewers = {
   /** Throws `rate-limited` when as many follow as may. */
   check(address: string): void
-  /** Counts one more; the answer ends it. */
+  /** Counts one more; the function that it returns ends it. */
   enter(address: string): () => void
 }
 

@@ -7,7 +7,7 @@ const mostPerCaller = 32
 export type ConnectionLimit = {
   /** Throws `rate-limited` when a caller holds as many as it may. */
   check(caller: string): void
-  /** Counts one more; the answer ends it. */
+  /** Counts one more; the function that it returns ends it. */
   enter(kind: HeldKind, caller: string): () => void
 }
 

@@ -3,7 +3,7 @@ import { endpoints } from '../../lib/endpoints.ts'
 import { renderPage } from '../docs/page.ts'
 import { style } from '../docs/style.ts'
 import type { openApiDocument } from '../openapi.ts'
-import { textAnswer } from './text-answer.ts'
+import { textResponse } from './text-response.ts'
 
 /** Serves the API reference; the browser is told to load and run nothing but the page's own style. */
 export function docsPage(
@@ -13,7 +13,7 @@ export function docsPage(
   return async () => {
     page ??= renderPage(document())
     const styleHash = btoa(String.fromCharCode(...(await sha256(utf8(style)))))
-    return textAnswer(endpoints.getDocs, page, {
+    return textResponse(endpoints.getDocs, page, {
       'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
       'referrer-policy': 'no-referrer',
     })

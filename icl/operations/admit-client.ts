@@ -30,7 +30,7 @@ export async function checkRoom(deps: Dependencies, client: Address): Promise<vo
 /**
  * Takes one of a client's places for a new job: one of those at the same time, and one of today's. Each place is a key of the store
  * that one job holds, so that many submissions at once, through any number of replicas, cannot take more. Throws
- * `too-many-jobs` or `quota-exceeded`; the answer gives both places back, for a job that was not saved after all.
+ * `too-many-jobs` or `quota-exceeded`; the function that it returns gives both back, for a job that was not saved after all.
  */
 export async function takeQuota(
   deps: Dependencies,

@@ -105,7 +105,7 @@ export async function takeResult(deps: Dependencies, node: Node, body: LeaderRes
   const job = await loadOwnJob(deps, body.jobId, node.address)
   const statement = leaderStatementOf(node.address, body)
   await checkStatement(node, body.signature, statementBytes(statement))
-  if (!hasAnswered(job, node.address, body.fence)) {
+  if (!hasPosted(job, node.address, body.fence)) {
     checkTerms(job, node, body)
     checkEvidence(job, body.evidence)
   }
@@ -119,12 +119,12 @@ export async function takeResult(deps: Dependencies, node: Node, body: LeaderRes
   const { address } = node
   const changed = await changeJob(deps, jobId, async (current) => {
     // A repeated result is answered from the job: the chain need not be asked again.
-    const isRepeat = hasAnswered(current, address, fence)
+    const isRepeat = hasPosted(current, address, fence)
     if (!isRepeat) await checkOutputKey(deps, current, address, body)
     return { type: 'post-result', node: address, fence, result }
   })
   await deps.blobs.keep(body.output_cid, keepBlobsUntil(deps, changed))
-  return answer(changed, address)
+  return viewAssignmentState(changed, address)
 }
 
 /** Takes a verifier's verdict once its signature and evidence hold. */
@@ -139,7 +139,7 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: Verifier
   const job = await loadOwnJob(deps, jobId, node.address)
   const statement = verifierStatementOf(node.address, body)
   await checkStatement(node, body.signature, statementBytes(statement))
-  if (!hasAnswered(job, node.address, fence)) {
+  if (!hasPosted(job, node.address, fence)) {
     checkTerms(job, node, body)
     checkEvidence(job, evidence)
   }
@@ -151,7 +151,7 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: Verifier
     session: node.certificate.session,
   }
   const commitment = await commitmentOf({ jobId, address, fence, evidence, salt })
-  return answer(
+  return viewAssignmentState(
     await changeJob(deps, jobId, {
       type: 'post-verdict',
       node: address,
@@ -164,7 +164,7 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: Verifier
 }
 
 /** Where a node's assignment and the job stand. */
-export function answer(job: Job, node: Address) {
+export function viewAssignmentState(job: Job, node: Address) {
   const assignment = assignmentOf(job, node)
   if (!assignment) throw new ProblemError('not-assigned', 'The node has no assignment in this job')
   return { jobId: job.id, status: assignment.status, phase: job.phase }
@@ -208,8 +208,8 @@ async function loadOwnJob(deps: Dependencies, jobId: JobId, node: Address): Prom
   throw new ProblemError('not-assigned', 'The node has no assignment in this job')
 }
 
-/** True when the node has given its answer for this fence: whatever else it signs for it now is judged by the rules. */
-const hasAnswered = (job: Job, node: Address, fence: number): boolean =>
+/** True when the node has posted its result or verdict for this fence: the rules decide on whatever else it signs for it. */
+const hasPosted = (job: Job, node: Address, fence: number): boolean =>
   job.assignments.some(
     (assignment) =>
       assignment.node === node && assignment.fence === fence && assignment.status === 'done',

@@ -11,7 +11,7 @@ function roundedUp(untilMs: number, nowMs: number): number {
   return Math.ceil(untilMs / stepMs) * stepMs
 }
 
-/** Keeps the free nodes of a pool and their weights for whoever recomputes a draw from it; answers where, undefined when there is no room. */
+/** Keeps the free nodes of a pool and their weights for whoever recomputes a draw from it; returns where, undefined when there is no room. */
 export async function keepPool(
   deps: Dependencies,
   pool: readonly Candidate[],

@@ -33,7 +33,7 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
   const { preview: _, ...lasting } = z.encode(SubmitJob, body)
   const submissionHash = await sha256Hex(canonicalJson(lasting))
   const existing = await deps.store.findJob(id)
-  if (existing) return answer(deps, existing.document, submissionHash)
+  if (existing) return viewSubmission(deps, existing.document, submissionHash)
 
   checkAdmitted(deps, client)
   checkWebhook(deps, body.webhook?.url)
@@ -66,14 +66,14 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
   })
   const giveBack = await takeQuota(deps, client, id, job.deadline)
   try {
-    return await answer(deps, await saveNewJob(deps, job, preview), submissionHash)
+    return await viewSubmission(deps, await saveNewJob(deps, job, preview), submissionHash)
   } catch (error) {
     if (!(await deps.store.findJob(id))) await giveBack()
     throw error
   }
 }
 
-/** Saves a job, unless its preview was used for another; answers the one that is there when somebody else was faster. */
+/** Saves a job, unless its preview was used for another; returns the one that is there when somebody else was faster. */
 async function saveNewJob(deps: Dependencies, job: Job, preview: PreviewToken): Promise<Job> {
   const { id } = job
   await checkDrawFree(deps, id, preview)
@@ -112,7 +112,7 @@ const withoutPool = (job: Job): Job => ({
   draws: job.draws.map(({ poolCid: _, ...draw }) => draw),
 })
 
-async function answer(deps: Dependencies, job: Job, submissionHash: string) {
+async function viewSubmission(deps: Dependencies, job: Job, submissionHash: string) {
   if (job.submissionHash !== submissionHash) {
     throw new ProblemError('job-conflict', `Job ${job.id} exists with another body`)
   }

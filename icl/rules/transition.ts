@@ -24,7 +24,6 @@
  */
 
 import type { ProblemCode } from '../../lib/problem-codes.ts'
-import { postResult, postVerdict } from './answers.ts'
 import {
   abort,
   claim,
@@ -49,6 +48,7 @@ import {
   type Transition,
 } from './job.ts'
 import { missTime } from './outages.ts'
+import { postResult, postVerdict } from './results.ts'
 import { settle } from './settle.ts'
 import { tick } from './tick.ts'
 
@@ -129,7 +129,7 @@ function applyNodeCommand(
   now: number,
   limits: JobLimits,
 ): Transition {
-  const assignment = answeredAssignment(job, command) ?? assignmentOf(job, command.node)
+  const assignment = postedAssignment(job, command) ?? assignmentOf(job, command.node)
   if (!assignment)
     return refuse('not-assigned', `Node ${command.node} has no assignment in this job`)
   if (assignment.fence !== command.fence) {
@@ -145,8 +145,8 @@ function applyNodeCommand(
   if (assignment.status === 'lapsed' || assignment.status === 'aborted') {
     if (command.type === 'abort') return { job, effects: [] }
     const refusal = refuse('stale-fence', `The assignment was given up: ${assignment.reason}`)
-    return isLateAnswer(assignment, command)
-      ? { ...refusal, noted: answeredLate(job, assignment) }
+    return isLatePost(assignment, command)
+      ? { ...refusal, noted: scoredLate(job, assignment) }
       : refusal
   }
   switch (command.type) {
@@ -169,10 +169,7 @@ const isRepeat = (assignment: Assignment, command: NodeCommand): boolean =>
   (command.type === 'post-result' || command.type === 'post-verdict')
 
 /** The assignment for whose fence the node has answered already: what it says of that again is judged by it, whatever it got since. */
-const answeredAssignment = (
-  job: Job,
-  { type, node, fence }: NodeCommand,
-): Assignment | undefined =>
+const postedAssignment = (job: Job, { type, node, fence }: NodeCommand): Assignment | undefined =>
   type === 'post-result' || type === 'post-verdict'
     ? job.assignments.find(
         (assignment) =>
@@ -181,12 +178,12 @@ const answeredAssignment = (
     : undefined
 
 /** An answer after the lease: of no use any more, but it shows that the node was at work. */
-const isLateAnswer = ({ reason, role, scores }: Assignment, { type }: NodeCommand): boolean =>
+const isLatePost = ({ reason, role, scores }: Assignment, { type }: NodeCommand): boolean =>
   reason === 'lease-lapsed' &&
   type === (role === 'leader' ? 'post-result' : 'commit') &&
   !scores?.includes('answered-late')
 
-const answeredLate = (job: Job, { node, fence }: Assignment): Change => ({
+const scoredLate = (job: Job, { node, fence }: Assignment): Change => ({
   job,
   effects: [{ type: 'score-node', node, fence, code: 'answered-late' }],
 })

@@ -45,7 +45,7 @@ const options = {
   limit: { type: 'string' },
 } as const
 
-/** Runs one of the operator's commands; the answer is its exit code: 0 done, 1 refused or failed, 2 wrong usage. */
+/** Runs one of the operator's commands; returns its exit code: 0 done, 1 refused or failed, 2 wrong usage. */
 export async function runAdmin(args: readonly string[], terminal: AdminTerminal): Promise<number> {
   try {
     const { command, given, flags } = parse(args)

@@ -20,7 +20,7 @@ const longestLine = 16 * 1024 * 1024
 // Enough to share a commit, few enough for a slow server to answer each in time.
 const recordsAtOnce = 32
 
-/** Writes everything in a store to a new file (0600), which appears whole or not at all; answers how many records. */
+/** Writes everything in a store to a new file (0600), which appears whole or not at all; returns how many records. */
 export async function writeBackup(store: Store, file: string, now: Date): Promise<number> {
   await refuseExisting(file)
   const partial = `${file}.${process.pid}.partial`
@@ -48,7 +48,7 @@ export async function writeBackup(store: Store, file: string, now: Date): Promis
   }
 }
 
-/** Reads a whole backup without using it; answers how many records it has. Throws SvcError `backup-damaged`. */
+/** Reads a whole backup without using it; returns how many records it has. Throws SvcError `backup-damaged`. */
 export async function verifyBackup(file: string): Promise<number> {
   let records = 0
   for await (const _ of readBackup(file)) records++

@@ -24,7 +24,7 @@ const tryAgain = 75
 // Its blocks come only with transactions, and its time may jump.
 const localChainId = 31337
 
-/** Recomputes a job's quorum as a command; the answer is its exit code. */
+/** Recomputes a job's quorum as a command; returns its exit code. */
 export async function recomputeQuorum(
   args: readonly string[],
   terminal: AdminTerminal,

@@ -3,7 +3,7 @@ import type { Dependencies } from '../dependencies.ts'
 
 const maxTries = 5
 
-/** Gives `key` to `value` until `expiresAt` (milliseconds) unless another value has it; answers the value that has it. */
+/** Gives `key` to `value` until `expiresAt` (milliseconds) unless another value has it; returns the value that has it. */
 export async function claimKey(
   { store, clock }: Pick<Dependencies, 'store' | 'clock'>,
   key: string,

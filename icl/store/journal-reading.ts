@@ -94,7 +94,7 @@ export async function* readHeldRecords(handle: FileHandle, path: string, to: num
   }
 }
 
-/** The writes after `seq` up to a place; answers where a later reading may start. */
+/** The writes after `seq` up to a place; returns where a later reading may start. */
 export async function* readJournalWrites(
   handle: FileHandle,
   path: string,

@@ -185,7 +185,7 @@ export interface Store {
   stats(): Promise<StoreStats>
   /**
    * Forgets at most `limit` of each: jobs that settled before `settledBefore` and whose effects are all delivered, keys and blobs
-   * that expired at `now`. Answers how many went.
+   * that expired at `now`. Returns how many went.
    */
   prune(options: {
     readonly now: number

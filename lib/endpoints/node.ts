@@ -19,7 +19,7 @@ import {
   ReleaseAnswer,
   ReleaseRequest,
 } from '../schemas/attestation.ts'
-import { Heartbeat, HeartbeatAnswer } from '../schemas/nodes.ts'
+import { Heartbeat, HeartbeatResponse } from '../schemas/nodes.ts'
 import {
   AddressPath,
   assignmentProblems,
@@ -119,7 +119,7 @@ export const nodeEndpoints = {
     summary: "A node's sign of life",
     auth: 'node',
     body: Heartbeat,
-    response: HeartbeatAnswer,
+    response: HeartbeatResponse,
     problems: [...bodyProblems, ...nodeProblems],
   }),
   getAssignments: defineEndpoint({

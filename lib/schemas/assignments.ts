@@ -77,7 +77,7 @@ export const CommitRequest = z
   .meta({ id: 'CommitRequest' })
 
 /** What a leader answers and signs: where its output is, who can open it, and what it looks like. */
-export const LeaderAnswer = z.object({
+export const LeaderResultBody = z.object({
   jobId: JobId,
   fence: Fence,
   /** The model that gave the answer: what the node vouches for. */
@@ -90,7 +90,7 @@ export const LeaderAnswer = z.object({
 })
 
 /** The leader's result (spec 4). */
-export const LeaderResult = LeaderAnswer.extend({ signature: SessionSignature }).meta({
+export const LeaderResult = LeaderResultBody.extend({ signature: SessionSignature }).meta({
   id: 'LeaderResult',
 })
 export type LeaderResult = z.output<typeof LeaderResult>
@@ -101,7 +101,7 @@ export const SignedLeaderStatement = LeaderResult.extend({ address: Address }).m
 })
 
 /** What a verifier answers and signs: its verdict, its own evidence, and what it compared with. */
-export const VerifierAnswer = z.object({
+export const VerifierVerdictBody = z.object({
   jobId: JobId,
   fence: Fence,
   /** The model that gave the verifier's own answer. */
@@ -116,7 +116,7 @@ export const VerifierAnswer = z.object({
 })
 
 /** A verifier's verdict (spec 4). */
-export const VerifierVerdict = VerifierAnswer.extend({ signature: SessionSignature }).meta({
+export const VerifierVerdict = VerifierVerdictBody.extend({ signature: SessionSignature }).meta({
   id: 'VerifierVerdict',
 })
 export type VerifierVerdict = z.output<typeof VerifierVerdict>

@@ -113,11 +113,11 @@ export const IneligibleReason = z.enum([
 export type IneligibleReason = z.output<typeof IneligibleReason>
 
 /** What the ICL makes of a heartbeat, and whether it considers the node for jobs. */
-export const HeartbeatAnswer = z
+export const HeartbeatResponse = z
   .object({
     status: z.enum(['ok', 'ignored']),
     certificate_expires_at: UnixSeconds,
     eligible: z.boolean(),
     reasons: z.array(IneligibleReason),
   })
-  .meta({ id: 'HeartbeatAnswer' })
+  .meta({ id: 'HeartbeatResponse' })

@@ -11,7 +11,7 @@ import {
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
-import { LeaderAnswer, VerifierAnswer } from './assignments.ts'
+import { LeaderResultBody, VerifierVerdictBody } from './assignments.ts'
 import { SessionGrant } from './attestation.ts'
 import { MaxOutputTokens } from './jobs.ts'
 
@@ -22,14 +22,14 @@ export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).m
 export type StatementSession = z.output<typeof StatementSession>
 
 /** A leader's answer as it is signed. */
-export const LeaderStatement = LeaderAnswer.extend({
+export const LeaderStatement = LeaderResultBody.extend({
   statement: z.literal('svc-leader-v1'),
   address: Address,
 }).meta({ id: 'LeaderStatement' })
 export type LeaderStatement = z.output<typeof LeaderStatement>
 
 /** A verifier's answer as it is signed. */
-export const VerifierStatement = VerifierAnswer.extend({
+export const VerifierStatement = VerifierVerdictBody.extend({
   statement: z.literal('svc-verifier-v1'),
   address: Address,
 }).meta({ id: 'VerifierStatement' })

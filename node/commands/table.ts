@@ -10,7 +10,7 @@ export type CommandSpec = {
   readonly flags: readonly FlagSpec[]
   /** Words that complete the first argument. */
   readonly words?: readonly string[]
-  /** Runs it; the answer is its exit code, 0 when there is none. */
+  /** Runs it; returns its exit code, 0 when there is none. */
   readonly start: (
     flags: Flags,
     context: CommandContext,

@@ -1,7 +1,7 @@
 import type { Endpoint, textOf } from '../../lib/endpoint.ts'
 
 /** An answer that is a text of the kind that its endpoint names. */
-export const textAnswer = (
+export const textResponse = (
   { response }: Endpoint & { readonly response: ReturnType<typeof textOf> },
   text: string,
   headers: Record<string, string> = {},

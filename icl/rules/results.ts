@@ -28,7 +28,7 @@ export function postResult(
   if (assignment.status === 'done') {
     const posted = resultOfRound(job, assignment.round)
     if (!posted || posted.hash === result.hash) return { job, effects: [] }
-    return alreadyAnswered(job, assignment, [posted, result], now)
+    return contradicted(job, assignment, [posted, result], now)
   }
   if (assignment.status !== 'claimed') {
     return { refused: 'not-claimed', detail: `The assignment is ${assignment.status}` }
@@ -62,7 +62,7 @@ export function postVerdict(
     return { refused: 'wrong-role', detail: 'Only a verifier votes' }
   if (assignment.status === 'done') {
     if (!assignment.verdict || assignment.verdict.hash === verdict.hash) return { job, effects: [] }
-    return alreadyAnswered(job, assignment, [assignment.verdict, verdict], now)
+    return contradicted(job, assignment, [assignment.verdict, verdict], now)
   }
   if (assignment.status !== 'committed') {
     return { refused: 'not-committed', detail: `The assignment is ${assignment.status}` }
@@ -95,7 +95,7 @@ export function postVerdict(
 }
 
 /** Another signed answer for the same fence: it changes nothing, and proves a fault of its node. */
-const alreadyAnswered = (
+const contradicted = (
   job: Job,
   assignment: Assignment,
   statements: readonly (SignedResult | SignedVerdict)[],
