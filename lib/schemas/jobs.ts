@@ -28,7 +28,10 @@ export const VerdictReason = z.enum([
 ])
 export type VerdictReason = z.output<typeof VerdictReason>
 
-/** The life of a job; the last five are settled and never change. */
+/**
+ * The life of a job; the last five are settled and never change. It is the job's `phase` wherever an assignment's `status` may stand beside it: in the rules,
+ * the history and what nodes are sent. A view of a job for its client calls it `status`, as HTTP APIs do.
+ */
 export const JobPhase = z.enum([
   'open',
   'running',
