@@ -1,9 +1,9 @@
 import { access } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Hex } from 'viem'
 import { abortable } from '../lib/chain/abortable.ts'
 import { createChainReader, createChainWriter } from '../lib/chain/clients.ts'
 import { taskManager } from '../lib/chain/task-manager.ts'
+import type { Address } from '../lib/codecs.ts'
 import { formatDeployment } from '../lib/deployment.ts'
 import { writeWhole } from '../lib/host/write-whole.ts'
 import type { Deployment } from '../lib/schemas/deployment.ts'
@@ -75,7 +75,7 @@ export async function runDeploy(command: DeployCommand, terminal: DeployTerminal
   print(isJson ? JSON.stringify({ file, ...deployment }) : formatDeployment(deployment).trimEnd())
 }
 
-const termsOf = (command: DeployCommand, deployer: Hex): Terms => {
+const termsOf = (command: DeployCommand, deployer: Address): Terms => {
   const { coordinator = deployer, arbiter, treasury = deployer, minStake } = command
   if (coordinator !== arbiter) return { coordinator, arbiter, treasury, minStake }
   throw new SvcError('usage', '--arbiter must not be the coordinator, who is the deployer here', {
@@ -115,11 +115,11 @@ async function checkChainId(
 /** The contracts of an earlier run that are on chain, or will be. */
 async function surviving(
   reader: ReturnType<typeof createChainReader>,
-  deployer: Hex,
+  deployer: Address,
   progress: DeployProgress,
   signal: AbortSignal,
-): Promise<ReadonlyMap<ContractName, Hex>> {
-  const alive = new Map<ContractName, Hex>()
+): Promise<ReadonlyMap<ContractName, Address>> {
+  const alive = new Map<ContractName, Address>()
   for (const sent of progress.sent.values()) {
     if ((await fateOf(reader, deployer, sent, signal)) === 'lost') continue
     alive.set(sent.contract, sent.address)
@@ -150,7 +150,7 @@ async function finish(
   deployed: ReadonlyMap<ContractName, Deployed>,
   { chain, signal }: Parameters<typeof deployContract>[0],
 ): Promise<Deployment> {
-  const at = (name: ContractName): Hex => {
+  const at = (name: ContractName): Address => {
     const found = deployed.get(name)
     if (found === undefined) throw new Error(`${name} was not deployed`)
     return found.address

@@ -1,7 +1,6 @@
 import {
   formatGwei,
   type Hex,
-  keccak256,
   type LocalAccount,
   TransactionNotFoundError,
   type TransactionReceipt,
@@ -11,6 +10,8 @@ import { abortable } from '../lib/chain/abortable.ts'
 import { causesOf, shortMessageOf } from '../lib/chain/chain-error.ts'
 import type { ChainReader, ChainWriter } from '../lib/chain/clients.ts'
 import { waitForReceipt } from '../lib/chain/wait-for-receipt.ts'
+import { Address } from '../lib/codecs.ts'
+import { keccak256Hex } from '../lib/digest.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { ask, type PlannedContract } from './deploy-plan.ts'
 import type { DeployProgress, SentContract } from './deploy-progress.ts'
@@ -18,7 +19,7 @@ import type { DeployProgress, SentContract } from './deploy-progress.ts'
 const receiptTimeoutMs = 600_000
 
 /** Where a contract got to be. */
-export type Deployed = { readonly address: Hex; readonly block: number }
+export type Deployed = { readonly address: Address; readonly block: number }
 
 /** What a deployment works with. */
 export type DeployContext = {
@@ -39,13 +40,13 @@ export async function deployContract(
 ): Promise<Deployed> {
   const { chain, account, progress, say, signal } = context
   const { contract, address, nonce, data, gas } = planned
-  const deployer = account.address.toLowerCase() as Hex
+  const deployer = Address.parse(account.address)
   const { publicClient, walletClient } = chain
   const fees = await feesOf(context, contract)
   const { chain: known } = walletClient
   const request = { type: 'eip1559', chainId: known.id, nonce, data, gas, ...fees } as const
   const signed = await account.signTransaction(request)
-  const entry: SentContract = { contract, address, nonce, tx: keccak256(signed) }
+  const entry: SentContract = { contract, address, nonce, tx: keccak256Hex(signed) }
   signal.throwIfAborted()
   await progress.record(entry)
   try {
@@ -78,7 +79,7 @@ export async function settled(context: DeployContext, sent: SentContract): Promi
   if (receipt.status !== 'success' || receipt.contractAddress == null) {
     throw failed(contract, `transaction ${tx} reverted`)
   }
-  const address = receipt.contractAddress.toLowerCase() as Hex
+  const address = Address.parse(receipt.contractAddress)
   say(`${contract}: ${address}, block ${receipt.blockNumber}, ${receipt.gasUsed} gas`)
   return { address, block: Number(receipt.blockNumber) }
 }

@@ -10,13 +10,13 @@ import { SvcError } from '../lib/svc-error.ts'
 export type DeployCommand = {
   readonly network: KnownNetwork
   readonly rpcUrl: string
-  readonly coordinator: Hex | undefined
-  readonly arbiter: Hex
-  readonly treasury: Hex | undefined
+  readonly coordinator: Address | undefined
+  readonly arbiter: Address
+  readonly treasury: Address | undefined
   /** Wei. */
   readonly minStake: bigint
   /** Whose dry run it is when there is no key. */
-  readonly deployer: Hex | undefined
+  readonly deployer: Address | undefined
   readonly keystore: string | undefined
   readonly file: string
   readonly confirmations: number

@@ -3,6 +3,7 @@ import { abortable } from '../lib/chain/abortable.ts'
 import { isRateLimited, shortMessageOf } from '../lib/chain/chain-error.ts'
 import type { ChainReader } from '../lib/chain/clients.ts'
 import { taskManager } from '../lib/chain/task-manager.ts'
+import type { Address } from '../lib/codecs.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import {
   type Arguments,
@@ -22,7 +23,7 @@ const priceMargin = 2n
 /** One transaction that creates a contract. */
 export type PlannedContract = {
   readonly contract: ContractName
-  readonly address: Hex
+  readonly address: Address
   readonly nonce: number
   readonly values: Arguments
   readonly data: Hex
@@ -32,7 +33,7 @@ export type PlannedContract = {
 
 /** All that would be sent, and what speaks against it. */
 export type DeployPlan = {
-  readonly deployer: Hex
+  readonly deployer: Address
   readonly balance: bigint
   /** Wei a unit of gas costs at most: twice what it costs now. */
   readonly gasPrice: bigint
@@ -63,8 +64,8 @@ export async function planDeployment(
   { publicClient }: ChainReader,
   artifacts: Artifacts,
   terms: Terms,
-  deployer: Hex,
-  deployed: ReadonlyMap<ContractName, Hex>,
+  deployer: Address,
+  deployed: ReadonlyMap<ContractName, Address>,
   signal?: AbortSignal,
 ): Promise<DeployPlan> {
   const [balance, firstNonce, fees, code] = await ask(

@@ -1,7 +1,8 @@
 import { readFile, rm } from 'node:fs/promises'
-import { type Hex, keccak256, stringToHex } from 'viem'
+import type { Hex } from 'viem'
 import { z } from 'zod'
 import { Address, Hash32 } from '../lib/codecs.ts'
+import { keccak256Hex, utf8 } from '../lib/digest.ts'
 import { writeWhole } from '../lib/host/write-whole.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { artifactOf, type ContractName, contractNames, type Terms } from './deployment-steps.ts'
@@ -43,7 +44,7 @@ export type DeployProgress = {
 export async function openProgress(
   addressFile: string,
   chainId: number,
-  deployer: Hex,
+  deployer: Address,
   terms: Terms,
   artifacts: Artifacts,
 ): Promise<DeployProgress> {
@@ -56,7 +57,7 @@ export async function openProgress(
     arbiter: terms.arbiter,
     treasury: terms.treasury,
     min_stake: String(terms.minStake),
-    bytecode: keccak256(stringToHex(bytecodes.join())),
+    bytecode: keccak256Hex(utf8(bytecodes.join())),
   }
   const sent = new Map<ContractName, SentContract>()
   for (const entry of await readSent(file, purpose)) sent.set(entry.contract, entry)

@@ -4,6 +4,7 @@ import { revertNameOf, shortMessageOf } from '../lib/chain/chain-error.ts'
 import { type ChainWriter, createChainWriter } from '../lib/chain/clients.ts'
 import { taskManager } from '../lib/chain/task-manager.ts'
 import { waitForReceipt } from '../lib/chain/wait-for-receipt.ts'
+import { Address } from '../lib/codecs.ts'
 import { buildContracts } from './build.ts'
 import type { Artifacts } from './solc.ts'
 
@@ -22,10 +23,10 @@ export type DeployOptions = {
 
 /** Where the contracts are, in lower case, and the block from which their events start. */
 export type DeployedContracts = {
-  readonly nodeRegistry: Hex
-  readonly promptKeyStore: Hex
-  readonly resultRegistry: Hex
-  readonly taskManager: Hex
+  readonly nodeRegistry: Address
+  readonly promptKeyStore: Address
+  readonly resultRegistry: Address
+  readonly taskManager: Address
   readonly block: bigint
 }
 
@@ -34,7 +35,7 @@ const deployOne = async (
   artifacts: Artifacts,
   name: string,
   args: readonly unknown[],
-): Promise<{ address: Hex; block: bigint }> => {
+): Promise<{ address: Address; block: bigint }> => {
   const artifact = artifacts[name]
   if (artifact === undefined) throw new Error(`no contract named ${name} was compiled`)
   try {
@@ -45,7 +46,7 @@ const deployOne = async (
       throw new Error(`transaction ${hash} reverted`)
     }
     return {
-      address: receipt.contractAddress.toLowerCase() as Hex,
+      address: Address.parse(receipt.contractAddress),
       block: receipt.blockNumber,
     }
   } catch (error) {

@@ -3,6 +3,7 @@ import { Keystore } from 'ox'
 import { type Hex, isHex, type LocalAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
+import { Address } from '../lib/codecs.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { DeployCommand } from './deploy-options.ts'
 
@@ -32,7 +33,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 export async function openDeployer(
   command: Pick<DeployCommand, 'keystore' | 'deployer' | 'isDryRun'>,
   environment: Environment,
-): Promise<{ readonly address: Hex; readonly account: LocalAccount | undefined }> {
+): Promise<{ readonly address: Address; readonly account: LocalAccount | undefined }> {
   const account = await accountOf(command, environment)
   const named = command.deployer
   if (account === undefined) {
@@ -41,7 +42,7 @@ export async function openDeployer(
       hint: 'Set SVC_DEPLOYER_KEY, or give --keystore FILE and set SVC_DEPLOYER_PASSWORD; for a dry run --deployer ADDRESS is enough.',
     })
   }
-  const address = account.address.toLowerCase() as Hex
+  const address = Address.parse(account.address)
   if (named !== undefined && named !== address) {
     throw invalid(`the key is that of ${address}, and not of ${named}`)
   }

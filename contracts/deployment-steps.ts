@@ -1,11 +1,12 @@
 import { concat, encodeAbiParameters, getContractAddress, type Hex } from 'viem'
+import { Address } from '../lib/codecs.ts'
 import type { Artifact, Artifacts } from './solc.ts'
 
 /** Whom the contracts obey, and the smallest stake in wei. */
 export type Terms = {
-  readonly coordinator: Hex
-  readonly arbiter: Hex
-  readonly treasury: Hex
+  readonly coordinator: Address
+  readonly arbiter: Address
+  readonly treasury: Address
   readonly minStake: bigint
 }
 
@@ -55,8 +56,8 @@ export const creationCode = (artifact: Artifact, values: Arguments): Hex => {
 }
 
 /** Where a contract comes to be, in lower case: it depends on the deployer and the transaction's nonce alone. */
-export const addressAt = (deployer: Hex, nonce: number): Hex =>
-  getContractAddress({ from: deployer, nonce: BigInt(nonce) }).toLowerCase() as Hex
+export const addressAt = (deployer: Address, nonce: number): Address =>
+  Address.parse(getContractAddress({ from: deployer, nonce: BigInt(nonce) }))
 
 /** Whether code found on chain is an artifact's, whatever its constructor has put into the immutables. */
 export const isCodeOf = (

@@ -4,26 +4,25 @@ import { isStrongKey } from './strong-key.ts'
 
 const hexString = (digits: number) => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`))
 
+declare const brand: unique symbol
+
+/** Hex text that was parsed or made as one kind of thing: a kind does not pass for another, and each is a `0x${string}`. */
+type Branded<Kind extends string> = `0x${string}` & { readonly [brand]: Kind }
+
+const branded = <Kind extends string>(digits: number, id: Kind) =>
+  hexString(digits).toLowerCase().meta({ id }) as unknown as z.ZodType<Branded<Kind>, string>
+
 /** A chain address: 20 bytes as 0x and hex, any case in, lower case out. */
-export const Address = hexString(40).toLowerCase().meta({ id: 'Address' }) as unknown as z.ZodType<
-  `0x${string}`,
-  string
->
-export type Address = `0x${string}`
+export const Address = branded(40, 'Address')
+export type Address = z.output<typeof Address>
 
 /** 32 bytes as 0x and 64 hex digits. */
-export const Hash32 = hexString(64).toLowerCase().meta({ id: 'Hash32' }) as unknown as z.ZodType<
-  `0x${string}`,
-  string
->
-export type Hash32 = `0x${string}`
+export const Hash32 = branded(64, 'Hash32')
+export type Hash32 = z.output<typeof Hash32>
 
 /** What a job is called everywhere, from the wire to the chain: 32 bytes, see `jobIdOf`. */
-export const JobId = hexString(64).toLowerCase().meta({ id: 'JobId' }) as unknown as z.ZodType<
-  `0x${string}`,
-  string
->
-export type JobId = Hash32
+export const JobId = branded(64, 'JobId')
+export type JobId = z.output<typeof JobId>
 
 /** A uint256: decimal or 0x text in, decimal text out, because JSON numbers lose precision above 2^53. */
 export const Uint256 = z.codec(

@@ -1,5 +1,5 @@
 import { base64url } from 'jose'
-import { bytesToHex, sha256 as sha256Here } from 'viem'
+import { bytesToHex, type Hex, keccak256, sha256 as sha256Here } from 'viem'
 import type { Hash32 } from './codecs.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -29,9 +29,12 @@ export const sha256 = async (bytes: Uint8Array): Promise<Bytes> =>
     ? new Uint8Array(sha256Here(bytes, 'bytes'))
     : new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Bytes))
 
+/** keccak256 as 0x and hex. */
+export const keccak256Hex = (bytes: Uint8Array | Hex): Hash32 => keccak256(bytes) as Hash32
+
 /** SHA-256 as 0x and hex. */
 export const sha256Hex = async (bytes: Uint8Array): Promise<Hash32> =>
-  bytesToHex(await sha256(bytes))
+  bytesToHex(await sha256(bytes)) as Hash32
 
 /** HMAC-SHA256, 32 bytes. */
 export async function hmacSha256(key: Uint8Array, message: Uint8Array): Promise<Bytes> {

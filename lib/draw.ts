@@ -1,6 +1,6 @@
 import { concat, type Hex, hexToBigInt, keccak256, numberToHex, stringToHex } from 'viem'
 import type { Address, Hash32 } from './codecs.ts'
-import { utf8 } from './digest.ts'
+import { keccak256Hex, utf8 } from './digest.ts'
 
 /** A node with its weight in a draw, a positive integer. */
 export type Weighted = { readonly address: Address; readonly weight: number }
@@ -52,7 +52,7 @@ export const poolLine = ({ address, weight }: Weighted): string => `${address}:$
 export const poolText = (ordered: readonly Weighted[]): string => ordered.map(poolLine).join('\n')
 
 /** keccak256 over the addresses and weights of those drawn from, in order. */
-export const digestOfPool = (text: string): Hash32 => keccak256(utf8(text))
+export const digestOfPool = (text: string): Hash32 => keccak256Hex(utf8(text))
 
 /**
  * Draws up to `count` different nodes that are not busy, each with a chance proportional to its weight. The same seed

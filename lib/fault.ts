@@ -1,9 +1,9 @@
-import { encodeAbiParameters, keccak256 } from 'viem'
+import { encodeAbiParameters } from 'viem'
 import { z } from 'zod'
 import { canonicalJson } from './canonical-json.ts'
 import type { Hash32 } from './codecs.ts'
 import { comparators } from './comparators/all.ts'
-import { sha256Hex } from './digest.ts'
+import { keccak256Hex, sha256Hex } from './digest.ts'
 import { FaultEvidence, type FaultKind } from './schemas/fault.ts'
 import type { LeaderStatement, VerifierStatement } from './schemas/receipt.ts'
 import { verifySession } from './session-grant.ts'
@@ -27,7 +27,7 @@ export const faultIdOf = ({
   fence,
   address,
 }: Pick<FaultEvidence, 'kind' | 'jobId' | 'role' | 'fence' | 'address'>): Hash32 =>
-  keccak256(encodeAbiParameters(parameters, [kind, jobId, role, BigInt(fence), address]))
+  keccak256Hex(encodeAbiParameters(parameters, [kind, jobId, role, BigInt(fence), address]))
 
 /** The hash of a proof as it stands on chain: SHA-256 of its canonical JSON. */
 export const faultEvidenceHash = (evidence: FaultEvidence): Promise<Hash32> =>

@@ -31,4 +31,4 @@ export const jobIdOf = (identity: JobIdentity): JobId =>
       identity.kpLowHandle,
       identity.clientNonce,
     ]),
-  )
+  ) as JobId

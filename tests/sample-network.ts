@@ -1,4 +1,5 @@
 import type { Network } from '../lib/schemas/network.ts'
+import { anAddress } from './branded.ts'
 
 const address = `0x${'0c'.repeat(20)}` as const
 
@@ -7,8 +8,12 @@ export const sampleNetwork = (changes: Partial<Network> = {}): Network => ({
   version: '0.0.0',
   public_url: 'http://icl.test',
   chain_id: 31_337,
-  contracts: { node_registry: address, prompt_key_store: address, result_registry: address },
-  coordinator: address,
+  contracts: {
+    node_registry: anAddress(address),
+    prompt_key_store: anAddress(address),
+    result_registry: anAddress(address),
+  },
+  coordinator: anAddress(address),
   attestation_backends: ['mock'],
   comparators: ['exact'],
   default_comparator: 'exact',

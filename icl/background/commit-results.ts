@@ -1,5 +1,5 @@
-import { keccak256, stringToHex } from 'viem'
 import type { Hash32, JobId } from '../../lib/codecs.ts'
+import { keccak256Hex, utf8 } from '../../lib/digest.ts'
 import type { ChainResult, Commitment } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { type Job, recorded } from '../rules/job.ts'
@@ -118,7 +118,7 @@ function chainResultOf({ receipt, receiptHash }: Job): ChainResult {
   const { matches, no_matches: noMatches } = receipt.tally.body
   return {
     jobId: receipt.jobId,
-    outputCidHash: keccak256(stringToHex(receipt.output_cid)),
+    outputCidHash: keccak256Hex(utf8(receipt.output_cid)),
     receiptHash,
     leader: receipt.leader.body.address,
     verifiers: receipt.verifiers.map(({ body }) => body.address),

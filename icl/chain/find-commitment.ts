@@ -1,12 +1,13 @@
 import {
   AbiDecodingDataSizeTooSmallError,
   ContractFunctionZeroDataError,
+  type Hex,
   type PublicClient,
   parseEventLogs,
 } from 'viem'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { causesOf, isRevert, toChainError } from '../../lib/chain/chain-error.ts'
-import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { type Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainResult, Commitment } from './chain.ts'
 import { contractFault } from './find-faults.ts'
@@ -100,11 +101,11 @@ async function findSent(
     )
     .catch(() => [])
   const log = logs.find((event) => isOf(event, result))
-  return log && { tx: log.transactionHash, block: log.blockNumber }
+  return log && { tx: Hash32.parse(log.transactionHash), block: log.blockNumber }
 }
 
 const isOf = (
-  { args }: { args: { jobId?: Hash32 | undefined; receiptHash?: Hash32 | undefined } },
+  { args }: { args: { jobId?: Hex | undefined; receiptHash?: Hex | undefined } },
   { jobId, receiptHash }: ChainResult,
 ): boolean => args.jobId === jobId && args.receiptHash === receiptHash
 
@@ -130,7 +131,7 @@ async function findEvent(
     })
   })
   const log = logs.find((event) => isOf(event, result))
-  return log && { tx: log.transactionHash, block: log.blockNumber }
+  return log && { tx: Hash32.parse(log.transactionHash), block: log.blockNumber }
 }
 
 /** The first block not older than a time (Unix seconds): endpoints refuse to search many blocks for an event. */

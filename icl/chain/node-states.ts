@@ -1,4 +1,4 @@
-import type { PublicClient } from 'viem'
+import type { Hex, PublicClient } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { toChainError } from '../../lib/chain/chain-error.ts'
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
@@ -63,8 +63,8 @@ export function createNodeStates(
 
 async function readNodes(
   publicClient: PublicClient,
-  address: Address,
-  nodes: readonly Address[],
+  address: Hex,
+  nodes: readonly Hex[],
 ): Promise<readonly ChainNode[]> {
   try {
     const states = await publicClient.multicall({
@@ -73,7 +73,7 @@ async function readNodes(
       batchSize: 0,
       allowFailure: false,
       contracts: nodes.map(
-        (node) =>
+        (node: Hex) =>
           ({ address, abi: nodeRegistryAbi, functionName: 'nodeOf', args: [node] }) as const,
       ),
     })

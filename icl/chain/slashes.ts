@@ -1,7 +1,7 @@
 import { encodeFunctionData, type PublicClient } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
-import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { type Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Chain, ChainSlash } from './chain.ts'
 import { firstBlockSince } from './find-commitment.ts'
@@ -37,7 +37,7 @@ export const createSlashes = (
         'result',
         signal,
       )
-      return sent.transactionHash
+      return Hash32.parse(sent.transactionHash)
     } catch (error) {
       signal?.throwIfAborted()
       const revert = revertNameOf(error)
@@ -93,8 +93,8 @@ async function findSlash(
       state: 'proposed',
       executableAt,
       amountWei: slash.amount,
-      evidenceHash: slash.evidenceHash,
-      ...(slash.answerHash !== noHash && { answerHash: slash.answerHash }),
+      evidenceHash: Hash32.parse(slash.evidenceHash),
+      ...(slash.answerHash !== noHash && { answerHash: Hash32.parse(slash.answerHash) }),
     }
   }
   const end = await reading(doing, () => findEnd(publicClient, address, faultId, executableAt))
@@ -126,12 +126,14 @@ async function findEnd(
       publicClient.getContractEvents({ ...contract, ...range, eventName: 'SlashCancelled' }),
     ])
     if (executed) {
-      const { transactionHash: tx, blockNumber, args } = executed
+      const { transactionHash, blockNumber, args } = executed
+      const tx = Hash32.parse(transactionHash)
       const slash: ChainSlash = { state: 'executed', tx, takenWei: args.amount ?? 0n }
       return { slash, depth: latest - blockNumber + 1n }
     }
     if (cancelled) {
-      const { transactionHash: tx, blockNumber } = cancelled
+      const { transactionHash, blockNumber } = cancelled
+      const tx = Hash32.parse(transactionHash)
       return { slash: { state: 'cancelled', tx }, depth: latest - blockNumber + 1n }
     }
   }

@@ -7,7 +7,7 @@ import { type ChainEndpoint, createChainWriter, usualPollingMs } from '../../lib
 import type { ContractCall } from '../../lib/chain/send.ts'
 import { isAllowed } from '../../lib/chain/task-manager.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { Address, type Hash32 } from '../../lib/codecs.ts'
+import { Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Chain, ChainResult } from './chain.ts'
 import { findCommitment } from './find-commitment.ts'
@@ -60,7 +60,11 @@ export function createViemChain(options: ViemChainOptions): Chain {
     },
     latestBlock: async () => {
       const block = await reading('reading the latest block', () => publicClient.getBlock())
-      return { number: block.number, hash: block.hash, timestamp: Number(block.timestamp) }
+      return {
+        number: block.number,
+        hash: Hash32.parse(block.hash),
+        timestamp: Number(block.timestamp),
+      }
     },
     nodesOf,
     nodeOf: async (address) => {
@@ -87,7 +91,8 @@ export function createViemChain(options: ViemChainOptions): Chain {
     commitResults: async (results, signal) => {
       const call = commitCall(options, results)
       const doing = `committing results as ${options.account.address}`
-      const { transactionHash: tx, gasUsed } = await send(sender, doing, call, 'result', signal)
+      const { transactionHash, gasUsed } = await send(sender, doing, call, 'result', signal)
+      const tx = Hash32.parse(transactionHash)
       options.onCommitted?.({ tx, results: results.length, gasUsed })
       return tx
     },

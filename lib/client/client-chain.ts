@@ -5,7 +5,7 @@ import { abortable } from '../chain/abortable.ts'
 import { toChainError } from '../chain/chain-error.ts'
 import { createChainWriter } from '../chain/clients.ts'
 import { storeKey } from '../chain/prompt-key-store.ts'
-import type { Address, Hash32, JobId } from '../codecs.ts'
+import { type Address, Hash32, type JobId } from '../codecs.ts'
 import type { EncryptedInput } from '../coprocessor/coprocessor.ts'
 import type { Network } from '../schemas/network.ts'
 
@@ -90,9 +90,12 @@ export function createClientChain(options: {
       const logs = receipt.logs.filter(
         ({ address }) => address.toLowerCase() === network.contracts.result_registry,
       )
-      return parseEventLogs({ abi: resultRegistryAbi, eventName: 'ResultCommitted', logs }).find(
-        ({ args }) => args.jobId === jobId,
-      )?.args.receiptHash
+      const committed = parseEventLogs({
+        abi: resultRegistryAbi,
+        eventName: 'ResultCommitted',
+        logs,
+      }).find(({ args }) => args.jobId === jobId)
+      return committed && Hash32.parse(committed.args.receiptHash)
     },
     nodeOf: async (node, signal) => {
       const contract = { address: network.contracts.node_registry, abi: nodeRegistryAbi } as const

@@ -2,7 +2,7 @@ import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { abortable } from '../../lib/chain/abortable.ts'
 import { toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainReader } from '../../lib/chain/clients.ts'
-import { Address, type Hash32, type JobId } from '../../lib/codecs.ts'
+import { Address, Hash32, type JobId } from '../../lib/codecs.ts'
 
 /** What ResultRegistry holds of a job; the time in Unix seconds. */
 export type RecordedResult = {
@@ -31,8 +31,8 @@ export async function readRecordedResult(
     const [result, committedAt] = await abortable(read, signal)
     if (committedAt === 0n) return undefined
     return {
-      outputCidHash: result.outputCidHash,
-      receiptHash: result.receiptHash,
+      outputCidHash: Hash32.parse(result.outputCidHash),
+      receiptHash: Hash32.parse(result.receiptHash),
       leader: Address.parse(result.leader),
       verifiers: result.verifiers.map((verifier) => Address.parse(verifier)),
       matches: result.matchCount,

@@ -15,7 +15,7 @@ import {
 } from '../../lib/chain/chain-error.ts'
 import { createChainReader, createChainWriter } from '../../lib/chain/clients.ts'
 import { sendCall } from '../../lib/chain/send.ts'
-import { Address, type Hash32 } from '../../lib/codecs.ts'
+import { Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 /** What NodeRegistry holds of a node; amounts in wei, times in Unix seconds. */
@@ -131,7 +131,7 @@ export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
         amountWei: slash.amount,
         executableAt: Number(slash.executableAt),
         isSettled: slash.settled,
-        ...(slash.answerHash !== noHash && { answerHash: slash.answerHash }),
+        ...(slash.answerHash !== noHash && { answerHash: Hash32.parse(slash.answerHash) }),
       }
     },
     balanceOf: (address, signal) => reading(publicClient.getBalance({ address }), signal),

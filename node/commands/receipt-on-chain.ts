@@ -1,5 +1,5 @@
-import { keccak256, stringToHex } from 'viem'
 import type { Address } from '../../lib/codecs.ts'
+import { keccak256Hex, utf8 } from '../../lib/digest.ts'
 import { receiptHash } from '../../lib/receipt.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -42,7 +42,7 @@ async function differenceOf(
   const verifiers = receipt.verifiers.map((verifier) => verifier.body.address)
   const same: readonly [boolean, string][] = [
     [recorded.receiptHash === (await receiptHash(receipt)), 'another receipt hash'],
-    [recorded.outputCidHash === keccak256(stringToHex(receipt.output_cid)), 'another output'],
+    [recorded.outputCidHash === keccak256Hex(utf8(receipt.output_cid)), 'another output'],
     [recorded.leader === receipt.leader.body.address, 'another leader'],
     [recorded.verifiers.join() === verifiers.join(), 'other verifiers'],
     [recorded.matches === body.matches && recorded.noMatches === body.no_matches, 'other votes'],

@@ -3,9 +3,10 @@ import { attestedNode, type Node } from '../../icl/rules/eligibility.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import { recorded } from '../../icl/rules/job.ts'
 import { listen } from '../../icl/start/listen.ts'
-import type { Address, Hash32 } from '../../lib/codecs.ts'
+import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 import { type ReputationCode, standingOf } from '../../lib/reputation.ts'
 import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
+import { aHash, aJobId, anAddress } from '../branded.ts'
 import { activeNode } from '../icl/fake-chain.ts'
 import { resultOf, sampleJob, verdictOf } from '../icl/rules/sample-job.ts'
 import { createTestIcl } from '../icl/test-icl.ts'
@@ -14,10 +15,10 @@ const hex = (prefix: string, index: number, digits: number): `0x${string}` =>
   `0x${(prefix + index.toString(16).padStart(4, '0')).repeat(digits).slice(0, digits)}`
 
 /** The address of one of the nodes. */
-export const nodeAt = (index: number): Address => hex('a7', index, 40)
+export const nodeAt = (index: number): Address => anAddress(hex('a7', index, 40))
 // Must never be shown.
-const client: Address = hex('c1', 7, 40)
-const idAt = (index: number): Hash32 => hex('1d', index, 64)
+const client: Address = anAddress(hex('c1', 7, 40))
+const idAt = (index: number): JobId => aJobId(hex('1d', index, 64))
 
 // The same numbers on every run, so that a picture changes only with the page.
 const spread = (index: number, salt: number): number =>
@@ -62,7 +63,7 @@ function seededNode(index: number, now: number): { node: Node; events: readonly 
     },
   }
 }
-type Event = { id: string; node: Address; jobId: Hash32; code: ReputationCode; at: number }
+type Event = { id: string; node: Address; jobId: JobId; code: ReputationCode; at: number }
 
 const ends: readonly (readonly [JobPhase, JobReason])[] = [
   ...Array.from({ length: 14 }, () => ['accepted', 'quorum-agreed'] as const),
@@ -88,7 +89,7 @@ export function seededJob(index: number, createdAt: number, isRunning = false): 
     kpHighHandle: 987_654_321_012_345_678n,
     createdAt,
     deadline: createdAt + 600_000,
-    draw: { message: 'm', signature: 's', poolDigest: idAt(1), chosen },
+    draw: { message: 'm', signature: 's', poolDigest: aHash(idAt(1)), chosen },
   })
   const seconds = 2 + spread(index, 3) * 7 + (index % 37 === 0 ? 30 : 0)
   const at = (share: number) => createdAt + seconds * 1000 * share
@@ -134,7 +135,11 @@ export function seededJob(index: number, createdAt: number, isRunning = false): 
   })
   if (phase !== 'accepted') return job
   const committed = recorded(job, at(1.4), 'result-committed', { detail: idAt(index + 9_000) })
-  return { ...committed, commitTx: idAt(index + 9_000), receiptHash: idAt(index + 5_000) }
+  return {
+    ...committed,
+    commitTx: aHash(idAt(index + 9_000)),
+    receiptHash: aHash(idAt(index + 5_000)),
+  }
 }
 
 /** An ICL over HTTP with 50 nodes and 500 jobs, on a clock that a test moves. */

@@ -7,6 +7,7 @@ import { toClientError } from '../../lib/client/client-error.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
+import { anAddress } from '../branded.ts'
 import { type RpcAnswer, startRpcStandIn } from '../lib/chain/rpc-stand-in.ts'
 import { answerJson, startServer } from '../local-server.ts'
 
@@ -114,7 +115,7 @@ const callIcl = (baseUrl: string, timeoutMs: number): Promise<unknown> =>
   )
 
 const readChain = (rpcUrl: string, timeoutMs: number): Promise<unknown> => {
-  const contract = `0x${'0c'.repeat(20)}` as const
+  const contract = anAddress(`0x${'0c'.repeat(20)}`)
   const contracts = { nodeRegistry: contract, promptKeyStore: contract, resultRegistry: contract }
   const chain = createViemChain({
     ...{ ...contracts, rpcUrl, chainId: 31_337, timeoutMs, confirmations: 1 },

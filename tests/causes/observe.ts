@@ -7,6 +7,7 @@ import { createNodeChain } from '../../node/chain/contracts.ts'
 import { createOpenAi } from '../../node/inference/openai.ts'
 import { runJob } from '../../node/jobs/run-job.ts'
 import { whyText } from '../../web/console/format.ts'
+import { anAddress } from '../branded.ts'
 import { sampleJob, take } from '../icl/rules/sample-job.ts'
 import { startRpcStandIn } from '../lib/chain/rpc-stand-in.ts'
 import { startServer } from '../local-server.ts'
@@ -72,7 +73,7 @@ async function withRpc(
   run: () => Promise<void>,
 ): Promise<void> {
   const server = await startRpcStandIn(answers)
-  const address = `0x${'0c'.repeat(20)}` as const
+  const address = anAddress(`0x${'0c'.repeat(20)}`)
   const { storeOutputKey } = createNodeChain({
     ...{ rpcUrl: server.url, chainId: 31_337, nodeRegistry: address, promptKeyStore: address },
     account: privateKeyToAccount(`0x${'17'.repeat(32)}`),

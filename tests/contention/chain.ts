@@ -1,5 +1,6 @@
 import type { Chain } from '../../icl/chain/chain.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { anAddress } from '../branded.ts'
 import { activeNode, createFakeChain } from '../icl/fake-chain.ts'
 
 const addressBits = 64n
@@ -19,7 +20,7 @@ export function createOpenChain(): Chain {
     nodesOf: async (addresses) => new Map(addresses.map((address) => [address, activeNode])),
     isAllowed: async () => true,
     keyRecordOf: async (high) => {
-      const owner: Address = `0x${(high >> addressBits).toString(16).padStart(40, '0')}`
+      const owner: Address = anAddress(`0x${(high >> addressBits).toString(16).padStart(40, '0')}`)
       return { owner, delegate: chain.coordinator, grantsLeft: 0, until: 0 }
     },
   }

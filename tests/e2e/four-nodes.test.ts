@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ask } from '../../demo/ask.ts'
 import { startWorld, type World } from '../../demo/world.ts'
+import { anAddress } from '../branded.ts'
 import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
 import { type ProviderServer, startProviderServer } from './provider-server.ts'
 
@@ -63,7 +64,7 @@ describe('with a node to spare', () => {
     expect(asked).toHaveLength(4)
     const verdictOf = new Map(result.verdicts.map(({ node, verdict }) => [node, verdict]))
     expect(verdictOf.size).toBe(3)
-    expect(verdictOf.get(odd ?? '0x')).toBe('no-match')
+    expect(verdictOf.get(anAddress(odd ?? '0x'))).toBe('no-match')
     expect([...verdictOf.values()].filter((verdict) => verdict === 'match')).toHaveLength(2)
   }, 240_000)
 

@@ -8,6 +8,7 @@ import type { Inference } from '../../lib/client/inference.ts'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
+import { anAddress } from '../branded.ts'
 import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
 import { blobLocations, chainPlaces, iclPlaces } from './everything-written.ts'
 import { findLeaks, type Secret } from './leak-search.ts'
@@ -154,7 +155,7 @@ describe('the whole service', () => {
     expect(result.leader).toBe(leader as `0x${string}`)
     const verdictOf = new Map(result.verdicts.map(({ node, verdict }) => [node, verdict]))
     expect(verdictOf.size).toBe(2)
-    expect(verdictOf.get(addressOfKey(odd ?? '') ?? '0x')).toBe('no-match')
+    expect(verdictOf.get(anAddress(addressOfKey(odd ?? '') ?? '0x'))).toBe('no-match')
     expect([...verdictOf.values()].filter((verdict) => verdict === 'match').length).toBe(1)
   }, 240_000)
 

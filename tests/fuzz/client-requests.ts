@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
+import { aJobId, anAddress } from '../branded.ts'
 import { coordinator } from '../icl/fake-chain.ts'
 import { modelId } from '../icl/test-icl.ts'
 import type { Dice } from '../simulation/dice.ts'
@@ -25,7 +26,7 @@ export const clientRequests: Requests = {
       verifier_count: String(dice.pick([2, 2, 2, 3])),
     }
     const learn = (answer: { preview: string; leader: string; verifiers: string[] }) => {
-      const chosen = [answer.leader, ...answer.verifiers] as `0x${string}`[]
+      const chosen = [answer.leader, ...answer.verifiers].map(anAddress)
       remember(model.previews, { client, preview: answer.preview, chosen, comparator }, 20)
     }
     return { operation, params: {}, query, learn }
@@ -58,7 +59,7 @@ export const clientRequests: Requests = {
       planted.add('read token', answer.read_token)
       if (answer.webhook_secret) planted.add('webhook secret', answer.webhook_secret)
       const readToken = answer.read_token
-      remember(model.jobs, { client, jobId: answer.jobId, readToken, body }, 40)
+      remember(model.jobs, { client, jobId: aJobId(answer.jobId), readToken, body }, 40)
     }
     return { operation, params: {}, query: {}, body, sender: client.signer, learn, giveBack }
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Address } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { LeaderResult, VerifierVerdict } from '../../lib/schemas/assignments.ts'
@@ -159,7 +160,7 @@ function viewOf({ dice, model }: FuzzWorld, operation: Operation) {
   const learn = (view: { phase: string; leader_statement?: unknown }) => {
     if (!committed) return
     if (view.leader_statement !== undefined) {
-      const seen = LeaderResult.extend({ address: z.custom<`0x${string}`>() }).parse(
+      const seen = LeaderResult.extend({ address: z.custom<Address>() }).parse(
         view.leader_statement,
       )
       remember(model.comparing, { ...claimed, seen }, 20)

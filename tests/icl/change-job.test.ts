@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { changeJob, loadJob, updateJob } from '../../icl/operations/change-job.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
+import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { createTestIcl, joinNode, submit } from './test-icl.ts'
 
@@ -39,10 +40,10 @@ describe('a job that somebody else changes at the same time', () => {
     const seen: (string | undefined)[] = []
     const job = await updateJob(icl.deps, jobId, (now) => {
       seen.push(now.commitError)
-      return { ...now, commitSentTx: `0x${'1'.repeat(64)}` }
+      return { ...now, commitSentTx: aHash(`0x${'1'.repeat(64)}`) }
     })
     expect(seen).toEqual([undefined, 'rival 1', 'rival 2'])
-    expect([job.commitError, job.commitSentTx]).toEqual(['rival 2', `0x${'1'.repeat(64)}`])
+    expect([job.commitError, job.commitSentTx]).toEqual(['rival 2', aHash(`0x${'1'.repeat(64)}`)])
     expect(await loadJob(icl.deps, jobId)).toEqual(job)
     expect(rival.saves).toBe(2)
   })

@@ -6,6 +6,7 @@ import { defaultJobLimits } from '../../icl/rules/job.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { dayMs } from '../../lib/time.ts'
+import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { sampleJob } from './rules/sample-job.ts'
 import { createTestIcl, joinNode, submit, type TestIcl, walletOf } from './test-icl.ts'
@@ -82,7 +83,7 @@ describe('the quota of a day', () => {
 })
 
 describe('the places of a client', () => {
-  const idOf = (index: number): JobId => `0x${index.toString(16).padStart(64, '0')}`
+  const idOf = (index: number): JobId => aJobId(`0x${index.toString(16).padStart(64, '0')}`)
   const { address } = walletOf('client')
 
   it('are never more than there are, however many submissions come at once', async () => {
@@ -138,7 +139,7 @@ describe('the list of own jobs', () => {
     const promptCid = `bafkrei${'a'.repeat(52)}`
     const now = icl.clock.now()
     for (let index = 0; index < 120; index++) {
-      const id: JobId = `0x${index.toString(16).padStart(64, '0')}`
+      const id: JobId = aJobId(`0x${index.toString(16).padStart(64, '0')}`)
       // Three of a kind have the same time: their ids tell them apart.
       const createdAt = now - Math.floor(index / 3) * 1_000
       const phase = index % 2 === 0 ? ('cancelled' as const) : ('expired' as const)

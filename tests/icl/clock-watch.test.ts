@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createClockWatch } from '../../icl/clock-watch.ts'
 import { createSteadyClock } from '../../icl/steady-clock.ts'
+import { aHash } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { createFakeChain } from './fake-chain.ts'
 import { createTestIcl } from './test-icl.ts'
@@ -19,7 +20,7 @@ async function watchOver(lateMs: number) {
   const truth = () => machine.now() + lateMs
   chain.latestBlock = async () => ({
     number: BigInt(Math.floor(truth() / 2_000)),
-    hash: `0x${'b'.repeat(64)}`,
+    hash: aHash(`0x${'b'.repeat(64)}`),
     timestamp: second(truth()),
   })
   const watch = createClockWatch({ clock, chain, log, aheadMs: clock.aheadMs })

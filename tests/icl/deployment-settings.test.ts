@@ -6,6 +6,7 @@ import { readFileText } from '../../icl/start/machine.ts'
 import { parseSettings, settingsWarnings } from '../../icl/start/settings.ts'
 import { formatDeployment } from '../../lib/deployment.ts'
 import type { SvcError } from '../../lib/svc-error.ts'
+import { anAddress } from '../branded.ts'
 
 const address = (byte: string) => `0x${byte.repeat(20)}` as const
 const good = {
@@ -26,11 +27,11 @@ beforeAll(async () => {
     network: 'sepolia',
     chain_id: 11_155_111,
     contracts: {
-      node_registry: address('a1'),
-      prompt_key_store: address('a2'),
-      result_registry: address('a3'),
+      node_registry: anAddress(address('a1')),
+      prompt_key_store: anAddress(address('a2')),
+      result_registry: anAddress(address('a3')),
     },
-    task_manager: address('a4'),
+    task_manager: anAddress(address('a4')),
     block: 7,
     coprocessor: {
       cofhe_url: 'https://keys.example',

@@ -7,8 +7,9 @@ import type {
 } from '../../icl/chain/chain.ts'
 import type { ChainNode } from '../../icl/rules/eligibility.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { aHash, anAddress } from '../branded.ts'
 
-export const coordinator: Address = `0x${'0c'.repeat(20)}`
+export const coordinator: Address = anAddress(`0x${'0c'.repeat(20)}`)
 
 /** A chain in memory, which a test fills by hand and can take away. */
 export type FakeChain = Chain & {
@@ -68,7 +69,7 @@ export function createFakeChain(): FakeChain {
     store: (high, low, owner, readers, delegate) => {
       chain.records.set(`${high}:${low}`, {
         owner,
-        delegate: delegate ?? `0x${'0'.repeat(40)}`,
+        delegate: anAddress(delegate ?? `0x${'0'.repeat(40)}`),
         grantsLeft: delegate ? 5 : 0,
         until: Number.MAX_SAFE_INTEGER,
       })
@@ -79,7 +80,7 @@ export function createFakeChain(): FakeChain {
     ping: up,
     latestBlock: async () => {
       await up()
-      return { ...chain.block, hash: `0x${'b'.repeat(64)}` as Hash32 }
+      return { ...chain.block, hash: aHash(`0x${'b'.repeat(64)}`) }
     },
     nodeOf: async (address) => {
       await up()
@@ -121,12 +122,12 @@ export function createFakeChain(): FakeChain {
       const index = chain.committed.findIndex(({ jobId }) => jobId === result.jobId)
       if (index < 0) return { state: 'absent' }
       if (chain.shallow) return { state: 'shallow' }
-      return { state: 'deep', tx: `0x${String(index + 1).padStart(64, '0')}` }
+      return { state: 'deep', tx: aHash(`0x${String(index + 1).padStart(64, '0')}`) }
     },
     commitResults: async (results) => {
       await up()
       chain.committed.push(...results)
-      return `0x${'f'.repeat(64)}`
+      return aHash(`0x${'f'.repeat(64)}`)
     },
     slashOf: async (faultId) => {
       await up()
@@ -140,13 +141,13 @@ export function createFakeChain(): FakeChain {
       const { faultId, amountWei, evidenceHash } = slash
       const executableAt = chain.slashExecutableAt
       chain.slashes.set(faultId, { state: 'proposed', amountWei, evidenceHash, executableAt })
-      return `0x${'a'.repeat(64)}`
+      return aHash(`0x${'a'.repeat(64)}`)
     },
     executeSlash: async (faultId) => {
       await up()
       const slash = chain.slashes.get(faultId)
       if (slash?.state !== 'proposed') return undefined
-      const tx: Hash32 = `0x${'e'.repeat(64)}`
+      const tx: Hash32 = aHash(`0x${'e'.repeat(64)}`)
       chain.slashes.set(faultId, { state: 'executed', tx, takenWei: slash.amountWei })
       return tx
     },

@@ -5,6 +5,7 @@ import { FaultEvidence } from '../../lib/schemas/fault.ts'
 import { signResult, signVerdict } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { dayMs } from '../../lib/time.ts'
+import { aHash, anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { coordinator } from './fake-chain.ts'
@@ -56,12 +57,12 @@ async function startJob(answers: readonly [string, string] = ['yes', 'yes'], wei
 }
 
 const faultsOf = async (address: `0x${string}`) =>
-  (await icl.api().getNodeFaults({ params: { address }, query: {} })).faults
+  (await icl.api().getNodeFaults({ params: { address: anAddress(address) }, query: {} })).faults
 
 const codesOf = async (address: `0x${string}`) =>
-  (await icl.api().getNodeEvents({ params: { address }, query: {} })).events.map(
-    ({ body }) => body.code,
-  )
+  (
+    await icl.api().getNodeEvents({ params: { address: anAddress(address) }, query: {} })
+  ).events.map(({ body }) => body.code)
 
 /** Ends the job: only then are proofs shown. */
 const end = ({ job }: Awaited<ReturnType<typeof startJob>>) =>
@@ -148,7 +149,7 @@ describe('a second, different, signed result', () => {
     expect(await codeOf(leader.api.postResult({ body: contradiction }))).toBe('already-answered')
     await icl.clock.advance(minuteMs)
     const { faultId } = icl.chain.proposals[0]!
-    icl.chain.slashes.set(faultId, { state: 'cancelled', tx: `0x${'d'.repeat(64)}` })
+    icl.chain.slashes.set(faultId, { state: 'cancelled', tx: aHash(`0x${'d'.repeat(64)}`) })
     await icl.clock.jump(60 * minuteMs)
     await icl.clock.advance(minuteMs)
     expect((await faultsOf(leader.address))[0]?.slash?.state).toBe('cancelled')

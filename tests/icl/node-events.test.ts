@@ -4,6 +4,7 @@ import { canonicalJson } from '../../lib/canonical-json.ts'
 import { type ReputationCode, standingOf } from '../../lib/reputation.ts'
 import { ReputationStatement } from '../../lib/schemas/nodes.ts'
 import { verifySignature } from '../../lib/session-key.ts'
+import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { runJob } from './run-job.ts'
 import { createTestIcl, joinNode, type TestIcl, walletOf } from './test-icl.ts'
@@ -51,7 +52,7 @@ describe('the events of a node', () => {
       const event = {
         id: `event ${index}`,
         node: index % 5 === 4 ? other.address : address,
-        jobId: `0x${'0'.repeat(64)}` as const,
+        jobId: aJobId(`0x${'0'.repeat(64)}`),
         code: 'offer-lapsed' as const,
         at: icl.clock.now() - Math.floor(index / 7),
       }

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Write } from '../../icl/store/store.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
+import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { useReplicas } from './replica-set.ts'
 import {
@@ -47,7 +48,7 @@ async function preview(replica: TestIcl, client = walletOf('client')) {
 
 /** The nodes of the pool of a job's first draw, from the ICL's blobs. */
 async function poolOf({ deps, api }: TestIcl, jobId: `0x${string}`) {
-  const draw = (await deps.store.findJob(jobId))?.document.draws[0]
+  const draw = (await deps.store.findJob(aJobId(jobId)))?.document.draws[0]
   if (draw?.poolCid === undefined) return undefined
   return (await readPool(draw.poolCid, (cid) => api().getBlob({ params: { cid } }))).nodes
 }

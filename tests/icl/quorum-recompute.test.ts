@@ -8,6 +8,7 @@ import { checkDraws, type DrawSources } from '../../lib/check-draws.ts'
 import type { Weighted } from '../../lib/draw.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
+import { aHash, aJobId, anAddress } from '../branded.ts'
 import {
   claim,
   commitTo,
@@ -92,7 +93,7 @@ describe('the draws of a job', () => {
     const changes: ((nodes: readonly Weighted[]) => readonly Weighted[])[] = [
       (nodes) => nodes.map((node, index) => (index === 0 ? { ...node, weight: 99 } : node)),
       (nodes) => nodes.slice(1),
-      (nodes) => [...nodes, { address: `0x${'f'.repeat(40)}`, weight: 1 }],
+      (nodes) => [...nodes, { address: anAddress(`0x${'f'.repeat(40)}`), weight: 1 }],
     ]
     for (const change of changes) {
       const found = await mistakesOf(view, {
@@ -127,17 +128,20 @@ describe('the draws of a job', () => {
     const { chosen, message, signature } = first!
     const stranger = `0x${'f'.repeat(40)}` as const
     const wrong: [JobView, RegExp][] = [
-      [withDraw(view, 0, { chosen: [stranger, ...chosen.slice(1)] }), /seed and pool give 0x/],
+      [
+        withDraw(view, 0, { chosen: [anAddress(stranger), ...chosen.slice(1)] }),
+        /seed and pool give 0x/,
+      ],
       [withDraw(view, 0, { chosen: chosen.toReversed() }), /seed and pool give 0x/],
       [withDraw(view, 0, { chosen: chosen.slice(1) }), /seed and pool give 0x/],
-      [withDraw(view, 0, { pool_digest: `0x${'0'.repeat(64)}` }), /another digest/],
+      [withDraw(view, 0, { pool_digest: aHash(`0x${'0'.repeat(64)}`) }), /another digest/],
       [withDraw(view, 0, { pool_cid: undefined }), /no snapshot of its pool/],
       [withDraw(view, 0, { pool_cid: `bafkrei${'a'.repeat(52)}` }), /No blob/],
       [withDraw(view, 1, { message, signature }), /it is for the job null/],
-      [{ ...view, client: stranger }, /it is for the client 0x/],
+      [{ ...view, client: anAddress(stranger) }, /it is for the client 0x/],
       [{ ...view, model_id: 'openai:another' }, /it is for the model openai:test/],
       [{ ...view, min_tier: 1 }, /it is for tier 0/],
-      [{ ...view, jobId: `0x${'1'.repeat(64)}` }, /it is for the job 0x/],
+      [{ ...view, jobId: aJobId(`0x${'1'.repeat(64)}`) }, /it is for the job 0x/],
       [{ ...view, created_at: view.created_at + 1_260 }, /its epoch \d+ is not one of the job/],
       [{ ...view, draws: view.draws.slice(0, 1) }, /no draw chose 0x/],
       [

@@ -4,6 +4,7 @@ import { getRecord } from '../../lib/client/get-record.ts'
 import { verifyFault } from '../../lib/fault.ts'
 import type { JobRecord } from '../../lib/schemas/record.ts'
 import { signResult, signVerdict } from '../../lib/statements.ts'
+import { aHash, aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { runJob } from './run-job.ts'
 import {
@@ -38,12 +39,12 @@ const recordOf = (
       api: { getRecord: async (...args) => changed(await job.api.getRecord(...args)) },
       network: icl.deps.network,
     },
-    job.jobId,
+    aJobId(job.jobId),
   )
 
 /** Runs the second round of a job that was rejected, with the nodes that had no part in the first. */
 async function redo(jobId: `0x${string}`, nodes: readonly TestNode[]) {
-  const job = (await icl.deps.store.findJob(jobId))!.document
+  const job = (await icl.deps.store.findJob(aJobId(jobId)))!.document
   const assignments = job.assignments.filter(({ round }) => round === 1)
   const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
   const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
@@ -184,9 +185,9 @@ describe("a job's record", () => {
     for (const change of [
       { address: nodes.find(({ address }) => address !== leader.address)!.address },
       { kind: 'verdict-refuted' as const },
-      { jobId: `0x${'9'.repeat(64)}` as const },
-      { fault_id: `0x${'9'.repeat(64)}` as const },
-      { evidence_hash: `0x${'9'.repeat(64)}` as const },
+      { jobId: aJobId(`0x${'9'.repeat(64)}`) },
+      { fault_id: aHash(`0x${'9'.repeat(64)}`) },
+      { evidence_hash: aHash(`0x${'9'.repeat(64)}`) },
     ]) {
       const mislabelled = recordOf(job, ({ faults: [fault], ...rest }) => ({
         ...rest,
@@ -209,7 +210,7 @@ describe("a job's record", () => {
     const made: Record<string, (record: JobRecord) => JobRecord> = {
       'another job': (record) => ({
         ...record,
-        job: { ...record.job, jobId: `0x${'9'.repeat(64)}` },
+        job: { ...record.job, jobId: aJobId(`0x${'9'.repeat(64)}`) },
       }),
       'another output': (record) => {
         const { body } = record.rounds[0]!.result!
@@ -235,13 +236,13 @@ describe("a job's record", () => {
       }),
       'a hash of another result': (record) => ({
         ...record,
-        rounds: [{ ...record.rounds[0]!, result_hash: `0x${'9'.repeat(64)}` as const }],
+        rounds: [{ ...record.rounds[0]!, result_hash: aHash(`0x${'9'.repeat(64)}`) }],
       }),
       'a hash of another verdict': (record) => ({
         ...record,
         assignments: record.assignments.map((assignment) =>
           assignment.node === verifier!.node
-            ? { ...assignment, verdict_hash: `0x${'9'.repeat(64)}` as const }
+            ? { ...assignment, verdict_hash: aHash(`0x${'9'.repeat(64)}`) }
             : assignment,
         ),
       }),

@@ -2,6 +2,7 @@ import type { PublicClient } from 'viem'
 import { afterEach, describe, expect, it } from 'vitest'
 import { cached } from '../../icl/cached.ts'
 import { createNodeStates } from '../../icl/chain/node-states.ts'
+import { anAddress } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { createTestIcl, joinNode, type TestIcl } from './test-icl.ts'
 
@@ -38,12 +39,12 @@ describe.each(leaps)('when the clock is set %s', (_, leapMs) => {
       multicall: async () => [{ registeredAt: 1n, active, unbondingAt: 0n, modelTiers: [0] }],
     } as unknown as PublicClient
     const node = `0x${'a'.repeat(40)}` as const
-    const nodesOf = createNodeStates(publicClient, node, clock)
-    expect((await nodesOf([node])).get(node)?.active).toBe(true)
+    const nodesOf = createNodeStates(publicClient, anAddress(node), clock)
+    expect((await nodesOf([anAddress(node)])).get(anAddress(node))?.active).toBe(true)
     active = false
     clock.leap(leapMs)
     await clock.advance(15_000)
-    expect((await nodesOf([node])).get(node)?.active).toBe(false)
+    expect((await nodesOf([anAddress(node)])).get(anAddress(node))?.active).toBe(false)
   })
 
   it('probes see within seconds that the chain is away', async () => {

@@ -8,6 +8,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 import { sampleNetwork } from '../sample-network.ts'
 
@@ -121,9 +122,11 @@ describe('a call to the ICL', () => {
 
   it('gives a stream or a text as the response that it is', async () => {
     const { api } = apiOf([new Response('data: 1\n\n')])
-    expect(await (await api.followJob({ params: { jobId } })).text()).toBe('data: 1\n\n')
+    expect(await (await api.followJob({ params: { jobId: aJobId(jobId) } })).text()).toBe(
+      'data: 1\n\n',
+    )
     const refused = apiOf([problem('job-not-found', 404)])
-    const error = await failureOf(refused.api.followJob({ params: { jobId } }))
+    const error = await failureOf(refused.api.followJob({ params: { jobId: aJobId(jobId) } }))
     expect(error.code).toBe('job-not-found')
   })
 
@@ -158,14 +161,17 @@ describe('a signature', () => {
     await unsigned.api.submitJob({ body: submission })
     expect(unsigned.requests[0]?.headers.has('signature')).toBe(false)
     const reader = apiOf([new Response('')], wallet)
-    await reader.api.followJob({ params: { jobId } }, { readToken: 'secret', lastEventId: '7' })
+    await reader.api.followJob(
+      { params: { jobId: aJobId(jobId) } },
+      { readToken: 'secret', lastEventId: '7' },
+    )
     const { headers } = reader.requests[0]!
     expect([headers.get('authorization'), headers.get('last-event-id')]).toEqual([
       'Bearer secret',
       '7',
     ])
     expect(headers.has('signature')).toBe(false)
-    await reader.api.followJob({ params: { jobId } })
+    await reader.api.followJob({ params: { jobId: aJobId(jobId) } })
     const signed = reader.requests[1]!.headers
     expect([signed.has('signature'), signed.has('authorization')]).toEqual([true, false])
     expect(signed.has('last-event-id')).toBe(false)

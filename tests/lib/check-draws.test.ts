@@ -7,13 +7,14 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 
 const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
 const otherKey = await signingKeyFromSeed(new Uint8Array(32).fill(2))
 const chainId = 31_337
 const client = nodeAddress('9')
-const jobId = `0x${'7'.repeat(64)}` as const
+const jobId = aJobId(`0x${'7'.repeat(64)}`)
 const model_id = 'openai:test'
 const epoch = 3_000_000
 const created_at = epoch * epochSeconds + 300
@@ -32,7 +33,7 @@ const messageAt = (index: number, changes: Message = {}): Message => ({
   chain_id: chainId,
   epoch,
   block_number: '12',
-  block_hash: `0x${'b'.repeat(64)}`,
+  block_hash: aHash(`0x${'b'.repeat(64)}`),
   client,
   jobId: index === 0 ? null : jobId,
   ordinal: index === 0 ? 5 : index,
@@ -208,7 +209,7 @@ describe('the draws of a job', () => {
     const [first, second] = job.draws
     const withFirst = async (change: Partial<JobView['draws'][number]>) =>
       (await mistakesOf({ ...job, draws: [{ ...first!, ...change }, second!] }))[0]
-    expect(await withFirst({ pool_digest: `0x${'0'.repeat(64)}` })).toEqual([
+    expect(await withFirst({ pool_digest: aHash(`0x${'0'.repeat(64)}`) })).toEqual([
       'the pool has another digest',
     ])
     const given = `seed and pool give ${first!.chosen.join(', ')}`

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { checkDeployed, formatDeployment, parseDeployment } from '../../lib/deployment.ts'
 import type { Deployment } from '../../lib/schemas/deployment.ts'
+import { anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 
-const address = (byte: string) => `0x${byte.repeat(20)}` as const
+const address = (byte: string) => anAddress(`0x${byte.repeat(20)}`)
 const deployment: Deployment = {
   network: 'base-sepolia',
   chain_id: 84_532,

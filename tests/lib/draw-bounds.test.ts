@@ -19,6 +19,7 @@ import {
   standingOf,
   weightOf,
 } from '../../lib/reputation.ts'
+import { aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 
 const seed = { message: 'm', signature: 's' }
@@ -191,7 +192,7 @@ describe('a standing', () => {
     expect(inOrder([event('a', 5), event('a', 6)]).map(({ at }) => at)).toEqual([5, 6])
     const named = {
       node: nodeAddress('a'),
-      jobId: `0x${'1'.repeat(64)}`,
+      jobId: aJobId(`0x${'1'.repeat(64)}`),
       code: 'result-accepted',
       at: 1,
     } as const

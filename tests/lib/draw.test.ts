@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { drawFrom, drawNodes, freeNodes } from '../../lib/draw.ts'
+import { anAddress } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 
 const seedOf = (message: string) => ({ message, signature: 's' })
@@ -26,7 +27,7 @@ describe('a draw', () => {
   it('of many nodes is known, too, and the same from a pool whose digest is known', () => {
     // Fixed, as above: made by adding up big integers and taking nodes out of a list.
     const many = Array.from({ length: 1_000 }, (_, index) => ({
-      address: `0x${((index * 7_919) % 1_000).toString().padStart(40, '0')}` as const,
+      address: anAddress(`0x${((index * 7_919) % 1_000).toString().padStart(40, '0')}`),
       weight: 1 + ((index * 104_729) % 999_999_999),
       busy: index % 5 === 0,
     }))

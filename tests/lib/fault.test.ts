@@ -7,6 +7,7 @@ import type { VerdictReason } from '../../lib/schemas/jobs.ts'
 import type { LeaderStatement, Receipt, VerifierStatement } from '../../lib/schemas/receipt.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
+import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 import { makeReceipt } from './make-receipt.ts'
 
@@ -69,10 +70,12 @@ describe('a proof of a fault', () => {
   })
 
   it('is about one job, by keys that the wallets granted and that signed', async () => {
-    const other = `0x${'1'.repeat(64)}` as const
+    const other = aHash(`0x${'1'.repeat(64)}`)
     const leader = receipt.leader.body.address
     for (const proof of [refuted, equivocated]) {
-      expect(await refusal({ ...proof, jobId: other })).toBe(`${leader} spoke of another job`)
+      expect(await refusal({ ...proof, jobId: aJobId(other) })).toBe(
+        `${leader} spoke of another job`,
+      )
       const ungranted = `the wallet of ${leader} did not grant the session key`
       expect(await refusal({ ...proof, icl_origin: 'https://other.test' })).toBe(ungranted)
       expect(await refusal({ ...proof, chain_id: 1 })).toBe(ungranted)
@@ -133,7 +136,7 @@ describe('a proof of a fault', () => {
     expect(await refusal({ ...refuted, address, fence, statements: [leader!, leader!] })).toBe(
       'it has no two statements of a verifier',
     )
-    const elsewhere = await byVerifier({ leader_statement: `0x${'1'.repeat(64)}` })
+    const elsewhere = await byVerifier({ leader_statement: aHash(`0x${'1'.repeat(64)}`) })
     expect(await refusal({ ...refuted, statements: [leader!, elsewhere] })).toBe(
       'the verdict is on another statement',
     )
@@ -196,7 +199,7 @@ describe('the name of a fault', () => {
   it('is known, and depends on each of its parts', () => {
     const parts = {
       kind: 'equivocated',
-      jobId: `0x${'1'.repeat(64)}`,
+      jobId: aJobId(`0x${'1'.repeat(64)}`),
       role: 'leader',
       fence: 3,
       address: nodeAddress('a'),
@@ -205,7 +208,7 @@ describe('the name of a fault', () => {
     expect(known).toBe('0x2a5aea14d0bd1113dca089fb60de30e98da7bef6022476d0a0d0084b6d821737')
     const others = [
       { ...parts, kind: 'verdict-refuted' as const },
-      { ...parts, jobId: `0x${'2'.repeat(64)}` as const },
+      { ...parts, jobId: aJobId(`0x${'2'.repeat(64)}`) },
       { ...parts, role: 'verifier' as const },
       { ...parts, fence: 4 },
       { ...parts, address: nodeAddress('b') },

@@ -16,6 +16,7 @@ import { equalBytes } from '../../lib/digest.ts'
 import { countTokens, evidenceKey, normalise } from '../../lib/evidence.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { accepts, rejects, type Vote } from '../../lib/tally.ts'
+import { aJobId, anAddress } from '../branded.ts'
 
 const match: Vote = { verdict: 'match' }
 const differs: Vote = { verdict: 'no-match', reason: 'different-answer' }
@@ -66,7 +67,7 @@ describe('evidence', () => {
   it('says nothing without the key, and differs from job to job', async () => {
     const prompt = new Uint8Array(32).fill(1)
     const [one, two] = await Promise.all(
-      (['1', '2'] as const).map((digit) => evidenceKey(prompt, `0x${digit.repeat(64)}`)),
+      (['1', '2'] as const).map((digit) => evidenceKey(prompt, aJobId(`0x${digit.repeat(64)}`))),
     )
     const a = await exact.evidenceOf({ text: 'answer', prompt: '', key: one! })
     const b = await exact.evidenceOf({ text: 'answer', prompt: '', key: two! })
@@ -83,7 +84,7 @@ describe('evidence', () => {
 
 describe('what travels', () => {
   it('has one spelling', () => {
-    expect(Address.parse(`0x${'Ab'.repeat(20)}`)).toBe(`0x${'ab'.repeat(20)}`)
+    expect(Address.parse(`0x${'Ab'.repeat(20)}`)).toBe(anAddress(`0x${'ab'.repeat(20)}`))
     expect(Uint256.parse('0x10')).toBe(16n)
     expect(Uint256.safeParse((2n ** 256n).toString()).success).toBe(false)
     expect(Uint256.safeParse('-1').success).toBe(false)
@@ -125,7 +126,7 @@ describe('what travels', () => {
 it('a job id depends on each of its parts', () => {
   const identity = {
     chainId: 1,
-    client: `0x${'1'.repeat(40)}` as const,
+    client: anAddress(`0x${'1'.repeat(40)}`),
     promptCid: 'bafkrei',
     kpHighHandle: 1n,
     kpLowHandle: 2n,
@@ -134,7 +135,7 @@ it('a job id depends on each of its parts', () => {
   const changes = [
     {},
     { chainId: 2 },
-    { client: `0x${'2'.repeat(40)}` as const },
+    { client: anAddress(`0x${'2'.repeat(40)}`) },
     { promptCid: 'other' },
     { kpHighHandle: 9n },
     { kpLowHandle: 9n },
@@ -149,7 +150,7 @@ it('an attestation digest depends on each of its parts, and parts cannot run int
     origin: 'https://a',
     chainId: 1,
     backend: 'mock' as const,
-    address: `0x${'1'.repeat(40)}` as const,
+    address: anAddress(`0x${'1'.repeat(40)}`),
     nonce: 'n',
     activationSecret: new Uint8Array(),
     sessionPublicKey: 'A'.repeat(43),
@@ -159,7 +160,7 @@ it('an attestation digest depends on each of its parts, and parts cannot run int
     { origin: 'https://b' },
     { chainId: 2 },
     { backend: 'tpm' as const },
-    { address: `0x${'2'.repeat(40)}` as const },
+    { address: anAddress(`0x${'2'.repeat(40)}`) },
     { nonce: 'm' },
     { activationSecret: new Uint8Array(1) },
     { sessionPublicKey: `B${'A'.repeat(42)}` },

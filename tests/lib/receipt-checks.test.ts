@@ -10,6 +10,7 @@ import {
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
+import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 import { walletOf } from '../icl/test-icl.ts'
 import { makeReceipt } from './make-receipt.ts'
@@ -77,7 +78,7 @@ const objection = (receipt: Receipt, options?: Parameters<typeof verifyReceipt>[
     },
   )
 
-const otherId = `0x${'1'.repeat(64)}` as const
+const otherId = aHash(`0x${'1'.repeat(64)}`)
 const otherCid = `bafkrei${'c'.repeat(52)}`
 
 describe('a receipt', () => {
@@ -89,7 +90,7 @@ describe('a receipt', () => {
 
   it('is about the job that its parts make', async () => {
     const changes: Partial<Receipt>[] = [
-      { jobId: otherId },
+      { jobId: aJobId(otherId) },
       { client: nodeAddress('a') },
       { client_nonce: 99n },
       { kpHighHandle: 99n },
@@ -120,7 +121,7 @@ describe('a receipt', () => {
   })
 
   it.each<[string, Partial<VerifierStatement> & Partial<LeaderStatement>]>([
-    ['spoke of another job', { jobId: otherId }],
+    ['spoke of another job', { jobId: aJobId(otherId) }],
     ['ran another model', { model_id: 'openai:other' }],
     ['allowed another length of answer', { max_output_tokens: 5 }],
   ])('does not hold when a node %s', async (why, change) => {
@@ -203,7 +204,7 @@ describe('a receipt', () => {
     expect(await objection({ ...good, tally: unsigned })).toBe('the ICL did not sign the tally')
     const [one, two] = good.tally.body.verifier_statements
     const wrong: [Partial<Tally>, string][] = [
-      [{ jobId: otherId }, 'the tally is of another job'],
+      [{ jobId: aJobId(otherId) }, 'the tally is of another job'],
       [{ leader_statement: otherId }, 'the tally names another leader statement'],
       [{ verifier_statements: [two!, one!] }, 'the tally names other verdicts'],
       [{ verifier_statements: [one!] }, 'the tally names other verdicts'],
@@ -241,7 +242,7 @@ describe('a receipt', () => {
     const [one, two] = good.verifiers.map(({ body }) => ({ part: 'verifier', node: body.address }))
     const leader = { part: 'leader', node: good.leader.body.address }
     expect(await heldOf(good)).toEqual([{ part: 'job' }, leader, one, two, { part: 'tally' }])
-    expect(await heldOf({ ...good, jobId: otherId })).toEqual([])
+    expect(await heldOf({ ...good, jobId: aJobId(otherId) })).toEqual([])
     expect(await heldOf({ ...good, output_cid: otherCid })).toEqual([{ part: 'job' }])
     expect(await heldOf(await restated({ tally: { matches: 1 } }))).toEqual([
       { part: 'job' },

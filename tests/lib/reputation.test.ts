@@ -11,9 +11,10 @@ import {
   standingOf,
   weightOf,
 } from '../../lib/reputation.ts'
+import { aJobId, anAddress } from '../branded.ts'
 
-const node = `0x${'a'.repeat(40)}` as const
-const jobId = `0x${'1'.repeat(64)}` as const
+const node = anAddress(`0x${'a'.repeat(40)}`)
+const jobId = aJobId(`0x${'1'.repeat(64)}`)
 const eventsOf = (...codes: readonly ReputationCode[]): readonly ReputationEvent[] =>
   codes.map((code, index) => ({
     id: `${String(index).padStart(4, '0')}:${code}`,

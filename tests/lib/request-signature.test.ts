@@ -1,4 +1,5 @@
 // biome-ignore lint/correctness/noUnresolvedImports: its package.json names types that it does not ship
+
 import { createSignerClient, createVerifierClient } from '@slicekit/erc8128'
 import { verifyMessage } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -15,6 +16,7 @@ import {
   type WalletSigner,
 } from '../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { anAddress } from '../branded.ts'
 
 const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const signer: WalletSigner = {
@@ -40,7 +42,7 @@ describe('wallet signatures', () => {
     const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'eth')!
     expect(parseWalletKeyId(parsed.keyId)).toEqual({ address: signer.address, chainId: 31337 })
     expect(await verifyWalletSignature(signer.address, parsed)).toBe(true)
-    expect(await verifyWalletSignature(`0x${'2'.repeat(40)}`, parsed)).toBe(false)
+    expect(await verifyWalletSignature(anAddress(`0x${'2'.repeat(40)}`), parsed)).toBe(false)
   })
 
   it.each([

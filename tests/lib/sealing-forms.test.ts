@@ -8,10 +8,17 @@ import {
   unseal,
 } from '../../lib/sealing.ts'
 import { systemRandom } from '../../lib/system.ts'
+import { aJobId, anAddress } from '../branded.ts'
 
 const key = Uint8Array.from({ length: 32 }, (_, index) => index)
-const output = (digit: string): BlobPurpose => ({ kind: 'output', jobId: `0x${digit.repeat(64)}` })
-const prompt = (digit: string): BlobPurpose => ({ kind: 'prompt', client: `0x${digit.repeat(40)}` })
+const output = (digit: string): BlobPurpose => ({
+  kind: 'output',
+  jobId: aJobId(`0x${digit.repeat(64)}`),
+})
+const prompt = (digit: string): BlobPurpose => ({
+  kind: 'prompt',
+  client: anAddress(`0x${digit.repeat(40)}`),
+})
 const fixed = { bytes: (length: number) => new Uint8Array(length).fill(5) }
 
 const failureOf = (blob: Uint8Array, purpose: BlobPurpose, with_ = key) =>

@@ -10,9 +10,10 @@ import {
   unseal,
 } from '../../lib/sealing.ts'
 import { systemRandom } from '../../lib/system.ts'
+import { aJobId, anAddress } from '../branded.ts'
 
 const client = `0x${'1'.repeat(40)}` as const
-const purpose: BlobPurpose = { kind: 'prompt', client }
+const purpose: BlobPurpose = { kind: 'prompt', client: anAddress(client) }
 
 describe('a sealed blob', () => {
   it.each(['', 'short', 'naïve café 🗼\n', '\ufeffafter a mark', 'x'.repeat(100_000)])(
@@ -44,8 +45,8 @@ describe('a sealed blob', () => {
     const blob = await seal('text', key, purpose, systemRandom)
     const refused = { code: 'blob-unreadable' }
     const others: BlobPurpose[] = [
-      { kind: 'prompt', client: `0x${'2'.repeat(40)}` },
-      { kind: 'output', jobId: `0x${'1'.repeat(64)}` },
+      { kind: 'prompt', client: anAddress(`0x${'2'.repeat(40)}`) },
+      { kind: 'output', jobId: aJobId(`0x${'1'.repeat(64)}`) },
     ]
     for (const other of others)
       await expect(unseal(blob, key, other)).rejects.toMatchObject(refused)

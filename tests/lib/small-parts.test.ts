@@ -29,6 +29,7 @@ import {
 import { isProblemCode, ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { fromHex, toHex } from '../../lib/tpm/hex.ts'
+import { aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 import { breadAnswer, liftAnswer } from './comparators/texts.ts'
 
@@ -146,7 +147,7 @@ describe('texts', () => {
 
   it('are shown under a key that is made from the prompt key and the job', async () => {
     const [promptKey, jobId] = [new Uint8Array(32).fill(4), `0x${'5'.repeat(64)}`] as const
-    expect(await evidenceKey(promptKey, jobId)).toEqual(
+    expect(await evidenceKey(promptKey, aJobId(jobId))).toEqual(
       await hkdfSha256(promptKey, fromHex('5'.repeat(64)), 'svc-fingerprint-v1', 32),
     )
   })

@@ -16,11 +16,12 @@ import {
   statementHash,
   verifierStatementOf,
 } from '../../lib/statements.ts'
+import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 
 const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
 const address = nodeAddress('a')
-const jobId = `0x${'1'.repeat(64)}` as const
+const jobId = aJobId(`0x${'1'.repeat(64)}`)
 const evidence = { comparator: 'exact', digest: 'A'.repeat(43), tokens: 1 } as const
 const terms = { jobId, fence: 2, model_id: 'openai:test', max_output_tokens: 5, evidence }
 const result = {
@@ -32,7 +33,7 @@ const verdict = {
   verdict: 'no-match',
   reason: 'different-answer',
   salt: 'AA',
-  leader_statement: `0x${'2'.repeat(64)}`,
+  leader_statement: aHash(`0x${'2'.repeat(64)}`),
 } as const
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
@@ -49,7 +50,12 @@ describe('a statement', () => {
     expect(verifier).toEqual({ statement: 'svc-verifier-v1', address, ...verdict })
     expect(text(statementBytes(verifier))).toBe(text(canonicalJson(verifier)))
     const tally: Tally = {
-      ...{ statement: 'svc-tally-v1', jobId, leader_statement: jobId, verifier_statements: [] },
+      ...{
+        statement: 'svc-tally-v1',
+        jobId,
+        leader_statement: aHash(jobId),
+        verifier_statements: [],
+      },
       ...{ matches: 1, no_matches: 2, inconclusive: 3, settled_at: 4 },
     }
     expect(text(statementBytes(tally))).toBe(text(canonicalJson(tally)))
@@ -83,7 +89,7 @@ describe('a commitment', () => {
       ),
     )
     const others = [
-      { jobId: `0x${'2'.repeat(64)}` as const },
+      { jobId: aJobId(`0x${'2'.repeat(64)}`) },
       { address: nodeAddress('b') },
       { fence: 3 },
       { evidence: { ...evidence, tokens: 2 } },

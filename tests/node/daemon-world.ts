@@ -3,6 +3,7 @@ import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import type { JournalEntry } from '../../node/journal/steps.ts'
 import type { NodeApi } from '../../node/node-api.ts'
+import { aJobId } from '../branded.ts'
 import { createJobWorld } from './job-world.ts'
 
 /** A whole daemon on a virtual clock, with an ICL that offers what a test puts into `offers`. */
@@ -80,7 +81,7 @@ export async function createDaemonWorld(
     start: () => runDaemon(deps, stop.signal, abandon.signal),
     offer: (digit: number): void => {
       const jobId = `0x${String(digit).repeat(64)}` as const
-      offers.push({ ...world.assignment, jobId })
+      offers.push({ ...world.assignment, jobId: aJobId(jobId) })
     },
     lines: (fragment: string) => world.log.lines.filter((line) => line.includes(fragment)),
   }

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { runDaemon } from '../../node/daemon.ts'
+import { aJobId } from '../branded.ts'
 import { createDaemonWorld, type DaemonWorld } from './daemon-world.ts'
 import { nodeAddress } from './fakes.ts'
 
@@ -149,7 +150,7 @@ describe('jobs that a killed daemon left', () => {
   const leftBy = async (count: number) => {
     const { assignment } = await createDaemonWorld()
     return Array.from({ length: count }, (_, index) => ({
-      assignment: { ...assignment, jobId: `0x${String(index + 1).repeat(64)}` as const },
+      assignment: { ...assignment, jobId: aJobId(`0x${String(index + 1).repeat(64)}`) },
       startedAt: 1,
       asked: 1,
     }))

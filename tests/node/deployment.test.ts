@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { formatDeployment } from '../../lib/deployment.ts'
 import { loadConfig } from '../../node/config-file.ts'
+import { anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 
 const address = (byte: string) => `0x${byte.repeat(20)}` as const
@@ -27,11 +28,11 @@ beforeAll(async () => {
     network: 'sepolia',
     chain_id: 11_155_111,
     contracts: {
-      node_registry: address('a1'),
-      prompt_key_store: address('a2'),
-      result_registry: address('a3'),
+      node_registry: anAddress(address('a1')),
+      prompt_key_store: anAddress(address('a2')),
+      result_registry: anAddress(address('a3')),
     },
-    task_manager: address('a4'),
+    task_manager: anAddress(address('a4')),
     block: 7,
     coprocessor,
   })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Blobs } from '../../lib/blobs/blobs.ts'
 import { cidOf } from '../../lib/cid.ts'
-import type { Address, Hash32 } from '../../lib/codecs.ts'
+import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
 import { sha256 } from '../../lib/digest.ts'
 import type { Random } from '../../lib/random.ts'
@@ -10,17 +10,18 @@ import type { NodeChain, OutputKey } from '../../node/chain/chain.ts'
 import type { JobRecord } from '../../node/journal/history.ts'
 import { entryOf, type JournalEntry, JournalStep } from '../../node/journal/steps.ts'
 import type { Log } from '../../node/log.ts'
+import { aJobId, anAddress } from '../branded.ts'
 
-export const nodeAddress: Address = `0x${'a1'.repeat(20)}`
-export const leaderAddress: Address = `0x${'b2'.repeat(20)}`
-export const clientAddress: Address = `0x${'c3'.repeat(20)}`
+export const nodeAddress: Address = anAddress(`0x${'a1'.repeat(20)}`)
+export const leaderAddress: Address = anAddress(`0x${'b2'.repeat(20)}`)
+export const clientAddress: Address = anAddress(`0x${'c3'.repeat(20)}`)
 export const verifierAddresses: readonly [Address, Address] = [
-  `0x${'d4'.repeat(20)}`,
-  `0x${'e5'.repeat(20)}`,
+  anAddress(`0x${'d4'.repeat(20)}`),
+  anAddress(`0x${'e5'.repeat(20)}`),
 ]
-export const coordinatorAddress: Address = `0x${'f6'.repeat(20)}`
+export const coordinatorAddress: Address = anAddress(`0x${'f6'.repeat(20)}`)
 export const icl = 'http://icl.example'
-export const jobId: Hash32 = `0x${'11'.repeat(32)}`
+export const jobId: JobId = aJobId(`0x${'11'.repeat(32)}`)
 export const modelId = 'openai:test-model'
 
 /** Bytes that count up: every call gives others. */

@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import type { ComparatorId } from '../../lib/codecs.ts'
+import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
 import type { AssignmentOffer, ClaimResult, LeaderResult } from '../../lib/schemas/assignments.ts'
@@ -149,7 +149,7 @@ async function leaderOf(
   random: ReturnType<typeof countingRandom>,
 ) {
   const sessionKey = await signingKeyFromSeed(await bytesOf('leader session'))
-  return async (text: string, shown = text): Promise<LeaderResult & { address: `0x${string}` }> => {
+  return async (text: string, shown = text): Promise<LeaderResult & { address: Address }> => {
     const outputKey = await bytesOf('output key')
     const halves = splitKey(outputKey)
     const outputCid = await blobs.put(

@@ -6,6 +6,7 @@ import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { toCoprocessorError } from '../../lib/coprocessor/cofhe-errors.ts'
 import { createNodeChain } from '../../node/chain/contracts.ts'
 import { offerModels } from '../../node/inference/models.ts'
+import { anAddress } from '../branded.ts'
 import { modelId } from '../icl/test-icl.ts'
 import { startRpcStandIn } from '../lib/chain/rpc-stand-in.ts'
 import type { LocalServer } from '../local-server.ts'
@@ -236,8 +237,8 @@ describe('storeKey', () => {
       rpcUrl: server.url,
       chainId: 31_337,
       account: privateKeyToAccount(`0x${'17'.repeat(32)}`),
-      nodeRegistry: address,
-      promptKeyStore: address,
+      nodeRegistry: anAddress(address),
+      promptKeyStore: anAddress(address),
     })
     return async (...args: Parameters<typeof storeOutputKey>) => {
       const goOn = holdTime()

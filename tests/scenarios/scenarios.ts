@@ -1,4 +1,5 @@
 import { newcomer } from '../../lib/reputation.ts'
+import { anAddress } from '../branded.ts'
 import {
   colluder,
   copyingVerifier,
@@ -28,7 +29,7 @@ function colluding() {
   return {
     ...withConduct(colluder(ring)),
     onJoined: (cheats: readonly { readonly address: `0x${string}` }[]) => {
-      for (const { address } of cheats) ring.members.add(address)
+      for (const { address } of cheats) ring.members.add(anAddress(address))
     },
   }
 }

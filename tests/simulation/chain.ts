@@ -2,6 +2,7 @@ import type { ChainResult } from '../../icl/chain/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Hash32, JobId } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { aHash } from '../branded.ts'
 import { createFakeChain, type FakeChain } from '../icl/fake-chain.ts'
 import type { Dice } from './dice.ts'
 
@@ -158,7 +159,7 @@ function commit(
   } else if (known.receiptHash !== result.receiptHash) chain.conflicts.push(result.jobId)
 }
 
-const hashOf = (number: number): Hash32 => `0x${number.toString(16).padStart(64, '0')}`
+const hashOf = (number: number): Hash32 => aHash(`0x${number.toString(16).padStart(64, '0')}`)
 
 const unavailable = (message: string): SvcError =>
   new SvcError('chain-unavailable', message, { hint: '', retryable: true })

@@ -4,6 +4,7 @@ import type { FallbackOptions } from '../../icl/store/fallback-state.ts'
 import { createMemoryStore, type MemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { systemRandom } from '../../lib/system.ts'
+import { aJobId } from '../branded.ts'
 import { sampleJob } from '../icl/rules/sample-job.ts'
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { type CutStore, createCutStore } from './cut-store.ts'
@@ -12,7 +13,7 @@ import { createMemoryJournal, type Disk, emptyDisk } from './memory-journal.ts'
 /** A job whose id is one digit, repeated. */
 export const jobOf = (digit: string, change: Partial<Job> = {}): Job => ({
   ...sampleJob(),
-  id: `0x${digit.repeat(64)}`,
+  id: aJobId(`0x${digit.repeat(64)}`),
   ...change,
 })
 

@@ -7,6 +7,7 @@ import { openJournalFile } from '../../icl/store/journal-file.ts'
 import { openJournalFolder } from '../../icl/store/journal-folder.ts'
 import type { Write } from '../../icl/store/store.ts'
 import { systemRandom } from '../../lib/system.ts'
+import { aJobId, anAddress } from '../branded.ts'
 import { jobOf } from './fallback-world.ts'
 
 async function* none(): AsyncGenerator<HeldRecord> {}
@@ -22,7 +23,16 @@ const writes: readonly Write[] = [
   { kind: 'keep-blob', cid: 'c', until: 9 },
   key('a\nb'),
   { kind: 'release-key', key: 'k', value: 'v' },
-  { kind: 'event', event: { id: 'e', node: '0x1', jobId: '0x2', code: 'result-accepted', at: 1 } },
+  {
+    kind: 'event',
+    event: {
+      id: 'e',
+      node: anAddress('0x1'),
+      jobId: aJobId('0x2'),
+      code: 'result-accepted',
+      at: 1,
+    },
+  },
 ]
 
 describe('a journal in a file', () => {

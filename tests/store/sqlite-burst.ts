@@ -1,13 +1,15 @@
 // sqlite-burst.ts FILE: saves jobs as fast as it can, and prints the id of each once it is acknowledged; ended by a kill.
+
 import { writeSync } from 'node:fs'
 import { openSqliteStore } from '../../icl/store/sqlite-file.ts'
+import { aJobId } from '../branded.ts'
 import { sampleJob } from '../icl/rules/sample-job.ts'
 
 const store = await openSqliteStore(process.argv[2] ?? '')
 const saveOn = async (worker: number) => {
   for (let count = 0; ; count++) {
     const id = `0x${(worker * 1e9 + count).toString(16).padStart(64, '0')}` as const
-    await store.save({ kind: 'job', job: { ...sampleJob(), id }, base: 0 })
+    await store.save({ kind: 'job', job: { ...sampleJob(), id: aJobId(id) }, base: 0 })
     writeSync(1, `${id}\n`)
   }
 }

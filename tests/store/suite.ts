@@ -3,6 +3,7 @@ import { attestedNode, type Certificate, type Node } from '../../icl/rules/eligi
 import type { Job } from '../../icl/rules/job.ts'
 import type { Store, StoreRecord } from '../../icl/store/store.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
+import { aJobId } from '../branded.ts'
 import { claimed, nodeA, nodeB, sampleJob } from '../icl/rules/sample-job.ts'
 
 const certificate: Certificate = {
@@ -21,7 +22,7 @@ export const nodeOf = (address: Node['address'], change: Partial<Node> = {}): No
 /** A job whose id is one digit, repeated. */
 export const jobOf = (digit: string, change: Partial<Job> = {}): Job => ({
   ...sampleJob(),
-  id: `0x${digit.repeat(64)}`,
+  id: aJobId(`0x${digit.repeat(64)}`),
   ...change,
 })
 const digits = (ids: readonly string[]): string => ids.map((id) => id[2]).join('')

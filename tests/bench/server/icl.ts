@@ -8,6 +8,7 @@ import { createDependencies } from '../../../icl/start/dependencies.ts'
 import { createMachine } from '../../../icl/start/machine.ts'
 import { parseSettings } from '../../../icl/start/settings.ts'
 import { Address } from '../../../lib/codecs.ts'
+import { aHash, anAddress } from '../../branded.ts'
 import { createOpenChain } from '../../contention/chain.ts'
 import { origin } from '../../icl/test-icl.ts'
 import type { ServerOptions } from './options.ts'
@@ -23,7 +24,7 @@ const unlimited = [
   'READER',
   'UPLOAD',
 ]
-const contract = (digit: string) => `0x${digit.repeat(40)}`
+const contract = (digit: string) => anAddress(`0x${digit.repeat(40)}`)
 
 const environmentOf = ({ databaseUrl, folder }: ServerOptions) => ({
   SVC_ICL_PUBLIC_URL: origin,
@@ -32,7 +33,7 @@ const environmentOf = ({ databaseUrl, folder }: ServerOptions) => ({
   SVC_ICL_JOURNAL_DIR: folder ?? 'off',
   SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
   SVC_ICL_CHAIN_ID: '31337',
-  SVC_ICL_COORDINATOR_KEY: `0x${'22'.repeat(32)}`,
+  SVC_ICL_COORDINATOR_KEY: aHash(`0x${'22'.repeat(32)}`),
   SVC_ICL_NODE_REGISTRY: contract('1'),
   SVC_ICL_PROMPT_KEY_STORE: contract('2'),
   SVC_ICL_RESULT_REGISTRY: contract('3'),
@@ -50,10 +51,10 @@ function createInstantChain(): Chain {
   return {
     ...createOpenChain(),
     findCommitment: async ({ jobId }) =>
-      committed.has(jobId) ? { state: 'deep', tx: jobId } : { state: 'absent' },
+      committed.has(jobId) ? { state: 'deep', tx: aHash(jobId) } : { state: 'absent' },
     commitResults: async (results) => {
       for (const { jobId } of results) committed.add(jobId)
-      return `0x${'f'.repeat(64)}`
+      return aHash(`0x${'f'.repeat(64)}`)
     },
   }
 }

@@ -2,6 +2,7 @@ import type { Dependencies } from '../../../icl/dependencies.ts'
 import { attestedNode, type Node } from '../../../icl/rules/eligibility.ts'
 import type { Address, JobId } from '../../../lib/codecs.ts'
 import { dayMs } from '../../../lib/time.ts'
+import { aHash, aJobId } from '../../branded.ts'
 import { fenceOf, sampleJob, take } from '../../icl/rules/sample-job.ts'
 import { modelId } from '../../icl/test-icl.ts'
 import type { RosterEntry } from './roster.ts'
@@ -10,7 +11,7 @@ const promptCid = `bafkrei${'a'.repeat(52)}`
 
 /** The id of a job of the benchmarks. */
 export const jobIdOf = (round: number, index: number): JobId =>
-  `0x${(round * 1e7 + index + 1).toString(16).padStart(64, '0')}`
+  aJobId(`0x${(round * 1e7 + index + 1).toString(16).padStart(64, '0')}`)
 
 function nodeOf({ address, publicKey, thumbprint }: RosterEntry, now: number, index: number): Node {
   const expiresAt = now + dayMs
@@ -62,7 +63,7 @@ export const prepareCommands = ({ store, pool, clock }: Dependencies) => ({
       index % 3 === 0 ? [nodes.slice(index, index + 3)] : [],
     )
     await inGroups(quorums, async (chosen, index) => {
-      const draw = { message: 'm', signature: 's', poolDigest: jobIdOf(0, 0), chosen }
+      const draw = { message: 'm', signature: 's', poolDigest: aHash(jobIdOf(0, 0)), chosen }
       const id = jobIdOf(round, index)
       let job = sampleJob({ id, promptCid, createdAt: now, deadline: now + 600_000, modelId, draw })
       for (const node of chosen)

@@ -3,6 +3,7 @@ import type { Address } from '../../../lib/codecs.ts'
 import { sha256, utf8 } from '../../../lib/digest.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
+import { anAddress } from '../../branded.ts'
 
 /** What a server is told of a node, as if it had attested. */
 export type RosterEntry = {
@@ -17,7 +18,11 @@ export const createRoster = (count: number): Promise<readonly NodeSigner[]> =>
     Array.from({ length: count }, async (_, index): Promise<NodeSigner> => {
       const seed = await sha256(utf8(`bench node ${index}`))
       const key = await signingKeyFromSeed(seed)
-      return { kind: 'node', address: bytesToHex((await sha256(seed)).slice(0, 20)), key }
+      return {
+        kind: 'node',
+        address: anAddress(bytesToHex((await sha256(seed)).slice(0, 20))),
+        key,
+      }
     }),
   )
 

@@ -3,10 +3,11 @@ import { createGateway } from '../../../client/gateway/gateway.ts'
 import type { AcceptedInference, Inference } from '../../../lib/client/inference.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { aJobId } from '../../branded.ts'
 
 type Infer = GatewayOptions['client']['infer']
 
-export const jobId: JobId = `0x${'ab'.repeat(32)}`
+export const jobId: JobId = aJobId(`0x${'ab'.repeat(32)}`)
 
 /** An accepted answer, as far as a gateway looks at it. */
 export const acceptedAs = (output: string, model: string): AcceptedInference =>

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildContracts } from '../../../contracts/build.ts'
 import { openProgress, type SentContract } from '../../../contracts/deploy-progress.ts'
+import { aHash, anAddress } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
 
 let folder: string
@@ -13,7 +14,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const somebody = `0x${'a1'.repeat(20)}` as const
+const somebody = anAddress(`0x${'a1'.repeat(20)}`)
 const open = async (name: string) => {
   const terms = { coordinator: somebody, arbiter: somebody, treasury: somebody, minStake: 1n }
   return openProgress(join(folder, name), 1, somebody, terms, await buildContracts())
@@ -22,7 +23,7 @@ const sent = (contract: SentContract['contract'], nonce: number): SentContract =
   contract,
   address: somebody,
   nonce,
-  tx: `0x${String(nonce).padStart(64, '0')}`,
+  tx: aHash(`0x${String(nonce).padStart(64, '0')}`),
 })
 
 it('a run does not overwrite what another one has written meanwhile', async () => {

@@ -13,6 +13,7 @@ import { createProcesses, type Processes } from '../../../demo/processes.ts'
 import { type ChainWriter, createChainWriter } from '../../../lib/chain/clients.ts'
 import type { EncryptedInput } from '../../../lib/coprocessor/coprocessor.ts'
 import { localFheChainId } from '../../../lib/known-networks.ts'
+import { anAddress } from '../../branded.ts'
 import { MIN_STAKE } from '../test-chain.ts'
 
 /** A chain with the contracts and a coprocessor process of its own. */
@@ -86,7 +87,7 @@ export const proveFor = async (
     post(world, '/GetNetworkPublicKey', zone),
     post(world, '/GetCrs', zone),
   ])
-  const metadata = proofMetadata(0, account, world.anvil.chainId)
+  const metadata = proofMetadata(0, anAddress(account), world.anvil.chainId)
   const child = fork(join(import.meta.dirname, 'prove-child.ts'))
   try {
     return await new Promise((resolve, reject) => {

@@ -6,17 +6,18 @@ import { checkPermit } from '../../../contracts/local/coprocessor/permit-check.t
 import { createChainReader } from '../../../lib/chain/clients.ts'
 import { localFheChainId } from '../../../lib/known-networks.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { aHash, anAddress } from '../../branded.ts'
 
 let server: Server | undefined
 afterEach(() => server?.close())
 
 const permit = {
-  issuer: zeroAddress,
+  issuer: anAddress(zeroAddress),
   expiration: BigInt(Math.floor(Date.now() / 1000) + 3600),
-  recipient: zeroAddress,
+  recipient: anAddress(zeroAddress),
   validatorId: 0n,
-  validatorContract: zeroAddress,
-  sealingKey: toHex(1, { size: 32 }),
+  validatorContract: anAddress(zeroAddress),
+  sealingKey: aHash(toHex(1, { size: 32 })),
   issuerSignature: '0x',
   recipientSignature: '0x',
 } as const

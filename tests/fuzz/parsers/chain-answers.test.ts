@@ -9,12 +9,13 @@ import { recordOf } from '../../../lib/chain/prompt-key-store.ts'
 import { isAllowed } from '../../../lib/chain/task-manager.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { aHash, aJobId, anAddress } from '../../branded.ts'
 import { changedJson, expectUnpolluted, hostileJson, patience, runs } from './runs.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
-const address = (digit: number) => `0x${String(digit).repeat(40)}` as const
-const hash = (digit: string) => `0x${digit.repeat(64)}` as const
+const address = (digit: number) => anAddress(`0x${String(digit).repeat(40)}`)
+const hash = (digit: string) => aHash(`0x${digit.repeat(64)}`)
 const place = { rpcUrl: 'https://chain.test', chainId: 31_337 }
 const block = {
   number: '0x10',
@@ -33,7 +34,7 @@ const log = {
 }
 
 const committed = {
-  jobId: hash('c'),
+  jobId: aJobId(hash('c')),
   outputCidHash: hash('e'),
   receiptHash: hash('f'),
   leader: address(4),

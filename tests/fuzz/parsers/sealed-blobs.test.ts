@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { joinKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemRandom } from '../../../lib/system.ts'
+import { anAddress } from '../../branded.ts'
 import { patience, runs } from './runs.ts'
 
 const key = new Uint8Array(32).fill(5)
-const purpose = { kind: 'prompt', client: `0x${'1'.repeat(40)}` } as const
+const purpose = { kind: 'prompt', client: anAddress(`0x${'1'.repeat(40)}`) } as const
 
 describe('sealed blobs', () => {
   it(

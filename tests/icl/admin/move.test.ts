@@ -9,6 +9,7 @@ import { openMongoStore } from '../../../icl/store/mongodb.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite-file.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
+import { aJobId } from '../../branded.ts'
 import { openWireServer, type WireServer, whyNoWireServer } from '../../store/wire-server/open.ts'
 import { nodeA, nodeB, sampleJob } from '../rules/sample-job.ts'
 
@@ -63,7 +64,7 @@ describe('from a file to a server', () => {
     const now = systemClock.now()
     for (let index = 0; index < 300; index++) {
       const id = `0x${index.toString(16).padStart(64, '0')}` as const
-      await store.save({ kind: 'job', job: { ...sampleJob(), id }, base: 0 })
+      await store.save({ kind: 'job', job: { ...sampleJob(), id: aJobId(id) }, base: 0 })
     }
     const certificate = {
       id: 'jti',

@@ -7,6 +7,7 @@ import { createMemoryStore } from '../../../icl/store/memory.ts'
 import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { anAddress } from '../../branded.ts'
 import { startTestChain, type TestChain } from '../../contracts/test-chain.ts'
 import { type HttpProxy, startProxy } from '../../e2e/proxy.ts'
 import { createVirtualClock, holdTime } from '../../virtual-clock.ts'
@@ -95,7 +96,7 @@ const answering = async () => {
 const troubles: readonly Trouble[] = [
   {
     name: 'absent: no contract at the address',
-    options: () => ({ resultRegistry: `0x${'de'.repeat(20)}` }),
+    options: () => ({ resultRegistry: anAddress(`0x${'de'.repeat(20)}`) }),
     readiness: /^ResultRegistry: there is no contract at 0x(de){20}/,
     commitError: /there is no contract at 0x(de){20}/,
   },

@@ -3,6 +3,7 @@ import { foldStanding } from '../../../icl/background/fold-standing.ts'
 import { attestedNode, type Certificate, type Node } from '../../../icl/rules/eligibility.ts'
 import { createMemoryStore } from '../../../icl/store/memory.ts'
 import { type ReputationEvent, standingOf } from '../../../lib/reputation.ts'
+import { aJobId } from '../../branded.ts'
 import { nodeA } from '../rules/sample-job.ts'
 
 const start: Node = attestedNode(nodeA, {} as Certificate)
@@ -11,7 +12,7 @@ const codes = ['result-accepted', 'verdict-outvoted', 'lease-lapsed', 'verdict-u
 const eventAt = (index: number, second: number): ReputationEvent => ({
   id: `0x${index}:1`,
   node: nodeA,
-  jobId: `0x${index}`,
+  jobId: aJobId(`0x${index}`),
   code: codes[index % codes.length]!,
   at: second * 1_000 + (index % 7),
 })

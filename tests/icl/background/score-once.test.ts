@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { scoreNode } from '../../../icl/background/score-node.ts'
 import { newcomer } from '../../../lib/reputation.ts'
+import { aJobId } from '../../branded.ts'
 import { createTestIcl, joinNode } from '../test-icl.ts'
 
 const jobId = `0x${'5'.repeat(64)}` as const
@@ -9,7 +10,7 @@ it('what a node did counts once, however often and by whomever it is noted', asy
   const icl = await createTestIcl()
   const { address: node } = await joinNode(icl, 'n1')
   const note = (fence: number, code: 'result-accepted' | 'lease-lapsed' = 'result-accepted') =>
-    scoreNode(icl.deps, jobId, { node, fence, code })
+    scoreNode(icl.deps, aJobId(jobId), { node, fence, code })
   await Promise.all([note(1), note(1)])
   await icl.clock.advance(5_000)
   await note(1)

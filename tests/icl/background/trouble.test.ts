@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createMemoryStore } from '../../../icl/store/memory.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import type { JobId } from '../../../lib/codecs.ts'
+import { aJobId } from '../../branded.ts'
 import { at, useReplicas } from '../replica-set.ts'
 import { createTestIcl, offersOf, submit } from '../test-icl.ts'
 
@@ -25,7 +26,7 @@ describe('a job that cannot be read', () => {
   it('does not keep the time of others from coming, however many there are', async () => {
     const ids = Array.from(
       { length: 600 },
-      (_, index): JobId => `0x${index.toString(16).padStart(64, '0')}`,
+      (_, index): JobId => aJobId(`0x${index.toString(16).padStart(64, '0')}`),
     )
     const looked = new Set<string>()
     const store: Store = {

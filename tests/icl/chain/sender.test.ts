@@ -13,6 +13,7 @@ import type { ContractCall } from '../../../lib/chain/send.ts'
 import type { Hash32 } from '../../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
+import { aHash, aJobId, anAddress } from '../../branded.ts'
 import {
   eventsOf,
   MIN_STAKE,
@@ -68,13 +69,13 @@ const newChain = (changes: Partial<ViemChainOptions> = {}) =>
     ...changes,
   })
 
-const hash = (): Hash32 => `0x${Buffer.from(systemRandom.bytes(32)).toString('hex')}`
+const hash = (): Hash32 => aHash(`0x${Buffer.from(systemRandom.bytes(32)).toString('hex')}`)
 const resultOf = (): ChainResult => ({
-  jobId: hash(),
+  jobId: aJobId(hash()),
   outputCidHash: hash(),
   receiptHash: hash(),
-  leader: chain.addressOf(node),
-  verifiers: [chain.addressOf(6), chain.addressOf(7)],
+  leader: anAddress(chain.addressOf(node)),
+  verifiers: [anAddress(chain.addressOf(6)), anAddress(chain.addressOf(7))],
   matches: 2,
   noMatches: 0,
 })
@@ -309,7 +310,7 @@ describe('two owners at once', () => {
     let ended = false
     const owners = [newChain(), newChain()]
     const settled = Promise.allSettled(
-      owners.map((icl) => icl.grantAccess(highHandle, lowHandle, reader)),
+      owners.map((icl) => icl.grantAccess(highHandle, lowHandle, anAddress(reader))),
     ).then((all) => {
       ended = true
       return all
@@ -341,7 +342,7 @@ describe('what the operator is told', () => {
 
   it('a wrong address, another contract, a missing role, an empty account', async () => {
     const nowhere = `0x${'de'.repeat(20)}` as const
-    expect(await newChain({ resultRegistry: nowhere }).findFaults()).toEqual([
+    expect(await newChain({ resultRegistry: anAddress(nowhere) }).findFaults()).toEqual([
       `ResultRegistry: there is no contract at ${nowhere}`,
     ])
     expect(await newChain({ nodeRegistry: chain.promptKeyStore }).findFaults()).toEqual([

@@ -5,6 +5,7 @@ import { createViemChain, type ViemChainOptions } from '../../../icl/chain/viem.
 import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
 import type { Hash32 } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { aHash, anAddress } from '../../branded.ts'
 import {
   DAY_S,
   MIN_STAKE,
@@ -47,12 +48,12 @@ const adapter = (sender = coordinator, changes: Partial<ViemChainOptions> = {}) 
     ...changes,
   })
 
-const faultId = (index: number): Hash32 => pad(toHex(index), { size: 32 })
-const evidenceHash: Hash32 = pad('0xee', { size: 32 })
-const answerHash: Hash32 = pad('0xaa', { size: 32 })
+const faultId = (index: number): Hash32 => aHash(pad(toHex(index), { size: 32 }))
+const evidenceHash: Hash32 = aHash(pad('0xee', { size: 32 }))
+const answerHash: Hash32 = aHash(pad('0xaa', { size: 32 }))
 const proposal = (index: number, operator = node) => ({
   faultId: faultId(index),
-  operator: chain.addressOf(operator),
+  operator: anAddress(chain.addressOf(operator)),
   amountWei: 1_000n,
   evidenceHash,
 })

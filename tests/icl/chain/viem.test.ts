@@ -8,6 +8,7 @@ import { storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
+import { aHash, aJobId, anAddress } from '../../branded.ts'
 import { MIN_STAKE, send, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
 
 const coordinator = 1
@@ -43,13 +44,13 @@ const adapter = (changes: Partial<ViemChainOptions> = {}) =>
     ...changes,
   })
 
-const hash = (): Hash32 => `0x${Buffer.from(systemRandom.bytes(32)).toString('hex')}`
+const hash = (): Hash32 => aHash(`0x${Buffer.from(systemRandom.bytes(32)).toString('hex')}`)
 const resultOf = (changes: Partial<ChainResult> = {}): ChainResult => ({
-  jobId: hash(),
+  jobId: aJobId(hash()),
   outputCidHash: hash(),
   receiptHash: hash(),
-  leader: chain.addressOf(node!),
-  verifiers: [chain.addressOf(otherNode!), chain.addressOf(stranger!)],
+  leader: anAddress(chain.addressOf(node!)),
+  verifiers: [anAddress(chain.addressOf(otherNode!)), anAddress(chain.addressOf(stranger!))],
   matches: 2,
   noMatches: 0,
   ...changes,
@@ -91,7 +92,7 @@ describe('committing a result', () => {
   })
 
   it('names the address when no contract is there, and the role when it is missing', async () => {
-    const nowhere = `0x${'de'.repeat(20)}` as const
+    const nowhere = anAddress(`0x${'de'.repeat(20)}`)
     await expect(
       adapter({ resultRegistry: nowhere }).findCommitment(resultOf(), undefined),
     ).rejects.toMatchObject({ message: expect.stringContaining(nowhere) })
@@ -117,7 +118,7 @@ describe('granting access as the delegate', () => {
       until: (await chain.now()) + 3_600,
     })
   }
-  const addressOf = (index: number): Address => chain.addressOf(index)
+  const addressOf = (index: number): Address => anAddress(chain.addressOf(index))
 
   it('lets an active node read, refuses another for good, and tells when there are no more grants', async () => {
     const icl = adapter()
@@ -139,13 +140,15 @@ describe('granting access as the delegate', () => {
 
 it('a node is what the registry says, or nothing', async () => {
   const icl = adapter()
-  expect(await icl.nodeOf(chain.addressOf(node!))).toEqual({
+  expect(await icl.nodeOf(anAddress(chain.addressOf(node!)))).toEqual({
     registered: true,
     active: true,
     unbonding: false,
     modelTiers: [0, 2],
   })
-  expect(await icl.nodeOf(chain.addressOf(stranger!))).toMatchObject({ registered: false })
+  expect(await icl.nodeOf(anAddress(chain.addressOf(stranger!)))).toMatchObject({
+    registered: false,
+  })
 })
 
 it('a chain that is away is told as such', async () => {
@@ -176,12 +179,15 @@ async function requestsOf(
 it('many nodes are read with few requests, and remembered', async () => {
   const icl = adapter()
   const addresses = Array.from({ length: 250 }, (_, index) =>
-    index === 7 ? chain.addressOf(node!) : (`0x${index.toString(16).padStart(40, '0')}` as const),
+    anAddress(index === 7 ? chain.addressOf(node!) : `0x${index.toString(16).padStart(40, '0')}`),
   )
   const requests = await requestsOf(async () => {
     const nodes = await icl.nodesOf(addresses)
     expect(nodes.size).toBe(250)
-    expect(nodes.get(chain.addressOf(node!))).toMatchObject({ registered: true, active: true })
+    expect(nodes.get(anAddress(chain.addressOf(node!)))).toMatchObject({
+      registered: true,
+      active: true,
+    })
     expect(nodes.get(addresses[8]!)).toMatchObject({ registered: false })
     await icl.nodesOf(addresses)
     await icl.nodeOf(addresses[9]!)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { refOf } from '../../../icl/console/public-job.ts'
 import { ConsoleJobs } from '../../../lib/schemas/console.ts'
+import { aJobId } from '../../branded.ts'
 import { runJob } from '../run-job.ts'
 import {
   claim,
@@ -120,7 +121,11 @@ describe('the console', () => {
     const { document } = (await icl.deps.store.findJob((await submit(icl)).jobId))!
     for (let index = 0; index < 120; index++) {
       const id = `0x${index.toString(16).padStart(64, 'e')}` as const
-      await icl.deps.store.save({ kind: 'job', job: { ...document, id, outbox: [] }, base: 0 })
+      await icl.deps.store.save({
+        kind: 'job',
+        job: { ...document, id: aJobId(id), outbox: [] },
+        base: 0,
+      })
     }
     const first = JSON.parse(await get(icl, '/v1/console/jobs'))
     expect(first.jobs).toHaveLength(100)

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { createRecentJobs } from '../../../icl/console/recent-jobs.ts'
 import type { Store } from '../../../icl/store/store.ts'
+import { aHash, aJobId } from '../../branded.ts'
 import { sampleJob } from '../rules/sample-job.ts'
 import { createReplica, createShared, type TestIcl } from '../test-icl.ts'
 
-const idAt = (index: number) => `0x${index.toString(16).padStart(64, '0')}` as const
+const idAt = (index: number) => aHash(`0x${index.toString(16).padStart(64, '0')}`)
 const saveAt = (icl: TestIcl, index: number, createdAt: number) =>
   icl.deps.store.save({
     kind: 'job',
-    job: { ...sampleJob({ id: idAt(index), createdAt }), outbox: [] },
+    job: { ...sampleJob({ id: aJobId(idAt(index)), createdAt }), outbox: [] },
     base: 0,
   })
 
@@ -50,14 +51,14 @@ describe('the newest jobs', () => {
     const few = createRecentJobs(icl.deps)
     await few.look()
     expect(few.wholeSince()).toBe(hour)
-    const base = { ...sampleJob({ id: idAt(0) }), outbox: [] }
+    const base = { ...sampleJob({ id: aJobId(idAt(0)) }), outbox: [] }
     const newest = icl.clock.now()
     // 2,000 in twenty pages, a second apart.
     const listJobs: Store['listJobs'] = async ({ before, limit }) => {
       const from = before ? newest - before.at + 1_000 : 0
       return Array.from({ length: limit }, (_, index) => {
         const createdAt = newest - from - index * 1_000
-        return { ...base, id: idAt((newest - createdAt) / 1_000), createdAt }
+        return { ...base, id: aJobId(idAt((newest - createdAt) / 1_000)), createdAt }
       })
     }
     const many = createRecentJobs({ ...icl.deps, store: { ...shared.store, listJobs } })

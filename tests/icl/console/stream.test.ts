@@ -3,6 +3,7 @@ import { createViewers } from '../../../icl/console/viewers.ts'
 import { noMetrics } from '../../../icl/metrics/metrics.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { ConsoleNews } from '../../../lib/schemas/console.ts'
+import { aJobId } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
 import { createReplica, createShared, joinNode, origin, submit, type TestIcl } from '../test-icl.ts'
 
@@ -94,7 +95,7 @@ describe('the stream of news', () => {
     expect([15, 16]).toContain(quietSeconds)
     const { document } = (await icl.deps.store.findJob((await submit(icl)).jobId))!
     for (let index = 0; index < 150; index++) {
-      const id = `0x${index.toString(16).padStart(64, 'e')}` as const
+      const id = aJobId(`0x${index.toString(16).padStart(64, 'e')}`)
       const job = { ...document, id, phase: 'cancelled' as const, settledAt: 1, outbox: [] }
       await icl.deps.store.save({ kind: 'job', job, base: 0 })
     }

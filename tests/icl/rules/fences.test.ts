@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Command, NodeCommand } from '../../../icl/rules/commands.ts'
 import { isSettled, type Job } from '../../../icl/rules/job.ts'
 import type { Address } from '../../../lib/codecs.ts'
+import { aHash } from '../../branded.ts'
 import {
   answered,
   candidates,
@@ -34,7 +35,7 @@ const commandsAt = (node: Address, fence: number): readonly NodeCommand[] => [
     type: 'post-verdict',
     node,
     fence,
-    verdict: verdictOf(node, fence, 'x', `0x${'0'.repeat(64)}`, 'match'),
+    verdict: verdictOf(node, fence, 'x', aHash(`0x${'0'.repeat(64)}`), 'match'),
     commitment: commitmentTo(node, fence, 'x'),
   },
   { type: 'abort', node, fence, reason: 'node-stopping' },

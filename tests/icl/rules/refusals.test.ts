@@ -3,6 +3,7 @@ import type { NodeCommand } from '../../../icl/rules/commands.ts'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import type { Address } from '../../../lib/codecs.ts'
+import { aHash } from '../../branded.ts'
 import {
   answered,
   claimed,
@@ -41,7 +42,7 @@ const vote = (job: Job, node: Address, leaderHash = job.result?.hash): NodeComma
     type: 'post-verdict',
     node,
     fence,
-    verdict: verdictOf(node, fence, 'x', hash, 'match'),
+    verdict: verdictOf(node, fence, 'x', aHash(hash), 'match'),
     commitment: commitmentTo(node, fence, 'x'),
   }
 }
@@ -87,7 +88,7 @@ describe('a node is told why', () => {
       wanted('no-result-yet', 'There is nothing to compare with'),
     )
     const done = answered(job, nodeA, 'x', 30)
-    expect(said(done, vote(done, nodeB, `0x${'9'.repeat(64)}`))).toEqual(
+    expect(said(done, vote(done, nodeB, aHash(`0x${'9'.repeat(64)}`)))).toEqual(
       wanted('statement-mismatch', 'Another leader statement was compared with'),
     )
     expect(said(done, reveal(done, nodeB, 'y') as NodeCommand)).toEqual(

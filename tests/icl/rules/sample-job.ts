@@ -13,8 +13,9 @@ import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import type { Candidate, DrawSeed } from '../../../lib/draw.ts'
 import type { Evidence } from '../../../lib/schemas/evidence.ts'
 import type { VerdictReason } from '../../../lib/schemas/jobs.ts'
+import { aHash, aJobId, anAddress } from '../../branded.ts'
 
-export const nodeAddress = (digit: string): Address => `0x${digit.repeat(40)}`
+export const nodeAddress = (digit: string): Address => anAddress(`0x${digit.repeat(40)}`)
 export const [nodeA, nodeB, nodeC, nodeD, nodeE] = ['a', 'b', 'c', 'd', 'e'].map(nodeAddress) as [
   Address,
   Address,
@@ -37,7 +38,7 @@ const evidenceOf = (answer: string): Evidence => ({
 /** A job of A (leader), B and C with a deadline of 600 s, made at time 0. */
 export const sampleJob = (changes: Partial<Parameters<typeof newJob>[0]> = {}): Job =>
   newJob({
-    id: `0x${'1'.repeat(64)}`,
+    id: aJobId(`0x${'1'.repeat(64)}`),
     client,
     clientNonce: 1n,
     modelId: 'openai:m',
@@ -48,10 +49,10 @@ export const sampleJob = (changes: Partial<Parameters<typeof newJob>[0]> = {}): 
     parameters: {},
     comparator: 'exact',
     minMatches: 1,
-    submissionHash: `0x${'2'.repeat(64)}`,
+    submissionHash: aHash(`0x${'2'.repeat(64)}`),
     createdAt: 0,
     deadline: 600_000,
-    draw: { ...seed, poolDigest: `0x${'3'.repeat(64)}`, chosen: [nodeA, nodeB, nodeC] },
+    draw: { ...seed, poolDigest: aHash(`0x${'3'.repeat(64)}`), chosen: [nodeA, nodeB, nodeC] },
     ...changes,
   })
 
@@ -59,7 +60,7 @@ export const resultOf = (node: Address, fence: number, answer: string): SignedRe
   body: {
     statement: 'svc-leader-v1',
     address: node,
-    jobId: `0x${'1'.repeat(64)}`,
+    jobId: aJobId(`0x${'1'.repeat(64)}`),
     fence,
     model_id: 'openai:m',
     max_output_tokens: 1_024,
@@ -83,7 +84,7 @@ export const verdictOf = (
   body: {
     statement: 'svc-verifier-v1',
     address: node,
-    jobId: `0x${'1'.repeat(64)}`,
+    jobId: aJobId(`0x${'1'.repeat(64)}`),
     fence,
     model_id: 'openai:m',
     max_output_tokens: 1_024,
@@ -102,7 +103,7 @@ const hashes = new Map<string, Hash32>()
 const hashOf = (text: string): Hash32 => {
   const known = hashes.get(text)
   if (known) return known
-  const hash: Hash32 = `0x${(hashes.size + 1).toString(16).padStart(64, '0')}`
+  const hash: Hash32 = aHash(`0x${(hashes.size + 1).toString(16).padStart(64, '0')}`)
   hashes.set(text, hash)
   return hash
 }

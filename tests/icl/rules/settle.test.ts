@@ -9,6 +9,7 @@ import {
 import { settle, tally } from '../../../icl/rules/settle.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
 import type { Address, ComparatorId } from '../../../lib/codecs.ts'
+import { aHash } from '../../branded.ts'
 import { nodeAddress, resultOf, sampleJob, verdictOf } from './sample-job.ts'
 
 type Said = readonly [answer: string, vote: Parameters<typeof verdictOf>[4]]
@@ -19,7 +20,7 @@ const verifierAt = (index: number): Address => nodeAddress(String(index + 2))
 /** A job in which everybody has answered: the leader `x`, the verifiers as said. */
 function answeredJob(said: readonly Said[], comparator: ComparatorId = 'exact'): Job {
   const chosen = [leader, ...said.map((_, index) => verifierAt(index))]
-  const draw = { message: 'm', signature: 's', poolDigest: `0x${'3'.repeat(64)}` as const, chosen }
+  const draw = { message: 'm', signature: 's', poolDigest: aHash(`0x${'3'.repeat(64)}`), chosen }
   const job = sampleJob({ draw, comparator })
   const result = resultOf(leader, 1, 'x')
   const assignments = job.assignments.map((assignment): Assignment => {

@@ -4,6 +4,7 @@ import { assignmentAt, defaultJobLimits, type Job } from '../../../icl/rules/job
 import { replicaFor } from '../../../icl/rules/share.ts'
 import { needsPool } from '../../../icl/rules/tick.ts'
 import type { Address } from '../../../lib/codecs.ts'
+import { anAddress } from '../../branded.ts'
 import {
   candidates,
   fenceOf,
@@ -77,7 +78,7 @@ describe('a node without a free slot', () => {
     for (const node of nodes) {
       job = find(job, 'find-busy', leaderOf(job).node, now)
       now += slotWaitMs
-      job = take(job, tickWith(...candidates(node)), now)
+      job = take(job, tickWith(...candidates(anAddress(node))), now)
       expect([leaderOf(job).node, leaderOf(job).attempt, job.phase]).toEqual([node, 1, 'open'])
     }
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { currentAssignments, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
+import type { Address } from '../../../lib/codecs.ts'
 import {
   answered,
   candidates,
@@ -23,7 +24,7 @@ import {
   verdictOf,
 } from './sample-job.ts'
 
-const tickWith = (...nodes: readonly `0x${string}`[]): Command => ({
+const tickWith = (...nodes: readonly Address[]): Command => ({
   type: 'tick',
   fill: { pool: candidates(...nodes), seed },
 })

@@ -5,6 +5,7 @@ import { newWebhook, webhookRetriesMs } from '../../../icl/rules/webhook.ts'
 import { createWebhookSender } from '../../../icl/start/webhook-sender.ts'
 import type { WebhookAnswer, WebhookMessage, Webhooks } from '../../../icl/webhooks/webhooks.ts'
 import type { JobId } from '../../../lib/codecs.ts'
+import { aJobId } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
 import { startServer } from '../../local-server.ts'
 import { holdTime } from '../../virtual-clock.ts'
@@ -235,7 +236,7 @@ describe('a settled job', () => {
   it('hides no result that waits for the chain, however many wait for their servers', async () => {
     const { icl } = await withNodes(receivers(() => ({ status: 500 })).webhooks)
     const waiting = (count: number, changes: Partial<Job>): Promise<boolean> => {
-      const id: JobId = `0x${String(count).padStart(64, '0')}`
+      const id: JobId = aJobId(`0x${String(count).padStart(64, '0')}`)
       const dueAt = icl.clock.now() + 3_600_000
       const outbox = [
         { id: 0, effect: { type: 'notify', afterMs: 0 }, attempts: 3, dueAt },

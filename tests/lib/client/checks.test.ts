@@ -9,12 +9,13 @@ import { chooseQuorum } from '../../../lib/client/choose-quorum.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
 import { decryptOutput } from '../../../lib/client/read-output.ts'
 import { submitJob } from '../../../lib/client/submit-job.ts'
-import type { Hash32 } from '../../../lib/codecs.ts'
+import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { JobView } from '../../../lib/schemas/jobs.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
+import { aHash, aJobId } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { sampleNetwork } from '../../sample-network.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
@@ -30,10 +31,10 @@ const failureOf = (call: Promise<unknown>) =>
   )
 
 const [leader, one, two, client] = ['a', 'b', 'c', '9'].map((digit) => nodeAddress(digit)) as [
-  `0x${string}`,
-  `0x${string}`,
-  `0x${string}`,
-  `0x${string}`,
+  Address,
+  Address,
+  Address,
+  Address,
 ]
 const model = 'openai:test'
 
@@ -126,9 +127,9 @@ describe('a quorum', () => {
 })
 
 describe('a commitment', () => {
-  const hash: Hash32 = `0x${'1'.repeat(64)}`
-  const tx: Hash32 = `0x${'2'.repeat(64)}`
-  const job = { jobId: `0x${'3'.repeat(64)}`, readToken: 'token', hash } as const
+  const hash: Hash32 = aHash(`0x${'1'.repeat(64)}`)
+  const tx: Hash32 = aHash(`0x${'2'.repeat(64)}`)
+  const job = { jobId: aJobId(`0x${'3'.repeat(64)}`), readToken: 'token', hash } as const
 
   /** Looks at views one after the other, the last again and again. */
   const run = async (
@@ -254,7 +255,7 @@ describe('a receipt', () => {
     for (const [change, why] of cases) {
       expect(await fetched({ job: { identity: { ...job.identity, ...change } } })).toBe(why)
     }
-    const jobId = `0x${'1'.repeat(64)}` as const
+    const jobId = aJobId(`0x${'1'.repeat(64)}`)
     expect(await fetched({ job: { jobId } })).toBe('it is about another job')
     expect(await fetched({ job: { model: 'a:b' } })).toBe('it is about another model')
     expect(await fetched({ job: { maxOutputTokens: 5 } })).toBe(
@@ -273,7 +274,7 @@ describe('a receipt', () => {
   })
 
   it('is the one that the ICL named, about the output that it named', async () => {
-    expect(await fetched({ view: { receipt_hash: `0x${'1'.repeat(64)}` } })).toBe(
+    expect(await fetched({ view: { receipt_hash: aHash(`0x${'1'.repeat(64)}`) } })).toBe(
       'its hash is not the one that the ICL named',
     )
     expect(await fetched({ view: { output_cid: receipt.prompt_cid } })).toBe(
@@ -414,7 +415,7 @@ describe('a submission', () => {
   })
 
   it('is answered about this very job', async () => {
-    const other = `0x${'1'.repeat(64)}`
+    const other = aHash(`0x${'1'.repeat(64)}`)
     expect((await run([{ jobId: other }])).outcome).toMatchObject({
       ...{ code: 'job-id-wrong', message: `The ICL answered about ${other}, not ${jobId}` },
       hint: 'Check the chain id and the version of the ICL.',

@@ -13,14 +13,15 @@ import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import { createClient } from '../../../lib/client/client.ts'
 import { createClientChain } from '../../../lib/client/client-chain.ts'
 import { ProblemError } from '../../../lib/problem.ts'
+import { aHash, aJobId } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { sampleNetwork } from '../../sample-network.ts'
 
-const jobId: Hex = `0x${'1'.repeat(64)}`
-const receiptHash: Hex = `0x${'2'.repeat(64)}`
-const tx: Hex = `0x${'3'.repeat(64)}`
-const zero: Hex = `0x${'0'.repeat(64)}`
+const jobId: Hex = aHash(`0x${'1'.repeat(64)}`)
+const receiptHash: Hex = aHash(`0x${'2'.repeat(64)}`)
+const tx: Hex = aHash(`0x${'3'.repeat(64)}`)
+const zero: Hex = aHash(`0x${'0'.repeat(64)}`)
 const registry = nodeAddress('e')
 const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const network = sampleNetwork({
@@ -83,7 +84,7 @@ const receiptWith = (logs: readonly unknown[], status = '0x1') => ({
 
 describe('what a client reads of a receipt’s commitment', () => {
   const read = async (answers: Record<string, unknown>) =>
-    (await clientChain(answers)).chain.receiptHashIn(tx, jobId)
+    (await clientChain(answers)).chain.receiptHashIn(aHash(tx), aJobId(jobId))
 
   it('is the hash that the registry has for the job', async () => {
     const other = committed(zero, zero)
@@ -244,7 +245,7 @@ describe('a client', () => {
       () => new Response(JSON.stringify(problem), { status: 404 }),
     )
     for (const call of [client.job, client.cancel, client.record]) {
-      await expect(call(jobId)).rejects.toMatchObject({
+      await expect(call(aJobId(jobId))).rejects.toMatchObject({
         ...{ name: 'SvcError', code: 'job-not-found', hint: expect.stringContaining('Check') },
       })
     }

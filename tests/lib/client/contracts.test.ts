@@ -1,6 +1,7 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../../../lib/client/client.ts'
+import { anAddress } from '../../branded.ts'
 import { createTestIcl, origin } from '../../icl/test-icl.ts'
 
 describe('a client that was told its contracts', () => {
@@ -16,7 +17,7 @@ describe('a client that was told its contracts', () => {
         contracts: trusted,
         fetch: icl.fetch,
       })
-    const other = { ...contracts, prompt_key_store: `0x${'e'.repeat(40)}` as const }
+    const other = { ...contracts, prompt_key_store: anAddress(`0x${'e'.repeat(40)}`) }
     await expect(connect(other)).rejects.toMatchObject({ code: 'contracts-wrong' })
     // With the right ones it goes on to the chain, which is not there.
     await expect(connect(contracts)).rejects.toMatchObject({ code: 'chain-unavailable' })

@@ -5,6 +5,7 @@ import { infer } from '../../../lib/client/infer.ts'
 import { UncommittedError } from '../../../lib/client/inference.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
+import { aHash } from '../../branded.ts'
 import {
   clientAddress,
   createFakeWorld,
@@ -86,7 +87,7 @@ describe('what the client does not believe', () => {
   })
 
   it('a receipt hash that is not on chain', async () => {
-    expect(await codeOf({ hashOnChain: `0x${'ee'.repeat(32)}` })).toBe('commit-conflict')
+    expect(await codeOf({ hashOnChain: aHash(`0x${'ee'.repeat(32)}`) })).toBe('commit-conflict')
   })
 
   it('a commitment that never comes', async () => {

@@ -16,6 +16,7 @@ import { sessionTypedData } from '../../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
+import { aHash } from '../../branded.ts'
 import { sampleNetwork } from '../../sample-network.ts'
 
 /** Time that runs `speed` times as fast as the host's. */
@@ -44,7 +45,7 @@ export const clientAddress = addressOf(1)
 export const leaderAddress = addressOf(2)
 export const verifierAddresses = [addressOf(3), addressOf(4)] as const
 export const coordinator = addressOf(5)
-export const commitTx: Hash32 = `0x${'c0'.repeat(32)}`
+export const commitTx: Hash32 = aHash(`0x${'c0'.repeat(32)}`)
 
 const network = sampleNetwork({
   coordinator,

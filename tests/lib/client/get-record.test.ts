@@ -6,12 +6,13 @@ import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import type { JobRecord } from '../../../lib/schemas/record.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../../lib/statements.ts'
+import { aHash, aJobId } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { sampleNetwork } from '../../sample-network.ts'
 import { makeReceipt } from '../make-receipt.ts'
 
 const network = sampleNetwork({ public_url: 'https://icl.test/', chain_id: 31_337 })
-const otherHash = `0x${'1'.repeat(64)}` as const
+const otherHash = aHash(`0x${'1'.repeat(64)}`)
 
 let receipt: Receipt
 let record: JobRecord
@@ -99,7 +100,7 @@ describe('the record of a job', () => {
   })
 
   it('is of the job that was asked for', async () => {
-    const other = { ...record, job: { ...record.job, jobId: otherHash } }
+    const other = { ...record, job: { ...record.job, jobId: aJobId(otherHash) } }
     expect(await read(other)).toBe('record-invalid: it is of another job')
   })
 
@@ -140,7 +141,7 @@ describe('the record of a job', () => {
       `record-invalid: ${address} did not sign its statement`,
     )
     const key = await signingKeyFromSeed(new Uint8Array(32).fill(22))
-    const body = { ...one.body, jobId: otherHash }
+    const body = { ...one.body, jobId: aJobId(otherHash) }
     const elsewhere = { ...one, body, signature: await key.sign(statementBytes(body)) }
     expect(
       await read(withAssignment(1, { verdict_statement: elsewhere, verdict_hash: undefined })),
@@ -155,7 +156,7 @@ describe('the record of a job', () => {
 
   it('has faults of this job, with the proofs of these very faults', async () => {
     const { address } = fault
-    expect(await read(withFault({ jobId: otherHash }))).toBe(
+    expect(await read(withFault({ jobId: aJobId(otherHash) }))).toBe(
       `record-invalid: the fault of ${address} is of another job`,
     )
     expect(await read(withFault({ fault_id: otherHash }))).toBe(

@@ -6,10 +6,11 @@ import { watchEvents } from '../../../lib/client/watch-events.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import type { JobEvent, JobView } from '../../../lib/schemas/jobs.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
+import { aJobId } from '../../branded.ts'
 import { sampleNetwork } from '../../sample-network.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 
-const jobId = `0x${'1'.repeat(64)}` as const
+const jobId = aJobId(`0x${'1'.repeat(64)}`)
 const event = (seq: number): JobEvent => ({ seq, at: 1, type: 'claimed', phase: 'open' })
 const written = (...events: readonly JobEvent[]) =>
   events.map((one) => `id: ${one.seq}\ndata: ${JSON.stringify(one)}\n\n`).join('')

@@ -3,6 +3,7 @@ import { similar } from '../../../lib/comparators/similar.ts'
 import { fromBase64Url, sha256Hex } from '../../../lib/digest.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
 import { Evidence } from '../../../lib/schemas/evidence.ts'
+import { aJobId } from '../../branded.ts'
 import { breadAnswer, inputOf, keyOf, liftAnswer } from './texts.ts'
 
 const evidenceOf = (...input: Parameters<typeof inputOf>) => similar.evidenceOf(inputOf(...input))
@@ -42,7 +43,7 @@ describe('evidence of similar/2', () => {
 
   it('has nothing in common with that of another key or another job', async () => {
     const jobs = await Promise.all(
-      ['1', '2'].map((digit) => evidenceKey(keyOf(9), `0x${digit.repeat(64)}`)),
+      ['1', '2'].map((digit) => evidenceKey(keyOf(9), aJobId(`0x${digit.repeat(64)}`))),
     )
     const [one = keyOf(), other = keyOf()] = jobs
     for (const [key, another] of [

@@ -10,12 +10,13 @@ import { attest } from '../../../node/attestation/attest.ts'
 import { createAttestor } from '../../../node/attestation/attestor.ts'
 import { newSessionSalt } from '../../../node/attestation/record.ts'
 import { sessionKeyOf } from '../../../node/attestation/session.ts'
+import { aHash, anAddress } from '../../branded.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 import { countingRandom, icl } from '../fakes.ts'
 
-const walletKey = `0x${'31'.repeat(32)}` as const
+const walletKey = aHash(`0x${'31'.repeat(32)}`)
 const account = privateKeyToAccount(walletKey)
-const address = account.address.toLowerCase() as `0x${string}`
+const address = anAddress(account.address)
 const mockKeyHex = 'ab'.repeat(16)
 
 describe('the session key', () => {
@@ -25,7 +26,7 @@ describe('the session key', () => {
     const key = await sessionKeyOf(walletKey, salt)
     expect((await sessionKeyOf(walletKey, salt)).publicKey).toBe(key.publicKey)
     expect((await sessionKeyOf(walletKey, otherSalt)).publicKey).not.toBe(key.publicKey)
-    const otherWallet = `0x${'32'.repeat(32)}` as const
+    const otherWallet = aHash(`0x${'32'.repeat(32)}`)
     expect((await sessionKeyOf(otherWallet, salt)).publicKey).not.toBe(key.publicKey)
   })
 })

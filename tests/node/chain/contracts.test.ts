@@ -3,6 +3,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
 import { createNodeChain } from '../../../node/chain/contracts.ts'
+import { anAddress } from '../../branded.ts'
 import {
   DAY_S,
   MIN_STAKE,
@@ -52,8 +53,8 @@ describe("the node's chain", () => {
   it('knows which nodes are active', async () => {
     const node = nodeWith(keyOf(5))
     const addressOf = (index: number) => chain.anvil.accounts[index]!.address
-    expect(await node.isActive(addressOf(4))).toBe(true)
-    expect(await node.isActive(addressOf(5))).toBe(false)
+    expect(await node.isActive(anAddress(addressOf(4)))).toBe(true)
+    expect(await node.isActive(anAddress(addressOf(5)))).toBe(false)
   })
 
   it('says where to send gas money when there is none left', async () => {

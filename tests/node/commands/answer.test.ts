@@ -7,9 +7,10 @@ import { createViemChain } from '../../../icl/chain/viem.ts'
 import type { Hash32 } from '../../../lib/codecs.ts'
 import { sha256Hex, utf8 } from '../../../lib/digest.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { aHash } from '../../branded.ts'
 import { type CommandWorld, type Operator, startCommandWorld } from './world.ts'
 
-const fault = (index: number): Hash32 => pad(toHex(index), { size: 32 })
+const fault = (index: number): Hash32 => aHash(pad(toHex(index), { size: 32 }))
 
 let commands: CommandWorld
 let node: Operator
@@ -34,7 +35,7 @@ beforeAll(async () => {
       faultId: fault(index),
       operator: node.address,
       amountWei: 1_000n,
-      evidenceHash: pad('0xee', { size: 32 }),
+      evidenceHash: aHash(pad('0xee', { size: 32 })),
     })
   }
 }, 180_000)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { formatDeployment } from '../../../lib/deployment.ts'
 import type { Deployment } from '../../../lib/schemas/deployment.ts'
+import { anAddress } from '../../branded.ts'
 import { type CommandWorld, type Operator, startCommandWorld } from './world.ts'
 
 let world: CommandWorld
@@ -45,7 +46,7 @@ describe('an address file in the configuration of a node', () => {
   })
 
   it('stops every command that would use an ICL of other contracts or another chain', async () => {
-    const other = `0x${'ee'.repeat(20)}` as const
+    const other = anAddress(`0x${'ee'.repeat(20)}`)
     const contracts = { ...deployment.contracts, node_registry: other }
     const moved = { SVC_DEPLOYMENT: await write('moved.json', { contracts }) }
     for (const command of [['run'], ['attest', '--mock'], ['register', '--yes']]) {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Fetch } from '../../../lib/api.ts'
 import { explainScore } from '../../../node/commands/explain-score.ts'
+import { aJobId } from '../../branded.ts'
 import { runJob } from '../../icl/run-job.ts'
 import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from '../../icl/test-icl.ts'
 import { quietContext } from './context.ts'
@@ -20,7 +21,7 @@ beforeAll(async () => {
       event: {
         id: `0x${'1'.repeat(64)}:${index}:x`,
         node: nodes[0]!.address,
-        jobId: `0x${'1'.repeat(64)}`,
+        jobId: aJobId(`0x${'1'.repeat(64)}`),
         code: index % 3 === 0 ? 'verdict-outvoted' : 'verdict-upheld',
         // Many in one second: within it, the id says which comes first.
         at: icl.clock.now() + ((index * 37) % 500),
@@ -122,7 +123,7 @@ describe('svc-node jobs --explain', () => {
       event: {
         id: 'new',
         node: address,
-        jobId: `0x${'2'.repeat(64)}`,
+        jobId: aJobId(`0x${'2'.repeat(64)}`),
         code: 'from-a-later-version' as never,
         at: icl.clock.now(),
       },

@@ -9,6 +9,7 @@ import { systemRandom } from '../../../lib/system.ts'
 import type { Flags } from '../../../node/commands/flags.ts'
 import { showJobs } from '../../../node/commands/jobs.ts'
 import { historyPathOf, openHistory } from '../../../node/journal/history.ts'
+import { aJobId } from '../../branded.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { quietContext } from './context.ts'
 
@@ -76,11 +77,11 @@ beforeAll(async () => {
   )
   const history = openHistory(historyPathOf(join(folder, 'config.json')))
   const job = { role: 'leader', model_id: 'openai:x', fence: 1, started_at: startedAt } as const
-  history.append({ ...job, jobId: jobId('a'), outcome: 'running' })
+  history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'running' })
   const ended_at = startedAt + 75
-  history.append({ ...job, jobId: jobId('a'), outcome: 'result-posted', ended_at })
+  history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'result-posted', ended_at })
   const reason = 'provider-refused, "twice"'
-  history.append({ ...job, jobId: jobId('b'), outcome: 'aborted', reason, ended_at })
+  history.append({ ...job, jobId: aJobId(jobId('b')), outcome: 'aborted', reason, ended_at })
   history.close()
   await appendFile(historyPathOf(join(folder, 'config.json')), '{"torn')
 })

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { anAddress } from '../../branded.ts'
 import { answerJson, startServer } from '../../local-server.ts'
 import { startStubChain } from '../stub-chain.ts'
 import { startStubIcl } from '../stub-icl.ts'
@@ -210,7 +211,7 @@ describe('registering from init', () => {
     await terminal.answer('with a stake of at least 1 ETH', 'y')
     await terminal.answer('Send 1.0', '')
     const [, address = ''] = /Operator address: (0x[0-9a-f]{40})/.exec(terminal.screen()) ?? []
-    await commands.fund(address as `0x${string}`, '1.1')
+    await commands.fund(anAddress(address), '1.1')
     expect(await terminal.exited).toBe(0)
     expect(terminal.screen()).toContain('is registered for tier 0 with 1 ETH at stake and active')
   }, 180_000)

@@ -8,6 +8,7 @@ import { initialise } from '../../../node/commands/init.ts'
 import { lookForTpm } from '../../../node/commands/look-for-tpm.ts'
 import { tpmRows } from '../../../node/commands/status.ts'
 import { loadConfig } from '../../../node/config-file.ts'
+import { anAddress } from '../../branded.ts'
 import { createSwtpmMaker, type Swtpm, type SwtpmMaker, whyNoSwtpm } from '../../tools/swtpm.ts'
 import { quietContext } from './context.ts'
 
@@ -44,7 +45,7 @@ describe('commands on a machine with a TPM', () => {
     ...changes,
   })
   const check = async (changes: Record<string, string>) =>
-    checkTpm(await loadConfig(environment(changes)), address, context)
+    checkTpm(await loadConfig(environment(changes)), anAddress(address), context)
   const writeRecord = (ek: string) => {
     const claims = { att: { backend: 'tpm', ek, ak: '000b', reset: 1 } }
     const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Address } from '../../../lib/codecs.ts'
 import { exact } from '../../../lib/comparators/exact.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
 import { ProblemError } from '../../../lib/problem.ts'
@@ -8,6 +9,7 @@ import { leaderStatementOf, statementBytes } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { nodeStopping } from '../../../node/jobs/job-end.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
+import { aHash } from '../../branded.ts'
 import {
   clientAddress,
   coordinatorAddress,
@@ -67,7 +69,7 @@ describe('a leader', () => {
     const world = await createJobWorld('leader')
     await run(world)
     const debug = world.log.lines.filter((line) => line.startsWith('DEBUG'))
-    const hex = (handle: bigint) => `0x${handle.toString(16).padStart(64, '0')}`
+    const hex = (handle: bigint) => aHash(`0x${handle.toString(16).padStart(64, '0')}`)
     for (const handle of [world.claim.kpHighHandle, world.claim.kpLowHandle]) {
       expect(debug).toContain(
         `DEBUG Job ${jobId}: decrypting handle ${hex(handle)} with the permit`,
@@ -229,7 +231,7 @@ describe('a job that cannot be done is given back', () => {
     expect(world.chain.stored).toEqual([])
   })
 
-  const readers: Record<string, (world: JobWorld) => readonly `0x${string}`[]> = {
+  const readers: Record<string, (world: JobWorld) => readonly Address[]> = {
     'nobody knows': ({ claim }) => [...claim.output_readers, coordinatorAddress],
     'left the registry': ({ claim, chain }) => {
       chain.active.delete(verifierAddresses[0])

@@ -9,6 +9,7 @@ import {
   openHistory,
   readHistory,
 } from '../../../node/journal/history.ts'
+import { aJobId } from '../../branded.ts'
 
 let folder: string
 let path: string
@@ -19,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 const record = (digit: number, change: Partial<JobRecord> = {}): JobRecord => ({
-  jobId: `0x${digit.toString(16).padStart(64, '0')}`,
+  jobId: aJobId(`0x${digit.toString(16).padStart(64, '0')}`),
   role: 'leader',
   model_id: 'openai:x',
   fence: 1,

@@ -17,6 +17,7 @@ import { openJournal } from '../../../node/journal/journal-file.ts'
 import { journalPathOf, readJournal } from '../../../node/journal/read-journal.ts'
 import { lineOf } from '../../../node/journal/step-lines.ts'
 import type { JournalStep } from '../../../node/journal/steps.ts'
+import { aJobId } from '../../branded.ts'
 import { createJobWorld } from '../job-world.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
@@ -31,7 +32,7 @@ afterEach(() => rm(folder, { recursive: true }))
 
 const { assignment, claim, leader } = await createJobWorld('leader')
 const { address: _, ...signedResult } = await leader('Four.')
-const idOf = (digit: number): JobId => `0x${digit.toString(16).padStart(64, '0')}`
+const idOf = (digit: number): JobId => aJobId(`0x${digit.toString(16).padStart(64, '0')}`)
 const started = (digit: number): JournalStep => {
   const jobId = idOf(digit)
   return { step: 'started', jobId, fence: 1, at: 5, assignment: { ...assignment, jobId } }

@@ -9,6 +9,7 @@ import { repair } from '../../../node/commands/repair.ts'
 import { openHistory } from '../../../node/journal/history.ts'
 import { openJournal } from '../../../node/journal/journal-file.ts'
 import type { JournalStep } from '../../../node/journal/steps.ts'
+import { aJobId } from '../../branded.ts'
 import { createControl, findPreload } from '../../durability/preload.ts'
 import { quietContext } from '../commands/context.ts'
 import { createJobWorld } from '../job-world.ts'
@@ -23,7 +24,7 @@ afterEach(() => rm(folder, { recursive: true }))
 
 const { assignment, leader } = await createJobWorld('leader')
 const { address: _, ...signedResult } = await leader('Four.')
-const idOf = (digit: number): JobId => `0x${digit.toString(16).padStart(64, '0')}`
+const idOf = (digit: number): JobId => aJobId(`0x${digit.toString(16).padStart(64, '0')}`)
 const started = (digit: number): JournalStep => {
   const jobId = idOf(digit)
   return { step: 'started', jobId, fence: 1, at: 5, assignment: { ...assignment, jobId } }

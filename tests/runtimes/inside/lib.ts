@@ -20,6 +20,7 @@ import { newSealingKey, seal, unseal } from '../../../lib/sealing.ts'
 import { signingKeyFromSeed, verifySignature } from '../../../lib/session-key.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemRandom } from '../../../lib/system.ts'
+import { aHash, anAddress } from '../../branded.ts'
 import { makeReceipt } from '../../lib/make-receipt.ts'
 import { type Case, check, once, same } from './case.ts'
 
@@ -74,7 +75,7 @@ export const libCases: readonly Case[] = [
     run: async () => {
       const key = await signingKeyFromSeed(seed(21))
       const other = await signingKeyFromSeed(seed(22))
-      const address: Address = `0x${'a1'.repeat(20)}`
+      const address: Address = anAddress(`0x${'a1'.repeat(20)}`)
       const { good, bad } = await signedBy({ kind: 'node', address, key })
       check(await verifyNodeSignature(key.publicKey, good), 'it does not hold')
       check(!(await verifyNodeSignature(key.publicKey, bad)), 'it holds for another address')
@@ -122,10 +123,10 @@ export const libCases: readonly Case[] = [
     name: 'a sealed text opens, and not for another purpose or with a changed byte',
     run: async () => {
       const key = newSealingKey(systemRandom)
-      const purpose = { kind: 'prompt', client: `0x${'1'.repeat(40)}` } as const
+      const purpose = { kind: 'prompt', client: anAddress(`0x${'1'.repeat(40)}`) } as const
       const blob = await seal(sentence, key, purpose, systemRandom)
       same('the text', await unseal(blob, key, purpose), sentence)
-      const other = { kind: 'prompt', client: `0x${'2'.repeat(40)}` } as const
+      const other = { kind: 'prompt', client: anAddress(`0x${'2'.repeat(40)}`) } as const
       await unreadable(unseal(blob, key, other))
       await unreadable(unseal(blob.with(20, (blob[20] ?? 0) ^ 1), key, purpose))
     },
@@ -134,7 +135,7 @@ export const libCases: readonly Case[] = [
     name: 'a draw chooses the nodes that everybody computes',
     run: async () => {
       const pool = ['1', '2', '3', '4', '5'].map((digit) => ({
-        address: `0x${digit.repeat(40)}` as Address,
+        address: anAddress(`0x${digit.repeat(40)}`) as Address,
         weight: 100,
         busy: false,
       }))
@@ -178,12 +179,12 @@ export const libCases: readonly Case[] = [
 ]
 
 const evidenceHashes = {
-  exact: '0x833e3164821203cd0cd9932df9d94f573885eaf6bfce8eb0332592d428cab01f',
-  'similar/2': '0x3d4ac701d1f5befa66263a39256eff54543ea3a7b58885fd084e2894d1361a38',
+  exact: aHash('0x833e3164821203cd0cd9932df9d94f573885eaf6bfce8eb0332592d428cab01f'),
+  'similar/2': aHash('0x3d4ac701d1f5befa66263a39256eff54543ea3a7b58885fd084e2894d1361a38'),
 }
 const receiptHashes = {
-  exact: '0x5ae3de21c161e47f64ce67225d7f42374d3904ba29c7d772f4e2f68e29bb3b4e',
-  'similar/2': '0x833aecab30d110fa62b579df7b34635d8a5d6ce2fea1c7144923ab8815137248',
+  exact: aHash('0x5ae3de21c161e47f64ce67225d7f42374d3904ba29c7d772f4e2f68e29bb3b4e'),
+  'similar/2': aHash('0x833aecab30d110fa62b579df7b34635d8a5d6ce2fea1c7144923ab8815137248'),
 }
 
 const unreadable = (call: Promise<unknown>) => failing('blob-unreadable', call)

@@ -5,6 +5,7 @@ import { isLocalChain } from '../../../web/playground/chains.ts'
 import { eventWords, nodeProgress } from '../../../web/playground/node-progress.ts'
 import { failureOf } from '../../../web/playground/run-inference.ts'
 import { afterNews, newRun, type Run, type RunNews } from '../../../web/playground/run-state.ts'
+import { anAddress } from '../../branded.ts'
 
 const after = (news: readonly RunNews[], run: Run = newRun()): Run => news.reduce(afterNews, run)
 const step = (
@@ -58,9 +59,14 @@ describe('the nodes of a run', () => {
   it('are told by the last thing that each did, the leader first', () => {
     const rows = nodeProgress([
       event(1, 'submitted'),
-      event(2, 'claimed', { node: verifier, role: 'verifier', fence: 1 }),
-      event(3, 'claimed', { node: leader, role: 'leader', fence: 2 }),
-      event(4, 'verdict-match', { node: verifier, role: 'verifier', fence: 1, detail: 'match' }),
+      event(2, 'claimed', { node: anAddress(verifier), role: 'verifier', fence: 1 }),
+      event(3, 'claimed', { node: anAddress(leader), role: 'leader', fence: 2 }),
+      event(4, 'verdict-match', {
+        node: anAddress(verifier),
+        role: 'verifier',
+        fence: 1,
+        detail: 'match',
+      }),
     ])
     expect(
       rows.map(({ node, status, verdict, isOver }) => [node, status, verdict, isOver]),
@@ -73,18 +79,18 @@ describe('the nodes of a run', () => {
   it('are told by the outcome as well, whose last events may not have come', () => {
     const other = `0x${'c'.repeat(40)}` as const
     const claimed = (seq: number, node: typeof leader, role: 'leader' | 'verifier') =>
-      event(seq, 'claimed', { node, role, fence: seq })
+      event(seq, 'claimed', { node: anAddress(node), role, fence: seq })
     const rows = nodeProgress(
       [
         claimed(1, leader, 'leader'),
         claimed(2, verifier, 'verifier'),
-        event(3, 'lapsed', { node: verifier, role: 'verifier', fence: 2 }),
+        event(3, 'lapsed', { node: anAddress(verifier), role: 'verifier', fence: 2 }),
         claimed(4, other, 'verifier'),
       ],
       {
         status: 'accepted',
-        leader,
-        verdicts: [{ node: other, verdict: 'no-match', reason: 'different-answer' }],
+        leader: anAddress(leader),
+        verdicts: [{ node: anAddress(other), verdict: 'no-match', reason: 'different-answer' }],
       },
     )
     expect(rows.map(({ status, verdict, isOver }) => [status, verdict, isOver])).toEqual([
