@@ -1,5 +1,5 @@
 import { concat, hexToBytes, keccak256 } from 'viem'
-import type { Address, Hash32 } from './codecs.ts'
+import type { Address, JobId } from './codecs.ts'
 import { concatBytes, fromBase64Url, utf8 } from './digest.ts'
 
 /** A node with the salt of its revealed answer, base64url. */
@@ -10,7 +10,7 @@ type Revealed = { readonly address: Address; readonly salt: string }
  * all revealed answers, given by batch and position: nobody knows it while a commitment can still be chosen.
  */
 export function deliverers(
-  jobId: Hash32,
+  jobId: JobId,
   answers: readonly Revealed[],
   group: readonly Address[],
 ): readonly Address[] {

@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { Address } from '../../lib/codecs.ts'
 import { deliverers, settled } from '../../lib/delivery-rule.ts'
 import { toBase64Url } from '../../lib/digest.ts'
+import { aJobId, anAddress } from '../branded.ts'
 
-const jobId = `0x${'ab'.repeat(32)}` as const
-const addressOf = (digit: number): Address => `0x${String(digit).repeat(40)}`
+const jobId = aJobId(`0x${'ab'.repeat(32)}`)
+const addressOf = (digit: number): Address => anAddress(`0x${String(digit).repeat(40)}`)
 const revealed = (...fills: readonly number[]) =>
   fills.map((fill, at) => ({
     address: addressOf(at + 1),
@@ -34,7 +35,7 @@ describe('who delivers', () => {
       new Set(Array.from({ length: 40 }, (_, draw) => change(draw)[0]))
     expect(firsts((draw) => deliverers(jobId, revealed(1, 2, 3, draw), group)).size).toBe(3)
     expect(firsts((draw) => deliverers(jobId, revealed(draw, 2, 3, 4), group)).size).toBe(3)
-    const jobOf = (draw: number) => `0x${draw.toString(16).padStart(64, '0')}` as const
+    const jobOf = (draw: number) => aJobId(`0x${draw.toString(16).padStart(64, '0')}`)
     expect(firsts((draw) => deliverers(jobOf(draw), revealed(1, 2, 3), group)).size).toBe(3)
   })
 })
