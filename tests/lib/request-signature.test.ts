@@ -1,5 +1,4 @@
 // biome-ignore lint/correctness/noUnresolvedImports: its package.json names types that it does not ship
-
 import { createSignerClient, createVerifierClient } from '@slicekit/erc8128'
 import { verifyMessage } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Settings } from '../../icl/start/settings.ts'
 import { endpoints } from '../../lib/endpoints.ts'
+import { baseUrlVariable, builtInNames, defaultKeyVariable } from '../../lib/providers.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (...path: readonly string[]) => readFileSync(join(root, ...path), 'utf8')
@@ -29,8 +30,11 @@ describe('the files that install the service', () => {
   })
 
   it('name only settings that the node reads', () => {
-    const sources = ['config.ts', 'config-file.ts', 'password.ts', 'inference/provider-call.ts']
-    const known = namesIn(sources.map((file) => read('node', file)).join('\n'), nodeSetting)
+    const sources = ['node/config.ts', 'node/config-file.ts', 'lib/host/password.ts']
+    const known = new Set([
+      ...namesIn(sources.map((file) => read(file)).join('\n'), nodeSetting),
+      ...builtInNames.flatMap((name) => [defaultKeyVariable(name), baseUrlVariable(name)]),
+    ])
     const unknown = files.flatMap(({ name, text }) =>
       [...namesIn(text, nodeSetting)]
         .filter((setting) => !known.has(setting))
