@@ -51,7 +51,7 @@ export function mount<E extends Endpoint>(
   app.on(endpoint.method, endpoint.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
     c.set('operation', operation)
     gate.throttle.arrive(c, endpoint)
-    const body = isAnonymous(endpoint, c.req.raw.headers) ? undefined : await bodyOf(endpoint, c)
+    const body = await bodyOf(endpoint, c)
     const caller = await recognise(c, gate, endpoint, body)
     const input: Record<string, unknown> = {}
     if (endpoint.params) input.params = parse(endpoint.params, c.req.param(), 'path')
@@ -98,10 +98,6 @@ async function recognise(
   throttle.recognise(c, caller, jobId)
   return caller
 }
-
-/** Whether nobody has signed what has to be signed: it is refused in any case, so that its body is not read. */
-const isAnonymous = ({ auth }: Endpoint, headers: Headers): boolean =>
-  auth !== 'none' && !headers.has('signature-input') && !headers.has('authorization')
 
 const bodyMs = 30_000
 

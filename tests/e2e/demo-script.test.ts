@@ -134,14 +134,14 @@ describe('npm run demo', () => {
     expect(run.stderr).not.toContain('token ')
   }, 240_000)
 
-  it('says which variable to check when the provider refuses the key', async () => {
+  it('says which key to check when the provider refuses it', async () => {
     answer = () => undefined
     const run = await demo(['Hello'], {
       SVC_OPENAI_BASE_URL: provider.openaiUrl,
       OPENAI_API_KEY: 'a key that is refused',
     })
     expect(run.code).toBe(1)
-    expect(lastLine(run.stdout)).toContain('OPENAI_API_KEY')
+    expect(lastLine(run.stdout)).toContain('the API key of openai')
     expect(run.stdout).not.toContain('a key that is refused')
   }, 240_000)
 

@@ -67,7 +67,7 @@ async function openUpload(port: number) {
   const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(answer)))
   socket.on('error', () => {})
   socket.write(
-    'POST /v1/blobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\nsignature-input: eth=()\r\ncontent-length: 4\r\n\r\nab',
+    'POST /v1/blobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nab',
   )
   // The request has arrived once its first bytes have been read: another one that is answered later proves it.
   await (await fetch(`http://127.0.0.1:${port}/livez`)).text()
