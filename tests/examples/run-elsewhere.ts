@@ -99,6 +99,11 @@ export const runElsewhere: readonly {
   },
   {
     file: 'docs/operators.md',
+    begins: 'export SVC_OLLAMA_BASE_URL',
+    reason: 'needs an Ollama server; tests/e2e/inference.test.ts runs nodes with these variables',
+  },
+  {
+    file: 'docs/operators.md',
     begins: 'source <(svc-node completion',
     reason: "writes the user's shell files; tests/node/commands checks completions",
   },
