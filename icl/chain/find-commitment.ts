@@ -7,7 +7,8 @@ import {
 } from 'viem'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { causesOf, isRevert, toChainError } from '../../lib/chain/chain-error.ts'
-import { type Address, Hash32 } from '../../lib/codecs.ts'
+import { chainHash } from '../../lib/chain/chain-hash.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainResult, Commitment } from './chain.ts'
 import { contractFault } from './find-faults.ts'
@@ -101,7 +102,9 @@ async function findSent(
     )
     .catch(() => [])
   const log = logs.find((event) => isOf(event, result))
-  return log && { tx: Hash32.parse(log.transactionHash), block: log.blockNumber }
+  return (
+    log && { tx: chainHash(log.transactionHash, 'reading ResultRegistry'), block: log.blockNumber }
+  )
 }
 
 const isOf = (
@@ -131,7 +134,9 @@ async function findEvent(
     })
   })
   const log = logs.find((event) => isOf(event, result))
-  return log && { tx: Hash32.parse(log.transactionHash), block: log.blockNumber }
+  return (
+    log && { tx: chainHash(log.transactionHash, 'reading ResultRegistry'), block: log.blockNumber }
+  )
 }
 
 /** The first block not older than a time (Unix seconds): endpoints refuse to search many blocks for an event. */

@@ -1,6 +1,7 @@
 import { encodeFunctionData, type PublicClient } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
+import { chainHash } from '../../lib/chain/chain-hash.ts'
 import { type Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Chain, ChainSlash } from './chain.ts'
@@ -37,7 +38,7 @@ export const createSlashes = (
         'result',
         signal,
       )
-      return Hash32.parse(sent.transactionHash)
+      return chainHash(sent.transactionHash, doing)
     } catch (error) {
       signal?.throwIfAborted()
       const revert = revertNameOf(error)
@@ -127,13 +128,13 @@ async function findEnd(
     ])
     if (executed) {
       const { transactionHash, blockNumber, args } = executed
-      const tx = Hash32.parse(transactionHash)
+      const tx = chainHash(transactionHash, 'reading NodeRegistry')
       const slash: ChainSlash = { state: 'executed', tx, takenWei: args.amount ?? 0n }
       return { slash, depth: latest - blockNumber + 1n }
     }
     if (cancelled) {
       const { transactionHash, blockNumber } = cancelled
-      const tx = Hash32.parse(transactionHash)
+      const tx = chainHash(transactionHash, 'reading NodeRegistry')
       return { slash: { state: 'cancelled', tx }, depth: latest - blockNumber + 1n }
     }
   }

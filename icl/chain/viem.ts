@@ -3,11 +3,12 @@ import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { causes, whatOf } from '../../lib/causes.ts'
 import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
+import { chainHash } from '../../lib/chain/chain-hash.ts'
 import { type ChainEndpoint, createChainWriter, usualPollingMs } from '../../lib/chain/clients.ts'
 import type { ContractCall } from '../../lib/chain/send.ts'
 import { isAllowed } from '../../lib/chain/task-manager.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { Address, Hash32 } from '../../lib/codecs.ts'
+import { Address, type Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Chain, ChainResult } from './chain.ts'
 import { findCommitment } from './find-commitment.ts'
@@ -62,7 +63,7 @@ export function createViemChain(options: ViemChainOptions): Chain {
       const block = await reading('reading the latest block', () => publicClient.getBlock())
       return {
         number: block.number,
-        hash: Hash32.parse(block.hash),
+        hash: chainHash(block.hash, 'reading the latest block'),
         timestamp: Number(block.timestamp),
       }
     },
@@ -92,7 +93,7 @@ export function createViemChain(options: ViemChainOptions): Chain {
       const call = commitCall(options, results)
       const doing = `committing results as ${options.account.address}`
       const { transactionHash, gasUsed } = await send(sender, doing, call, 'result', signal)
-      const tx = Hash32.parse(transactionHash)
+      const tx = chainHash(transactionHash, doing)
       options.onCommitted?.({ tx, results: results.length, gasUsed })
       return tx
     },

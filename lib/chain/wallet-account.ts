@@ -1,9 +1,10 @@
 import { createWalletClient, custom, type Hex, type LocalAccount, numberToHex } from 'viem'
 import { toAccount } from 'viem/accounts'
 import { z } from 'zod'
-import { Address, Hash32 } from '../codecs.ts'
+import { Address } from '../codecs.ts'
 import { SvcError } from '../svc-error.ts'
 import { causesOf } from './chain-error.ts'
+import { chainHash } from './chain-hash.ts'
 
 /** A wallet as browsers offer them (EIP-1193). */
 export type WalletProvider = {
@@ -86,7 +87,10 @@ export function walletAccount(provider: WalletProvider, address: string): Wallet
         value: numberToHex(value),
       }
       const call = { method: 'eth_sendTransaction', params: [transaction] }
-      return Hash32.parse(await asked(provider.request(call), 'send a transaction'))
+      return chainHash(
+        await asked(provider.request(call), 'send a transaction'),
+        'sending a transaction',
+      )
     },
   }
 }

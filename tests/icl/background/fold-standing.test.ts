@@ -12,7 +12,7 @@ const codes = ['result-accepted', 'verdict-outvoted', 'lease-lapsed', 'verdict-u
 const eventAt = (index: number, second: number): ReputationEvent => ({
   id: `0x${index}:1`,
   node: nodeA,
-  jobId: aJobId(`0x${index}`),
+  jobId: aJobId(`0x${String(index).padStart(64, '0')}`),
   code: codes[index % codes.length]!,
   at: second * 1_000 + (index % 7),
 })
