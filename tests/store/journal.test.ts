@@ -27,8 +27,8 @@ const writes: readonly Write[] = [
     kind: 'event',
     event: {
       id: 'e',
-      node: anAddress('0x1'),
-      jobId: aJobId('0x2'),
+      node: anAddress(`0x${'1'.repeat(40)}`),
+      jobId: aJobId(`0x${'2'.repeat(64)}`),
       code: 'result-accepted',
       at: 1,
     },
