@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 import { createSqliteStore } from './sqlite.ts'
 import { failureCode, isBusy, type SqliteDatabase } from './sqlite-database.ts'
 import { findLock, findPath, unusable, unusableLock } from './sqlite-path.ts'
-import { checkOwner, checkSchema, migrate, pragmas } from './sqlite-schema.ts'
+import { checkSchema, isEmpty, makeTables, pragmas } from './sqlite-schema.ts'
 import type { Store } from './store.ts'
 
 type Sqlite = typeof import('node:sqlite')
@@ -46,8 +46,9 @@ export async function openSqliteStore(
   try {
     const db = connect({ readOnly: false })
     opened.push(db)
-    // Another program's file is left as it is.
-    checkOwner(db, path)
+    // Another program's file, or one of another version, is left as it is.
+    const isNew = isEmpty(db) && !guest
+    if (!isNew) checkSchema(db, path)
     if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
       throw new SvcError(
         'store-unavailable',
@@ -55,8 +56,10 @@ export async function openSqliteStore(
         { hint: 'Name a file on a local disk in SVC_ICL_DATABASE_URL.' },
       )
     }
-    if (guest) checkSchema(db, path)
-    else if (migrate(db, path) === 0) log?.info('A new database was made', { file: path })
+    if (isNew) {
+      makeTables(db)
+      log?.info('A new database was made', { file: path })
+    }
     syncFolder(dirname(path))
     const { ino, dev } = statSync(path)
     return createSqliteStore(db, {

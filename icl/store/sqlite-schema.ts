@@ -4,9 +4,10 @@ import { numberOf, type SqliteDatabase } from './sqlite-database.ts'
 /** Tells a store's file from any other SQLite file: "SVCi". */
 const applicationId = 0x53_56_43_69
 
-/** Every step from an empty file to today's tables, each done once; a file's `user_version` counts those it has had. */
-const migrations: readonly string[] = [
-  `
+/** A file's `user_version`: one more with each change of the tables or of the documents in them. */
+const schemaVersion = 3
+
+const tables = `
   CREATE TABLE counters (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   INSERT INTO counters VALUES ('changes', 0);
 
@@ -75,12 +76,10 @@ const migrations: readonly string[] = [
   CREATE INDEX blobs_by_expiry ON blobs (until);
   -- Apart, because SQLite rewrites a whole row when any of its columns changes.
   CREATE TABLE blob_bytes (cid TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL) STRICT;
-  `,
-  `
+
   CREATE INDEX jobs_by_age ON jobs (created_at, id);
   CREATE INDEX jobs_by_phase ON jobs (phase, created_at, id);
-  `,
-]
+`
 
 /** How durable each commit is, and how long a write waits for another process's. */
 export const pragmas = `
@@ -93,46 +92,37 @@ export const pragmas = `
   PRAGMA trusted_schema = 0;
 `
 
-/** Brings the tables up to date, and answers how many migrations the file had had: 0 when it is new. Throws as `checkOwner`. */
-export function migrate(db: SqliteDatabase, path: string): number {
-  const version = checkOwner(db, path)
-  if (version === migrations.length) return version
+/** Makes the tables in an empty file. */
+export function makeTables(db: SqliteDatabase): void {
   db.exec('BEGIN EXCLUSIVE')
   try {
     db.exec(`PRAGMA application_id = ${applicationId}`)
-    for (const step of migrations.slice(version)) db.exec(step)
-    db.exec(`PRAGMA user_version = ${migrations.length}`)
+    db.exec(tables)
+    db.exec(`PRAGMA user_version = ${schemaVersion}`)
     db.exec('COMMIT')
-    return version
   } catch (error) {
     db.exec('ROLLBACK')
     throw error
   }
 }
 
-/** Throws SvcError unless the tables are today's: whoever shares a running ICL's file does not change them. */
+/** Throws SvcError `store-foreign` for the file of another program, `store-version` for that of another version. */
 export function checkSchema(db: SqliteDatabase, path: string): void {
-  if (checkOwner(db, path) === migrations.length) return
-  throw new SvcError('store-version', `${path} is not a store of this version`, {
-    hint: 'Use the version that the ICL runs, or start the new ICL once, which brings it up to date.',
-  })
-}
-
-/** How many migrations a file has had; throws SvcError when it is another program's, or a newer version's. */
-export function checkOwner(db: SqliteDatabase, path: string): number {
   const pragma = (name: string) => numberOf(db.prepare(`PRAGMA ${name}`).get() ?? {}, name)
-  const owner = pragma('application_id')
-  const version = pragma('user_version')
-  const isEmpty = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
-  if (owner !== applicationId && !isEmpty) {
+  if (pragma('application_id') !== applicationId && !isEmpty(db)) {
     throw new SvcError('store-foreign', `${path} is the database of another program`, {
       hint: 'Give SVC_ICL_DATABASE_URL the name of a file of its own.',
     })
   }
-  if (version > migrations.length) {
-    throw new SvcError('store-version', `${path} was written by a newer version`, {
-      hint: 'Use that version, or restore a backup from before the change.',
-    })
-  }
-  return version
+  const version = pragma('user_version')
+  if (version === schemaVersion) return
+  throw new SvcError(
+    'store-version',
+    `${path} was written by another version: its tables are version ${version}, these are ${schemaVersion}`,
+    { hint: 'Use the version that wrote it, or give SVC_ICL_DATABASE_URL the name of a new file.' },
+  )
 }
+
+/** True for a file that nobody has written to. */
+export const isEmpty = (db: SqliteDatabase): boolean =>
+  db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
