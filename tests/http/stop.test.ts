@@ -29,6 +29,7 @@ async function startIcl(settings: Record<string, string> = {}) {
     env: {
       SVC_ICL_PORT: String(port),
       SVC_ICL_PUBLIC_URL: `http://127.0.0.1:${port}`,
+      SVC_ICL_DATABASE_URL: 'memory:',
       SVC_ICL_SECRET: 'ab'.repeat(32),
       SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
       SVC_ICL_CHAIN_ID: '31337',
