@@ -11,18 +11,36 @@ interface ActiveNodes {
 
 /// @notice Keeps AES keys as two encrypted 128-bit halves and decides who may decrypt them.
 contract PromptKeyStore {
+    /// @dev Who decides about readers: nobody has named one yet, owner and delegate, a list, or nobody any more.
+    enum Access {
+        Undecided,
+        Named,
+        Listed,
+        Fixed
+    }
+
     struct Record {
         address owner;
+        uint16 used;
+        bool ended;
+        Access access;
         uint64 until;
-        uint32 grantsLeft;
-        address delegate;
         uint256 lowHandle;
+        bytes32 commitment;
+        address delegate;
+        uint32 grantsLeft;
     }
 
     /// @notice The most readers that one `storeKey` may name.
     uint256 public constant MAX_READERS = 16;
 
-    /// @notice Where a delegate's grants are checked.
+    /// @notice The fewest nodes on a list.
+    uint256 public constant MIN_LIST = 3;
+
+    /// @notice The most nodes on a list.
+    uint256 public constant MAX_LIST = 16;
+
+    /// @notice Where activations and a delegate's grants are checked.
     ActiveNodes public immutable nodeRegistry;
 
     uint256 private constant UINT128_TYPE = 6;
@@ -30,8 +48,34 @@ contract PromptKeyStore {
     mapping(uint256 highHandle => Record record) private _records;
     mapping(uint256 handle => bool taken) private _taken;
 
-    /// @notice A key was stored under these two stored handles.
-    event KeyStored(address indexed owner, uint256 indexed highHandle, uint256 indexed lowHandle);
+    /// @notice A key was stored under these two stored handles, with a hash of the job's terms (zero: none).
+    event KeyStored(
+        address indexed owner, uint256 indexed highHandle, uint256 indexed lowHandle, bytes32 terms
+    );
+
+    /// @notice The owner bound the key to a job and a list of nodes; those in `mask` have access from now on.
+    /// @dev `jobId` is the owner's word: others may name the same one for keys of their own.
+    event ListCommitted(
+        uint256 indexed highHandle,
+        uint256 lowHandle,
+        bytes32 indexed jobId,
+        bytes32 commitment,
+        uint16 mask,
+        address indexed activator,
+        uint64 until
+    );
+
+    /// @notice `activate` gives no further node of the list access.
+    event ListEnded(uint256 indexed highHandle, uint256 lowHandle);
+
+    /// @notice The node at position `self` of the list stored an output key, and named the nodes in `mask` as readers.
+    event OutputKeyStored(
+        uint256 indexed highHandle,
+        uint256 indexed promptHighHandle,
+        bytes32 indexed jobId,
+        uint8 self,
+        uint16 mask
+    );
 
     /// @notice The owner lets `delegate` grant access to up to `maxGrants` active nodes until `until` (Unix seconds).
     event AccessDelegated(
@@ -74,8 +118,45 @@ contract PromptKeyStore {
     /// @notice The delegate has used all its grants.
     error NoGrantsLeft();
 
-    /// @notice A delegate can give access to active nodes only.
+    /// @notice A delegate and an activator can give access to active nodes only.
     error NodeNotActive(address reader);
+
+    /// @notice The readers of a key with a list come from `activate`, those of an output key from `storeOutputKey`.
+    /// For other readers, store another key.
+    error ReadersFixed(uint256 highHandle);
+
+    /// @notice Readers or a delegate were named for this key. Store another key for a list.
+    error ReadersAlreadyNamed(uint256 highHandle);
+
+    /// @notice The key has a list, for good. Store another key for another list.
+    error ListAlreadyCommitted(uint256 highHandle);
+
+    /// @notice The owner ended the list. Only the owner can help, with another key.
+    error ListHasEnded(uint256 highHandle);
+
+    /// @notice The list's time is over at `until` (Unix seconds).
+    error ListExpired(uint64 until);
+
+    /// @notice A list has `MIN_LIST` to `MAX_LIST` nodes.
+    error InvalidListLength(uint256 length);
+
+    /// @notice The list's entry at `index` is zero, the key's owner, or an address from further in front.
+    error InvalidListEntry(uint256 index);
+
+    /// @notice A mask names at least one position, and only positions of the list.
+    error InvalidMask(uint16 mask);
+
+    /// @notice The activator is zero.
+    error InvalidActivator();
+
+    /// @notice The commitment of this key is another: wrong job, activator, end or list, or none is committed.
+    error WrongList(bytes32 commitment);
+
+    /// @notice The list has no such position, or another address is there.
+    error NotOnList(uint8 index);
+
+    /// @notice The nodes at these positions have no access to the prompt key.
+    error NotActivated(uint16 mask);
 
     /// @notice Sets the node registry, for good.
     constructor(ActiveNodes nodeRegistry_) {
@@ -84,14 +165,19 @@ contract PromptKeyStore {
 
     /// @notice Verifies and stores two encrypted halves that only the caller may read.
     function storeKey(InEuint128 calldata high, InEuint128 calldata low) external {
-        _store(FHE.asEuint128(high), FHE.asEuint128(low));
+        _storeInputs(high, low, 0);
+    }
+
+    /// @notice The same, with a hash of the terms of the job that the key is for.
+    function storeKey(InEuint128 calldata high, InEuint128 calldata low, bytes32 terms) external {
+        _storeInputs(high, low, terms);
     }
 
     /// @notice Stores two halves that the coprocessor knows and lets both the caller and this contract use.
     function storeKey(uint256 highHandle, uint256 lowHandle) external {
         _checkVerified(highHandle);
         _checkVerified(lowHandle);
-        _store(euint128.wrap(bytes32(highHandle)), euint128.wrap(bytes32(lowHandle)));
+        _store(euint128.wrap(bytes32(highHandle)), euint128.wrap(bytes32(lowHandle)), 0);
     }
 
     /// @notice Verifies and stores two encrypted halves, names readers, and may delegate further grants.
@@ -104,7 +190,9 @@ contract PromptKeyStore {
         uint64 until
     ) external {
         if (readers.length > MAX_READERS) revert TooManyReaders(readers.length);
-        (uint256 highHandle, uint256 lowHandle) = _store(FHE.asEuint128(high), FHE.asEuint128(low));
+        (uint256 highHandle, uint256 lowHandle) = _storeInputs(high, low, 0);
+        Record storage record = _records[highHandle];
+        if (readers.length != 0 || delegate != address(0)) record.access = Access.Named;
         for (uint256 i = 0; i < readers.length; i++) {
             _grant(highHandle, lowHandle, readers[i]);
         }
@@ -113,19 +201,102 @@ contract PromptKeyStore {
             return;
         }
         if (maxGrants == 0 || until <= block.timestamp) revert InvalidDelegation();
-        Record storage record = _records[highHandle];
         record.delegate = delegate;
         record.grantsLeft = maxGrants;
         record.until = until;
         emit AccessDelegated(highHandle, lowHandle, delegate, maxGrants, until);
     }
 
+    /// @notice Binds the caller's key to one job and one list of nodes, for good, and gives the nodes in `mask` access.
+    /// @param list `MIN_LIST` to `MAX_LIST` distinct nodes, in the order of the draw; bit i of `mask` is `list[i]`.
+    /// @param activator Who may give further nodes of the list access until `until` (Unix seconds).
+    function commitList(
+        uint256 highHandle,
+        uint256 lowHandle,
+        bytes32 jobId,
+        address[] calldata list,
+        uint16 mask,
+        address activator,
+        uint64 until
+    ) external {
+        Record storage record = _ownRecord(highHandle, lowHandle);
+        if (record.access == Access.Listed) revert ListAlreadyCommitted(highHandle);
+        if (record.access == Access.Named) revert ReadersAlreadyNamed(highHandle);
+        if (record.ended) revert ListHasEnded(highHandle);
+        _checkList(list);
+        if (mask == 0 || mask >> list.length != 0) revert InvalidMask(mask);
+        if (activator == address(0)) revert InvalidActivator();
+        if (until <= block.timestamp) revert ListExpired(until);
+        bytes32 commitment = _commitmentOf(jobId, activator, until, list);
+        record.commitment = commitment;
+        record.used = mask;
+        record.access = Access.Listed;
+        emit ListCommitted(highHandle, lowHandle, jobId, commitment, mask, activator, until);
+        _grantAll(highHandle, lowHandle, list, mask);
+    }
+
+    /// @notice Gives the active node `list[index]` access, if the caller is the list's activator and in time. Does
+    /// nothing for a node that was given access by the list before.
+    function activate(
+        uint256 highHandle,
+        uint256 lowHandle,
+        bytes32 jobId,
+        address[] calldata list,
+        uint64 until,
+        uint8 index
+    ) external {
+        Record storage record = _knownRecord(highHandle, lowHandle);
+        _checkCommitment(record, jobId, msg.sender, until, list);
+        if (index >= list.length) revert NotOnList(index);
+        uint16 used = record.used;
+        uint16 withIndex = used | _bit(index);
+        if (used == withIndex) return;
+        if (record.ended) revert ListHasEnded(highHandle);
+        if (block.timestamp > until) revert ListExpired(until);
+        if (!nodeRegistry.isActive(list[index])) revert NodeNotActive(list[index]);
+        record.used = withIndex;
+        _grant(highHandle, lowHandle, list[index]);
+    }
+
+    /// @notice From now on `activate` gives no node access to the caller's key. Without a list, none can be committed.
+    function endList(uint256 highHandle, uint256 lowHandle) external {
+        Record storage record = _ownRecord(highHandle, lowHandle);
+        if (record.ended) return;
+        record.ended = true;
+        emit ListEnded(highHandle, lowHandle);
+    }
+
+    /// @notice Stores an output key of a node that has access to the prompt key `promptHighHandle` by its list. Its
+    /// readers, for good, are the node, the prompt key's owner, and the nodes of the list in `mask`.
+    /// @param self The caller's position on the list; a bit of its own in `mask` changes nothing.
+    function storeOutputKey(
+        InEuint128 calldata high,
+        InEuint128 calldata low,
+        uint256 promptHighHandle,
+        bytes32 jobId,
+        address activator,
+        uint64 until,
+        address[] calldata list,
+        uint8 self,
+        uint16 mask
+    ) external {
+        _checkCommitment(_records[promptHighHandle], jobId, activator, until, list);
+        if (self >= list.length || list[self] != msg.sender) revert NotOnList(self);
+        _checkActivated(_records[promptHighHandle], mask | _bit(self));
+        (uint256 highHandle, uint256 lowHandle) = _storeInputs(high, low, 0);
+        _records[highHandle].access = Access.Fixed;
+        emit OutputKeyStored(highHandle, promptHighHandle, jobId, self, mask);
+        _grant(highHandle, lowHandle, _records[promptHighHandle].owner);
+        _grantAll(highHandle, lowHandle, list, mask & ~_bit(self));
+    }
+
     /// @notice Gives `reader` access for good; the owner to anybody, the delegate within its limits to active nodes.
+    /// Never for a key with a list, or an output key of `storeOutputKey`.
     function grantAccess(uint256 highHandle, uint256 lowHandle, address reader) external {
-        Record storage record = _records[highHandle];
-        if (record.owner == address(0) || record.lowHandle != lowHandle) revert UnknownKey(highHandle, lowHandle);
+        Record storage record = _knownRecord(highHandle, lowHandle);
         bool byOwner = record.owner == msg.sender;
         if (!byOwner && record.delegate != msg.sender) revert NotAuthorized(msg.sender);
+        if (record.access >= Access.Listed) revert ReadersFixed(highHandle);
         // A grant that is sent twice changes nothing and costs the delegate nothing.
         if (_mayRead(highHandle, reader) && _mayRead(lowHandle, reader)) return;
         if (!byOwner) {
@@ -134,6 +305,7 @@ contract PromptKeyStore {
             if (!nodeRegistry.isActive(reader)) revert NodeNotActive(reader);
             record.grantsLeft -= 1;
         }
+        if (record.access == Access.Undecided) record.access = Access.Named;
         _grant(highHandle, lowHandle, reader);
     }
 
@@ -148,7 +320,29 @@ contract PromptKeyStore {
         return (record.owner, record.delegate, record.grantsLeft, record.until);
     }
 
-    function _store(euint128 high, euint128 low) private returns (uint256 highHandle, uint256 lowHandle) {
+    /// @notice A key's list: its commitment (zero: none), the positions that have access, and whether it was ended.
+    /// @return commitment keccak256(abi.encode(jobId, activator, until, list))
+    function listOf(uint256 highHandle, uint256 lowHandle)
+        external
+        view
+        returns (bytes32 commitment, uint16 used, bool ended)
+    {
+        Record storage record = _records[highHandle];
+        if (record.lowHandle != lowHandle) return (0, 0, false);
+        return (record.commitment, record.used, record.ended);
+    }
+
+    function _storeInputs(InEuint128 calldata high, InEuint128 calldata low, bytes32 terms)
+        private
+        returns (uint256 highHandle, uint256 lowHandle)
+    {
+        return _store(FHE.asEuint128(high), FHE.asEuint128(low), terms);
+    }
+
+    function _store(euint128 high, euint128 low, bytes32 terms)
+        private
+        returns (uint256 highHandle, uint256 lowHandle)
+    {
         highHandle = uint256(euint128.unwrap(high));
         lowHandle = uint256(euint128.unwrap(low));
         if (highHandle == lowHandle) revert EqualHalves(highHandle);
@@ -161,7 +355,7 @@ contract PromptKeyStore {
         FHE.allowThis(low);
         FHE.allowSender(high);
         FHE.allowSender(low);
-        emit KeyStored(msg.sender, highHandle, lowHandle);
+        emit KeyStored(msg.sender, highHandle, lowHandle, terms);
     }
 
     function _take(uint256 handle) private {
@@ -174,6 +368,65 @@ contract PromptKeyStore {
         FHE.allow(euint128.wrap(bytes32(highHandle)), reader);
         FHE.allow(euint128.wrap(bytes32(lowHandle)), reader);
         emit AccessGranted(highHandle, lowHandle, reader, msg.sender);
+    }
+
+    function _grantAll(uint256 highHandle, uint256 lowHandle, address[] calldata list, uint16 mask) private {
+        for (uint256 i = 0; i < list.length; i++) {
+            if ((mask >> i) & 1 == 1) _grant(highHandle, lowHandle, list[i]);
+        }
+    }
+
+    function _knownRecord(uint256 highHandle, uint256 lowHandle) private view returns (Record storage record) {
+        record = _records[highHandle];
+        if (record.owner == address(0) || record.lowHandle != lowHandle) revert UnknownKey(highHandle, lowHandle);
+    }
+
+    /// @dev A key of the caller that may have, or get, a list.
+    function _ownRecord(uint256 highHandle, uint256 lowHandle) private view returns (Record storage record) {
+        record = _knownRecord(highHandle, lowHandle);
+        if (record.owner != msg.sender) revert NotAuthorized(msg.sender);
+        if (record.access == Access.Fixed) revert ReadersFixed(highHandle);
+    }
+
+    function _checkList(address[] calldata list) private view {
+        uint256 length = list.length;
+        if (length < MIN_LIST || length > MAX_LIST) revert InvalidListLength(length);
+        for (uint256 i = 0; i < length; i++) {
+            address node = list[i];
+            if (node == address(0) || node == msg.sender) revert InvalidListEntry(i);
+            for (uint256 j = 0; j < i; j++) {
+                if (list[j] == node) revert InvalidListEntry(i);
+            }
+        }
+    }
+
+    function _checkCommitment(
+        Record storage record,
+        bytes32 jobId,
+        address activator,
+        uint64 until,
+        address[] calldata list
+    ) private view {
+        bytes32 commitment = record.commitment;
+        if (commitment != _commitmentOf(jobId, activator, until, list)) revert WrongList(commitment);
+    }
+
+    function _checkActivated(Record storage prompt, uint16 mask) private view {
+        uint16 missing = mask & ~prompt.used;
+        if (missing != 0) revert NotActivated(missing);
+    }
+
+    /// @dev The bit of a position on a list, so of one below 16.
+    function _bit(uint8 index) private pure returns (uint16) {
+        return uint16(1 << index);
+    }
+
+    function _commitmentOf(bytes32 jobId, address activator, uint64 until, address[] calldata list)
+        private
+        pure
+        returns (bytes32)
+    {
+        return keccak256(abi.encode(jobId, activator, until, list));
     }
 
     function _checkVerified(uint256 handle) private {

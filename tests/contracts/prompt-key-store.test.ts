@@ -1,88 +1,48 @@
 import { createTestClient, encodeAbiParameters, type Hex, http, keccak256, pad, toHex } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
-import { taskManagerAbi } from '../../lib/abi/task-manager.ts'
 import { isAllowed, taskManager } from '../../lib/chain/task-manager.ts'
-import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
-import { systemClock } from '../../lib/system.ts'
-import {
-  DAY_S,
-  eventsOf,
-  MIN_STAKE,
-  read,
-  revertOf,
-  send,
-  startTestChain,
-  type TestChain,
-} from './test-chain.ts'
+import { createKeyActions, NOBODY, storedHandle } from './stored-keys.ts'
+import { DAY_S, eventsOf, revertOf, startTestChain, type TestChain } from './test-chain.ts'
 
 const OWNER = 4
 const THIEF = 5
 const DELEGATE = 6
 const NODE = 7
-const NOBODY: Hex = '0x0000000000000000000000000000000000000000'
-
-const abi = [...promptKeyStoreAbi, ...taskManagerAbi.filter((item) => item.type === 'error')]
-
+const noTerms = pad('0x', { size: 32 })
 let chain: TestChain
+let keys: ReturnType<typeof createKeyActions>
 beforeAll(async () => {
   chain = await startTestChain()
-  const register = { address: chain.nodeRegistry, abi: nodeRegistryAbi, functionName: 'register' }
-  await send(chain.wallet(NODE), { ...register, args: [[0]], value: MIN_STAKE })
+  keys = createKeyActions(chain)
+  await keys.registerNode(NODE)
 }, 60_000)
 afterAll(() => chain.stop())
 
-const as = (index: number, functionName: string, args: readonly unknown[]) =>
-  send(chain.wallet(index), { address: chain.promptKeyStore, abi, functionName, args })
-const recordOf = (high: bigint, low: bigint) =>
-  read<readonly [Hex, Hex, number, bigint]>(chain, {
-    address: chain.promptKeyStore,
-    abi,
-    functionName: 'recordOf',
-    args: [high, low],
-  })
-const mayRead = (handle: bigint, index: number) =>
-  isAllowed(chain.wallet(0), handle, chain.addressOf(index))
-
-let nextValue = 1n
-const encryptAs = async (index: number) => {
-  const account = chain.anvil.accounts[index]
-  if (account === undefined) throw new Error(`no account ${index}`)
-  const coprocessor = createCofheCoprocessor({
-    ...chain.anvil,
-    account: privateKeyToAccount(account.privateKey),
-    clock: systemClock,
-  })
-  nextValue += 2n
-  return await coprocessor.encrypt(nextValue, nextValue + 1n)
-}
-const storedHandle = (ctHash: bigint) => (ctHash & ~0xffffn) | 0x0600n
-const storeAs = async (index: number, ...rest: readonly unknown[]) => {
-  const { high, low } = await encryptAs(index)
-  const receipt = await as(index, 'storeKey', [high, low, ...rest])
-  return {
-    receipt,
-    input: { high, low },
-    high: storedHandle(high.ctHash),
-    low: storedHandle(low.ctHash),
-  }
-}
-
 describe('storing a key', () => {
   it('makes one record that its owner and the contract may use, and nobody else', async () => {
-    const { receipt, high, low } = await storeAs(OWNER)
+    const { receipt, high, low } = await keys.storeAs(OWNER)
     const owner = chain.wallet(OWNER).walletClient.account.address
     expect(eventsOf(receipt, promptKeyStoreAbi)).toEqual([
-      { name: 'KeyStored', owner, highHandle: high, lowHandle: low },
+      { name: 'KeyStored', owner, highHandle: high, lowHandle: low, terms: noTerms },
     ])
-    expect(await recordOf(high, low)).toEqual([owner, NOBODY, 0, 0n])
+    expect(await keys.recordOf(high, low)).toEqual([owner, NOBODY, 0, 0n])
     for (const handle of [high, low]) {
-      expect(await mayRead(handle, OWNER)).toBe(true)
+      expect(await keys.mayRead(handle, OWNER)).toBe(true)
       expect(await isAllowed(chain.wallet(0), handle, chain.promptKeyStore)).toBe(true)
-      expect(await mayRead(handle, THIEF)).toBe(false)
+      expect(await keys.mayRead(handle, THIEF)).toBe(false)
     }
+  })
+
+  it('puts the hash of terms into the event', async () => {
+    const terms = keccak256('0x01')
+    const { receipt, high, low } = await keys.storeAs(OWNER, terms)
+    const owner = chain.wallet(OWNER).walletClient.account.address
+    expect(eventsOf(receipt, promptKeyStoreAbi)).toEqual([
+      { name: 'KeyStored', owner, highHandle: high, lowHandle: low, terms },
+    ])
+    expect(await keys.recordOf(high, low)).toEqual([owner, NOBODY, 0, 0n])
+    expect(await keys.listOf(high, low)).toEqual([noTerms, 0, false])
   })
 
   it('names readers and a delegate in the same transaction', async () => {
@@ -91,9 +51,9 @@ describe('storing a key', () => {
     const [owner, delegate] = [OWNER, DELEGATE].map(
       (index) => chain.wallet(index).walletClient.account.address,
     )
-    const { receipt, high, low } = await storeAs(OWNER, readers, delegate, 3, until)
+    const { receipt, high, low } = await keys.storeAs(OWNER, readers, delegate, 3, until)
     expect(eventsOf(receipt, promptKeyStoreAbi)).toEqual([
-      { name: 'KeyStored', owner, highHandle: high, lowHandle: low },
+      { name: 'KeyStored', owner, highHandle: high, lowHandle: low, terms: noTerms },
       ...readers.map((reader) => ({
         name: 'AccessGranted',
         highHandle: high,
@@ -103,19 +63,19 @@ describe('storing a key', () => {
       })),
       { name: 'AccessDelegated', highHandle: high, lowHandle: low, delegate, maxGrants: 3, until },
     ])
-    expect(await recordOf(high, low)).toEqual([owner ?? NOBODY, delegate ?? NOBODY, 3, until])
-    expect(await mayRead(low, 8)).toBe(true)
-    expect(await mayRead(high, 9)).toBe(true)
-    expect(await mayRead(high, DELEGATE)).toBe(false)
+    expect(await keys.recordOf(high, low)).toEqual([owner ?? NOBODY, delegate ?? NOBODY, 3, until])
+    expect(await keys.mayRead(low, 8)).toBe(true)
+    expect(await keys.mayRead(high, 9)).toBe(true)
+    expect(await keys.mayRead(high, DELEGATE)).toBe(false)
   })
 
   it('refuses inputs that another wallet encrypted, were tampered with, or are of another type', async () => {
-    const { high, low } = await encryptAs(OWNER)
-    expect((await revertOf(as(THIEF, 'storeKey', [high, low])))[0]).toBe('InvalidSigner')
+    const { high, low } = await keys.encryptAs(OWNER)
+    expect((await revertOf(keys.as(THIEF, 'storeKey', [high, low])))[0]).toBe('InvalidSigner')
     const forged = { ...high, ctHash: high.ctHash ^ (1n << 200n) }
-    expect((await revertOf(as(OWNER, 'storeKey', [forged, low])))[0]).toBe('InvalidSigner')
+    expect((await revertOf(keys.as(OWNER, 'storeKey', [forged, low])))[0]).toBe('InvalidSigner')
     const retyped = { ...high, utype: 5 }
-    expect(await revertOf(as(OWNER, 'storeKey', [retyped, low]))).toEqual([
+    expect(await revertOf(keys.as(OWNER, 'storeKey', [retyped, low]))).toEqual([
       'InvalidEncryptedInput',
       5,
       6,
@@ -123,11 +83,11 @@ describe('storing a key', () => {
   })
 
   it('puts a handle in one record at most, whoever asks and however it is combined', async () => {
-    const first = await storeAs(OWNER, [chain.addressOf(THIEF)], NOBODY, 0, 0n)
-    const fresh = await encryptAs(OWNER)
+    const first = await keys.storeAs(OWNER, [chain.addressOf(THIEF)], NOBODY, 0, 0n)
+    const fresh = await keys.encryptAs(OWNER)
     const taken = (handle: bigint) => ['HandleTaken', handle]
     const { input, high, low } = first
-    const again = (...args: readonly unknown[]) => revertOf(as(OWNER, 'storeKey', args))
+    const again = (...args: readonly unknown[]) => revertOf(keys.as(OWNER, 'storeKey', args))
     expect(await again(input.high, input.low)).toEqual(taken(high))
     expect(await again(input.low, input.high)).toEqual(taken(low))
     expect(await again(fresh.high, input.low)).toEqual(taken(low))
@@ -137,15 +97,15 @@ describe('storing a key', () => {
       storedHandle(fresh.high.ctHash),
     ])
     // The thief may read the key, yet cannot make it its own.
-    expect(await revertOf(as(THIEF, 'storeKey', [high, low]))).toEqual(taken(high))
-    expect((await recordOf(high, low))[0].toLowerCase()).toBe(chain.addressOf(OWNER))
+    expect(await revertOf(keys.as(THIEF, 'storeKey', [high, low]))).toEqual(taken(high))
+    expect((await keys.recordOf(high, low))[0].toLowerCase()).toBe(chain.addressOf(OWNER))
   })
 
   it('limits readers, and refuses impossible readers and delegations', async () => {
-    const { high, low } = await encryptAs(OWNER)
+    const { high, low } = await keys.encryptAs(OWNER)
     const until = BigInt((await chain.now()) + 600)
     const refused = (...rest: readonly unknown[]) =>
-      revertOf(as(OWNER, 'storeKey', [high, low, ...rest]))
+      revertOf(keys.as(OWNER, 'storeKey', [high, low, ...rest]))
     const many = (count: number) => Array.from({ length: count }, () => chain.addressOf(8))
     expect(await refused(many(17), NOBODY, 0, 0n)).toEqual(['TooManyReaders', 17n])
     expect(await refused([NOBODY], NOBODY, 0, 0n)).toEqual(['InvalidReader'])
@@ -154,7 +114,7 @@ describe('storing a key', () => {
     expect(await refused([], delegate, 1, until - 601n)).toEqual(['InvalidDelegation'])
     expect(await refused([], NOBODY, 1, 0n)).toEqual(['InvalidDelegation'])
     expect(await refused([], NOBODY, 0, until)).toEqual(['InvalidDelegation'])
-    await as(OWNER, 'storeKey', [high, low, many(16), NOBODY, 0, 0n])
+    await keys.as(OWNER, 'storeKey', [high, low, many(16), NOBODY, 0, 0n])
   })
 })
 
@@ -180,51 +140,48 @@ describe('storing handles that the coprocessor has verified already', () => {
 
   it('works for a caller and handles that the access list allows', async () => {
     const [high, low] = [(71n << 16n) | 0x0600n, (72n << 16n) | 0x0600n]
-    const store = () => revertOf(as(OWNER, 'storeKey', [high, low]))
+    const store = () => revertOf(keys.as(OWNER, 'storeKey', [high, low]))
     expect(await store()).toEqual(['HandleNotAllowed', high, chain.addressOf(OWNER)])
     for (const handle of [high, low]) await allow(handle, chain.addressOf(OWNER))
     expect(await store()).toEqual(['HandleNotAllowed', high, chain.promptKeyStore])
     await allow(high, chain.promptKeyStore)
     expect(await store()).toEqual(['HandleNotAllowed', low, chain.promptKeyStore])
     await allow(low, chain.promptKeyStore)
-    expect(await revertOf(as(THIEF, 'storeKey', [high, low]))).toEqual([
+    expect(await revertOf(keys.as(THIEF, 'storeKey', [high, low]))).toEqual([
       'HandleNotAllowed',
       high,
       chain.addressOf(THIEF),
     ])
-    const receipt = await as(OWNER, 'storeKey', [high, low])
+    const receipt = await keys.as(OWNER, 'storeKey', [high, low])
     expect(eventsOf(receipt, promptKeyStoreAbi).map(({ name }) => name)).toEqual(['KeyStored'])
     expect(await store()).toEqual(['HandleTaken', high])
   })
 
   it('refuses handles of another type and handles that everybody may read', async () => {
     const bool = (73n << 16n) | 0x0000n
-    expect(await revertOf(as(OWNER, 'storeKey', [bool, 0n]))).toEqual(['InvalidHandle', bool])
+    expect(await revertOf(keys.as(OWNER, 'storeKey', [bool, 0n]))).toEqual(['InvalidHandle', bool])
     const open = (74n << 16n) | 0x0600n
     await setTrue(slotOf(word(open), word(PUBLIC_SLOT)))
-    expect(await revertOf(as(OWNER, 'storeKey', [open, open]))).toEqual(['InvalidHandle', open])
+    expect(await revertOf(keys.as(OWNER, 'storeKey', [open, open]))).toEqual([
+      'InvalidHandle',
+      open,
+    ])
   })
 })
 
 describe('granting access', () => {
   const delegated = async (maxGrants = 2) => {
     const until = BigInt((await chain.now()) + DAY_S)
-    return { ...(await storeAs(OWNER, [], chain.addressOf(DELEGATE), maxGrants, until)), until }
+    return {
+      ...(await keys.storeAs(OWNER, [], chain.addressOf(DELEGATE), maxGrants, until)),
+      until,
+    }
   }
-  const register = (index: number) =>
-    send(chain.wallet(index), {
-      address: chain.nodeRegistry,
-      abi: nodeRegistryAbi,
-      functionName: 'register',
-      args: [[0]],
-      value: MIN_STAKE,
-    })
-
   it('is up to the owner, for anybody, and to nobody else', async () => {
-    const { high, low } = await storeAs(OWNER)
-    const other = await storeAs(THIEF)
+    const { high, low } = await keys.storeAs(OWNER)
+    const other = await keys.storeAs(THIEF)
     const reader = chain.addressOf(8)
-    expect(await revertOf(as(THIEF, 'grantAccess', [high, low, reader]))).toEqual([
+    expect(await revertOf(keys.as(THIEF, 'grantAccess', [high, low, reader]))).toEqual([
       'NotAuthorized',
       chain.addressOf(THIEF),
     ])
@@ -236,16 +193,18 @@ describe('granting access', () => {
       [0n, 0n],
     ] as const) {
       for (const index of [OWNER, THIEF]) {
-        expect(await revertOf(as(index, 'grantAccess', [one, two, reader]))).toEqual([
+        expect(await revertOf(keys.as(index, 'grantAccess', [one, two, reader]))).toEqual([
           'UnknownKey',
           one,
           two,
         ])
       }
-      expect((await recordOf(one, two))[0]).toBe(NOBODY)
+      expect((await keys.recordOf(one, two))[0]).toBe(NOBODY)
     }
-    expect(await revertOf(as(OWNER, 'grantAccess', [high, low, NOBODY]))).toEqual(['InvalidReader'])
-    const receipt = await as(OWNER, 'grantAccess', [high, low, reader])
+    expect(await revertOf(keys.as(OWNER, 'grantAccess', [high, low, NOBODY]))).toEqual([
+      'InvalidReader',
+    ])
+    const receipt = await keys.as(OWNER, 'grantAccess', [high, low, reader])
     const by = chain.wallet(OWNER).walletClient.account.address
     expect(eventsOf(receipt, promptKeyStoreAbi)).toEqual([
       {
@@ -256,10 +215,10 @@ describe('granting access', () => {
         by,
       },
     ])
-    expect(await mayRead(high, 8)).toBe(true)
-    expect(await mayRead(low, 8)).toBe(true)
+    expect(await keys.mayRead(high, 8)).toBe(true)
+    expect(await keys.mayRead(low, 8)).toBe(true)
     // A reader may read; it may not pass that on.
-    expect((await revertOf(as(8, 'grantAccess', [high, low, chain.addressOf(9)])))[0]).toBe(
+    expect((await revertOf(keys.as(8, 'grantAccess', [high, low, chain.addressOf(9)])))[0]).toBe(
       'NotAuthorized',
     )
   })
@@ -267,32 +226,33 @@ describe('granting access', () => {
   it('by a delegate reaches active nodes only, within its number, and repeats cost nothing', async () => {
     const { high, low } = await delegated()
     const grant = (index: number) =>
-      as(DELEGATE, 'grantAccess', [high, low, chain.addressOf(index)])
+      keys.as(DELEGATE, 'grantAccess', [high, low, chain.addressOf(index)])
     expect(await revertOf(grant(8))).toEqual(['NodeNotActive', chain.addressOf(8)])
     expect(await revertOf(grant(DELEGATE))).toEqual(['NodeNotActive', chain.addressOf(DELEGATE)])
     await grant(NODE)
-    expect(await mayRead(low, NODE)).toBe(true)
-    expect((await recordOf(high, low))[2]).toBe(1)
+    expect(await keys.mayRead(low, NODE)).toBe(true)
+    expect((await keys.recordOf(high, low))[2]).toBe(1)
     expect((await grant(NODE)).logs).toEqual([])
-    expect((await recordOf(high, low))[2]).toBe(1)
-    await register(8)
+    expect((await keys.recordOf(high, low))[2]).toBe(1)
+    await keys.registerNode(8)
     await grant(8)
-    await register(9)
+    await keys.registerNode(9)
     expect(await revertOf(grant(9))).toEqual(['NoGrantsLeft'])
     expect((await grant(8)).logs).toEqual([])
-    await as(OWNER, 'grantAccess', [high, low, chain.addressOf(9)])
-    expect(await mayRead(high, 9)).toBe(true)
+    await keys.as(OWNER, 'grantAccess', [high, low, chain.addressOf(9)])
+    expect(await keys.mayRead(high, 9)).toBe(true)
   })
 
   it('by a delegate ends in time, and stops at nodes that have gone silent', async () => {
     const { high, low, until } = await delegated()
-    const grant = () => revertOf(as(DELEGATE, 'grantAccess', [high, low, chain.addressOf(NODE)]))
+    const grant = () =>
+      revertOf(keys.as(DELEGATE, 'grantAccess', [high, low, chain.addressOf(NODE)]))
     await chain.increaseTime(DAY_S + 60)
     expect(await grant()).toEqual(['DelegationExpired', until])
     await chain.increaseTime(11 * DAY_S)
     const later = await delegated()
     const args = [later.high, later.low, chain.addressOf(NODE)]
-    expect(await revertOf(as(DELEGATE, 'grantAccess', args))).toEqual([
+    expect(await revertOf(keys.as(DELEGATE, 'grantAccess', args))).toEqual([
       'NodeNotActive',
       chain.addressOf(NODE),
     ])

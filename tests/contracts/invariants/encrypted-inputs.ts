@@ -23,6 +23,9 @@ const signedInput = async (
   return { ctHash, utype, securityZone, signature, signedFor }
 }
 
+/** An input as a contract takes it. */
+export const encoded = ({ signedFor: _, ...input }: Input) => input
+
 /** Encrypted halves for random callers: mostly fresh ones of their own, also those of others, used ones and forged ones. */
 export const createInputs = (dice: Dice, actor: () => Hex) => {
   const seen: Input[] = []

@@ -5,6 +5,7 @@ import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import { taskManagerAbi } from '../../../lib/abi/task-manager.ts'
 import { taskManager } from '../../../lib/chain/task-manager.ts'
 import { type FuzzChain, minStake } from './fuzz-chain.ts'
+import { commitmentOf } from './key-list-model.ts'
 import type { Models } from './models.ts'
 import { textOf } from './outcome.ts'
 import { type Result, resultText } from './result-registry-model.ts'
@@ -120,8 +121,10 @@ export const createInvariants = (chain: FuzzChain, models: Models) => {
         record === undefined
           ? [nobody, nobody, 0, 0]
           : [record.owner, record.delegate, record.grantsLeft, record.until]
+      const list = [commitmentOf(record?.list), record?.used ?? 0, record?.ended ?? false]
       return [
         [store('recordOf', [handle, record?.lowHandle ?? 1n]), expected, plain],
+        [store('listOf', [handle, record?.lowHandle ?? 1n]), list, plain],
         [coprocessor('isPubliclyAllowed', [handle]), access.open.has(handle), plain],
         ...[...actors, contracts.promptKeyStore].map(
           (account): Demand => [
@@ -191,6 +194,8 @@ export const createInvariants = (chain: FuzzChain, models: Models) => {
           [registry, 'MAX_MODEL_TIERS', 16],
           [registry, 'minStake', minStake],
           [store, 'MAX_READERS', 16],
+          [store, 'MIN_LIST', 3],
+          [store, 'MAX_LIST', 16],
           [store, 'nodeRegistry', contracts.nodeRegistry],
           [recorded, 'COORDINATOR', role('coordinator')],
           [coprocessor, 'acl', taskManager],

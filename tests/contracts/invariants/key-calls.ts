@@ -3,8 +3,8 @@ import { type Abi, parseAbi } from 'viem'
 import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
 import { taskManager } from '../../../lib/chain/task-manager.ts'
 import { callsTo, createChoices, recent, type Weighted, type World } from './callers.ts'
-import { createInputs } from './encrypted-inputs.ts'
-import type { Input } from './key-store-model.ts'
+import { createInputs, encoded } from './encrypted-inputs.ts'
+import { listCalls } from './list-calls.ts'
 import { nobody } from './roles-model.ts'
 
 /** What anybody may ask the coprocessor past PromptKeyStore. */
@@ -24,7 +24,6 @@ export const keyCalls = (
   const { prepare, inputFor } = createInputs(dice, actor)
   const store = callsTo(contracts.promptKeyStore, promptKeyStoreAbi, 'PromptKeyStore')
   const coprocessor = callsTo(taskManager, accessAbi as Abi, 'CofheTaskManager')
-  const encoded = ({ signedFor: _, ...input }: Input) => input
   const record = (): readonly [bigint, bigint, Hex | undefined, Hex | undefined] => {
     const known = recent(keys.records, dice.chance(0.8) ? 12 : 100_000)
     if (known.length === 0) return [1n, 2n, undefined, undefined]
@@ -51,6 +50,15 @@ export const keyCalls = (
         const low = dice.chance(0.04) ? high : inputFor(from)
         const model = () => keys.storeInputs(from, high, low)
         return store('storeKey', from, [encoded(high), encoded(low)], model)
+      },
+    ],
+    [
+      9,
+      () => {
+        const from = actor()
+        const [high, low, terms] = [inputFor(from), inputFor(from), randomWord()]
+        const model = () => keys.storeInputs(from, high, low, terms)
+        return store('storeKey', from, [encoded(high), encoded(low), terms], model)
       },
     ],
     [
@@ -116,5 +124,5 @@ export const keyCalls = (
       },
     ],
   ]
-  return { calls, prepare }
+  return { calls: [...calls, ...listCalls(world, inputFor)], prepare }
 }

@@ -12,9 +12,22 @@ export type Input = {
   readonly signedFor: Hex | undefined
 }
 
+/** What opens a list's commitment, as it came in the call. */
+export type OpenedList = {
+  readonly jobId: Hex
+  readonly activator: Hex
+  readonly until: number
+  readonly list: readonly Hex[]
+}
+
 export type RecordModel = {
   readonly owner: Hex
   readonly lowHandle: bigint
+  /** Who decides about readers. */
+  access: 'undecided' | 'named' | 'listed' | 'fixed'
+  list: OpenedList | undefined
+  used: number
+  ended: boolean
   delegate: Hex
   grantsLeft: number
   until: number
@@ -28,6 +41,8 @@ export type Delegation = {
 }
 
 const uint128Type = 6
+/** 32 bytes of zero. */
+export const noWord: Hex = `0x${'00'.repeat(32)}`
 
 /** The handle that the coprocessor stores a ciphertext under. */
 const storedHandle = ({ ctHash, utype, securityZone }: Omit<Input, 'signature'>): bigint =>
@@ -91,15 +106,18 @@ export const createKeyStoreModel = (
     if (high === low) throw new Reverted('EqualHalves')
     if (taken.has(high) || taken.has(low)) throw new Reverted('HandleTaken')
   }
-  const keep = (caller: Hex, high: bigint, low: bigint): RecordModel => {
-    const record = { owner: caller, lowHandle: low, delegate: nobody, grantsLeft: 0, until: 0 }
+  const keep = (caller: Hex, high: bigint, low: bigint, terms = noWord): RecordModel => {
+    const record: RecordModel = {
+      ...{ owner: caller, lowHandle: low, delegate: nobody, grantsLeft: 0, until: 0 },
+      ...{ access: 'undecided', list: undefined, used: 0, ended: false },
+    }
     records.set(high, record)
     for (const handle of [high, low]) {
       taken.add(handle)
       access.give(handle, store)
       access.give(handle, caller)
     }
-    emit('KeyStored', caller, high, low)
+    emit('KeyStored', caller, high, low, terms)
     return record
   }
   const grant = (high: bigint, low: bigint, reader: Hex, by: Hex) => {
@@ -107,13 +125,21 @@ export const createKeyStoreModel = (
     access.give(low, reader)
     emit('AccessGranted', high, low, reader, by)
   }
+  const storeInputs = (caller: Hex, high: Input, low: Input, terms?: Hex) => {
+    const [highHandle, lowHandle] = [verified(high, caller), verified(low, caller)]
+    checkFree(highHandle, lowHandle)
+    return [highHandle, keep(caller, highHandle, lowHandle, terms)] as const
+  }
+  const find = (high: bigint, low: bigint): RecordModel => {
+    const record = records.get(high)
+    if (record === undefined || record.lowHandle !== low) throw new Reverted('UnknownKey')
+    return record
+  }
   return {
     records,
-    storeInputs: (caller: Hex, high: Input, low: Input) => {
-      const [highHandle, lowHandle] = [verified(high, caller), verified(low, caller)]
-      checkFree(highHandle, lowHandle)
-      keep(caller, highHandle, lowHandle)
-    },
+    storeInputs,
+    find,
+    grant,
     storeHandles: (caller: Hex, high: bigint, low: bigint) => {
       checkVerified(high, caller)
       checkVerified(low, caller)
@@ -136,15 +162,17 @@ export const createKeyStoreModel = (
       }
       const record = keep(caller, high, low)
       for (const reader of readers) grant(high, low, reader, caller)
+      if (readers.length > 0 || !isNone) record.access = 'named'
       if (isNone) return
       Object.assign(record, { delegate, grantsLeft: maxGrants, until })
       emit('AccessDelegated', high, low, delegate, maxGrants, until)
     },
     grantAccess: (caller: Hex, high: bigint, low: bigint, reader: Hex, now: number) => {
-      const record = records.get(high)
-      if (record === undefined || record.lowHandle !== low) throw new Reverted('UnknownKey')
+      const record = find(high, low)
       const isOwner = record.owner === caller
       if (!isOwner && record.delegate !== caller) throw new Reverted('NotAuthorized')
+      if (record.access === 'listed' || record.access === 'fixed')
+        throw new Reverted('ReadersFixed')
       if (access.isAllowed(high, reader) && access.isAllowed(low, reader)) return
       if (isOwner) {
         if (reader === nobody) throw new Reverted('InvalidReader')
@@ -154,7 +182,10 @@ export const createKeyStoreModel = (
         if (!isActive(reader, now)) throw new Reverted('NodeNotActive')
         record.grantsLeft -= 1
       }
+      record.access = 'named'
       grant(high, low, reader, caller)
     },
   }
 }
+
+export type KeyStoreModel = ReturnType<typeof createKeyStoreModel>

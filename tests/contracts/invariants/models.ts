@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import { type FuzzChain, minStake } from './fuzz-chain.ts'
+import { createKeyListModel } from './key-list-model.ts'
 import { createAccessModel, createKeyStoreModel } from './key-store-model.ts'
 import { createNodeRegistryModel } from './node-registry-model.ts'
 import { createRecorder } from './outcome.ts'
@@ -13,10 +14,11 @@ export const createModels = (chain: FuzzChain) => {
   const nodes = createNodeRegistryModel(terms, recorder, chain.receives)
   const access = createAccessModel()
   const keys = createKeyStoreModel(contracts.promptKeyStore, access, nodes.isActive, recorder)
+  const lists = createKeyListModel(keys, nodes.isActive, recorder)
   const results = createResultRegistryModel(coordinator, recorder)
   /** Handles that another contract has had verified, and for whom. */
   const verified: { readonly handle: bigint; readonly account: Hex }[] = []
-  return { recorder, nodes, access, keys, results, verified }
+  return { recorder, nodes, access, keys, lists, results, verified }
 }
 
 export type Models = ReturnType<typeof createModels>
