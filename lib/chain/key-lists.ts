@@ -1,0 +1,129 @@
+import { encodeFunctionData, type Hex } from 'viem'
+import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
+import type { Hash32 } from '../codecs.ts'
+import type { EncryptedInput } from '../coprocessor/coprocessor.ts'
+import type { ListTerms } from '../list-commitment.ts'
+import { abortable } from './abortable.ts'
+import { toChainError } from './chain-error.ts'
+import { chainHash } from './chain-hash.ts'
+import type { ChainReader, ChainWriter } from './clients.ts'
+import { eventsOf, nothingDone, type Sent, sendToKeyStore, sentAs } from './key-store-call.ts'
+import { type StoredKey, storedKeyOf } from './prompt-key-store.ts'
+
+/** A stored key of PromptKeyStore, and the wallet that calls. */
+type KeyCall = ChainWriter & {
+  /** Address of PromptKeyStore. */
+  readonly contract: Hex
+  readonly highHandle: bigint
+  readonly lowHandle: bigint
+  readonly signal?: AbortSignal
+}
+
+/** What is on chain about a key's list. */
+export type KeyList = {
+  /** `listCommitment` of the list, undefined before there is one; then it never changes. */
+  readonly commitment: Hash32 | undefined
+  /** Bit i: the node at position i has access. */
+  readonly used: number
+  /** No node is given access any more. */
+  readonly ended: boolean
+}
+
+/** Binds the wallet's key to one job and one list of 3 to 16 nodes, once, and gives the nodes in `mask` (bit i: `list[i]`) access; throws `commit-list-reverted` or a chain error. */
+export const commitList = async (
+  options: KeyCall & { readonly terms: ListTerms; readonly mask: number },
+): Promise<Sent> => {
+  const { contract, highHandle, lowHandle, mask, signal } = options
+  const { jobId, list, activator, until } = options.terms
+  const functionName = 'commitList'
+  const data = encodeFunctionData({
+    abi: promptKeyStoreAbi,
+    functionName,
+    args: [highHandle, lowHandle, jobId, list, mask, activator, BigInt(until)],
+  })
+  const call = { to: contract, data, functionName, code: 'commit-list' }
+  const receipt = await sendToKeyStore(options, call, signal)
+  if (!eventsOf(call, receipt).some(({ eventName }) => eventName === 'ListCommitted')) {
+    throw nothingDone(call, 'no list was committed')
+  }
+  return sentAs(receipt)
+}
+
+/** Gives the active node at position `index` access, as the list's activator; harmless when sent twice; throws `activate-reverted` or a chain error. */
+export const activate = async (
+  options: KeyCall & { readonly terms: Omit<ListTerms, 'activator'>; readonly index: number },
+): Promise<Sent> => {
+  const { contract, highHandle, lowHandle, index, signal } = options
+  const { jobId, list, until } = options.terms
+  const functionName = 'activate'
+  const data = encodeFunctionData({
+    abi: promptKeyStoreAbi,
+    functionName,
+    args: [highHandle, lowHandle, jobId, list, BigInt(until), index],
+  })
+  const call = { to: contract, data, functionName, code: 'activate' }
+  return sentAs(await sendToKeyStore(options, call, signal))
+}
+
+/** From now on no node is given access to the wallet's key; harmless when sent twice; throws `end-list-reverted` or a chain error. */
+export const endList = async (options: KeyCall): Promise<Sent> => {
+  const { contract, highHandle, lowHandle, signal } = options
+  const functionName = 'endList'
+  const args = [highHandle, lowHandle] as const
+  const data = encodeFunctionData({ abi: promptKeyStoreAbi, functionName, args })
+  const call = { to: contract, data, functionName, code: 'end-list' }
+  return sentAs(await sendToKeyStore(options, call, signal))
+}
+
+/** Stores an output key of the node at position `self`; its readers, for good, are the node, the owner of the prompt key and the nodes in `mask`; throws `store-output-key-reverted` or a chain error. */
+export const storeOutputKey = async (
+  options: ChainWriter & {
+    /** Address of PromptKeyStore. */
+    readonly contract: Hex
+    readonly high: EncryptedInput
+    readonly low: EncryptedInput
+    readonly promptHighHandle: bigint
+    /** The list of the prompt key, as it was committed. */
+    readonly terms: ListTerms
+    readonly self: number
+    /** Bit i: `list[i]`, which has access to the prompt key, may read the output. */
+    readonly mask: number
+    readonly signal?: AbortSignal
+  },
+): Promise<StoredKey> => {
+  const { contract, high, low, promptHighHandle, self, mask, signal } = options
+  const { jobId, list, activator, until } = options.terms
+  const functionName = 'storeOutputKey'
+  const data = encodeFunctionData({
+    abi: promptKeyStoreAbi,
+    functionName,
+    args: [high, low, promptHighHandle, jobId, activator, BigInt(until), list, self, mask],
+  })
+  const call = { to: contract, data, functionName, code: 'store-output-key' }
+  return storedKeyOf(call, await sendToKeyStore(options, call, signal))
+}
+
+/** The list of a key; of handles that are not one record, the same as of a key without a list; throws a chain error. */
+export const listOf = async (
+  { publicClient }: ChainReader,
+  contract: Hex,
+  highHandle: bigint,
+  lowHandle: bigint,
+  signal?: AbortSignal,
+): Promise<KeyList> => {
+  const doing = 'reading the list of a key'
+  const read = publicClient.readContract({
+    address: contract,
+    abi: promptKeyStoreAbi,
+    functionName: 'listOf',
+    args: [highHandle, lowHandle],
+  })
+  try {
+    const [commitment, used, ended] = await abortable(read, signal)
+    const isNone = BigInt(commitment) === 0n
+    return { commitment: isNone ? undefined : chainHash(commitment, doing), used, ended }
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw toChainError(error, doing)
+  }
+}

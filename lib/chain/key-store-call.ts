@@ -1,0 +1,108 @@
+import { type Hex, parseEventLogs, type TransactionReceipt } from 'viem'
+import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
+import { taskManagerAbi } from '../abi/task-manager.ts'
+import { SvcError } from '../svc-error.ts'
+import { isRevert, lacksFunds, revertNameOf, toChainError } from './chain-error.ts'
+import type { ChainWriter } from './clients.ts'
+import { sendCall } from './send.ts'
+
+// The coprocessor's errors pass through the key store.
+const abiWithCoprocessorErrors = [
+  ...promptKeyStoreAbi,
+  ...taskManagerAbi.filter((item) => item.type === 'error'),
+]
+
+/** A call of PromptKeyStore: where the contract is, and what its errors are called (`CODE-reverted`). */
+export type KeyStoreCall = {
+  readonly to: Hex
+  readonly data: Hex
+  readonly functionName: string
+  readonly code: string
+}
+
+/** A transaction that is in a block. */
+export type Sent = { readonly txHash: Hex; readonly gasUsed: bigint }
+
+const invalidHandles = 'The handles are not valid for this wallet and contract.'
+const anotherKeyForList = 'Store another key, and commit the list before anything else.'
+const invalidList = 'The contract documents what a list must be.'
+
+const hints: Readonly<Record<string, string>> = {
+  InvalidSigner: 'Only the wallet that encrypted the halves can store them.',
+  HandleTaken: 'These halves are stored already; encrypt the key again.',
+  NodeNotActive: 'Only active nodes can be given access by a delegate or an activator.',
+  ACLNotAllowed: invalidHandles,
+  HandleNotAllowed: invalidHandles,
+  InvalidHandle: invalidHandles,
+  ReadersFixed: 'Use activate for a key with a list. An output key takes no further readers.',
+  ReadersAlreadyNamed: anotherKeyForList,
+  ListAlreadyCommitted: anotherKeyForList,
+  ListHasEnded: 'The owner ended the list: a job that needs another node needs another key.',
+  ListExpired: 'The time of the list is over: a job that needs another node needs another key.',
+  InvalidListLength: invalidList,
+  InvalidListEntry: invalidList,
+  InvalidMask: invalidList,
+  InvalidActivator: invalidList,
+  WrongList:
+    'Give job, activator, end and list as they were committed. Only the activator can activate.',
+  NotOnList: 'Give a position of the list. For an output key, it is the position of this wallet.',
+  NotActivated: 'The activator has to give these nodes access to the prompt key first.',
+}
+
+const hintFor = (name: string | undefined): string => {
+  if (name === undefined) {
+    return 'Check the gas, the PromptKeyStore address, and that the handles are valid.'
+  }
+  return hints[name] ?? 'The PromptKeyStore contract documents this error.'
+}
+
+const revertedError = (
+  call: KeyStoreCall,
+  reason: string | undefined,
+  hint: string,
+  cause?: unknown,
+): SvcError =>
+  new SvcError(
+    `${call.code}-reverted`,
+    `${call.functionName} reverted: ${reason ?? 'no reason given'}`,
+    { hint, cause },
+  )
+
+/** Sends a call and waits for its receipt; throws `CODE-reverted`, `chain-wallet-empty` or another chain error. */
+export const sendToKeyStore = async (
+  chain: ChainWriter,
+  call: KeyStoreCall,
+  signal: AbortSignal | undefined,
+): Promise<TransactionReceipt> => {
+  try {
+    return await sendCall(chain, { ...call, abi: abiWithCoprocessorErrors }, signal)
+  } catch (error) {
+    signal?.throwIfAborted()
+    const name = revertNameOf(error)
+    if (name !== undefined) throw revertedError(call, name, hintFor(name), error)
+    if (lacksFunds(error)) {
+      throw new SvcError('chain-wallet-empty', `${call.functionName} reverted: no funds for gas`, {
+        hint: `Send gas money to ${chain.walletClient.account.address.toLowerCase()}.`,
+        cause: error,
+      })
+    }
+    if (isRevert(error)) throw revertedError(call, undefined, hintFor(undefined), error)
+    throw toChainError(error, `sending ${call.functionName}`)
+  }
+}
+
+/** What the contract emitted in a transaction, in order. */
+export const eventsOf = ({ to }: KeyStoreCall, { logs }: TransactionReceipt) => {
+  const ours = logs.filter((log) => log.address.toLowerCase() === to.toLowerCase())
+  return parseEventLogs({ abi: promptKeyStoreAbi, logs: ours })
+}
+
+/** A transaction that succeeded without doing its work, as a call of an address without a contract does. */
+export const nothingDone = (call: KeyStoreCall, reason: string): SvcError =>
+  revertedError(call, reason, 'Check the PromptKeyStore address.')
+
+/** What came of a transaction. */
+export const sentAs = ({ transactionHash, gasUsed }: TransactionReceipt): Sent => ({
+  txHash: transactionHash,
+  gasUsed,
+})

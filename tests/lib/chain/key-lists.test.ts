@@ -1,0 +1,141 @@
+import { type Hex, keccak256 } from 'viem'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
+import {
+  activate,
+  commitList,
+  endList,
+  listOf,
+  storeOutputKey,
+} from '../../../lib/chain/key-lists.ts'
+import { grantAccess, recordOf, storeKey } from '../../../lib/chain/prompt-key-store.ts'
+import { Hash32 } from '../../../lib/codecs.ts'
+import { listCommitment } from '../../../lib/list-commitment.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { ACTIVATOR, createListedKeys, NODES, OWNER } from '../../contracts/listed-keys.ts'
+import { createKeyActions } from '../../contracts/stored-keys.ts'
+import { eventsOf, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+
+const termsHash = Hash32.parse(keccak256('0x01'))
+
+let chain: TestChain
+let keys: ReturnType<typeof createKeyActions>
+let listed: ReturnType<typeof createListedKeys>
+beforeAll(async () => {
+  chain = await startTestChain()
+  keys = createKeyActions(chain)
+  listed = createListedKeys(chain, keys)
+  for (const index of NODES) await keys.registerNode(index)
+}, 60_000)
+afterAll(() => chain.stop())
+
+const by = (index: number) => ({ ...chain.wallet(index), contract: chain.promptKeyStore as Hex })
+const read = (key: { readonly highHandle: bigint; readonly lowHandle: bigint }) =>
+  listOf(chain.wallet(0), chain.promptKeyStore, key.highHandle, key.lowHandle)
+const errorOf = async (work: Promise<unknown>) => {
+  try {
+    await work
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error
+    return [error.code, `${error.message}. ${error.hint}`]
+  }
+  throw new Error('nothing was thrown')
+}
+const storeListed = async (mask: number) => {
+  const { highHandle, lowHandle } = await storeKey({
+    ...by(OWNER),
+    ...(await keys.encryptAs(OWNER)),
+    terms: termsHash,
+  })
+  const terms = await listed.newTerms()
+  const key = { highHandle, lowHandle }
+  await commitList({ ...by(OWNER), ...key, terms, mask })
+  return { key, terms }
+}
+
+describe('a key with a list', () => {
+  it('is stored with its terms, committed, activated, used for an output key and ended', async () => {
+    const stored = await storeKey({
+      ...by(OWNER),
+      ...(await keys.encryptAs(OWNER)),
+      terms: termsHash,
+    })
+    const { publicClient } = chain.wallet(0)
+    const receipt = await publicClient.getTransactionReceipt({ hash: stored.txHash })
+    expect(eventsOf(receipt, promptKeyStoreAbi)).toMatchObject([
+      { name: 'KeyStored', highHandle: stored.highHandle, terms: termsHash },
+    ])
+    expect(await read(stored)).toEqual({ commitment: undefined, used: 0, ended: false })
+
+    const { key, terms } = await storeListed(0b01)
+    const commitment = listCommitment(terms)
+    expect(await read(key)).toEqual({ commitment, used: 0b01, ended: false })
+    const { gasUsed } = await activate({ ...by(ACTIVATOR), ...key, terms, index: 1 })
+    expect(gasUsed > 0n).toBe(true)
+    await activate({ ...by(ACTIVATOR), ...key, terms, index: 1 })
+    await endList({ ...by(OWNER), ...key })
+    expect(await read(key)).toEqual({ commitment, used: 0b11, ended: true })
+
+    const [node] = NODES
+    const output = await storeOutputKey({
+      ...by(node),
+      ...(await keys.encryptAs(node)),
+      ...{ promptHighHandle: key.highHandle, terms, self: 0, mask: 0b10 },
+    })
+    const record = await recordOf(
+      chain.wallet(0),
+      chain.promptKeyStore,
+      output.highHandle,
+      output.lowHandle,
+    )
+    expect(record?.owner).toBe(chain.addressOf(node))
+    expect(await keys.mayRead(output.lowHandle, NODES[1])).toBe(true)
+    expect(await keys.mayRead(output.lowHandle, OWNER)).toBe(true)
+    expect(await keys.mayRead(output.lowHandle, NODES[2])).toBe(false)
+  })
+
+  it('is refused with the error of the contract, and what to do', async () => {
+    const { key, terms } = await storeListed(0b01)
+    const reader = terms.list[1]!
+    const again = { ...by(OWNER), ...key, terms, mask: 1 }
+    const output = async (index: number, self: number, mask: number) => {
+      const halves = await keys.encryptAs(index)
+      const prompt = { promptHighHandle: key.highHandle, terms, self, mask }
+      return await errorOf(storeOutputKey({ ...by(index), ...halves, ...prompt }))
+    }
+    const [seated, unseated] = NODES
+    expect(await errorOf(commitList(again))).toEqual([
+      'commit-list-reverted',
+      'commitList reverted: ListAlreadyCommitted. Store another key, and commit the list before anything else.',
+    ])
+    expect(await errorOf(activate({ ...by(OWNER), ...key, terms, index: 1 }))).toEqual([
+      'activate-reverted',
+      'activate reverted: WrongList. Give job, activator, end and list as they were committed. Only the activator can activate.',
+    ])
+    expect(await errorOf(endList({ ...by(ACTIVATOR), ...key }))).toEqual([
+      'end-list-reverted',
+      'endList reverted: NotAuthorized. The PromptKeyStore contract documents this error.',
+    ])
+    expect(await errorOf(grantAccess({ ...by(OWNER), ...key, reader }))).toEqual([
+      'grant-access-reverted',
+      'grantAccess reverted: ReadersFixed. Use activate for a key with a list. An output key takes no further readers.',
+    ])
+    expect(await output(unseated, 0, 1)).toEqual([
+      'store-output-key-reverted',
+      'storeOutputKey reverted: NotOnList. Give a position of the list. For an output key, it is the position of this wallet.',
+    ])
+    expect(await output(seated, 0, 2)).toEqual([
+      'store-output-key-reverted',
+      'storeOutputKey reverted: NotActivated. The activator has to give these nodes access to the prompt key first.',
+    ])
+  })
+
+  it('is not taken for committed by an address without a contract', async () => {
+    const { key, terms } = await storeListed(0b01)
+    const contract = `0x${'0c'.repeat(20)}` as const
+    expect(await errorOf(commitList({ ...by(OWNER), ...key, contract, terms, mask: 1 }))).toEqual([
+      'commit-list-reverted',
+      'commitList reverted: no list was committed. Check the PromptKeyStore address.',
+    ])
+  })
+})
