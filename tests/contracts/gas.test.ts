@@ -1,20 +1,20 @@
 import { concat, createTestClient, type Hex, http, keccak256, pad, toHex } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { taskManager } from '../../lib/chain/task-manager.ts'
-import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
-import { systemClock } from '../../lib/system.ts'
+import { createKeyActions } from './stored-keys.ts'
 import { DAY_S, MIN_STAKE, send, startTestChain, type TestChain } from './test-chain.ts'
 
 const OWNER = 4
 const NODE = 5
 
 let chain: TestChain
+let encryptAs: ReturnType<typeof createKeyActions>['encryptAs']
 beforeAll(async () => {
   chain = await startTestChain()
+  encryptAs = createKeyActions(chain).encryptAs
 }, 60_000)
 afterAll(() => chain.stop())
 
@@ -81,16 +81,9 @@ describe('gas', () => {
   it('of the main calls stays within its budget', async () => {
     await measure('register', 125_000, NODE, nodes('register', [[0]], MIN_STAKE))
     await measure('heartbeat', 40_000, NODE, nodes('heartbeat'))
-    const account = chain.anvil.accounts[OWNER]
-    if (account === undefined) throw new Error('no owner')
-    const coprocessor = createCofheCoprocessor({
-      ...chain.anvil,
-      account: privateKeyToAccount(account.privateKey),
-      clock: systemClock,
-    })
-    const plain = await coprocessor.encrypt(1n, 2n)
+    const plain = await encryptAs(OWNER)
     await measure('storeKey, owner only', 290_000, OWNER, keys('storeKey', [plain.high, plain.low]))
-    const { high, low } = await coprocessor.encrypt(3n, 4n)
+    const { high, low } = await encryptAs(OWNER)
     const readers = [6, 7, 8].map((index) => chain.addressOf(index))
     const until = BigInt((await chain.now()) + DAY_S)
     const [highHandle, lowHandle] = await measure(
@@ -107,9 +100,39 @@ describe('gas', () => {
     process.stdout.write(`gas: ${used.join('; ')}\n`)
   })
 
+  it('of lists and output keys stays within its budget', async () => {
+    used.length = 0
+    // Positions 0 to 2 read at once, as in the first batch of a job; 3 joins.
+    const seated = [6, 7, 8]
+    for (const index of [...seated, 9]) {
+      const register = nodes('register', [[0]], MIN_STAKE)
+      await send(chain.wallet(index), register)
+    }
+    const others = [1, 2, 3, 0].map((index) => chain.addressOf(index))
+    const more = pad('0x77', { size: 20 })
+    const list = [...[...seated, 9].map((index) => chain.addressOf(index)), ...others, more]
+    const until = BigInt((await chain.now()) + DAY_S)
+    const [jobId, activator] = [pad('0x0a', { size: 32 }), chain.addressOf(1)]
+    const plain = await encryptAs(OWNER)
+    const store = keys('storeKey', [plain.high, plain.low, jobId])
+    const [high, low] = await measure('storeKey, terms', 260_000, OWNER, store)
+    const terms = [high, low, jobId, list]
+    const commit = keys('commitList', [...terms, 0b111, activator, until])
+    await measure('commitList of 9, 3 readers', 250_000, OWNER, commit)
+    const join = keys('activate', [...terms, until, 3])
+    await measure('activate', 125_000, 1, join)
+    await measure('activate again', 60_000, 1, join)
+    await measure('endList', 40_000, OWNER, keys('endList', [high, low]))
+    const output = await encryptAs(seated[0]!)
+    const opened = [high, jobId, activator, until, list, 0, 0b110]
+    const storeOutput = keys('storeOutputKey', [output.high, output.low, ...opened])
+    await measure('storeOutputKey, client and 2 checkers', 450_000, seated[0]!, storeOutput)
+    process.stdout.write(`gas: ${used.join('; ')}\n`)
+  })
+
   it('of every other call stays within its budget', async () => {
     used.length = 0
-    const operator = 7
+    const operator = 2
     const [id, other] = [1, 2].map((fault) => pad(toHex(fault), { size: 32 }))
     const evidence = pad('0xee', { size: 32 })
     const accuse = (fault: unknown) =>
