@@ -4,6 +4,7 @@ import { createDice } from '../../simulation/dice.ts'
 import { createBlocks, type Happened } from './block.ts'
 import { type FuzzChain, startFuzzChain, word } from './fuzz-chain.ts'
 import { createInvariants } from './invariants.ts'
+import { createListWatch } from './list-watch.ts'
 import { createModels, type Models } from './models.ts'
 import { createRandomCalls } from './random-call.ts'
 
@@ -52,6 +53,7 @@ const runOn = async (
   const models = createModels(chain)
   const blocks = await createBlocks(chain)
   const invariants = createInvariants(chain, models)
+  const lists = createListWatch(chain)
   const [latest] = (await chain.rpc([['eth_getBlockByNumber', 'latest', false]])) as [
     { readonly timestamp: Hex },
   ]
@@ -78,6 +80,7 @@ const runOn = async (
       return
     }
     count(done, call.name)
+    lists.note(call, outcome.events)
     for (const event of outcome.events) {
       count(events, `${contract}.${event.slice(0, event.indexOf('('))}`)
     }
@@ -107,7 +110,10 @@ const runOn = async (
       jobs: isLast ? jobs : some(dice, jobs, 8),
       faults: isLast ? faults : faults.slice(-10),
     }
-    const broken = await invariants.broken(look, now, forced)
+    const broken = [
+      ...(await invariants.broken(look, now, forced)),
+      ...(await lists.broken(look.handles)),
+    ]
     if (broken.length > 0) fail(made, broken.slice(0, 5).join('\n'))
     onProgress(made)
   }
