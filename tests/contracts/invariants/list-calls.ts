@@ -4,7 +4,7 @@ import { callsTo, createChoices, recent, type Weighted, type World } from './cal
 import { encoded } from './encrypted-inputs.ts'
 import type { Input, OpenedList, RecordModel } from './key-store-model.ts'
 
-const hourS = 3_600
+const dayS = 86_400
 
 /** Calls of PromptKeyStore that commit, use and end lists of nodes. */
 export const listCalls = (world: World, inputFor: (from: Hex) => Input): Weighted => {
@@ -40,7 +40,7 @@ export const listCalls = (world: World, inputFor: (from: Hex) => Input): Weighte
     return {
       jobId: randomWord(),
       activator: anyone(),
-      until: now() + dice.pick([-1, 60, 6 * hourS, 24 * hourS, 20 * 24 * hourS]),
+      until: now() + dice.pick([-1, 60, dayS, 20 * dayS, 90 * dayS, 90 * dayS]),
       list: dice.chance(0.06) ? oddList(list) : list,
     }
   }
@@ -98,7 +98,7 @@ export const listCalls = (world: World, inputFor: (from: Hex) => Input): Weighte
       },
     ],
     [
-      2,
+      4,
       () => {
         const found = record(({ ended }) => !ended)
         const [from, [high, low]] = [mostly(found?.[1].owner), pairOf(found)]
