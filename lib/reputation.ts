@@ -113,16 +113,22 @@ export const inOrder = <T extends Pick<ReputationEvent, 'at' | 'id'>>(
 export const standingOf = (events: readonly ReputationEvent[]): Standing =>
   inOrder(events).reduce(afterEvent, newcomer)
 
+/** The most that a node can weigh: twice a newcomer's weight, however long it has fed itself. */
+const maxWeight = 200
+
 // The natural logarithm of 2, in thousandths.
 const millinatsOfHalf = 693
 
 /**
- * A node's weight in the draw: its score, halved each time that the odds against it have doubled; even the worst keeps a small
- * chance to do better. A standing that was saved before there were doubts has none.
+ * A node's weight in the draw: its score, 200 at the most, halved for each 693 thousandths of doubt, and in proportion in between, so that no
+ * single step costs it half. Even the worst keeps a small chance to do better. Integers only.
  */
-export const weightOf = (
-  standing: Pick<Standing, 'score'> & { readonly doubtMillinats?: number },
-): number => {
-  const halvings = Math.floor((standing.doubtMillinats ?? 0) / millinatsOfHalf)
-  return Math.max(standing.score >> halvings, 1)
+export const weightOf = ({
+  score,
+  doubtMillinats,
+}: Pick<Standing, 'score' | 'doubtMillinats'>): number => {
+  const halvings = Math.floor(doubtMillinats / millinatsOfHalf)
+  const left = 2 * millinatsOfHalf - (doubtMillinats % millinatsOfHalf)
+  const weight = Math.floor((Math.min(score, maxWeight) * left) / (2 * millinatsOfHalf))
+  return Math.max(weight >> halvings, 1)
 }

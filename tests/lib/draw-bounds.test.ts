@@ -204,9 +204,9 @@ describe('a standing', () => {
   })
 
   it('has a weight that halves with each doubling of the odds', () => {
-    expect(weightOf({ score: 100, doubtMillinats: 692 })).toBe(100)
+    expect(weightOf({ score: 100, doubtMillinats: 692 })).toBe(50)
     expect(weightOf({ score: 100, doubtMillinats: 693 })).toBe(50)
-    expect(weightOf({ score: 100, doubtMillinats: 1_385 })).toBe(50)
+    expect(weightOf({ score: 100, doubtMillinats: 1_385 })).toBe(25)
     expect(weightOf({ score: 100, doubtMillinats: 1_386 })).toBe(25)
     expect(weightOf({ score: 0, doubtMillinats: 0 })).toBe(1)
     expect(weightOf({ score: 1_000, doubtMillinats: 13_800 })).toBe(1)

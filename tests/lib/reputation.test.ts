@@ -77,24 +77,38 @@ describe('the fold of reputation events', () => {
 })
 
 describe('the weight in the draw', () => {
-  it('halves with each doubling of the odds against a node, and comes back with matches', () => {
+  it('falls with the odds against a node, and comes back with matches', () => {
     const of = (...codes: readonly ReputationCode[]) => weightOf(standingOf(eventsOf(...codes)))
     expect(of()).toBe(100)
     expect(of('result-accepted')).toBe(110)
-    expect(of('result-rejected')).toBe(45)
-    expect(of(...times('result-rejected', 2))).toBe(10)
-    expect(of('result-rejected', ...times('result-accepted', 4))).toBe(130)
+    expect(of('result-rejected')).toBe(33)
+    expect(of(...times('result-rejected', 2))).toBe(9)
+    expect(of('result-rejected', ...times('result-accepted', 4))).toBe(129)
     expect(of('verdict-refuted')).toBe(1)
     expect(of('equivocated')).toBe(1)
   })
 
-  it('hardly changes by events that say nothing of the node', () => {
-    const quiet = [...times('result-unmatched', 30), ...times('verdict-disputed', 30)]
-    expect(weightOf(standingOf(eventsOf(...quiet)))).toBe(100)
+  it('changes slowly by events that say little of the node', () => {
+    const quiet = [...times('result-unmatched', 5), ...times('verdict-disputed', 30)]
+    expect(weightOf(standingOf(eventsOf(...quiet)))).toBe(92)
   })
 
-  it('of a standing that was saved before there were doubts is its score', () => {
-    expect(weightOf({ score: 120 })).toBe(120)
+  it('is twice that of a newcomer at the most', () => {
+    expect(weightOf({ score: 199, doubtMillinats: 0 })).toBe(199)
+    for (const score of [200, 201, 1_000]) {
+      expect(weightOf({ score, doubtMillinats: 0 })).toBe(200)
+      expect(weightOf({ score, doubtMillinats: 693 })).toBe(100)
+    }
+  })
+
+  it('never falls by more than a step of doubt explains', () => {
+    for (let doubt = 0; doubt < 13_800; doubt++) {
+      const [before, after] = [doubt, doubt + 1].map((doubtMillinats) =>
+        weightOf({ score: 200, doubtMillinats }),
+      )
+      expect(before! - after!).toBeGreaterThanOrEqual(0)
+      expect(before! - after!).toBeLessThanOrEqual(1)
+    }
   })
 })
 
