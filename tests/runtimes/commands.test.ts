@@ -51,7 +51,6 @@ describe('deno task serve', () => {
         env: {
           SVC_ICL_PORT: String(port),
           SVC_ICL_PUBLIC_URL: 'https://icl.test',
-          SVC_ICL_DATABASE_URL: 'memory:',
           SVC_ICL_SECRET: 'ab'.repeat(32),
           SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
           SVC_ICL_CHAIN_ID: '31337',
