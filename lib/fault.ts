@@ -55,8 +55,8 @@ const check = (holds: boolean, why: string): void => {
 
 /**
  * Checks the proof of a fault without a network and without trusting the ICL: wallets granted the keys that signed the
- * statements, and these contradict one another, or show the verdict to be refuted. Returns which it is; throws SvcError
- * `fault-invalid`.
+ * statements, and these, by one session key, contradict one another, or show the verdict to be refuted. Returns which it
+ * is; throws SvcError `fault-invalid`.
  */
 export async function verifyFault(evidence: FaultEvidence): Promise<FaultKind> {
   for (const signed of evidence.statements) await verifyStatement(evidence, signed)
@@ -64,6 +64,8 @@ export async function verifyFault(evidence: FaultEvidence): Promise<FaultKind> {
   if (!first || !second) throw new TypeError('A proof has two statements')
   if (evidence.kind === 'equivocated') {
     for (const body of [first, second]) verifyAccused(evidence, body)
+    const keys = new Set(evidence.statements.map(({ session }) => session.key))
+    check(keys.size === 1, 'two runs of the node signed the statements')
     const [one, other] = await Promise.all([statementHash(first), statementHash(second)])
     check(one !== other, 'both statements are the same')
     return evidence.kind

@@ -94,14 +94,17 @@ export function postVerdict(
   )
 }
 
-/** Another signed answer for the same fence: it changes nothing, and proves a fault of its node. */
+/** Another signed answer for the same fence: it changes nothing, and proves a fault of its node if one run signed both. */
 const contradicted = (
   job: Job,
   assignment: Assignment,
-  statements: readonly (SignedResult | SignedVerdict)[],
+  [first, second]: readonly [SignedResult | SignedVerdict, SignedResult | SignedVerdict],
   now: number,
 ): Transition => ({
   refused: 'already-answered',
   detail: `The ${assignment.role} gave another answer for this fence before`,
-  noted: withFault(job, assignment, 'equivocated', statements, now),
+  noted:
+    first.session.key === second.session.key
+      ? withFault(job, assignment, 'equivocated', [first, second], now)
+      : undefined,
 })

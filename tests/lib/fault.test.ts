@@ -9,7 +9,7 @@ import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
 import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
-import { makeReceipt } from './make-receipt.ts'
+import { makeReceipt, signerOf } from './make-receipt.ts'
 
 let receipt: Receipt
 let leaderKey: SigningKey
@@ -66,6 +66,16 @@ describe('a proof of a fault', () => {
     const { role, fence, address } = refuted
     expect(await verifyFault({ ...equivocated, role, fence, address, statements })).toBe(
       'equivocated',
+    )
+  })
+
+  it('is none where two runs of the node, so two session keys, signed', async () => {
+    const { leader } = receipt
+    const { key, session } = await signerOf('n1', 77)
+    const other = { ...leader.body, output_cid: `bafkrei${'c'.repeat(52)}` }
+    const statements = [leader, await signed({ ...leader, session }, other, key)]
+    expect(await refusal({ ...equivocated, statements })).toBe(
+      'two runs of the node signed the statements',
     )
   })
 

@@ -17,7 +17,7 @@ const settledAt = 1_800_000_100
 const seedOf = (byte: number) => new Uint8Array(32).fill(byte)
 
 /** A wallet with a session key that it has granted. */
-async function signerOf(name: string, byte: number) {
+export async function signerOf(name: string, byte: number) {
   const { account, address } = walletOf(name)
   const key = await signingKeyFromSeed(seedOf(byte))
   const notAfter = settledAt + 86_400

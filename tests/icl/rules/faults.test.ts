@@ -57,6 +57,16 @@ const outboxOf = (job: Job | undefined) =>
   )
 
 describe('two contradictory statements for one fence', () => {
+  it('by two runs of the node are no fault: the first one stays, the second is refused', () => {
+    const job = verifying('x', 'x')
+    const fence = fenceOf(job, nodeA)
+    const session = { key: 'of another run', not_after: 1, signature: '0x' as const }
+    const result = { ...resultOf(nodeA, fence, 'y'), session }
+    const second: Command = { type: 'post-result', node: nodeA, fence, result }
+    expect(refusalOf(job, second, 100)).toBe('already-answered')
+    expect(notedBy(job, second)).toBeUndefined()
+  })
+
   it('of a leader are both kept, scored and accused, once, and the job goes on', () => {
     const job = verifying('x', 'x')
     expect(refusalOf(job, postResult(1, 'y'), 100)).toBe('already-answered')
