@@ -170,7 +170,7 @@ const clientRoutes = {
 
 const nodeRoutes = {
   enrollTpm: ({ body }, { caller, deps }) => enrollTpm(deps, walletOf(caller), body),
-  verifyAttestation: ({ body }, { caller, deps }) => attestNode(deps, walletOf(caller), body),
+  verifyAttestation: ({ body }, { caller, deps }) => attestNode(deps, byWallet(caller), body),
   releaseTpm: ({ body }, { caller, deps }) =>
     releaseTpm(deps, walletOf(caller), body.operator_address),
   postHeartbeat: ({ body }, { caller, deps }) => takeHeartbeat(deps, nodeOf(caller).address, body),
@@ -226,8 +226,10 @@ const heldRoutes = (connections: ConnectionLimit) =>
     },
   }) satisfies Partial<Routes>
 
-function walletOf(caller: Caller): Address {
-  if (caller.kind === 'wallet') return caller.address
+const walletOf = (caller: Caller): Address => byWallet(caller).address
+
+function byWallet(caller: Caller) {
+  if (caller.kind === 'wallet') return caller
   throw new ProblemError('signature-missing', 'A wallet must sign this request')
 }
 

@@ -24,7 +24,8 @@ export const problemCodes = {
   'not-attested': row(401, 'The ICL knows no attestation of this node'),
   'certificate-expired': row(401, 'The attestation certificate has expired'),
   'token-invalid': row(401, 'The bearer token is missing, or not the right one'),
-  'certificate-superseded': row(401, 'A newer attestation of this node uses another session key'),
+  'run-superseded': row(401, 'Another daemon has started with the wallet of this node since'),
+  'run-conflict': row(401, 'Two daemons with the wallet of this node supersede one another'),
 
   forbidden: row(403, 'The caller may not do this'),
   'not-assigned': row(403, 'The node has no assignment in this job'),

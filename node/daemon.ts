@@ -16,7 +16,7 @@ import { createHeartbeat, heartbeatPeriodMs, type SendHeartbeat } from './loops/
 import { createMemoryWatch, memoryPeriodMs } from './loops/memory.ts'
 import { pollAssignments } from './loops/poller.ts'
 import { watchCertificate, watchdogPeriodMs } from './loops/watchdog.ts'
-import { keepAttested, type NodeApi, superseded } from './node-api.ts'
+import { endsRun, keepAttested, type NodeApi } from './node-api.ts'
 import { createSlots, type Slots } from './slots.ts'
 import { sayStart } from './start-banner.ts'
 
@@ -29,7 +29,7 @@ export type DaemonDeps = Omit<JobDeps, 'api' | 'chain'> & {
   readonly chain: NodeChain
   readonly version: string
   readonly backend: string
-  /** When the recorded certificate expires, in Unix seconds. */
+  /** When the certificate of this run expires, in Unix seconds; 0 when it has none yet. */
   readonly expiresAt: number
   /** Attests once, keeps the record, and gives the new expiry in Unix seconds. */
   readonly attest: (signal: AbortSignal) => Promise<number>
@@ -61,7 +61,7 @@ type Daemon = {
   readonly failure: () => { readonly why: unknown } | undefined
 }
 
-/** Runs the node until `signal` aborts, then drains its jobs until they end, the drain time is over or `abandon` aborts (spec 3.2); throws SvcError `certificate-superseded`. */
+/** Runs the node until `signal` aborts, then drains its jobs until they end, the drain time is over or `abandon` aborts (spec 3.2); throws ProblemError `run-superseded` or `run-conflict`. */
 export async function runDaemon(
   deps: DaemonDeps,
   signal: AbortSignal,
@@ -74,13 +74,13 @@ export async function runDaemon(
   if (signal.aborted) stop()
 
   const modelIds = [...deps.models.keys()]
-  await sayStart(deps, modelIds, certificate.secondsLeft(), stopping.signal)
   if (certificate.secondsLeft() === 0 && !stopping.signal.aborted) {
-    const recovered = certificate.recover('the recorded certificate has expired')
+    const recovered = certificate.recover('a new run of the daemon')
     await Promise.race([recovered.catch(() => {}), abortOf(stopping.signal)])
   }
+  await sayStart(deps, modelIds, certificate.secondsLeft(), stopping.signal)
   // A loop ends only with the daemon: one that breaks takes it down rather than leave it half alive.
-  const loops = runLoops(daemon).catch(daemon.fail)
+  const loops = daemon.failure() === undefined && runLoops(daemon).catch(daemon.fail)
   await abortOf(stopping.signal)
   deps.log.info(messages.daemonStopping(slots.running().length))
   // Else the ICL would offer work until the next heartbeat.
@@ -107,8 +107,13 @@ function assemble(deps: DaemonDeps): Daemon {
     stopping.abort(why)
     jobs.abort(why)
   }
-  const certificate = createCertificate({ ...deps, signal: ended.signal })
-  const api = keepAttested(deps.api, certificate, () => fail(superseded()))
+  const attest = (signal: AbortSignal) =>
+    deps.attest(signal).catch((error: unknown) => {
+      if (endsRun(error)) fail(error)
+      throw error
+    })
+  const certificate = createCertificate({ ...deps, attest, signal: ended.signal })
+  const api = keepAttested(deps.api, certificate, fail)
   const disk = createDiskWatch({ ...deps, onChange: () => beatNow(daemon) })
   const all = createSlots(deps.maxConcurrentJobs)
   const slots: Slots = { ...all, free: () => (disk.isWritable() ? all.free() : 0) }

@@ -1,6 +1,5 @@
 import type { Api } from '../lib/api.ts'
 import { ProblemError } from '../lib/problem.ts'
-import { SvcError } from '../lib/svc-error.ts'
 import type { Certificate } from './attestation/certificate.ts'
 
 /** The operations that the daemon calls, signed by its session key. */
@@ -20,24 +19,16 @@ export type NodeApi = Pick<
 // The last one is for a key that the ICL never saw, or has forgotten.
 const lost: readonly string[] = ['certificate-expired', 'not-attested', 'signature-invalid']
 
-/** Why a daemon ends when another machine attested with its wallet: there is no war of re-attestation. */
-export const superseded = (): SvcError =>
-  new SvcError(
-    'certificate-superseded',
-    'a newer attestation of this node uses another session key',
-    {
-      hint: 'Another machine attested with this wallet. Stop it, then run `svc-node attest` here.',
-    },
-  )
-
-const isSuperseded = (error: unknown): boolean =>
-  error instanceof ProblemError && error.code === 'certificate-superseded'
+/** True for the ICL's word that this daemon's run counts no more: the daemon ends, for there is no war of re-attestation. */
+export const endsRun = (error: unknown): boolean =>
+  error instanceof ProblemError &&
+  (error.code === 'run-superseded' || error.code === 'run-conflict')
 
 /** Calls the ICL; when it does not accept the certificate, attests again and tries the call once more (spec 3.1). */
 export function keepAttested(
   api: NodeApi,
   certificate: Pick<Certificate, 'recover' | 'generation'>,
-  onSuperseded: () => void,
+  onRunEnded: (why: unknown) => void,
 ): NodeApi {
   const kept =
     <I, O, R>(call: (input?: I, options?: O) => Promise<R>) =>
@@ -46,7 +37,7 @@ export function keepAttested(
       try {
         return await call(input, options)
       } catch (error) {
-        if (isSuperseded(error)) onSuperseded()
+        if (endsRun(error)) onRunEnded(error)
         if (!(error instanceof ProblemError) || !lost.includes(error.code)) throw error
         // Another call may have cured it meanwhile.
         if (generation === certificate.generation()) {

@@ -19,13 +19,15 @@ import {
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { isReadToken } from '../keys.ts'
+import { checkRun } from '../operations/check-run.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { claimKey } from '../store/claim-key.ts'
 
 /** Who is calling. */
 export type Caller =
   | { readonly kind: 'anyone' }
-  | { readonly kind: 'wallet'; readonly address: Address }
+  /** `signedAt` in Unix seconds, by the wallet's clock. */
+  | { readonly kind: 'wallet'; readonly address: Address; readonly signedAt: number }
   | { readonly kind: 'node'; readonly address: Address; readonly node: Node }
   /** ConnectionLimit the read token of the job in the path. */
   | { readonly kind: 'reader' }
@@ -141,7 +143,7 @@ async function authenticateWallet(deps: Dependencies, parsed: ParsedSignature): 
   if ((await claimKey(deps, key, use, keptUntil)) !== use) {
     throw new ProblemError('nonce-reused', 'The nonce of this signature was used before')
   }
-  return { kind: 'wallet', address: keyId.address }
+  return { kind: 'wallet', address: keyId.address, signedAt: parsed.created }
 }
 
 async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Promise<Caller> {
@@ -161,17 +163,14 @@ async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Pr
     )
   }
   const { certificate } = node
-  if (keyId.thumbprint !== certificate.thumbprint) {
-    throw node.formerThumbprints.includes(keyId.thumbprint)
-      ? new ProblemError(
-          'certificate-superseded',
-          'This node attested again with another session key: is it running twice?',
-        )
-      : new ProblemError('signature-invalid', 'This session key was never attested')
-  }
-  if (!(await verifyNodeSignature(certificate.session.key, parsed))) {
+  const run = [certificate, ...node.runs.former].find(
+    ({ thumbprint }) => thumbprint === keyId.thumbprint,
+  )
+  if (!run) throw new ProblemError('signature-invalid', 'This session key was never attested')
+  if (!(await verifyNodeSignature(run.session.key, parsed))) {
     throw new ProblemError('signature-invalid', 'The session key did not sign this request')
   }
+  await checkRun(deps, node, keyId.thumbprint, parsed.created)
   if (certificate.expiresAt <= deps.clock.now()) {
     throw new ProblemError('certificate-expired', 'The certificate has expired; attest again')
   }

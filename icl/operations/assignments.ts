@@ -10,6 +10,7 @@ import type {
 } from '../../lib/schemas/assignments.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import { defaultMaxOutputTokens } from '../../lib/schemas/jobs.ts'
+import type { StatementSession } from '../../lib/schemas/receipt.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 import {
   commitmentOf,
@@ -104,16 +105,16 @@ export async function claimAssignment(
 export async function takeResult(deps: Dependencies, node: Node, body: LeaderResult) {
   const job = await loadOwnJob(deps, body.jobId, node.address)
   const statement = leaderStatementOf(node.address, body)
-  await checkStatement(node, body.signature, statementBytes(statement))
+  const session = await signerOf(node, body.signature, statementBytes(statement))
   if (!hasPosted(job, node.address, body.fence)) {
-    checkTerms(job, node, body)
+    checkTerms(job, session, body)
     checkEvidence(job, body.evidence)
   }
   const result = {
     body: statement,
     hash: await statementHash(statement),
     signature: body.signature,
-    session: node.certificate.session,
+    session,
   }
   const { jobId, fence } = body
   const { address } = node
@@ -138,9 +139,9 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: Verifier
   }
   const job = await loadOwnJob(deps, jobId, node.address)
   const statement = verifierStatementOf(node.address, body)
-  await checkStatement(node, body.signature, statementBytes(statement))
+  const session = await signerOf(node, body.signature, statementBytes(statement))
   if (!hasPosted(job, node.address, fence)) {
-    checkTerms(job, node, body)
+    checkTerms(job, session, body)
     checkEvidence(job, evidence)
   }
   const { address } = node
@@ -148,7 +149,7 @@ export async function takeVerdict(deps: Dependencies, node: Node, body: Verifier
     body: statement,
     hash: await statementHash(statement),
     signature: body.signature,
-    session: node.certificate.session,
+    session,
   }
   const commitment = await commitmentOf({ jobId, address, fence, evidence, salt })
   return viewAssignmentState(
@@ -215,12 +216,15 @@ const hasPosted = (job: Job, node: Address, fence: number): boolean =>
       assignment.node === node && assignment.fence === fence && assignment.status === 'done',
   )
 
-async function checkStatement(
-  node: Node,
+/** The session that signed a statement: the current run's, or that of a former one, which a restarted node sends as it is in its journal. */
+async function signerOf(
+  { certificate, runs }: Node,
   signature: string,
   statement: Uint8Array<ArrayBuffer>,
-): Promise<void> {
-  if (await verifySignature(node.certificate.session.key, signature, statement)) return
+): Promise<StatementSession> {
+  for (const { session } of [certificate, ...runs.former.toReversed()]) {
+    if (await verifySignature(session.key, signature, statement)) return session
+  }
   throw new ProblemError(
     'statement-signature-invalid',
     'The session key did not sign this statement',
@@ -228,14 +232,18 @@ async function checkStatement(
 }
 
 /** A statement must be about the job's own model and parameters, by a key that outlives the job: else its receipt would not hold. */
-function checkTerms(job: Job, node: Node, body: LeaderResult | VerifierVerdict): void {
+function checkTerms(
+  job: Job,
+  session: StatementSession,
+  body: LeaderResult | VerifierVerdict,
+): void {
   if (body.model_id !== job.modelId || body.max_output_tokens !== maxOutputTokens(job)) {
     throw new ProblemError(
       'statement-mismatch',
       `The job is for at most ${maxOutputTokens(job)} tokens of ${job.modelId}`,
     )
   }
-  if (node.certificate.session.not_after * 1000 < job.deadline) {
+  if (session.not_after * 1000 < job.deadline) {
     throw new ProblemError('certificate-expired', 'The session ends before the job; attest again')
   }
 }

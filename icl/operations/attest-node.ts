@@ -22,7 +22,9 @@ import { findBan, revokeCertificate } from '../bans.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
 import { attestedNode, type Certificate, type Node } from '../rules/eligibility.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
+import { openRun } from '../rules/runs.ts'
 import { changeNode } from './change-node.ts'
+import { runProblem } from './check-run.ts'
 
 const certificateMs = 24 * 3_600_000
 const longestSessionMs = 48 * 3_600_000
@@ -38,9 +40,13 @@ export async function issueChallenge(deps: Dependencies, address: Address) {
 }
 
 /** Checks a node's evidence and gives it a certificate bound to its session key (spec 5). */
-export async function attestNode(deps: Dependencies, caller: Address, request: AttestationRequest) {
+export async function attestNode(
+  deps: Dependencies,
+  caller: { readonly address: Address; readonly signedAt: number },
+  request: AttestationRequest,
+) {
   const address = request.operator_address
-  if (caller !== address) {
+  if (caller.address !== address) {
     throw new ProblemError('forbidden', 'The wallet that signed is not the one that attests')
   }
   await burnNonce(deps, address, request.nonce)
@@ -52,7 +58,7 @@ export async function attestNode(deps: Dependencies, caller: Address, request: A
   if (enrollment && isFirst) await bindEk(deps, enrollment.ek, address)
   const certificate = await certificateOf(deps, request, proven)
   const jws = await sign(deps, address, certificate, proven)
-  await saveAttested(deps, address, certificate, proven)
+  await saveAttested(deps, caller, certificate, proven)
   await checkStillGood(deps, address, proven)
   deps.log.info('node attested', { node: address, ...proven.attestation })
   return { certificate: jws, certificate_expires_at: toSeconds(certificate.expiresAt) }
@@ -105,7 +111,7 @@ const sign = (
 
 async function saveAttested(
   deps: Dependencies,
-  address: Address,
+  { address, signedAt }: { readonly address: Address; readonly signedAt: number },
   certificate: Certificate,
   { enrollment, isFirst }: Proven,
 ): Promise<void> {
@@ -114,13 +120,14 @@ async function saveAttested(
     formerEk = node?.enrollment?.ek
     if (!node) return { ...attestedNode(address, certificate), ...(enrollment && { enrollment }) }
     if (enrollment && !isFirst) checkStillEnrolled(node, enrollment)
-    const former = new Set([...node.formerThumbprints, node.certificate.thumbprint])
-    former.delete(certificate.thumbprint)
+    const now = deps.clock.now()
+    const runs = openRun(node.runs, node.certificate, certificate, signedAt, now)
+    if (typeof runs === 'string') throw runProblem(runs, node.runs, now)
     const { heartbeatTimestamp: _, ...rest } = node
     return {
       ...rest,
       certificate,
-      formerThumbprints: [...former].slice(-8),
+      runs,
       leaving: false,
       ...(enrollment && { enrollment }),
     }

@@ -5,6 +5,7 @@ import type { StatementSession } from '../../lib/schemas/receipt.ts'
 import type { Enrollment } from './enrollment.ts'
 import { jobMs } from './job.ts'
 import { ageOf, longestExcusedMs, type Outage } from './outages.ts'
+import { noFormerRuns, type Runs } from './runs.ts'
 
 /** A node's valid attestation; times in milliseconds. */
 export type Certificate = {
@@ -34,8 +35,7 @@ export type Folded = { readonly before: number; readonly standing: Standing }
 export type Node = {
   readonly address: Address
   readonly certificate: Certificate
-  /** Session keys of earlier attestations, so that their use can be told from a stranger's. */
-  readonly formerThumbprints: readonly string[]
+  readonly runs: Runs
   readonly heartbeatAt?: number
   /** The node's own clock in the last heartbeat, Unix seconds: it has to increase. */
   readonly heartbeatTimestamp?: number
@@ -57,7 +57,7 @@ export type Node = {
 export const attestedNode = (address: Address, certificate: Certificate): Node => ({
   address,
   certificate,
-  formerThumbprints: [],
+  runs: noFormerRuns,
   modelIds: [],
   capacity: 0,
   leaving: false,

@@ -117,7 +117,8 @@ export const clientEndpoints = {
       'client-not-allowed',
       'not-attested',
       'certificate-expired',
-      'certificate-superseded',
+      'run-superseded',
+      'run-conflict',
     ],
   }),
   getBlob: defineEndpoint({

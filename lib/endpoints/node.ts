@@ -102,6 +102,8 @@ export const nodeEndpoints = {
       'session-signature-invalid',
       'session-proof-invalid',
       'session-key-taken',
+      'run-superseded',
+      'run-conflict',
     ],
   }),
   releaseTpm: defineEndpoint({

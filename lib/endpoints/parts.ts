@@ -34,7 +34,8 @@ export const nodeProblems = [
   'signature-stale',
   'not-attested',
   'certificate-expired',
-  'certificate-superseded',
+  'run-superseded',
+  'run-conflict',
   'forbidden',
 ] as const
 /** Why a node cannot act in a job. */

@@ -29,8 +29,10 @@ const remedies: Partial<Record<ProblemCode, string>> = {
   'session-proof-invalid': 'Run `svc-node attest`.',
   'session-key-taken': 'Delete the attestation record and run `svc-node attest`.',
   'signature-stale': 'Set the clock of this machine, for example with NTP.',
-  'certificate-superseded':
-    'Another machine attested with this wallet. Stop it, then run `svc-node attest` here.',
+  'run-superseded':
+    'One wallet runs one daemon. Leave this one stopped, or stop the other one and start this one again. A copy of a node needs a wallet of its own.',
+  'run-conflict':
+    'Find every daemon with this wallet, also the supervisor that starts it. Stop all but one, and start that one again.',
   'node-banned': "Ask the ICL's operator why, or use another ICL.",
   'rate-limited': 'Wait a minute: the ICL limits how often it can be asked.',
   'not-attested': 'Run `svc-node attest`.',

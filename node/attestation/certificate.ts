@@ -25,7 +25,7 @@ export type Certificate = {
 
 /** What keeping a certificate needs. */
 export type CertificateOptions = {
-  /** Unix seconds at which the recorded certificate expires. */
+  /** Unix seconds at which the certificate expires that there is already; 0 when there is none. */
   readonly expiresAt: number
   readonly backend: string
   /** Attests once, keeps the record, and gives the new expiry in Unix seconds. */

@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { Address, UnixSeconds } from '../../lib/codecs.ts'
-import { toBase64Url } from '../../lib/digest.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { readJson, writePrivateJson } from '../../lib/host/private-files.ts'
-import type { Random } from '../../lib/random.ts'
 import { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'
@@ -17,10 +15,9 @@ const AttestationRecord = z.object({
   backend: AttestationBackend,
   certificate: z.string(),
   expires_at: UnixSeconds,
-  session_salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
 })
 
-/** What a node keeps of its attestation; holds no secret: the session key is made anew from the wallet and the salt. */
+/** What a node keeps of its attestation; holds no secret: each run has a session key of its own, in memory only. */
 export type AttestationRecord = z.output<typeof AttestationRecord>
 
 /** Whose attestation at which ICL. */
@@ -61,9 +58,6 @@ export async function keepRenewed(
     log.warning(messages.recordNotKept(errorText(error)))
   }
 }
-
-/** A salt for a new session key: 32 random bytes in base64url. */
-export const newSessionSalt = (random: Random): string => toBase64Url(random.bytes(32))
 
 /** The error of a daemon that was never attested (spec 7). */
 export const notAttested = (): SvcError =>

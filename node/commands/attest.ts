@@ -5,11 +5,12 @@ import { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { attest } from '../attestation/attest.ts'
 import { type AttestationStep, createAttestor, tpmOptionsOf } from '../attestation/attestor.ts'
-import { newSessionSalt, readRecord, writeRecord } from '../attestation/record.ts'
-import { sessionKeyOf } from '../attestation/session.ts'
+import { writeRecord } from '../attestation/record.ts'
+import { newSessionKey } from '../attestation/session.ts'
 import { stepText } from '../attestation/step-text.ts'
 import { type Config, type ConfigFile, parseConfig } from '../config.ts'
 import { configPathOf, type LoadedConfig, loadConfig, readConfigFile } from '../config-file.ts'
+import { lockPathOf, takeLock } from '../journal/lock.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import { durationText } from './amounts.ts'
 import { mistakeIn } from './ask-address.ts'
@@ -25,7 +26,10 @@ export type AttestFlags = {
   readonly json?: boolean
 }
 
-/** Attests the node with the ICL and keeps the record that `run` needs (spec 4); asks for what is missing when somebody is there. */
+/**
+ * Attests the node with the ICL and keeps the record that `run` needs (spec 4); asks for what is missing when somebody is there. Throws
+ * SvcError `already-running` while the daemon runs, whose run it would end.
+ */
 export async function attestOnce(flags: AttestFlags, context: CommandContext): Promise<undefined> {
   const { environment, terminal } = context
   const prompts = isInteractive(context, flags) ? await createPrompts(terminal) : undefined
@@ -48,8 +52,13 @@ export async function attestOnce(flags: AttestFlags, context: CommandContext): P
   const note = (step: AttestationStep) => {
     if (backend === 'tpm' && !flags.json) context.print(stepText(step))
   }
-  const made = await attestWallet({ loaded, backend, attestor, wallet, note }, context)
-  report(made, flags, context)
+  const unlock = takeLock(lockPathOf(loaded.configPath))
+  try {
+    const made = await attestWallet({ loaded, backend, attestor, wallet, note }, context)
+    report(made, flags, context)
+  } finally {
+    unlock()
+  }
 }
 
 /** The backend that the flags name; throws SvcError `usage`. */
@@ -98,14 +107,11 @@ async function attestWallet(
 ): Promise<Made> {
   const { clock, random } = context
   const { loaded, backend, attestor, wallet, note } = what
-  const { address, account, privateKey } = wallet
+  const { address, account } = wallet
   const { attestationPath } = loaded
   const network = await ownNetworkOf(loaded.config, context)
   const icl = new URL(network.public_url).origin
   const chainId = network.chain_id
-  const old = await readRecord(attestationPath, { address, icl })
-  // The same salt gives the same session key: a running daemon is not superseded.
-  const salt = old?.session_salt ?? newSessionSalt(random)
   const signMessage = (message: { raw: `0x${string}` }) => account.signMessage({ message })
   const signer = { kind: 'wallet', address, chainId, signMessage } as const
   const attested = await attest({
@@ -114,7 +120,7 @@ async function attestWallet(
     address,
     icl,
     chainId,
-    sessionKey: await sessionKeyOf(privateKey, salt),
+    sessionKey: await newSessionKey(random),
     attestor,
     clock,
     note,
@@ -127,7 +133,6 @@ async function attestWallet(
     backend,
     certificate: attested.certificate,
     expires_at: attested.expiresAt,
-    session_salt: salt,
   })
   return { ...wallet, icl, backend, expiresAt: attested.expiresAt }
 }

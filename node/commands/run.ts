@@ -15,7 +15,7 @@ import {
   notAttested,
   readRecord,
 } from '../attestation/record.ts'
-import { sessionKeyOf } from '../attestation/session.ts'
+import { newSessionKey } from '../attestation/session.ts'
 import type { Config } from '../config.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { type DaemonDeps, runDaemon } from '../daemon.ts'
@@ -117,13 +117,13 @@ type Known = {
 async function connect(
   context: CommandContext,
   loaded: LoadedConfig,
-  { account, address, privateKey }: Wallet,
+  { account, address }: Wallet,
   { record, network, log, stop, fetches }: Known,
 ): Promise<DaemonDeps> {
   const { environment, fetch, clock, random } = context
   const { config } = loaded
   const { icl } = record
-  const sessionKey = await sessionKeyOf(privateKey, record.session_salt)
+  const sessionKey = await newSessionKey(random)
   const { providerFetch, rpcFetch } = fetches
   const { models, missingKeys } = await offerModels(config, environment, clock, log, providerFetch)
   for (const { modelId, variable } of missingKeys) {
@@ -176,8 +176,8 @@ async function connect(
       promptKeyStore: network.contracts.prompt_key_store,
     }),
     backend: record.backend,
-    expiresAt: record.expires_at,
-    attest: reattest(context, loaded, { account, address, privateKey }, record, network, log),
+    expiresAt: 0,
+    attest: attestRun(context, loaded, { account, address, sessionKey }, { record, network, log }),
     maxConcurrentJobs: config.max_concurrent_jobs,
     drainMs: config.drain_seconds * 1000,
     checkDisk: () => checkDisk(dirname(loaded.configPath)),
@@ -197,16 +197,18 @@ function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: 
   }
 }
 
-/** Attests again with the recorded backend and salt, which keeps the session key. */
-function reattest(
+/** Attests this run, also when its certificate is renewed, with the recorded backend and the run's session key. */
+function attestRun(
   context: CommandContext,
   loaded: LoadedConfig,
-  { account, address, privateKey }: Wallet,
-  record: AttestationRecord,
-  network: Network,
-  log: Log,
+  {
+    account,
+    address,
+    sessionKey,
+  }: Pick<Wallet, 'account' | 'address'> & Pick<DaemonDeps, 'sessionKey'>,
+  { record, network, log }: Pick<Known, 'record' | 'network' | 'log'>,
 ): (signal: AbortSignal) => Promise<number> {
-  const { icl, backend, session_salt } = record
+  const { icl, backend } = record
   const chainId = network.chain_id
   const signMessage = (message: { raw: `0x${string}` }) => account.signMessage({ message })
   const signer = { kind: 'wallet', address, chainId, signMessage } as const
@@ -216,7 +218,6 @@ function reattest(
       mockKeyHex: loaded.config.mock_attestation_key,
       ...(backend === 'tpm' && { tpm: tpmOptionsOf(loaded, context) }),
     })
-    const sessionKey = await sessionKeyOf(privateKey, session_salt)
     const { clock } = context
     const attested = await attest({
       api,

@@ -1,6 +1,6 @@
 /*
  * Problem: a daemon was killed in the middle of a job. Doing the job again could cost a second answer at the
- * provider, and could make the node sign two answers to one assignment, which is a provable fault.
+ * provider, and could make the node sign two answers to one assignment.
  *
  * Idea: the journal says how far the job got, the ICL says what is left of it. The later of the recorded steps
  * decides what to do: send a signed verdict or result again byte for byte; send a commitment again and go on to

@@ -7,7 +7,6 @@ import type { LocalNode } from '../../demo/node-process.ts'
 import { startWorld, type World } from '../../demo/world.ts'
 import { createClient } from '../../lib/client/client.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
-import { fromBase64Url, hkdfSha256 } from '../../lib/digest.ts'
 import { systemClock } from '../../lib/system.ts'
 import { findLeaks, type Place, type Secret } from './leak-search.ts'
 import { type ProviderServer, startProviderServer } from './provider-server.ts'
@@ -35,8 +34,8 @@ const number = (name: string, hex: Hex): void => {
   text(`${name} in decimal`, String(BigInt(hex)))
 }
 
-/** All that a node must keep to itself from the day it is made. */
-async function keepSecretsOf({ name, env, privateKey, folder }: LocalNode): Promise<void> {
+/** All that a node must keep to itself from the day it is made; its session key is known to its process alone. */
+function keepSecretsOf({ name, env, privateKey }: LocalNode): void {
   number(`wallet key of ${name}`, privateKey)
   const { SVC_MOCK_ATTESTATION_KEY = '' } = env
   text('mock attestation key', SVC_MOCK_ATTESTATION_KEY)
@@ -45,10 +44,6 @@ async function keepSecretsOf({ name, env, privateKey, folder }: LocalNode): Prom
   text(`password of ${name}`, SVC_KEY_PASSWORD)
   text(`OpenAI key of ${name}`, OPENAI_API_KEY)
   text(`Anthropic key of ${name}`, ANTHROPIC_API_KEY)
-  const record = JSON.parse(await readFile(join(folder, 'attestation.json'), 'utf8'))
-  const salt = fromBase64Url(record.session_salt)
-  const seed = await hkdfSha256(hexToBytes(privateKey), salt, 'svc-session-key-v1', 32)
-  number(`session key of ${name}`, toHex(seed))
 }
 
 /** Runs the main job and one that every provider refuses, as a client whose secrets this test gets to know. */
@@ -125,7 +120,7 @@ beforeAll(async () => {
       SVC_ANTHROPIC_BASE_URL: gossip.url.origin,
     }),
   })
-  for (const node of world.nodes) await keepSecretsOf(node)
+  for (const node of world.nodes) keepSecretsOf(node)
   await runJobs()
   for (const { name, folder, process } of world.nodes) {
     process.kill('SIGTERM')

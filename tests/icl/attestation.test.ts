@@ -178,13 +178,6 @@ describe('a certificate', () => {
     expect((await beat(icl, node)).status).toBe('ignored')
   })
 
-  it('is superseded by one for another session key', async () => {
-    const node = await joinNode(icl, name)
-    await icl.clock.advance(1_000)
-    await joinNode(icl, name, 'elsewhere')
-    expect(await codeOf(beat(icl, node))).toBe('certificate-superseded')
-  })
-
   it('is what a node without one is told it lacks', async () => {
     const { address } = walletOf('n9')
     const signer = { kind: 'node', address, key: await key() } as const

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { ineligibleReasons } from '../../icl/rules/eligibility.ts'
+import { noFormerRuns } from '../../icl/rules/runs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { newcomer } from '../../lib/reputation.ts'
 import { signResult } from '../../lib/statements.ts'
@@ -136,7 +137,7 @@ describe('the comparator of a job', () => {
         session: { key: 'k', not_after: 1e9, signature: '0x' as const },
         highestTier: 0,
       },
-      formerThumbprints: [],
+      runs: noFormerRuns,
       heartbeatAt: 0,
       polledAt: 0,
       modelIds: [modelId],

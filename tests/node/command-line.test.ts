@@ -240,7 +240,7 @@ describe('svc-node init', () => {
 })
 
 describe('svc-node attest', () => {
-  it('keeps a record without any secret, and renewing keeps the session key', async () => {
+  it('keeps a record without any secret, and each time attests a new session key', async () => {
     expect((await init('d')).code).toBe(0)
     const { code, out } = await run(['attest', '--mock'], environment('d'))
     expect(code).toBe(0)
@@ -253,9 +253,8 @@ describe('svc-node attest', () => {
     await run(['attest'], environment('d'))
     const attestations = icl.seen.filter(({ path: to }) => to === '/internal/attestation/verify')
     const keys = attestations.map(({ body }) => JSON.parse(body).session_public_key)
-    expect(new Set(keys).size).toBe(1)
+    expect(new Set(keys).size).toBe(2)
     expect(attestations[0]?.headers['signature-input']).toContain(`erc8128:31337:${address}`)
-    expect(JSON.parse(await readFile(path, 'utf8')).session_salt).toBe(record.session_salt)
   })
 
   it('ends with 1 when the ICL refuses the evidence, and says what to check', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { exitCodeOf } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { runDaemon } from '../../node/daemon.ts'
@@ -337,12 +338,22 @@ describe('the certificate', () => {
     const world = await createDaemonWorld()
     const running = world.start()
     await world.clock.advance(0)
-    world.api.postHeartbeat.mockRejectedValue(new ProblemError('certificate-superseded', 'other'))
-    await expect(world.clock.until(running)).rejects.toMatchObject({
-      code: 'certificate-superseded',
-      retryable: false,
-    })
+    world.api.postHeartbeat.mockRejectedValue(new ProblemError('run-superseded', 'other'))
+    const error = await world.clock.until(running.catch((why: unknown) => why))
+    expect(error).toMatchObject({ code: 'run-superseded' })
+    expect(exitCodeOf(error)).toBe(1)
     expect(world.attest).not.toHaveBeenCalled()
+  })
+
+  it('that the ICL refuses because daemons supersede one another ends the daemon before it does anything', async () => {
+    const world = await createDaemonWorld({ secondsLeft: 0 })
+    world.attest.mockRejectedValue(new ProblemError('run-conflict', 'two daemons'))
+    const error = await world.clock.until(world.start().catch((why: unknown) => why))
+    expect(error).toMatchObject({ code: 'run-conflict' })
+    expect(exitCodeOf(error)).toBe(1)
+    expect(world.attest).toHaveBeenCalledTimes(1)
+    expect(world.api.postHeartbeat).not.toHaveBeenCalled()
+    expect(world.lines('Stop all but one')).not.toEqual([])
   })
 })
 

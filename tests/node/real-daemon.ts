@@ -1,4 +1,3 @@
-import { keccak256, stringToHex } from 'viem'
 import { createApi, type Fetch } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import type { Address } from '../../lib/codecs.ts'
@@ -6,7 +5,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { attest } from '../../node/attestation/attest.ts'
 import { type Attestor, createAttestor } from '../../node/attestation/attestor.ts'
-import { sessionKeyOf } from '../../node/attestation/session.ts'
+import { newSessionKey } from '../../node/attestation/session.ts'
 import type { NodeChain } from '../../node/chain/chain.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import { createOpenAi } from '../../node/inference/openai.ts'
@@ -41,14 +40,14 @@ const answered = (content: string) =>
   Response.json({ choices: [{ index: 0, message: { role: 'assistant', content } }] })
 
 /** Makes a registered node that is attested, and not yet running. */
-export async function prepareDaemon(icl: RealIcl, name: string, salt = 'A'.repeat(43)) {
+export async function prepareDaemon(icl: RealIcl, name: string) {
   const { clock, chainId, url } = icl
   const { account, address, signer } = walletOf(name)
   icl.chain.nodes.set(address, activeNode)
   const faults: Faults = {}
   const lines: string[] = []
   const log = createLog({ level: 'DEBUG', address, clock, write: (line) => lines.push(line) })
-  const sessionKey = await sessionKeyOf(keccak256(stringToHex(name)), salt)
+  const sessionKey = await newSessionKey(systemRandom)
   const fetch: Fetch = (request) => faults.icl?.(request) ?? icl.travel(request)
   const shared = { baseUrl: url, fetch, clock, random: systemRandom }
   const attestations: number[] = []

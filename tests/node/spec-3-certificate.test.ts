@@ -30,10 +30,14 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
   )
 
 /** Starts a node that believes in a certificate of so many seconds; one that the ICL knows has 24 h. */
-async function startWith(secondsLeft: number, { attested = true } = {}) {
+async function startWith(
+  secondsLeft: number,
+  { attested = true, mockKey = undefined as string | undefined } = {},
+) {
   const daemon = await prepareDaemon(icl, 'a')
   if (attested) await icl.clock.until(daemon.attestOnce())
   daemon.attestations.length = 0
+  daemon.faults.mockKey = mockKey
   const running = startDaemon(icl, daemon, now() + secondsLeft)
   daemons.push(running)
   return running
@@ -118,8 +122,8 @@ describe('expired | watchdog or startup, re-attest fails -> expired, warning log
   it('stays up, takes no work, keeps trying, and takes work again once it has succeeded', async () => {
     const others = await startDaemons(icl, ['b', 'c'])
     daemons.push(...others)
-    const { faults, attestations, lines, address } = await startWith(-1)
-    faults.mockKey = '00'.repeat(16)
+    const wrong = { mockKey: '00'.repeat(16) }
+    const { faults, attestations, lines, address } = await startWith(-1, wrong)
     await icl.clock.advance(11 * 60_000)
     expect(attestations.length).toBeGreaterThanOrEqual(4)
     expect(lines.join('\n')).toMatch(
@@ -139,22 +143,22 @@ describe('expired | watchdog or startup, re-attest fails -> expired, warning log
   }, 240_000)
 })
 
-describe('certificate-superseded', () => {
-  it('ends the daemon of the older session key with exit 1, without another attestation', async () => {
+describe('run-superseded', () => {
+  it('ends the daemon of the older run with exit 1, without another attestation', async () => {
     const { running, attestations, lines } = await startWith(20 * hour)
     await icl.clock.advance(1_000)
     await icl.clock.until(joinElsewhere())
     const error = await icl.clock.until(errorOf(running))
-    expect(error).toMatchObject({ code: 'certificate-superseded' })
+    expect(error).toMatchObject({ code: 'run-superseded' })
     expect(exitCodeOf(error)).toBe(1)
     expect(attestations).toHaveLength(0)
-    expect(lines.at(-1)).toMatch(/\[ERROR\] .*Daemon ended: .*another session key/)
+    expect(lines.at(-1)).toMatch(/\[ERROR\] .*Daemon ended: .*One wallet runs one daemon/)
     daemons = []
   }, 240_000)
 })
 
-/** Attests with the same wallet and another session key, as a second machine would. */
+/** Attests with the same wallet, as a second machine would. */
 async function joinElsewhere(): Promise<void> {
-  const twin = await prepareDaemon(icl, 'a', 'B'.repeat(43))
+  const twin = await prepareDaemon(icl, 'a')
   await twin.attestOnce()
 }

@@ -50,11 +50,12 @@ describe('the certificate of a node with a TPM', () => {
     }
   }
   /** An attested node that runs, and believes in so many seconds. */
-  async function start(secondsLeft: number) {
+  async function start(secondsLeft: number, setting = tpm.setting) {
     const daemon = await prepareDaemon(icl, 'a')
     daemon.faults.attestor = byTpm(tpm.setting)
     await icl.clock.until(daemon.attestOnce())
     daemon.attestations.length = 0
+    daemon.faults.attestor = byTpm(setting)
     const expiresAt = Math.floor(icl.clock.now() / 1000) + secondsLeft
     const deps = { ...daemon.deps, backend: 'tpm' }
     running = startDaemon(icl, { ...daemon, deps }, expiresAt)
@@ -94,8 +95,7 @@ describe('the certificate of a node with a TPM', () => {
   })
 
   it('expired -> expired when the TPM is away: a WARNING, no work; -> valid once it is back', async () => {
-    const node = await start(-1)
-    node.faults.attestor = byTpm('unix:/nowhere/tpm')
+    const node = await start(-1, 'unix:/nowhere/tpm')
     await icl.clock.advance(minuteMs)
     expect(node.lines.join('\n')).toMatch(
       /\[WARNING\] .*Attestation failed, taking no work, next try in \d+ s: there is no TPM/,

@@ -9,6 +9,7 @@ import {
   servedTiers,
 } from '../../../icl/rules/eligibility.ts'
 import { isCountingBack } from '../../../icl/rules/enrollment.ts'
+import { noFormerRuns } from '../../../icl/rules/runs.ts'
 import { newcomer } from '../../../lib/reputation.ts'
 import { nodeA } from './sample-job.ts'
 
@@ -45,7 +46,7 @@ describe('a node', () => {
     expect(attestedNode(nodeA, certificate)).toEqual({
       address: nodeA,
       certificate,
-      formerThumbprints: [],
+      runs: noFormerRuns,
       modelIds: [],
       capacity: 0,
       leaving: false,

@@ -5,11 +5,10 @@ import { attestationDigest, sessionProofBytes } from '../../../lib/attestation.t
 import { hmacSha256, toBase64Url } from '../../../lib/digest.ts'
 import type { AttestationRequest } from '../../../lib/schemas/attestation.ts'
 import { verifySession } from '../../../lib/session-grant.ts'
-import { verifySignature } from '../../../lib/session-key.ts'
+import { signingKeyFromSeed, verifySignature } from '../../../lib/session-key.ts'
 import { attest } from '../../../node/attestation/attest.ts'
 import { createAttestor } from '../../../node/attestation/attestor.ts'
-import { newSessionSalt } from '../../../node/attestation/record.ts'
-import { sessionKeyOf } from '../../../node/attestation/session.ts'
+import { newSessionKey } from '../../../node/attestation/session.ts'
 import { aHash, anAddress } from '../../branded.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 import { countingRandom, icl } from '../fakes.ts'
@@ -20,14 +19,20 @@ const address = anAddress(account.address)
 const mockKeyHex = 'ab'.repeat(16)
 
 describe('the session key', () => {
-  it('is the same for the same wallet and salt, and another for another of either', async () => {
-    const random = countingRandom()
-    const [salt, otherSalt] = [newSessionSalt(random), newSessionSalt(random)]
-    const key = await sessionKeyOf(walletKey, salt)
-    expect((await sessionKeyOf(walletKey, salt)).publicKey).toBe(key.publicKey)
-    expect((await sessionKeyOf(walletKey, otherSalt)).publicKey).not.toBe(key.publicKey)
-    const otherWallet = aHash(`0x${'32'.repeat(32)}`)
-    expect((await sessionKeyOf(otherWallet, salt)).publicKey).not.toBe(key.publicKey)
+  it('is made of 32 random bytes and nothing else', async () => {
+    const asked: number[] = []
+    const { bytes } = countingRandom()
+    const random = {
+      bytes: (length: number) => {
+        asked.push(length)
+        return bytes(length)
+      },
+    }
+    const first = await newSessionKey(random)
+    expect((await newSessionKey(random)).publicKey).not.toBe(first.publicKey)
+    expect(asked).toEqual([32, 32])
+    const { publicKey } = await signingKeyFromSeed(countingRandom().bytes(32))
+    expect(first.publicKey).toBe(publicKey)
   })
 })
 
@@ -44,7 +49,7 @@ describe('attesting', () => {
         return { certificate: 'a.b.c', certificate_expires_at: now + 86_400 }
       },
     }
-    const sessionKey = await sessionKeyOf(walletKey, newSessionSalt(countingRandom()))
+    const sessionKey = await newSessionKey(countingRandom())
     const attestor = createAttestor('mock', { mockKeyHex })
     const chainId = 31_337
     const options = { api, account, address, icl, chainId, sessionKey, attestor, clock }

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { keepRenewed, newSessionSalt, readRecord } from '../../../node/attestation/record.ts'
-import { countingRandom, icl, nodeAddress, recordingLog } from '../fakes.ts'
+import { keepRenewed, readRecord } from '../../../node/attestation/record.ts'
+import { icl, nodeAddress, recordingLog } from '../fakes.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -19,7 +19,6 @@ const record = {
   backend: 'mock' as const,
   certificate: 'x.y.z',
   expires_at: 1_800_000_000,
-  session_salt: newSessionSalt(countingRandom()),
 }
 
 describe('a renewed attestation', () => {

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { keccak256, stringToHex } from 'viem'
+import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { TpmTrust } from '../../../icl/attestation/tpm-trust.ts'
 import { readPemCertificates } from '../../../icl/attestation/x509.ts'
 import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { type AttestOptions, attest } from '../../../node/attestation/attest.ts'
 import { type AttestationStep, createAttestor } from '../../../node/attestation/attestor.ts'
-import { sessionKeyOf } from '../../../node/attestation/session.ts'
 import { findTpm } from '../../../node/attestation/tpm/find-tpm.ts'
 import type { TpmAttestorOptions } from '../../../node/attestation/tpm/tpm-attestor.ts'
 import { createFakeChain } from '../../icl/fake-chain.ts'
@@ -63,7 +63,7 @@ export async function attestBy(
     address,
     icl: origin,
     chainId: 31_337,
-    sessionKey: await sessionKeyOf(keccak256(stringToHex(name)), 'A'.repeat(43)),
+    sessionKey: await signingKeyFromSeed(hexToBytes(keccak256(stringToHex(name)))),
     attestor: createAttestor('tpm', { tpm }),
     clock: systemClock,
     note: (step) => steps.push(step),

@@ -57,7 +57,6 @@ describe('commands on a machine with a TPM', () => {
       backend: 'tpm',
       certificate: `e30.${payload}.e30`,
       expires_at: 2_000_000_000,
-      session_salt: 'A'.repeat(43),
     }
     return writeFile(join(folder, 'attestation.json'), JSON.stringify(record))
   }
