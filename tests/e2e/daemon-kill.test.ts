@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { lastLogLines, type Running } from '../../demo/processes.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import { type DaemonWorld, eventually, startDaemonWorld } from './daemon-world.ts'
 
@@ -113,4 +114,51 @@ describe('kill -9', () => {
       expect((await world.historyOf(leader)).at(-1)).toMatchObject({ outcome: 'result-posted' })
     }, 240_000)
   }
+})
+
+describe('a daemon', () => {
+  it('that is killed five times in a row, as soon as it runs, is no second one: it works on', async () => {
+    const startsOf = async () => (await world.logOf(0)).split('Daemon starting').length
+    for (let kill = 0; kill < 5; kill++) {
+      const starts = await startsOf()
+      await killAndRestart(0)
+      await eventually('it runs again', async () => (await startsOf()) > starts)
+    }
+    const { inference } = await begin()
+    await nothingIsLost(inference)
+    expect(await world.logOf(0)).not.toMatch(/run-superseded|run-conflict/)
+  }, 240_000)
+
+  it('and one of a copy of its folder, both started again whenever they end: both end with 1, and nobody is accused', async () => {
+    const copy = await world.copy(0)
+    const logs = { original: world.nodes[0]!.process.logFile, copy: '' }
+    /** Starts it again until the ICL takes none of them any more; the exit codes. */
+    const supervise = async (first: Running, start: () => Running) => {
+      const ends: (number | string)[] = []
+      for (let running = first; ; running = start()) {
+        ends.push(await running.exited)
+        if ((await lastLogLines(running.logFile)).includes('run-conflict')) return ends
+      }
+    }
+    const original = supervise(world.nodes[0]!.process, () => {
+      world.restart(0)
+      return world.nodes[0]!.process
+    })
+    const second = copy.start()
+    logs.copy = second.logFile
+    // Else each finds out only when the ICL has held its poll for 20 s.
+    const cuts = setInterval(world.proxy.cut, 3_000)
+    // Work that both are offered.
+    const asked = world.ask(`What is ${randomUUID()}?`).catch(() => undefined)
+    for (const ends of await Promise.all([original, supervise(second, copy.start)])) {
+      expect(new Set(ends)).toEqual(new Set([1]))
+    }
+    clearInterval(cuts)
+    for (const file of Object.values(logs)) {
+      expect(await lastLogLines(file)).toContain('Stop all but one, and start that one again.')
+    }
+    await asked
+    const faults = await fetch(`${world.proxy.url}/v1/nodes/${world.nodes[0]!.address}/faults`)
+    expect(await faults.json()).toMatchObject({ faults: [] })
+  }, 240_000)
 })

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ask } from '../../demo/ask.ts'
@@ -12,7 +12,7 @@ import {
   runNode,
   stakeNode,
 } from '../../demo/node-process.ts'
-import { createProcesses } from '../../demo/processes.ts'
+import { createProcesses, type Running } from '../../demo/processes.ts'
 import { randomHex } from '../../demo/random-hex.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import type { Inference } from '../../lib/client/inference.ts'
@@ -77,9 +77,10 @@ async function build(options: WorldOptions, stops: (() => Promise<unknown>)[]) {
   rpc.target = chain.rpcUrl
   const processes = createProcesses(folder)
   const nodes: LocalNode[] = []
+  const copies: Running[] = []
   stops.push(async () => {
     provider.release()
-    await processes.stop(nodes.map(({ process }) => process))
+    await processes.stop([...nodes.map(({ process }) => process), ...copies])
     await processes.close()
   })
   const mockAttestationKey = randomHex()
@@ -150,6 +151,19 @@ async function build(options: WorldOptions, stops: (() => Promise<unknown>)[]) {
       const { name, env } = nodes[index]!
       const running = processes.start({ name, args, env: { ...env, ...more } })
       nodes[index] = { ...nodes[index]!, process: running }
+    },
+    /** Copies the folder of a node, as a backup does, for another daemon with the same wallet. */
+    copy: async (index: number): Promise<{ readonly start: () => Running }> => {
+      const { name, env, folder: from } = nodes[index]!
+      const to = join(folder, `copy-of-${name}`)
+      await cp(from, to, { recursive: true })
+      const copied = { ...env, SVC_CONFIG_PATH: join(to, 'config.json') }
+      const start = () => {
+        const node = runNode(place, { ...nodes[index]!, name: `copy-of-${name}`, env: copied })
+        copies.push(node.process)
+        return node.process
+      }
+      return { start }
     },
     journalOf: (index: number) => readFile(join(nodes[index]!.folder, 'journal.jsonl'), 'utf8'),
     historyOf: (index: number): Promise<readonly JobRecord[]> =>

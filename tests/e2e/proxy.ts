@@ -30,6 +30,8 @@ export type HttpProxy = {
   target: string
   /** Decides on each request; passes all when undefined. */
   decide: ((request: Passing) => Fate | Promise<Fate>) | undefined
+  /** Closes every connection, with whatever is on its way. */
+  readonly cut: () => void
   readonly stop: () => Promise<void>
 }
 
@@ -43,6 +45,7 @@ export async function startProxy(): Promise<HttpProxy> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     target: '',
     decide: undefined,
+    cut: () => server.closeAllConnections(),
     stop: () =>
       new Promise((resolve) => {
         server.closeAllConnections()
