@@ -1,12 +1,11 @@
-import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { z } from 'zod'
 import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
-import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import { attest } from '../../node/attestation/attest.ts'
 import { createAttestor } from '../../node/attestation/attestor.ts'
+import { newSessionKey } from '../../node/attestation/session.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import type { Journal } from '../../node/journal/journal.ts'
 import { entryOf, type JournalEntry, JournalStep } from '../../node/journal/steps.ts'
@@ -63,22 +62,17 @@ export async function createMachine(
   const { chain, story, dice } = ground
   const { account, address } = walletOf(`${ground.seed} ${name}`)
   chain.nodes.set(address, activeNode)
-  const sessionKey = await signingKeyFromSeed(
-    hexToBytes(keccak256(stringToHex(`${ground.seed} session of ${name}`))),
-  )
   const own = dice.fork(name)
   const place: Place = {
     ground,
     habits,
     wallet: { account, address },
-    sessionKey,
     name,
     own,
     apiKey: `sk-simulated-${own.between(1e9, 2e9)}`,
     steps: [],
     history: [],
     logged: [],
-    expiresAt: 0,
   }
   let daemon: Daemon | undefined
   const stops: AbortController[] = []
@@ -131,14 +125,12 @@ type Place = {
   readonly ground: Ground
   readonly habits: MachineHabits
   readonly wallet: Pick<ReturnType<typeof walletOf>, 'account' | 'address'>
-  readonly sessionKey: SigningKey
   readonly name: string
   readonly own: Dice
   readonly apiKey: string
   readonly steps: string[]
   readonly history: string[]
   readonly logged: string[]
-  expiresAt: number
 }
 
 function startDaemon(place: Place, onDeath: () => void): Daemon {
@@ -156,8 +148,14 @@ function startDaemon(place: Place, onDeath: () => void): Daemon {
     end()
     onDeath()
   }
-  const deps = depsOf(place, life, () => isAlive, die)
-  const done = runDaemon(deps, stop.signal).catch((error: unknown) => {
+  const run = async () => {
+    const sessionKey = await newSessionKey(place.own)
+    await runDaemon(
+      depsOf({ ...place, sessionKey }, life, () => isAlive, die),
+      stop.signal,
+    )
+  }
+  const done = run().catch((error: unknown) => {
     if (!isAlive) return
     ground.story.violate(`the daemon of ${name} ended by itself: ${String(error)}`)
   })
@@ -165,7 +163,7 @@ function startDaemon(place: Place, onDeath: () => void): Daemon {
 }
 
 function depsOf(
-  place: Place,
+  place: Place & Pick<DaemonDeps, 'sessionKey'>,
   life: ReturnType<typeof createLife>,
   isAlive: () => boolean,
   die: () => void,
@@ -208,7 +206,7 @@ function depsOf(
     log,
     version: '0.0.0',
     backend: 'mock',
-    expiresAt: place.expiresAt,
+    expiresAt: 0,
     attest: async (signal) => {
       const walletSigner = walletOf(`${ground.seed} ${name}`).signer
       const { expiresAt } = await attest({
@@ -222,7 +220,6 @@ function depsOf(
         clock,
         signal,
       })
-      if (isAlive()) place.expiresAt = expiresAt
       return expiresAt
     },
     maxConcurrentJobs: habits.slots,
