@@ -257,6 +257,15 @@ describe('svc-node attest', () => {
     expect(attestations[0]?.headers['signature-input']).toContain(`erc8128:31337:${address}`)
   })
 
+  it('is refused while the daemon runs, whose run it would end', async () => {
+    const before = icl.seen.length
+    const unlock = takeLock(join(folder, 'd', 'run.lock'))
+    const { code, err } = await run(['attest'], environment('d'))
+    unlock()
+    expect([code, err]).toEqual([1, expect.stringContaining('another svc-node runs')])
+    expect(icl.seen.length).toBe(before)
+  })
+
   it('ends with 1 when the ICL refuses the evidence, and says what to check', async () => {
     const { verify } = icl.answers
     icl.answers.verify = hmacInvalid
