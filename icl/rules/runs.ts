@@ -14,8 +14,9 @@ import type { StatementSession } from '../../lib/schemas/receipt.ts'
  * - A daemon that is killed and started again any number of times never leads to a conflict: its former process has signed
  *   nothing later than the request that opened the next run. Both times are of one clock, that of the node's machine.
  *
- * Failure cases: requests that arrive late (they were signed before, so they show nothing); two machines whose clocks
- * differ (of the two directions in which runs supersede one another, one still shows it, so that a conflict comes later).
+ * Failure cases: requests that arrive late (they were signed before, so they show nothing); a daemon that ends at a
+ * refusal in the very second in which the next run attested (a later round shows it); two machines whose clocks differ
+ * (of the two directions in which runs supersede one another, one still shows it, so that a conflict comes later).
  */
 
 /** A session key that a wallet granted. */
