@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toBase64Url } from '../../lib/digest.ts'
+import { takeFileLock } from '../../lib/host/file-lock.ts'
 import { ownerOnly, writeWhole } from '../../lib/host/write-whole.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -15,12 +16,11 @@ export type JournalFolder = {
 
 /**
  * Opens a folder with a journal for this process alone until the journal is closed, and makes it if need be (0700). Throws
- * SvcError `journal-locked`, `journal-damaged` or `journal-unusable`.
+ * SvcError `journal-locked`, `journal-damaged`, `journal-unusable` or `lock-unusable`.
  */
 export async function openJournalFolder(folder: string, random: Random): Promise<JournalFolder> {
   const unlock = await lockFolder(folder)
   try {
-    // The journal keeps the lock: one that nobody refers to is let go of with the next garbage collection.
     const journal = await openJournalFile(folder, unlock)
     const replicaId = await keepId(join(folder, 'replica-id'), random)
     return { journal, replicaId }
@@ -36,25 +36,15 @@ const unusable = (folder: string, error: unknown): SvcError =>
     cause: error,
   })
 
-/** Holds the folder for as long as this process lives: the system lets go of it however that ends. */
 async function lockFolder(folder: string): Promise<() => void> {
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
-    const sqlite = await import('node:sqlite')
-    const lock = new sqlite.DatabaseSync(join(folder, 'lock'))
-    try {
-      lock.exec('BEGIN EXCLUSIVE')
-    } catch {
-      lock.close()
-      throw new SvcError('journal-locked', `Another ICL uses the journal folder ${folder}`, {
-        hint: 'Give each replica a folder of its own with SVC_ICL_JOURNAL_DIR.',
-      })
-    }
-    return () => lock.close()
-  } catch (error) {
-    throw error instanceof SvcError ? error : unusable(folder, error)
-  }
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw unusable(folder, error)
+  })
+  const unlock = await takeFileLock(join(folder, 'lock'))
+  if (unlock) return unlock
+  throw new SvcError('journal-locked', `Another ICL uses the journal folder ${folder}`, {
+    hint: 'Give each replica a folder of its own with SVC_ICL_JOURNAL_DIR.',
+  })
 }
 
 /** The id in a file, made at the first start. */

@@ -53,9 +53,6 @@ export function failureCode(error: unknown): number | undefined {
 /** True when the file or its disk cannot be relied on after this error. */
 export const isFatal = (error: unknown): boolean => fatalCodes.includes(failureCode(error) ?? 0)
 
-/** True when another process has the lock. */
-export const isBusy = (error: unknown): boolean => failureCode(error) === busy
-
 /** True when the disk has no room. */
 export const isFull = (error: unknown): boolean => failureCode(error) === full
 

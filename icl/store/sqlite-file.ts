@@ -1,12 +1,13 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers'
+import { takeFileLock } from '../../lib/host/file-lock.ts'
 import { syncFolder } from '../../lib/host/write-whole.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'
 import { createSqliteStore } from './sqlite.ts'
-import { failureCode, isBusy, type SqliteDatabase } from './sqlite-database.ts'
-import { findLock, findPath, unusable, unusableLock } from './sqlite-path.ts'
+import { failureCode, type SqliteDatabase } from './sqlite-database.ts'
+import { findPath, unusable } from './sqlite-path.ts'
 import { checkSchema, isEmpty, makeTables, pragmas } from './sqlite-schema.ts'
 import type { Store } from './store.ts'
 
@@ -15,7 +16,7 @@ type Sqlite = typeof import('node:sqlite')
 /**
  * Opens the store in a file, which is made if need be (0600, for its owner only). One ICL at a time has it; a `guest` is another
  * process that makes small changes beside it. Throws SvcError `store-locked`, `store-missing`, `store-incomplete`, `store-foreign`, `store-version`,
- * `store-corrupt` or `store-unavailable`.
+ * `store-corrupt`, `store-unavailable` or `lock-unusable`.
  */
 export async function openSqliteStore(
   file: string,
@@ -28,10 +29,11 @@ export async function openSqliteStore(
 ): Promise<Store> {
   const sqlite = await loadSqlite(load)
   const path = findPath(file, guest)
-  const lock = guest ? undefined : takeLock(sqlite, path)
-  const opened: SqliteDatabase[] = lock ? [lock] : []
+  const unlock = guest ? () => {} : await lockDatabase(path)
+  const opened: SqliteDatabase[] = []
   const close = () => {
     for (const db of opened.reverse()) db.close()
+    unlock()
   }
   const connect = (options: { readOnly: boolean }): SqliteDatabase => {
     const db = asDatabase(new sqlite.DatabaseSync(path, options))
@@ -93,19 +95,10 @@ async function loadSqlite(load: () => Promise<Sqlite>): Promise<Sqlite> {
 const asDatabase = (db: InstanceType<Sqlite['DatabaseSync']>): SqliteDatabase =>
   db as unknown as SqliteDatabase
 
-/** Holds a file beside the database for as long as this process lives: the system lets go of it however that ends. */
-function takeLock(sqlite: Sqlite, path: string): SqliteDatabase {
-  const file = findLock(path)
-  let lock: SqliteDatabase | undefined
-  try {
-    lock = asDatabase(new sqlite.DatabaseSync(file))
-    lock.exec('BEGIN EXCLUSIVE')
-    return lock
-  } catch (error) {
-    lock?.close()
-    if (!isBusy(error)) throw unusableLock(file, error)
-    throw new SvcError('store-locked', `Another ICL uses ${path}`, {
-      hint: 'One ICL at a time can have a sqlite file. Stop the other one, or use mongodb for several.',
-    })
-  }
+async function lockDatabase(path: string): Promise<() => void> {
+  const unlock = await takeFileLock(`${path}.lock`)
+  if (unlock) return unlock
+  throw new SvcError('store-locked', `Another ICL uses ${path}`, {
+    hint: 'One ICL at a time can have a sqlite file. Stop the other one, or use mongodb for several.',
+  })
 }

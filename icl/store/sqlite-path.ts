@@ -1,9 +1,10 @@
-// Where a sqlite store lies: the database, and the lock file that one ICL at a time holds. What another program or user left in
-// their place is refused by name, with what to do about it, and nothing that is there is changed.
+// Where a sqlite store lies. What another program or user left in its place is refused by name, with what to do about it, and
+// nothing that is there is changed.
 // The database may be small beside its write-ahead log (`-wal`), which then has nearly everything that was acknowledged. SQLite
 // deletes a log whose database is new to it, so a database that is missing or empty beside a log is never made.
-import { closeSync, openSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { realpathSync, type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { createPrivately } from '../../lib/host/private-files.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { isClosedToUs, isDamaged, isFull, troubleOf } from './sqlite-database.ts'
 
@@ -18,31 +19,6 @@ export function findPath(name: string, guest: boolean): string {
     throw error instanceof SvcError ? error : unusable(file, error)
   }
 }
-
-/** The lock file of a database, made if need be. */
-export function findLock(path: string): string {
-  const file = `${path}.lock`
-  try {
-    if (isFolder(file)) {
-      throw new SvcError('store-unavailable', `The lock file ${file} is a folder`, {
-        hint: 'Move the folder away. The ICL makes the lock file itself; it holds no data.',
-      })
-    }
-    createPrivately(file)
-    return file
-  } catch (error) {
-    throw error instanceof SvcError ? error : unusable(file, error)
-  }
-}
-
-/** Why the lock file cannot be locked, other than because an ICL has it. */
-export const unusableLock = (file: string, cause: unknown): SvcError =>
-  isDamaged(cause)
-    ? new SvcError('store-unavailable', `The lock file ${file} is damaged`, {
-        hint: 'Delete it while no ICL uses the database. It holds no data.',
-        cause,
-      })
-    : unusable(file, cause)
 
 /** Why a file cannot be used, and what to do about it; the cause is an error of SQLite or of the system. */
 export function unusable(file: string, cause: unknown): SvcError {
@@ -122,14 +98,3 @@ function checkDatabase(file: string, guest: boolean): void {
 }
 
 const look = (file: string): Stats | undefined => statSync(file, { throwIfNoEntry: false })
-
-const isFolder = (file: string): boolean => look(file)?.isDirectory() ?? false
-
-/** Makes a file unless there is one; one that is there is not even opened, because closing it would give up SQLite's locks on it. */
-function createPrivately(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', 0o600))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-}

@@ -1,4 +1,4 @@
-import { constants, fstatSync, type Stats, writeFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, type Stats, writeFileSync } from 'node:fs'
 import { mkdir, open, readFile, readlink, realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorMessage } from '../error-message.ts'
@@ -59,6 +59,15 @@ export async function makePrivateFolder(path: string): Promise<void> {
     await mkdir(path, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw unwritable(path, error)
+  }
+}
+
+/** Makes an empty file (0600) unless there is one; one that is there is not even opened, because closing it would give up SQLite's locks on it. Throws the system's error. */
+export function createPrivately(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', ownerOnly))
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
   }
 }
 

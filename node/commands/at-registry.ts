@@ -64,7 +64,7 @@ export async function atRegistry<T>(
     return await read()
   }
   const send = createRegistrySender({ ...place, account })
-  const release = takeLock(join(dirname(loaded.configPath), 'register.lock'))
+  const release = await takeLock(join(dirname(loaded.configPath), 'register.lock'))
   try {
     return await work({ address, place, readSettled, read, send })
   } finally {

@@ -45,7 +45,7 @@ export async function writeNodeFiles(
   const { configPath, keystorePath, file, password, scryptN, force } = what
   await makePrivateFolder(dirname(configPath))
   // Neither another `init` nor a daemon, which uses the old files, may run meanwhile.
-  const release = takeLock(lockPathOf(configPath))
+  const release = await takeLock(lockPathOf(configPath))
   try {
     if (!force) await refuseOverwriting([configPath, keystorePath])
     const kept = await keepOldKeystore(keystorePath)

@@ -15,7 +15,7 @@ export async function releaseTpm(
 ): Promise<undefined> {
   const { print, warn } = context
   const loaded = await loadConfig(context.environment)
-  const unlock = takeLock(lockPathOf(loaded.configPath))
+  const unlock = await takeLock(lockPathOf(loaded.configPath))
   try {
     const { account, address } = await openWallet(loaded, context)
     const network = await ownNetworkOf(loaded.config, context)

@@ -11,7 +11,7 @@ export async function repair(
   { environment, print, warn }: CommandContext,
 ): Promise<undefined> {
   const configPath = configPathOf(environment)
-  const release = takeLock(lockPathOf(configPath))
+  const release = await takeLock(lockPathOf(configPath))
   try {
     const historyPath = historyPathOf(configPath)
     const history = await readHistory(historyPath, undefined, (lines) =>

@@ -48,7 +48,7 @@ export async function runNode(flags: Flags, given: CommandContext): Promise<void
   const icl = new URL(config.icl_endpoint).origin
   const record = await readRecord(attestationPath, { address: wallet.address, icl })
   if (record === undefined) throw notAttested()
-  const release = takeLock(lockPathOf(loaded.configPath))
+  const release = await takeLock(lockPathOf(loaded.configPath))
   try {
     await runLocked(context, loaded, wallet, record)
   } finally {

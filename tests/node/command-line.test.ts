@@ -211,16 +211,20 @@ describe('svc-node init', () => {
     const { code, err } = await init('w', '--force')
     expect([code, err]).toEqual([1, expect.stringContaining('hint: Check the free space')])
     expect(await readFile(keystore, 'utf8')).toBe(before)
-    expect((await readdir(join(folder, 'w'))).toSorted()).toEqual(['config.json', 'keystore.json'])
+    expect((await readdir(join(folder, 'w'))).toSorted()).toEqual([
+      'config.json',
+      'keystore.json',
+      'run.lock',
+    ])
   })
 
   it('changes no files that a daemon uses', async () => {
     expect((await init('l')).code).toBe(0)
-    const release = takeLock(lockPathOf(join(folder, 'l', 'config.json')))
+    const release = await takeLock(lockPathOf(join(folder, 'l', 'config.json')))
     const { code, err } = await init('l', '--force')
     release()
     expect([code, err]).toEqual([1, expect.stringContaining('another svc-node runs')])
-    expect(await readdir(join(folder, 'l'))).toHaveLength(2)
+    expect(await readdir(join(folder, 'l'))).toHaveLength(3)
   })
 
   it('refuses a password that is too short', async () => {
@@ -329,11 +333,10 @@ describe('svc-node run', () => {
     expect(await run(['run'], env)).toMatchObject({ code: 1 })
   })
 
-  it('leaves no lock behind when it cannot start', async () => {
+  it('says which file it cannot log to', async () => {
     const env = environment('d', { SVC_LOG_FILE: join(folder, 'd', 'config.json', 'log') })
     const { code, err } = await run(['run'], env)
     expect([code, err]).toEqual([1, expect.stringContaining('hint: Check log_file')])
-    expect(await readdir(join(folder, 'd'))).not.toContain('run.lock')
   })
 
   it('shows no access key of the chain RPC, whatever DEBUG says', async () => {

@@ -201,22 +201,6 @@ describe('a folder with a journal', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('is let go of by nobody but who closes the journal', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-journal-'))
-    // A function of its own, so that nothing here refers to more than the journal.
-    const open = async () => (await openJournalFolder(folder, systemRandom)).journal
-    const journal = await open()
-    for (let count = 0; count < 10; count++) {
-      Bun.gc(true)
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
-    await expect(openJournalFolder(folder, systemRandom)).rejects.toMatchObject({
-      code: 'journal-locked',
-    })
-    await journal.close()
-    await rm(folder, { recursive: true })
-  })
-
   it('is refused where none can be', async () => {
     await expect(openJournalFolder('/dev/null/journal', systemRandom)).rejects.toMatchObject({
       code: 'journal-unusable',

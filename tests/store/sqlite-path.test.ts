@@ -22,7 +22,7 @@ async function asStranger<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-it('a folder in place of the database or its lock is named, with what to do', async () => {
+it('a folder in place of the database is named, with what to do', async () => {
   const file = newFile()
   mkdirSync(file)
   expect(await refusalOf(file)).toMatchObject({
@@ -30,44 +30,20 @@ it('a folder in place of the database or its lock is named, with what to do', as
     message: `The database ${file} is a folder`,
     hint: expect.stringContaining('SVC_ICL_DATABASE_URL'),
   })
-  const other = newFile()
-  mkdirSync(`${other}.lock`)
-  expect(await refusalOf(other)).toMatchObject({
-    code: 'store-unavailable',
-    message: `The lock file ${other}.lock is a folder`,
-    hint: expect.stringContaining('Move the folder away'),
-  })
-})
-
-it('a damaged lock file is to be deleted: no backup helps', async () => {
-  const file = newFile()
-  await (await openSqliteStore(file)).close()
-  writeFileSync(`${file}.lock`, 'x'.repeat(8192))
-  const refusal = await refusalOf(file)
-  expect(refusal).toMatchObject({
-    code: 'store-unavailable',
-    message: `The lock file ${file}.lock is damaged`,
-    hint: expect.stringMatching(/^Delete it while no ICL/),
-  })
-  rmSync(`${file}.lock`)
-  await (await openSqliteStore(file)).close()
 })
 
 it('a file of another user is named with its owner', async () => {
   const file = newFile()
   await (await openSqliteStore(file)).close()
   chmodSync(folder, 0o777)
-  for (const its of ['', '.lock']) {
-    chmodSync(file, 0o666)
-    chmodSync(`${file}.lock`, 0o666)
-    chmodSync(file + its, 0)
-    const refusal = await asStranger(() => refusalOf(file))
-    expect(refusal).toMatchObject({
-      code: 'store-unavailable',
-      message: expect.stringContaining(`The file ${file}${its} cannot be used: `),
-      hint: expect.stringMatching(/^It belongs to uid \d+\. Give .* or run the ICL as their owner/),
-    })
-  }
+  chmodSync(`${file}.lock`, 0o666)
+  chmodSync(file, 0)
+  const refusal = await asStranger(() => refusalOf(file))
+  expect(refusal).toMatchObject({
+    code: 'store-unavailable',
+    message: expect.stringContaining(`The file ${file} cannot be used: `),
+    hint: expect.stringMatching(/^It belongs to uid \d+\. Give .* or run the ICL as their owner/),
+  })
 })
 
 it('a new file on a disk that takes none is named, with what to do', () => {

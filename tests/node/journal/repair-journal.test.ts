@@ -102,6 +102,7 @@ describe('svc-node repair', () => {
       'journal.jsonl',
       'journal.jsonl.damaged-1',
       'journal.jsonl.damaged-2',
+      'run.lock',
     ])
   })
 })
