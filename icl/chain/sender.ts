@@ -31,12 +31,13 @@
  */
 
 import { type Hex, keccak256, type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem'
-import { causesOf, isNonceTaken, isRateLimited } from '../../lib/chain/chain-error.ts'
+import { broadcast } from '../../lib/chain/broadcast.ts'
+import { isNonceTaken, isRateLimited } from '../../lib/chain/chain-error.ts'
 import type { ChainWriter } from '../../lib/chain/clients.ts'
+import { bumpedFees, currentFees, type Fees, signWith } from '../../lib/chain/fees.ts'
 import { type ContractCall, estimateCall, failedReceipt } from '../../lib/chain/send.ts'
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { bumpedFees, currentFees, type Fees, signWith } from './fees.ts'
 
 /** A transaction that was sent and is not in a block yet. */
 type Flight = {
@@ -215,7 +216,7 @@ async function launch(
     signal?.throwIfAborted()
     const raw = await signWith(writer, { ...request, nonce }, fees)
     const flight = flightOf(nonce, request, fees, raw, clock.monotonic())
-    const outcome = await broadcast(writer, raw)
+    const outcome = await handOut(writer, raw)
     if (outcome === 'sent' || outcome === 'unknown') {
       if (flights.size === 0) state.movedAt = clock.monotonic()
       flights.set(nonce, flight)
@@ -238,22 +239,15 @@ const asError = (outcome: 'taken' | Error): Error =>
       })
     : outcome
 
-/** Hands a signed transaction to the chain; `unknown` when the answer was lost: it may be there. */
-async function broadcast(
-  { publicClient }: ChainWriter,
+/** Hands a signed transaction to the chain; `taken` when another process has used its nonce. */
+async function handOut(
+  writer: ChainWriter,
   raw: Hex,
 ): Promise<'sent' | 'unknown' | 'taken' | Error> {
   try {
-    await publicClient.sendRawTransaction({ serializedTransaction: raw })
-    return 'sent'
+    return await broadcast(writer, raw)
   } catch (error) {
-    const text = causesOf(error)
-      .map((cause) => (cause instanceof Error ? `${cause.name} ${cause.message}` : ''))
-      .join(' ')
-    if (/already ?(known|imported)|known transaction/i.test(text)) return 'sent'
     if (isNonceTaken(error)) return 'taken'
-    // Who is told to come later has not been heard: it says so instead of waiting in silence.
-    if (!isRateLimited(error) && /HttpRequestError|TimeoutError/.test(text)) return 'unknown'
     return error instanceof Error ? error : new Error(String(error))
   }
 }
@@ -329,7 +323,7 @@ async function replace(state: State, flight: Flight): Promise<void> {
     flight.hashes.push(keccak256(flight.raw))
     flight.fees = fees
   }
-  const outcome = await broadcast(writer, flight.raw)
+  const outcome = await handOut(writer, flight.raw)
   // What the chain refuses, for want of gas money for example, would be waited for in vain, and all after it.
   if (outcome instanceof Error && !isRateLimited(outcome)) giveUp(state, outcome)
 }
@@ -347,7 +341,7 @@ async function fillUpTo(state: State, first: number, lowest: number): Promise<vo
   state.filler = { nonce: first, fees }
   const to = writer.walletClient.account.address
   for (let nonce = first; nonce < Math.min(lowest, first + maxFlights); nonce++) {
-    await broadcast(writer, await signWith(writer, { to, data: '0x', gas: 21_000n, nonce }, fees))
+    await handOut(writer, await signWith(writer, { to, data: '0x', gas: 21_000n, nonce }, fees))
   }
 }
 

@@ -98,6 +98,10 @@ export const isNonceTaken = (error: unknown): boolean =>
         /nonce (is )?too low|replacement.*underpriced|already used/i.test(cause.message)),
   )
 
+/** Whether a transaction was refused because the chain has it already. */
+export const isAlreadyKnown = (error: unknown): boolean =>
+  wordsOf(error).some((words) => /already ?(known|imported)|known transaction/i.test(words))
+
 /** One line that says what went wrong, without viem's request dump. */
 export const shortMessageOf = (error: unknown): string => {
   if (error instanceof BaseError) return error.shortMessage

@@ -8,6 +8,7 @@ import {
   type HttpTransport,
   http,
   type LocalAccount,
+  type NonceManager,
   type PublicClient,
   type WalletClient,
 } from 'viem'
@@ -40,6 +41,8 @@ export type ChainReader = { readonly publicClient: PublicClient<HttpTransport, C
 /** Reads a chain and sends transactions from one account. */
 export type ChainWriter = ChainReader & {
   readonly walletClient: WalletClient<HttpTransport, Chain, LocalAccount>
+  /** Counts the nonces that the client takes. */
+  readonly nonceManager: NonceManager
 }
 
 const clientOptions = ({ rpcFetch, ...endpoint }: ChainEndpoint) => ({
@@ -76,6 +79,7 @@ export const createChainWriter = (
   return {
     publicClient: createPublicClient(options),
     walletClient: isWalletAccount(account) ? sentBy(account, walletClient) : walletClient,
+    nonceManager,
   }
 }
 

@@ -14,6 +14,7 @@ const usual: Readonly<Record<string, RpcAnswer>> = {
   eth_getBlockByNumber: {
     result: { number: '0x2', baseFeePerGas: '0x1', gasLimit: '0x1c9c380', transactions: [] },
   },
+  eth_getTransactionByHash: { result: null },
   eth_sendRawTransaction: { result: `0x${'ab'.repeat(32)}` },
 }
 

@@ -228,7 +228,11 @@ describe('registering from init', () => {
     await terminal.answer('Register now', 'y')
     await terminal.answer('Send 1.0', ctrlC)
     expect(await terminal.exited).toBe(1)
-    expect((await readdir(folder())).toSorted()).toEqual(['config.json', 'keystore.json'])
+    expect((await readdir(folder())).toSorted()).toEqual([
+      'config.json',
+      'keystore.json',
+      'run.lock',
+    ])
   }, 180_000)
 
   it('asks before it sends anything', async () => {

@@ -1,6 +1,6 @@
 import { Eip1559FeesNotSupportedError, type Hex } from 'viem'
-import { causesOf } from '../../lib/chain/chain-error.ts'
-import type { ChainWriter } from '../../lib/chain/clients.ts'
+import { causesOf } from './chain-error.ts'
+import type { ChainWriter } from './clients.ts'
 
 /** What a transaction pays for its gas, in wei. */
 export type Fees =
@@ -49,6 +49,8 @@ export const signWith = (
     readonly data: Hex
     readonly gas: bigint
     readonly nonce: number
+    /** Wei to send along; none when left out. */
+    readonly value?: bigint
   },
   fees: Fees,
 ): Promise<Hex> =>
