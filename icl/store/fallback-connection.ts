@@ -231,6 +231,7 @@ async function fill(fallback: Fallback): Promise<void> {
     fallback.filledAt = options.clock.monotonic()
     // A record that is not in the mirror could be saved from memory as if it were new.
     fallback.isFresh = isWhole(fallback) && (await nobodyJoined(fallback, next))
+    if (fallback.isFresh) options.log.info('No other replica runs: this one can work from memory')
   } finally {
     fallback.next = undefined
   }

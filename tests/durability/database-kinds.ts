@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { findNewestReplica } from '../../icl/replicas.ts'
 import { systemClock } from '../../lib/system.ts'
 import type { Fate } from '../store/wire-server/proxy.ts'
@@ -127,11 +128,18 @@ const ofTwo: FaultKind = {
       for (const url of urls) await wait('it is back', () => isWhole(url))
       return how
     } finally {
+      const known = await timesAlone(world)
       other.process.kill('SIGTERM')
       await other.process.exited
+      // Until the ICL has looked again, another fault of the database would be one of two replicas.
+      await wait('it is known to have left', async () => (await timesAlone(world)) > known)
     }
   },
 }
+
+/** How often the ICL has logged that it is alone and can work from memory. */
+const timesAlone = async ({ icl }: World): Promise<number> =>
+  (await readFile(icl.process().logFile, 'utf8')).split('"No other replica runs').length - 1
 
 /** The replica that joined last. */
 async function newestIn(world: World): Promise<string | undefined> {

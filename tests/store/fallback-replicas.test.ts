@@ -106,6 +106,37 @@ describe('a replica that others have passed by', () => {
   })
 })
 
+describe('a replica that another one leaves in order', () => {
+  it('goes on from memory from its next look on, and logs it', async () => {
+    const world = createFallbackWorld()
+    const store = await world.start()
+    await insert(store, '1')
+    const other = await createOther(world).start()
+    await world.clock.advance(20_000)
+    await other.close()
+    world.logged.length = 0
+    await world.clock.advance(6_000)
+    expect(world.logged).toContain('No other replica runs: this one can work from memory {}')
+    world.connection.cut = 'before'
+    expect(await update(store, { seats: 9 })).toBe(true)
+  })
+
+  it('refuses saves when the database is away before that look', async () => {
+    const world = createFallbackWorld()
+    const store = await world.start()
+    await insert(store, '1')
+    const other = await createOther(world).start()
+    await world.clock.advance(20_000)
+    await other.close()
+    world.connection.cut = 'before'
+    await expect(update(store, { seats: 9 })).rejects.toMatchObject({ code: 'unavailable' })
+    world.connection.cut = 'none'
+    await world.clock.advance(20_000)
+    world.connection.cut = 'before'
+    expect(await update(store, { seats: 9 })).toBe(true)
+  })
+})
+
 describe('a mirror that is filled', () => {
   it('does not take a key for held that was released while it was read', async () => {
     const database = createMemoryStore()
