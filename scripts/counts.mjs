@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util'
+
 /** The last line of a run. */
 export const countsLine = ({ passed, failed }) => `${passed} passed, ${failed} failed`
 
@@ -9,6 +11,10 @@ export const countsOfReport = (xml) => {
   if (![tests, failed, skipped].every(Number.isInteger)) return undefined
   return { passed: tests - failed - skipped, failed, skipped }
 }
+
+/** What Bun's last lines count as failed, files that do not load included; 0 when they say nothing. */
+export const failedOf = (output) =>
+  Number(/^ *(\d+) fail$/m.exec(stripVTControlCharacters(output))?.[1] ?? 0)
 
 const entities = { '&quot;': '"', '&apos;': "'", '&lt;': '<', '&gt;': '>', '&amp;': '&' }
 const plain = (text) => text.replace(/&(?:quot|apos|lt|gt|amp);/g, (entity) => entities[entity])

@@ -4,13 +4,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from './bun-binary.mjs'
-import { countsLine, countsOfReport, folderLines, skippedLines } from './counts.mjs'
+import { countsLine, countsOfReport, failedOf, folderLines, skippedLines } from './counts.mjs'
 import { runBun } from './run-bun.mjs'
 import { ensureSetup } from './setup.mjs'
 import { findUnitTests } from './unit-tests.mjs'
 
 // A test that never gives the processor back cannot be ended by its own time limit.
 const limitMs = 90 * 60_000
+// Of the end of Bun's output, which has its counts.
+const summaryLength = 2_000
 
 const readReport = (report) => {
   try {
@@ -21,18 +23,26 @@ const readReport = (report) => {
 }
 
 // A worker for each core; each keeps its modules from file to file, as `bun test` does.
-const runTests = (bun, report, args) => {
+const runTests = async (bun, report, args) => {
   const reporter = ['--reporter=junit', `--reporter-outfile=${report}`]
-  return runBun(bun, ['test', '--parallel', '--no-isolate', ...reporter, ...args], {
+  const { isTTY } = process.stderr
+  let end = ''
+  const code = await runBun(bun, ['test', '--parallel', '--no-isolate', ...reporter, ...args], {
     cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, ...(isTTY && { FORCE_COLOR: '1' }) },
+    stdio: ['ignore', 'inherit', 'pipe'],
     onStart: (child) => {
+      child.stderr.on('data', (text) => {
+        process.stderr.write(text)
+        end = `${end}${text}`.slice(-summaryLength)
+      })
       setTimeout(() => {
         console.error(`The tests are ended: they took more than ${limitMs / 60_000} minutes.`)
         child.kill('SIGKILL')
       }, limitMs).unref()
     },
   })
+  return { code, failed: failedOf(end) }
 }
 
 const chosenTests = () => {
@@ -47,13 +57,13 @@ const report = join(folder, 'report.xml')
 try {
   const built = await runBun(bun, [join(root, 'contracts', 'build.ts')], { cwd: root })
   if (built !== 0) throw new Error('The contracts do not build.')
-  const code = await runTests(bun, report, chosenTests())
+  const { code, failed: told } = await runTests(bun, report, chosenTests())
   const xml = readReport(report)
   const { passed, failed } = countsOfReport(xml) ?? { passed: 0, failed: 0 }
   for (const line of [...folderLines(xml), ...skippedLines(xml)]) console.log(line)
   process.exitCode = code === 0 ? 0 : 1
-  // A file that does not load, or an error between tests, is a failure without a failed test.
-  console.log(countsLine({ passed, failed: code === 0 ? failed : Math.max(failed, 1) }))
+  // The report does not have the files that do not load, and an error between tests may be in neither.
+  console.log(countsLine({ passed, failed: code === 0 ? failed : Math.max(failed, told, 1) }))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
