@@ -7,7 +7,7 @@ type Choice<T> = { readonly value: T; readonly label: string; readonly hint?: st
 
 type Check = (text: string) => string | undefined
 
-/** Asks an operator; every question throws SvcError `interrupted` on Ctrl-C. */
+/** Asks an operator; every question throws SvcError `interrupted` on Ctrl-C, on Ctrl-D, and at the end of the input. */
 export interface Prompts {
   text(question: {
     readonly message: string
@@ -34,19 +34,33 @@ const interrupted = (): SvcError =>
 export async function createPrompts({ input, output }: Terminal): Promise<Prompts> {
   const clack = await import('@clack/prompts')
   const io = { input, output }
-  const answered = async <T>(answer: Promise<T | typeof clack.CANCEL_SYMBOL>): Promise<T> => {
-    const value = await answer
-    if (clack.isCancel(value)) throw interrupted()
-    return value
+  // The library ends a question on Ctrl-C only: after Ctrl-D, or the end of its input, it would wait for good.
+  const answered = async <T>(
+    ask: (signal: AbortSignal) => Promise<T | typeof clack.CANCEL_SYMBOL>,
+  ): Promise<T> => {
+    const ended = new AbortController()
+    const onEnd = () => ended.abort()
+    const onKey = (_: unknown, key: { ctrl?: boolean; name?: string } | undefined) => {
+      if (key?.ctrl && key.name === 'd') onEnd()
+    }
+    input.on('keypress', onKey).once('end', onEnd)
+    try {
+      const value = await ask(ended.signal)
+      if (clack.isCancel(value)) throw interrupted()
+      return value
+    } finally {
+      input.off('keypress', onKey).off('end', onEnd)
+    }
   }
   const validating = (check: Check | undefined) => ({
     ...(check && { validate: (text: string | undefined) => check(text ?? '') }),
   })
   return {
     text: ({ message, initial, placeholder, check }) =>
-      answered(
+      answered((signal) =>
         clack.text({
           ...io,
+          signal,
           message,
           ...(initial !== undefined && { initialValue: initial }),
           ...(placeholder !== undefined && { placeholder }),
@@ -54,13 +68,13 @@ export async function createPrompts({ input, output }: Terminal): Promise<Prompt
         }),
       ),
     password: ({ message, check }) =>
-      answered(clack.password({ ...io, message, ...validating(check) })),
+      answered((signal) => clack.password({ ...io, signal, message, ...validating(check) })),
     confirm: (message, initial = true) =>
-      answered(clack.confirm({ ...io, message, initialValue: initial })),
+      answered((signal) => clack.confirm({ ...io, signal, message, initialValue: initial })),
     select: async (message, choices) => {
       const options = choices.map((choice) => ({ ...choice }))
-      return (await answered(
-        clack.select<string>({ ...io, message, options }),
+      return (await answered((signal) =>
+        clack.select<string>({ ...io, signal, message, options }),
       )) as (typeof choices)[number]['value']
     },
     say: (message) => clack.log.info(printable(message), io),

@@ -8,6 +8,7 @@ const patienceMs = 40_000
 export const enter = '\r'
 export const up = '\u001b[A'
 export const ctrlC = '\u0003'
+export const ctrlD = '\u0004'
 
 /** A command on a real terminal, typed at by a test. */
 export type OnTerminal = {

@@ -6,7 +6,7 @@ import { anAddress } from '../../branded.ts'
 import { answerJson, startServer } from '../../local-server.ts'
 import { startStubChain } from '../stub-chain.ts'
 import { startStubIcl } from '../stub-icl.ts'
-import { ctrlC, enter, type OnTerminal, runOnTerminal, up } from './pty.ts'
+import { ctrlC, ctrlD, enter, type OnTerminal, runOnTerminal, up } from './pty.ts'
 import { type CommandWorld, startCommandWorld } from './world.ts'
 
 const key = '000102030405060708090a0b0c0d0e0f'
@@ -166,6 +166,15 @@ describe('svc-node init on a terminal', () => {
       expect(await readdir(home)).not.toContain('.svc')
     }, 180_000)
   }
+})
+
+describe('a question on a terminal', () => {
+  it('ends with 1 on Ctrl-D', async () => {
+    const terminal = init()
+    await terminal.answer('Address of the ICL', ctrlD)
+    expect(await terminal.exited).toBe(1)
+    expect(terminal.screen()).toContain('error: interrupted')
+  })
 })
 
 describe('svc-node attest on a terminal', () => {
