@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join, relative, resolve } from 'node:path'
 import { buildEdge } from '../../icl/start/build-edge.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { exitCodes } from '../../lib/host/exit-code.ts'
 import { version } from '../../lib/host/version.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { build } from '../build-node/build.ts'
@@ -16,7 +17,6 @@ import { type CommitFacts, changesOf, objections, readCommit } from './commit-fa
 import { parseReleaseOptions, type ReleaseCommand, usage } from './options.ts'
 
 const root = resolve(import.meta.dirname, '..', '..')
-const exitCodes = { done: 0, failed: 1, usage: 2 }
 const hereTarget = `${process.platform}-${process.arch}`
 const sumsFile = 'SHA256SUMS'
 const billFile = 'sbom.cdx.json'
@@ -37,9 +37,9 @@ async function main(args: readonly string[]): Promise<number> {
     return exitCodes.done
   } catch (error) {
     process.stderr.write(`error: ${errorMessage(error)}\n`)
-    if (!(error instanceof SvcError)) return exitCodes.failed
+    if (!(error instanceof SvcError)) return exitCodes.operatorMustAct
     process.stderr.write(`hint: ${error.hint}\n`)
-    return error.code === 'usage' ? exitCodes.usage : exitCodes.failed
+    return error.code === 'usage' ? exitCodes.usage : exitCodes.operatorMustAct
   }
 }
 
