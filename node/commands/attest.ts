@@ -52,7 +52,7 @@ export async function attestOnce(flags: AttestFlags, context: CommandContext): P
   const note = (step: AttestationStep) => {
     if (backend === 'tpm' && !flags.json) context.print(stepText(step))
   }
-  const unlock = takeLock(lockPathOf(loaded.configPath))
+  const unlock = await takeLock(lockPathOf(loaded.configPath))
   try {
     const made = await attestWallet({ loaded, backend, attestor, wallet, note }, context)
     report(made, flags, context)

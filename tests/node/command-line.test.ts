@@ -263,7 +263,7 @@ describe('svc-node attest', () => {
 
   it('is refused while the daemon runs, whose run it would end', async () => {
     const before = icl.seen.length
-    const unlock = takeLock(join(folder, 'd', 'run.lock'))
+    const unlock = await takeLock(join(folder, 'd', 'run.lock'))
     const { code, err } = await run(['attest'], environment('d'))
     unlock()
     expect([code, err]).toEqual([1, expect.stringContaining('another svc-node runs')])
