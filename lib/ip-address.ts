@@ -26,3 +26,30 @@ export function isLoopback(url: string): boolean {
   const host = hostOf(new URL(url))
   return host === 'localhost' || parseIpAddress(host)?.range() === 'loopback'
 }
+
+// Loopback, and the ranges that routers of the internet do not forward.
+const privateRanges: readonly string[] = [
+  'loopback',
+  'private',
+  'carrierGradeNat',
+  'linkLocal',
+  'uniqueLocal',
+]
+
+// A name without a dot is one of containers or of a local network.
+const privateName = /^[^.:]+$|\.(localhost|local|internal|lan|home\.arpa|svc)$/
+
+/** True for hosts of this machine or of a private network, as far as the address shows. */
+function isPrivate(url: string): boolean {
+  const host = hostOf(new URL(url))
+  const address = parseIpAddress(host)
+  return address ? privateRanges.includes(address.range()) : privateName.test(host)
+}
+
+/** True for a URL whose messages others can read and change on the way: plain http to a public network. */
+export const isExposed = (url: string): boolean =>
+  new URL(url).protocol === 'http:' && !isPrivate(url)
+
+/** Why a URL with `isExposed` is refused, as a rule for settings. */
+export const mustNotBeExposed =
+  'must be https: plain http is for this machine and private networks, where nobody else reads or changes messages'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ModelId } from '../lib/codecs.ts'
+import { isExposed, mustNotBeExposed } from '../lib/ip-address.ts'
 import { baseUrlVariable, builtInNames, providerNameOf } from '../lib/providers.ts'
 import { CoprocessorSetting } from '../lib/schemas/coprocessor-urls.ts'
 import { AttestationBackend } from '../lib/schemas/nodes.ts'
@@ -20,12 +21,14 @@ const HttpUrl = z
   .refine(isHttpUrl, 'must be an address such as https://host.example')
   .transform((text) => text.replace(/\/+$/, ''))
 
+const ServiceUrl = HttpUrl.refine((text) => !isHttpUrl(text) || !isExposed(text), mustNotBeExposed)
+
 const isOrigin = (text: string): boolean => {
   const { pathname, search, hash, username, password } = new URL(text)
   return pathname === '/' && [search, hash, username, password].every((part) => part === '')
 }
 
-const Origin = HttpUrl.refine(
+const Origin = ServiceUrl.refine(
   (text) => !isHttpUrl(text) || isOrigin(text),
   'must be scheme, host and port only, such as https://icl.example',
 )
@@ -56,7 +59,7 @@ const fields = {
       z.array(HttpUrl, 'must be a list of addresses').min(1, 'must name a gateway'),
     )
     .optional(),
-  cofhe_endpoint: HttpUrl,
+  cofhe_endpoint: ServiceUrl,
   cofhe_urls: CoprocessorSetting.optional(),
   deployment: z.string('must be a path').min(1, 'must be a path').optional(),
   supported_model_ids: z.preprocess(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isExposed, mustNotBeExposed } from '../../lib/ip-address.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
@@ -6,9 +7,15 @@ import { SvcError } from '../../lib/svc-error.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const HttpUrl = z
-  .url({ protocol: /^https?$/, error: 'must be an address such as https://host.example' })
+  .url({
+    protocol: /^https?$/,
+    error: 'must be an address such as https://host.example',
+    abort: true,
+  })
   .max(2_048, 'must have at most 2048 characters')
   .overwrite((text) => text.replace(/\/+$/, ''))
+
+const ServiceUrl = HttpUrl.refine((text) => !isExposed(text), mustNotBeExposed)
 
 const Path = z.string('must be the path of a file').max(4_096, 'must be a path')
 
@@ -18,8 +25,8 @@ const Gateways = z.preprocess(
 )
 
 const Settings = z.object({
-  SVC_ICL_ENDPOINT: HttpUrl,
-  SVC_RPC_URL: HttpUrl,
+  SVC_ICL_ENDPOINT: ServiceUrl,
+  SVC_RPC_URL: ServiceUrl,
   SVC_CLIENT_KEY_FILE: Path,
   SVC_KEY_PASSWORD: z.string().max(4_096, 'must have at most 4096 characters').optional(),
   SVC_KEY_PASSWORD_FILE: Path.optional(),

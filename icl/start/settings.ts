@@ -1,7 +1,7 @@
 import { hexToBytes } from 'viem'
 import { z } from 'zod'
 import { Address, ComparatorId, defaultComparator, ModelTier } from '../../lib/codecs.ts'
-import { isLoopback } from '../../lib/ip-address.ts'
+import { isExposed, isLoopback, mustNotBeExposed } from '../../lib/ip-address.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import type { Rate as RateType } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -95,7 +95,9 @@ export const Settings = z.object({
   SVC_ICL_KUBO_AUTHORIZATION: KuboAuthorization.optional().describe(
     "What Kubo's RPC asks for as the header authorization",
   ),
-  SVC_ICL_RPC_URL: HttpUrl.describe("The chain's JSON-RPC"),
+  SVC_ICL_RPC_URL: HttpUrl.refine((text) => !isExposed(text), mustNotBeExposed).describe(
+    "The chain's JSON-RPC",
+  ),
   SVC_ICL_DEPLOYMENT: z
     .string()
     .optional()

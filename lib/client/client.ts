@@ -8,6 +8,7 @@ import { createCofheCoprocessor } from '../coprocessor/cofhe.ts'
 import type { Coprocessor } from '../coprocessor/coprocessor.ts'
 import type { Prover } from '../coprocessor/prover.ts'
 import { fetchNetwork } from '../fetch-network.ts'
+import { isExposed, mustNotBeExposed } from '../ip-address.ts'
 import type { Random } from '../random.ts'
 import type { WalletSigner } from '../request-signature.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
@@ -84,6 +85,7 @@ const walletDecryptTimeoutMs = 180_000
 /** Connects to an ICL: learns its contracts and limits, and checks that the RPC endpoint serves the same chain. */
 export async function createClient(options: ClientOptions): Promise<Client> {
   const { icl, rpcUrl, account, gateways = [], signal } = options
+  for (const url of [icl, rpcUrl]) checkNotExposed(url)
   const { fetch = globalFetch, clock = systemClock, random = systemRandom } = options
   const open = { baseUrl: icl, fetch, clock, random }
   const network = await fetchNetwork(createApi(open), icl, signal)
@@ -134,6 +136,13 @@ const told = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     throw toClientError(error)
   })
+
+function checkNotExposed(url: string): void {
+  if (!isExposed(url)) return
+  throw new SvcError('url-exposed', `The address ${new URL(url).origin} ${mustNotBeExposed}`, {
+    hint: 'Use its https address.',
+  })
+}
 
 function checkChain(found: number, { chain_id: wanted }: Network): void {
   if (found === wanted) return

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { isExposed } from '../../lib/ip-address.ts'
 import { baseUrlVariable, builtInNames, defaultKeyVariable } from '../../lib/providers.ts'
-import { isExposed } from './base-url.ts'
 
 const isBaseUrl = (text: string): boolean => {
   if (!URL.canParse(text)) return false

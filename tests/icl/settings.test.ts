@@ -45,6 +45,12 @@ describe('the settings of the ICL', () => {
     expect(settings.SVC_ICL_SECRET).toHaveLength(32)
   })
 
+  it('refuse plain http to an RPC in a public network', () => {
+    const rpc = (url: string) => mistakesIn({ ...good, SVC_ICL_RPC_URL: url })
+    expect(rpc('http://rpc.example.org')).toContain('SVC_ICL_RPC_URL must be https')
+    expect(rpc('http://rpc:8545')).toBe('')
+  })
+
   it('are refused with every mistake at once, by name, and without their values', () => {
     const text = mistakesIn({
       ...good,
@@ -169,7 +175,7 @@ describe('the settings of the ICL', () => {
       ['SVC_ICL_PUBLIC_URL', 'http://icl.example.org'],
       ['SVC_ICL_TRUSTED_PROXIES', '0'],
       ['SVC_ICL_METRICS_TOKEN', ''],
-      ['SVC_ICL_RPC_URL', 'http://rpc.example.org/secret-key'],
+      ['SVC_ICL_RPC_URL', 'http://rpc.internal/secret-key'],
       ['SVC_ICL_MOCK_ATTESTATION_KEY', '42'.repeat(16)],
       ['SVC_ICL_PROT', '8081'],
     ]

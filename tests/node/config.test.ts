@@ -153,6 +153,20 @@ describe('the configuration', () => {
     )
   })
 
+  it('wants https of an ICL or RPC in a public network, and http only where nobody else is on the way', () => {
+    for (const field of ['icl_endpoint', 'cofhe_endpoint']) {
+      expect(mistakeOf({ [field]: 'http://icl.example' })).toContain('must be https')
+      for (const own of [
+        'http://127.0.0.1:8080',
+        'http://10.0.0.7',
+        'http://icl',
+        'http://icl.local',
+      ]) {
+        expect(mistakeOf({ [field]: own })).toBe('no mistake')
+      }
+    }
+  })
+
   it('says how to write a model without a known provider', () => {
     expect(mistakeOf({ supported_model_ids: ['gpt-4.1'] })).toContain('such as openai:gpt-4.1')
     const unknown = mistakeOf({ supported_model_ids: ['my-vllm:x'] })

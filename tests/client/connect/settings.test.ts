@@ -57,6 +57,18 @@ describe('the settings of a client', () => {
     expect(settings.SVC_IPFS_GATEWAY).toEqual(['https://one.example', 'https://two.example'])
   })
 
+  it('refuse plain http to an ICL or RPC in a public network', async () => {
+    const { message } = await errorOf(() =>
+      parseClientSettings({
+        SVC_ICL_ENDPOINT: 'http://icl.example',
+        SVC_RPC_URL: 'http://203.0.113.7:8545',
+        SVC_CLIENT_KEY_FILE: 'key.json',
+      }),
+    )
+    expect(message).toContain('SVC_ICL_ENDPOINT: must be https')
+    expect(message).toContain('SVC_RPC_URL: must be https')
+  })
+
   it('tell every mistake at once', async () => {
     const { message, hint } = await errorOf(() =>
       parseClientSettings({

@@ -4,6 +4,19 @@ import { createClient } from '../../../lib/client/client.ts'
 import { anAddress } from '../../branded.ts'
 import { createTestIcl, origin } from '../../icl/test-icl.ts'
 
+describe('a client', () => {
+  it('does not speak plain http to a public network', async () => {
+    const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+    for (const [icl, rpcUrl] of [
+      ['http://icl.example', 'https://rpc.example'],
+      ['https://icl.example', 'http://rpc.example'],
+    ] as const) {
+      const connecting = createClient({ icl, rpcUrl, account })
+      await expect(connecting).rejects.toMatchObject({ code: 'url-exposed' })
+    }
+  })
+})
+
 describe('a client that was told its contracts', () => {
   it('does not use an ICL that names others', async () => {
     const icl = await createTestIcl()
