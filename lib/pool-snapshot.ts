@@ -1,17 +1,25 @@
+import { z } from 'zod'
 import { cidOf } from './cid.ts'
-import { Address, Cid } from './codecs.ts'
+import { Address, Cid, ComparatorId, ModelId, ModelTier } from './codecs.ts'
 import { utf8 } from './digest.ts'
-import { inPoolOrder, poolLine, type Weighted } from './draw.ts'
+import { inPoolOrder, type Weighted } from './draw.ts'
 import { SvcError } from './svc-error.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-const leafHeader = 'svc-pool-v1'
-const branchHeader = 'svc-pool-branch-v1'
+const leafHeader = 'svc-pool-v2'
+const branchHeader = 'svc-pool-branch-v2'
 const maxLeafNodes = 64
 const addressDigits = 40
 const maxNodes = 100_000
 const maxParts = 50_000
+
+/** A node of a published pool: what it can be drawn for, and its weight. Each list is in order, without repeats, and not empty. */
+export type PoolNode = Weighted & {
+  readonly tiers: readonly number[]
+  readonly models: readonly string[]
+  readonly comparators: readonly ComparatorId[]
+}
 
 /** A pool as blobs by their CIDs: `root` is or names all others. */
 export type PoolSnapshot = { readonly root: string; readonly parts: ReadonlyMap<string, Bytes> }
@@ -20,12 +28,12 @@ export type PoolSnapshot = { readonly root: string; readonly parts: ReadonlyMap<
  * Writes a pool down. Up to 64 nodes are one blob; more are split by the digits of their addresses, so that pools that
  * differ in few nodes have most blobs in common.
  */
-export async function snapshotPool(pool: readonly Weighted[]): Promise<PoolSnapshot> {
+export async function snapshotPool(pool: readonly PoolNode[]): Promise<PoolSnapshot> {
   const parts = new Map<string, Bytes>()
-  const write = async (nodes: readonly Weighted[], digit: number): Promise<string> => {
+  const write = async (nodes: readonly PoolNode[], digit: number): Promise<string> => {
     const lines: string[] = []
     const isLeaf = nodes.length <= maxLeafNodes || digit >= addressDigits
-    if (isLeaf) lines.push(leafHeader, ...nodes.map(poolLine))
+    if (isLeaf) lines.push(leafHeader, ...nodes.map(lineOf))
     else {
       lines.push(branchHeader)
       for (const group of byDigit(nodes, digit)) lines.push(await write(group, digit + 1))
@@ -38,8 +46,8 @@ export async function snapshotPool(pool: readonly Weighted[]): Promise<PoolSnaps
   return { root: await write(inPoolOrder(pool), 0), parts }
 }
 
-function byDigit(nodes: readonly Weighted[], digit: number): readonly (readonly Weighted[])[] {
-  const groups = new Map<string | undefined, Weighted[]>()
+function byDigit(nodes: readonly PoolNode[], digit: number): readonly (readonly PoolNode[])[] {
+  const groups = new Map<string | undefined, PoolNode[]>()
   for (const node of nodes) {
     const key = node.address[2 + digit]
     const group = groups.get(key)
@@ -58,10 +66,10 @@ const invalid = (why: string): SvcError =>
 export async function readPool(
   root: string,
   load: (cid: string) => Promise<Bytes>,
-): Promise<{ readonly nodes: readonly Weighted[]; readonly cids: readonly string[] }> {
+): Promise<{ readonly nodes: readonly PoolNode[]; readonly cids: readonly string[] }> {
   const cids: string[] = []
   let count = 0
-  const read = async (cid: string, depth: number): Promise<readonly Weighted[]> => {
+  const read = async (cid: string, depth: number): Promise<readonly PoolNode[]> => {
     if (depth > addressDigits || cids.push(cid) > maxParts) throw invalid('it has too many parts')
     const bytes = await load(cid)
     if ((await cidOf(bytes)) !== cid) throw invalid(`${cid} has other content than its name says`)
@@ -75,7 +83,7 @@ export async function readPool(
     const parts = lines.map(cidIn)
     // Few at a time: whoever gives blobs out limits how often it is asked.
     if (depth > 0) return (await Promise.all(parts.map((part) => read(part, depth + 1)))).flat()
-    const nodes: Weighted[] = []
+    const nodes: PoolNode[] = []
     for (const part of parts) nodes.push(...(await read(part, depth + 1)))
     return nodes
   }
@@ -88,11 +96,43 @@ export async function readPool(
   return { nodes, cids }
 }
 
-function nodeOf(line: string): Weighted {
-  const [, address, weight] = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,8})$/.exec(line) ?? []
-  if (address === undefined) throw invalid(`${JSON.stringify(line.slice(0, 80))} is no node`)
-  return { address: Address.parse(address), weight: Number(weight) }
+/** A node as a snapshot has it: address, weight, tiers, models and comparators, with commas inside a list. */
+const lineOf = ({ address, weight, tiers, models, comparators }: PoolNode): string =>
+  [address, weight, ...[tiers, models, comparators].map((list) => list.join())].join(' ')
+
+function nodeOf(line: string): PoolNode {
+  const [address, weight, tiers, models, comparators] = line.split(' ')
+  const node = PoolLine.safeParse({
+    address,
+    weight: Number(weight),
+    tiers: tiers?.split(',').map(Number),
+    models: models?.split(','),
+    comparators: comparators?.split(','),
+  })
+  // One spelling only: the name of a pool is the hash of its text.
+  if (!node.success || lineOf(node.data) !== line) {
+    throw invalid(`${JSON.stringify(line.slice(0, 80))} is no node`)
+  }
+  return node.data
 }
+
+const inOrder = <T>(item: z.ZodType<T, T>, most: number) =>
+  z
+    .array(item)
+    .min(1)
+    .max(most)
+    .refine(
+      (list) => list.every((one, at) => at === 0 || (list[at - 1] as T) < one),
+      'is out of order',
+    )
+
+const PoolLine = z.object({
+  address: Address,
+  weight: z.int().min(1).max(999_999_999),
+  tiers: inOrder(ModelTier, 256),
+  models: inOrder(ModelId, 64),
+  comparators: inOrder(ComparatorId, 16),
+})
 
 function cidIn(line: string): string {
   const cid = Cid.safeParse(line)

@@ -9,7 +9,8 @@ const row = (status: number, title: string, retryable = false): Row => ({
 export const problemCodes = {
   'invalid-request': row(400, 'The request does not have the documented form'),
   'not-enough-nodes': row(400, 'Not enough active nodes for the requested quorum', true),
-  'preview-invalid': row(400, 'The preview token is not one of this ICL, or has expired'),
+  'terms-refused': row(400, 'The terms are not those of the stored key, or not for this ICL now'),
+  'list-refused': row(400, 'The list is not one that this ICL signed for this job, or has expired'),
   'attestation-malformed': row(400, 'The evidence is not made of TPM structures'),
   'ek-certificate-malformed': row(400, 'The endorsement key certificate cannot be read'),
   'evidence-invalid': row(400, 'The evidence does not have the form its comparator demands'),
@@ -72,7 +73,8 @@ export const problemCodes = {
   'receipt-not-ready': row(404, 'The job has no receipt: it was not accepted, or not yet'),
   'method-not-allowed': row(405, 'The address exists, but not with this method'),
 
-  'preview-stale': row(409, 'A previewed node has left the pool'),
+  'key-expired': row(409, 'The prompt key was stored too long ago'),
+  'key-used': row(409, 'The prompt key has a job already'),
   'job-conflict': row(409, 'This job exists with another body'),
   'job-settled': row(409, 'The job has settled'),
   'stale-fence': row(409, 'The assignment has been offered again since'),

@@ -4,20 +4,23 @@ import type { Address, Hash32, JobId } from './codecs.ts'
 import { sha256Hex } from './digest.ts'
 import type { LeaderResult, VerifierVerdict } from './schemas/assignments.ts'
 import type { Evidence } from './schemas/evidence.ts'
+import { ListStatement } from './schemas/list.ts'
 import { LeaderStatement, Tally, VerifierStatement } from './schemas/receipt.ts'
 import type { SigningKey } from './session-key.ts'
 
 /** The bytes of a statement that are signed and hashed: canonical JSON of its wire form. */
 export function statementBytes(
-  statement: LeaderStatement | VerifierStatement | Tally,
+  statement: LeaderStatement | VerifierStatement | Tally | ListStatement,
 ): Uint8Array<ArrayBuffer> {
   switch (statement.statement) {
     case 'svc-leader-v1':
       return canonicalJson(z.encode(LeaderStatement, statement))
     case 'svc-verifier-v1':
       return canonicalJson(z.encode(VerifierStatement, statement))
-    case 'svc-tally-v1':
+    case 'svc-tally-v2':
       return canonicalJson(z.encode(Tally, statement))
+    case 'svc-list-v2':
+      return canonicalJson(z.encode(ListStatement, statement))
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
+import type { BlockId } from '../../lib/schemas/list.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
 
 /** An accepted job's result as it stands on chain. */
@@ -53,6 +54,36 @@ export type KeyRecord = {
   readonly until: number
 }
 
+/** A prompt key as the block holds it that stored it. */
+export type StoredKey = {
+  readonly owner: Address
+  readonly termsHash: Hash32
+  readonly block: BlockId
+  /** Of the block, Unix seconds. */
+  readonly storedAt: number
+}
+
+/** What a key's owner committed to, and what came of it. */
+export type KeyList = {
+  /** Undefined before the owner has committed to a list. */
+  readonly commitment: Hash32 | undefined
+  /** The positions that were given access, as bits. */
+  readonly used: number
+  /** The owner has ended it: nobody else gets access. */
+  readonly ended: boolean
+}
+
+/** A member of a list that is to get access to the prompt key. */
+export type Activation = {
+  readonly high: bigint
+  readonly low: bigint
+  readonly jobId: JobId
+  readonly members: readonly Address[]
+  /** Unix seconds. */
+  readonly until: number
+  readonly position: number
+}
+
 /** What the ICL reads from and sends to the chain. Every call has a timeout, and throws SvcError `chain-*` when it fails. */
 export interface Chain {
   /** The account that sends grants and results. */
@@ -70,6 +101,19 @@ export interface Chain {
   nodesOf(addresses: readonly Address[]): Promise<ReadonlyMap<Address, ChainNode>>
   /** Undefined when the two handles are not one record. */
   keyRecordOf(high: bigint, low: bigint): Promise<KeyRecord | undefined>
+  /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. */
+  storedKeyAt(high: bigint, low: bigint, blockNumber: bigint): Promise<StoredKey | undefined>
+  /** Undefined when the two handles are not one record. */
+  listOf(high: bigint, low: bigint): Promise<KeyList | undefined>
+  /**
+   * Gives a member of a committed list access, and waits until it is mined. `refused`: the member is not an active node. `ended`: the
+   * commitment is another one, has run out, or was ended by its owner.
+   */
+  activate(
+    activation: Activation,
+    /** Ends the wait, not the transaction. */
+    signal?: AbortSignal,
+  ): Promise<'granted' | 'refused' | 'ended'>
   isAllowed(handle: bigint, account: Address): Promise<boolean>
   /**
    * Sends a grant as the delegate and waits until it is mined. `refused` means that this reader can never have it, as it

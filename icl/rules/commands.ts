@@ -1,20 +1,13 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
-import type { Candidate, DrawSeed } from '../../lib/draw.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
+import type { PassReason } from '../../lib/schemas/list.ts'
 import type { SignedResult, SignedVerdict } from './job.ts'
 import type { Outage } from './outages.ts'
 
 type AbortReasonCode = (typeof AbortReason)['options'][number]
 
-/** What empty seats are filled with. */
-export type SeatFill = {
-  readonly pool: readonly Candidate[]
-  readonly seed: DrawSeed
-  /** How many seats the seed was signed for; any number when left out. */
-  readonly count?: number
-  /** Where the pool is kept. */
-  readonly poolCid?: string | undefined
-}
+/** How each member of the job's list is now, in the list's order: fit for an offer, busy, or why it cannot have one. */
+export type MemberState = 'fit' | PassReason
 
 /** What a node says about its own assignment. */
 export type NodeCommand = { readonly node: Address; readonly fence: number } & (
@@ -53,8 +46,8 @@ export type Command =
   | { readonly type: 'cancel' }
   /** The ICL may have been away in these times; those that the job heeds already change nothing. */
   | { readonly type: 'miss-time'; readonly outages: readonly Outage[] }
-  /** Time has passed; `fill` is absent when no seat is empty. */
+  /** Time has passed; `members` are absent when no seat is empty. */
   | {
       readonly type: 'tick'
-      readonly fill?: SeatFill | undefined
+      readonly members?: readonly MemberState[] | undefined
     }

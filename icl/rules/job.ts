@@ -1,5 +1,4 @@
 import type { Address, ComparatorId, Hash32, JobId } from '../../lib/codecs.ts'
-import type { Draw } from '../../lib/draw.ts'
 import type { ProblemCode } from '../../lib/problem-codes.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
 import type {
@@ -11,12 +10,14 @@ import type {
   Parameters,
   Role,
 } from '../../lib/schemas/jobs.ts'
+import type { BlockId, PassReason } from '../../lib/schemas/list.ts'
 import type {
   LeaderStatement,
   Receipt,
   StatementSession,
   VerifierStatement,
 } from '../../lib/schemas/receipt.ts'
+import type { Terms } from '../../lib/schemas/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Effect, PendingEffect } from './effects.ts'
 import type { Fault } from './faults.ts'
@@ -47,6 +48,8 @@ export type Assignment = {
   /** Counts attempts at this seat in this round. */
   readonly attempt: number
   readonly role: Role
+  /** Of its node on the job's list. */
+  readonly position: number
   readonly node: Address
   readonly fence: number
   readonly status: AssignmentStatus
@@ -66,6 +69,21 @@ export type PastRound = {
   /** Milliseconds. */
   readonly endedAt: number
 }
+
+/** What the client committed to on chain. */
+export type JobList = {
+  readonly terms: Terms
+  readonly block: BlockId
+  readonly members: readonly Address[]
+  /** May activate members until `until`, in Unix seconds by the chain's clock. */
+  readonly activator: Address
+  readonly until: number
+  /** As it has to stand on chain. */
+  readonly commitment: Hash32
+}
+
+/** A member of the list that another was seated before; `at` in milliseconds. */
+export type Passed = { readonly position: number; readonly reason: PassReason; readonly at: number }
 
 /** Everything the ICL knows of a job; times in milliseconds. */
 export type Job = {
@@ -96,8 +114,10 @@ export type Job = {
   readonly seats: number
   readonly nextFence: number
   readonly assignments: readonly Assignment[]
-  /** How every node came to be chosen. */
-  readonly draws: readonly Draw[]
+  /** The nodes that may take part, in the order in which they are seated. */
+  readonly list: JobList
+  /** Who was passed over, in time order. */
+  readonly passed: readonly Passed[]
   /** The current round's result. */
   readonly result?: SignedResult | undefined
   /** The rounds before the current one, oldest first; the oldest go when there are more than 20. */

@@ -2,13 +2,8 @@ import { z } from 'zod'
 import { Cid } from '../codecs.ts'
 import { defineEndpoint, eventStream, rawBytes } from '../endpoint.ts'
 import { JobList, JobListQuery } from '../schemas/job-list.ts'
-import {
-  JobView,
-  QuorumPreview,
-  QuorumPreviewQuery,
-  SubmitJob,
-  SubmittedJob,
-} from '../schemas/jobs.ts'
+import { JobView, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
+import { ListRequest, QuorumPreview, QuorumPreviewQuery, SignedList } from '../schemas/list.ts'
 import { Receipt } from '../schemas/receipt.ts'
 import { JobRecord } from '../schemas/record.ts'
 import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from './parts.ts'
@@ -18,11 +13,30 @@ export const clientEndpoints = {
   previewQuorum: defineEndpoint({
     method: 'GET',
     path: '/v1/inference/quorum-preview',
-    summary: 'A quorum for a job, and the token that makes the job use it',
+    summary: 'The pool that a list would be drawn from now',
     auth: 'none',
     query: QuorumPreviewQuery,
     response: QuorumPreview,
     problems: ['invalid-request', 'not-enough-nodes', 'chain-unavailable'],
+  }),
+  drawList: defineEndpoint({
+    method: 'POST',
+    path: '/v1/inference/list',
+    summary:
+      'The list of a stored prompt key: the same whenever it is asked for, but for who is passed over',
+    auth: 'client',
+    body: ListRequest,
+    response: SignedList,
+    problems: [
+      ...bodyProblems,
+      ...signatureProblems,
+      'client-not-allowed',
+      'not-key-owner',
+      'terms-refused',
+      'key-expired',
+      'not-enough-nodes',
+      'chain-unavailable',
+    ],
   }),
   submitJob: defineEndpoint({
     method: 'POST',
@@ -34,8 +48,8 @@ export const clientEndpoints = {
     problems: [
       ...bodyProblems,
       ...signatureProblems,
-      'preview-invalid',
-      'preview-stale',
+      'list-refused',
+      'key-used',
       'webhooks-off',
       'webhook-refused',
       'job-conflict',

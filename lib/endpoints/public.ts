@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ModelId, ModelTier } from '../codecs.ts'
 import { defineEndpoint, textOf } from '../endpoint.ts'
 import { NodeFaults } from '../schemas/fault.ts'
+import { PublishedPools } from '../schemas/list.ts'
 import { Health, JsonWebKeySet, Network, Readiness } from '../schemas/network.ts'
 import { ActiveNode, Models, NodeRecord, ReputationEvents } from '../schemas/nodes.ts'
 import { AddressPath, Cursor } from './parts.ts'
@@ -70,6 +71,14 @@ export const publicEndpoints = {
     summary: "The ICL's public signing keys",
     auth: 'none',
     response: JsonWebKeySet,
+    problems: [],
+  }),
+  getPools: defineEndpoint({
+    method: 'GET',
+    path: '/v1/pools',
+    summary: 'The pools that lists were drawn from in the last hour, newest first',
+    auth: 'none',
+    response: PublishedPools,
     problems: [],
   }),
   getActiveNodes: defineEndpoint({

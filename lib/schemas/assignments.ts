@@ -22,6 +22,7 @@ import {
   Verdict,
   VerdictReason,
 } from './jobs.ts'
+import { ListMembers } from './list.ts'
 
 /** Grows with every offer of a job's assignments: whoever holds an older one has lost the assignment. */
 const Fence = z.int().min(1).max(1_000_000)
@@ -63,6 +64,11 @@ export const ClaimResult = z
     prompt_cid: Cid,
     comparator: ComparatorId,
     parameters: Parameters.required(),
+    /** What the client committed to on chain: the list, who may activate its members until when, and where this node stands. */
+    list: ListMembers,
+    position: z.int().min(0),
+    activator: Address,
+    until: UnixSeconds,
     /** Who must be able to read the output key: the client and the verifiers. */
     output_readers: z.array(Address),
     /** May grant the output key to verifiers that join later. */

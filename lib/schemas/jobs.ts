@@ -10,6 +10,7 @@ import {
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
+import { JobListView, SignedList } from './list.ts'
 
 /** A node's role in a job (spec 2.4). */
 export const Role = z.enum(['leader', 'verifier'])
@@ -77,6 +78,7 @@ export const AbortReason = z.enum([
   'provider-protocol-wrong',
   'provider-answer-empty',
   'provider-answer-too-large',
+  'list-untrusted',
   'output-readers-untrusted',
   'encryption-failed',
   'wallet-empty',
@@ -129,27 +131,6 @@ export const Parameters = z
   .meta({ id: 'Parameters' })
 export type Parameters = z.output<typeof Parameters>
 
-/** A quorum that the ICL would use, and the sealed token that makes it use this very one. */
-export const QuorumPreview = z
-  .object({
-    leader: Address,
-    verifiers: z.array(Address),
-    model_id: ModelId,
-    preview: z.string(),
-    expires_at: UnixSeconds,
-  })
-  .meta({ id: 'QuorumPreview' })
-
-/** Query of the quorum preview; without `client` the token cannot be used to submit. */
-export const QuorumPreviewQuery = z.object({
-  client: Address.optional(),
-  model_id: ModelId.optional(),
-  /** The one that the job will name: not every node can do each. */
-  comparator: ComparatorId.optional(),
-  min_tier: z.coerce.number<string>().pipe(ModelTier).default(0),
-  verifier_count: z.coerce.number<string>().pipe(z.int().min(2).max(5)).default(2),
-})
-
 /** How far the message that a job has settled is: it has still to arrive, it has, its receiver wants no more, or it was tried for a day. */
 export const WebhookState = z.enum(['waiting', 'delivered', 'gone', 'given-up'])
 export type WebhookState = z.output<typeof WebhookState>
@@ -165,11 +146,11 @@ export const SubmitJob = z
     prompt_cid: Cid,
     kpHighHandle: Uint256,
     kpLowHandle: Uint256,
-    preview: z.string().min(1).max(4_096),
+    /** As the ICL signed it: its terms say how the answers are compared. */
+    list: SignedList,
+    /** The end of the commitment to the list, Unix seconds by the chain's clock. */
+    until: UnixSeconds,
     parameters: Parameters.optional(),
-    comparator: ComparatorId.optional(),
-    /** More agreeing verifiers than the rule asks for. */
-    min_matches: z.int().min(1).max(5).optional(),
     client_nonce: Uint256,
     /** Where to post a signed message once the job has settled. */
     webhook: z.object({ url: z.url().max(2_048) }).optional(),
@@ -193,6 +174,8 @@ export const AssignmentView = z
   .object({
     seat: z.int(),
     round: z.int(),
+    /** On the job's list. */
+    position: z.int(),
     role: Role,
     node: Address,
     fence: z.int(),
@@ -241,16 +224,8 @@ export const JobView = z
     created_at: UnixSeconds,
     deadline: UnixSeconds,
     quorum: z.array(AssignmentView),
-    /** How each node came to be chosen: what the ICL signed, a digest of the nodes drawn from, where the pool is kept, and who was drawn. */
-    draws: z.array(
-      z.object({
-        message: z.string(),
-        signature: z.string(),
-        pool_digest: Hash32,
-        pool_cid: Cid.optional(),
-        chosen: z.array(Address),
-      }),
-    ),
+    /** The nodes that may answer, in their order, with all that drawing it again takes. */
+    list: JobListView,
     /** Of the latest round that has verdicts. */
     tally: TallyView.optional(),
     /** The output and its key once the job has settled: until then a verifier could copy it. */

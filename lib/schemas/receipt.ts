@@ -14,6 +14,7 @@ import {
 import { LeaderResultBody, VerifierVerdictBody } from './assignments.ts'
 import { SessionGrant } from './attestation.ts'
 import { MaxOutputTokens } from './jobs.ts'
+import { JobListView } from './list.ts'
 
 /** The session key that signed a statement and its wallet's word for it. */
 export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).meta({
@@ -38,8 +39,10 @@ export type VerifierStatement = z.output<typeof VerifierStatement>
 /** What the ICL signs: how it counted. */
 export const Tally = z
   .object({
-    statement: z.literal('svc-tally-v1'),
+    statement: z.literal('svc-tally-v2'),
     jobId: JobId,
+    /** SHA-256 of the receipt's list in canonical JSON. */
+    list: Hash32,
     leader_statement: Hash32,
     verifier_statements: z.array(Hash32),
     matches: z.int(),
@@ -53,7 +56,7 @@ export type Tally = z.output<typeof Tally>
 /** Who agreed on an answer: checks offline, and its hash is on chain. */
 export const Receipt = z
   .object({
-    version: z.literal(1),
+    version: z.literal(2),
     icl_origin: z.string(),
     chain_id: z.int().positive(),
     jobId: JobId,
@@ -66,6 +69,7 @@ export const Receipt = z
     prompt_cid: Cid,
     output_cid: Cid,
     comparator: ComparatorId,
+    list: JobListView,
     leader: z.object({
       body: LeaderStatement,
       signature: SessionSignature,

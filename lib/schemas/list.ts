@@ -1,0 +1,118 @@
+import { z } from 'zod'
+import {
+  Address,
+  Cid,
+  ComparatorId,
+  Hash32,
+  ModelId,
+  ModelTier,
+  SessionPublicKey,
+  SessionSignature,
+  Uint256,
+  UnixSeconds,
+} from '../codecs.ts'
+import { IneligibleReason } from './nodes.ts'
+import { maxListLength, minListLength, Terms } from './terms.ts'
+
+/** Query of the quorum preview. */
+export const QuorumPreviewQuery = z.object({
+  /** The model that most nodes serve when left out. */
+  model_id: ModelId.optional(),
+  comparator: ComparatorId.optional(),
+  min_tier: z.coerce.number<string>().pipe(ModelTier).default(0),
+  verifier_count: z.coerce.number<string>().pipe(z.int().min(2).max(5)).default(2),
+})
+
+/** The pool that a list would be drawn from now; it says nothing of who will be on the list. */
+export const QuorumPreview = z
+  .object({
+    model_id: ModelId,
+    comparator: ComparatorId,
+    pool_cid: Cid,
+    /** Active nodes of the pool that serve the demand, and how many of them have a free slot. */
+    nodes: z.int(),
+    free_nodes: z.int(),
+  })
+  .meta({ id: 'QuorumPreview' })
+
+/** A pool that the ICL published, and from when to when it was the current one. */
+export const PublishedPool = z
+  .object({ pool_cid: Cid, from: UnixSeconds, until: UnixSeconds })
+  .meta({ id: 'PublishedPool' })
+
+/** The pools of the last hour, newest first. */
+export const PublishedPools = z
+  .object({ pools: z.array(PublishedPool) })
+  .meta({ id: 'PublishedPools' })
+
+/** Why a node on a list is not seated in its turn. */
+export const PassReason = z.enum([...IneligibleReason.options, 'busy', 'access-refused'])
+export type PassReason = z.output<typeof PassReason>
+
+/** A node that was passed over, by its position on the list. */
+export const PassedNode = z
+  .object({
+    position: z
+      .int()
+      .min(0)
+      .max(maxListLength - 1),
+    reason: PassReason,
+    at: UnixSeconds,
+  })
+  .meta({ id: 'PassedNode' })
+export type PassedNode = z.output<typeof PassedNode>
+
+/** A block of the chain. */
+export const BlockId = z.object({ number: Uint256, hash: Hash32 }).meta({ id: 'BlockId' })
+export type BlockId = z.output<typeof BlockId>
+
+export const ListMembers = z.array(Address).min(minListLength).max(maxListLength)
+
+/** Which stored key a list is asked for: its handles, the block that holds its KeyStored event, and the opened terms. */
+export const ListRequest = z
+  .object({
+    kpHighHandle: Uint256,
+    kpLowHandle: Uint256,
+    block_number: Uint256,
+    terms: Terms,
+  })
+  .meta({ id: 'ListRequest' })
+export type ListRequest = z.output<typeof ListRequest>
+
+/** The list of a stored key, and who is passed over now. */
+export const ListStatement = z
+  .object({
+    statement: z.literal('svc-list-v2'),
+    client: Address,
+    kpHighHandle: Uint256,
+    kpLowHandle: Uint256,
+    terms: Terms,
+    block: BlockId,
+    list: ListMembers,
+    passed: z.array(PassedNode).max(maxListLength),
+    /** Who may activate more nodes of the list: what the client commits to. */
+    coordinator: Address,
+    at: UnixSeconds,
+  })
+  .meta({ id: 'ListStatement' })
+export type ListStatement = z.output<typeof ListStatement>
+
+/** A list, signed by one of the ICL's published keys. */
+export const SignedList = z
+  .object({ body: ListStatement, key: SessionPublicKey, signature: SessionSignature })
+  .meta({ id: 'SignedList' })
+export type SignedList = z.output<typeof SignedList>
+
+/** The list of a job as its client and its receipt have it. */
+export const JobListView = z
+  .object({
+    terms: Terms,
+    block: BlockId,
+    members: ListMembers,
+    passed: z.array(PassedNode).max(64),
+    /** The account that may activate members until `until`, in Unix seconds by the chain's clock. */
+    activator: Address,
+    until: UnixSeconds,
+  })
+  .meta({ id: 'JobListView' })
+export type JobListView = z.output<typeof JobListView>

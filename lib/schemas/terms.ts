@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { Base64Url32, Cid, ComparatorId, ModelId, ModelTier } from '../codecs.ts'
+
+/** The fewest and the most nodes on a list: PromptKeyStore takes no others. */
+export const minListLength = 3
+export const maxListLength = 16
+
+/**
+ * What a client fixes before it stores a prompt key: the hash of this stands in the block whose hash the list is drawn from. The salt
+ * keeps the list from everybody who has not been given the terms.
+ */
+export const Terms = z
+  .strictObject({
+    /** The only ICL that may use the key. */
+    icl_origin: z.string().max(2_048),
+    /** The published pool that the list is drawn from. */
+    pool_cid: Cid,
+    model_id: ModelId,
+    min_tier: ModelTier,
+    comparator: ComparatorId,
+    /** Nodes that answer at first: the leader and its verifiers. */
+    quorum: z.int().min(3).max(6),
+    /** Verifiers that have to agree with the leader. */
+    min_matches: z.int().min(1).max(5),
+    /** The most nodes on the list; fewer when the pool has fewer. */
+    list_length: z.int().min(minListLength).max(maxListLength),
+    salt: Base64Url32,
+  })
+  .meta({ id: 'Terms' })
+export type Terms = z.output<typeof Terms>
