@@ -239,6 +239,11 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
     what: "the verifier's own evidence refutes its verdict",
     remedy: 'answer the fault (`svc-node status` shows it); the node may run changed software',
   },
+  'list-ended': {
+    who: 'client',
+    what: 'a seat fell empty, and the client let no more nodes of the list read the prompt',
+    remedy: 'run the job again, and leave the list open until the job has settled',
+  },
   'grant-refused': {
     who: 'client',
     what: 'the chain does not let the node read the prompt key',

@@ -9,6 +9,7 @@ import {
   type Transition,
   withAssignment,
 } from './job.ts'
+import { settle } from './settle.ts'
 
 type AssignmentReasonCode = (typeof AssignmentReason)['options'][number]
 
@@ -135,6 +136,12 @@ export function refuseAccess(job: Job, assignment: Assignment, now: number): Tra
 export function findGone(job: Job, assignment: Assignment, now: number): Transition {
   if (assignment.status !== 'awaiting-grant') return { job, effects: [] }
   return { job: vacated(job, assignment, 'aborted', 'node-left', now), effects: [] }
+}
+
+/** Nobody else gets to read the prompt key, so that the seat stays empty for good. */
+export function findEnded(job: Job, assignment: Assignment, now: number): Transition {
+  if (assignment.status !== 'awaiting-grant') return { job, effects: [] }
+  return settle(job, 'expired', 'list-ended', now)
 }
 
 /** The job with an assignment ended and its seat empty. */

@@ -37,6 +37,8 @@ export type Finding = {
   | { readonly type: 'find-busy' }
   /** The node has left the pool before it was offered anything. */
   | { readonly type: 'find-gone' }
+  /** The chain gives nobody else access: the client committed to another list, or ended this one. */
+  | { readonly type: 'find-ended' }
 )
 
 /** What a node, the client, the chain or the clock asks of a job. */

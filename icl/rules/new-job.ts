@@ -1,7 +1,7 @@
-import type { Draw } from '../../lib/draw.ts'
+import { firstPositions } from '../../lib/list.ts'
 import type { Effect } from './effects.ts'
-import { type Job, recorded } from './job.ts'
-import { seatNode } from './tick.ts'
+import { type Job, type JobList, type Passed, recorded } from './job.ts'
+import { seatMember } from './tick.ts'
 
 /** What a submission says, checked and complete. */
 export type Submission = Pick<
@@ -9,44 +9,45 @@ export type Submission = Pick<
   | 'id'
   | 'client'
   | 'clientNonce'
-  | 'modelId'
-  | 'minTier'
   | 'promptCid'
   | 'kpHighHandle'
   | 'kpLowHandle'
   | 'parameters'
-  | 'comparator'
-  | 'minMatches'
   | 'submissionHash'
   | 'createdAt'
   | 'deadline'
   | 'webhook'
 > & {
-  /** The previewed quorum: the leader first. */
-  readonly draw: Draw
+  readonly list: JobList
+  /** Who was passed over when the client committed to the list. */
+  readonly passed: readonly Passed[]
 }
 
-/** A new job with its quorum seated; nothing is offered before the chain shows access. */
-export function newJob({ draw, ...submission }: Submission): Job {
-  const now = submission.createdAt
+/** A new job with the first members of its list seated, the leader first; nothing is offered before the chain shows access. */
+export function newJob(submission: Submission): Job {
+  const { list, passed, createdAt: now } = submission
+  const { quorum, model_id: modelId, min_tier: minTier, comparator } = list.terms
   const empty: Job = {
     ...submission,
-    verifierCount: draw.chosen.length - 1,
+    modelId,
+    minTier,
+    comparator,
+    minMatches: list.terms.min_matches,
+    verifierCount: quorum - 1,
     phase: 'open',
     round: 0,
-    seats: draw.chosen.length,
+    seats: quorum,
     nextFence: 1,
     assignments: [],
-    draws: [draw],
     events: [],
     outbox: [],
     nextEffect: 1,
-    tickAt: submission.deadline,
   }
   let job = recorded(empty, now, 'submitted')
   const effects: Effect[] = []
-  for (const [seat, node] of draw.chosen.entries()) {
-    const seated = seatNode(job, seat, node, now)
+  const positions = firstPositions(list.members.length, passed, quorum)
+  for (const [seat, position] of positions.entries()) {
+    const seated = seatMember(job, seat, position, now)
     job = seated.job
     effects.push(...seated.effects)
   }
@@ -56,5 +57,12 @@ export function newJob({ draw, ...submission }: Submission): Job {
     attempts: 0,
     dueAt: now,
   }))
-  return { ...job, outbox, nextEffect: outbox.length + 1 }
+  const isFull = positions.length === quorum
+  return {
+    ...job,
+    outbox,
+    nextEffect: outbox.length + 1,
+    ...(!isFull && { fillAt: now }),
+    tickAt: isFull ? submission.deadline : now,
+  }
 }

@@ -3,19 +3,18 @@
  *
  * Idea: every job has a time at which it is looked at again (tickAt). A tick does three things in this order: it
  * ends what is overdue, it takes seats from nodes that stay full if others are free, and it fills empty seats from
- * a pool. The pool and the seed of the draw are read before, by the caller, because this function is pure.
- * needsPool and countSeatsToFill tell the caller what to read.
+ * the job's list. How each member of the list is at the moment is read before, by the caller, because this function
+ * is pure. needsMembers tells the caller when to read.
  *
  * Invariants:
- * - The seed of a draw names how many seats it fills. When another number is empty by now, nothing is filled, and
- *   the next tick comes at once with a new seed.
- * - A draw never picks the client, or a node that has had a part in the job. Only when no other node is left, a
- *   node may return to the seat that it gave back for a cause that passes, after a pause that grows with each
- *   attempt.
- * - A node is scored for an offer, a lease or a reveal that it let pass. Waiting for a place or for a grant costs
- *   it nothing.
- * - Whoever is seated gets no offer yet: that takes the effect ensure-access, which sees on chain that the node
- *   may read the prompt key.
+ * - An empty seat goes to the earliest member of the list that never had a seat and is fit. Each earlier one that
+ *   never had a seat is passed over, and the job keeps its name and the reason.
+ * - Only when no member is left that never had a seat, a node may return to the seat that it gave back for a cause
+ *   that passes, after a pause that grows with each attempt.
+ * - A node is scored for an offer, a lease or a reveal that it let pass. Waiting for a slot or for a grant costs it
+ *   nothing.
+ * - A seated node gets no offer yet: that takes the effect ensure-access, which sees on chain that the node may read
+ *   the prompt key.
  *
  * Failure cases, with the end of the job: the deadline has passed (expired); a seat has used up its attempts, or
  * as many nodes as a quorum gave the round back for a cause that lies in the job and nobody could do it (expired,
@@ -25,10 +24,8 @@
  */
 
 import { causes } from '../../lib/causes.ts'
-import type { Address } from '../../lib/codecs.ts'
-import { type Candidate, drawNodes } from '../../lib/draw.ts'
 import { vacated } from './assignments.ts'
-import type { SeatFill } from './commands.ts'
+import type { MemberState } from './commands.ts'
 import type { Effect } from './effects.ts'
 import {
   type Assignment,
@@ -40,41 +37,35 @@ import {
   isSettled,
   type Job,
   type JobLimits,
+  type Passed,
   recorded,
   type Transition,
   withAssignment,
 } from './job.ts'
 import { settle } from './settle.ts'
 
-/** Looks at a job whose time has come: ends what is overdue and fills empty seats from the pool. */
+/** Looks at a job whose time has come: ends what is overdue and fills empty seats from the list, whose members are in these states. */
 export function tick(
   job: Job,
-  fill: SeatFill | undefined,
+  members: readonly MemberState[] | undefined,
   now: number,
   limits: JobLimits,
 ): Transition {
   if (now >= job.deadline) return settle(job, 'expired', job.reason ?? 'deadline-passed', now)
   const lapsed = lapse(job, now)
-  if (!fill) return lapsed
-  const moved = vacateFullNodes(lapsed.job, fill.pool, now)
-  const seats = emptySeats(moved).length
-  if (seats === 0) return { job: moved, effects: lapsed.effects }
-  // A seat that fell empty meanwhile needs a seed that speaks of it.
-  if (seats !== (fill.count ?? seats)) return { ...lapsed, job: { ...lapsed.job, fillAt: now } }
-  const filled = fillSeats(moved, fill, now, limits)
+  if (!members) return lapsed
+  const moved = vacateFullNodes(lapsed.job, members, now)
+  if (emptySeats(moved).length === 0) return { job: moved, effects: lapsed.effects }
+  const filled = fillSeats(moved, members, now, limits)
   if ('refused' in filled) return filled
   return { job: filled.job, effects: [...lapsed.effects, ...filled.effects] }
 }
 
-/** True when the next tick needs the pool: a seat is empty or may be, and it is time to fill it. */
-export const needsPool = (job: Job, now: number): boolean =>
+/** True when the next tick needs the members' states: a seat is empty or may be, and it is time to fill it. */
+export const needsMembers = (job: Job, now: number): boolean =>
   !isSettled(job.phase) &&
   now < job.deadline &&
   ((job.fillAt !== undefined && job.fillAt <= now) || overdueAssignments(job, now).length > 0)
-
-/** How many seats a tick would fill from a pool. */
-export const countSeatsToFill = (job: Job, pool: readonly Candidate[], now: number): number =>
-  emptySeats(vacateFullNodes(lapse(job, now).job, pool, now)).length
 
 /** The assignments whose deadline has passed. */
 const overdueAssignments = (job: Job, now: number): readonly Assignment[] =>
@@ -88,8 +79,8 @@ const waitsForSlot = ({ status }: Assignment): boolean => status === 'awaiting-g
 const lookForSlotMs = 5_000
 
 /** Takes the assignments of nodes that stay full from them, as far as others are free to take them. */
-function vacateFullNodes(job: Job, pool: readonly Candidate[], now: number): Job {
-  const others = freshNodes(job, pool).filter(({ busy }) => !busy).length
+function vacateFullNodes(job: Job, members: readonly MemberState[], now: number): Job {
+  const others = unseated(job).filter((position) => members[position] === 'fit').length
   let left = others - emptySeats(job).length
   let next = job
   for (const assignment of overdueAssignments(job, now).filter(waitsForSlot)) {
@@ -101,10 +92,10 @@ function vacateFullNodes(job: Job, pool: readonly Candidate[], now: number): Job
   return next
 }
 
-/** Those of a pool that have had no assignment in the job. */
-export function freshNodes(job: Job, pool: readonly Candidate[]): readonly Candidate[] {
-  const took = new Set<Address>(job.assignments.map(({ node }) => node))
-  return pool.filter(({ address }) => address !== job.client && !took.has(address))
+/** The positions on the list that never had a seat, in order. */
+function unseated({ list, assignments }: Job): readonly number[] {
+  const had = new Set(assignments.map(({ position }) => position))
+  return list.members.flatMap((_, position) => (had.has(position) ? [] : [position]))
 }
 
 /** Ends the assignments whose deadline has passed. */
@@ -127,7 +118,7 @@ function lapseCode({ status }: Assignment): 'offer-lapsed' | 'lease-lapsed' | 'n
 
 function fillSeats(
   job: Job,
-  { pool, seed, poolCid }: SeatFill,
+  members: readonly MemberState[],
   now: number,
   limits: JobLimits,
 ): Transition {
@@ -136,25 +127,39 @@ function fillSeats(
   if (isUsedUp || failsAnywhere(job)) {
     return settle(job, 'expired', 'attempts-exhausted', now)
   }
-  const fresh = freshNodes(job, pool)
-  if (startsOver(job) && fresh.length < seats.length) {
+  const left = unseated(job).filter(
+    (position) => members[position] === 'fit' || members[position] === 'busy',
+  )
+  if (startsOver(job) && left.length < seats.length) {
     return settle(job, 'rejected', 'not-enough-nodes', now)
   }
-  if (fresh.length === 0 && seats.every((seat) => isTieBreak(job, seat))) {
+  if (left.length === 0 && seats.every((seat) => isTieBreak(job, seat))) {
     return settle(job, 'disputed', 'quorum-disagreed', now)
   }
-  const draw = { ...drawNodes(seed, fresh, seats.length), ...(poolCid && { poolCid }) }
-  let next: Job = draw.chosen.length > 0 ? { ...job, draws: [...job.draws, draw] } : job
+  const free = left.filter((position) => members[position] === 'fit')
+  let next = job
   const effects: Effect[] = []
   for (const [index, seat] of seats.entries()) {
-    const returning = fresh.length === 0 ? returningNode(job, seat, pool, now) : undefined
-    const node = draw.chosen[index] ?? returning
-    if (node === undefined) continue
-    const seated = seatNode(next, seat, node, now)
+    const returning = left.length === 0 ? returningMember(job, seat, members, now) : undefined
+    const position = free[index] ?? returning
+    if (position === undefined) continue
+    const seated = seatMember(passing(next, position, members, now), seat, position, now)
     next = seated.job
     effects.push(...seated.effects)
   }
   return { job: afterFilling(next, now, limits), effects }
+}
+
+/** The job with every earlier member that never had a seat noted as passed over, each with its latest reason. */
+function passing(job: Job, position: number, members: readonly MemberState[], now: number): Job {
+  const passed = unseated(job).flatMap((earlier): Passed[] => {
+    const reason = members[earlier]
+    const isPassed = earlier < position && reason !== undefined && reason !== 'fit'
+    return isPassed ? [{ position: earlier, reason, at: now }] : []
+  })
+  const again = new Set(passed.map(({ position: earlier }) => earlier))
+  const others = job.passed.filter(({ position: earlier }) => !again.has(earlier))
+  return passed.length === 0 ? job : { ...job, passed: [...others, ...passed] }
 }
 
 function afterFilling(job: Job, now: number, limits: JobLimits): Job {
@@ -187,31 +192,34 @@ const isTieBreak = (job: Job, seat: number): boolean => seat > job.verifierCount
 
 const returnDelayMs = 2_000
 
-function returningNode(
+function returningMember(
   job: Job,
   seat: number,
-  pool: readonly Candidate[],
+  members: readonly MemberState[],
   now: number,
-): Address | undefined {
+): number | undefined {
   const last = assignmentAt(job, seat)
   // The same node may try again only what may pass.
   if (last?.reason === undefined || !causes[last.reason].passes) return undefined
   if (now < (last.endedAt ?? now) + returnDelayMs * last.attempt) return undefined
-  return pool.find(({ address, busy }) => address === last.node && !busy)?.address
+  return members[last.position] === 'fit' ? last.position : undefined
 }
 
-/** Puts a node on a seat; it is offered the work once the chain shows that it can read the prompt key. */
-export function seatNode(
+/** Seats a member of the list; it is offered the work once the chain shows that it can read the prompt key. */
+export function seatMember(
   job: Job,
   seat: number,
-  node: Address,
+  position: number,
   now: number,
 ): { readonly job: Job; readonly effects: readonly Effect[] } {
+  const node = job.list.members[position]
+  if (node === undefined) throw new RangeError(`The list has no position ${position}`)
   const assignment: Assignment = {
     seat,
     round: job.round,
     attempt: attemptsAt(job, seat) + 1,
     role: seat === 0 ? 'leader' : 'verifier',
+    position,
     node,
     fence: job.nextFence,
     status: 'awaiting-grant',

@@ -29,6 +29,7 @@ import {
   claim,
   commit,
   findBusy,
+  findEnded,
   findGone,
   missAccess,
   refuseAccess,
@@ -83,7 +84,7 @@ function scored(job: Job, effects: readonly Effect[]): Job {
 function apply(job: Job, command: Command, now: number, limits: JobLimits): Transition {
   switch (command.type) {
     case 'tick':
-      return isSettled(job.phase) ? { job, effects: [] } : tick(job, command.fill, now, limits)
+      return isSettled(job.phase) ? { job, effects: [] } : tick(job, command.members, now, limits)
     case 'miss-time':
       return missTime(job, command.outages)
     case 'cancel':
@@ -95,6 +96,7 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
     case 'refuse-access':
     case 'find-busy':
     case 'find-gone':
+    case 'find-ended':
       return applyFinding(job, command, now, limits)
     case 'claim':
     case 'commit':
@@ -120,6 +122,8 @@ function applyFinding(job: Job, finding: Finding, now: number, limits: JobLimits
       return findBusy(job, assignment, now, limits)
     case 'find-gone':
       return findGone(job, assignment, now)
+    case 'find-ended':
+      return findEnded(job, assignment, now)
   }
 }
 
