@@ -12,7 +12,6 @@ import { transition } from '../../../icl/rules/transition.ts'
 import { newWebhook } from '../../../icl/rules/webhook.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import {
-  candidates,
   commitmentTo,
   nodeA,
   nodeB,
@@ -21,7 +20,7 @@ import {
   resultOf,
   reveal,
   sampleJob,
-  seed,
+  tickWith,
   verdictOf,
 } from './sample-job.ts'
 
@@ -32,7 +31,7 @@ describe('in every reachable state', () => {
     const nodes = [nodeA, nodeB, nodeC, nodeD]
     const answers = ['x', 'y']
     const commandsFor = (job: Job): Command[] => [
-      { type: 'tick', fill: { pool: candidates(...nodes), seed } },
+      tickWith(nodes),
       ...job.assignments
         .filter(({ round, status }) => round < job.round && status === 'done')
         .flatMap(({ node, fence }): Command[] =>
@@ -69,7 +68,7 @@ describe('in every reachable state', () => {
     ]
     // What is only noted changes nothing that may come.
     const unseen = new Set([
-      ...['events', 'outbox', 'nextEffect', 'draws', 'faults', 'scores'],
+      ...['events', 'outbox', 'nextEffect', 'list', 'passed', 'faults', 'scores'],
       'webhook',
     ])
     const keyOf = (job: Job) =>

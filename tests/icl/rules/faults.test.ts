@@ -5,7 +5,6 @@ import { transition } from '../../../icl/rules/transition.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import {
   answered,
-  candidates,
   claimed,
   commitmentTo,
   committed,
@@ -19,15 +18,10 @@ import {
   resultOf,
   reveal,
   sampleJob,
-  seed,
   take,
+  tickWith,
   verdictOf,
 } from './sample-job.ts'
-
-const tickWith = (...nodes: readonly Address[]): Command => ({
-  type: 'tick',
-  fill: { pool: candidates(...nodes), seed },
-})
 
 /** A job with a result `x`, to which both verifiers have committed an answer. */
 const verifying = (b: string, c: string): Job => {
@@ -122,8 +116,8 @@ describe('two contradictory statements for one fence', () => {
     let job = sampleJob()
     for (const node of [nodeA, nodeB, nodeC]) job = claimed(job, node, 10)
     job = take(job, { type: 'abort', node: nodeA, fence: 1, reason: 'provider-unavailable' }, 20)
-    job = take(job, tickWith(nodeA), 20)
-    job = take(job, tickWith(nodeA), 5_000)
+    job = take(job, tickWith([nodeA]), 20)
+    job = take(job, tickWith([nodeA]), 5_000)
     const fence = fenceOf(job, nodeA)
     expect(fence).toBeGreaterThan(1)
     job = answered(claimed(job, nodeA, 5_010), nodeA, 'x', 5_020)
@@ -158,7 +152,7 @@ describe('a verdict that its own evidence refutes', () => {
 
 describe('an answer after the lease', () => {
   it('gives back what the lapse cost, once, and counts for nothing else', () => {
-    const job = take(claimed(sampleJob(), nodeA, 10), tickWith(nodeD), 120_010)
+    const job = take(claimed(sampleJob(), nodeA, 10), tickWith([nodeD]), 120_010)
     expect(job.assignments[0]).toMatchObject({ status: 'lapsed', scores: ['lease-lapsed'] })
     expect(refusalOf(job, postResult(1, 'x'), 120_020)).toBe('stale-fence')
     const noted = notedBy(job, postResult(1, 'x'), 120_020)!
@@ -174,10 +168,10 @@ describe('a dispute', () => {
     job = take(take(job, reveal(job, nodeB, 'p'), 40), reveal(job, nodeC, 'q'), 50)
     for (const [index, answer] of votes.entries()) {
       const node = nodeAddress(['d', 'e', 'f'][index]!)
-      job = committed(claimed(take(job, tickWith(node), 60), node, 70), node, answer, 80)
+      job = committed(claimed(take(job, tickWith([node]), 60), node, 70), node, answer, 80)
       job = take(job, reveal(job, node, answer), 90)
     }
-    return job.phase === 'disputed' ? job : take(job, tickWith(), 100)
+    return job.phase === 'disputed' ? job : take(job, tickWith([]), 100)
   }
 
   it.each([

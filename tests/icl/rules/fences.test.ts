@@ -5,7 +5,6 @@ import type { Address } from '../../../lib/codecs.ts'
 import { aHash } from '../../branded.ts'
 import {
   answered,
-  candidates,
   claimed,
   commitmentTo,
   committed,
@@ -17,15 +16,10 @@ import {
   refusalOf,
   resultOf,
   sampleJob,
-  seed,
   take,
+  tickWith,
   verdictOf,
 } from './sample-job.ts'
-
-const tickWith = (...nodes: readonly Address[]): Command => ({
-  type: 'tick',
-  fill: { pool: candidates(...nodes), seed },
-})
 
 const commandsAt = (node: Address, fence: number): readonly NodeCommand[] => [
   { type: 'claim', node, fence },
@@ -47,7 +41,7 @@ function returned(): { readonly job: Job; readonly former: number } {
   const former = fenceOf(job, nodeA)
   job = take(job, { type: 'abort', node: nodeA, fence: former, reason: 'node-stopping' }, 20)
   for (let now = 1_000; fenceOf(job, nodeA) === former && now < 20_000; now += 1_000) {
-    job = take(job, tickWith(nodeA, nodeB, nodeC), now)
+    job = take(job, tickWith([nodeA, nodeB, nodeC]), now)
   }
   return { job: claimed(job, nodeA, 20_000), former }
 }

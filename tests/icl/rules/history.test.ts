@@ -4,7 +4,6 @@ import { defaultJobLimits, type Job, recorded } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import {
   answered,
-  candidates,
   claimed,
   committed,
   nodeA,
@@ -13,8 +12,8 @@ import {
   nodeD,
   reveal,
   sampleJob,
-  seed,
   take,
+  tickWith,
 } from './sample-job.ts'
 
 /** The effects of a command by their types, and what it adds to the history of the job. */
@@ -127,8 +126,7 @@ describe('the history of a job', () => {
       ['lapsed', 'lease-lapsed'],
     ])
     job = take(job, { type: 'tick' }, 10 + defaultJobLimits.leaseMs)
-    const fill = { pool: candidates(nodeD), seed }
-    const filled = outcomeOf(job, { type: 'tick', fill }, 130_010)
+    const filled = outcomeOf(job, tickWith([nodeD]), 130_010)
     expect(filled.effects).toEqual([{ type: 'ensure-access', node: nodeD, fence: 4 }])
     expect(filled.events.map(({ type, node, role }) => [type, node, role])).toEqual([
       ['chosen', nodeD, 'leader'],

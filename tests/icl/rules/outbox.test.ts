@@ -3,7 +3,6 @@ import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import {
   answered,
-  candidates,
   claimed,
   committed,
   fenceOf,
@@ -13,8 +12,8 @@ import {
   nodeD,
   reveal,
   sampleJob,
-  seed,
   take,
+  tickWith,
 } from './sample-job.ts'
 
 const idsOf = (job: Job) => job.outbox.map(({ id }) => id)
@@ -103,9 +102,9 @@ describe('a job is looked at again', () => {
     const fence = fenceOf(job, nodeA)
     job = take(job, { type: 'abort', node: nodeA, fence, reason: 'provider-unavailable' }, 20)
     expect([job.fillAt, job.tickAt]).toEqual([20, 20])
-    job = take(job, { type: 'tick', fill: { pool: [], seed } }, 30)
+    job = take(job, tickWith([]), 30)
     expect([job.reason, job.fillAt, job.tickAt]).toEqual(['not-enough-nodes', 1_030, 1_030])
-    job = take(job, { type: 'tick', fill: { pool: candidates(nodeD), seed } }, 1_030)
+    job = take(job, tickWith([nodeD]), 1_030)
     expect([job.reason, job.fillAt, job.tickAt]).toEqual([undefined, undefined, 600_000])
     const settled = take(job, { type: 'cancel' }, 2_000)
     expect([settled.tickAt, settled.fillAt, settled.settledAt]).toEqual([

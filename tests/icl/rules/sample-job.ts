@@ -7,10 +7,9 @@ import {
   type SignedResult,
   type SignedVerdict,
 } from '../../../icl/rules/job.ts'
-import { newJob } from '../../../icl/rules/new-job.ts'
+import { newJob, type Submission } from '../../../icl/rules/new-job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
-import type { Address, Hash32 } from '../../../lib/codecs.ts'
-import type { Candidate, DrawSeed } from '../../../lib/draw.ts'
+import type { Address, ComparatorId, Hash32 } from '../../../lib/codecs.ts'
 import type { Evidence } from '../../../lib/schemas/evidence.ts'
 import type { VerdictReason } from '../../../lib/schemas/jobs.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
@@ -24,7 +23,6 @@ export const [nodeA, nodeB, nodeC, nodeD, nodeE] = ['a', 'b', 'c', 'd', 'e'].map
   Address,
 ]
 const client = nodeAddress('9')
-export const seed: DrawSeed = { message: 'epoch 1', signature: 'signed' }
 
 const session = { key: 'k', not_after: 1, signature: '0x' as const }
 
@@ -35,24 +33,54 @@ const evidenceOf = (answer: string): Evidence => ({
   tokens: 1,
 })
 
+/** The list of the sample job: its first three are seated. */
+const sampleMembers: readonly Address[] = [...'abcdef12345678'].map(nodeAddress)
+
+type SampleChanges = Partial<Omit<Submission, 'list'>> & {
+  readonly members?: readonly Address[]
+  readonly modelId?: string
+  readonly comparator?: ComparatorId
+  readonly quorum?: number
+}
+
 /** A job of A (leader), B and C with a deadline of 600 s, made at time 0. */
-export const sampleJob = (changes: Partial<Parameters<typeof newJob>[0]> = {}): Job =>
+export const sampleJob = ({
+  members = sampleMembers,
+  modelId = 'openai:m',
+  comparator = 'exact',
+  quorum = 3,
+  ...changes
+}: SampleChanges = {}): Job =>
   newJob({
     id: aJobId(`0x${'1'.repeat(64)}`),
     client,
     clientNonce: 1n,
-    modelId: 'openai:m',
-    minTier: 0,
     promptCid: 'bafkrei',
     kpHighHandle: 1n,
     kpLowHandle: 2n,
     parameters: {},
-    comparator: 'exact',
-    minMatches: 1,
     submissionHash: aHash(`0x${'2'.repeat(64)}`),
     createdAt: 0,
     deadline: 600_000,
-    draw: { ...seed, poolDigest: aHash(`0x${'3'.repeat(64)}`), chosen: [nodeA, nodeB, nodeC] },
+    list: {
+      terms: {
+        icl_origin: 'https://icl.test',
+        pool_cid: `bafkrei${'p'.repeat(52)}`,
+        model_id: modelId,
+        min_tier: 0,
+        comparator,
+        quorum,
+        min_matches: 1,
+        list_length: 16,
+        salt: 'A'.repeat(43),
+      },
+      block: { number: 7n, hash: aHash(`0x${'b'.repeat(64)}`) },
+      members,
+      activator: nodeAddress('0'),
+      until: 1_200,
+      commitment: aHash(`0x${'3'.repeat(64)}`),
+    },
+    passed: [],
     ...changes,
   })
 
@@ -111,8 +139,17 @@ const hashOf = (text: string): Hash32 => {
 export const commitmentTo = (node: Address, fence: number, answer: string): Hash32 =>
   hashOf(`commitment:${node}:${fence}:${answer}`)
 
-export const candidates = (...nodes: readonly Address[]): readonly Candidate[] =>
-  nodes.map((address) => ({ address, weight: 100, busy: false }))
+/** A tick of the sample job at which these members of its list are fit, these busy, and all others silent. */
+export const tickWith = (
+  fit: readonly Address[],
+  busy: readonly Address[] = [],
+): Extract<Command, { type: 'tick' }> => ({
+  type: 'tick',
+  members: sampleMembers.map((node) => {
+    if (fit.includes(node)) return 'fit'
+    return busy.includes(node) ? 'busy' : 'no-heartbeat'
+  }),
+})
 
 /** Applies a command and expects it to be taken. */
 export function take(

@@ -19,9 +19,8 @@ const verifierAt = (index: number): Address => nodeAddress(String(index + 2))
 
 /** A job in which everybody has answered: the leader `x`, the verifiers as said. */
 function answeredJob(said: readonly Said[], comparator: ComparatorId = 'exact'): Job {
-  const chosen = [leader, ...said.map((_, index) => verifierAt(index))]
-  const draw = { message: 'm', signature: 's', poolDigest: aHash(`0x${'3'.repeat(64)}`), chosen }
-  const job = sampleJob({ draw, comparator })
+  const members = [leader, ...said.map((_, index) => verifierAt(index))]
+  const job = sampleJob({ members, quorum: members.length, comparator })
   const result = resultOf(leader, 1, 'x')
   const assignments = job.assignments.map((assignment): Assignment => {
     const vote = said[assignment.seat - 1]

@@ -1,30 +1,22 @@
 import { describe, expect, it } from 'vitest'
-import type { Command } from '../../../icl/rules/commands.ts'
 import { assignmentAt, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
-import { needsPool } from '../../../icl/rules/tick.ts'
+import { needsMembers } from '../../../icl/rules/tick.ts'
 import type { Address } from '../../../lib/codecs.ts'
-import { anAddress } from '../../branded.ts'
 import {
-  candidates,
   fenceOf,
   nodeA,
+  nodeAddress,
   nodeB,
   nodeC,
   nodeD,
   nodeE,
   sampleJob,
-  seed,
   take,
+  tickWith,
 } from './sample-job.ts'
 
 const { slotWaitMs } = defaultJobLimits
-const busy = (...nodes: readonly Address[]) =>
-  candidates(...nodes).map((candidate) => ({ ...candidate, busy: true }))
-const tickWith = (...pool: ReturnType<typeof candidates>): Command => ({
-  type: 'tick',
-  fill: { pool, seed },
-})
 const find = (
   job: Job,
   type: 'find-busy' | 'find-gone' | 'see-access',
@@ -49,36 +41,36 @@ describe('a node without a free slot', () => {
 
   it('loses the seat after 20 s to one that has a place, and its score nothing', () => {
     const job = waiting()
-    expect(needsPool(job, 1_000 + slotWaitMs)).toBe(true)
-    const moved = take(job, tickWith(...candidates(nodeD), ...busy(nodeA)), 1_000 + slotWaitMs)
+    expect(needsMembers(job, 1_000 + slotWaitMs)).toBe(true)
+    const moved = take(job, tickWith([nodeD], [nodeA]), 1_000 + slotWaitMs)
     expect(moved.assignments[0]).toMatchObject({ status: 'aborted', reason: 'node-busy' })
     expect([leaderOf(moved).node, leaderOf(moved).attempt]).toEqual([nodeD, 1])
     expect(moved.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
   })
 
   it('keeps the seat while nobody else has a place either', () => {
-    const job = take(waiting(), tickWith(...busy(nodeA, nodeD)), 1_000 + slotWaitMs)
+    const job = take(waiting(), tickWith([], [nodeA, nodeD]), 1_000 + slotWaitMs)
     expect(leaderOf(job)).toMatchObject({ node: nodeA, status: 'awaiting-grant' })
     expect(job.tickAt!).toBeGreaterThan(1_000 + slotWaitMs)
-    const moved = take(job, tickWith(...candidates(nodeD)), job.tickAt!)
+    const moved = take(job, tickWith([nodeD]), job.tickAt!)
     expect(leaderOf(moved).node).toBe(nodeD)
   })
 
   it('two that are full do not both move to the one place that is free', () => {
     let job = find(waiting(), 'find-busy', nodeB, 1_000)
-    job = take(job, tickWith(...candidates(nodeD), ...busy(nodeE)), 1_000 + slotWaitMs)
+    job = take(job, tickWith([nodeD], [nodeE]), 1_000 + slotWaitMs)
     const held = [0, 1, 2].map((seat) => assignmentAt(job, seat)!.node)
     expect(new Set(held)).toEqual(new Set([nodeB, nodeC, nodeD]))
   })
 
   it('is not an attempt: a job moves on as often as it takes', () => {
     let job = sampleJob()
-    const nodes = ['d', 'e', 'f', '1', '2'].map((digit) => `0x${digit.repeat(40)}` as const)
+    const nodes = ['d', 'e', 'f', '1', '2'].map(nodeAddress)
     let now = 0
     for (const node of nodes) {
       job = find(job, 'find-busy', leaderOf(job).node, now)
       now += slotWaitMs
-      job = take(job, tickWith(...candidates(anAddress(node))), now)
+      job = take(job, tickWith([node]), now)
       expect([leaderOf(job).node, leaderOf(job).attempt, job.phase]).toEqual([node, 1, 'open'])
     }
   })
@@ -102,20 +94,20 @@ describe('a job that waits for a grant and for a node', () => {
   const leave = (job: Job, at: number) => find(job, 'find-gone', nodeB, at)
   const lookOften = (first: Job) => {
     let job = first
-    for (let at = 2_000; at < 30_000; at += 1_000) job = miss(take(job, tickWith(), at), at)
+    for (let at = 2_000; at < 30_000; at += 1_000) job = miss(take(job, tickWith([]), at), at)
     return job
   }
 
   it('says which came first, once, until it has passed', () => {
     const granting = lookOften(leave(miss(sampleJob(), 1), 2))
     expect(granting.reason).toBe('awaiting-grant')
-    const seating = lookOften(take(leave(sampleJob(), 1), tickWith(), 2))
+    const seating = lookOften(take(leave(sampleJob(), 1), tickWith([]), 2))
     expect(seating.reason).toBe('not-enough-nodes')
     for (const { events } of [granting, seating]) expect(events.length).toBeLessThan(8)
     const granted = find(granting, 'see-access', nodeA, 30_000)
     const others = find(granted, 'see-access', nodeC, 30_000)
-    expect(take(others, tickWith(), 31_000).reason).toBe('not-enough-nodes')
-    const seated = take(seating, tickWith(...candidates(nodeD)), 30_000)
+    expect(take(others, tickWith([]), 31_000).reason).toBe('not-enough-nodes')
+    const seated = take(seating, tickWith([nodeD]), 30_000)
     expect([seated.reason, miss(seated, 30_001).reason]).toEqual([undefined, 'awaiting-grant'])
   })
 })
@@ -125,7 +117,7 @@ describe('a node that has left before it was offered anything', () => {
     const job = find(sampleJob(), 'find-gone', nodeA, 1_000)
     expect(job.assignments[0]).toMatchObject({ status: 'aborted', reason: 'node-left' })
     expect(job.tickAt).toBe(1_000)
-    const filled = take(job, tickWith(...candidates(nodeD)), 1_000)
+    const filled = take(job, tickWith([nodeD]), 1_000)
     expect([leaderOf(filled).node, leaderOf(filled).attempt]).toEqual([nodeD, 1])
     expect(filled.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
   })

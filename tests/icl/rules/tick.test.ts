@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { SeatFill } from '../../../icl/rules/commands.ts'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
-import { countSeatsToFill, freshNodes, needsPool } from '../../../icl/rules/tick.ts'
+import { needsMembers } from '../../../icl/rules/tick.ts'
 import { transition } from '../../../icl/rules/transition.ts'
+import type { Address } from '../../../lib/codecs.ts'
 import {
-  candidates,
   claimed,
   commitmentTo,
   fenceOf,
@@ -16,48 +15,63 @@ import {
   nodeE,
   resultOf,
   sampleJob,
-  seed,
   take,
+  tickWith,
 } from './sample-job.ts'
 
 const abort = (job: Job, node: typeof nodeA, now: number) =>
   take(job, { type: 'abort', node, fence: fenceOf(job, node), reason: 'node-failed' }, now)
-const tick = (job: Job, fill: SeatFill | undefined, now: number) =>
-  take(job, { type: 'tick', ...(fill && { fill }) }, now)
+const tick = (job: Job, fit: readonly Address[], now: number, busy: readonly Address[] = []) =>
+  take(job, tickWith(fit, busy), now)
+const newestOf = ({ assignments }: Job) => assignments.at(-1)
 
-describe('a pool is needed', () => {
+describe('the state of the list is needed', () => {
   it('when a seat is empty and it is time, or a deadline has passed; not once the job is over', () => {
     const job = sampleJob()
-    expect(needsPool(job, 100)).toBe(false)
+    expect(needsMembers(job, 100)).toBe(false)
     const empty = abort(job, nodeA, 100)
-    expect([needsPool(empty, 99), needsPool(empty, 100)]).toEqual([false, true])
-    expect(needsPool(empty, 600_000)).toBe(false)
-    expect(needsPool(take(empty, { type: 'cancel' }, 100), 100)).toBe(false)
+    expect([needsMembers(empty, 99), needsMembers(empty, 100)]).toEqual([false, true])
+    expect(needsMembers(empty, 600_000)).toBe(false)
+    expect(needsMembers(take(empty, { type: 'cancel' }, 100), 100)).toBe(false)
     const leased = claimed(job, nodeA, 10)
     const end = 10 + defaultJobLimits.leaseMs
-    expect([needsPool(leased, end - 1), needsPool(leased, end)]).toEqual([false, true])
-    expect(countSeatsToFill(leased, candidates(nodeD), end)).toBe(1)
-    expect(countSeatsToFill(leased, candidates(nodeD), end - 1)).toBe(0)
+    expect([needsMembers(leased, end - 1), needsMembers(leased, end)]).toEqual([false, true])
+  })
+})
+
+describe('a new job', () => {
+  const seatsOf = (job: Job) => job.assignments.map(({ seat, position }) => [seat, position])
+  const passed = (...positions: readonly number[]) =>
+    positions.map((position) => ({ position, reason: 'no-heartbeat' as const, at: 0 }))
+
+  it('seats the first of its list that were not passed over, the leader first', () => {
+    expect(seatsOf(sampleJob())).toEqual([0, 1, 2].map((at) => [at, at]))
+    const job = sampleJob({ passed: passed(0, 2) })
+    expect(seatsOf(job)).toEqual([
+      [0, 1],
+      [1, 3],
+      [2, 4],
+    ])
+    expect(job.assignments[0]?.role).toBe('leader')
   })
 
-  it('has neither the client nor anybody who took part to choose from', () => {
-    const job = sampleJob()
-    const pool = candidates(job.client, nodeA, nodeB, nodeC, nodeD, nodeE)
-    expect(freshNodes(job, pool).map(({ address }) => address)).toEqual([nodeD, nodeE])
+  it('looks for others at once when its list has too few that can be seated', () => {
+    const job = sampleJob({ members: [nodeA, nodeB, nodeC], passed: passed(1) })
+    expect([seatsOf(job).length, job.fillAt, job.tickAt]).toEqual([2, 0, 0])
   })
 })
 
 describe('a cause that lies in the job', () => {
   const giveBack = (job: Job, node: typeof nodeA, reason: 'provider-refused' | 'node-failed') =>
     take(job, { type: 'abort', node, fence: fenceOf(job, node), reason }, 10)
-  const fill = { pool: candidates(nodeD, nodeE), seed }
+  const others = [nodeD, nodeE]
 
   it('named by a whole quorum ends the job: no more nodes are paid in vain', () => {
     const once = giveBack(sampleJob(), nodeA, 'provider-refused')
     const twice = giveBack(once, nodeB, 'provider-refused')
-    for (const job of [once, twice]) expect(tick(job, fill, 20).phase).toBe('open')
+    for (const job of [once, twice]) expect(tick(job, others, 20).phase).toBe('open')
     const all = giveBack(twice, nodeC, 'provider-refused')
-    expect(tick(all, fill, 20)).toMatchObject({ phase: 'expired', reason: 'attempts-exhausted' })
+    expect(tick(all, others, 20)).toMatchObject({ phase: 'expired', reason: 'attempts-exhausted' })
   })
 
   it('ends nothing while another node could do it, and a cause of the node never does', () => {
@@ -66,49 +80,65 @@ describe('a cause that lies in the job', () => {
     const commitment = commitmentTo(nodeC, fence, 'yes')
     const could = take(claimedC, { type: 'commit', node: nodeC, fence, commitment }, 6)
     const twice = giveBack(giveBack(could, nodeA, 'provider-refused'), nodeB, 'provider-refused')
-    expect(tick(twice, fill, 20).phase).toBe('running')
+    expect(tick(twice, others, 20).phase).toBe('running')
     const failed = giveBack(giveBack(sampleJob(), nodeA, 'node-failed'), nodeB, 'node-failed')
-    expect(tick(failed, fill, 20).phase).toBe('open')
+    expect(tick(failed, others, 20).phase).toBe('open')
   })
 })
 
 describe('empty seats', () => {
-  it('wait for a seed that was signed for as many as there are', () => {
+  it('go to the earliest members that never had one and are fit', () => {
     const job = abort(abort(sampleJob(), nodeA, 10), nodeB, 10)
-    const fill = { pool: candidates(nodeD, nodeE), seed }
-    const waiting = tick(job, { ...fill, count: 1 }, 20)
-    expect(waiting.assignments).toEqual(job.assignments)
-    expect([waiting.fillAt, waiting.tickAt]).toEqual([20, 20])
-    const filled = tick(job, { ...fill, count: 2 }, 20)
-    expect(filled.assignments.slice(3).map(({ seat, role, node }) => [seat, role, node])).toEqual([
-      [0, 'leader', filled.draws[1]?.chosen[0]],
-      [1, 'verifier', filled.draws[1]?.chosen[1]],
+    const filled = tick(job, [nodeE, nodeD, nodeA, nodeAddress('f')], 20)
+    expect(
+      filled.assignments
+        .slice(3)
+        .map(({ seat, role, node, position }) => [seat, role, node, position]),
+    ).toEqual([
+      [0, 'leader', nodeD, 3],
+      [1, 'verifier', nodeE, 4],
+    ])
+    expect(filled.passed).toEqual([])
+  })
+
+  it('pass members over by name, with the latest reason', () => {
+    const job = abort(sampleJob(), nodeA, 10)
+    const first = tick(job, [nodeAddress('f')], 20, [nodeE])
+    expect(newestOf(first)?.position).toBe(5)
+    expect(first.passed).toEqual([
+      { position: 3, reason: 'no-heartbeat', at: 20 },
+      { position: 4, reason: 'busy', at: 20 },
+    ])
+    const second = tick(abort(first, nodeB, 30), [nodeAddress('1')], 40, [nodeD])
+    expect(second.passed).toEqual([
+      { position: 3, reason: 'busy', at: 40 },
+      { position: 4, reason: 'no-heartbeat', at: 40 },
     ])
   })
 
-  it('are drawn for once, and the draw says where its pool is kept', () => {
-    const job = abort(sampleJob(), nodeA, 10)
-    const fill = { pool: candidates(nodeD), seed }
-    expect(tick(job, fill, 20).draws[1]).not.toHaveProperty('poolCid')
-    expect(tick(job, { ...fill, poolCid: 'cid' }, 20).draws[1]).toMatchObject({
-      message: seed.message,
-      chosen: [nodeD],
-      poolCid: 'cid',
-    })
-    expect(tick(job, { pool: [], seed }, 20).draws).toHaveLength(1)
+  it('go to a member that was passed over, once it is fit, before any later one', () => {
+    const job = tick(abort(sampleJob(), nodeA, 10), [nodeE], 20)
+    expect(newestOf(tick(abort(job, nodeB, 30), [nodeD, nodeAddress('f')], 40))?.node).toBe(nodeD)
+  })
+
+  it('wait for a busy member rather than take a node that had a seat', () => {
+    const job = take(
+      claimed(sampleJob(), nodeA, 10),
+      { type: 'abort', node: nodeA, fence: 1, reason: 'provider-unavailable' },
+      20,
+    )
+    const waiting = tick(job, [nodeA], 2_020, [nodeD])
+    expect([waiting.assignments.length, waiting.reason]).toEqual([3, 'not-enough-nodes'])
   })
 
   it('go to the same node only when nobody else is left, it is free, and some seconds have passed', () => {
     let job = claimed(sampleJob(), nodeA, 10)
     job = take(job, { type: 'abort', node: nodeA, fence: 1, reason: 'provider-unavailable' }, 20)
-    const alone = { pool: candidates(nodeA), seed }
-    const busy = { pool: candidates(nodeA).map((one) => ({ ...one, busy: true })), seed }
-    expect(tick(job, alone, 2_019).assignments).toHaveLength(3)
-    expect(tick(job, busy, 2_020).assignments).toHaveLength(3)
-    const back = tick(job, alone, 2_020)
-    expect(back.assignments.at(-1)).toMatchObject({ seat: 0, node: nodeA, attempt: 2, fence: 4 })
-    const other = tick(job, { pool: candidates(nodeA, nodeD), seed }, 2_020)
-    expect(other.assignments.at(-1)?.node).toBe(nodeD)
+    expect(tick(job, [nodeA], 2_019).assignments).toHaveLength(3)
+    expect(tick(job, [], 2_020, [nodeA]).assignments).toHaveLength(3)
+    const back = tick(job, [nodeA], 2_020)
+    expect(newestOf(back)).toMatchObject({ seat: 0, node: nodeA, attempt: 2, fence: 4 })
+    expect(newestOf(tick(job, [nodeA, nodeD], 2_020))?.node).toBe(nodeD)
   })
 
   it('are given up after three attempts', () => {
@@ -116,9 +146,18 @@ describe('empty seats', () => {
     for (const [index, node] of [nodeA, nodeD, nodeE].entries()) {
       job = abort(job, node, index)
       const next = [nodeD, nodeE, nodeAddress('7')][index]!
-      job = tick(job, { pool: candidates(next), seed }, index)
+      job = tick(job, [next], index)
     }
     expect([job.phase, job.reason]).toEqual(['expired', 'attempts-exhausted'])
+  })
+
+  it('end the job when nobody else gets to read the prompt', () => {
+    const filled = tick(abort(sampleJob(), nodeA, 10), [nodeD], 20)
+    const command = { type: 'find-ended', node: nodeD, fence: 4 } as const
+    const ended = take(filled, command, 30)
+    expect([ended.phase, ended.reason]).toEqual(['expired', 'list-ended'])
+    const offered = take(filled, { type: 'see-access', node: nodeD, fence: 4 }, 30)
+    expect(take(offered, command, 40)).toBe(offered)
   })
 })
 
@@ -126,7 +165,7 @@ describe('an answer after the lease', () => {
   it('is of no use, but shows once that its node was at work', () => {
     let job = claimed(claimed(sampleJob(), nodeA, 10), nodeB, 10)
     const late = 10 + defaultJobLimits.leaseMs
-    job = tick(job, undefined, late)
+    job = take(job, { type: 'tick' }, late)
     const commands = [
       { type: 'post-result', node: nodeA, fence: 1, result: resultOf(nodeA, 1, 'x') },
       { type: 'commit', node: nodeB, fence: 2, commitment: commitmentTo(nodeB, 2, 'x') },

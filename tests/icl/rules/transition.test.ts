@@ -4,7 +4,6 @@ import { currentAssignments, defaultJobLimits, type Job } from '../../../icl/rul
 import type { Address } from '../../../lib/codecs.ts'
 import {
   answered,
-  candidates,
   claimed,
   commitmentTo,
   committed,
@@ -19,15 +18,10 @@ import {
   resultOf,
   reveal,
   sampleJob,
-  seed,
   take,
+  tickWith,
   verdictOf,
 } from './sample-job.ts'
-
-const tickWith = (...nodes: readonly Address[]): Command => ({
-  type: 'tick',
-  fill: { pool: candidates(...nodes), seed },
-})
 
 /** A job in which everybody has claimed and both verifiers have committed. */
 const underWay = (answers: { b: string; c: string }): Job => {
@@ -88,7 +82,7 @@ describe('verdicts that do not agree', () => {
   it('draw one more verifier', () => {
     const job = disagree()
     expect([job.phase, job.seats, job.fillAt]).toEqual(['verifying', 4, 50])
-    const filled = take(job, tickWith(nodeA, nodeB, nodeC, nodeD), 60)
+    const filled = take(job, tickWith([nodeA, nodeB, nodeC, nodeD]), 60)
     expect(currentAssignments(filled).at(-1)).toMatchObject({
       node: nodeD,
       role: 'verifier',
@@ -109,7 +103,7 @@ describe('verdicts that do not agree', () => {
   })
 
   it('are a dispute when there is nobody left to ask', () => {
-    const job = take(disagree(), tickWith(nodeA, nodeB, nodeC), 60)
+    const job = take(disagree(), tickWith([nodeA, nodeB, nodeC]), 60)
     expect([job.phase, job.reason]).toEqual(['disputed', 'quorum-disagreed'])
     expect(job.outbox.map(({ effect }) => effect.type)).not.toContain('commit-result')
   })
@@ -118,7 +112,7 @@ describe('verdicts that do not agree', () => {
     let job = disagree()
     const spares = [nodeD, nodeE, nodeAddress('f')]
     for (const [index, answer] of ['p', 'q', 'r'].entries()) {
-      job = take(job, tickWith(...spares), 100)
+      job = take(job, tickWith([...spares]), 100)
       const node = job.assignments.at(-1)!.node
       job = committed(claimed(job, node, 110), node, `${answer}${index}`, 120)
       job = take(job, reveal(job, node, `${answer}${index}`), 130)
@@ -127,8 +121,7 @@ describe('verdicts that do not agree', () => {
   })
 
   it('wait for a busy node rather than give up', () => {
-    const busy = { address: nodeD, weight: 1, busy: true }
-    const job = take(disagree(), { type: 'tick', fill: { pool: [busy], seed } }, 60)
+    const job = take(disagree(), tickWith([], [nodeD]), 60)
     expect([job.phase, job.reason, job.fillAt]).toEqual([
       'verifying',
       'not-enough-nodes',
@@ -146,10 +139,10 @@ describe('verdicts that do not agree', () => {
       b: 'verdict-upheld',
       c: 'verdict-upheld',
     })
-    const few = take(outvoted, tickWith(nodeA, nodeB, nodeC, nodeD, nodeE), 60)
+    const few = take(outvoted, tickWith([nodeA, nodeB, nodeC, nodeD, nodeE]), 60)
     expect([few.phase, few.reason]).toEqual(['rejected', 'not-enough-nodes'])
     const others = [nodeD, nodeE, nodeAddress('f')]
-    const again = take(outvoted, tickWith(nodeA, nodeB, nodeC, ...others), 60)
+    const again = take(outvoted, tickWith([nodeA, nodeB, nodeC, ...others]), 60)
     expect(new Set(currentAssignments(again).map(({ node }) => node))).toEqual(new Set(others))
   })
 
@@ -232,7 +225,7 @@ describe('what a verifier may and may not do', () => {
       )
       expect(refuted.assignments[1]).toMatchObject({ status: 'aborted', reason: 'verdict-refuted' })
       expect(scoresOf(refuted)).toEqual({ b: 'verdict-refuted' })
-      expect(take(refuted, tickWith(nodeD), 50).assignments.at(-1)).toMatchObject({
+      expect(take(refuted, tickWith([nodeD]), 50).assignments.at(-1)).toMatchObject({
         node: nodeD,
         seat: 1,
       })
@@ -271,7 +264,7 @@ describe('deadlines', () => {
   it('give an unclaimed offer to somebody else after 20 s', () => {
     const offered = take(sampleJob(), { type: 'see-access', node: nodeA, fence: 1 }, 10)
     expect(offered.tickAt).toBe(20_010)
-    const next = take(offered, tickWith(nodeD), 20_010)
+    const next = take(offered, tickWith([nodeD]), 20_010)
     expect(next.assignments[0]).toMatchObject({ status: 'lapsed', reason: 'offer-lapsed' })
     expect(next.assignments.at(-1)).toMatchObject({
       node: nodeD,
@@ -283,7 +276,7 @@ describe('deadlines', () => {
   })
 
   it('replace a leader whose lease lapsed and keep what verifiers committed to', () => {
-    const job = take(underWay({ b: 'x', c: 'x' }), tickWith(nodeD), 10 + 120_000)
+    const job = take(underWay({ b: 'x', c: 'x' }), tickWith([nodeD]), 10 + 120_000)
     expect(job.assignments[0]).toMatchObject({ status: 'lapsed', reason: 'lease-lapsed' })
     expect(job.assignments.slice(1, 3).map(({ status }) => status)).toEqual([
       'committed',
@@ -299,7 +292,7 @@ describe('deadlines', () => {
   it('start the time to reveal when there is a result, and mark who lets it pass', () => {
     const job = answered(underWay({ b: 'x', c: 'x' }), nodeA, 'x', 30)
     expect(job.tickAt).toBe(30 + 60_000)
-    const next = take(job, tickWith(nodeD, nodeE), 60_030)
+    const next = take(job, tickWith([nodeD, nodeE]), 60_030)
     expect(scoresOf(next)).toEqual({ b: 'never-revealed', c: 'never-revealed' })
     expect(currentAssignments(next).map(({ node }) => node)).toHaveLength(3)
   })
@@ -319,7 +312,7 @@ describe('deadlines', () => {
       const leader = currentAssignments(job)[0]!
       const { node, fence } = leader
       job = take(job, { type: 'abort', node, fence, reason: 'node-failed' }, ++now)
-      job = take(job, tickWith(spare), ++now)
+      job = take(job, tickWith([spare]), ++now)
     }
     expect([job.phase, job.reason]).toEqual(['expired', 'attempts-exhausted'])
   })
@@ -336,9 +329,9 @@ describe('giving an assignment back', () => {
     }
     const aborted = take(job, abort, 20)
     expect(take(aborted, abort, 21)).toBe(aborted)
-    const soon = take(aborted, tickWith(nodeA), 30)
+    const soon = take(aborted, tickWith([nodeA]), 30)
     expect(currentAssignments(soon)[0]?.status).toBe('aborted')
-    const later = take(soon, tickWith(nodeA), 3_000)
+    const later = take(soon, tickWith([nodeA]), 3_000)
     expect(currentAssignments(later)[0]).toMatchObject({ node: nodeA, fence: 4, attempt: 2 })
   })
 
@@ -346,7 +339,7 @@ describe('giving an assignment back', () => {
     const job = claimed(sampleJob(), nodeA, 10)
     const reason = 'provider-key-refused'
     const aborted = take(job, { type: 'abort', node: nodeA, fence: 1, reason }, 20)
-    const later = take(aborted, tickWith(nodeA), 10_000)
+    const later = take(aborted, tickWith([nodeA]), 10_000)
     expect([currentAssignments(later)[0]?.status, later.reason]).toEqual([
       'aborted',
       'not-enough-nodes',
@@ -363,7 +356,7 @@ describe('a verifier that has seen the result', () => {
     const left = take(seen(), { type: 'abort', node: nodeB, fence, reason }, 40)
     expect(left.assignments[1]).toMatchObject({ status: 'lapsed', reason: 'never-revealed' })
     expect(scoresOf(left)).toEqual({ b: 'never-revealed' })
-    const alone = take(left, tickWith(nodeA, nodeB, nodeC), 60_000)
+    const alone = take(left, tickWith([nodeA, nodeB, nodeC]), 60_000)
     expect(currentAssignments(alone)[1]).toMatchObject({ node: nodeB, fence, status: 'lapsed' })
     expect(alone.reason).toBe('not-enough-nodes')
   })
@@ -373,7 +366,7 @@ describe('a verifier that has seen the result', () => {
     const first = fenceOf(job, nodeB)
     const reason = 'node-stopping'
     const left = take(job, { type: 'abort', node: nodeB, fence: first, reason }, 25)
-    const later = take(answered(left, nodeA, 'x', 30), tickWith(nodeB), 60_000)
+    const later = take(answered(left, nodeA, 'x', 30), tickWith([nodeB]), 60_000)
     const again = currentAssignments(later)[1]!
     expect(again).toMatchObject({ node: nodeB, status: 'awaiting-grant' })
     expect([again.fence > first, again.commitment]).toEqual([true, undefined])
@@ -387,7 +380,7 @@ it('a seat whose node the chain refuses goes to another', () => {
   const job = sampleJob()
   const refused = take(job, { type: 'refuse-access', node: nodeA, fence: 1 }, 5)
   expect(refused.assignments[0]).toMatchObject({ status: 'aborted', reason: 'grant-refused' })
-  expect(take(refused, tickWith(nodeD), 6).assignments.at(-1)).toMatchObject({
+  expect(take(refused, tickWith([nodeD]), 6).assignments.at(-1)).toMatchObject({
     node: nodeD,
     seat: 0,
   })
