@@ -89,7 +89,7 @@ export function seededJob(index: number, createdAt: number, isRunning = false): 
     kpHighHandle: 987_654_321_012_345_678n,
     createdAt,
     deadline: createdAt + 600_000,
-    draw: { message: 'm', signature: 's', poolDigest: aHash(idAt(1)), chosen },
+    members: chosen,
   })
   const seconds = 2 + spread(index, 3) * 7 + (index % 37 === 0 ? 30 : 0)
   const at = (share: number) => createdAt + seconds * 1000 * share

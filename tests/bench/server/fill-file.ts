@@ -3,7 +3,7 @@ import { openSqliteStore } from '../../../icl/store/sqlite-file.ts'
 import type { StoreRecord } from '../../../icl/store/store.ts'
 import type { ReputationCode } from '../../../lib/reputation.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
-import { aHash, anAddress } from '../../branded.ts'
+import { anAddress } from '../../branded.ts'
 import {
   answered,
   claimed,
@@ -28,12 +28,6 @@ function jobOf(
   const at = (seat: number) =>
     nodes[(index * 3 + seat) % nodes.length]?.address ?? anAddress(`0x${'0'.repeat(40)}`)
   const [leader, first, second] = [at(0), at(1), at(2)]
-  const draw = {
-    message: 'm',
-    signature: 's',
-    poolDigest: aHash(jobIdOf(0, 0)),
-    chosen: [leader, first, second],
-  }
   const client = `0x${(index % 1_000).toString(16).padStart(40, '0')}` as const
   let job = sampleJob({
     id: jobIdOf(900, index),
@@ -42,7 +36,7 @@ function jobOf(
     promptCid: `bafkrei${'a'.repeat(52)}`,
     createdAt,
     deadline: createdAt + 600 * secondMs,
-    draw,
+    members: [leader, first, second],
   })
   for (const node of [leader, first, second]) job = claimed(job, node, createdAt)
   if (!isSettled) return { ...job, outbox: [] }

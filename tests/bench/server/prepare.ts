@@ -2,7 +2,7 @@ import type { Dependencies } from '../../../icl/dependencies.ts'
 import { attestedNode, type Node } from '../../../icl/rules/eligibility.ts'
 import type { Address, JobId } from '../../../lib/codecs.ts'
 import { dayMs } from '../../../lib/time.ts'
-import { aHash, aJobId } from '../../branded.ts'
+import { aJobId } from '../../branded.ts'
 import { fenceOf, sampleJob, take } from '../../icl/rules/sample-job.ts'
 import { modelId } from '../../icl/test-icl.ts'
 import type { RosterEntry } from './roster.ts'
@@ -63,9 +63,15 @@ export const prepareCommands = ({ store, pool, clock }: Dependencies) => ({
       index % 3 === 0 ? [nodes.slice(index, index + 3)] : [],
     )
     await inGroups(quorums, async (chosen, index) => {
-      const draw = { message: 'm', signature: 's', poolDigest: aHash(jobIdOf(0, 0)), chosen }
       const id = jobIdOf(round, index)
-      let job = sampleJob({ id, promptCid, createdAt: now, deadline: now + 600_000, modelId, draw })
+      let job = sampleJob({
+        id,
+        promptCid,
+        createdAt: now,
+        deadline: now + 600_000,
+        modelId,
+        members: chosen,
+      })
       for (const node of chosen)
         job = take(job, { type: 'see-access', node, fence: fenceOf(job, node) }, now)
       await store.save({ kind: 'job', job: { ...job, outbox: [] }, base: 0 })
