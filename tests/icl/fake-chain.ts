@@ -2,11 +2,14 @@ import type {
   Chain,
   ChainResult,
   ChainSlash,
+  KeyList,
   KeyRecord,
   SlashProposal,
+  StoredKey,
 } from '../../icl/chain/chain.ts'
 import type { ChainNode } from '../../icl/rules/eligibility.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
 import { aHash, anAddress } from '../branded.ts'
 
 export const coordinator: Address = anAddress(`0x${'0c'.repeat(20)}`)
@@ -15,6 +18,9 @@ export const coordinator: Address = anAddress(`0x${'0c'.repeat(20)}`)
 export type FakeChain = Chain & {
   readonly nodes: Map<Address, ChainNode>
   readonly records: Map<string, KeyRecord>
+  /** Prompt keys that were stored under terms, and their lists, by `HIGH:LOW`. */
+  readonly keys: Map<string, StoredKey>
+  readonly lists: Map<string, KeyList>
   readonly readers: Set<string>
   readonly committed: ChainResult[]
   /** Accusations by fault, as they stand; `executableAt` is when a test says so. */
@@ -35,7 +41,13 @@ export type FakeChain = Chain & {
   shallow: boolean
   /** Grants revert, as for a node that is not active. */
   refusesGrants: boolean
-  /** Stores a key as its owner would. */
+  /** Stores a prompt key under terms, as its owner would, at a time in Unix seconds; gives the number of its block. */
+  storeKey(high: bigint, low: bigint, owner: Address, terms: Hash32, at: number): bigint
+  /** Commits to a list, as the key's owner would, and lets its first members read. */
+  commitList(high: bigint, low: bigint, commitment: Hash32, readers: readonly Address[]): void
+  /** The hash of every block; another one is another list for each key stored from then on. */
+  blockHash: Hash32
+  /** Stores an output key as its owner would. */
   store(high: bigint, low: bigint, owner: Address, readers: Address[], delegate?: Address): void
 }
 
@@ -55,6 +67,9 @@ export function createFakeChain(): FakeChain {
     coordinator,
     nodes: new Map(),
     records: new Map(),
+    keys: new Map(),
+    lists: new Map(),
+    blockHash: aHash(`0x${'b'.repeat(64)}`),
     readers: new Set(),
     committed: [],
     slashes: new Map(),
@@ -77,10 +92,43 @@ export function createFakeChain(): FakeChain {
         chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
       }
     },
+    storeKey: (high, low, owner, termsHash, storedAt) => {
+      chain.store(high, low, owner, [])
+      const block = { number: chain.block.number, hash: chain.blockHash }
+      chain.keys.set(`${high}:${low}`, { owner, termsHash, block, storedAt })
+      chain.lists.set(`${high}:${low}`, { commitment: undefined, used: 0, ended: false })
+      return block.number
+    },
+    commitList: (high, low, commitment, readers) => {
+      const list = chain.lists.get(`${high}:${low}`)
+      if (!list) throw new TypeError('there is no such key')
+      chain.lists.set(`${high}:${low}`, { ...list, commitment })
+      for (const reader of readers) chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
+    },
+    storedKeyAt: async (high, low, blockNumber) => {
+      await up()
+      const key = chain.keys.get(`${high}:${low}`)
+      return key?.block.number === blockNumber ? key : undefined
+    },
+    listOf: async (high, low) => {
+      await up()
+      return chain.lists.get(`${high}:${low}`)
+    },
+    activate: async ({ high, low, jobId, members, until, position }) => {
+      await up()
+      const list = chain.lists.get(`${high}:${low}`)
+      const commitment = listCommitment({ jobId, activator: coordinator, until, list: members })
+      const reader = members[position]
+      if (list?.commitment !== commitment || list.ended || reader === undefined) return 'ended'
+      if (chain.refusesGrants) return 'refused'
+      chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
+      chain.lists.set(`${high}:${low}`, { ...list, used: list.used | (1 << position) })
+      return 'granted'
+    },
     ping: up,
     latestBlock: async () => {
       await up()
-      return { ...chain.block, hash: aHash(`0x${'b'.repeat(64)}`) }
+      return { ...chain.block, hash: chain.blockHash }
     },
     nodeOf: async (address) => {
       await up()
