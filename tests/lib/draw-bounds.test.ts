@@ -1,15 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { cidOf } from '../../lib/cid.ts'
 import { utf8 } from '../../lib/digest.ts'
-import {
-  digestOfPool,
-  drawFrom,
-  drawNodes,
-  freeNodes,
-  inPoolOrder,
-  poolLine,
-  poolText,
-} from '../../lib/draw.ts'
+import { drawNodes, inPoolOrder } from '../../lib/draw.ts'
 import { readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
 import {
   afterEvent,
@@ -19,13 +11,11 @@ import {
   standingOf,
   weightOf,
 } from '../../lib/reputation.ts'
-import { aJobId } from '../branded.ts'
+import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 
-const seed = { message: 'm', signature: 's' }
-const candidate = (digit: string, weight: number, busy = false) => ({
-  ...{ address: nodeAddress(digit), weight, busy },
-})
+const seed = aHash(`0x${'5'.repeat(64)}`)
+const candidate = (digit: string, weight: number) => ({ address: nodeAddress(digit), weight })
 
 describe('a draw', () => {
   it('needs weights that are positive and add up exactly', () => {
@@ -34,7 +24,7 @@ describe('a draw', () => {
         seed,
         weights.map((weight, index) => candidate(`${index + 1}`, weight)),
         weights.length,
-      ).chosen.length
+      ).length
     expect(drawn(1, 2, 3)).toBe(3)
     expect(() => drawn(0)).toThrow('A draw needs positive weights')
     expect(() => drawn(5, -5)).toThrow('A draw needs positive weights')
@@ -45,34 +35,15 @@ describe('a draw', () => {
   })
 
   it('of nobody needs none', () => {
-    const pool = { free: [], digest: digestOfPool('') }
-    expect(drawFrom(seed, pool, 3)).toEqual({ ...seed, poolDigest: pool.digest, chosen: [] })
-    expect(drawNodes(seed, [candidate('1', 5)], 0).chosen).toEqual([])
-    expect(drawNodes(seed, [candidate('1', 5, true)], 1).chosen).toEqual([])
-  })
-
-  it('depends on message and signature, each apart', () => {
-    const pool = ['1', '2', '3', '4', '5', '6', '7', '8', '9'].map((digit) => candidate(digit, 10))
-    const orderOf = (message: string, signature: string) =>
-      drawNodes({ message, signature }, pool, 9).chosen.join()
-    const orders = [
-      orderOf('m', 's'),
-      orderOf('n', 's'),
-      orderOf('m', 't'),
-      orderOf('ms', ''),
-      orderOf('', 'ms'),
-    ]
-    expect(new Set(orders).size).toBe(5)
+    expect(drawNodes(seed, [], 3)).toEqual([])
+    expect(drawNodes(seed, [candidate('1', 5)], 0)).toEqual([])
   })
 
   it('takes nodes from a pool in the order of their addresses', () => {
-    const [a, b, c] = [candidate('a', 1), candidate('b', 2), candidate('c', 3, true)]
+    const [a, b, c] = [candidate('a', 1), candidate('b', 2), candidate('c', 3)]
     expect(inPoolOrder([c, a, b])).toEqual([a, b, c])
     const ordered = [a, b, c]
     expect(inPoolOrder(ordered)).toBe(ordered)
-    expect(freeNodes([c, b, a])).toEqual([a, b])
-    expect(poolLine(a)).toBe(`${nodeAddress('a')}:1`)
-    expect(poolText([a, b])).toBe(`${nodeAddress('a')}:1\n${nodeAddress('b')}:2`)
     const twins = [a, { ...a, weight: 9 }]
     expect(inPoolOrder(twins)).toBe(twins)
   })
@@ -95,14 +66,20 @@ describe('a pool snapshot', () => {
       },
     )
   }
-  const [a, b] = [`${nodeAddress('a')}:5`, `${nodeAddress('b')}:5`]
-  const leaf = (...lines: readonly string[]) => ['svc-pool-v1', ...lines].join('\n')
-  const branch = (...lines: readonly string[]) => ['svc-pool-branch-v1', ...lines].join('\n')
+  const serving = {
+    tiers: [0, 2],
+    models: ['openai:a', 'openai:b'],
+    comparators: ['exact'],
+  } as const
+  const rest = '5 0,2 openai:a,openai:b exact'
+  const [a, b] = [`${nodeAddress('a')} ${rest}`, `${nodeAddress('b')} ${rest}`]
+  const leaf = (...lines: readonly string[]) => ['svc-pool-v2', ...lines].join('\n')
+  const branch = (...lines: readonly string[]) => ['svc-pool-branch-v2', ...lines].join('\n')
 
   it('is what was written', async () => {
     const { root, parts } = await snapshotPool([
-      { address: nodeAddress('a'), weight: 5 },
-      { address: nodeAddress('b'), weight: 5 },
+      { address: nodeAddress('a'), weight: 5, ...serving },
+      { address: nodeAddress('b'), weight: 5, ...serving },
     ])
     expect(new TextDecoder().decode(parts.get(root))).toBe(leaf(a, b))
     expect(await refusal(leaf(a, b))).toBeUndefined()
@@ -112,26 +89,49 @@ describe('a pool snapshot', () => {
   })
 
   it('is refused with a line that is no node, and says which', async () => {
-    const lines = [
-      a.replace(':5', ':0'),
-      a.replace(':5', ':05'),
-      a.replace(':5', ':1234567890'),
-      a.toUpperCase(),
-      `${a}x`,
-      `x${a}`,
-      '',
-    ]
+    const changes = [
+      ...[
+        [' 5 ', ' 0 '],
+        [' 5 ', ' 05 '],
+        [' 5 ', ' 1234567890 '],
+        [' 5 ', ' x '],
+        [' 5 ', ' '],
+      ],
+      ...[
+        ['0,2', '2,0'],
+        ['0,2', '0,0'],
+        ['0,2', '256'],
+        ['0,2', ''],
+        ['0,2', '00'],
+      ],
+      ...[
+        ['a,openai:b', 'b,openai:a'],
+        [',openai:b', ''.padEnd(1, ',')],
+        ['openai:a', 'a'],
+      ],
+      ...[
+        ['exact', 'exact,exact'],
+        ['exact', 'Exact'],
+        ['exact', 'exact more'],
+        ['exact', 'exact '],
+      ],
+      ...[
+        ['0xa', '0xA'],
+        ['0xa', 'x0xa'],
+      ],
+    ] as const
+    const lines = [...changes.map(([from, to]) => a.replace(from, to)), nodeAddress('a'), '']
     for (const line of lines) {
-      expect(await refusal(leaf(line))).toBe(`${JSON.stringify(line)} is no node`)
+      expect(await refusal(leaf(line))).toBe(`${JSON.stringify(line.slice(0, 80))} is no node`)
     }
-    expect(await refusal(leaf(a.replace(':5', ':999999999')))).toBeUndefined()
+    expect(await refusal(leaf(a.replace(' 5 ', ' 999999999 ')))).toBeUndefined()
     expect(await refusal(leaf('y'.repeat(100)))).toBe(`"${'y'.repeat(80)}" is no node`)
   })
 
   it('is refused with parts that are none, or not in order', async () => {
     expect(await refusal(branch('none'))).toBe('"none" is no part')
     expect(await refusal(branch('z'.repeat(100)))).toBe(`"${'z'.repeat(80)}" is no part`)
-    expect(await refusal('svc-pool-v2')).toMatch(/^bafkrei\w+ is no part of a pool$/)
+    expect(await refusal('svc-pool-v1')).toMatch(/^bafkrei\w+ is no part of a pool$/)
     const order = 'its nodes are out of order, or there twice'
     expect(await refusal(leaf(b, a))).toBe(order)
     expect(await refusal(leaf(a, a))).toBe(order)
@@ -157,7 +157,7 @@ describe('a pool snapshot', () => {
   })
 
   it('has no more than 100,000 nodes', async () => {
-    const line = (index: number) => `0x${index.toString(16).padStart(40, '0')}:1`
+    const line = (index: number) => `0x${index.toString(16).padStart(40, '0')} 1 0 openai:a exact`
     const lines = Array.from({ length: 100_001 }, (_, index) => line(index))
     expect(await refusal(leaf(...lines))).toBe('it has too many nodes')
   })

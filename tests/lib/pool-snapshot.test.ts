@@ -10,6 +10,9 @@ const poolOf = (count: number) =>
   Array.from({ length: count }, (_, index) => ({
     address: keccak256(stringToHex(`node ${index}`)).slice(0, 42) as Address,
     weight: 1 + (index % 1_000),
+    tiers: [index % 3],
+    models: index % 2 === 0 ? ['openai:a'] : ['openai:a', 'openai:b'],
+    comparators: ['exact' as const],
   }))
 
 const from =
@@ -62,15 +65,15 @@ describe('a pool snapshot', () => {
   })
 
   it('is refused when its nodes are there twice, out of order, or no nodes', async () => {
-    const [a, b] = inPoolOrder(poolOf(2)).map(({ address }) => `${address}:5`)
+    const rest = '5 0 openai:a exact'
+    const [a, b] = inPoolOrder(poolOf(2)).map(({ address }) => `${address} ${rest}`)
     const texts = [
-      `svc-pool-v1\n${a}\n${a}`,
-      `svc-pool-v1\n${b}\n${a}`,
-      `svc-pool-v1\n${a}0\n`,
-      'svc-pool-v1\n0x:5',
-      `svc-pool-v1\n${a?.replace(':5', ':0')}`,
-      `svc-pool-branch-v1\n${a}`,
-      'svc-pool-v2',
+      `svc-pool-v2\n${a}\n${a}`,
+      `svc-pool-v2\n${b}\n${a}`,
+      `svc-pool-v2\n${a}0\n`,
+      `svc-pool-v2\n0x ${rest}`,
+      `svc-pool-branch-v2\n${a}`,
+      'svc-pool-v1',
     ]
     for (const text of texts) {
       const bytes = utf8(text)
