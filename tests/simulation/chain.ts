@@ -1,6 +1,7 @@
-import type { ChainResult } from '../../icl/chain/chain.ts'
+import type { Activation, ChainResult } from '../../icl/chain/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Hash32, JobId } from '../../lib/codecs.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { aHash } from '../branded.ts'
 import { createFakeChain, type FakeChain } from '../icl/fake-chain.ts'
@@ -71,6 +72,13 @@ export function createSimulatedChain(
       await clock.sleep(dice.between(1, 300))
       signal?.throwIfAborted()
     },
+    activate: async (activation, signal) => {
+      let outcome: Awaited<ReturnType<FakeChain['activate']>> = 'ended'
+      await chain.mined(signal, () => {
+        outcome = activate(chain, activation)
+      })
+      return outcome
+    },
     grantAccess: async (high, low, reader, signal) => {
       let outcome: 'granted' | 'exhausted' = 'granted'
       await chain.mined(signal, () => {
@@ -113,7 +121,7 @@ export function createSimulatedChain(
 }
 
 function throttling(base: FakeChain, up: () => void): Partial<FakeChain> {
-  const { latestBlock, nodesOf, keyRecordOf, isAllowed } = base
+  const { latestBlock, nodesOf, keyRecordOf, isAllowed, storedKeyAt, listOf } = base
   const through =
     <A extends unknown[], R>(read: (...args: A) => Promise<R>) =>
     async (...args: A) => {
@@ -125,7 +133,24 @@ function throttling(base: FakeChain, up: () => void): Partial<FakeChain> {
     nodesOf: through(nodesOf),
     keyRecordOf: through(keyRecordOf),
     isAllowed: through(isAllowed),
+    storedKeyAt: through(storedKeyAt),
+    listOf: through(listOf),
   }
+}
+
+/** As PromptKeyStore does it: a member of the committed list, once. */
+function activate(chain: SimulatedChain, activation: Activation): 'granted' | 'ended' {
+  const { high, low, jobId, until, members, position } = activation
+  const list = chain.lists.get(`${high}:${low}`)
+  const commitment = listCommitment({ jobId, activator: chain.coordinator, until, list: members })
+  const reader = members[position]
+  if (list?.commitment !== commitment || list.ended || reader === undefined) return 'ended'
+  const bit = 1 << position
+  if ((list.used & bit) !== 0) return 'granted'
+  chain.lists.set(`${high}:${low}`, { ...list, used: list.used | bit })
+  chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
+  count(chain.granted, `${high}:${low}:${reader}`)
+  return 'granted'
 }
 
 const count = (counts: Map<string, number>, key: string) =>

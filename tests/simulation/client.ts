@@ -1,52 +1,40 @@
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
-import { coordinator } from '../icl/fake-chain.ts'
-import { modelId, type Outside, walletOf } from '../icl/test-icl.ts'
+import { listedJob } from '../icl/listed-job.ts'
+import { chainId, modelId, type Outside, origin, walletOf } from '../icl/test-icl.ts'
 import { untilHeard } from './node.ts'
 
 const patienceMs = 1_200_000
 const patient = { attempts: 30, timeoutMs: 5_000 }
-const drawAgain: ReadonlySet<string> = new Set([
-  'preview-stale',
-  'preview-invalid',
+const storeAgain: ReadonlySet<string> = new Set([
+  'terms-refused',
+  'list-refused',
   'not-enough-nodes',
 ])
 let nextHandle = 10_000_000n
-// As many nodes besides the quorum as a client lets the ICL grant its key to.
-const grants = 6
 
-/** A client that submits one job with a delegation and follows it until it has settled, and is on chain if it belongs there. */
+/** A client that submits one job and follows it until it has settled, and is on chain if it belongs there. */
 export async function runClient(
   { icl, clock }: { readonly icl: Outside; readonly clock: Clock },
   name: string,
   /** Milliseconds between two looks at its job. */
   lookMs = 1_000,
-  /** Hears of submissions that it gave up, to draw again: a replica that was frozen in one may take it in all the same. */
+  /** Hears of submissions that it gave up, to store another key: a replica that was frozen in one may take it in all the same. */
   onGivenUp: (handle: bigint) => void = () => {},
 ): Promise<JobView> {
   const { address, signer } = walletOf(name)
   const api = icl.api(signer)
   const submitOnce = async () => {
-    const preview = await api.previewQuorum(
-      { query: { client: address, model_id: modelId, min_tier: 0, verifier_count: 2 } },
-      patient,
-    )
-    const [high, low] = [nextHandle++, nextHandle++]
-    const readers = [preview.leader, ...preview.verifiers]
-    icl.chain.store(high, low, address, readers, coordinator)
-    const record = icl.chain.records.get(`${high}:${low}`)
-    if (record) icl.chain.records.set(`${high}:${low}`, { ...record, grantsLeft: grants })
-    const body = {
-      model_id: modelId,
-      prompt_cid: `bafkrei${'a'.repeat(52)}`,
-      kpHighHandle: high,
-      kpLowHandle: low,
-      preview: preview.preview,
-      client_nonce: high,
-    }
+    const high = nextHandle++
+    const job = await listedJob(icl.chain, api, {
+      ...{ chainId, origin, modelId, client: address, handles: [high, nextHandle++] },
+      now: unixSeconds(clock),
+      calls: patient,
+    })
+    job.commit()
     try {
-      return await untilHeard(clock, undefined, () => api.submitJob({ body }, patient))
+      return await untilHeard(clock, undefined, () => api.submitJob({ body: job.body }, patient))
     } catch (error) {
       onGivenUp(high)
       throw error
@@ -57,8 +45,8 @@ export async function runClient(
       try {
         return await submitOnce()
       } catch (error) {
-        // Another job was faster, or there is nobody free: it draws again.
-        if (!(error instanceof ProblemError && drawAgain.has(error.code))) throw error
+        // The pool is another one by now, or there is nobody: it stores another key.
+        if (!(error instanceof ProblemError && storeAgain.has(error.code))) throw error
         await clock.sleep(1_000)
       }
     }
