@@ -5,6 +5,7 @@ import { comparators } from './comparators/all.ts'
 import { sha256Hex } from './digest.ts'
 import { isRefuted } from './fault.ts'
 import { jobIdOf } from './job-id.ts'
+import { JobListView } from './schemas/list.ts'
 import { Receipt } from './schemas/receipt.ts'
 import { verifySession } from './session-grant.ts'
 import { verifySignature } from './session-key.ts'
@@ -15,6 +16,10 @@ import { accepts, countVotes } from './tally.ts'
 /** The hash of a receipt, as it stands on chain: SHA-256 of its canonical JSON. */
 export const receiptHash = (receipt: Receipt): Promise<Hash32> =>
   sha256Hex(canonicalJson(z.encode(Receipt, receipt)))
+
+/** The hash of a job's list, as the tally names it: SHA-256 of its canonical JSON. */
+export const jobListHash = (list: JobListView): Promise<Hash32> =>
+  sha256Hex(canonicalJson(z.encode(JobListView, list)))
 
 const invalid = (why: string): SvcError =>
   new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, {
@@ -27,31 +32,32 @@ const check = (holds: boolean, why: string): void => {
 
 /** A part of a receipt that holds, with the node that it is about. */
 export type ReceiptPart =
-  | { readonly part: 'job' | 'tally' }
+  | { readonly part: 'job' | 'list' | 'tally' }
   | { readonly part: 'leader' | 'verifier'; readonly node: Address }
 
 /**
- * Checks a receipt without a network and without trusting the ICL: every node's wallet granted the key that signed its
- * statement, the statements are about this job and one another, their evidence bears the verdicts out, and the votes
- * accept the answer. `iclKeys`, when given, are the ICL's published keys (base64url), one of which must have signed the
- * tally; `onHeld` hears of each part that holds. Throws SvcError `receipt-invalid`.
+ * Checks a receipt without a network and without trusting the ICL: its list fits the terms, every signer is on it, every
+ * node's wallet granted the key that signed its statement, the statements are about this job and one another, their
+ * evidence bears the verdicts out, and the votes accept the answer. That the list is the one on chain is not known
+ * without it. `iclKeys`, when given, are the ICL's published keys (base64url), one of which must have signed the tally;
+ * `onHeld` hears of each part that holds. Throws SvcError `receipt-invalid`.
  */
 export async function verifyReceipt(
   receipt: Receipt,
   options: {
     readonly iclKeys?: readonly string[]
-    readonly minMatches?: number
     readonly onHeld?: (part: ReceiptPart) => void
   } = {},
 ): Promise<void> {
   const { onHeld = () => {} } = options
   check(jobIdOf(identityOf(receipt)) === receipt.jobId, 'the jobId is not that of its parts')
   onHeld({ part: 'job' })
+  verifyList(receipt)
+  onHeld({ part: 'list' })
   await verifyStatement(receipt, receipt.leader, 'the leader')
   const { body: leader } = receipt.leader
   check(leader.output_cid === receipt.output_cid, 'the leader stated another output')
-  const addresses = new Set([leader.address, receipt.client])
-  check(addresses.size === 2, 'the client led its own job')
+  const addresses = new Set([leader.address])
   onHeld({ part: 'leader', node: leader.address })
   const leaderHash = await statementHash(leader)
   for (const verifier of receipt.verifiers) {
@@ -81,10 +87,27 @@ const identityOf = (receipt: Receipt) => ({
   clientNonce: receipt.client_nonce,
 })
 
+/** The list by itself: whether the chain has it is another question. */
+function verifyList({ list, client, icl_origin, model_id, comparator }: Receipt): void {
+  const { terms, members, passed } = list
+  check(terms.icl_origin === icl_origin, 'its list is for another ICL')
+  check(terms.model_id === model_id, 'its list is for another model')
+  check(terms.comparator === comparator, 'its list is for another comparator')
+  check(new Set(members).size === members.length, 'a node is on its list twice')
+  check(!members.includes(client), 'the client is on its own list')
+  check(members.length >= terms.quorum, 'its list is shorter than the quorum')
+  check(members.length <= terms.list_length, 'its list is longer than the terms allow')
+  check(
+    passed.every(({ position }) => position < members.length),
+    'it passes over a node that is not on its list',
+  )
+}
+
 type Signed = Receipt['leader'] | Receipt['verifiers'][number]
 
 async function verifyStatement(receipt: Receipt, signed: Signed, who: string): Promise<void> {
   const { body, session, signature } = signed
+  check(receipt.list.members.includes(body.address), `${who} is not on the list`)
   check(body.jobId === receipt.jobId, `${who} spoke of another job`)
   check(body.model_id === receipt.model_id, `${who} ran another model`)
   check(
@@ -114,7 +137,7 @@ async function verifyStatement(receipt: Receipt, signed: Signed, who: string): P
 async function verifyTally(
   receipt: Receipt,
   leaderHash: Hash32,
-  { iclKeys, minMatches = 1 }: { iclKeys?: readonly string[]; minMatches?: number },
+  { iclKeys }: { readonly iclKeys?: readonly string[] },
 ): Promise<void> {
   const { body, key, signature } = receipt.tally
   check(iclKeys === undefined || iclKeys.includes(key), 'the tally key is not one of the ICL')
@@ -123,6 +146,7 @@ async function verifyTally(
     'the ICL did not sign the tally',
   )
   check(body.jobId === receipt.jobId, 'the tally is of another job')
+  check(body.list === (await jobListHash(receipt.list)), 'the tally names another list')
   check(body.leader_statement === leaderHash, 'the tally names another leader statement')
   const hashes = await Promise.all(
     receipt.verifiers.map((verifier) => statementHash(verifier.body)),
@@ -140,5 +164,8 @@ async function verifyTally(
       count.inconclusive === body.inconclusive,
     'the tally is miscounted',
   )
+  const { quorum, min_matches: minMatches } = receipt.list.terms
+  // More are seated when the first do not agree; one left out may be the one that did not.
+  check(votes.length >= quorum - 1, `it has fewer than the ${quorum - 1} verifiers of its terms`)
   check(accepts(receipt.comparator, votes, minMatches), 'the votes do not accept the answer')
 }

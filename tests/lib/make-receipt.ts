@@ -1,20 +1,30 @@
-import type { ComparatorId } from '../../lib/codecs.ts'
+import { keccak256, stringToHex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
+import { jobListHash } from '../../lib/receipt.ts'
 import type { VerdictReason } from '../../lib/schemas/jobs.ts'
+import type { JobListView } from '../../lib/schemas/list.ts'
 import type { Receipt, Tally } from '../../lib/schemas/receipt.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
 import { countVotes } from '../../lib/tally.ts'
-import { walletOf } from '../icl/test-icl.ts'
+import { aHash } from '../branded.ts'
 
 const iclOrigin = 'https://icl.test'
 const chainId = 31_337
 const settledAt = 1_800_000_100
 
 const seedOf = (byte: number) => new Uint8Array(32).fill(byte)
+
+/** A wallet made from a name. */
+function walletOf(name: string) {
+  const account = privateKeyToAccount(keccak256(stringToHex(name)))
+  return { account, address: account.address.toLowerCase() as Address }
+}
 
 /** A wallet with a session key that it has granted. */
 export async function signerOf(name: string, byte: number) {
@@ -25,6 +35,29 @@ export async function signerOf(name: string, byte: number) {
   const signature = await account.signTypedData(grant)
   return { address, key, session: { key: key.publicKey, not_after: notAfter, signature } }
 }
+
+/** The list of a job that n1 leads: its verifiers, and one node that was not needed. */
+const listOf = (comparator: ComparatorId, verifiers: number): JobListView => ({
+  terms: {
+    icl_origin: iclOrigin,
+    pool_cid: `bafkrei${'d'.repeat(52)}`,
+    model_id: 'openai:test',
+    min_tier: 0,
+    comparator,
+    quorum: 3,
+    min_matches: 1,
+    list_length: 9,
+    salt: toBase64Url(seedOf(8)),
+  },
+  block: { number: 7n, hash: aHash(`0x${'e'.repeat(64)}`) },
+  members: Array.from(
+    { length: Math.max(verifiers, 2) + 2 },
+    (_, index) => walletOf(`n${index + 1}`).address,
+  ),
+  passed: [],
+  activator: walletOf('coordinator').address,
+  until: settledAt + 1_000,
+})
 
 /** A receipt of a job with a comparator, from a leader's answer and one of each verifier, which says that it matches unless there is a reason why not. */
 export async function makeReceipt(
@@ -73,11 +106,13 @@ export async function makeReceipt(
     }
     verifiers.push({ body: verdict, signature: await key.sign(statementBytes(verdict)), session })
   }
+  const list = listOf(comparator, verified.length)
   const iclKey = await signingKeyFromSeed(seedOf(30))
   const { matches, noMatches, inconclusive } = countVotes(verifiers.map(({ body }) => body))
   const tally: Tally = {
-    statement: 'svc-tally-v1',
+    statement: 'svc-tally-v2',
     jobId,
+    list: await jobListHash(list),
     leader_statement: leaderStatement,
     verifier_statements: await Promise.all(verifiers.map((one) => statementHash(one.body))),
     matches,
@@ -86,7 +121,7 @@ export async function makeReceipt(
     settled_at: settledAt,
   }
   const receipt: Receipt = {
-    version: 1,
+    version: 2,
     icl_origin: iclOrigin,
     chain_id: chainId,
     jobId,
@@ -99,6 +134,7 @@ export async function makeReceipt(
     prompt_cid: identity.promptCid,
     output_cid: body.output_cid,
     comparator,
+    list,
     leader: {
       body,
       signature: await leader.key.sign(statementBytes(body)),

@@ -1,18 +1,17 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
+import { jobListHash, receiptHash, verifyReceipt } from '../../lib/receipt.ts'
+import type { JobListView } from '../../lib/schemas/list.ts'
 import {
   type LeaderStatement,
   Receipt,
   type Tally,
   type VerifierStatement,
 } from '../../lib/schemas/receipt.ts'
-import { sessionTypedData } from '../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
 import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
-import { walletOf } from '../icl/test-icl.ts'
 import { makeReceipt } from './make-receipt.ts'
 
 const keyOf = (byte: number) => signingKeyFromSeed(new Uint8Array(32).fill(byte))
@@ -37,10 +36,12 @@ beforeAll(async () => {
 async function restated({
   leader = {},
   verifiers = [],
+  list = {},
   tally = {},
 }: {
   readonly leader?: Partial<LeaderStatement>
   readonly verifiers?: readonly Partial<VerifierStatement>[]
+  readonly list?: Partial<JobListView>
   readonly tally?: Partial<Tally>
 }): Promise<Receipt> {
   const led = { ...good.leader.body, ...leader }
@@ -53,9 +54,12 @@ async function restated({
     }),
   )
   const verifier_statements = await Promise.all(verdicts.map(({ body }) => statementHash(body)))
-  const counted = { ...good.tally.body, leader_statement, verifier_statements, ...tally }
+  const listed = { ...good.list, ...list }
+  const hashes = { list: await jobListHash(listed), leader_statement, verifier_statements }
+  const counted = { ...good.tally.body, ...hashes, ...tally }
   return {
     ...good,
+    list: listed,
     leader: { ...good.leader, body: led, signature: await leaderKey.sign(statementBytes(led)) },
     verifiers: verdicts,
     tally: {
@@ -103,21 +107,73 @@ describe('a receipt', () => {
     }
   })
 
-  it('has the output that the leader stated, and a leader that is not the client', async () => {
+  it('has the output that the leader stated', async () => {
     expect(await objection({ ...good, output_cid: otherCid })).toBe(
       'the leader stated another output',
     )
-    // The client of `makeReceipt`, as if it had led.
-    const { account, address } = walletOf('client')
-    const { session } = good.leader
-    const grant = sessionTypedData({
-      ...{ address, key: session.key, iclOrigin: good.icl_origin, chainId: good.chain_id },
-      notAfter: session.not_after,
-    })
-    const own = await restated({ leader: { address } })
-    const signature = await account.signTypedData(grant)
-    const granted = { ...own.leader, session: { ...session, signature } }
-    expect(await objection({ ...own, leader: granted })).toBe('the client led its own job')
+  })
+
+  it('has a list that fits its terms, and the terms of its job', async () => {
+    const { terms, members } = good.list
+    const [one, two, three] = members
+    const wrong: [Partial<JobListView>, string][] = [
+      [{ terms: { ...terms, icl_origin: 'https://b.test' } }, 'its list is for another ICL'],
+      [{ terms: { ...terms, model_id: 'openai:b' } }, 'its list is for another model'],
+      [{ terms: { ...terms, comparator: 'similar/2' } }, 'its list is for another comparator'],
+      [{ members: [one!, two!, three!, two!] }, 'a node is on its list twice'],
+      [{ members: [...members, good.client] }, 'the client is on its own list'],
+      [{ terms: { ...terms, quorum: 5 } }, 'its list is shorter than the quorum'],
+      [{ terms: { ...terms, list_length: 3 } }, 'its list is longer than the terms allow'],
+      [
+        { passed: [{ position: members.length, reason: 'busy', at: 1 }] },
+        'it passes over a node that is not on its list',
+      ],
+      [{ terms: { ...terms, quorum: 4 } }, 'it has fewer than the 3 verifiers of its terms'],
+      [{ terms: { ...terms, min_matches: 3 } }, 'the votes do not accept the answer'],
+    ]
+    for (const [list, why] of wrong) {
+      expect([why, await objection(await restated({ list }))]).toEqual([why, why])
+    }
+    const passed = [{ position: members.length - 1, reason: 'busy' as const, at: 1 }]
+    expect(await objection(await restated({ list: { passed } }))).toBeUndefined()
+    expect(
+      await objection(await restated({ list: { terms: { ...terms, min_matches: 2 } } })),
+    ).toBeUndefined()
+  })
+
+  it('has signers that are on its list', async () => {
+    const { members } = good.list
+    for (const [position, who] of [
+      [0, 'the leader'],
+      [1, `verifier ${members[1]}`],
+      [2, `verifier ${members[2]}`],
+    ] as const) {
+      const list = { members: members.with(position, nodeAddress('7')) }
+      expect(await objection(await restated({ list }))).toBe(`${who} is not on the list`)
+    }
+  })
+
+  it('has the list of its tally, in its order, with its terms, block and passes', async () => {
+    const { list } = good
+    const [one, two, ...rest] = list.members
+    const changes: Partial<JobListView>[] = [
+      { members: [two!, one!, ...rest] },
+      { members: [...list.members, nodeAddress('7')] },
+      { terms: { ...list.terms, salt: 'A'.repeat(43) } },
+      { terms: { ...list.terms, pool_cid: otherCid } },
+      { block: { ...list.block, number: 8n } },
+      { block: { ...list.block, hash: otherId } },
+      { passed: [{ position: 3, reason: 'busy', at: 1 }] },
+      { activator: nodeAddress('7') },
+      { until: list.until + 1 },
+    ]
+    for (const change of changes) {
+      const other = { ...list, ...change }
+      expect(await objection({ ...good, list: other })).toBe('the tally names another list')
+      expect(await objection(await restated({ list: change }))).toBeUndefined()
+    }
+    const tally = { list: otherId }
+    expect(await objection(await restated({ tally }))).toBe('the tally names another list')
   })
 
   it.each<[string, Partial<VerifierStatement> & Partial<LeaderStatement>]>([
@@ -134,7 +190,9 @@ describe('a receipt', () => {
 
   it('has sessions that the wallets granted, for this ICL, this chain, this key and until then', async () => {
     const ungranted = 'the wallet of the leader did not grant the session key'
-    expect(await objection({ ...good, icl_origin: 'https://other.test' })).toBe(ungranted)
+    const icl_origin = 'https://other.test'
+    const list = { ...good.list, terms: { ...good.list.terms, icl_origin } }
+    expect(await objection({ ...good, icl_origin, list })).toBe(ungranted)
     const { leader } = good
     for (const change of [
       { key: verifierKeys[0]!.publicKey },
@@ -219,18 +277,15 @@ describe('a receipt', () => {
     }
   })
 
-  it('has votes that accept the answer, as many as the client asked for', async () => {
-    expect(await objection(good, { minMatches: 2 })).toBeUndefined()
-    const few = 'the votes do not accept the answer'
-    expect(await objection(good, { minMatches: 3 })).toBe(few)
+  it('has votes that accept the answer', async () => {
     const { receipt: outvoted } = await makeReceipt(
       'exact',
       ['yes', 'yes', 'no'],
       [undefined, 'different-answer'],
     )
-    expect(await objection(outvoted)).toBe(few)
+    expect(await objection(outvoted)).toBe('the votes do not accept the answer')
     const { receipt: alone } = await makeReceipt('exact', ['yes'])
-    expect(await objection(alone, { minMatches: 0 })).toBe(few)
+    expect(await objection(alone)).toBe('it has fewer than the 2 verifiers of its terms')
   })
 
   it('tells of each part as soon as it holds', async () => {
@@ -241,11 +296,15 @@ describe('a receipt', () => {
     }
     const [one, two] = good.verifiers.map(({ body }) => ({ part: 'verifier', node: body.address }))
     const leader = { part: 'leader', node: good.leader.body.address }
-    expect(await heldOf(good)).toEqual([{ part: 'job' }, leader, one, two, { part: 'tally' }])
+    const [job, list] = [{ part: 'job' }, { part: 'list' }]
+    expect(await heldOf(good)).toEqual([job, list, leader, one, two, { part: 'tally' }])
     expect(await heldOf({ ...good, jobId: aJobId(otherId) })).toEqual([])
-    expect(await heldOf({ ...good, output_cid: otherCid })).toEqual([{ part: 'job' }])
+    const members = [...good.list.members, good.client]
+    expect(await heldOf({ ...good, list: { ...good.list, members } })).toEqual([job])
+    expect(await heldOf({ ...good, output_cid: otherCid })).toEqual([job, list])
     expect(await heldOf(await restated({ tally: { matches: 1 } }))).toEqual([
-      { part: 'job' },
+      job,
+      list,
       leader,
       one,
       two,

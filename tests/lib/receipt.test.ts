@@ -25,7 +25,7 @@ const refused = { code: 'receipt-invalid' }
 describe('a receipt', () => {
   it('holds, with and without the keys of the ICL', async () => {
     await verifyReceipt(receipt)
-    await verifyReceipt(receipt, { iclKeys, minMatches: 2 })
+    await verifyReceipt(receipt, { iclKeys })
   })
 
   it('tells of each part that holds, and of none after one that does not', async () => {
@@ -39,10 +39,10 @@ describe('a receipt', () => {
     }
     const [first, second] = receipt.verifiers.map(({ body }) => `verifier ${body.address}`)
     const leader = `leader ${receipt.leader.body.address}`
-    expect(await partsOf(receipt)).toEqual(['job', leader, first, second, 'tally'])
+    expect(await partsOf(receipt)).toEqual(['job', 'list', leader, first, second, 'tally'])
     const [one, two] = receipt.verifiers
     const forged = { ...receipt, verifiers: [one!, { ...two!, signature: one!.signature }] }
-    expect(await partsOf(forged)).toEqual(['job', leader, first])
+    expect(await partsOf(forged)).toEqual(['job', 'list', leader, first])
   })
 
   it('survives its own JSON', async () => {
@@ -105,10 +105,9 @@ describe('a receipt', () => {
     await verifyReceipt(unseen)
   })
 
-  it('does not hold for keys of another ICL, or for more matches than there are', async () => {
+  it('does not hold for keys of another ICL', async () => {
     const other = { iclKeys: ['A'.repeat(43)] }
     await expect(verifyReceipt(receipt, other)).rejects.toMatchObject(refused)
-    await expect(verifyReceipt(receipt, { minMatches: 3 })).rejects.toMatchObject(refused)
   })
 })
 

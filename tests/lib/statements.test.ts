@@ -51,8 +51,9 @@ describe('a statement', () => {
     expect(text(statementBytes(verifier))).toBe(text(canonicalJson(verifier)))
     const tally: Tally = {
       ...{
-        statement: 'svc-tally-v1',
+        statement: 'svc-tally-v2',
         jobId,
+        list: aHash(jobId),
         leader_statement: aHash(jobId),
         verifier_statements: [],
       },
