@@ -103,11 +103,11 @@ export interface Chain {
   keyRecordOf(high: bigint, low: bigint): Promise<KeyRecord | undefined>
   /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. */
   storedKeyAt(high: bigint, low: bigint, blockNumber: bigint): Promise<StoredKey | undefined>
-  /** Undefined when the two handles are not one record. */
-  listOf(high: bigint, low: bigint): Promise<KeyList | undefined>
+  /** Without a commitment, too, when the two handles are not one record. */
+  listOf(high: bigint, low: bigint): Promise<KeyList>
   /**
    * Gives a member of a committed list access, and waits until it is mined. `refused`: the member is not an active node. `ended`: the
-   * commitment is another one, has run out, or was ended by its owner.
+   * commitment is another one, has expired, or was ended by its owner. Throws a retryable error while there is no commitment.
    */
   activate(
     activation: Activation,

@@ -2,19 +2,20 @@ import { encodeFunctionData, type LocalAccount, type TransactionReceipt } from '
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { causes, whatOf } from '../../lib/causes.ts'
-import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
+import { revertNameOf } from '../../lib/chain/chain-error.ts'
 import { chainHash } from '../../lib/chain/chain-hash.ts'
 import { type ChainEndpoint, createChainWriter, usualPollingMs } from '../../lib/chain/clients.ts'
 import type { ContractCall } from '../../lib/chain/send.ts'
 import { isAllowed } from '../../lib/chain/task-manager.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Address, type Hash32 } from '../../lib/codecs.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import type { Chain, ChainResult } from './chain.ts'
 import { findCommitment } from './find-commitment.ts'
 import { findFaults } from './find-faults.ts'
+import { createKeyLists } from './key-lists.ts'
 import { createNodeStates } from './node-states.ts'
 import { reading } from './reading.ts'
+import { refusalOf } from './refusal.ts'
 import { createSender, type Sender, type Stalled, type Urgency } from './sender.ts'
 import { createSlashes } from './slashes.ts'
 
@@ -54,8 +55,10 @@ export function createViemChain(options: ViemChainOptions): Chain {
   const keyStore = { address: options.promptKeyStore, abi: promptKeyStoreAbi } as const
   const nodesOf = createNodeStates(publicClient, options.nodeRegistry, clock)
 
+  const coordinator = Address.parse(options.account.address)
+
   return {
-    coordinator: Address.parse(options.account.address),
+    coordinator,
     ping: async () => {
       await reading('asking for the block number', () => publicClient.getBlockNumber())
     },
@@ -85,6 +88,7 @@ export function createViemChain(options: ViemChainOptions): Chain {
         until: Number(until),
       }
     },
+    ...createKeyLists(publicClient, sender, options.promptKeyStore, coordinator),
     isAllowed: (handle, account) => isAllowed(writer, handle, account),
     grantAccess: (high, low, reader, signal) =>
       grantAccess(sender, options.promptKeyStore, [high, low, reader], signal),
@@ -144,19 +148,9 @@ async function send(
     return await sender.send(call, urgency, signal)
   } catch (error) {
     signal?.throwIfAborted()
-    const revert = revertNameOf(error)
-    if (revert !== undefined) throw reverted(doing, call, revert)
-    if (isRevert(error))
-      throw reverted(doing, call, 'out of gas, or a state that changed meanwhile')
-    throw toChainError(error, `${doing} at ${call.to}`)
+    throw refusalOf(error, doing, call.to)
   }
 }
-
-const reverted = (doing: string, { to }: ContractCall, why: string): SvcError =>
-  new SvcError('chain-reverted', `${doing}: the contract at ${to} refused: ${why}`, {
-    hint: 'Check the contract address and that this coordinator has the coordinator role there; what is not on chain is sent again.',
-    retryable: true,
-  })
 
 /** Grants as the delegate; what the contract refuses for good is told from what may pass. */
 async function grantAccess(
@@ -177,8 +171,6 @@ async function grantAccess(
     const revert = revertNameOf(error)
     if (revert === 'NodeNotActive') return 'refused'
     if (revert === 'NoGrantsLeft' || revert === 'DelegationExpired') return 'exhausted'
-    if (revert !== undefined) throw reverted('granting access', call, revert)
-    if (isRevert(error)) throw reverted('granting access', call, 'a state that changed meanwhile')
-    throw toChainError(error, 'granting access')
+    throw refusalOf(error, 'granting access', promptKeyStore)
   }
 }

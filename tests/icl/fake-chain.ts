@@ -112,7 +112,7 @@ export function createFakeChain(): FakeChain {
     },
     listOf: async (high, low) => {
       await up()
-      return chain.lists.get(`${high}:${low}`)
+      return chain.lists.get(`${high}:${low}`) ?? { commitment: undefined, used: 0, ended: false }
     },
     activate: async ({ high, low, jobId, members, until, position }) => {
       await up()
