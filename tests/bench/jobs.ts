@@ -176,7 +176,7 @@ function findingsOf(form: Form, sqlite: Found, memory: Found): Findings {
     0.5,
   )
   return {
-    method: `${nodes} simulated nodes and their clients, in another process, talk to the ICL over HTTP: every request is a real one with its signature (a preview, a submission, and for the three nodes polls, claims, two commitments, a result, two looks at it and two verdicts: about 14 requests). The provider answers at once and prompts are not decrypted; the chain answers at once. First one job at a time, then ${workers} clients at once. Both processes share the machine.`,
+    method: `${nodes} simulated nodes and their clients, in another process, talk to the ICL over HTTP: every request is a real one with its signature (a preview, a list, a submission, and for the three nodes polls, claims, two commitments, a result, two looks at it and two verdicts: about 15 requests). The provider answers at once and prompts are not decrypted; the chain answers at once. First one job at a time, then ${workers} clients at once. Both processes share the machine.`,
     tables: [
       { title: 'One job at a time: what coordination adds, by phase', rows: phaseRows },
       { title: `${workers} clients at once`, rows: loadRows },

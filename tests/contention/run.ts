@@ -5,11 +5,13 @@ import { isSettled } from '../../icl/rules/job.ts'
 import { openStore } from '../../icl/start/open-store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { Fetch } from '../../lib/api.ts'
+import { unixSeconds } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { retrying } from '../../lib/retry.ts'
 import { systemClock } from '../../lib/system.ts'
-import { modelId, walletOf } from '../icl/test-icl.ts'
+import { modelId, origin, walletOf } from '../icl/test-icl.ts'
+import { listKey } from '../listed-key.ts'
 import { openWireServer } from '../store/wire-server/open.ts'
 import { handlesOf } from './chain.ts'
 import { contest } from './contest.ts'
@@ -150,19 +152,20 @@ const patience = { attempts: 20, firstDelayMs: 200, maxDelayMs: 2_000 }
 async function submitOne(fetch: Fetch, name: string): Promise<JobId> {
   const { address: client, signer } = walletOf(name)
   const api = apiOf(fetch, signer)
-  const [kpHighHandle, kpLowHandle] = handlesOf(client)
   const again = (error: unknown) => (error instanceof ProblemError ? 0 : undefined)
   return retrying(systemClock, patience, undefined, again, async () => {
-    const { preview } = await api.previewQuorum({
-      query: { client, model_id: modelId, min_tier: 0, verifier_count: 2 },
+    const { list, highHandle, lowHandle } = await listKey(api, {
+      origin,
+      modelId,
+      storeKey: async (terms) => handlesOf(client, terms),
     })
-    const prompt_cid = `bafkrei${'a'.repeat(52)}`
     const body = {
       model_id: modelId,
-      prompt_cid,
-      kpHighHandle,
-      kpLowHandle,
-      preview,
+      prompt_cid: `bafkrei${'a'.repeat(52)}`,
+      kpHighHandle: highHandle,
+      kpLowHandle: lowHandle,
+      list,
+      until: unixSeconds(systemClock) + 1_200,
       client_nonce: 0n,
     }
     const { jobId } = await api.submitJob({ body })

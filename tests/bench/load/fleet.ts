@@ -1,5 +1,6 @@
 import type { JobId } from '../../../lib/codecs.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
+import { SignedList } from '../../../lib/schemas/list.ts'
 import { walletOf } from '../../icl/test-icl.ts'
 import { type Answer, type Connection, connect, connectMany } from './connection.ts'
 import { type Call, requestBytes } from './signed-request.ts'
@@ -7,10 +8,12 @@ import {
   claim,
   commitment,
   type LeaderView,
+  list,
   type Offer,
   poll,
   preview,
   result,
+  storedKey,
   submission,
   task,
   verdict,
@@ -195,8 +198,11 @@ export async function startFleet({
       const { address, signer } = walletOf(name)
       return spare.use(async (connection) => {
         const previewed = performance.now()
-        const drawn = await ask<{ preview: string }>(connection, preview(address))
-        const call = submission(address, drawn.preview, nonce)
+        const { pool_cid: poolCid } = await ask<{ pool_cid: string }>(connection, preview)
+        const key = await storedKey(address, poolCid)
+        const listCall = list(key)
+        const listed = await connection.send(await requestBytes(listCall, signer))
+        const call = submission(key, SignedList.parse(parsed<unknown>(listed, listCall)), nonce)
         const request = await requestBytes(call, signer)
         const submitted = performance.now()
         const { jobId } = parsed<{ jobId: JobId }>(await connection.send(request), call)

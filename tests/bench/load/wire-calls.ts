@@ -1,8 +1,11 @@
 import { z } from 'zod'
-import type { Address, JobId } from '../../../lib/codecs.ts'
+import { type Address, defaultComparator, type JobId } from '../../../lib/codecs.ts'
+import { toBase64Url } from '../../../lib/digest.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
 import { LeaderResult, VerifierVerdict } from '../../../lib/schemas/assignments.ts'
 import { SubmitJob } from '../../../lib/schemas/jobs.ts'
+import { ListRequest, type SignedList } from '../../../lib/schemas/list.ts'
+import type { Terms } from '../../../lib/schemas/terms.ts'
 import {
   commitmentOf,
   leaderStatementOf,
@@ -10,8 +13,10 @@ import {
   signVerdict,
   statementHash,
 } from '../../../lib/statements.ts'
-import { handlesOf } from '../../contention/chain.ts'
-import { evidenceOf, modelId } from '../../icl/test-icl.ts'
+import { systemRandom } from '../../../lib/system.ts'
+import { termsHash } from '../../../lib/terms.ts'
+import { handlesOf, outputHandlesOf } from '../../contention/chain.ts'
+import { evidenceOf, modelId, origin } from '../../icl/test-icl.ts'
 import type { Call } from './signed-request.ts'
 
 const evidence = await evidenceOf('yes')
@@ -36,30 +41,61 @@ export const claim = ({ jobId, fence }: Offer): Call => ({
   body: { jobId, fence },
 })
 
-export const preview = (client: Address): Call => ({
+export const preview: Call = {
   method: 'GET',
-  path: `/v1/inference/quorum-preview?client=${client}&model_id=${encodeURIComponent(modelId)}&min_tier=0&verifier_count=2`,
+  path: `/v1/inference/quorum-preview?model_id=${encodeURIComponent(modelId)}`,
+}
+
+/** A prompt key that a client stores under terms for a pool. */
+export async function storedKey(client: Address, poolCid: string) {
+  const terms: Terms = {
+    icl_origin: origin,
+    pool_cid: poolCid,
+    model_id: modelId,
+    min_tier: 0,
+    comparator: defaultComparator,
+    quorum: 3,
+    min_matches: 1,
+    list_length: 9,
+    salt: toBase64Url(systemRandom.bytes(32)),
+  }
+  return { terms, ...handlesOf(client, await termsHash(terms)) }
+}
+
+type StoredKey = Awaited<ReturnType<typeof storedKey>>
+
+export const list = ({ terms, highHandle, lowHandle, blockNumber }: StoredKey): Call => ({
+  method: 'POST',
+  path: '/v1/inference/list',
+  body: z.encode(ListRequest, {
+    kpHighHandle: highHandle,
+    kpLowHandle: lowHandle,
+    block_number: blockNumber,
+    terms,
+  }),
 })
 
-export const submission = (client: Address, token: string, nonce: number): Call => {
-  const [kpHighHandle, kpLowHandle] = handlesOf(client)
-  return {
-    method: 'POST',
-    path: '/v1/inference',
-    body: z.encode(SubmitJob, {
-      model_id: modelId,
-      prompt_cid: cidOf('a'),
-      kpHighHandle,
-      kpLowHandle,
-      preview: token,
-      client_nonce: BigInt(nonce),
-    }),
-  }
-}
+export const submission = (
+  { highHandle, lowHandle }: StoredKey,
+  signed: SignedList,
+  nonce: number,
+): Call => ({
+  method: 'POST',
+  path: '/v1/inference',
+  body: z.encode(SubmitJob, {
+    model_id: modelId,
+    prompt_cid: cidOf('a'),
+    kpHighHandle: highHandle,
+    kpLowHandle: lowHandle,
+    list: signed,
+    until: signed.body.at + 1_200,
+    client_nonce: BigInt(nonce),
+  }),
+})
 
 /** A leader's answer, which all give alike. */
 export async function result(node: NodeSigner, { jobId, fence }: Offer): Promise<Call> {
-  const [outHighHandle, outLowHandle] = handlesOf(node.address)
+  const [outHighHandle, outLowHandle] = outputHandlesOf(node.address)
   const output_cid = cidOf('b')
   const statement = {
     jobId,
