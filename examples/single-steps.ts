@@ -1,9 +1,11 @@
 // What `client.infer` does, one step after the other, for programs that do something in between.
 
 import {
+  askForList,
   checkCommitment,
   checkOutput,
-  chooseQuorum,
+  chooseTerms,
+  commitList,
   decryptOutput,
   encryptKey,
   expectedJob,
@@ -22,20 +24,23 @@ const prompt = 'Who keeps the light?'
 const wish = { model: 'openai:gpt-4o-mini', minTier: 0, verifierCount: 2 }
 
 const preparedAt = await context.chain.time()
-const preview = await chooseQuorum(context, wish)
-console.log(`${preview.leader} leads, ${preview.verifiers.length} verify`)
+const chosen = await chooseTerms(context, wish)
 
 const { blob, promptKey } = await sealPrompt(context, prompt)
 const { halves } = await encryptKey(context, promptKey)
-const stored = await storePromptKey(context, halves, preview)
-const promptCid = await uploadBlob(context, blob)
+const stored = await storePromptKey(context, halves, chosen.terms)
+const list = await askForList(context, chosen, stored)
+console.log(`${list.signed.body.list.join(', ')} may answer, in this order`)
 
+const promptCid = await uploadBlob(context, blob)
 const { jobId, identity } = nameJob(context, { ...stored, promptCid })
-const { read_token: readToken } = await submitJob(context, identity, wish, preview)
+const order = { identity, list }
+await commitList(context, order)
+const { read_token: readToken } = await submitJob(context, order, wish)
 const view = await followJob(context, { jobId, readToken })
 if (view.status !== 'accepted') throw new Error(`The job is ${view.status}: ${view.reason}`)
 
-const expected = expectedJob(context, { identity, wish, preparedAt })
+const expected = expectedJob(order, { wish, preparedAt })
 const { receipt, hash } = await fetchCheckedReceipt(context, expected, view, readToken)
 const output = await context.blobs.download(receipt.output_cid)
 const answer = await decryptOutput(context, receipt, output)

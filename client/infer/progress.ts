@@ -1,4 +1,4 @@
-import { type StepNews, stepLabels } from '../../lib/client/steps.ts'
+import { type InferenceStep, type StepNews, stepLabels } from '../../lib/client/steps.ts'
 import { printable } from '../../lib/host/printable.ts'
 
 /** Where text is shown. */
@@ -27,14 +27,14 @@ const eraseLine = '\r\u001b[2K'
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`.padStart(8)
 const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' '))
 
-/** Tells steps on a screen: in a terminal the running step's line moves, elsewhere each line is written once. */
+type Running = { readonly label: string; readonly since: number; detail: string; frame: number }
+
+/** Tells steps on a screen: in a terminal the line of the step that began last moves, elsewhere each line is written once. */
 export function createProgress(screen: Screen, now: () => number): Progress {
-  let running: { label: string; since: number; detail: string; frame: number } | undefined
+  const running = new Map<InferenceStep, Running>()
   let timer: ReturnType<typeof setInterval> | undefined
 
-  const lineOf = (mark: string, detail: string): string => {
-    if (running === undefined) return ''
-    const { label, since } = running
+  const lineOf = (mark: string, { label, since }: Running, detail: string): string => {
     const width = screen.isTTY
       ? Math.max(10, Math.min(textWidth, (screen.columns || 80) - 12))
       : textWidth
@@ -43,32 +43,43 @@ export function createProgress(screen: Screen, now: () => number): Progress {
     return `${mark} ${cut.padEnd(width)} ${seconds(now() - since)}`
   }
   const draw = () => {
-    if (running === undefined) return
-    running.frame += 1
+    const step = [...running.values()].at(-1)
+    if (step === undefined) return
+    step.frame += 1
     if (screen.isTTY) {
-      const mark = frames[running.frame % frames.length] ?? '…'
-      screen.write(`${eraseLine}${lineOf(mark, running.detail)}`)
-    } else screen.write(`${lineOf('…', running.detail)}\n`)
+      const mark = frames[step.frame % frames.length] ?? '…'
+      screen.write(`${eraseLine}${lineOf(mark, step, step.detail)}`)
+    } else screen.write(`${lineOf('…', step, step.detail)}\n`)
   }
-  const end = (mark: string) => {
+  const watch = () => {
     clearInterval(timer)
-    if (running !== undefined) {
-      screen.write(`${screen.isTTY ? eraseLine : ''}${lineOf(mark, '')}\n`)
-    }
-    running = undefined
+    if (running.size === 0) return
+    timer = setInterval(draw, screen.isTTY ? frameMs : plainEveryMs)
+    if (screen.isTTY) draw()
+  }
+  const end = (name: InferenceStep, mark: string) => {
+    const step = running.get(name)
+    if (step === undefined) return
+    running.delete(name)
+    screen.write(`${screen.isTTY ? eraseLine : ''}${lineOf(mark, step, '')}\n`)
+    watch()
   }
   return {
     onStep: ({ step, phase, detail }) => {
       if (phase === 'start') {
-        running = { label: stepLabels[step], since: now(), detail: '', frame: 0 }
-        timer = setInterval(draw, screen.isTTY ? frameMs : plainEveryMs)
-        if (screen.isTTY) draw()
-      } else if (phase === 'end') end('✓')
-      else if (phase === 'failed') end('✗')
-      else if (running !== undefined) running.detail = oneLine(detail ?? '')
+        running.set(step, { label: stepLabels[step], since: now(), detail: '', frame: 0 })
+        watch()
+      } else if (phase === 'end') end(step, '✓')
+      else if (phase === 'failed') end(step, '✗')
+      else {
+        const told = running.get(step)
+        if (told !== undefined) told.detail = oneLine(detail ?? '')
+      }
     },
     say: (line) => screen.write(`${screen.isTTY ? eraseLine : ''}${printable(line)}\n`),
-    stop: () => end('✗'),
+    stop: () => {
+      for (const step of running.keys()) end(step, '✗')
+    },
   }
 }
 

@@ -1,8 +1,10 @@
 import { type Hex, parseEventLogs, type TransactionReceipt } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import { taskManagerAbi } from '../abi/task-manager.ts'
+import type { BlockId } from '../schemas/list.ts'
 import { SvcError } from '../svc-error.ts'
 import { isRevert, lacksFunds, revertNameOf, toChainError } from './chain-error.ts'
+import { chainHash } from './chain-hash.ts'
 import type { ChainWriter } from './clients.ts'
 import { sendCall } from './send.ts'
 
@@ -21,7 +23,12 @@ export type KeyStoreCall = {
 }
 
 /** A transaction that is in a block. */
-export type Sent = { readonly txHash: Hex; readonly gasUsed: bigint }
+export type Sent = {
+  readonly txHash: Hex
+  readonly gasUsed: bigint
+  /** Where it is; another one after a reorganisation. */
+  readonly block: BlockId
+}
 
 const invalidHandles = 'The handles are not valid for this wallet and contract.'
 const anotherKeyForList = 'Store another key, and commit the list before anything else.'
@@ -102,7 +109,11 @@ export const nothingDone = (call: KeyStoreCall, reason: string): SvcError =>
   revertedError(call, reason, 'Check the PromptKeyStore address.')
 
 /** What came of a transaction. */
-export const sentAs = ({ transactionHash, gasUsed }: TransactionReceipt): Sent => ({
-  txHash: transactionHash,
-  gasUsed,
+export const sentAs = (receipt: TransactionReceipt): Sent => ({
+  txHash: receipt.transactionHash,
+  gasUsed: receipt.gasUsed,
+  block: {
+    number: receipt.blockNumber,
+    hash: chainHash(receipt.blockHash, 'reading the block of a transaction'),
+  },
 })

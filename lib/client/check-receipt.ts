@@ -1,9 +1,14 @@
-import type { ComparatorId, Hash32, JobId } from '../codecs.ts'
+import type { Hash32, JobId } from '../codecs.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
+import { type ListTerms, listCommitment } from '../list-commitment.ts'
 import { receiptHash, verifyReceipt } from '../receipt.ts'
 import { defaultMaxOutputTokens, type JobView } from '../schemas/jobs.ts'
+import type { BlockId, JobListView } from '../schemas/list.ts'
 import type { Receipt } from '../schemas/receipt.ts'
+import type { Terms } from '../schemas/terms.ts'
 import { SvcError } from '../svc-error.ts'
+import { termsHash } from '../terms.ts'
+import { type JobOrder, listTermsOf } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
 import type { JobWish } from './submit-job.ts'
 
@@ -14,33 +19,31 @@ const clockToleranceSeconds = 600
 export type ExpectedJob = {
   readonly jobId: JobId
   readonly identity: JobIdentity
-  readonly model: string
   readonly maxOutputTokens: number
-  readonly minTier: number
-  /** How many verifiers the client asked for. */
-  readonly verifierCount: number
   /** The chain's time when the job was made, Unix seconds. */
   readonly preparedAt: number
-  readonly comparator: ComparatorId
-  readonly minMatches?: number | undefined
+  /** As this client stored their hash. */
+  readonly terms: Terms
+  /** That holds the prompt key. */
+  readonly block: BlockId
+  /** What this client has committed to. */
+  readonly committed: ListTerms
 }
 
 /** What the receipt of a job has to say; `preparedAt` is the chain's time (Unix seconds) before the job was submitted. */
 export const expectedJob = (
-  { network }: Pick<ClientContext, 'network'>,
-  job: { readonly identity: JobIdentity; readonly wish: JobWish; readonly preparedAt: number },
+  order: JobOrder,
+  job: { readonly wish: JobWish; readonly preparedAt: number },
 ): ExpectedJob => {
-  const { identity, wish, preparedAt } = job
+  const { identity, list } = order
   return {
     jobId: jobIdOf(identity),
     identity,
-    model: wish.model,
-    minTier: wish.minTier,
-    verifierCount: wish.verifierCount,
-    preparedAt,
-    maxOutputTokens: wish.parameters?.max_output_tokens ?? defaultMaxOutputTokens,
-    comparator: wish.comparator ?? network.default_comparator,
-    minMatches: wish.minMatches,
+    preparedAt: job.preparedAt,
+    maxOutputTokens: job.wish.parameters?.max_output_tokens ?? defaultMaxOutputTokens,
+    terms: list.signed.body.terms,
+    block: list.signed.body.block,
+    committed: listTermsOf(order),
   }
 }
 
@@ -59,11 +62,9 @@ export async function fetchCheckedReceipt(
   )
   const { keys } = await api.getJwks({}, { signal, attempts: 3 })
   const iclKeys = keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
-  await verifyReceipt(receipt, {
-    iclKeys: iclKeys.map(({ x }) => x),
-    ...(job.minMatches !== undefined && { minMatches: job.minMatches }),
-  })
-  checkIdentity(receipt, job, context)
+  await verifyReceipt(receipt, { iclKeys: iclKeys.map(({ x }) => x) })
+  checkIdentity(receipt, job)
+  await checkList(context, receipt.list, job, signal)
   const hash = await receiptHash(receipt)
   check(hash === view.receipt_hash, 'its hash is not the one that the ICL named')
   check(receipt.output_cid === view.output_cid, 'it is about another output')
@@ -73,11 +74,11 @@ export async function fetchCheckedReceipt(
     settledAt >= job.preparedAt - clockToleranceSeconds && settledAt <= now + clockToleranceSeconds,
     'it claims to have settled at another time',
   )
-  await checkNodes(context, receipt, job.minTier, signal)
+  await checkNodes(context, receipt, job.terms.min_tier, signal)
   return { receipt, hash }
 }
 
-function checkIdentity(receipt: Receipt, job: ExpectedJob, { network }: ClientContext): void {
+function checkIdentity(receipt: Receipt, job: ExpectedJob): void {
   const { identity } = job
   check(receipt.jobId === job.jobId, 'it is about another job')
   check(receipt.chain_id === identity.chainId, 'it is about another chain')
@@ -88,20 +89,32 @@ function checkIdentity(receipt: Receipt, job: ExpectedJob, { network }: ClientCo
     'it is about another prompt key',
   )
   check(receipt.prompt_cid === identity.promptCid, 'it is about another prompt')
-  check(receipt.model_id === job.model, 'it is about another model')
   check(
     receipt.max_output_tokens === job.maxOutputTokens,
     'its nodes were told another length of answer',
   )
-  check(receipt.comparator === job.comparator, 'it used another comparator')
-  const { length } = receipt.verifiers
-  // More are drawn when the first do not agree; one left out may be the one that did not.
+}
+
+/** Its list must be the one that this client has drawn and committed to, and that the chain holds; its terms say model, comparator and ICL. */
+async function checkList(
+  { chain }: ClientContext,
+  list: JobListView,
+  { identity, terms, block, committed }: ExpectedJob,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  check((await termsHash(list.terms)) === (await termsHash(terms)), 'it has other terms')
   check(
-    length >= job.verifierCount,
-    `it has ${length} verifiers of the ${job.verifierCount} asked for`,
+    list.block.number === block.number && list.block.hash === block.hash,
+    'its list is of another block',
   )
-  const origin = new URL(network.public_url).origin
-  check(receipt.icl_origin === origin, 'it comes from another ICL')
+  check(list.members.join() === committed.list.join(), 'it has another list of nodes')
+  check(
+    list.activator === committed.activator && list.until === committed.until,
+    'its list has another activator, or another end',
+  )
+  const { kpHighHandle, kpLowHandle } = identity
+  const onChain = await chain.listCommitmentOf(kpHighHandle, kpLowHandle, signal)
+  check(onChain === listCommitment(committed), 'the chain holds another list for its key')
 }
 
 /**

@@ -3,33 +3,55 @@ import { nodeRegistryAbi } from '../abi/node-registry.ts'
 import { resultRegistryAbi } from '../abi/result-registry.ts'
 import { abortable } from '../chain/abortable.ts'
 import { toChainError } from '../chain/chain-error.ts'
+import { chainHash } from '../chain/chain-hash.ts'
 import { createChainWriter } from '../chain/clients.ts'
+import { commitList, listOf } from '../chain/key-lists.ts'
 import { storeKey } from '../chain/prompt-key-store.ts'
 import { type Address, Hash32, type JobId } from '../codecs.ts'
 import type { EncryptedInput } from '../coprocessor/coprocessor.ts'
+import type { ListTerms } from '../list-commitment.ts'
+import type { BlockId } from '../schemas/list.ts'
 import type { Network } from '../schemas/network.ts'
 
-/** A prompt key to store: its halves, who may read it, and who may let more nodes read it until `until` (Unix seconds). */
+/** A prompt key to store: its halves, and the hash of the terms of its job. */
 export type PromptKey = {
   readonly high: EncryptedInput
   readonly low: EncryptedInput
-  readonly readers: readonly Address[]
-  readonly delegation?: {
-    readonly delegate: Address
-    readonly maxGrants: number
-    readonly until: number
-  }
+  readonly termsHash: Hash32
+}
+
+/** A prompt key on chain, with the handles to hand out (spec 2.4) and the block whose hash its list is drawn from. */
+export type StoredPromptKey = {
+  readonly highHandle: bigint
+  readonly lowHandle: bigint
+  readonly txHash: Hex
+  readonly block: BlockId
 }
 
 /** What a client does on chain. */
 export interface ClientChain {
   /** The chain that the RPC endpoint serves. */
   chainId(signal?: AbortSignal): Promise<number>
-  /** Stores a prompt key; the handles are those to hand out (spec 2.4). */
-  storeKey(
-    key: PromptKey,
+  /** Stores a prompt key that nobody else can read yet. */
+  storeKey(key: PromptKey, signal?: AbortSignal): Promise<StoredPromptKey>
+  /** The block that holds a transaction now: another one after a reorganisation, and undefined for a while. */
+  blockOf(tx: Hex, signal?: AbortSignal): Promise<BlockId | undefined>
+  /** Binds a stored key to a job and its list, and lets the members in `mask` (by position) read it. */
+  commitList(
+    commitment: {
+      readonly highHandle: bigint
+      readonly lowHandle: bigint
+      readonly terms: ListTerms
+      readonly mask: number
+    },
     signal?: AbortSignal,
-  ): Promise<{ readonly highHandle: bigint; readonly lowHandle: bigint; readonly txHash: Hex }>
+  ): Promise<void>
+  /** What a key is bound to; undefined before it is. */
+  listCommitmentOf(
+    highHandle: bigint,
+    lowHandle: bigint,
+    signal?: AbortSignal,
+  ): Promise<Hash32 | undefined>
   /** The receipt hash that a transaction put on chain for a job; undefined when it did not, or is not mined. */
   receiptHashIn(tx: Hash32, jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** What NodeRegistry says of a node. */
@@ -66,26 +88,33 @@ export function createClientChain(options: {
       throw toChainError(error, doing)
     }
   }
+  const receiptOf = (doing: string, hash: Hex, signal: AbortSignal | undefined) => {
+    const read = chain.publicClient.getTransactionReceipt({ hash }).catch((error: unknown) => {
+      if (error instanceof TransactionReceiptNotFoundError) return undefined
+      throw error
+    })
+    return reading(doing, read, signal)
+  }
+  const contract = network.contracts.prompt_key_store
   return {
     chainId: (signal) => reading('reading the chain id', chain.publicClient.getChainId(), signal),
-    storeKey: ({ high, low, readers, delegation }, signal) =>
-      storeKey({
-        ...chain,
-        contract: network.contracts.prompt_key_store,
-        high,
-        low,
-        readers,
-        ...delegation,
-        ...(signal && { signal }),
-      }),
+    storeKey: ({ high, low, termsHash }, signal) =>
+      storeKey({ ...chain, contract, high, low, terms: termsHash, ...(signal && { signal }) }),
+    blockOf: async (tx, signal) => {
+      const doing = 'reading the block of the key'
+      const receipt = await receiptOf(doing, tx, signal)
+      if (receipt?.status !== 'success') return undefined
+      return { number: receipt.blockNumber, hash: chainHash(receipt.blockHash, doing) }
+    },
+    commitList: async (commitment, signal) => {
+      await commitList({ ...chain, contract, ...commitment, ...(signal && { signal }) })
+    },
+    listCommitmentOf: async (highHandle, lowHandle, signal) => {
+      const { commitment } = await listOf(chain, contract, highHandle, lowHandle, signal)
+      return commitment
+    },
     receiptHashIn: async (tx, jobId, signal) => {
-      const read = chain.publicClient
-        .getTransactionReceipt({ hash: tx })
-        .catch((error: unknown) => {
-          if (error instanceof TransactionReceiptNotFoundError) return undefined
-          throw error
-        })
-      const receipt = await reading('reading the commitment', read, signal)
+      const receipt = await receiptOf('reading the commitment', tx, signal)
       if (receipt?.status !== 'success') return undefined
       const logs = receipt.logs.filter(
         ({ address }) => address.toLowerCase() === network.contracts.result_registry,

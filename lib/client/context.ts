@@ -14,6 +14,7 @@ type ClientApi = Pick<
   | 'getJwks'
   | 'getModels'
   | 'previewQuorum'
+  | 'drawList'
   | 'putBlob'
   | 'submitJob'
   | 'getJob'

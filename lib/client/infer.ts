@@ -1,12 +1,13 @@
+import { cidOf } from '../cid.ts'
 import type { JobId } from '../codecs.ts'
-import { type JobIdentity, jobIdOf } from '../job-id.ts'
-import { ProblemError } from '../problem.ts'
+import { jobIdOf } from '../job-id.ts'
 import type { JobEvent, JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
-import { chooseQuorum } from './choose-quorum.ts'
+import { chooseTerms } from './choose-terms.ts'
 import { toClientError } from './client-error.ts'
+import type { JobOrder } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
 import { encryptKey } from './encrypt-key.ts'
 import { followJob } from './follow-job.ts'
@@ -19,19 +20,15 @@ import {
   type UncommittedInference,
 } from './inference.ts'
 import { nameJob } from './name-job.ts'
+import { askForList } from './own-list.ts'
+import { cancelJob, placeJob } from './place-job.ts'
 import { checkPrompt } from './prompt-text.ts'
 import { checkOutput, decryptOutput } from './read-output.ts'
 import { sealPrompt } from './seal-prompt.ts'
 import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import { storePromptKey } from './store-prompt-key.ts'
 import { commonReason } from './stuck-job.ts'
-import { type JobWish, submitJob } from './submit-job.ts'
-import { uploadBlob } from './upload-blob.ts'
-import { withGrace } from './with-grace.ts'
-
-const cancelTimeoutMs = 5_000
-// The ICL takes in a job whose sender has left: only its answer tells what there is to cancel.
-const submitGraceMs = 5_000
+import type { JobWish } from './submit-job.ts'
 
 /** How to run one inference. */
 export type InferOptions = {
@@ -43,10 +40,10 @@ export type InferOptions = {
   readonly parameters?: JobWish['parameters']
   readonly comparator?: JobWish['comparator']
   readonly minMatches?: JobWish['minMatches']
+  /** The most nodes that may ever read the prompt, the quorum and those that replace some of it or break a tie; six more than the quorum when left out, 16 at most. */
+  readonly listLength?: JobWish['listLength']
   /** A server that the ICL tells once the job has settled; `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']
-  /** How many more nodes the ICL may let read the prompt, to replace some or to break a tie; 6 when left out, 0 for none. */
-  readonly maxGrants?: number
   readonly onStep?: (news: StepNews) => void
   /** Told as soon as the ICL has the job; whoever has the token can read and cancel it. */
   readonly onSubmitted?: (job: {
@@ -74,7 +71,7 @@ type Run = {
 type PreparedJob = {
   /** Unix seconds. */
   readonly preparedAt: number
-  readonly identity: JobIdentity
+  readonly order: JobOrder
   readonly prompt: string
   readonly promptKey: Uint8Array<ArrayBuffer>
   readonly readToken: string
@@ -90,11 +87,12 @@ export async function infer(
 ): Promise<Inference> {
   checkPrompt(prompt, context.network.limits.prompt_bytes)
   const { model, minTier = 0, verifierCount = 2, parameters, comparator } = options
-  const { minMatches, webhook } = options
+  const { minMatches, listLength, webhook } = options
+  const agreement = { comparator, minMatches, listLength }
   const run: Run = {
     context,
     options,
-    wish: { model, minTier, verifierCount, parameters, comparator, minMatches, webhook },
+    wish: { model, minTier, verifierCount, parameters, ...agreement, webhook },
     steps: createStepRunner(context.clock, options.onStep),
   }
   try {
@@ -102,7 +100,7 @@ export async function infer(
     const view = await follow(run, job)
     if (view.status === 'accepted') return await collect(run, job, view)
     return {
-      jobId: jobIdOf(job.identity),
+      jobId: jobIdOf(job.order.identity),
       readToken: job.readToken,
       status: settledWithoutAnswer(view),
       reason: view.reason,
@@ -122,34 +120,25 @@ async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
   const { context, steps, wish } = run
   const { signal } = run.options
   const preparedAt = await context.chain.time(signal)
-  const preview = await steps.run('preview', () => chooseQuorum(context, wish, signal))
+  const chosen = await steps.run('preview', () => chooseTerms(context, wish, signal))
   const { blob, promptKey } = await steps.run('seal-prompt', () => sealPrompt(context, prompt))
   const { halves, proof } = await steps.run('encrypt-key', (progress) =>
     encryptKey(context, promptKey, progress, signal),
   )
   const stored = await steps.run('store-key', () =>
-    storePromptKey(context, halves, preview, run.options.maxGrants, signal),
+    storePromptKey(context, halves, chosen.terms, signal),
   )
-  const promptCid = await steps.run('upload', () => uploadBlob(context, blob, signal))
-  const { identity } = nameJob(context, { ...stored, promptCid })
-  try {
-    const submitted = await steps.run('submit', () =>
-      withGrace(context.clock, submitGraceMs, signal, (ended) =>
-        submitJob(context, identity, wish, preview, ended),
-      ),
-    )
-    const { read_token: readToken, webhook_secret: webhookSecret } = submitted
-    return { preparedAt, identity, prompt, promptKey, readToken, webhookSecret, proof }
-  } catch (error) {
-    // The submission may have arrived although its answer did not.
-    if (signal?.aborted || isPassing(error)) await cancel(context, identity, undefined)
-    throw error
-  }
+  const list = await steps.run('list', () => askForList(context, chosen, stored, signal))
+  const { identity } = nameJob(context, { ...stored, promptCid: await cidOf(blob) })
+  const order = { identity, list }
+  const submitted = await placeJob(context, steps, { ...order, wish, blob }, signal)
+  const { read_token: readToken, webhook_secret: webhookSecret } = submitted
+  return { preparedAt, order, prompt, promptKey, readToken, webhookSecret, proof }
 }
 
 async function follow({ context, options, steps }: Run, job: PreparedJob): Promise<JobView> {
-  const jobId = jobIdOf(job.identity)
   const { readToken, webhookSecret } = job
+  const jobId = jobIdOf(job.order.identity)
   try {
     options.onSubmitted?.({ jobId, readToken, ...(webhookSecret && { webhookSecret }) })
     return await steps.run(
@@ -168,7 +157,7 @@ async function follow({ context, options, steps }: Run, job: PreparedJob): Promi
       ({ status }) => status === 'accepted',
     )
   } catch (error) {
-    await cancel(context, job.identity, job.readToken)
+    await cancelJob(context, job.order.identity, job.readToken)
     throw error
   }
 }
@@ -176,9 +165,9 @@ async function follow({ context, options, steps }: Run, job: PreparedJob): Promi
 async function collect(run: Run, job: PreparedJob, view: JobView): Promise<AcceptedInference> {
   const { context, options, steps, wish } = run
   const { signal, commitTimeoutMs } = options
-  const { identity, promptKey, readToken } = job
-  const jobId = jobIdOf(identity)
-  const expected = expectedJob(context, { identity, wish, preparedAt: job.preparedAt })
+  const { order, promptKey, readToken, preparedAt } = job
+  const jobId = jobIdOf(order.identity)
+  const expected = expectedJob(order, { wish, preparedAt })
   const { receipt, hash } = await steps.run('receipt', () =>
     fetchCheckedReceipt(context, expected, view, readToken, signal),
   )
@@ -219,19 +208,6 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     throw new UncommittedError({ ...checked, timingsMs: steps.timings() }, cause)
   }
 }
-
-/** Cancels as well as it can: the job may have settled, or the ICL be gone. */
-async function cancel(
-  { api }: ClientContext,
-  identity: JobIdentity,
-  readToken: string | undefined,
-): Promise<void> {
-  const options = { timeoutMs: cancelTimeoutMs, ...(readToken !== undefined && { readToken }) }
-  await api.cancelJob({ params: { jobId: jobIdOf(identity) } }, options).catch(() => {})
-}
-
-const isPassing = (error: unknown): boolean =>
-  (error instanceof SvcError || error instanceof ProblemError) && error.retryable
 
 const describeEvent = ({ type, role, node, detail }: JobEvent): string =>
   [type, role, node && `${node.slice(0, 8)}`, detail].filter((part) => part).join(' ')

@@ -32,7 +32,7 @@ export { Receipt } from '../schemas/receipt.ts'
 export { SvcError } from '../svc-error.ts'
 export { checkCommitment } from './check-commitment.ts'
 export { type ExpectedJob, expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
-export { chooseQuorum, type Preview, type QuorumWish } from './choose-quorum.ts'
+export { type ChosenTerms, chooseTerms, type QuorumWish } from './choose-terms.ts'
 export {
   type Client,
   type ClientOptions,
@@ -40,7 +40,9 @@ export {
   type JobPage,
   type Models,
 } from './client.ts'
+export type { StoredPromptKey } from './client-chain.ts'
 export { toClientError } from './client-error.ts'
+export { commitList, type JobOrder } from './commit-list.ts'
 export type { ClientContext } from './context.ts'
 export { encryptKey } from './encrypt-key.ts'
 export { type Follow, followJob } from './follow-job.ts'
@@ -56,6 +58,7 @@ export {
   type UncommittedInference,
 } from './inference.ts'
 export { nameJob } from './name-job.ts'
+export { askForList, type JobList } from './own-list.ts'
 export { checkPrompt, maxPromptBytes } from './prompt-text.ts'
 export { checkOutput, decryptOutput } from './read-output.ts'
 export { type SealedPrompt, sealPrompt } from './seal-prompt.ts'

@@ -1,11 +1,13 @@
 import { type Clock, elapsedSince } from '../clock.ts'
 
-/** The steps of an inference in the order in which they run. */
+/** The steps of an inference in the order in which they begin; `commit-list` goes on while the next two run. */
 export const inferenceSteps = [
   'preview',
   'seal-prompt',
   'encrypt-key',
   'store-key',
+  'list',
+  'commit-list',
   'upload',
   'submit',
   'inference',
@@ -19,10 +21,12 @@ export type InferenceStep = (typeof inferenceSteps)[number]
 
 /** What each step of an inference does, for the person who waits for it. */
 export const stepLabels: Record<InferenceStep, string> = {
-  preview: 'Asking the coordinator for a quorum',
+  preview: 'Asking the coordinator for its pool of nodes',
   'seal-prompt': 'Encrypting the prompt with a new key',
   'encrypt-key': 'Encrypting both halves of the key for the coprocessor',
-  'store-key': 'Storing the key on chain for the quorum only',
+  'store-key': 'Storing the key on chain, with a hash of the terms',
+  list: "Drawing the list of nodes, and comparing it with the coordinator's",
+  'commit-list': 'Committing to the list on chain; its first nodes may read the key',
   upload: 'Uploading the encrypted prompt',
   submit: 'Submitting the job',
   inference: 'Leader and verifiers work',

@@ -1,24 +1,14 @@
-import { unixSeconds } from '../clock.ts'
 import type { EncryptedInput } from '../coprocessor/coprocessor.ts'
-import type { Preview } from './choose-quorum.ts'
+import type { Terms } from '../schemas/terms.ts'
+import { termsHash } from '../terms.ts'
+import type { StoredPromptKey } from './client-chain.ts'
 import type { ClientContext } from './context.ts'
 
-const defaultMaxGrants = 6
-const graceSeconds = 600
-
-/** Stores the encrypted key halves so that the quorum can read them, and lets the ICL grant `maxGrants` more nodes while the job lasts. */
-export async function storePromptKey(
-  { chain, network, clock }: ClientContext,
+/** Stores the encrypted key halves for a job of these terms; nobody but this client can read them until it commits to a list. */
+export const storePromptKey = async (
+  { chain }: Pick<ClientContext, 'chain'>,
   halves: { readonly high: EncryptedInput; readonly low: EncryptedInput },
-  preview: Preview,
-  maxGrants: number = defaultMaxGrants,
+  terms: Terms,
   signal?: AbortSignal,
-) {
-  const readers = [preview.leader, ...preview.verifiers]
-  if (maxGrants === 0) return chain.storeKey({ ...halves, readers }, signal)
-  // The contract goes by the chain's time; that of a chain without traffic stands still.
-  const now = Math.max(await chain.time(signal), unixSeconds(clock))
-  const until = now + network.limits.job_seconds + graceSeconds
-  const delegation = { delegate: network.coordinator, maxGrants, until }
-  return chain.storeKey({ ...halves, readers, delegation }, signal)
-}
+): Promise<StoredPromptKey> =>
+  chain.storeKey({ ...halves, termsHash: await termsHash(terms) }, signal)

@@ -1,6 +1,7 @@
 import type { Client } from '../../lib/client/client.ts'
 import type { AcceptedInference } from '../../lib/client/inference.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
 import { type ReceiptPart, receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
 
@@ -16,12 +17,16 @@ type Checked = { readonly name: string; readonly about: string }
 const shortly = (text: string): string => `${text.slice(0, 8)}…${text.slice(-4)}`
 
 /** What each part of a receipt that holds means, in the order in which parts are checked. */
-function partNames({ leader, verifiers, tally, jobId }: Receipt): readonly Checked[] {
+function partNames({ leader, verifiers, tally, list, jobId }: Receipt): readonly Checked[] {
   const { matches } = tally.body
   return [
     {
       name: 'The job is this one',
       about: `${shortly(jobId)} is made of your account, prompt and key`,
+    },
+    {
+      name: 'Its list fits the terms',
+      about: `${list.members.length} nodes could be asked, and every signer is one of them`,
     },
     {
       name: `Leader ${shortly(leader.body.address)}`,
@@ -63,6 +68,18 @@ async function stakeCheck({ context }: Client, receipt: Receipt, signal: AbortSi
   return { name: 'Stakes', about, passed }
 }
 
+/** Whether the chain holds the receipt's list for its key: what the client itself has committed to. */
+async function listCheck({ context }: Client, receipt: Receipt, signal: AbortSignal) {
+  const { jobId, kpHighHandle, kpLowHandle, list } = receipt
+  const { members, activator, until } = list
+  const onChain = await context.chain.listCommitmentOf(kpHighHandle, kpLowHandle, signal)
+  const passed = onChain === listCommitment({ jobId, activator, until, list: members })
+  const about = passed
+    ? 'The chain holds this list for your key: the ICL could choose no others'
+    : 'The chain holds another list for your key'
+  return { name: 'List on chain', about, passed }
+}
+
 async function chainCheck(
   { context }: Client,
   { receipt, commitTx, jobId }: AcceptedInference,
@@ -88,6 +105,7 @@ export async function checkReceipt(
   const iclKeys = keys.filter(({ crv }) => crv === 'Ed25519').map(({ x }) => x)
   return [
     ...(await partChecks(receipt, iclKeys)),
+    await listCheck(client, receipt, signal),
     await stakeCheck(client, receipt, signal),
     await chainCheck(client, inference, signal),
   ]

@@ -5,13 +5,24 @@ export type StepWords = { readonly title: string; readonly purpose: string }
 
 /** The steps of an inference as the page tells them. */
 export const stepWords: Record<InferenceStep, StepWords> = {
-  preview: { title: 'Choose a quorum', purpose: 'One leader and its verifiers, each with a stake' },
+  preview: { title: 'Fix the terms', purpose: 'With the pool of nodes that the ICL has published' },
   'seal-prompt': { title: 'Encrypt the prompt', purpose: 'With a new key, in this browser' },
   'encrypt-key': {
     title: 'Encrypt the key',
     purpose: 'Both halves, for the coprocessor on chain',
   },
-  'store-key': { title: 'Store the key on chain', purpose: 'Readable for the quorum only' },
+  'store-key': {
+    title: 'Store the key on chain',
+    purpose: 'With a hash of the terms; nobody else can read it yet',
+  },
+  list: {
+    title: 'Draw the nodes',
+    purpose: 'By the hash of that block; the ICL has to come to the same list',
+  },
+  'commit-list': {
+    title: 'Commit to the list on chain',
+    purpose: 'The quorum may read the key, and nobody who is not on the list ever will',
+  },
   upload: { title: 'Upload the encrypted prompt', purpose: 'The ICL cannot read it' },
   submit: { title: 'Submit the job', purpose: 'Signed by your account' },
   inference: { title: 'The nodes answer and compare', purpose: 'Each runs the prompt by itself' },

@@ -51,7 +51,7 @@ describe('a run as it is shown', () => {
     const failed = after([step('start', 0), { kind: 'failed', failure, nowMs: 1_250 }])
     expect(failed).toMatchObject({ status: 'failed', failure })
     expect(stateOf(failed)).toMatchObject({ status: 'failed', elapsedMs: 250 })
-    expect(failed.steps.filter(({ status }) => status === 'waiting')).toHaveLength(10)
+    expect(failed.steps.filter(({ status }) => status === 'waiting')).toHaveLength(12)
   })
 })
 

@@ -1,0 +1,123 @@
+import type { z } from 'zod'
+import type { ComparatorId } from '../codecs.ts'
+import { toBase64Url } from '../digest.ts'
+import { candidatesOf } from '../list.ts'
+import { type PoolNode, readPool } from '../pool-snapshot.ts'
+import { ProblemError } from '../problem.ts'
+import type { QuorumPreview } from '../schemas/list.ts'
+import { maxListLength, type Terms } from '../schemas/terms.ts'
+import { SvcError } from '../svc-error.ts'
+import type { ClientContext } from './context.ts'
+
+// Nodes for the seats of those that fail, or that do not agree.
+const spareNodes = 6
+
+/** What the client asks of the nodes of a job, and how many have to agree. */
+export type QuorumWish = {
+  readonly model: string
+  readonly minTier: number
+  readonly verifierCount: number
+  readonly comparator?: ComparatorId | undefined
+  /** Verifiers that have to agree with the leader; 1 when left out. */
+  readonly minMatches?: number | undefined
+  /** The most nodes that may ever read the prompt; six more than the quorum when left out, 16 at most. */
+  readonly listLength?: number | undefined
+}
+
+/** The terms of a job, and the nodes of the pool that they name. */
+export type ChosenTerms = { readonly terms: Terms; readonly pool: readonly PoolNode[] }
+
+/**
+ * Makes terms for a job from the pool that the ICL has published, and reads that pool; throws SvcError `model-unknown` or
+ * `not-enough-nodes`, both saying what is served, `list-length-wrong`, `quorum-untrusted`, or those of reading the pool.
+ */
+export async function chooseTerms(
+  context: ClientContext,
+  wish: QuorumWish,
+  signal?: AbortSignal,
+): Promise<ChosenTerms> {
+  const { network, random } = context
+  const quorum = 1 + wish.verifierCount
+  const listLength = wish.listLength ?? Math.min(quorum + spareNodes, maxListLength)
+  checkLength(listLength, quorum)
+  const comparator = wish.comparator ?? network.default_comparator
+  const preview = await previewOf(context, { ...wish, comparator }, signal)
+  const terms: Terms = {
+    icl_origin: new URL(network.public_url).origin,
+    pool_cid: preview.pool_cid,
+    model_id: wish.model,
+    min_tier: wish.minTier,
+    comparator,
+    quorum,
+    min_matches: wish.minMatches ?? 1,
+    list_length: listLength,
+    salt: toBase64Url(random.bytes(32)),
+  }
+  const load = (cid: string) => context.blobs.download(cid, signal)
+  const { nodes } = await readPool(terms.pool_cid, load)
+  const { length } = candidatesOf(nodes, terms, context.address)
+  if (length < quorum) throw tooFew(wish.model, length, quorum)
+  return { terms, pool: nodes }
+}
+
+function checkLength(length: number, quorum: number): void {
+  if (Number.isInteger(length) && length >= quorum && length <= maxListLength) return
+  throw new SvcError('list-length-wrong', `A list of ${length} nodes does not fit the job`, {
+    hint: `Ask for a list of ${quorum} (leader and verifiers) to ${maxListLength} nodes.`,
+  })
+}
+
+/** The ICL's pool for a wish, which must be about what was asked for. */
+async function previewOf(
+  { api }: ClientContext,
+  wish: QuorumWish & { readonly comparator: ComparatorId },
+  signal: AbortSignal | undefined,
+): Promise<z.output<typeof QuorumPreview>> {
+  const { model, comparator, minTier, verifierCount } = wish
+  const query = {
+    ...{ model_id: model, comparator },
+    ...{ min_tier: minTier, verifier_count: verifierCount },
+  }
+  try {
+    const preview = await api.previewQuorum({ query }, { signal, attempts: 3 })
+    if (preview.model_id === model && preview.comparator === comparator) return preview
+  } catch (error) {
+    if (!(error instanceof ProblemError) || error.code !== 'not-enough-nodes') throw error
+    const { models } = await api.getModels({}, { signal, attempts: 3 })
+    throw shortage(models, model, 1 + verifierCount, error)
+  }
+  throw new SvcError('quorum-untrusted', 'The ICL answered about another model or comparator', {
+    hint: 'Do not use this ICL: it does not do what it is asked for.',
+  })
+}
+
+function shortage(
+  models: readonly { readonly model_id: string; readonly nodes: number }[],
+  model: string,
+  needed: number,
+  cause: ProblemError,
+): SvcError {
+  const served = models.filter(({ nodes }) => nodes > 0)
+  const serving = served.find(({ model_id }) => model_id === model)?.nodes ?? 0
+  if (serving === 0 && served.length > 0) {
+    const names = served.map(({ model_id }) => model_id).join(', ')
+    return new SvcError('model-unknown', `No node serves ${model}`, {
+      hint: `Choose a model that is served: ${names}.`,
+      cause,
+    })
+  }
+  return tooFew(model, serving, needed, cause)
+}
+
+function tooFew(model: string, serving: number, needed: number, cause?: ProblemError): SvcError {
+  const count = serving === 1 ? '1 node serves' : `${serving} nodes serve`
+  return new SvcError(
+    'not-enough-nodes',
+    `Not enough nodes: ${count} ${model} now, and a job needs ${needed} (1 leader and ${needed - 1} verifiers)`,
+    {
+      hint: 'Wait until more nodes are active, or start more.',
+      retryable: true,
+      cause,
+    },
+  )
+}

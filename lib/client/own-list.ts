@@ -1,0 +1,165 @@
+/*
+ * Problem: the ICL tells a client which nodes will read its prompt, and could name those that it likes.
+ *
+ * Idea: the client draws the list itself, from the pool that its terms named before the key's block was made. The ICL's
+ * signed list has to be the same. All that is left to the ICL's word is which nodes cannot work now.
+ *
+ * Failure cases: a reorganisation moves the key to another block, so that the list is another one: the block is read
+ * again, and the list asked for again. The RPC servers of client and ICL may see different blocks for a moment. The ICL
+ * may pass over at most four nodes for other reasons than that they are busy, else it chooses too much.
+ */
+
+import { unixSeconds } from '../clock.ts'
+import type { Address } from '../codecs.ts'
+import { drawList, firstPositions } from '../list.ts'
+import { ProblemError } from '../problem.ts'
+import type { SignedList } from '../schemas/list.ts'
+import { verifySignature } from '../session-key.ts'
+import { statementBytes } from '../statements.ts'
+import { SvcError } from '../svc-error.ts'
+import { termsHash } from '../terms.ts'
+import type { ChosenTerms } from './choose-terms.ts'
+import type { StoredPromptKey } from './client-chain.ts'
+import type { ClientContext } from './context.ts'
+
+const maxPassed = 4
+const tries = 6
+const pauseMs = 1_000
+const graceSeconds = 600
+
+/** The list of a stored key, which this client has drawn as well. */
+export type JobList = {
+  readonly signed: SignedList
+  /** The members that are seated first, by their positions: the leader and its verifiers. */
+  readonly positions: readonly number[]
+  /** The end of the commitment, Unix seconds by the chain's clock: until then the ICL may activate further members. */
+  readonly until: number
+}
+
+/**
+ * Asks the ICL for the list of a stored key and compares it with the client's own; throws SvcError `quorum-untrusted` when
+ * it is another one, `block-differs` when the chain does not settle on the key's block, or `not-enough-nodes`.
+ */
+export async function askForList(
+  context: ClientContext,
+  chosen: ChosenTerms,
+  stored: StoredPromptKey,
+  signal?: AbortSignal,
+): Promise<JobList> {
+  const { chain, clock } = context
+  const { quorum } = chosen.terms
+  let { block } = stored
+  for (let attempt = 1; ; attempt++) {
+    const signed = await listFrom(context, chosen, { ...stored, block }, signal)
+    const own = await chain.blockOf(stored.txHash, signal)
+    // What was asked about must still be the key's block when the list is committed to.
+    if (own?.hash === block.hash && signed?.body.block.hash === own.hash) {
+      await checkList(context, chosen, { ...stored, block }, signed, signal)
+      const { list, passed } = signed.body
+      const positions = firstPositions(list.length, passed, quorum)
+      if (positions.length < quorum) throw tooFewFree(positions.length, quorum)
+      checkPasses(signed, positions)
+      await checkStakes(context, chosen, namesAt(list, positions), signal)
+      const now = Math.max(await chain.time(signal), unixSeconds(clock))
+      const until = now + context.network.limits.job_seconds + graceSeconds
+      return { signed, positions, until }
+    }
+    if (attempt === tries) throw blockDiffers()
+    block = own ?? block
+    await clock.sleep(pauseMs, signal)
+  }
+}
+
+/** The ICL's list; undefined when it does not know the key, as its RPC may not have seen the block yet. */
+async function listFrom(
+  { api }: ClientContext,
+  { terms }: ChosenTerms,
+  { highHandle, lowHandle, block }: StoredPromptKey,
+  signal: AbortSignal | undefined,
+): Promise<SignedList | undefined> {
+  const key = { kpHighHandle: highHandle, kpLowHandle: lowHandle, block_number: block.number }
+  try {
+    return await api.drawList({ body: { ...key, terms } }, { signal, attempts: 3 })
+  } catch (error) {
+    if (error instanceof ProblemError && error.code === 'not-key-owner') return undefined
+    throw error
+  }
+}
+
+/** The list must be of this key and these terms, in this client's own order, and signed. */
+async function checkList(
+  { api, network, address }: ClientContext,
+  { terms, pool }: ChosenTerms,
+  { highHandle, lowHandle, block }: StoredPromptKey,
+  { body, key, signature }: SignedList,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { keys } = await api.getJwks({}, { signal, attempts: 3 })
+  const isKnown = keys.some(({ kty, crv, x }) => kty === 'OKP' && crv === 'Ed25519' && x === key)
+  if (!isKnown || !(await verifySignature(key, signature, statementBytes(body)))) {
+    throw untrusted('a list that none of its published keys has signed')
+  }
+  const hash = await termsHash(terms)
+  const isSameKey = body.kpHighHandle === highHandle && body.kpLowHandle === lowHandle
+  if (!isSameKey || body.client !== address || (await termsHash(body.terms)) !== hash) {
+    throw untrusted('a list for another key, client or other terms')
+  }
+  const own = drawList(
+    {
+      chainId: network.chain_id,
+      store: network.contracts.prompt_key_store,
+      client: address,
+      kpHighHandle: highHandle,
+      kpLowHandle: lowHandle,
+      termsHash: hash,
+      blockHash: block.hash,
+    },
+    terms,
+    pool,
+  )
+  if (body.list.join() !== own.join()) throw untrusted('another list than chain and pool give')
+}
+
+/** Who is busy only stands back; of the others the ICL could pass over whomever it does not like. */
+function checkPasses({ body }: SignedList, positions: readonly number[]): void {
+  const last = Math.max(...positions)
+  const skipped = body.passed.filter(({ position, reason }) => position < last && reason !== 'busy')
+  if (skipped.length <= maxPassed) return
+  const reasons = [...new Set(skipped.map(({ reason }) => reason))].join(', ')
+  throw untrusted(`too few of the list: it passes over ${skipped.length} nodes (${reasons})`)
+}
+
+const namesAt = (list: readonly Address[], positions: readonly number[]): readonly Address[] =>
+  positions.flatMap((position) => list[position] ?? [])
+
+/** Only nodes that have something to lose may be seated: they are about to get the prompt's key. */
+async function checkStakes(
+  { chain }: ClientContext,
+  { terms }: ChosenTerms,
+  nodes: readonly Address[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for (const node of nodes) {
+    const { active, modelTiers } = await chain.nodeOf(node, signal)
+    if (active && modelTiers.some((tier) => tier >= terms.min_tier)) continue
+    throw untrusted(`${node}, which is not active on chain for that tier`)
+  }
+}
+
+const untrusted = (what: string): SvcError =>
+  new SvcError('quorum-untrusted', `The ICL chose ${what}`, {
+    hint: 'Do not use this ICL: it may hand the prompt to whom it likes.',
+  })
+
+const tooFewFree = (found: number, needed: number): SvcError =>
+  new SvcError(
+    'not-enough-nodes',
+    `Not enough nodes: ${found} of the list can work now, and the job needs ${needed}`,
+    { hint: 'Wait until more nodes are active, and run it again.', retryable: true },
+  )
+
+const blockDiffers = (): SvcError =>
+  new SvcError('block-differs', 'The ICL and the chain RPC disagree about the block of the key', {
+    hint: 'Try again. If it stays, use another chain RPC to find out which of the two is wrong.',
+    retryable: true,
+  })

@@ -1,0 +1,105 @@
+/*
+ * Problem: a job takes a transaction that binds its key to the list, an upload, and a submission. One after the other
+ * they keep the client waiting, and any of them may fail.
+ *
+ * Idea: the transaction is under way while the prompt is uploaded and the job submitted. The ICL takes the submission
+ * before the transaction is in a block.
+ *
+ * Failure cases: a transaction that fails after the submission went out leaves a job that no node can do: it is
+ * cancelled. A submission that fails leaves a key that is spent, if the transaction got into a block: the error says so.
+ */
+
+import type { z } from 'zod'
+import { type JobIdentity, jobIdOf } from '../job-id.ts'
+import { ProblemError } from '../problem.ts'
+import type { SubmittedJob } from '../schemas/jobs.ts'
+import { SvcError } from '../svc-error.ts'
+import { toClientError } from './client-error.ts'
+import { commitList, type JobOrder } from './commit-list.ts'
+import type { ClientContext } from './context.ts'
+import type { StepRunner } from './steps.ts'
+import { type JobWish, submitJob } from './submit-job.ts'
+import { uploadBlob } from './upload-blob.ts'
+import { withGrace } from './with-grace.ts'
+
+const cancelTimeoutMs = 5_000
+// The ICL takes in a job whose sender has left: only its answer tells what there is to cancel.
+const submitGraceMs = 5_000
+const commitGraceMs = 10_000
+
+type Submitted = z.output<typeof SubmittedJob>
+
+/** Commits to a job's list while it uploads the encrypted prompt and submits the job; resolves once all three are done. */
+export async function placeJob(
+  context: ClientContext,
+  steps: Pick<StepRunner, 'run'>,
+  job: JobOrder & { readonly wish: JobWish; readonly blob: Uint8Array<ArrayBuffer> },
+  signal?: AbortSignal,
+): Promise<Submitted> {
+  const stop = new AbortController()
+  const ended = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
+  let isSent = false
+  const committing = steps.run('commit-list', () => commitList(context, job, ended))
+  // Without the commitment the rest is of no use.
+  committing.catch((error: unknown) => stop.abort(error))
+  try {
+    await steps.run('upload', () => uploadBlob(context, job.blob, ended))
+    const submitted = await steps.run('submit', () =>
+      withGrace(context.clock, submitGraceMs, ended, (late) => {
+        isSent = true
+        return submitJob(context, job, job.wish, late)
+      }),
+    )
+    await committing
+    return submitted
+  } catch (error) {
+    const isStopped = ended.aborted
+    const failure = stop.signal.aborted ? stop.signal.reason : error
+    const isSpent = !isStopped && (await isDoneSoon(context, committing, stop))
+    // The submission may have arrived although its answer did not.
+    if (isSent && (isStopped || isPassing(error))) await cancelJob(context, job.identity)
+    throw isSpent ? withSpentKey(failure) : failure
+  }
+}
+
+/** Cancels as well as it can: the job may have settled, or the ICL be gone. */
+export async function cancelJob(
+  { api }: Pick<ClientContext, 'api'>,
+  identity: JobIdentity,
+  readToken?: string,
+): Promise<void> {
+  const options = { timeoutMs: cancelTimeoutMs, ...(readToken !== undefined && { readToken }) }
+  await api.cancelJob({ params: { jobId: jobIdOf(identity) } }, options).catch(() => {})
+}
+
+/** Whether a commitment that is under way gets into a block; not waited for any longer after that. */
+async function isDoneSoon(
+  { clock }: Pick<ClientContext, 'clock'>,
+  committing: Promise<unknown>,
+  stop: AbortController,
+): Promise<boolean> {
+  const done = new AbortController()
+  const late = clock.sleep(commitGraceMs, done.signal).then(
+    () => false,
+    () => false,
+  )
+  const committed = committing.then(
+    () => true,
+    () => false,
+  )
+  const isDone = await Promise.race([committed, late])
+  done.abort()
+  stop.abort()
+  return isDone
+}
+
+function withSpentKey(error: unknown): unknown {
+  const told = toClientError(error)
+  if (!(told instanceof SvcError)) return told
+  const { code, message, retryable } = told
+  const hint = `${told.hint} The prompt key is spent: another try stores another one.`
+  return new SvcError(code, message, { hint, retryable, cause: error })
+}
+
+const isPassing = (error: unknown): boolean =>
+  (error instanceof SvcError || error instanceof ProblemError) && error.retryable
