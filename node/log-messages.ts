@@ -68,7 +68,7 @@ export const messages = {
     `Job ${jobId}: decrypting handle ${handleText(handle)} with the permit`,
   decrypted: (jobId: JobId, handle: bigint, ms: number) =>
     `Job ${jobId}: decrypted handle ${handleText(handle)} in ${Math.round(ms)} ms: [secret, 16 bytes]`,
-  keyStored: (jobId: JobId, { highHandle, lowHandle, txHash, gasUsed }: StoredKey) =>
+  keyStored: (jobId: JobId, { highHandle, lowHandle, txHash, gasUsed }: Omit<StoredKey, 'block'>) =>
     `Job ${jobId}: storeKey: transaction ${txHash}, gas used ${gasUsed}, handles ${handleText(highHandle)}, ${handleText(lowHandle)}`,
   promptKeyDecrypted: (jobId: JobId) => `Job ${jobId}: Decrypted prompt key`,
   promptDownloaded: (jobId: JobId, bytes: number) =>

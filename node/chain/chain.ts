@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { Address } from '../../lib/codecs.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { EncryptedInput } from '../../lib/coprocessor/coprocessor.ts'
 
 /** What NodeRegistry knows of this node; times in Unix seconds. */
@@ -21,8 +21,8 @@ export type OutputKey = {
 export interface NodeChain {
   /** Undefined when the wallet is not registered. */
   registration(signal?: AbortSignal): Promise<Registration | undefined>
-  /** Whether a node is registered with a stake, alive and staying. */
-  isActive(node: Address, signal?: AbortSignal): Promise<boolean>
+  /** What a prompt key is bound to (`listCommitment`); undefined before it is. */
+  listCommitmentOf(high: bigint, low: bigint, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas; gives the transaction's hash. */
   sendHeartbeat(signal?: AbortSignal): Promise<Hex>
   /** Stores a key in PromptKeyStore; gives the stored handles, and what it took. */

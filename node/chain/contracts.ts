@@ -3,6 +3,7 @@ import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { abortable } from '../../lib/chain/abortable.ts'
 import { lacksFunds, toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
+import { listOf } from '../../lib/chain/key-lists.ts'
 import { storeKey } from '../../lib/chain/prompt-key-store.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import type { Address } from '../../lib/codecs.ts'
@@ -40,19 +41,9 @@ export function createNodeChain(options: {
       }
     },
 
-    async isActive(node, signal) {
-      const read = chain.publicClient.readContract({
-        address: nodeRegistry,
-        abi: nodeRegistryAbi,
-        functionName: 'isActive',
-        args: [node],
-      })
-      try {
-        return await abortable(read, signal)
-      } catch (error) {
-        signal?.throwIfAborted()
-        throw toChainError(error, 'reading NodeRegistry')
-      }
+    async listCommitmentOf(high, low, signal) {
+      const { commitment } = await listOf(chain, options.promptKeyStore, high, low, signal)
+      return commitment
     },
 
     async sendHeartbeat(signal) {

@@ -9,11 +9,11 @@ import type { Evidence } from '../../lib/schemas/evidence.ts'
 import { unseal } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
+import { checkList } from './check-list.ts'
 import { decryptKey } from './decrypt-key.ts'
-import type { JobDeps } from './job-deps.ts'
+import { grantPatienceMs, type JobDeps } from './job-deps.ts'
 import type { LeftMs } from './lease.ts'
 
-const grantPatienceMs = 8_000
 const slowInferenceMs = 30_000
 
 /** What evidence of any text of a job is made with: secret, and nowhere on disk. */
@@ -26,7 +26,7 @@ export type Answer = {
   readonly secrets: EvidenceSecrets
 }
 
-/** Decrypts the prompt, runs the inference and makes its evidence: the part that both roles share (spec 4); its lease has `leftMs`. */
+/** Checks that the client chose this node, decrypts the prompt, runs the inference and makes its evidence: the part that both roles share (spec 4); its lease has `leftMs`. */
 export async function produceAnswer(
   deps: JobDeps,
   claim: ClaimResult,
@@ -34,6 +34,7 @@ export async function produceAnswer(
   leftMs: LeftMs,
 ): Promise<Answer> {
   const { jobId, comparator } = claim
+  await checkList(deps, claim, signal)
   const promptKey = await decryptPromptKey(deps, claim, signal)
   const prompt = await openPrompt(deps, claim, promptKey, signal)
   const text = await runInference(deps, claim, prompt, signal, leftMs)

@@ -27,7 +27,7 @@ export type JobDeps = {
   >
   readonly coprocessor: Coprocessor
   readonly blobs: Blobs
-  readonly chain: Pick<NodeChain, 'storeOutputKey' | 'isActive'>
+  readonly chain: Pick<NodeChain, 'storeOutputKey' | 'listCommitmentOf'>
   readonly models: OfferedModels
   readonly journal: Journal
   readonly history: History
@@ -46,3 +46,6 @@ export type JobSteps = {
 
 /** Tries for one call of a job while the ICL is away, some minutes' worth: every call may be repeated, and the job's deadline ends the tries. */
 export const callAttempts = 60
+
+/** The client's commitment to a list, and a grant, may be on their way when a claim is answered: how long one waits for them, in milliseconds. */
+export const grantPatienceMs = 8_000

@@ -28,7 +28,7 @@ export async function lead(
   leftMs: LeftMs,
 ): Promise<Ending> {
   const { jobId, fence } = claim
-  await checkReaders(deps, claim, signal)
+  checkReaders(deps.address, claim)
   const { text, evidence } = await produceAnswer(deps, claim, signal, leftMs)
   const outputKey = newSealingKey(deps.random)
   const blob = await seal(text, outputKey, { kind: 'output', jobId }, deps.random)

@@ -1,0 +1,39 @@
+import { elapsedSince } from '../../lib/clock.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
+import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { grantPatienceMs, type JobDeps } from './job-deps.ts'
+
+const askAgainMs = 1_000
+
+/**
+ * Checks that the client has chosen this node: it is on the list at its position, and PromptKeyStore holds the
+ * commitment to this list. One that is not on chain yet is waited for as long as a grant; throws SvcError
+ * `list-untrusted` or a chain error.
+ */
+export async function checkList(
+  { address, chain, clock }: Pick<JobDeps, 'address' | 'chain' | 'clock'>,
+  claim: ClaimResult,
+  signal: AbortSignal,
+): Promise<void> {
+  const { jobId, client, list, position, activator, until } = claim
+  if (list[position] !== address) throw untrusted(`where ${position} is not this node's position`)
+  if (list.includes(client)) throw untrusted('with the client itself')
+  const claimed = listCommitment({ jobId, activator, until, list })
+  const beganAt = clock.monotonic()
+  for (;;) {
+    const { kpHighHandle, kpLowHandle } = claim
+    const onChain = await chain.listCommitmentOf(kpHighHandle, kpLowHandle, signal)
+    if (onChain === claimed) return
+    if (onChain !== undefined) throw untrusted('that is not the one on chain')
+    if (elapsedSince(clock, beganAt) >= grantPatienceMs) {
+      throw untrusted('to which the client has not committed on chain')
+    }
+    await clock.sleep(askAgainMs, signal)
+  }
+}
+
+const untrusted = (which: string): SvcError =>
+  new SvcError('list-untrusted', `the ICL gave a list of nodes ${which}`, {
+    hint: 'If it stays, do not work for this ICL: it may want to choose who reads prompts.',
+  })
