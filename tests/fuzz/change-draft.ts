@@ -91,9 +91,10 @@ export function fromAnother(world: FuzzWorld, draft: Draft): ChangedDraft | unde
   const address = sender && 'address' in sender ? sender.address : undefined
   if (sender?.kind === 'wallet') {
     const other = dice.pick(clients.filter((client) => client.address !== address))
-    // A stranger cannot attest for somebody, see a job, or use a preview or a key of somebody.
+    // A stranger cannot attest for somebody, see a job, or use a list or a key of somebody.
     const concerns =
-      params.jobId ?? (isFields(body) ? (body.operator_address ?? body.preview) : undefined)
+      params.jobId ??
+      (isFields(body) ? (body.operator_address ?? body.list ?? body.terms) : undefined)
     if (concerns === undefined) return undefined
     return { draft: { ...draft, sender: other.signer }, refusedFor: 'the wallet of somebody else' }
   }

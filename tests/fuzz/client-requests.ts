@@ -1,8 +1,15 @@
 import { z } from 'zod'
+import { unixSeconds } from '../../lib/clock.ts'
+import { toBase64Url } from '../../lib/digest.ts'
+import { jobIdOf } from '../../lib/job-id.ts'
+import { firstPositions } from '../../lib/list.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
-import { aJobId, anAddress } from '../branded.ts'
-import { coordinator } from '../icl/fake-chain.ts'
-import { modelId } from '../icl/test-icl.ts'
+import { ListRequest, SignedList } from '../../lib/schemas/list.ts'
+import type { Terms } from '../../lib/schemas/terms.ts'
+import { termsHash } from '../../lib/terms.ts'
+import { aJobId } from '../branded.ts'
+import { chainId, modelId, origin } from '../icl/test-icl.ts'
 import type { Dice } from '../simulation/dice.ts'
 import { type Requests, readerOf } from './request-makers.ts'
 import { type KnownJob, remember } from './world.ts'
@@ -16,41 +23,71 @@ const about = (job: KnownJob, dice: Dice) => ({
 
 /** Sound requests of clients, and those that anybody may make and that lead to a job. */
 export const clientRequests: Requests = {
-  previewQuorum: async ({ dice, clients, model }, operation) => {
-    const client = dice.pick(clients)
+  previewQuorum: async ({ dice, model }, operation) => {
     const comparator = dice.chance(0.8) ? 'exact' : 'similar/2'
-    const query = {
-      client: client.address,
-      model_id: modelId,
-      comparator,
-      verifier_count: String(dice.pick([2, 2, 2, 3])),
-    }
-    const learn = (answer: { preview: string; leader: string; verifiers: string[] }) => {
-      const chosen = [answer.leader, ...answer.verifiers].map(anAddress)
-      remember(model.previews, { client, preview: answer.preview, chosen, comparator }, 20)
-    }
+    const verifiers = dice.pick([2, 2, 2, 3])
+    const query = { model_id: modelId, comparator, verifier_count: String(verifiers) }
+    const learn = ({ pool_cid: poolCid }: { pool_cid: string }) =>
+      remember(model.previews, { poolCid, comparator, quorum: verifiers + 1 }, 20)
     return { operation, params: {}, query, learn }
   },
-  submitJob: async ({ icl, dice, model, planted }, operation) => {
-    const previewed = model.previews.pop()
-    if (!previewed) return undefined
-    const { client, preview, chosen, comparator } = previewed
+  drawList: async ({ icl, dice, clients, model }, operation) => {
+    const preview = model.previews.pop()
+    if (!preview) return undefined
+    const client = dice.pick(clients)
+    const terms: Terms = {
+      icl_origin: origin,
+      pool_cid: preview.poolCid,
+      model_id: modelId,
+      min_tier: 0,
+      comparator: preview.comparator,
+      quorum: preview.quorum,
+      min_matches: 1,
+      list_length: dice.between(3, 16),
+      salt: toBase64Url(dice.bytes(32)),
+    }
     const [high, low] = [model.nextHandle, model.nextHandle + 1n]
     model.nextHandle += 2n
-    icl.chain.store(high, low, client.address, [...chosen], coordinator)
+    const hash = await termsHash(terms)
+    const block = icl.chain.storeKey(high, low, client.address, hash, unixSeconds(icl.clock))
+    const key = { kpHighHandle: high, kpLowHandle: low, block_number: block, terms }
+    const learn = (answer: unknown) =>
+      remember(model.lists, { client, list: SignedList.parse(answer) }, 20)
+    const giveBack = () => remember(model.previews, preview, 20)
+    const body = z.encode(ListRequest, key)
+    return { operation, params: {}, query: {}, body, sender: client.signer, learn, giveBack }
+  },
+  submitJob: async ({ icl, dice, model, planted }, operation) => {
+    const listed = model.lists.pop()
+    if (!listed) return undefined
+    const { client, list } = listed
+    const { kpHighHandle, kpLowHandle, terms, list: members, passed, coordinator } = list.body
+    const promptCid = model.cids.at(-1) ?? cid
+    const until = unixSeconds(icl.clock) + 1_200
+    const jobId = jobIdOf({
+      ...{ chainId, client: client.address, promptCid, kpHighHandle, kpLowHandle },
+      clientNonce: kpHighHandle,
+    })
+    const first = firstPositions(members.length, passed, terms.quorum)
+    icl.chain.commitList(
+      kpHighHandle,
+      kpLowHandle,
+      listCommitment({ jobId, activator: coordinator, until, list: members }),
+      first.flatMap((position) => members[position] ?? []),
+    )
     const job = {
       model_id: modelId,
-      prompt_cid: model.cids.at(-1) ?? cid,
-      kpHighHandle: high,
-      kpLowHandle: low,
-      preview,
-      comparator: comparator as 'exact',
-      client_nonce: high,
+      prompt_cid: promptCid,
+      kpHighHandle,
+      kpLowHandle,
+      list,
+      until,
+      client_nonce: kpHighHandle,
       ...(dice.chance(0.3) && { parameters: { max_output_tokens: dice.between(1, 8_192) } }),
       ...(dice.chance(0.3) && { webhook: { url: 'https://hooks.example.com/svc' } }),
     }
     const body = z.encode(SubmitJob, job)
-    const giveBack = () => remember(model.previews, previewed, 20)
+    const giveBack = () => remember(model.lists, listed, 20)
     const learn = (answer: {
       jobId: `0x${string}`
       read_token: string

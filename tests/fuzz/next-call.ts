@@ -10,6 +10,7 @@ import type { FuzzWorld } from './world.ts'
 /** How often an operation is asked in relation to others; those that need no proof are asked seldom, because anybody's requests to them look alike. */
 const weights: Readonly<Record<string, number>> = {
   previewQuorum: 4,
+  drawList: 6,
   submitJob: 6,
   postHeartbeat: 6,
   getAssignments: 9,

@@ -24,7 +24,8 @@ export async function* tourOf(world: FuzzWorld): AsyncGenerator<Draft> {
     return operation && soundRequest(world, operation)
   }
   for (let round = 0; round < mostRounds && model.accepted.length === 0; round++) {
-    const begins = round % roundsPerJob === 0 ? ['putBlob', 'previewQuorum', 'submitJob'] : []
+    const begins =
+      round % roundsPerJob === 0 ? ['putBlob', 'previewQuorum', 'drawList', 'submitJob'] : []
     for (const id of [...begins, ...lifeOfAJob]) {
       const draft = await make(id)
       if (draft) yield draft

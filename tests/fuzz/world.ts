@@ -3,8 +3,9 @@ import { openAccess } from '../../icl/access.ts'
 import { isHeld, listen } from '../../icl/start/listen.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
-import type { Address, JobId } from '../../lib/codecs.ts'
+import type { Address, ComparatorId, JobId } from '../../lib/codecs.ts'
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
+import type { SignedList } from '../../lib/schemas/list.ts'
 import { systemClock } from '../../lib/system.ts'
 import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
 import { type TpmNode, tpmNode, trustIn } from '../icl/attestation/tpm-node.ts'
@@ -51,11 +52,11 @@ export type ClaimedAssignment = {
 /** What is known of the state of the ICL: what requests are made of. The newest stands last. */
 type Model = {
   readonly previews: {
-    readonly client: Wallet
-    readonly preview: string
-    readonly chosen: readonly Address[]
-    readonly comparator: string
+    readonly poolCid: string
+    readonly comparator: ComparatorId
+    readonly quorum: number
   }[]
+  readonly lists: { readonly client: Wallet; readonly list: SignedList }[]
   readonly jobs: KnownJob[]
   readonly accepted: KnownJob[]
   readonly offers: Offer[]
@@ -221,6 +222,7 @@ export async function createWorld(
     newcomers: numbered('newcomer', 4),
     model: {
       previews: [],
+      lists: [],
       jobs: [],
       accepted: [],
       offers: [],

@@ -42,7 +42,7 @@ describe('tokens', () => {
         })
       await fc.assert(
         fc.asyncProperty(fc.oneof(fc.string({ unit: 'binary' }), like), async (text) => {
-          expect(await keys.openToken('svc-preview', text)).toBeUndefined()
+          expect(await keys.openToken('svc-webhook', text)).toBeUndefined()
         }),
         runs(200),
       )
