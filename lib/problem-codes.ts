@@ -73,6 +73,7 @@ export const problemCodes = {
   'receipt-not-ready': row(404, 'The job has no receipt: it was not accepted, or not yet'),
   'method-not-allowed': row(405, 'The address exists, but not with this method'),
 
+  'key-unknown': row(409, 'The ICL does not see the prompt key in that block', true),
   'key-expired': row(409, 'The prompt key was stored too long ago'),
   'key-used': row(409, 'The prompt key has a job already'),
   'job-conflict': row(409, 'This job exists with another body'),
