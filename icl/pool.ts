@@ -2,34 +2,32 @@ import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
 import { cached } from './cached.ts'
 import type { Chain } from './chain/chain.ts'
-import { createHeldPools, type HeldPools } from './held-pools.ts'
+import { createPublishedPools, type PublishedPools } from './published-pools.ts'
 import type { ChainNode, Node } from './rules/eligibility.ts'
 import type { OccupiedSlots, Store } from './store/store.ts'
 
 const cachedMs = 1_000
-/** A little longer than a preview holds. */
-const heldMs = 660_000
 /** Whoever asks for what cannot be had must not make every question read all nodes. */
 const forgettingMs = 500
 
 /** A node with what the chain says of it. */
-export type PoolNode = { readonly node: Node; readonly chain: ChainNode }
+export type KnownNode = { readonly node: Node; readonly chain: ChainNode }
 
 /**
- * What draws start from, read at most once a second however many ask; what this process saves shows at once. Whoever acts on it
+ * What pools are made of, read at most once a second however many ask; what this process saves shows at once. Whoever acts on it
  * looks again at the nodes that it chose.
  */
 export type Pool = {
   /** Every node with a certificate; throws when the chain does not answer. */
-  nodes(): Promise<readonly PoolNode[]>
+  nodes(): Promise<readonly KnownNode[]>
   /** How many slots of each node are occupied. */
   busy(): Promise<ReadonlyMap<Address, OccupiedSlots>>
   /** A node that was just saved. */
   note(node: Node): void
   /** Makes the next question read everything again; at most every half second, because strangers can bring it about. */
   forget(): void
-  /** What previews were drawn from. */
-  readonly held: HeldPools
+  /** What lists are drawn from. */
+  readonly published: PublishedPools
 }
 
 /** The pool over a store and a chain. */
@@ -61,7 +59,7 @@ export function createPool({
     }
   }
   return {
-    held: createHeldPools(clock, heldMs),
+    published: createPublishedPools(clock),
     nodes: async () => {
       const nodes = await current()
       const states = await chain.nodesOf([...nodes.keys()])

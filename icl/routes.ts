@@ -33,6 +33,7 @@ import {
 import { attestNode, issueChallenge } from './operations/attest-node.ts'
 import { changeJob, loadJob } from './operations/change-job.ts'
 import { createProbes } from './operations/check-health.ts'
+import { drawListOf } from './operations/draw-list.ts'
 import { enrollTpm } from './operations/enroll-tpm.ts'
 import { listConsoleJobs, viewConsoleJob } from './operations/list-console-jobs.ts'
 import { listConsoleNodes } from './operations/list-console-nodes.ts'
@@ -40,6 +41,7 @@ import { listJobs } from './operations/list-jobs.ts'
 import { listNodeEvents } from './operations/list-node-events.ts'
 import { listNodeFaults } from './operations/list-node-faults.ts'
 import { countModels, previewQuorum } from './operations/preview-quorum.ts'
+import { listPools } from './operations/publish-pool.ts'
 import { releaseTpm } from './operations/release-tpm.ts'
 import { submitJob } from './operations/submit-job.ts'
 import { takeHeartbeat } from './operations/take-heartbeat.ts'
@@ -47,6 +49,7 @@ import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
 import { viewOverview } from './operations/view-overview.ts'
 import { viewRecord } from './operations/view-record.ts'
+import { createStoredKeys } from './stored-keys.ts'
 
 /** How long a blob is kept that no job names. */
 const unusedBlobMs = 3_600_000
@@ -67,6 +70,7 @@ export const createRoutes = (deps: Dependencies): Routes => ({
   ...statusRoutes(deps),
   ...publicRoutes,
   ...clientRoutes,
+  ...listRoutes(deps),
   ...nodeRoutes,
   ...heldRoutes(createConnectionLimit(deps.metrics)),
 })
@@ -126,6 +130,7 @@ const publicRoutes = {
   getNodeFaults: ({ params, query }, { deps }) =>
     listNodeFaults(deps, params.address, query.cursor),
   getModels: async (_, { deps }) => ({ models: await countModels(deps) }),
+  getPools: (_, { deps }) => listPools(deps),
   previewQuorum: ({ query }, { deps }) => previewQuorum(deps, query),
   getChallenge: ({ params }, { deps }) => issueChallenge(deps, params.address),
   getBlob: async ({ params }, { signal, deps }) => {
@@ -167,6 +172,13 @@ const clientRoutes = {
     return viewJob(await changeJob(deps, params.jobId, { type: 'cancel' }))
   },
 } satisfies Partial<Routes>
+
+const listRoutes = ({ chain, clock }: Dependencies) => {
+  const keys = createStoredKeys(chain, clock)
+  return {
+    drawList: ({ body }, { caller, deps }) => drawListOf(deps, keys, walletOf(caller), body),
+  } satisfies Partial<Routes>
+}
 
 const nodeRoutes = {
   enrollTpm: ({ body }, { caller, deps }) => enrollTpm(deps, walletOf(caller), body),

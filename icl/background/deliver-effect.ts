@@ -4,6 +4,7 @@ import type { Dependencies } from '../dependencies.ts'
 import type { KeyedMutex } from '../mutex.ts'
 import { changeJob } from '../operations/change-job.ts'
 import { checkFitness, demandOf } from '../operations/load-pool.ts'
+import type { MemberState } from '../rules/commands.ts'
 import type { Effect, PendingEffect } from '../rules/effects.ts'
 import { assignmentOf, type Job } from '../rules/job.ts'
 import { ensureAccess } from './ensure-access.ts'
@@ -82,9 +83,16 @@ async function giveAccess(
     await changeJob(deps, job.id, { type: 'miss-access', node, fence })
   } else if (access.prompt === 'refused') {
     await changeJob(deps, job.id, { type: 'refuse-access', node, fence })
+  } else if (access.prompt === 'ended') {
+    await changeJob(deps, job.id, { type: 'find-ended', node, fence })
   }
   if (access.done) return { done: true }
   return { done: false, retryMs: Math.min(1_000 * 1.2 ** attempts, longestAccessRetryMs) }
+}
+
+const findingOf = (fitness: MemberState) => {
+  if (fitness === 'fit') return 'see-access'
+  return fitness === 'busy' ? 'find-busy' : 'find-gone'
 }
 
 /**
@@ -103,10 +111,9 @@ async function offerAssignment(
   if (!assignment || assignment.fence !== fence || assignment.status !== 'awaiting-grant')
     return true
   const fitness = await checkFitness(deps, node, demandOf(job))
-  const type = { fit: 'see-access', busy: 'find-busy', gone: 'find-gone' } as const
   // Asked last of all: what was counted holds only as long as nobody else makes offers.
   await changeJob(deps, id, async () =>
-    term.aborted ? undefined : { type: type[fitness], node, fence },
+    term.aborted ? undefined : { type: findingOf(fitness), node, fence },
   )
   return fitness !== 'busy'
 }

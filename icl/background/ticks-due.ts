@@ -1,14 +1,9 @@
 import type { JobId } from '../../lib/codecs.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeJob } from '../operations/change-job.ts'
-import { drawSeed } from '../operations/draw-seed.ts'
-import { keepBlobsUntil } from '../operations/keep-blobs.ts'
-import { keepPool } from '../operations/keep-pool.ts'
-import { demandOf, loadCandidates } from '../operations/load-pool.ts'
-import type { SeatFill } from '../rules/commands.ts'
-import type { Job } from '../rules/job.ts'
+import { demandOf, memberStates } from '../operations/load-pool.ts'
 import { replicaFor } from '../rules/share.ts'
-import { countSeatsToFill, freshNodes, needsPool } from '../rules/tick.ts'
+import { needsMembers } from '../rules/tick.ts'
 import type { LiveReplicas } from './live-replicas.ts'
 import type { Work } from './work.ts'
 
@@ -34,32 +29,12 @@ export async function tickDue(
   }
 }
 
-/** Lets the rules look at a job whose time has come, with the pool if seats are to be filled. */
+/** Lets the rules look at a job whose time has come, with how its list's members are if seats are to be filled. */
 async function tickJob(deps: Dependencies, id: JobId): Promise<void> {
   await changeJob(deps, id, async (job) => {
     const now = deps.clock.now()
     if (job.tickAt === undefined || job.tickAt > now) return undefined
-    return {
-      type: 'tick',
-      fill: needsPool(job, now) ? await seatFillOf(deps, job, now) : undefined,
-    }
+    if (!needsMembers(job, now)) return { type: 'tick' }
+    return { type: 'tick', members: await memberStates(deps, job.list.members, demandOf(job)) }
   })
-}
-
-async function seatFillOf(deps: Dependencies, job: Job, now: number): Promise<SeatFill> {
-  const pool = await loadCandidates(deps, demandOf(job))
-  const count = countSeatsToFill(job, pool, now)
-  const isDrawn = count > 0 && freshNodes(job, pool).some(({ busy }) => !busy)
-  const [seed, poolCid] = await Promise.all([
-    drawSeed(deps, {
-      client: job.client,
-      jobId: job.id,
-      ordinal: job.draws.length,
-      modelId: job.modelId,
-      minTier: job.minTier,
-      count,
-    }),
-    isDrawn ? keepPool(deps, pool, keepBlobsUntil(deps, job)) : undefined,
-  ])
-  return { pool, seed, count, poolCid }
 }

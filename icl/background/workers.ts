@@ -3,7 +3,6 @@ import { dueKey } from '../notifier.ts'
 import { watchChanges } from '../watch-changes.ts'
 import { createEffects } from './effects-due.ts'
 import { every, logOnce } from './every.ts'
-import { keepGivingPools } from './give-pools.ts'
 import { createLeadership } from './leadership.ts'
 import { createLiveReplicas } from './live-replicas.ts'
 import { keepPruned } from './prune-store.ts'
@@ -33,7 +32,6 @@ export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promi
     leadership.keep(ended),
     watchChanges(deps, ended),
     keepPruned(deps, leadership, ended),
-    keepGivingPools(deps, ended),
     every(deps, keyRefreshMs, ended, 'refreshing the keys', () => deps.keys.refresh()),
   ]
   const startDueTicks = logOnce(deps, 'looking for due jobs')

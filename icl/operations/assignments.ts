@@ -96,6 +96,10 @@ export async function claimAssignment(
     prompt_cid: job.promptCid,
     comparator: job.comparator,
     parameters: { max_output_tokens: maxOutputTokens(job) },
+    list: [...job.list.members],
+    position: assignment.position,
+    activator: job.list.activator,
+    until: job.list.until,
     output_readers: [job.client, ...verifiers.map((verifier) => verifier.node)],
     output_delegate: deps.chain.coordinator,
   }

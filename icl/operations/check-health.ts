@@ -60,7 +60,7 @@ export function createProbes(deps: Dependencies) {
         ...deps.clockWatch.faults(),
         ...(chain === undefined
           ? faults
-          : [`${reasonOf(chain)}: previews and submissions fail, commits wait`]),
+          : [`${reasonOf(chain)}: previews, lists and submissions fail, commits wait`]),
       ]
       if (store !== undefined || !writable || deps.notifier.closed) {
         throw new ProblemError('unavailable', all.join('; '))

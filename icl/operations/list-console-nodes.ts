@@ -4,7 +4,7 @@ import { newcomer, weightOf } from '../../lib/reputation.ts'
 import type { ConsoleNode, ConsoleNodes } from '../../lib/schemas/console.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { PoolNode } from '../pool.ts'
+import type { KnownNode } from '../pool.ts'
 import { ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
 import type { Outage } from '../rules/outages.ts'
 
@@ -29,7 +29,11 @@ export async function listConsoleNodes(
   }
 }
 
-function viewNode({ node, chain }: PoolNode, now: number, outages: readonly Outage[]): ConsoleNode {
+function viewNode(
+  { node, chain }: KnownNode,
+  now: number,
+  outages: readonly Outage[],
+): ConsoleNode {
   const { address, certificate, heartbeatAt, version, modelIds } = node
   const standing = { ...newcomer, ...node.standing }
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now, outages)

@@ -1,9 +1,17 @@
-import type { Address } from '../../lib/codecs.ts'
-import type { Candidate } from '../../lib/draw.ts'
+import { type Address, ComparatorId } from '../../lib/codecs.ts'
+import { firstPositions } from '../../lib/list.ts'
+import type { PoolNode } from '../../lib/pool-snapshot.ts'
 import { weightOf } from '../../lib/reputation.ts'
+import type { PassReason } from '../../lib/schemas/list.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { PoolNode } from '../pool.ts'
-import { type Demand, ineligibleReasons } from '../rules/eligibility.ts'
+import type { KnownNode } from '../pool.ts'
+import type { MemberState } from '../rules/commands.ts'
+import {
+  type Demand,
+  defaultComparators,
+  ineligibleReasons,
+  servedTiers,
+} from '../rules/eligibility.ts'
 import { type Job, occupiesSlot } from '../rules/job.ts'
 import type { OccupiedSlots } from '../store/store.ts'
 
@@ -18,7 +26,7 @@ export const demandOf = ({ modelId, minTier, comparator }: Job): Demand => ({
 export async function loadEligible(
   deps: Dependencies,
   demand: Demand,
-): Promise<readonly PoolNode[]> {
+): Promise<readonly KnownNode[]> {
   const [nodes, outages] = await Promise.all([deps.pool.nodes(), deps.outages.known()])
   const now = deps.clock.now()
   return nodes.filter(
@@ -26,52 +34,103 @@ export async function loadEligible(
   )
 }
 
-/** The nodes that a demand can be drawn from, each with its weight and whether it is busy. */
-export async function loadCandidates(
-  deps: Dependencies,
-  demand: Demand,
-): Promise<readonly Candidate[]> {
-  const [eligible, busy] = await Promise.all([loadEligible(deps, demand), deps.pool.busy()])
-  return eligible.map(({ node }) => ({
-    address: node.address,
-    weight: weightOf(node.standing),
-    busy: occupiedSlotsOf(busy.get(node.address)) >= node.capacity,
-  }))
+/** Every node that is active now, busy or not, with all that lists are drawn by. */
+export async function loadPoolNodes(deps: Dependencies): Promise<readonly PoolNode[]> {
+  return (await loadEligible(deps, { minTier: 0 })).flatMap(asPublished)
 }
 
-const occupiedSlotsOf = (busy: OccupiedSlots | undefined): number =>
-  busy ? busy.offered + busy.claimed : 0
+function asPublished({ node, chain }: KnownNode): readonly PoolNode[] {
+  const names = node.comparators ?? defaultComparators
+  const comparators = ComparatorId.options.filter((id) => names.includes(id)).toSorted()
+  if (comparators.length === 0) return []
+  return [
+    {
+      address: node.address,
+      weight: weightOf(node.standing),
+      tiers: [...new Set(servedTiers(node, chain))].toSorted((a, b) => a - b),
+      models: [...new Set(node.modelIds)].toSorted((a, b) => (a < b ? -1 : 1)),
+      comparators,
+    },
+  ]
+}
 
-/** Whether a node can take an offer at this very moment. */
-export type Fitness = 'fit' | 'busy' | 'gone'
+/** How each member of a list is now, as far as is remembered of the pool; throws when the chain does not answer. */
+export async function memberStates(
+  deps: Dependencies,
+  members: readonly Address[],
+  demand: Demand,
+): Promise<readonly MemberState[]> {
+  const [nodes, busy, outages] = await Promise.all([
+    deps.pool.nodes(),
+    deps.pool.busy(),
+    deps.outages.known(),
+  ])
+  const known = new Map(nodes.map((entry) => [entry.node.address, entry]))
+  const now = deps.clock.now()
+  return members.map((address) => {
+    const entry = known.get(address)
+    if (!entry) return 'certificate-expired'
+    const [reason] = ineligibleReasons(entry.node, entry.chain, demand, now, outages)
+    if (reason !== undefined) return reason
+    return hasFreeSlot(entry, busy) ? 'fit' : 'busy'
+  })
+}
+
+/** Whether a node has room for one more job. */
+export const hasFreeSlot = (
+  { node }: KnownNode,
+  busy: ReadonlyMap<Address, OccupiedSlots>,
+): boolean => {
+  const { offered = 0, claimed = 0 } = busy.get(node.address) ?? {}
+  return offered + claimed < node.capacity
+}
+
+/**
+ * The members of a list that cannot be offered work now, by position and with the first reason. Those who would be seated
+ * first are looked at afresh: many lists may be asked for within the moment for which the pool is remembered.
+ */
+export async function passedMembers(
+  deps: Dependencies,
+  members: readonly Address[],
+  demand: Demand,
+  quorum: number,
+): Promise<readonly { readonly position: number; readonly reason: PassReason }[]> {
+  const states = [...(await memberStates(deps, members, demand))]
+  const looked = new Set<number>()
+  for (;;) {
+    const passed = states.flatMap((reason, position) =>
+      reason === 'fit' ? [] : [{ position, reason }],
+    )
+    const first = firstPositions(members.length, passed, quorum)
+    const next = first.filter((position) => !looked.has(position))
+    if (next.length === 0) return passed
+    const found = await Promise.all(
+      next.map((position) => checkFitness(deps, members[position] as Address, demand)),
+    )
+    for (const [index, position] of next.entries()) {
+      looked.add(position)
+      states[position] = found[index] ?? 'busy'
+    }
+  }
+}
 
 /** Looks at one node afresh: has it a free slot, and does it still meet the demand? */
 export async function checkFitness(
   deps: Dependencies,
   address: Address,
   demand: Demand,
-): Promise<Fitness> {
+): Promise<MemberState> {
   const [found, chain, jobs, outages] = await Promise.all([
     deps.store.findNode(address),
     deps.chain.nodeOf(address),
     deps.store.listJobsOfNode(address),
     deps.outages.known(),
   ])
-  if (!found) return 'gone'
+  if (!found) return 'certificate-expired'
   const node = found.document
-  const reasons = ineligibleReasons(node, chain, demand, deps.clock.now(), outages)
-  if (reasons.length > 0) return 'gone'
+  const [reason] = ineligibleReasons(node, chain, demand, deps.clock.now(), outages)
+  if (reason !== undefined) return reason
   return countAssignments(jobs, address, occupiesSlot) < node.capacity ? 'fit' : 'busy'
-}
-
-/** The first of the nodes that cannot take an offer now, undefined when all can. */
-export async function findUnfit(
-  deps: Dependencies,
-  addresses: readonly Address[],
-  demand: Demand,
-): Promise<Address | undefined> {
-  const found = await Promise.all(addresses.map((address) => checkFitness(deps, address, demand)))
-  return addresses[found.findIndex((fitness) => fitness !== 'fit')]
 }
 
 /** How many assignments of such a status a node has in these jobs. */

@@ -2,6 +2,7 @@ import type { JobView } from '../../lib/schemas/jobs.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { type Assignment, type Job, mayShowAnswers } from '../rules/job.ts'
 import type { Webhook } from '../rules/webhook.ts'
+import { viewList } from './view-list.ts'
 import { tallyOfRound } from './view-tally.ts'
 
 /** A job as its client may see it. */
@@ -20,13 +21,7 @@ export function viewJob(job: Job): JobView {
     created_at: toSeconds(job.createdAt),
     deadline: toSeconds(job.deadline),
     quorum: job.assignments.map(viewAssignment),
-    draws: job.draws.map(({ message, signature, poolDigest, poolCid, chosen }) => ({
-      message,
-      signature,
-      pool_digest: poolDigest,
-      ...(poolCid !== undefined && { pool_cid: poolCid }),
-      chosen: [...chosen],
-    })),
+    list: viewList(job),
     ...(tally && { tally }),
     ...(result && {
       output_cid: result.output_cid,
@@ -51,6 +46,7 @@ const viewWebhook = ({ state, attempts, lastStatus, lastError }: Webhook) => ({
 export const viewAssignment = (assignment: Assignment): JobView['quorum'][number] => ({
   seat: assignment.seat,
   round: assignment.round,
+  position: assignment.position,
   role: assignment.role,
   node: assignment.node,
   fence: assignment.fence,

@@ -6,7 +6,7 @@ import { newcomer, weightOf } from '../../lib/reputation.ts'
 import type { ActiveNode, NodeRecord } from '../../lib/schemas/nodes.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { PoolNode } from '../pool.ts'
+import type { KnownNode } from '../pool.ts'
 import { type Demand, ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
 import { loadEligible } from './load-pool.ts'
 
@@ -24,7 +24,7 @@ export async function listActiveNodes(deps: Dependencies, demand: Demand, cursor
   }
 }
 
-const viewActiveNode = ({ node, chain }: PoolNode): z.output<typeof ActiveNode> => ({
+const viewActiveNode = ({ node, chain }: KnownNode): z.output<typeof ActiveNode> => ({
   operator_address: node.address,
   model_tiers: [...servedTiers(node, chain)],
   supported_model_ids: [...node.modelIds],

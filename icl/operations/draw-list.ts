@@ -1,0 +1,116 @@
+import type { Address } from '../../lib/codecs.ts'
+import { drawList } from '../../lib/list.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ListRequest, ListStatement, SignedList } from '../../lib/schemas/list.ts'
+import { minListLength, type Terms } from '../../lib/schemas/terms.ts'
+import { statementBytes } from '../../lib/statements.ts'
+import { termsHash } from '../../lib/terms.ts'
+import { toSeconds } from '../../lib/time.ts'
+import type { StoredKey } from '../chain/chain.ts'
+import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import type { StoredKeys } from '../stored-keys.ts'
+import { checkAdmitted } from './admit-client.ts'
+import { passedMembers } from './load-pool.ts'
+import { loadPublished, periodsOf } from './publish-pool.ts'
+
+/** How old the block of a stored key may be. */
+const keySeconds = 1_800
+/** How long before that block the pool may have ceased to be the current one. */
+const poolSeconds = 300
+/** How far the chain's clock may be behind: blocks bear the time at which they were begun. */
+const chainLagSeconds = 60
+
+/** The list of a stored key, drawn from the pool of its terms and signed. Only who is passed over depends on when it is asked for. */
+export async function drawListOf(
+  deps: Dependencies,
+  keys: StoredKeys,
+  client: Address,
+  { kpHighHandle, kpLowHandle, block_number, terms }: ListRequest,
+): Promise<SignedList> {
+  checkAdmitted(deps, client)
+  const key = await keys.find(kpHighHandle, kpLowHandle, block_number)
+  await checkKey(deps, client, key, terms)
+  await checkPool(deps, terms.pool_cid, key.storedAt)
+  const members = drawList(
+    {
+      chainId: deps.network.chain_id,
+      store: deps.network.contracts.prompt_key_store,
+      client,
+      kpHighHandle,
+      kpLowHandle,
+      termsHash: key.termsHash,
+      blockHash: key.block.hash,
+    },
+    terms,
+    await loadPublished(deps, terms.pool_cid),
+  )
+  if (members.length < Math.max(terms.quorum, minListLength)) throw tooFew(terms, members.length)
+  const { model_id: modelId, min_tier: minTier, comparator, quorum } = terms
+  const demand = { modelId, minTier, comparator }
+  const passed = await passedMembers(deps, members, demand, quorum)
+  const at = toSeconds(deps.clock.now())
+  const body: ListStatement = {
+    statement: 'svc-list-v2',
+    client,
+    kpHighHandle,
+    kpLowHandle,
+    terms,
+    block: key.block,
+    list: [...members],
+    passed: passed.map((node) => ({ ...node, at })),
+    coordinator: deps.chain.coordinator,
+    at,
+  }
+  const { tally } = deps.keys
+  return { body, key: tally.publicKey, signature: await tally.sign(statementBytes(body)) }
+}
+
+const refused = (why: string) => new ProblemError('terms-refused', why)
+
+const tooFew = ({ quorum, model_id }: Terms, left: number) =>
+  new ProblemError(
+    'not-enough-nodes',
+    `The pool of the terms has ${left} nodes that can serve ${model_id}, and ${quorum} are needed; take a newer pool and store another key`,
+  )
+
+async function checkKey(
+  deps: Dependencies,
+  client: Address,
+  key: StoredKey,
+  terms: Terms,
+): Promise<void> {
+  if (key.owner !== client) {
+    throw new ProblemError('not-key-owner', 'PromptKeyStore shows another owner of this key')
+  }
+  const origin = publicOrigin(deps)
+  if (terms.icl_origin !== origin)
+    throw refused(`The terms are for ${terms.icl_origin}, not ${origin}`)
+  if ((await termsHash(terms)) !== key.termsHash) {
+    throw refused('The key was stored under other terms')
+  }
+  if (terms.list_length < terms.quorum) {
+    throw refused(`A list of ${terms.list_length} is too short for a quorum of ${terms.quorum}`)
+  }
+  const age = toSeconds(deps.clock.now()) - key.storedAt
+  if (age > keySeconds) {
+    throw new ProblemError(
+      'key-expired',
+      `The key was stored ${age} s ago, and a list is drawn for ${keySeconds} s; store another key`,
+    )
+  }
+}
+
+/** The pool must have been public before anybody knew the block, and not have been kept for a suitable one. */
+async function checkPool(deps: Dependencies, cid: string, storedAt: number): Promise<void> {
+  const periods = await periodsOf(deps, cid)
+  if (periods.length === 0)
+    throw refused(`This ICL has not published the pool ${cid} within an hour`)
+  const isCurrent = periods.some(
+    ({ from, until }) =>
+      from <= (storedAt + chainLagSeconds) * 1000 && storedAt * 1000 <= until + poolSeconds * 1000,
+  )
+  if (isCurrent) return
+  throw refused(
+    `The pool ${cid} was not the current one within ${poolSeconds} s before the key was stored; take a newer pool and store another key`,
+  )
+}

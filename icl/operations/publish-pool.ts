@@ -1,0 +1,142 @@
+/*
+ * Problem: nobody may choose the pool that a list is drawn from once the seed of the list is known, neither the client
+ * nor the ICL, and everybody who has the terms must be able to read the pool.
+ *
+ * Idea: the ICL publishes the whole pool, busy nodes too, as blobs, and notes in the store from when to when it was the
+ * current one. Terms name a pool by its CID, and stand in the block that makes the seed. A list is drawn only from a pool
+ * that was current shortly before that block.
+ *
+ * Invariants:
+ * - A pool is readable and noted before anybody is told of it.
+ * - All replicas share the current pool: the first to publish one sets it for the next 30 s. Only when it has too few
+ *   nodes for what is asked, and another has enough, it is replaced sooner.
+ * - A note covers one unbroken time. A pool that comes back after another one gets a second note.
+ *
+ * Failure cases: without room for a new pool the last one stays the current one, and without any the callers get
+ * `unavailable`. A replica that cannot read the pool that another one set publishes its own beside it.
+ */
+
+import { type PoolSnapshot, readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { hourMs, toSeconds } from '../../lib/time.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { currentMs, type PublishedPool } from '../published-pools.ts'
+import { claimKey } from '../store/claim-key.ts'
+import { putParts } from './keep-pool.ts'
+import { loadPoolNodes } from './load-pool.ts'
+
+const currentKey = 'current-pool'
+const prefix = 'pool:'
+/** How long a pool is listed after it was the current one. */
+const listedMs = hourMs
+
+/** From when to when a pool was the current one, in milliseconds. */
+type Period = { readonly cid: string; readonly from: number; readonly until: number }
+
+/** The pool that lists are to be drawn from now, published when there is none that is recent enough. */
+export const currentPool = (deps: Dependencies): Promise<PublishedPool> =>
+  deps.pool.published.current(async (last) => {
+    const shared = await findShared(deps)
+    return shared ?? publish(deps, last)
+  })
+
+/** Publishes the pool as it is now and makes it the current one of all replicas. */
+export async function replacePool(deps: Dependencies): Promise<PublishedPool> {
+  const { store, clock, pool } = deps
+  const before = await store.findKey(currentKey, clock.now())
+  if (before !== undefined)
+    await store.save({ kind: 'release-key', key: currentKey, value: before })
+  const published = await publish(deps, undefined)
+  pool.published.replace(published)
+  return published
+}
+
+/** The pools of the last hour with the times in which each was the current one, newest first. */
+export async function listPools({ store, clock }: Dependencies) {
+  const held = await store.listKeys(prefix, clock.now())
+  const pools = held.map(periodOf).toSorted((a, b) => b.from - a.from)
+  return {
+    pools: pools.map(({ cid, from, until }) => ({
+      pool_cid: cid,
+      from: toSeconds(from),
+      until: toSeconds(until),
+    })),
+  }
+}
+
+/** The times in which a pool was the current one. */
+export async function periodsOf(
+  { store, clock }: Dependencies,
+  cid: string,
+): Promise<readonly Period[]> {
+  return (await store.listKeys(`${prefix}${cid}:`, clock.now())).map(periodOf)
+}
+
+/** The nodes of a published pool; throws SvcError `pool-snapshot-invalid`, and ProblemError `unavailable` when it is not kept any more. */
+export const loadPublished = (deps: Dependencies, cid: string): Promise<PublishedPool['nodes']> =>
+  deps.pool.published.nodesOf(cid, async () => {
+    const { nodes } = await readPool(cid, async (part) => {
+      const bytes = await deps.blobs.get(part)
+      if (bytes) return bytes
+      throw new ProblemError('unavailable', `The pool ${cid} is not kept whole here`)
+    })
+    return nodes
+  })
+
+/** The pool that another replica, or this one before, has made the current one. */
+async function findShared(deps: Dependencies): Promise<PublishedPool | undefined> {
+  const cid = await deps.store.findKey(currentKey, deps.clock.now())
+  if (cid === undefined) return undefined
+  try {
+    const nodes = await loadPublished(deps, cid)
+    await note(deps, cid)
+    return { cid, nodes }
+  } catch (error) {
+    deps.log.warn('the current pool cannot be read', { cid, error: String(error) })
+    return undefined
+  }
+}
+
+async function publish(
+  deps: Dependencies,
+  last: PublishedPool | undefined,
+): Promise<PublishedPool> {
+  const nodes = await loadPoolNodes(deps)
+  const snapshot = await snapshotPool(nodes)
+  const own = (await putSnapshot(deps, snapshot)) ? { cid: snapshot.root, nodes } : last
+  if (!own) {
+    throw new ProblemError('unavailable', 'There is no room to publish the pool', {
+      retryAfterSeconds: 30,
+    })
+  }
+  await note(deps, own.cid)
+  const cid = await claimKey(deps, currentKey, own.cid, deps.clock.now() + currentMs)
+  if (cid === own.cid) return own
+  return (await findShared(deps)) ?? own
+}
+
+async function putSnapshot(deps: Dependencies, { parts }: PoolSnapshot): Promise<boolean> {
+  if (await putParts(deps, parts, deps.clock.now() + 2 * hourMs)) return true
+  deps.log.warn('no room to publish the pool: the last one stays', { parts: parts.size })
+  return false
+}
+
+/** Notes that a pool is the current one now and for the next 30 s. */
+async function note(deps: Dependencies, cid: string): Promise<void> {
+  const { store, clock } = deps
+  const now = clock.now()
+  const periods = await periodsOf(deps, cid)
+  const running = periods.find(({ until }) => until + currentMs >= now)
+  await store.save({
+    kind: 'key',
+    key: `${prefix}${cid}:${running?.from ?? now}`,
+    value: 'published',
+    now,
+    expiresAt: now + currentMs + listedMs,
+  })
+}
+
+function periodOf({ key, expiresAt }: { key: string; expiresAt: number }): Period {
+  const [cid = '', from] = key.slice(prefix.length).split(':')
+  return { cid, from: Number(from), until: expiresAt - listedMs }
+}

@@ -1,0 +1,94 @@
+import type { Address, JobId } from '../../lib/codecs.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { SubmitJob } from '../../lib/schemas/jobs.ts'
+import type { SignedList } from '../../lib/schemas/list.ts'
+import { verifySignature } from '../../lib/session-key.ts'
+import { statementBytes } from '../../lib/statements.ts'
+import { hourMs, toSeconds } from '../../lib/time.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Job, JobList } from '../rules/job.ts'
+import { claimKey } from '../store/claim-key.ts'
+
+/** How old a signed list may be when its job is submitted. */
+const listSeconds = 600
+/** Longer than any list of a key is taken: it is drawn for 30 minutes after the key was stored, and taken for ten more. */
+const keptMs = hourMs
+
+const refused = (why: string) => new ProblemError('list-refused', `${why}; ask for the list again`)
+
+/** The list of a submission, once it is one that this ICL has signed for this client and key, and its block still stands. */
+export async function jobListOf(
+  deps: Dependencies,
+  client: Address,
+  id: JobId,
+  submission: SubmitJob,
+  deadline: number,
+): Promise<JobList> {
+  const { list: signed, until } = submission
+  const { terms, block, list: members, coordinator: activator } = signed.body
+  await checkSignature(deps, signed)
+  checkIsOf(client, submission)
+  const age = toSeconds(deps.clock.now()) - signed.body.at
+  if (age > listSeconds) {
+    throw refused(`The list was signed ${age} s ago, and is taken for ${listSeconds} s`)
+  }
+  if (activator !== deps.chain.coordinator) {
+    throw refused(`The list names the coordinator ${activator}, which is another by now`)
+  }
+  if (until * 1000 < deadline) {
+    throw new ProblemError(
+      'invalid-request',
+      `\`until\` is before the deadline of the job, ${toSeconds(deadline)}; nodes could not be replaced to the end`,
+    )
+  }
+  await checkBlock(deps, submission)
+  const commitment = listCommitment({ jobId: id, activator, until, list: members })
+  return { terms, block, members, activator, until, commitment }
+}
+
+async function checkSignature(
+  { keys }: Dependencies,
+  { body, key, signature }: SignedList,
+): Promise<void> {
+  const isOwn = keys.jwks.keys.some(({ crv, x }) => crv === 'Ed25519' && x === key)
+  if (isOwn && (await verifySignature(key, signature, statementBytes(body)))) return
+  throw refused('No published key of this ICL has signed the list')
+}
+
+function checkIsOf(client: Address, { kpHighHandle, kpLowHandle, model_id, list }: SubmitJob) {
+  const { body } = list
+  if (body.client !== client) throw refused('The list is for another client')
+  if (body.kpHighHandle !== kpHighHandle || body.kpLowHandle !== kpLowHandle) {
+    throw refused('The list is for another key')
+  }
+  if (body.terms.model_id !== model_id) {
+    throw refused(`The list is for the model ${body.terms.model_id}`)
+  }
+}
+
+/** A reorganisation may have moved the key to another block: then the list is another one. */
+async function checkBlock(deps: Dependencies, { list, kpHighHandle, kpLowHandle }: SubmitJob) {
+  const { block } = list.body
+  const key = await deps.chain.storedKeyAt(kpHighHandle, kpLowHandle, block.number)
+  if (key?.block.hash === block.hash) return
+  throw new ProblemError(
+    'key-unknown',
+    `The chain does not show the key in block ${block.number} with the hash ${block.hash} now; ask for the list of the block that has it`,
+    { retryAfterSeconds: 2 },
+  )
+}
+
+/** Binds a prompt key to its one job; throws `key-used` when another job has it. */
+export async function takeKey(
+  deps: Dependencies,
+  { id, kpHighHandle, kpLowHandle }: Job,
+): Promise<void> {
+  const key = `prompt-key:${kpHighHandle}:${kpLowHandle}`
+  const holder = await claimKey(deps, key, id, deps.clock.now() + keptMs)
+  if (holder === id) return
+  throw new ProblemError(
+    'key-used',
+    `The prompt key is the one of job ${holder}; store another key`,
+  )
+}
