@@ -1,8 +1,11 @@
 import type { z } from 'zod'
 import type { Api } from '../../lib/api.ts'
+import { commitList } from '../../lib/chain/key-lists.ts'
 import { storeKey } from '../../lib/chain/prompt-key-store.ts'
-import type { Address, JobId } from '../../lib/codecs.ts'
+import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
+import { jobIdOf } from '../../lib/job-id.ts'
+import { maskOf } from '../../lib/list.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
@@ -13,9 +16,11 @@ import {
   evidenceOf,
   modelId,
   type Outside,
+  origin,
   type TestNode,
   walletOf,
 } from '../icl/test-icl.ts'
+import { listKey } from '../listed-key.ts'
 import type { RuntimesWorld } from './world.ts'
 
 const patienceMs = 60_000
@@ -42,27 +47,33 @@ export async function until<T>(what: string, look: () => Promise<T | undefined>)
   }
 }
 
-/** Stores a new key on the chain for its readers, as a client or a leader does; gives its handles. */
+/** Stores a new key on the chain, under terms or for its readers, as a client or a leader does; gives its handles. */
 async function storeNewKey(
   world: RuntimesWorld,
   account: Account,
-  options: { readers: readonly Address[]; delegate?: Address | undefined },
+  use: { readonly terms: Hash32 } | { readonly readers: readonly Address[]; delegate: Address },
 ) {
   const { rpcUrl, chainId, contracts } = world.chain
+  const writer = world.writerOf(account)
   const key = newSealingKey(systemRandom)
   const halves = splitKey(key)
   const coprocessor = createCofheCoprocessor({ rpcUrl, chainId, account, clock: systemClock })
   const encrypted = await coprocessor.encrypt(halves.high, halves.low)
-  const { timestamp } = await world.writerOf(account).publicClient.getBlock()
-  const until = Math.max(Number(timestamp), Math.floor(Date.now() / 1000)) + 3_600
+  const delegation = { maxGrants: 6, until: await inAnHour(world, account) }
   const stored = await storeKey({
-    ...world.writerOf(account),
+    ...writer,
     ...encrypted,
     contract: contracts.promptKeyStore,
-    readers: options.readers,
-    ...(options.delegate && { delegate: options.delegate, maxGrants: 6, until }),
+    ...('terms' in use ? use : { ...use, ...delegation }),
   })
-  return { key, ...stored }
+  const { blockNumber } = await writer.publicClient.getTransactionReceipt({ hash: stored.txHash })
+  return { key, blockNumber, ...stored }
+}
+
+/** Unix seconds by the chain's clock, which may be ahead of this machine's. */
+async function inAnHour(world: RuntimesWorld, account: Account): Promise<number> {
+  const { timestamp } = await world.writerOf(account).publicClient.getBlock()
+  return Math.max(Number(timestamp), Math.floor(Date.now() / 1000)) + 3_600
 }
 
 /** Submits a job whose quorum is among the nodes, as a client does it. */
@@ -71,7 +82,7 @@ export async function submitJob(
   outside: Outside,
   nodes: readonly TestNode[],
 ): Promise<SubmittedJob> {
-  const { client: account, chainId } = world.chain
+  const { client: account, chainId, contracts } = world.chain
   const client = account.address.toLowerCase() as Address
   const signer: RequestSigner = {
     kind: 'wallet',
@@ -80,24 +91,46 @@ export async function submitJob(
     signMessage: ({ raw }) => account.signMessage({ message: { raw } }),
   }
   const api = outside.api(signer)
-  const preview = await api.previewQuorum({
-    query: { client, model_id: modelId, min_tier: 0, verifier_count: 2 },
+  let key: Uint8Array<ArrayBuffer> | undefined
+  const listed = await listKey(api, {
+    ...{ origin, modelId },
+    storeKey: async (terms) => {
+      const stored = await storeNewKey(world, account as Account, { terms })
+      key = stored.key
+      return stored
+    },
   })
-  const readers = [preview.leader, ...preview.verifiers]
-  const stored = await storeNewKey(world, account as Account, { readers })
-  const blob = await seal('Is it?', stored.key, { kind: 'prompt', client }, systemRandom)
+  if (!key) throw new Error('No key was stored')
+  const blob = await seal('Is it?', key, { kind: 'prompt', client }, systemRandom)
   const { cid } = await api.putBlob({ body: blob })
+  const { highHandle, lowHandle, list, first, positions } = listed
+  const nonce = highHandle
+  const until = await inAnHour(world, account as Account)
+  await commitList({
+    ...world.writerOf(account as Account),
+    ...{ contract: contracts.promptKeyStore, highHandle, lowHandle, mask: maskOf(positions) },
+    terms: {
+      jobId: jobIdOf({
+        ...{ chainId, client, promptCid: cid, clientNonce: nonce },
+        ...{ kpHighHandle: highHandle, kpLowHandle: lowHandle },
+      }),
+      activator: list.body.coordinator,
+      until,
+      list: list.body.list,
+    },
+  })
   const { jobId, read_token: readToken } = await api.submitJob({
     body: {
       model_id: modelId,
       prompt_cid: cid,
-      kpHighHandle: stored.highHandle,
-      kpLowHandle: stored.lowHandle,
-      preview: preview.preview,
-      client_nonce: stored.highHandle,
+      kpHighHandle: highHandle,
+      kpLowHandle: lowHandle,
+      list,
+      until,
+      client_nonce: nonce,
     },
   })
-  const quorum = readers.map((address) => {
+  const quorum = first.map((address) => {
     const found = nodes.find((node) => node.address === address)
     if (!found) throw new Error(`${address} is none of the nodes`)
     return found
