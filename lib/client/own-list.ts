@@ -23,7 +23,7 @@ import type { StoredPromptKey } from './client-chain.ts'
 import type { ClientContext } from './context.ts'
 
 const maxPassed = 4
-const tries = 6
+const tries = 4
 const pauseMs = 1_000
 const graceSeconds = 600
 
@@ -81,7 +81,7 @@ async function listFrom(
   try {
     return await api.drawList({ body: { ...key, terms } }, { signal, attempts: 3 })
   } catch (error) {
-    if (error instanceof ProblemError && error.code === 'not-key-owner') return undefined
+    if (error instanceof ProblemError && error.code === 'key-unknown') return undefined
     throw error
   }
 }

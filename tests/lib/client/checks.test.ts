@@ -5,19 +5,20 @@ import {
   expectedJob,
   fetchCheckedReceipt,
 } from '../../../lib/client/check-receipt.ts'
-import { chooseQuorum } from '../../../lib/client/choose-quorum.ts'
+import type { JobOrder } from '../../../lib/client/commit-list.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
 import { decryptOutput } from '../../../lib/client/read-output.ts'
 import { submitJob } from '../../../lib/client/submit-job.ts'
-import type { Address, Hash32 } from '../../../lib/codecs.ts'
+import type { Hash32 } from '../../../lib/codecs.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
-import { ProblemError } from '../../../lib/problem.ts'
+import { listCommitment } from '../../../lib/list-commitment.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { JobView } from '../../../lib/schemas/jobs.ts'
+import type { ListStatement, SignedList } from '../../../lib/schemas/list.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
+import type { Terms } from '../../../lib/schemas/terms.ts'
 import { aHash, aJobId } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
-import { sampleNetwork } from '../../sample-network.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 import { makeReceipt } from '../make-receipt.ts'
 
@@ -30,101 +31,9 @@ const failureOf = (call: Promise<unknown>) =>
     (error: { code?: string; message: string; hint?: string; retryable?: boolean }) => error,
   )
 
-const [leader, one, two, client] = ['a', 'b', 'c', '9'].map((digit) => nodeAddress(digit)) as [
-  Address,
-  Address,
-  Address,
-  Address,
-]
-const model = 'openai:test'
+const client = nodeAddress('9')
 
-describe('a quorum', () => {
-  const wish = { model, minTier: 2, verifierCount: 2 }
-  const good = { leader, verifiers: [one, two], model_id: model, preview: 'token', expires_at: 0 }
-  const node = { staked: true, active: true, modelTiers: [1, 2] }
-
-  const choose = (
-    preview: Partial<typeof good> | ProblemError,
-    {
-      nodes = {},
-      models = [],
-      wanted = wish,
-    }: {
-      nodes?: Record<string, Partial<typeof node>>
-      models?: readonly { model_id: string; nodes: number }[]
-      wanted?: Parameters<typeof chooseQuorum>[1]
-    } = {},
-  ) => {
-    const asked: unknown[] = []
-    const api = {
-      previewQuorum: async (...args: unknown[]) => {
-        asked.push(args)
-        if (preview instanceof ProblemError) throw preview
-        return { ...good, ...preview }
-      },
-      getModels: async () => ({ models }),
-    }
-    const chain = { nodeOf: async (address: string) => ({ ...node, ...nodes[address] }) }
-    return { call: chooseQuorum(contextOf({ api, chain, address: client }), wanted), asked }
-  }
-
-  it('is asked for as it is wanted', async () => {
-    const { call, asked } = choose({})
-    expect(await call).toEqual(good)
-    const query = { client, model_id: model, min_tier: 2, verifier_count: 2 }
-    expect(asked).toEqual([[{ query }, { signal: undefined, attempts: 3 }]])
-    const compared = choose({}, { wanted: { ...wish, comparator: 'exact' } })
-    await compared.call
-    expect(compared.asked).toMatchObject([[{ query: { ...query, comparator: 'exact' } }, {}]])
-  })
-
-  it.each<[string, Partial<typeof good>]>([
-    ['the model openai:other instead of openai:test', { model_id: 'openai:other' }],
-    ['another number of nodes than the 3 asked for', { verifiers: [one] }],
-    ['another number of nodes than the 3 asked for', { verifiers: [one, one] }],
-    ['another number of nodes than the 3 asked for', { verifiers: [one, two, two] }],
-    ['another number of nodes than the 3 asked for', { verifiers: [leader, one] }],
-    ['this very client as a node of its own job', { verifiers: [one, client] }],
-    ['this very client as a node of its own job', { leader: client }],
-  ])('is not believed with %s', async (why, change) => {
-    expect(await failureOf(choose(change).call)).toMatchObject({
-      ...{ code: 'quorum-untrusted', message: `The ICL chose ${why}` },
-      hint: expect.stringContaining('Do not use this ICL'),
-    })
-  })
-
-  it('has nodes that are active on chain for the tier, every one of them', async () => {
-    for (const address of [leader, one, two]) {
-      for (const change of [{ active: false }, { modelTiers: [1] }, { modelTiers: [] }]) {
-        const { call } = choose({}, { nodes: { [address]: change } })
-        expect((await failureOf(call))?.message).toBe(
-          `The ICL chose ${address}, which is not active on chain for that tier`,
-        )
-      }
-    }
-  })
-
-  it('that there is none says what there is', async () => {
-    const few = new ProblemError('not-enough-nodes', 'Few')
-    const served = (...counts: readonly (readonly [string, number])[]) =>
-      choose(few, { models: counts.map(([model_id, nodes]) => ({ model_id, nodes })) }).call
-    expect(await failureOf(served(['a:b', 2], ['c:d', 1], ['e:f', 0], [model, 0]))).toMatchObject({
-      ...{ code: 'model-unknown', message: 'No node serves openai:test', cause: few },
-      hint: 'Choose a model that is served: a:b, c:d.',
-    })
-    expect(await failureOf(served([model, 1]))).toMatchObject({
-      ...{ code: 'not-enough-nodes', retryable: true, cause: few },
-      message:
-        'Not enough nodes: 1 node serves openai:test now, and a job needs 3 (1 leader and 2 verifiers)',
-      hint: expect.stringContaining('Wait until more nodes'),
-    })
-    expect((await failureOf(served([model, 2])))?.message).toContain('2 nodes serve openai:test')
-    expect((await failureOf(served([model, 0])))?.message).toContain('0 nodes serve')
-    expect((await failureOf(served()))?.message).toContain('0 nodes serve')
-    const other = new ProblemError('rate-limited', 'Slow')
-    expect(await failureOf(choose(other).call)).toBe(other)
-  })
-})
+const wish = { model: 'openai:test', minTier: 0, verifierCount: 2 }
 
 describe('a commitment', () => {
   const hash: Hash32 = aHash(`0x${'1'.repeat(64)}`)
@@ -179,23 +88,30 @@ describe('a receipt', () => {
   let receipt: Receipt
   let iclKey: string
   let job: ExpectedJob
+  let order: JobOrder
   let view: JobView
 
   beforeAll(async () => {
     const made = await makeReceipt('exact', ['yes', 'yes', 'yes'])
     receipt = made.receipt
     iclKey = made.iclKey
-    job = {
-      jobId: receipt.jobId,
+    const { list } = receipt
+    const body: ListStatement = {
+      ...{ statement: 'svc-list-v2', client: receipt.client, terms: list.terms, at: 1 },
+      ...{ kpHighHandle: receipt.kpHighHandle, kpLowHandle: receipt.kpLowHandle },
+      ...{ block: list.block, list: list.members, passed: [], coordinator: list.activator },
+    }
+    order = {
       identity: {
         ...{ chainId: receipt.chain_id, client: receipt.client, promptCid: receipt.prompt_cid },
         ...{ kpHighHandle: receipt.kpHighHandle, kpLowHandle: receipt.kpLowHandle },
         clientNonce: receipt.client_nonce,
       },
-      ...{ model: receipt.model_id, maxOutputTokens: 1_024, minTier: 1, comparator: 'exact' },
-      verifierCount: 2,
-      preparedAt: receipt.tally.body.settled_at,
+      list: {
+        ...{ signed: { body, key: '', signature: '' }, positions: [0, 1, 2], until: list.until },
+      },
     }
+    job = expectedJob(order, { wish, preparedAt: receipt.tally.body.settled_at })
     view = {
       ...{ receipt_hash: await receiptHash(receipt), output_cid: receipt.output_cid },
     } as unknown as JobView
@@ -208,19 +124,19 @@ describe('a receipt', () => {
       jwk?: object
       time?: number
       nodes?: Record<string, object>
-      publicUrl?: string
+      onChain?: Hash32
     } = {},
   ) => {
     const key = { kty: 'OKP', crv: 'Ed25519', x: iclKey, ...changes.jwk }
     const context = contextOf({
       api: { getReceipt: async () => receipt, getJwks: async () => ({ keys: [key] }) },
       chain: {
+        listCommitmentOf: async () => changes.onChain ?? listCommitment(job.committed),
         time: async () => changes.time ?? receipt.tally.body.settled_at,
         nodeOf: async (node: string) => ({
           ...{ staked: true, active: false, modelTiers: [0, 1], ...changes.nodes?.[node] },
         }),
       },
-      network: sampleNetwork({ public_url: changes.publicUrl ?? 'https://icl.test/icl' }),
     })
     const call = fetchCheckedReceipt(
       context,
@@ -239,7 +155,6 @@ describe('a receipt', () => {
 
   it('is believed when it is of this job, as it was submitted', async () => {
     expect(await fetched()).toEqual({ receipt, hash: view.receipt_hash })
-    expect(await fetched({ job: { minMatches: 2 } })).toMatchObject({ receipt })
   })
 
   it('is of this very job, and of nothing else', async () => {
@@ -257,13 +172,41 @@ describe('a receipt', () => {
     }
     const jobId = aJobId(`0x${'1'.repeat(64)}`)
     expect(await fetched({ job: { jobId } })).toBe('it is about another job')
-    expect(await fetched({ job: { model: 'a:b' } })).toBe('it is about another model')
     expect(await fetched({ job: { maxOutputTokens: 5 } })).toBe(
       'its nodes were told another length of answer',
     )
-    expect(await fetched({ job: { comparator: 'similar/2' } })).toBe('it used another comparator')
-    expect(await fetched({ publicUrl: 'https://other.test' })).toBe('it comes from another ICL')
-    expect(await fetched({ job: { minMatches: 3 } })).toBe('the votes do not accept the answer')
+  })
+
+  it('has the list that this client has drawn, and committed to on chain', async () => {
+    const { terms, block, committed } = job
+    const changes: readonly Partial<Terms>[] = [
+      { icl_origin: 'https://other.test' },
+      { pool_cid: receipt.prompt_cid },
+      { model_id: 'a:b' },
+      { min_tier: 1 },
+      { comparator: 'similar/2' },
+      { quorum: 4 },
+      { min_matches: 2 },
+      { list_length: 10 },
+      { salt: 'A'.repeat(43) },
+    ]
+    for (const change of changes) {
+      expect(await fetched({ job: { terms: { ...terms, ...change } } })).toBe('it has other terms')
+    }
+    const other = aHash(`0x${'1'.repeat(64)}`)
+    for (const change of [{ number: 8n }, { hash: other }]) {
+      const why = 'its list is of another block'
+      expect(await fetched({ job: { block: { ...block, ...change } } })).toBe(why)
+    }
+    const list = committed.list.toReversed()
+    const otherList = 'it has another list of nodes'
+    expect(await fetched({ job: { committed: { ...committed, list } } })).toBe(otherList)
+    for (const change of [{ activator: client }, { until: committed.until + 1 }]) {
+      const why = 'its list has another activator, or another end'
+      expect(await fetched({ job: { committed: { ...committed, ...change } } })).toBe(why)
+    }
+    const why = 'the chain holds another list for its key'
+    expect(await fetched({ onChain: other })).toBe(why)
   })
 
   it('is signed by a key of the ICL that can sign', async () => {
@@ -294,7 +237,7 @@ describe('a receipt', () => {
   it('has nodes with a stake for the tier, every one of them', async () => {
     const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
     for (const node of nodes) {
-      for (const change of [{ staked: false }, { modelTiers: [0] }]) {
+      for (const change of [{ staked: false }, { modelTiers: [] }]) {
         expect(await fetched({ nodes: { [node]: change } })).toBe(
           `${node} signed the receipt without a stake for that tier`,
         )
@@ -302,28 +245,18 @@ describe('a receipt', () => {
     }
   })
 
-  it('has as many verifiers as were asked for, or more', async () => {
-    expect(await fetched({ job: { verifierCount: 1 } })).toMatchObject({ receipt })
-    expect(await fetched({ job: { verifierCount: 3 } })).toBe(
-      'it has 2 verifiers of the 3 asked for',
-    )
-  })
-
-  it('is expected to say what was wished for', () => {
-    const wish = { model: 'openai:test', minTier: 3, verifierCount: 2 }
-    const network = sampleNetwork({ default_comparator: 'similar/2' })
-    const { identity } = job
-    expect(expectedJob({ network }, { identity, wish, preparedAt: 7 })).toEqual({
-      ...{ jobId: jobIdOf(identity), identity, model: 'openai:test', minTier: 3, preparedAt: 7 },
-      ...{ maxOutputTokens: 1_024, comparator: 'similar/2', minMatches: undefined },
-      verifierCount: 2,
+  it('is expected to say what was wished for and committed to', () => {
+    const { identity } = order
+    const { terms, block, members, activator, until } = receipt.list
+    const committed = { jobId: jobIdOf(identity), activator, until, list: members }
+    const wished = expectedJob(order, { wish, preparedAt: 7 })
+    expect(wished).toEqual({
+      ...{ jobId: jobIdOf(identity), identity, preparedAt: 7, maxOutputTokens: 1_024 },
+      ...{ terms, block, committed },
     })
-    const more = {
-      ...{ parameters: { max_output_tokens: 9 }, comparator: 'exact' as const, minMatches: 2 },
-    }
-    expect(
-      expectedJob({ network }, { identity, wish: { ...wish, ...more }, preparedAt: 7 }),
-    ).toMatchObject({ maxOutputTokens: 9, comparator: 'exact', minMatches: 2 })
+    const parameters = { max_output_tokens: 9 }
+    const shorter = { wish: { ...wish, parameters }, preparedAt: 7 }
+    expect(expectedJob(order, shorter)).toEqual({ ...wished, maxOutputTokens: 9 })
   })
 
   it('leads to an output whose key has two halves of 16 bytes', async () => {
@@ -354,69 +287,41 @@ describe('a submission', () => {
     ...{ kpHighHandle: 1n, kpLowHandle: 2n, clientNonce: 3n },
   }
   const jobId = jobIdOf(identity)
-  const wish = { model, minTier: 0, verifierCount: 2 }
-  const preview = { leader, verifiers: [one, two], model_id: model, preview: 'p0', expires_at: 0 }
+  const signed = { body: {}, key: 'k', signature: 's' } as unknown as SignedList
+  const list = { signed, positions: [0, 1, 2], until: 77 }
 
-  const run = async (
-    answers: readonly (object | Error)[],
-    wanted: Parameters<typeof submitJob>[2] = wish,
-  ) => {
-    const clock = createVirtualClock()
-    const began = clock.now()
-    const bodies: { preview: string }[] = []
-    let previews = 0
+  const run = async (answer: object, wanted: Parameters<typeof submitJob>[2] = wish) => {
+    const bodies: unknown[] = []
     const api = {
-      submitJob: async ({ body }: { body: { preview: string } }) => {
-        bodies.push(body)
-        const answer = answers[Math.min(bodies.length, answers.length) - 1]!
-        if (answer instanceof Error) throw answer
+      submitJob: async (...args: unknown[]) => {
+        bodies.push(args)
         return answer
       },
-      previewQuorum: async () => ({ ...preview, preview: `p${++previews}` }),
     }
-    const chain = { nodeOf: async () => ({ staked: true, active: true, modelTiers: [0] }) }
-    const random = { bytes: () => Uint8Array.of(7) }
-    const context = contextOf({ api, chain, clock, random, address: client })
-    const call = submitJob(context, identity, wanted, preview)
-    const outcome = await clock.until(call.catch((error: unknown) => error))
-    return { outcome, bodies, tookMs: clock.now() - began }
+    const call = submitJob(contextOf({ api }), { identity, list }, wanted)
+    return { outcome: await call.catch((error: unknown) => error), bodies }
   }
-  const stale = new ProblemError('preview-stale', 'Left')
 
   it('says what is wished for, and no more', async () => {
     const submitted = { jobId, status: 'open', read_token: 't' }
-    const { outcome, bodies } = await run([submitted])
+    const { outcome, bodies } = await run(submitted)
     expect(outcome).toBe(submitted)
     const body = {
-      ...{ model_id: model, prompt_cid: identity.promptCid, kpHighHandle: 1n, kpLowHandle: 2n },
-      ...{ client_nonce: 3n, preview: 'p0' },
+      ...{ model_id: wish.model, prompt_cid: identity.promptCid, client_nonce: 3n },
+      ...{ kpHighHandle: 1n, kpLowHandle: 2n, list: signed, until: 77 },
     }
-    expect(bodies).toEqual([body])
+    expect(bodies).toEqual([[{ body }, { signal: undefined, attempts: 3 }]])
     const webhook = { url: 'https://receiver.test' }
     const parameters = { max_output_tokens: 5 }
     const more = { ...wish, parameters, comparator: 'exact' as const, minMatches: 2, webhook }
-    expect((await run([submitted], more)).bodies).toEqual([
-      { ...body, parameters, comparator: 'exact', min_matches: 2, webhook },
+    expect((await run(submitted, more)).bodies).toMatchObject([
+      [{ body: { ...body, parameters, webhook } }, {}],
     ])
-  })
-
-  it('takes a new preview each time that one is outdated, twelve at most', async () => {
-    const submitted = { jobId, status: 'open', read_token: 't' }
-    const invalid = new ProblemError('preview-invalid', 'Old')
-    const late = await run([stale, invalid, submitted])
-    expect([late.outcome, late.tookMs]).toEqual([submitted, 27 + 47])
-    expect(late.bodies.map((body) => body.preview)).toEqual(['p0', 'p1', 'p2'])
-    const never = await run([stale])
-    expect([never.outcome, never.bodies.length]).toEqual([stale, 12])
-    const other = new ProblemError('rate-limited', 'Slow')
-    expect((await run([other])).bodies).toHaveLength(1)
-    const foreign = Object.assign(new Error('x'), { code: 'preview-stale' })
-    expect((await run([foreign])).bodies).toHaveLength(1)
   })
 
   it('is answered about this very job', async () => {
     const other = aHash(`0x${'1'.repeat(64)}`)
-    expect((await run([{ jobId: other }])).outcome).toMatchObject({
+    expect((await run({ jobId: other })).outcome).toMatchObject({
       ...{ code: 'job-id-wrong', message: `The ICL answered about ${other}, not ${jobId}` },
       hint: 'Check the chain id and the version of the ICL.',
     })

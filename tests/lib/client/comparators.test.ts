@@ -13,13 +13,15 @@ const run = async (comparator: 'exact' | 'similar/2', options: FakeOptions = {})
 }
 
 describe.each(['exact', 'similar/2'] as const)('a client that asks for %s', (comparator) => {
-  it('names it in the preview and in the job, and checks the answer by it', async () => {
+  it('names it in the preview and in its terms, and checks the answer by it', async () => {
     const { status, world } = await run(comparator)
     expect(status).toBe('accepted')
     expect(world.callsOf('previewQuorum').at(0)).toMatchObject({
       input: { query: { comparator } },
     })
-    expect(world.callsOf('submitJob').at(0)).toMatchObject({ input: { comparator } })
+    expect(world.callsOf('submitJob').at(0)).toMatchObject({
+      input: { list: { body: { terms: { comparator } } } },
+    })
   })
 
   it.each(['something else', '**answer** to Why?'])(

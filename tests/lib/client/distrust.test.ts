@@ -6,12 +6,7 @@ import { UncommittedError } from '../../../lib/client/inference.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import { aHash } from '../../branded.ts'
-import {
-  clientAddress,
-  createFakeWorld,
-  type FakeOptions,
-  verifierAddresses,
-} from './fake-world.ts'
+import { createFakeWorld, type FakeOptions, verifierAddresses } from './fake-world.ts'
 
 const codeOf = async (options: FakeOptions): Promise<unknown> => {
   const { context } = await createFakeWorld(options)
@@ -37,6 +32,10 @@ describe('what the client does not believe', () => {
     'another ICL': (receipt) => ({ ...receipt, icl_origin: 'http://other.test' }),
     'another output': (receipt) => ({ ...receipt, output_cid: receipt.prompt_cid }),
     'one verdict less': (receipt) => ({ ...receipt, verifiers: receipt.verifiers.slice(1) }),
+    'another order of the list': (receipt) => ({
+      ...receipt,
+      list: { ...receipt.list, members: receipt.list.members.toReversed() },
+    }),
     'a forged tally': (receipt) => ({
       ...receipt,
       tally: { ...receipt.tally, signature: receipt.leader.signature },
@@ -50,7 +49,7 @@ describe('what the client does not believe', () => {
 
   it('a whole and valid receipt of another job', async () => {
     const other = await createFakeWorld()
-    const result = await infer(other.context, 'Why?', { model: 'openai:gpt-4o-mini' })
+    const result = await infer(other.context, 'Why not?', { model: 'openai:gpt-4o-mini' })
     if (result.status !== 'accepted') throw new Error(result.status)
     const { receipt } = result
     expect(await receiptHash(receipt)).toBe(result.receiptHash)
@@ -66,20 +65,10 @@ describe('what the client does not believe', () => {
     })
   })
 
-  it('a quorum with a node that is not active on chain, before the key is stored', async () => {
-    expect(await codeOf({ inactive: verifierAddresses[1] })).toBe('quorum-untrusted')
-  })
-
-  it('a quorum of another size, for another model, or with itself in it', async () => {
-    const [one, two] = verifierAddresses
-    for (const change of [
-      { verifiers: [one!] },
-      { verifiers: [one!, one!] },
-      { verifiers: [one!, two!], model_id: 'openai:cheaper' },
-      { verifiers: [one!, clientAddress] },
-    ]) {
-      expect(await codeOf({ preview: change })).toBe('quorum-untrusted')
-    }
+  it('that its key is bound to the list that the receipt names, when the chain has another', async () => {
+    expect(await codeOf({ commitmentOnChain: aHash(`0x${'ee'.repeat(32)}`) })).toBe(
+      'receipt-invalid',
+    )
   })
 
   it('a verifier without a stake', async () => {
@@ -102,9 +91,10 @@ describe('what the client does not believe', () => {
       { ...view, commit_tx: undefined, commit_error: 'there is no contract at 0xde' } as never,
     ]
     const { context } = await createFakeWorld({ views })
-    const error = await infer(context, 'Two?', { model: 'openai:m', commitTimeoutMs: 1_000 }).catch(
-      (reason: unknown) => reason,
-    )
+    const error = await infer(context, 'Two?', {
+      model: 'openai:gpt-4o-mini',
+      commitTimeoutMs: 1_000,
+    }).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(UncommittedError)
     const { message, hint, inference } = error as UncommittedError
     expect(message).toBe('The result was not on chain after 1 s (there is no contract at 0xde)')

@@ -7,16 +7,22 @@ import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
+import { drawList, type StoredPromptKey } from '../../../lib/list.ts'
+import { listCommitment } from '../../../lib/list-commitment.ts'
+import { type PoolNode, snapshotPool } from '../../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../../lib/problem.ts'
-import { receiptHash } from '../../../lib/receipt.ts'
+import { jobListHash, receiptHash } from '../../../lib/receipt.ts'
 import type { JobEvent, JobView, SubmitJob } from '../../../lib/schemas/jobs.ts'
+import type { BlockId, JobListView, ListStatement, SignedList } from '../../../lib/schemas/list.ts'
 import type { LeaderStatement, Receipt, VerifierStatement } from '../../../lib/schemas/receipt.ts'
 import { joinKey, newSealingKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
 import { sessionTypedData } from '../../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
+import { termsHash } from '../../../lib/terms.ts'
 import { aHash } from '../../branded.ts'
+import { countingRandom } from '../../node/fakes.ts'
 import { sampleNetwork } from '../../sample-network.ts'
 
 /** Time that runs `speed` times as fast as the host's. */
@@ -45,6 +51,19 @@ export const clientAddress = addressOf(1)
 export const leaderAddress = addressOf(2)
 export const verifierAddresses = [addressOf(3), addressOf(4)] as const
 export const coordinator = addressOf(5)
+const spareAddress = addressOf(9)
+/** Their weights are so far apart that the leader is drawn first, then the verifiers in their order. */
+export const pool: readonly PoolNode[] = [
+  { address: leaderAddress, weight: 999_999_999 },
+  { address: verifierAddresses[0], weight: 1_000_000 },
+  { address: verifierAddresses[1], weight: 1_000 },
+  { address: spareAddress, weight: 1 },
+].map((node) => ({
+  ...{ ...node, tiers: [0], models: ['openai:gpt-4o-mini'], comparators: ['exact', 'similar/2'] },
+}))
+/** The block that holds the prompt key, unless a test says otherwise. */
+export const keyBlock: BlockId = { number: 7n, hash: aHash(`0x${'b7'.repeat(32)}`) }
+const keyTx: Hash32 = aHash(`0x${'a0'.repeat(32)}`)
 export const commitTx: Hash32 = aHash(`0x${'c0'.repeat(32)}`)
 
 const network = sampleNetwork({
@@ -70,11 +89,24 @@ export type FakeOptions = {
   readonly streams?: readonly (readonly Partial<JobEvent>[])[]
   readonly hashOnChain?: Hash32
   readonly models?: readonly { model_id: string; nodes: number }[]
-  readonly stalePreviews?: number
   readonly unstaked?: Address
   readonly inactive?: Address
   /** What the preview says instead of what was asked for. */
-  readonly preview?: { verifiers?: Address[]; model_id?: string }
+  readonly preview?: { readonly pool_cid?: string; readonly model_id?: string }
+  /** Who is in the pool that the ICL has published. */
+  readonly pool?: readonly PoolNode[]
+  /** Changes the ICL's list before it is signed. */
+  readonly changeList?: (list: ListStatement) => Partial<ListStatement>
+  /** Changes it after. */
+  readonly changeSignedList?: (list: SignedList) => Partial<SignedList>
+  /** The blocks in which the prompt key is, one after the other, as the client's RPC shows them; the last one stays. */
+  readonly blocks?: readonly BlockId[]
+  /** The one that the ICL sees; the last of `blocks` when left out. */
+  readonly iclBlock?: BlockId
+  /** What committing to a list comes to; at once by default. */
+  readonly committing?: (signal: AbortSignal | undefined) => Promise<void>
+  /** What the chain says that the prompt key is bound to. */
+  readonly commitmentOnChain?: Hash32
 }
 
 type Call = { readonly name: string; readonly input: unknown; readonly options: unknown }
@@ -87,7 +119,11 @@ export async function createFakeWorld(options: FakeOptions = {}) {
   const iclKey = await signingKeyFromSeed(new Uint8Array(32).fill(9))
   const clock = fastClock()
   let job: { body: SubmitJob; receipt: Receipt; accepted: JobView } | undefined
-  let previews = 0
+  const published = await snapshotPool(options.pool ?? pool)
+  for (const [cid, bytes] of published.parts) blobs.set(cid, bytes)
+  const seen = [...(options.blocks ?? [keyBlock])]
+  let keyTerms: Hash32 | undefined
+  let commitment: Hash32 | undefined
   let looks = 0
   let streams = 0
   let nextHandle = 1_000n
@@ -125,22 +161,38 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     previewQuorum: async (input) => {
       calls.push({ name: 'previewQuorum', input, options: undefined })
       if (options.models) throw new ProblemError('not-enough-nodes', 'Not enough')
-      previews += 1
       return {
-        leader: leaderAddress,
-        verifiers: [...verifierAddresses],
         model_id: input.query.model_id ?? '',
-        preview: `preview-${previews}`,
-        expires_at: 0,
+        comparator: input.query.comparator ?? network.default_comparator,
+        pool_cid: published.root,
+        ...{ nodes: 4, free_nodes: 4 },
         ...options.preview,
       }
+    },
+    drawList: async ({ body }) => {
+      calls.push({ name: 'drawList', input: body, options: undefined })
+      const { terms, kpHighHandle, kpLowHandle, block_number } = body
+      const block = options.iclBlock ?? seen.at(-1) ?? keyBlock
+      if (block.number !== block_number) throw new ProblemError('key-unknown', 'No such key')
+      if (keyTerms !== (await termsHash(terms))) throw new ProblemError('terms-refused', 'Others')
+      const key: StoredPromptKey = {
+        ...{ chainId: network.chain_id, store: network.contracts.prompt_key_store },
+        ...{ client: clientAddress, kpHighHandle, kpLowHandle, termsHash: keyTerms },
+        blockHash: block.hash,
+      }
+      const statement: ListStatement = {
+        ...{ statement: 'svc-list-v2', client: clientAddress, kpHighHandle, kpLowHandle, terms },
+        ...{ block, passed: [], coordinator, at: 1_800_000_000 },
+        list: [...drawList(key, terms, options.pool ?? pool)],
+      }
+      const changed = { ...statement, ...options.changeList?.(statement) }
+      const signature = await iclKey.sign(statementBytes(changed))
+      const signed = { body: changed, key: iclKey.publicKey, signature }
+      return { ...signed, ...options.changeSignedList?.(signed) }
     },
     putBlob: async ({ body }) => ({ cid: await keep(body) }),
     submitJob: async ({ body }) => {
       calls.push({ name: 'submitJob', input: body, options: undefined })
-      if (previews <= (options.stalePreviews ?? 0)) {
-        throw new ProblemError('preview-stale', 'A node has left')
-      }
       const made = await makeReceipt(body)
       job = { body, ...made }
       return { jobId: made.receipt.jobId, status: 'open' as const, read_token: 'read-token' }
@@ -212,7 +264,9 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     const promptBlob = blobs.get(body.prompt_cid) ?? new Uint8Array()
     const prompt = await unseal(promptBlob, promptKey, { kind: 'prompt', client: clientAddress })
     const answer = options.answer?.(prompt) ?? `answer to ${prompt}`
-    const comparator = body.comparator ?? 'exact'
+    const { terms, block, list: members, passed, coordinator: activator } = body.list.body
+    const { comparator } = terms
+    const list: JobListView = { terms, block, members, passed, activator, until: body.until }
     const evidence = await comparators[comparator].evidenceOf({
       text: answer,
       prompt,
@@ -256,8 +310,9 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       }),
     )
     const tally = {
-      statement: 'svc-tally-v1' as const,
+      statement: 'svc-tally-v2' as const,
       jobId,
+      list: await jobListHash(list),
       leader_statement,
       verifier_statements: await Promise.all(verifiers.map(({ body }) => statementHash(body))),
       matches: 2,
@@ -266,7 +321,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       settled_at: 1_800_000_100,
     }
     const receipt: Receipt = {
-      version: 1,
+      version: 2,
       icl_origin: 'http://icl.test',
       chain_id: network.chain_id,
       jobId,
@@ -279,6 +334,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       prompt_cid: body.prompt_cid,
       output_cid,
       comparator,
+      list,
       leader: {
         body: leaderBody,
         signature: await leader.key.sign(statementBytes(leaderBody)),
@@ -299,16 +355,16 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       reason: 'quorum-agreed',
       model_id: body.model_id,
       min_tier: 0,
-      draws: [],
+      list,
       prompt_cid: body.prompt_cid,
       comparator: 'exact',
       created_at: 1_800_000_000,
       deadline: 1_800_000_600,
       quorum: [
-        { ...assignment, seat: 0, role: 'leader', node: leaderAddress },
+        { ...assignment, seat: 0, position: 0, role: 'leader', node: leaderAddress },
         ...verifierAddresses.map((node, index) => ({
           ...assignment,
-          seat: index + 1,
+          ...{ seat: index + 1, position: index + 1 },
           role: 'verifier' as const,
           node,
           verdict: 'match' as const,
@@ -331,12 +387,24 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       chainId: async () => network.chain_id,
       storeKey: async (key) => {
         calls.push({ name: 'storeKey', input: key, options: undefined })
+        keyTerms = key.termsHash
         return {
           highHandle: storeHalf(key.high.ctHash),
           lowHandle: storeHalf(key.low.ctHash),
-          txHash: commitTx,
+          txHash: keyTx,
+          block: seen[0] ?? keyBlock,
         }
       },
+      blockOf: async () => {
+        if (seen.length > 1) seen.shift()
+        return seen[0]
+      },
+      commitList: async (input, signal) => {
+        calls.push({ name: 'commitList', input, options: undefined })
+        await options.committing?.(signal)
+        commitment = listCommitment(input.terms)
+      },
+      listCommitmentOf: async () => options.commitmentOnChain ?? commitment,
       receiptHashIn: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
       nodeOf: async (node) => ({
         staked: !(job && node === options.unstaked),
@@ -362,7 +430,8 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       clock,
     }),
     clock,
-    random: systemRandom,
+    // The salt of the terms is the same each time, and with it the list.
+    random: countingRandom(),
   }
   const callsOf = (name: string) => calls.filter((call) => call.name === name)
   return { context, callsOf, blobs }

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { PromptKey } from '../../../lib/client/client-chain.ts'
+import type { ClientChain, PromptKey } from '../../../lib/client/client-chain.ts'
 import { infer } from '../../../lib/client/infer.ts'
 import { inferenceError } from '../../../lib/client/inference.ts'
 import { inferenceSteps, type StepNews } from '../../../lib/client/steps.ts'
+import type { SubmitJob } from '../../../lib/schemas/jobs.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
+import { termsHash } from '../../../lib/terms.ts'
 import {
   clientAddress,
   commitTx,
@@ -12,6 +14,8 @@ import {
   leaderAddress,
   verifierAddresses,
 } from './fake-world.ts'
+
+type ListCommitment = Parameters<ClientChain['commitList']>[0]
 
 const model = 'openai:gpt-4o-mini'
 
@@ -42,20 +46,35 @@ describe('infer', () => {
     expect(new Set(Object.keys(result.timingsMs))).toEqual(new Set([...inferenceSteps, 'total']))
   })
 
-  it('lets the quorum read the prompt key and the coordinator replace nodes for a while', async () => {
+  it('stores a key that nobody reads before the list, and then the first of the list do', async () => {
     const { context, callsOf } = await createFakeWorld()
     await infer(context, 'Why?', { model })
     const key = callsOf('storeKey')[0]?.input as PromptKey
-    expect(key.readers).toEqual([leaderAddress, ...verifierAddresses])
-    expect(key.delegation?.delegate).toBe(coordinator)
-    expect(key.delegation?.maxGrants).toBe(6)
-    expect((key.delegation?.until ?? 0) - context.clock.now() / 1000).toBeGreaterThan(1_150)
+    const { body } = (callsOf('submitJob')[0]!.input as SubmitJob).list
+    expect(key.termsHash).toBe(await termsHash(body.terms))
+    expect(new Set(Object.keys(key))).toEqual(new Set(['high', 'low', 'termsHash']))
+    const { terms, mask } = callsOf('commitList')[0]!.input as ListCommitment
+    expect(terms.list.slice(0, 3)).toEqual([leaderAddress, ...verifierAddresses])
+    expect([terms.activator, mask]).toEqual([coordinator, 0b111])
+    expect(terms.until - context.clock.now() / 1000).toBeGreaterThan(1_150)
   })
 
-  it('lets nobody but the quorum read it when no grants are wanted', async () => {
+  it('asks for terms that the ICL cannot read anything else into', async () => {
     const { context, callsOf } = await createFakeWorld()
-    await infer(context, 'Why?', { model, maxGrants: 0 })
-    expect(callsOf('storeKey')[0]?.input).not.toHaveProperty('delegation')
+    const wish = { model, minMatches: 2, listLength: 3 }
+    const result = await infer(context, 'Why?', wish)
+    if (result.status !== 'accepted') throw new Error(result.status)
+    const { terms, members } = result.receipt.list
+    expect(members).toHaveLength(3)
+    expect(terms).toEqual({
+      ...{ icl_origin: 'http://icl.test', model_id: model, min_tier: 0, quorum: 3 },
+      ...{ comparator: 'exact', min_matches: 2, list_length: 3 },
+      ...{ pool_cid: expect.stringMatching(/^bafkrei/), salt: expect.stringMatching(/^.{43}$/) },
+    })
+    await infer(context, 'Why?', { model })
+    const [, later] = callsOf('submitJob').map(({ input }) => (input as SubmitJob).list.body)
+    expect(later?.terms).toMatchObject({ min_matches: 1, list_length: 9 })
+    expect(later?.terms.salt).not.toBe(terms.salt)
   })
 
   it('uploads nothing but ciphertext', async () => {
@@ -88,15 +107,6 @@ describe('infer', () => {
     expect(error.code).toBe('not-enough-nodes')
     expect(error.message).toContain('2 nodes serve')
     expect(error.message).toContain('needs 3')
-  })
-
-  it('takes a new preview when a previewed node has left', async () => {
-    const { context, callsOf } = await createFakeWorld({ stalePreviews: 1 })
-    const result = await infer(context, 'Why?', { model })
-    expect(result.status).toBe('accepted')
-    const previews = callsOf('submitJob').map(({ input }) => (input as { preview: string }).preview)
-    expect(previews).toEqual(['preview-1', 'preview-2'])
-    expect(callsOf('storeKey').length).toBe(1)
   })
 
   it('shows no answer of a disputed job', async () => {

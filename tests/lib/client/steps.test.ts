@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { whatOf } from '../../../lib/causes.ts'
 import { createBell } from '../../../lib/client/bell.ts'
+import { chooseTerms } from '../../../lib/client/choose-terms.ts'
 import type { PromptKey } from '../../../lib/client/client-chain.ts'
 import { toClientError } from '../../../lib/client/client-error.ts'
 import { encryptKey } from '../../../lib/client/encrypt-key.ts'
@@ -14,13 +15,22 @@ import { uploadBlob } from '../../../lib/client/upload-blob.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import type { JobView } from '../../../lib/schemas/jobs.ts'
+import { termsHash } from '../../../lib/terms.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
-import { createFakeWorld } from './fake-world.ts'
+import { createFakeWorld, keyBlock } from './fake-world.ts'
 
 type Assignment = JobView['quorum'][number]
 const assignment = (changes: Partial<Assignment>): Assignment => ({
-  ...{ seat: 0, round: 0, role: 'leader', node: nodeAddress('a'), fence: 1, status: 'done' },
+  ...{
+    seat: 0,
+    round: 0,
+    position: 0,
+    role: 'leader',
+    node: nodeAddress('a'),
+    fence: 1,
+    status: 'done',
+  },
   ...changes,
 })
 const viewOf = (quorum: readonly Assignment[], model_id = 'openai:test') =>
@@ -59,7 +69,9 @@ describe('a refusal of the ICL', () => {
     expect(hintOf('rate-limited', 'Slow')).toBe('Wait a little and try again.')
     expect(hintOf('not-enough-nodes', 'Few')).toMatch(/^Wait until more nodes serve/)
     expect(hintOf('not-key-owner', 'Not yours')).toMatch(/^Store the prompt key from the wallet/)
-    expect(hintOf('preview-stale', 'Old')).toMatch(/^Ask for a new preview/)
+    for (const code of ['terms-refused', 'key-expired', 'key-used', 'list-refused'] as const) {
+      expect(hintOf(code, 'Old')).toMatch(/^Run it again/)
+    }
     expect(hintOf('unavailable', 'Later')).toBe('Try again in a moment.')
     expect(hintOf('job-not-found', 'None')).toBe('Check the request and the version in use.')
     const other = new Error('other')
@@ -225,38 +237,20 @@ describe('steps', () => {
 })
 
 describe('a prompt key', () => {
-  const preview = {
-    ...{ leader: nodeAddress('a'), verifiers: [nodeAddress('b'), nodeAddress('c')] },
-    ...{ model_id: 'openai:test', preview: 'token', expires_at: 0 },
-  }
-  const halves = { high: {}, low: {} } as unknown as Parameters<typeof storePromptKey>[1]
-
-  it('is stored for the quorum, with grants for as long as the job may last', async () => {
+  it('is stored with the hash of its terms, and no readers', async () => {
     const { context } = await createFakeWorld()
-    const stored = async (chainTime: number, nowSeconds: number, maxGrants?: number) => {
-      const keys: PromptKey[] = []
-      const storeKey = async (key: PromptKey) => {
-        keys.push(key)
-        return { highHandle: 1n, lowHandle: 2n, txHash: '0x' as const }
-      }
-      const world = {
-        ...context,
-        clock: { ...context.clock, now: () => nowSeconds * 1_000 },
-        chain: { ...context.chain, storeKey, time: async () => chainTime },
-      }
-      await storePromptKey(world, halves, preview, maxGrants)
-      return keys
+    const { terms } = await chooseTerms(context, {
+      ...{ model: 'openai:gpt-4o-mini', minTier: 0, verifierCount: 2 },
+    })
+    const keys: PromptKey[] = []
+    const storeKey = async (key: PromptKey) => {
+      keys.push(key)
+      return { highHandle: 1n, lowHandle: 2n, txHash: '0x' as const, block: keyBlock }
     }
-    const readers = [preview.leader, ...preview.verifiers]
-    const seconds = context.network.limits.job_seconds + 600
-    const delegation = { delegate: context.network.coordinator, maxGrants: 6 }
-    expect(await stored(50, 70)).toEqual([
-      { ...halves, readers, delegation: { ...delegation, until: 70 + seconds } },
-    ])
-    expect(await stored(90, 70, 2)).toEqual([
-      { ...halves, readers, delegation: { ...delegation, maxGrants: 2, until: 90 + seconds } },
-    ])
-    expect(await stored(90, 70, 0)).toEqual([{ ...halves, readers }])
+    const halves = { high: {}, low: {} } as unknown as Parameters<typeof storePromptKey>[1]
+    const chain = { ...context.chain, storeKey }
+    expect(await storePromptKey({ chain }, halves, terms)).toMatchObject({ block: keyBlock })
+    expect(keys).toEqual([{ ...halves, termsHash: await termsHash(terms) }])
   })
 
   it('is encrypted in halves, and tells of its proof where one was made', async () => {

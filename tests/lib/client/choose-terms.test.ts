@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest'
+import { chooseTerms } from '../../../lib/client/choose-terms.ts'
+import { infer } from '../../../lib/client/infer.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { clientAddress, createFakeWorld, type FakeOptions, pool } from './fake-world.ts'
+
+const model = 'openai:gpt-4o-mini'
+const wish = { model, minTier: 0, verifierCount: 2 }
+
+const chosen = async (
+  options: FakeOptions = {},
+  wanted: Parameters<typeof chooseTerms>[1] = wish,
+) => {
+  const world = await createFakeWorld(options)
+  const outcome = await chooseTerms(world.context, wanted).catch((error: unknown) => error)
+  return { outcome, world }
+}
+
+describe('the terms of a job', () => {
+  it('are about the pool that the ICL has published for what is wished for', async () => {
+    const { outcome, world } = await chosen({}, { ...wish, comparator: 'similar/2' })
+    expect(outcome).toMatchObject({
+      terms: { pool_cid: expect.stringMatching(/^bafkrei/), comparator: 'similar/2', quorum: 3 },
+      pool: pool.toSorted((a, b) => (a.address < b.address ? -1 : 1)),
+    })
+    const query = { model_id: model, comparator: 'similar/2', min_tier: 0, verifier_count: 2 }
+    expect(world.callsOf('previewQuorum')).toMatchObject([{ input: { query } }])
+  })
+
+  it('allow six nodes more than the quorum, 16 at most, or as many as are wished for', async () => {
+    const lengthOf = async (verifierCount: number, listLength?: number) => {
+      const many = [...'89abcdef'].map((digit) => ({
+        ...pool[0]!,
+        address: pool[0]!.address.replace(/.$/, digit) as (typeof pool)[number]['address'],
+      }))
+      const distinct = many.filter(({ address }) => address !== pool[0]!.address)
+      const { outcome } = await chosen(
+        { pool: [...pool, ...distinct] },
+        { ...wish, verifierCount, listLength },
+      )
+      return (outcome as { terms?: { list_length: number } }).terms?.list_length ?? outcome
+    }
+    expect([await lengthOf(2), await lengthOf(5)]).toEqual([9, 12])
+    expect([await lengthOf(2, 3), await lengthOf(2, 16)]).toEqual([3, 16])
+    for (const wrong of [2, 17, 3.5]) {
+      expect(await lengthOf(2, wrong)).toMatchObject({
+        ...{ code: 'list-length-wrong', hint: expect.stringContaining('3 (leader and verifiers)') },
+      })
+    }
+  })
+
+  it('are not made when the ICL answers about something else', async () => {
+    const { outcome } = await chosen({ preview: { model_id: 'openai:cheaper' } })
+    expect(outcome).toMatchObject({
+      ...{ code: 'quorum-untrusted', hint: expect.stringContaining('Do not use this ICL') },
+    })
+  })
+
+  it('are not made of a pool that holds other bytes than its name says, or is not there', async () => {
+    const { world } = await chosen()
+    const blobs = { download: async () => new TextEncoder().encode('svc-pool-v2') }
+    await expect(chooseTerms({ ...world.context, blobs }, wish)).rejects.toMatchObject({
+      code: 'pool-snapshot-invalid',
+    })
+    const { outcome } = await chosen({ preview: { pool_cid: `bafkrei${'a'.repeat(52)}` } })
+    expect(outcome).toMatchObject({ code: 'blob-unavailable' })
+  })
+
+  it('need a pool with enough nodes for them besides the client, before a key is paid for', async () => {
+    const [first, second, third] = pool
+    const pools = [
+      [first!, second!],
+      [first!, second!, { ...third!, address: clientAddress }],
+      [first!, second!, { ...third!, models: ['openai:other'] }],
+      [first!, second!, { ...third!, comparators: ['similar/2' as const] }],
+    ]
+    for (const few of pools) {
+      const { outcome } = await chosen({ pool: few }, { ...wish, comparator: 'exact' })
+      expect(outcome).toMatchObject({ code: 'not-enough-nodes', retryable: true })
+    }
+    const { context, callsOf } = await createFakeWorld({ pool: pools[0]! })
+    await expect(infer(context, 'Why?', { model })).rejects.toMatchObject({
+      code: 'not-enough-nodes',
+    })
+    expect(callsOf('storeKey')).toEqual([])
+  })
+
+  it('that no nodes can meet say what is served', async () => {
+    const served = async (...counts: readonly (readonly [string, number])[]) =>
+      (await chosen({ models: counts.map(([model_id, nodes]) => ({ model_id, nodes })) })).outcome
+    expect(await served(['a:b', 2], ['c:d', 1], ['e:f', 0], [model, 0])).toMatchObject({
+      ...{ code: 'model-unknown', message: `No node serves ${model}` },
+      ...{ hint: 'Choose a model that is served: a:b, c:d.', cause: expect.any(ProblemError) },
+    })
+    expect(await served([model, 1])).toMatchObject({
+      ...{ code: 'not-enough-nodes', retryable: true, cause: expect.any(ProblemError) },
+      message: `Not enough nodes: 1 node serves ${model} now, and a job needs 3 (1 leader and 2 verifiers)`,
+      hint: expect.stringContaining('Wait until more nodes'),
+    })
+    const messageOf = async (...counts: readonly (readonly [string, number])[]) =>
+      ((await served(...counts)) as Error).message
+    expect(await messageOf([model, 2])).toContain(`2 nodes serve ${model}`)
+    expect(await messageOf([model, 0])).toContain('0 nodes serve')
+    expect(await messageOf()).toContain('0 nodes serve')
+    const { world } = await chosen()
+    const limited = new ProblemError('rate-limited', 'Slow')
+    const api = { ...world.context.api, previewQuorum: () => Promise.reject(limited) }
+    await expect(chooseTerms({ ...world.context, api }, wish)).rejects.toBe(limited)
+  })
+})
