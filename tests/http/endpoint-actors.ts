@@ -6,6 +6,7 @@ import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import { LeaderResult, VerifierVerdict } from '../../lib/schemas/assignments.ts'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
+import { ListRequest } from '../../lib/schemas/list.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import {
   commitmentOf,
@@ -59,19 +60,19 @@ export async function createActors(icl: TestIcl) {
   const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
   const { cid: promptCid } = await icl.api(walletOf('client').signer).putBlob({ body: blob })
   const job = await submit(icl, { promptCid })
-  const [verifier, second] = job.preview.verifiers.map(nodeAt) as [TestNode, TestNode]
+  const [verifier, second] = job.verifiers.map(nodeAt) as [TestNode, TestNode]
   await claim(verifier)
   await commitTo(second, await claim(second), 'yes')
   const spareJob = await submit(icl, { client: 'spare client' })
   const otherJob = await submit(icl, { client: 'other client' })
-  const chosen = [job.preview.leader, ...job.preview.verifiers]
+  const chosen = [job.leader, ...job.verifiers]
   const cast: Cast = {
     icl,
     job,
-    leader: nodeAt(job.preview.leader),
+    leader: nodeAt(job.leader),
     verifier,
     spareJob,
-    spareLeader: nodeAt(spareJob.preview.leader),
+    spareLeader: nodeAt(spareJob.leader),
     otherJob,
     outsider: nodes.find(({ address }) => !chosen.includes(address))!,
     newcomer: walletOf('newcomer'),
@@ -186,6 +187,8 @@ async function anothersOf(
     case 'cancelJob':
     case 'listJobs':
       return { signer: otherJob.client.signer }
+    case 'drawList':
+      return { signer: otherJob.client.signer, body: bytes(z.encode(ListRequest, job.request)) }
     case 'submitJob':
       return { signer: otherJob.client.signer, body: bytes(z.encode(SubmitJob, job.body)) }
     case 'enrollTpm':
@@ -260,6 +263,7 @@ export function bodiesOf(actors: Actors) {
     supported_model_ids: [modelId],
   })
   const bodies: Partial<Record<OperationId, { good: () => Promise<Bytes>; malformed: Bytes }>> = {
+    drawList: of(async () => z.encode(ListRequest, job.request)),
     submitJob: of(async () => z.encode(SubmitJob, job.body)),
     putBlob: { good: async () => blob, malformed: new Uint8Array() },
     enrollTpm: of(enrollment),

@@ -55,6 +55,7 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   getNodeEvents: open,
   getNodeFaults: open,
   getModels: open,
+  getPools: open,
   previewQuorum: open,
   getBlob: open,
   getChallenge: open,
@@ -64,7 +65,8 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   getConsoleJobs: open,
   getConsoleJob: open,
   followConsole: open,
-  submitJob: signed('400 preview-invalid', '401 nonce-reused'),
+  drawList: signed('403 not-key-owner', '401 nonce-reused'),
+  submitJob: signed('400 list-refused', '401 nonce-reused'),
   // Another client sees its own jobs: none.
   listJobs: reading('200', '401 nonce-reused'),
   getJob: reading('404 job-not-found', '401 nonce-reused'),

@@ -68,7 +68,7 @@ describe('the metrics', () => {
 
   it('show jobs, nodes and the outbox as the store has them', async () => {
     await start()
-    await submit(icl, { grant: false })
+    await submit(icl, { commit: false })
     const { samples } = await scrape()
     expect(samples.get('svc_icl_store_up')).toBe(1)
     expect(samples.get('svc_icl_jobs{phase="open"}')).toBe(1)
@@ -122,7 +122,7 @@ describe('the metrics', () => {
 
   it('show long-polls and event streams while they are open', async () => {
     const [node] = await start()
-    const job = await submit(icl, { grant: false })
+    const job = await submit(icl, { commit: false })
     const waiting = node!.api.getAssignments(
       { params: { address: node!.address }, query: { wait: 30 } },
       { timeoutMs: 60_000 },

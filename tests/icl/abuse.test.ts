@@ -10,6 +10,7 @@ import {
   claim,
   createTestIcl,
   joinNode,
+  listedKey,
   modelId,
   offersOf,
   origin,
@@ -36,7 +37,7 @@ const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
 describe('a leader', () => {
   it('cannot slip a result past the check of its output key by claiming at the same time', async () => {
     const job = await submit(icl)
-    const leader = nodeAt(job.preview.leader)
+    const leader = nodeAt(job.leader)
     const [offer] = await offersOf(leader)
     const claimed = {
       ...offer!,
@@ -55,7 +56,7 @@ describe('a leader', () => {
 
   it('cannot answer with a session that ends before the job', async () => {
     const job = await submit(icl)
-    const leader = nodeAt(job.preview.leader)
+    const leader = nodeAt(job.leader)
     const claimed = await claim(leader)
     const wallet = walletOf(leader.name)
     const api = icl.api(wallet.signer)
@@ -68,7 +69,7 @@ describe('a leader', () => {
 
   it('cannot state another model or another length of answer', async () => {
     const job = await submit(icl)
-    const leader = nodeAt(job.preview.leader)
+    const leader = nodeAt(job.leader)
     const claimed = await claim(leader)
     for (const change of [
       { model_id: 'openai:cheaper' },
@@ -81,44 +82,26 @@ describe('a leader', () => {
 })
 
 describe('a client', () => {
-  it('gets one job out of a draw, however often it previews', async () => {
-    const client = walletOf('greedy')
-    const api = icl.api(client.signer)
-    const previews = [1, 2].map(() =>
-      api.previewQuorum({ query: { ...query, client: client.address } }),
-    )
-    const [first, second] = await Promise.all(previews)
-    expect(second).toMatchObject({ leader: first!.leader, verifiers: first!.verifiers })
-    icl.chain.store(1n, 2n, client.address, [])
-    const body = {
-      model_id: modelId,
-      prompt_cid: `bafkrei${'a'.repeat(52)}`,
-      kpHighHandle: 1n,
-      kpLowHandle: 2n,
-      preview: first!.preview,
-      client_nonce: 1n,
-    }
-    await api.submitJob({ body })
-    const again = { ...body, preview: second!.preview, client_nonce: 2n }
-    expect(await codeOf(api.submitJob({ body: again }))).toBe('preview-invalid')
+  it('gets one job out of a stored key, whatever it submits with it', async () => {
+    const { api, body } = await submit(icl, { client: 'greedy' })
+    const again = { ...body, client_nonce: 2n }
+    expect(await codeOf(api.submitJob({ body: again }))).toBe('key-used')
+    const other = { ...body, prompt_cid: `bafkrei${'c'.repeat(52)}` }
+    expect(await codeOf(api.submitJob({ body: other }))).toBe('key-used')
   })
 
-  it('cannot occupy the pool with jobs that it never grants', async () => {
-    for (let count = 0; count < 8; count++) await submit(icl, { client: 'hoarder', grant: false })
-    const preview = icl.api().previewQuorum({ query })
-    expect((await preview).verifiers).toHaveLength(2)
-    expect(await codeOf(submit(icl, { client: 'hoarder', grant: false }))).toBe('too-many-jobs')
+  it('cannot occupy the pool with jobs whose lists it never commits to', async () => {
+    for (let count = 0; count < 8; count++) await submit(icl, { client: 'hoarder', commit: false })
+    expect(await icl.api().previewQuorum({ query })).toMatchObject({ nodes: 3, free_nodes: 3 })
+    expect(await codeOf(submit(icl, { client: 'hoarder', commit: false }))).toBe('too-many-jobs')
   })
 
-  it('cannot overload nodes, nor cost them their standing, by granting many jobs at once', async () => {
+  it('cannot overload nodes, nor cost them their standing, by committing to many lists at once', async () => {
     const jobs = []
     for (let count = 0; count < 8; count++) {
-      jobs.push(await submit(icl, { client: 'hoarder', grant: false }))
+      jobs.push(await submit(icl, { client: 'hoarder', commit: false }))
     }
-    for (const { body, client, preview } of jobs) {
-      const readers = [preview.leader, ...preview.verifiers]
-      icl.chain.store(body.kpHighHandle, body.kpLowHandle, client.address, readers)
-    }
+    for (const { commit } of jobs) commit()
     await icl.clock.advance(12_000)
     for (const node of nodes) expect(await offersOf(node)).toHaveLength(2)
     await icl.clock.advance(8_000)
@@ -128,23 +111,6 @@ describe('a client', () => {
     })
     // Only what was offered, and could have been taken, lapses.
     for (const score of await Promise.all(scores)) expect(score).toBeGreaterThanOrEqual(98)
-  })
-
-  it('is told that a previewed node has taken other work', async () => {
-    const client = walletOf('late')
-    const api = icl.api(client.signer)
-    const preview = await api.previewQuorum({ query: { ...query, client: client.address } })
-    for (const other of ['one', 'two']) await submit(icl, { client: other })
-    icl.chain.store(1n, 2n, client.address, [])
-    const body = {
-      model_id: modelId,
-      prompt_cid: `bafkrei${'a'.repeat(52)}`,
-      kpHighHandle: 1n,
-      kpLowHandle: 2n,
-      preview: preview.preview,
-      client_nonce: 1n,
-    }
-    expect(await codeOf(api.submitJob({ body }))).toBe('preview-stale')
   })
 
   it('cannot make the blob store look full with one blob', async () => {
@@ -179,7 +145,9 @@ describe('a node', () => {
     await submit(icl, { client: 'two' })
     await icl.clock.advance(1_000)
     for (const node of nodes) await beat(icl, node, 2)
-    expect(await codeOf(icl.api().previewQuorum({ query }))).toBe('not-enough-nodes')
+    expect(await icl.api().previewQuorum({ query })).toMatchObject({ nodes: 3, free_nodes: 0 })
+    const { list } = await listedKey(icl, { client: 'three' })
+    expect(list.body.passed.map(({ reason }) => reason)).toEqual(['busy', 'busy', 'busy'])
   })
 
   it('is not silenced by one heartbeat from a clock that is far ahead', async () => {
@@ -232,7 +200,6 @@ describe('while the chain is away', () => {
   it('a tie waits for it instead of ending as a dispute', async () => {
     nodes.push(await joinNode(icl, 'n4'))
     const { view } = await runJob(icl, nodes, ['yes', 'yes', 'no'], {
-      delegate: true,
       beforeVerdicts: () => {
         icl.chain.down = away
       },
@@ -247,7 +214,7 @@ describe('while the chain is away', () => {
 
 it('jobs whose access takes long do not hold up the rest, nor their own end', async () => {
   const { isAllowed } = icl.chain
-  const slow = await submit(icl, { client: 'slow', grant: false })
+  const slow = await submit(icl, { client: 'slow', commit: false })
   let answer = () => {}
   const hangs = new Promise<boolean>((resolve) => {
     answer = () => resolve(false)
@@ -256,7 +223,7 @@ it('jobs whose access takes long do not hold up the rest, nor their own end', as
     handle === slow.body.kpHighHandle ? hangs : isAllowed(handle, account)
   await icl.clock.advance(2_000)
   const quick = await submit(icl, { client: 'quick' })
-  expect(await offersOf(nodeAt(quick.preview.leader))).toHaveLength(1)
+  expect(await offersOf(nodeAt(quick.leader))).toHaveLength(1)
   await icl.clock.advance(600_000)
   await icl.clock.advance(500)
   const view = await slow.api.getJob(
@@ -267,12 +234,15 @@ it('jobs whose access takes long do not hold up the rest, nor their own end', as
   answer()
 })
 
-it('a grant that the chain refuses moves the seat on and says why', async () => {
+it('an activation that the chain refuses moves the seat on and says why', async () => {
   nodes.push(await joinNode(icl, 'n4'))
   icl.chain.refusesGrants = true
-  const job = await submit(icl, { grant: false, delegate: true })
+  const job = await submit(icl)
+  const leader = nodeAt(job.leader)
+  const { jobId, fence } = await claim(leader)
+  await leader.api.abortAssignment({ body: { jobId, fence, reason: 'provider-refused' } })
   await icl.clock.advance(1_500)
-  const view = await job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+  const view = await job.api.getJob({ params: { jobId } }, { readToken: job.readToken })
   expect(view.quorum.map(({ reason }) => reason)).toContain('grant-refused')
 })
 

@@ -28,7 +28,7 @@ async function withRival(times: number) {
   }
   const icl = await createTestIcl({ store })
   for (const name of ['n1', 'n2', 'n3']) await joinNode(icl, name)
-  const { jobId } = await submit(icl, { grant: false })
+  const { jobId } = await submit(icl, { commit: false })
   await icl.stop()
   rival.left = times
   return { icl, jobId, rival }

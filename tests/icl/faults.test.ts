@@ -40,8 +40,8 @@ async function startJob(answers: readonly [string, string] = ['yes', 'yes'], wei
   for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
   const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
   const job = await submit(icl)
-  const leader = nodeAt(job.preview.leader)
-  const verifiers = job.preview.verifiers.map(nodeAt)
+  const leader = nodeAt(job.leader)
+  const verifiers = job.verifiers.map(nodeAt)
   const leaderClaim = await claim(leader)
   const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
   for (const [index, verifier] of verifiers.entries()) {

@@ -76,10 +76,10 @@ describe('a job from submission to chain', () => {
     expect(await codeOf(receipt)).toBe('receipt-not-ready')
   })
 
-  it('goes to a third verifier that is granted access by delegation', async () => {
+  it('goes to a third verifier that the coordinator activates', async () => {
     nodes.push(await joinNode(icl, 'n4'))
-    const job = await submit(icl, { delegate: true })
-    const [leader, agreeing, differing] = [job.preview.leader, ...job.preview.verifiers].map(nodeAt)
+    const job = await submit(icl)
+    const [leader, agreeing, differing] = [job.leader, ...job.verifiers].map(nodeAt)
     const spare = nodes.find(
       ({ address }) => ![leader, agreeing, differing].some((node) => node!.address === address),
     )!
@@ -102,15 +102,14 @@ describe('a job from submission to chain', () => {
 })
 
 describe('access', () => {
-  it('a job waits for its client to grant access, and goes on once it does', async () => {
-    const job = await submit(icl, { grant: false })
+  it('a job waits until its client has committed to the list, and goes on once it has', async () => {
+    const job = await submit(icl, { commit: false })
     const view = () =>
       job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
     expect(await view()).toMatchObject({ status: 'open', reason: 'awaiting-grant' })
-    const leader = nodeAt(job.preview.leader)
+    const leader = nodeAt(job.leader)
     expect(await offersOf(leader)).toEqual([])
-    const readers = [job.preview.leader, ...job.preview.verifiers]
-    icl.chain.store(job.body.kpHighHandle, job.body.kpLowHandle, job.client.address, readers)
+    job.commit()
     await icl.clock.advance(1_500)
     expect(await offersOf(leader)).toHaveLength(1)
     expect((await view()).reason).toBeUndefined()
@@ -120,10 +119,8 @@ describe('access', () => {
     const job = await submit(icl)
     const thief = walletOf('thief')
     const api = icl.api(thief.signer)
-    const { preview } = await api.previewQuorum({
-      query: { client: thief.address, model_id: modelId, min_tier: 0, verifier_count: 2 },
-    })
-    expect(await codeOf(api.submitJob({ body: { ...job.body, preview } }))).toBe('not-key-owner')
+    expect(await codeOf(api.drawList({ body: job.request }))).toBe('not-key-owner')
+    expect(await codeOf(api.submitJob({ body: job.body }))).toBe('list-refused')
   })
 
   it('nobody but the client and the holder of the read token sees a job', async () => {
@@ -134,7 +131,7 @@ describe('access', () => {
     expect(await codeOf(icl.api().getJob(path))).toBe('signature-missing')
     const wrong = { readToken: 'A'.repeat(43) }
     expect(await codeOf(icl.api().getJob(path, wrong))).toBe('token-invalid')
-    const leader = nodeAt(job.preview.leader)
+    const leader = nodeAt(job.leader)
     expect(await codeOf(leader.api.getJob(path))).toBe('signature-missing')
   })
 })
@@ -144,40 +141,8 @@ describe('submitting', () => {
     const job = await submit(icl)
     const again = await job.api.submitJob({ body: job.body })
     expect(again).toMatchObject({ jobId: job.jobId, read_token: job.readToken })
-    const other = { ...job.body, min_matches: 2 }
+    const other = { ...job.body, until: job.body.until + 1 }
     expect(await codeOf(job.api.submitJob({ body: other }))).toBe('job-conflict')
-  })
-
-  it('a preview is for one job and one client, and ends', async () => {
-    const job = await submit(icl)
-    const second = { ...job.body, client_nonce: 5n }
-    expect(await codeOf(job.api.submitJob({ body: second }))).toBe('preview-invalid')
-    const look = await job.api.previewQuorum({
-      query: { model_id: modelId, min_tier: 0, verifier_count: 2 },
-    })
-    const unusable = { ...second, preview: look.preview }
-    expect(await codeOf(job.api.submitJob({ body: unusable }))).toBe('preview-invalid')
-    const forged = { ...second, preview: `${look.preview.slice(0, -2)}AA` }
-    expect(await codeOf(job.api.submitJob({ body: forged }))).toBe('preview-invalid')
-  })
-
-  it('a preview whose node has left is stale', async () => {
-    const client = walletOf('client')
-    const api = icl.api(client.signer)
-    const { preview } = await api.previewQuorum({
-      query: { client: client.address, model_id: modelId, min_tier: 0, verifier_count: 2 },
-    })
-    icl.chain.store(1n, 2n, client.address, [])
-    icl.chain.nodes.delete(nodes[0]!.address)
-    const body = {
-      model_id: modelId,
-      prompt_cid: `bafkrei${'a'.repeat(52)}`,
-      kpHighHandle: 1n,
-      kpLowHandle: 2n,
-      preview,
-      client_nonce: 1n,
-    }
-    expect(await codeOf(api.submitJob({ body }))).toBe('preview-stale')
   })
 
   it('too few nodes are told before anything is submitted', async () => {
@@ -193,17 +158,15 @@ describe('submitting', () => {
 describe('a node that goes missing', () => {
   it('is replaced when its lease lapses, and its late result changes nothing', async () => {
     nodes.push(await joinNode(icl, 'n4'))
-    const job = await submit(icl, { delegate: true })
-    const leader = nodeAt(job.preview.leader)
+    const job = await submit(icl)
+    const leader = nodeAt(job.leader)
     const claimed = await claim(leader)
     const late = await resultBody(icl, leader, claimed, 'yes')
     const reveals = []
-    for (const verifier of job.preview.verifiers.map(nodeAt)) {
+    for (const verifier of job.verifiers.map(nodeAt)) {
       reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
     }
-    const spare = nodes.find(
-      ({ address }) => ![job.preview.leader, ...job.preview.verifiers].includes(address),
-    )!
+    const spare = nodes.find(({ address }) => ![job.leader, ...job.verifiers].includes(address))!
     await icl.clock.advance(50_000)
     await beat(icl, spare)
     await offersOf(spare)
@@ -227,7 +190,7 @@ describe('a node that goes missing', () => {
 
   it('does not have its result taken while the client cannot read the output key', async () => {
     const job = await submit(icl)
-    const leader = nodeAt(job.preview.leader)
+    const leader = nodeAt(job.leader)
     const claimed = await claim(leader)
     const body = await resultBody(icl, leader, { ...claimed, output_readers: [] }, 'yes')
     expect(await codeOf(leader.api.postResult({ body }))).toBe('output-key-unreadable')
@@ -236,11 +199,11 @@ describe('a node that goes missing', () => {
 
 it('a verifier sees nothing of the leader before it has committed', async () => {
   const job = await submit(icl)
-  const leader = nodeAt(job.preview.leader)
+  const leader = nodeAt(job.leader)
   await leader.api.postResult({
     body: await resultBody(icl, leader, await claim(leader), 'yes'),
   })
-  const verifier = nodeAt(job.preview.verifiers[0]!)
+  const verifier = nodeAt(job.verifiers[0]!)
   const look = () =>
     verifier.api.getAssignment({ params: { jobId: job.jobId }, query: { wait: 0 } })
   expect((await look()).leader_statement).toBeUndefined()
@@ -336,13 +299,13 @@ it('a commitment that the chain refuses for a while is made in the end', async (
 
 it('a cancelled job takes nothing more', async () => {
   const job = await submit(icl)
-  const claimed = await claim(nodeAt(job.preview.leader))
+  const claimed = await claim(nodeAt(job.leader))
   const cancelled = await job.api.cancelJob(
     { params: { jobId: job.jobId } },
     { readToken: job.readToken },
   )
   expect(cancelled.status).toBe('cancelled')
-  const leader = nodeAt(job.preview.leader)
+  const leader = nodeAt(job.leader)
   const body = await resultBody(icl, leader, claimed, 'yes')
   expect(await codeOf(leader.api.postResult({ body }))).toBe('job-settled')
 })

@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest'
 import type { Store } from '../../icl/store/store.ts'
 import { codeOf } from '../code-of.ts'
 import { at, useReplicas } from './replica-set.ts'
-import { claim, createShared, joinNode, modelId, submit, type TestIcl } from './test-icl.ts'
+import {
+  claim,
+  createShared,
+  joinNode,
+  listedKey,
+  modelId,
+  submit,
+  type TestIcl,
+} from './test-icl.ts'
 
 const { start, pair } = useReplicas()
 
@@ -39,7 +47,7 @@ describe('news', () => {
     })()
     await clock.advance(1_000)
     const before = clock.now()
-    await claim(nodes.find(({ address }) => address === job.preview.leader)!)
+    await claim(nodes.find(({ address }) => address === job.leader)!)
     await clock.until(news)
     expect(clock.now() - before).toBeLessThan(300)
     await reader.cancel()
@@ -120,26 +128,26 @@ describe('the pool that a replica remembers', () => {
     expect(reads).toBeLessThanOrEqual(4)
   })
 
-  it('is looked through again when a node that was drawn has left at another replica', async () => {
+  it('seats nobody first who has just left at another replica', async () => {
     const { a, b, clock, nodes } = await pair()
     nodes.push(await joinNode(a, 'n4'))
     await clock.advance(1_000)
-    const { leader } = await preview(b)
-    await nodes
-      .find(({ address }) => address === leader)!
-      .api.postHeartbeat({
-        body: {
-          operator_address: leader,
-          timestamp: Math.floor(clock.now() / 1000) + 1,
-          version: '0.0.0',
-          free_slots: 2,
-          supported_model_ids: [modelId],
-          final: true,
-        },
-      })
-    const next = await preview(b)
-    expect([next.leader, ...next.verifiers]).not.toContain(leader)
-    expect(new Set([next.leader, ...next.verifiers]).size).toBe(3)
+    const key = await listedKey(b)
+    const leader = nodes.find(({ address }) => address === key.leader)!
+    await leader.api.postHeartbeat({
+      body: {
+        operator_address: leader.address,
+        timestamp: Math.floor(clock.now() / 1000) + 1,
+        version: '0.0.0',
+        free_slots: 2,
+        supported_model_ids: [modelId],
+        final: true,
+      },
+    })
+    const { body } = await key.api.drawList({ body: key.request })
+    expect(body.list).toEqual(key.list.body.list)
+    expect(body.passed).toMatchObject([{ position: 0, reason: 'leaving' }])
+    expect((await listedKey(b)).first).not.toContain(leader.address)
   })
 
   it('has at once who joined here, and within a second who joined elsewhere', async () => {

@@ -100,7 +100,7 @@ async function storeForQuorum() {
     clock: systemClock,
   })
   const half = () => BigInt(`0x${Buffer.from(systemRandom.bytes(16)).toString('hex')}`)
-  const quorum: readonly Address[] = [preview.leader, ...preview.verifiers]
+  const quorum: readonly Address[] = [preview.leader, ...verifiers]
   const key = await storeKey({
     ...writerOf('client on chain'),
     contract: chain.promptKeyStore,

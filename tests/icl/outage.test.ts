@@ -43,8 +43,8 @@ const scoresOf = async (nodes: readonly TestNode[]) => {
 const rolesOf = (nodes: readonly TestNode[], job: Awaited<ReturnType<typeof submit>>) => {
   const byAddress = (address: string) => nodes.find((node) => node.address === address)!
   return {
-    leader: byAddress(job.preview.leader),
-    verifiers: job.preview.verifiers.map(byAddress),
+    leader: byAddress(job.leader),
+    verifiers: job.verifiers.map(byAddress),
   }
 }
 
@@ -55,7 +55,7 @@ describe.each([90_000, 280_000])('an ICL that was away for %i ms', (awayMs) => {
     const again = await restart(icl, awayMs)
     expect((await again.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toHaveLength(4)
     const job = await submit(again)
-    expect(job.preview.verifiers).toHaveLength(2)
+    expect(job.verifiers).toHaveLength(2)
     for (const node of nodes.slice(1)) await offersOf(at(again, node))
     await shared.clock.advance(50_000)
     expect((await again.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toHaveLength(3)

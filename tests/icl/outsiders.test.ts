@@ -27,10 +27,10 @@ const nodeAt = (address: string) => nodes.find((node) => node.address === addres
 
 describe('a node without a part in a job', () => {
   it('gets neither its handles nor its statements, whatever fence it names', async () => {
-    const { jobId, preview } = await submit(icl)
-    const quorum = [preview.leader, ...preview.verifiers]
+    const { jobId, leader, verifiers } = await submit(icl)
+    const quorum: readonly string[] = [leader, ...verifiers]
     const stranger = nodes.find(({ address }) => !quorum.includes(address))!
-    await resultBody(icl, nodeAt(preview.leader), await claim(nodeAt(preview.leader)), 'yes')
+    await resultBody(icl, nodeAt(leader), await claim(nodeAt(leader)), 'yes')
     for (const fence of [1, 2, 3, 4]) {
       const body = { jobId, fence }
       expect(await codeOf(stranger.api.claimAssignment({ body }))).toBe('not-assigned')
@@ -42,9 +42,11 @@ describe('a node without a part in a job', () => {
 
 describe('work', () => {
   it('is offered to nobody who may read only one half of its key', async () => {
-    const { jobId, preview, body } = await submit(icl, { grant: false })
-    const leader = nodeAt(preview.leader)
-    icl.chain.readers.add(`${body.kpHighHandle}:${leader.address}`)
+    const { jobId, body, commit, ...job } = await submit(icl, { commit: false })
+    const leader = nodeAt(job.leader)
+    icl.chain.activate = async () => 'granted'
+    commit()
+    icl.chain.readers.delete(`${body.kpLowHandle}:${leader.address}`)
     await icl.clock.advance(15_000)
     expect(await offersOf(leader)).toEqual([])
     icl.chain.readers.add(`${body.kpLowHandle}:${leader.address}`)
@@ -55,8 +57,8 @@ describe('work', () => {
 
 describe('a statement', () => {
   it('counts only when the session key of its own node signed it', async () => {
-    const { preview } = await submit(icl)
-    const [leader, verifier] = [nodeAt(preview.leader), nodeAt(preview.verifiers[0]!)]
+    const job = await submit(icl)
+    const [leader, verifier] = [nodeAt(job.leader), nodeAt(job.verifiers[0]!)]
     const claimed = await claim(leader)
     const forged = await resultBody(icl, { ...leader, key: verifier.key }, claimed, 'yes')
     const post = (body: typeof forged) => codeOf(leader.api.postResult({ body }))

@@ -30,8 +30,8 @@ describe('a node that is killed after it has claimed', () => {
         for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) {
           nodes.push(await clock.until(joinNode(icl, name)))
         }
-        const job = await clock.until(submit(icl, { delegate: true }))
-        const leader = nodes.find(({ address }) => address === job.preview.leader)!
+        const job = await clock.until(submit(icl))
+        const leader = nodes.find(({ address }) => address === job.leader)!
         const claimed = await clock.until(claim(leader))
         const claimedAt = clock.now()
         const late = await resultBody(icl, leader, claimed, 'yes')
@@ -62,13 +62,11 @@ describe('a node that is killed after it has claimed', () => {
   it('posts its late result in vain while its replacement works: 409, and nothing changes', async () => {
     const { a, b, clock, nodes } = await pair()
     nodes.push(await joinNode(a, 'n4'))
-    const job = await submit(a, { delegate: true })
-    const leader = nodes.find(({ address }) => address === job.preview.leader)!
-    const spare = nodes.find(
-      ({ address }) => ![job.preview.leader, ...job.preview.verifiers].includes(address),
-    )!
+    const job = await submit(a)
+    const leader = nodes.find(({ address }) => address === job.leader)!
+    const spare = nodes.find(({ address }) => ![job.leader, ...job.verifiers].includes(address))!
     const late = await resultBody(a, leader, await claim(leader), 'yes')
-    for (const address of job.preview.verifiers) {
+    for (const address of job.verifiers) {
       const verifier = nodes.find((node) => node.address === address)!
       await commitTo(verifier, await claim(verifier), 'yes')
     }
@@ -110,10 +108,8 @@ describe('jobs whose time has come', () => {
     }
     await clock.advance(6_000)
     for (let index = 0; index < 6; index++) {
-      const job = await submit(a, { client: `client ${index}`, grant: false })
-      a.chain.store(job.body.kpHighHandle, job.body.kpLowHandle, job.client.address, [
-        job.preview.leader,
-      ])
+      const job = await submit(a, { client: `client ${index}`, commit: false })
+      job.commit()
     }
     // Leaders are offered what they have room for, and let it lapse.
     await clock.advance(1_000)
@@ -147,6 +143,6 @@ describe('what is over', () => {
     expect(await b.deps.store.findJob(job.jobId)).toBeDefined()
     await untilAge(30 * 86_400_000 + 1)
     expect(await b.deps.store.findJob(job.jobId)).toBeUndefined()
-    expect(await b.deps.store.listKeys('epoch:', 0)).toEqual([])
+    expect(await b.deps.store.listKeys('pool:', 0)).toEqual([])
   })
 })

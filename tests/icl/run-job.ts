@@ -12,8 +12,8 @@ export async function runJob(
 ) {
   const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
   const job = await submit(icl, options)
-  const leader = nodeAt(job.preview.leader)
-  const verifiers = job.preview.verifiers.map(nodeAt)
+  const leader = nodeAt(job.leader)
+  const verifiers = job.verifiers.map(nodeAt)
   const leaderClaim = await claim(leader)
   const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
   for (const [index, verifier] of verifiers.entries()) {

@@ -62,14 +62,14 @@ it.each([
     const nodes: TestNode[] = []
     for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
     const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
-    const job = await submit(icl, { delegate: true })
-    const leader = nodeAt(job.preview.leader)
+    const job = await submit(icl)
+    const leader = nodeAt(job.leader)
     const claimed = await claim(leader)
     shared.clock.leap(leap)
     await shared.clock.advance(15_000)
     expect((await icl.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toHaveLength(3)
     const reveals = []
-    for (const node of job.preview.verifiers.map(nodeAt)) {
+    for (const node of job.verifiers.map(nodeAt)) {
       reveals.push([node, await commitTo(node, await claim(node), 'x')] as const)
     }
     await shared.clock.advance(95_000)

@@ -17,10 +17,14 @@ import { createMemoryStore, type MemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { type Api, createApi } from '../../lib/api.ts'
 import { attestationDigest, sessionProofBytes } from '../../lib/attestation.ts'
-import type { Address } from '../../lib/codecs.ts'
+import { unixSeconds } from '../../lib/clock.ts'
+import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { hmacSha256, toBase64Url } from '../../lib/digest.ts'
+import { jobIdOf } from '../../lib/job-id.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
+import type { ListRequest } from '../../lib/schemas/list.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import {
@@ -31,6 +35,7 @@ import {
   statementHash,
 } from '../../lib/statements.ts'
 import { systemRandom } from '../../lib/system.ts'
+import { listKey } from '../listed-key.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { activeNode, coordinator, createFakeChain, type FakeChain } from './fake-chain.ts'
@@ -259,43 +264,87 @@ export const beat = (icl: Outside, node: TestNode, freeSlots = 2) =>
 // As long as real ones: a few digits may stand in any hash by chance, where a test looks for them.
 let nextHandle = 0x5ca1_ab1e_0ddb_a11_c0de_f00d_babe_cafe_1234_5678n
 
-/** Submits a job of a client whose prompt key the quorum may read. */
-export async function submit(
-  icl: Outside,
-  options: {
-    client?: string
-    grant?: boolean
-    delegate?: boolean
-    verifiers?: number
-    promptCid?: string
-    webhook?: string
-  } = {},
-) {
+type KeyOptions = {
+  readonly client?: string
+  readonly verifiers?: number
+  readonly comparator?: ComparatorId
+  readonly listLength?: number
+}
+
+/** Stores a prompt key of a client under terms and asks for its list, as a client does before it submits. */
+export async function listedKey(icl: Outside, options: KeyOptions = {}) {
   const client = walletOf(options.client ?? 'client')
   const api = icl.api(client.signer)
-  const preview = await api.previewQuorum({
-    query: {
-      client: client.address,
-      model_id: modelId,
-      min_tier: 0,
-      verifier_count: options.verifiers ?? 2,
+  const [high, low] = [nextHandle++, nextHandle++]
+  const listed = await listKey(api, {
+    ...options,
+    origin,
+    modelId,
+    storeKey: async (terms) => {
+      const at = unixSeconds(icl.clock)
+      const blockNumber = icl.chain.storeKey(high, low, client.address, terms, at)
+      return { highHandle: high, lowHandle: low, blockNumber }
     },
   })
-  const [high, low] = [nextHandle++, nextHandle++]
-  const readers = options.grant === false ? [] : [preview.leader, ...preview.verifiers]
-  icl.chain.store(high, low, client.address, readers, options.delegate ? coordinator : undefined)
+  const [leader, ...verifiers] = listed.first
+  if (!leader) throw new Error('nobody is seated first')
+  const request: ListRequest = {
+    kpHighHandle: high,
+    kpLowHandle: low,
+    block_number: listed.list.body.block.number,
+    terms: listed.terms,
+  }
+  return { client, api, leader, verifiers, request, ...listed }
+}
+
+/** The submission of a listed key, and its commitment on chain. */
+export function submissionOf(
+  icl: Outside,
+  { client, list, first, highHandle, lowHandle }: Awaited<ReturnType<typeof listedKey>>,
+  options: { readonly promptCid?: string; readonly webhook?: string } = {},
+) {
   const body = {
     model_id: modelId,
     prompt_cid: options.promptCid ?? `bafkrei${'a'.repeat(52)}`,
-    kpHighHandle: high,
-    kpLowHandle: low,
-    preview: preview.preview,
-    client_nonce: high,
+    kpHighHandle: highHandle,
+    kpLowHandle: lowHandle,
+    list,
+    until: unixSeconds(icl.clock) + 1_200,
+    client_nonce: highHandle,
     ...(options.webhook !== undefined && { webhook: { url: options.webhook } }),
   }
-  const submitted = await api.submitJob({ body })
+  const jobId = jobIdOf({
+    chainId,
+    client: client.address,
+    promptCid: body.prompt_cid,
+    kpHighHandle: highHandle,
+    kpLowHandle: lowHandle,
+    clientNonce: body.client_nonce,
+  })
+  const { list: members, coordinator: activator } = list.body
+  const commitment = listCommitment({ jobId, activator, until: body.until, list: members })
+  return {
+    body,
+    /** Commits to the list on chain, as the client does beside its submission; the nodes seated first may read. */
+    commit: () => icl.chain.commitList(highHandle, lowHandle, commitment, first),
+  }
+}
+
+/** Submits a job of a client that has committed to its list, unless `commit` is false. */
+export async function submit(
+  icl: Outside,
+  options: KeyOptions & {
+    readonly commit?: boolean
+    readonly promptCid?: string
+    readonly webhook?: string
+  } = {},
+) {
+  const key = await listedKey(icl, options)
+  const { body, commit } = submissionOf(icl, key, options)
+  if (options.commit !== false) commit()
+  const submitted = await key.api.submitJob({ body })
   await icl.clock.advance(300)
-  return { client, api, preview, body, ...submitted, readToken: submitted.read_token }
+  return { ...key, body, commit, ...submitted, readToken: submitted.read_token }
 }
 
 const evidenceKey = new Uint8Array(32).fill(3)

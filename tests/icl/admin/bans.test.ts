@@ -52,9 +52,9 @@ it('what a banned node was doing goes to another', async () => {
   icl = await createTestIcl()
   const nodes: TestNode[] = []
   for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
-  const job = await submit(icl, { delegate: true })
-  const drawn = [job.preview.leader, ...job.preview.verifiers]
-  const leader = nodes.find(({ address }) => address === job.preview.leader)!
+  const job = await submit(icl)
+  const drawn = [job.leader, ...job.verifiers]
+  const leader = nodes.find(({ address }) => address === job.leader)!
   const spare = nodes.find(({ address }) => !drawn.includes(address))!
   const late = await resultBody(icl, leader, await claim(leader), 'yes')
   for (const verifier of nodes.filter((node) => node !== leader && node !== spare)) {

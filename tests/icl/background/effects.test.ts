@@ -46,8 +46,8 @@ describe('what is done outside', () => {
     const late = nodes.map((node) => at(other, node))
     const killedAt = shared.clock.now()
     const offered = (async () => {
-      const { preview } = await submit(other, { client: 'second' })
-      const leader = late.find(({ address }) => address === preview.leader)!
+      const { leader: address } = await submit(other, { client: 'second' })
+      const leader = late.find((node) => node.address === address)!
       while ((await offersOf(leader)).length === 0) await shared.clock.advance(250)
     })()
     await offered

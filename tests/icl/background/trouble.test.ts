@@ -11,15 +11,15 @@ const { pair } = useReplicas()
 describe('a job that cannot be read', () => {
   it('does not hold up what is done outside for the others', async () => {
     const { a, store, clock, nodes } = await pair()
-    const { jobId: unreadable } = await submit(a, { client: 'c1', grant: false })
+    const { jobId: unreadable } = await submit(a, { client: 'c1', commit: false })
     const { findJob } = store
     const failing: Pick<Store, 'findJob'> = {
       findJob: (id) => (id === unreadable ? Promise.reject(new Error('corrupt')) : findJob(id)),
     }
     Object.assign(store, failing)
     await clock.advance(2_000)
-    const { preview } = await submit(a, { client: 'c2' })
-    const leader = nodes.find(({ address }) => address === preview.leader)!
+    const job = await submit(a, { client: 'c2' })
+    const leader = nodes.find(({ address }) => address === job.leader)!
     expect(await offersOf(leader)).toHaveLength(1)
   })
 

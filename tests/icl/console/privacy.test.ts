@@ -64,7 +64,7 @@ describe('the console', () => {
   it('shows of a running job neither whose it is, nor its id, nor who works on it, nor what they found', async () => {
     const { icl, nodes } = await start()
     const job = await submit(icl, { promptCid })
-    const [leader, one, two] = [job.preview.leader, ...job.preview.verifiers].map(
+    const [leader, one, two] = [job.leader, ...job.verifiers].map(
       (address) => nodes.find((node) => node.address === address)!,
     ) as [TestNode, TestNode, TestNode]
     const claimed = await claim(leader)
