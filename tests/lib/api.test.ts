@@ -8,7 +8,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { aJobId } from '../branded.ts'
+import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 import { sampleNetwork } from '../sample-network.ts'
 
@@ -76,9 +76,24 @@ const failureOf = async (call: Promise<unknown>) => {
 
 const live = { status: 'ok' } as const
 const models = { models: [{ model_id: 'openai:test', nodes: 3 }] }
+const list = {
+  body: {
+    ...{ statement: 'svc-list-v2' as const, client: nodeAddress('c'), passed: [], at: 4 },
+    ...{ kpHighHandle: 1n, kpLowHandle: 2n, coordinator: nodeAddress('d') },
+    terms: {
+      ...{ icl_origin: 'https://icl.test', pool_cid: cid, model_id: 'openai:test', min_tier: 0 },
+      ...{ comparator: 'exact' as const, quorum: 3, min_matches: 1, list_length: 9 },
+      salt: 'A'.repeat(43),
+    },
+    block: { number: 7n, hash: aHash(`0x${'2'.repeat(64)}`) },
+    list: ['1', '2', '3'].map(nodeAddress),
+  },
+  key: (await signingKeyFromSeed(new Uint8Array(32).fill(1))).publicKey,
+  signature: `${'A'.repeat(85)}A`,
+}
 const submission = {
   ...{ model_id: 'openai:test', prompt_cid: cid, kpHighHandle: 1n, kpLowHandle: 2n },
-  ...{ preview: 'token', client_nonce: 3n },
+  ...{ list, until: 5, client_nonce: 3n },
 }
 const submitted = { jobId, status: 'open', read_token: 'secret' }
 
@@ -93,6 +108,14 @@ describe('a call to the ICL', () => {
     expect(await request?.json()).toEqual({
       ...submission,
       ...{ kpHighHandle: '1', kpLowHandle: '2', client_nonce: '3' },
+      list: {
+        ...list,
+        body: {
+          ...list.body,
+          ...{ kpHighHandle: '1', kpLowHandle: '2' },
+          block: { ...list.body.block, number: '7' },
+        },
+      },
     })
   })
 

@@ -1,5 +1,7 @@
 import { vi } from 'vitest'
+import { listCommitment } from '../../lib/list-commitment.ts'
 import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
+import { splitKey } from '../../lib/sealing.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import type { JournalEntry } from '../../node/journal/steps.ts'
 import type { NodeApi } from '../../node/node-api.ts'
@@ -34,14 +36,15 @@ export async function createDaemonWorld(
     claimAssignment: vi.fn<NodeApi['claimAssignment']>(async ({ body }) => {
       const offered = offers.findIndex(({ jobId }) => jobId === body.jobId)
       if (offered >= 0) offers.splice(offered, 1)
-      const claimDeadline = now() + 120
-      return {
-        ...world.claim,
-        jobId: body.jobId,
-        fence: body.fence,
-        claimDeadline,
-        server_time: now(),
-      }
+      // Each job has a key of its own, which is bound to it.
+      const { high, low } = splitKey(world.promptKey)
+      const kpHighHandle = world.coprocessor.store(high)
+      const kpLowHandle = world.coprocessor.store(low)
+      world.coprocessor.granted.add(kpHighHandle).add(kpLowHandle)
+      const { jobId, fence } = body
+      const claim = { ...world.claim, jobId, fence, kpHighHandle, kpLowHandle }
+      world.chain.commitments.set(kpHighHandle, listCommitment(claim))
+      return { ...claim, claimDeadline: now() + 120, server_time: now() }
     }),
   }
   const attest = vi.fn(async (_signal: AbortSignal) => now() + 86_400)

@@ -19,6 +19,8 @@ export const verifierAddresses: readonly [Address, Address] = [
   anAddress(`0x${'d4'.repeat(20)}`),
   anAddress(`0x${'e5'.repeat(20)}`),
 ]
+/** On the client's list, and not needed. */
+export const spareAddress: Address = anAddress(`0x${'a7'.repeat(20)}`)
 export const coordinatorAddress: Address = anAddress(`0x${'f6'.repeat(20)}`)
 export const icl = 'http://icl.example'
 export const jobId: JobId = aJobId(`0x${'11'.repeat(32)}`)
@@ -88,7 +90,8 @@ export type FakeCoprocessor = ReturnType<typeof fakeCoprocessor>
 /** A chain that keeps what it was asked to do. */
 export function fakeChain(coprocessor: FakeCoprocessor) {
   const stored: OutputKey[] = []
-  const active = new Set<Address>([nodeAddress, leaderAddress, ...verifierAddresses])
+  /** What prompt keys are bound to, by the high handle. */
+  const commitments = new Map<bigint, Hash32>()
   const state: { lastHeartbeat: number; isRegistered: boolean; heartbeats: number } = {
     lastHeartbeat: 0,
     isRegistered: true,
@@ -97,7 +100,7 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
   const chain: NodeChain = {
     registration: async () =>
       state.isRegistered ? { lastHeartbeat: state.lastHeartbeat, modelTiers: [0] } : undefined,
-    isActive: async (node) => active.has(node),
+    listCommitmentOf: async (high) => commitments.get(high),
     sendHeartbeat: async () => {
       state.heartbeats++
       return `0x${'99'.repeat(32)}`
@@ -111,7 +114,7 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
       }
     },
   }
-  return { ...chain, stored, active, state }
+  return { ...chain, stored, commitments, state }
 }
 
 /** A journal in memory, which goes through the same form as the file; `entry` is what a restarted daemon would find. */

@@ -2,6 +2,7 @@ import { vi } from 'vitest'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
 import type { AssignmentOffer, ClaimResult, LeaderResult } from '../../lib/schemas/assignments.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
@@ -24,6 +25,7 @@ import {
   modelId,
   nodeAddress,
   recordingLog,
+  spareAddress,
   verifierAddresses,
 } from './fakes.ts'
 
@@ -71,10 +73,16 @@ export async function createJobWorld(
     prompt_cid: promptCid,
     comparator,
     parameters: { max_output_tokens: 1_024 },
+    // The leader is in front, then the verifiers in the order of their seats, and one in reserve.
+    list: [role === 'leader' ? nodeAddress : leaderAddress, ...verifiers, spareAddress],
+    position: role === 'leader' ? 0 : 1,
+    activator: coordinatorAddress,
+    until: now + 1_200,
     output_readers: [clientAddress, ...verifiers],
     output_delegate: coordinatorAddress,
   }
   coprocessor.granted.add(claim.kpHighHandle).add(claim.kpLowHandle)
+  chain.commitments.set(claim.kpHighHandle, listCommitment(claim))
   const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
   const answered = { jobId, status: 'done', phase: 'verifying' } as const
   const leader = await leaderOf(claim, { prompt, promptKey }, coprocessor, blobs, random)

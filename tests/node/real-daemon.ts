@@ -136,7 +136,7 @@ function chainOf(icl: RealIcl, address: Address, faults: Faults): NodeChain {
       lastHeartbeat: Math.floor(icl.clock.now() / 1000),
       modelTiers: [0],
     }),
-    isActive: async (node) => icl.chain.nodes.get(node)?.active === true,
+    listCommitmentOf: async (high, low) => (await icl.chain.listOf(high, low))?.commitment,
     sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
     storeOutputKey: async (key, signal) => {
       if (faults.storeOutputKey) return await faults.storeOutputKey(key, signal)

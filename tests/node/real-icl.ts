@@ -5,11 +5,14 @@ import type { TpmTrust } from '../../icl/attestation/tpm-trust.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
 import { createApi, type Fetch } from '../../lib/api.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { jobIdOf } from '../../lib/job-id.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { coordinator, createFakeChain } from '../icl/fake-chain.ts'
 import { createReplica, modelId, walletOf } from '../icl/test-icl.ts'
+import { listKey } from '../listed-key.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { createVirtualClock, holdTime } from '../virtual-clock.ts'
 import { fakeCoprocessor } from './fakes.ts'
@@ -110,10 +113,6 @@ export async function startRealIcl({
       const api = createApi({ ...shared, signer: client.signer })
       return await clock.until(
         (async () => {
-          const preview = await api.previewQuorum({
-            query: { client: client.address, model_id: modelId, min_tier: 0, verifier_count: 2 },
-          })
-          prepare(preview.leader, preview.verifiers)
           const key = systemRandom.bytes(32)
           const blob = await seal(
             prompt,
@@ -125,22 +124,37 @@ export async function startRealIcl({
           const halves = splitKey(key)
           const high = coprocessor.store(halves.high)
           const low = coprocessor.store(halves.low)
-          const readers = [preview.leader, ...preview.verifiers]
-          chain.store(high, low, client.address, readers, coordinator)
+          const at = Math.floor(clock.now() / 1000)
+          const listed = await listKey(api, {
+            ...{ origin: url, modelId },
+            storeKey: async (terms) => ({
+              ...{ highHandle: high, lowHandle: low },
+              blockNumber: chain.storeKey(high, low, client.address, terms, at),
+            }),
+          })
+          const [leader, ...verifiers] = listed.first
+          if (leader === undefined) throw new TypeError('nobody is seated first')
+          prepare(leader, verifiers)
+          const until = at + 1_200
+          const { coordinator: activator, list } = listed.list.body
+          const identity = { chainId, client: client.address, promptCid: cid, clientNonce: high }
+          const ownJobId = jobIdOf({ ...identity, kpHighHandle: high, kpLowHandle: low })
+          const commitment = listCommitment({ jobId: ownJobId, activator, until, list })
+          chain.commitList(high, low, commitment, listed.first)
           const submitted = await api.submitJob({
             body: {
               model_id: modelId,
               prompt_cid: cid,
               kpHighHandle: high,
               kpLowHandle: low,
-              preview: preview.preview,
+              ...{ list: listed.list, until },
               client_nonce: high,
             },
           })
           const { jobId } = submitted
           const view = (): Promise<JobView> =>
             api.getJob({ params: { jobId } }, { readToken: submitted.read_token })
-          return { jobId, high, low, view, ...preview }
+          return { jobId, high, low, view, leader, verifiers }
         })(),
       )
     },

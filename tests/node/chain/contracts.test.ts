@@ -3,7 +3,6 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
 import { createNodeChain } from '../../../node/chain/contracts.ts'
-import { anAddress } from '../../branded.ts'
 import {
   DAY_S,
   MIN_STAKE,
@@ -50,11 +49,8 @@ describe("the node's chain", () => {
     expect(after!.lastHeartbeat - before!.lastHeartbeat).toBeGreaterThanOrEqual(10 * DAY_S)
   })
 
-  it('knows which nodes are active', async () => {
-    const node = nodeWith(keyOf(5))
-    const addressOf = (index: number) => chain.anvil.accounts[index]!.address
-    expect(await node.isActive(anAddress(addressOf(4)))).toBe(true)
-    expect(await node.isActive(anAddress(addressOf(5)))).toBe(false)
+  it('knows of no list for a key that is not bound to one', async () => {
+    expect(await nodeWith(keyOf(5)).listCommitmentOf(1n, 2n)).toBeUndefined()
   })
 
   it('says where to send gas money when there is none left', async () => {

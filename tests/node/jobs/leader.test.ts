@@ -232,11 +232,7 @@ describe('a job that cannot be done is given back', () => {
   })
 
   const readers: Record<string, (world: JobWorld) => readonly Address[]> = {
-    'nobody knows': ({ claim }) => [...claim.output_readers, coordinatorAddress],
-    'left the registry': ({ claim, chain }) => {
-      chain.active.delete(verifierAddresses[0])
-      return claim.output_readers
-    },
+    'is not on the list': ({ claim }) => [...claim.output_readers, coordinatorAddress],
     'is this very node': ({ claim }) => [...claim.output_readers, nodeAddress],
     'is not the client': () => verifierAddresses,
     'is one of too many': ({ claim }) => [
