@@ -128,7 +128,7 @@ it('a submission that fails gives its places back', async () => {
   })
   const first = await submit(icl)
   const body = { ...first.body, client_nonce: 4_242n }
-  expect(await codeOf(first.api.submitJob({ body }))).toBe('list-refused')
+  expect(await codeOf(first.api.submitJob({ body }))).toBe('key-used')
   expect(await codeOf(submit(icl))).toBeUndefined()
 })
 

@@ -229,7 +229,7 @@ describe('a verdict that its own evidence refutes', () => {
     const { signature: _, reason: __, ...honest } = await reveals[0]!()
     const lie = await signVerdict(liar.address, { ...honest, verdict: 'match' }, liar.key)
     await liar.api.postVerdict({ body: lie })
-    await icl.clock.advance(minuteMs)
+    await icl.clock.advance(10_000)
     await end(world)
     const [fault] = await faultsOf(liar.address)
     expect(fault).toMatchObject({ kind: 'verdict-refuted', role: 'verifier' })
@@ -247,7 +247,7 @@ describe('a proof', () => {
     const { signature: _, reason: __, ...honest } = await reveals[0]!()
     const lie = await signVerdict(liar.address, { ...honest, verdict: 'match' }, liar.key)
     await liar.api.postVerdict({ body: lie })
-    await icl.clock.advance(minuteMs)
+    await icl.clock.advance(10_000)
     await end(world)
     const proofs = [(await faultsOf(leader.address))[0]!, (await faultsOf(liar.address))[0]!]
     let refused = 0
