@@ -4,21 +4,26 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createViemChain } from '../../icl/chain/viem.ts'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
-import { grantAccess, storeKey } from '../../lib/chain/prompt-key-store.ts'
+import { commitList } from '../../lib/chain/key-lists.ts'
+import { storeKey } from '../../lib/chain/prompt-key-store.ts'
 import { isAllowed } from '../../lib/chain/task-manager.ts'
-import type { Address } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
+import { jobIdOf } from '../../lib/job-id.ts'
+import { maskOf } from '../../lib/list.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { codeOf } from '../code-of.ts'
 import { MIN_STAKE, send, startTestChain, type TestChain } from '../contracts/test-chain.ts'
+import { listKey } from '../listed-key.ts'
 import type { VirtualClock } from '../virtual-clock.ts'
 import {
+  chainId,
   claim,
   createReplica,
   createShared,
   joinNode,
   modelId,
   offersOf,
+  origin,
   type TestIcl,
   type TestNode,
   walletOf,
@@ -36,7 +41,8 @@ const realClock: VirtualClock = {
 let chain: TestChain
 let icl: TestIcl
 const nodes: TestNode[] = []
-const client = walletOf('client on chain')
+const clientName = 'client on chain'
+const client = walletOf(clientName)
 const poolSize = 50
 
 const writerOf = (name: string) =>
@@ -88,50 +94,68 @@ const until = async <T>(look: () => Promise<T | undefined>): Promise<T> => {
   throw new Error('it never came')
 }
 
-/** Previews a quorum of 50 nodes, and stores a key for it on chain. */
-async function storeForQuorum() {
+/** Stores a key on chain under terms, and asks for its list over a pool of 50 nodes. */
+async function storeUnderTerms() {
   const api = icl.api(client.signer)
-  const preview = await api.previewQuorum({
-    query: { client: client.address, model_id: modelId, min_tier: 0, verifier_count: 2 },
-  })
   const coprocessor = createCofheCoprocessor({
     ...chain.anvil,
     account: client.account,
     clock: systemClock,
   })
   const half = () => BigInt(`0x${Buffer.from(systemRandom.bytes(16)).toString('hex')}`)
-  const quorum: readonly Address[] = [preview.leader, ...verifiers]
-  const key = await storeKey({
-    ...writerOf('client on chain'),
-    contract: chain.promptKeyStore,
-    ...(await coprocessor.encrypt(half(), half())),
-    readers: quorum,
+  const contract = chain.promptKeyStore
+  const key = await listKey(api, {
+    origin,
+    modelId,
+    storeKey: async (terms) => {
+      const halves = await coprocessor.encrypt(half(), half())
+      const stored = await storeKey({ ...writerOf(clientName), contract, ...halves, terms })
+      return { ...stored, blockNumber: stored.block.number }
+    },
   })
+  const { highHandle, lowHandle } = key
   const body = {
     model_id: modelId,
     prompt_cid: `bafkrei${'a'.repeat(52)}`,
-    kpHighHandle: key.highHandle,
-    kpLowHandle: key.lowHandle,
-    preview: preview.preview,
-    client_nonce: key.highHandle,
+    kpHighHandle: highHandle,
+    kpLowHandle: lowHandle,
+    list: key.list,
+    until: (await chain.now()) + 1_200,
+    client_nonce: highHandle,
   }
-  return { api, preview, quorum, key, body }
+  const identity = { ...body, chainId, client: client.address, promptCid: body.prompt_cid }
+  const terms = {
+    jobId: jobIdOf({ ...identity, clientNonce: body.client_nonce }),
+    activator: key.list.body.coordinator,
+    until: body.until,
+    list: key.list.body.list,
+  }
+  const commit = () =>
+    commitList({
+      ...writerOf(clientName),
+      contract,
+      highHandle,
+      lowHandle,
+      terms,
+      mask: maskOf(key.positions),
+    })
+  return { api, key, body, commit }
 }
 
 describe('a job over a pool of 50 on a real chain', () => {
-  it('is for the previewed quorum, which alone can read the key; a replacement waits for the client', async () => {
-    const { api, quorum, key, body } = await storeForQuorum()
-    const thief = walletOf('thief')
-    const look = await icl.api(thief.signer).previewQuorum({
-      query: { client: thief.address, model_id: modelId, min_tier: 0, verifier_count: 2 },
-    })
-    const stolen = { ...body, preview: look.preview }
-    expect(await codeOf(icl.api(thief.signer).submitJob({ body: stolen }))).toBe('not-key-owner')
+  it('is for the first nodes of its list, who alone can read the key; the coordinator activates a replacement', async () => {
+    const { api, key, body, commit } = await storeUnderTerms()
+    const thief = icl.api(walletOf('thief').signer)
+    expect(await codeOf(thief.submitJob({ body }))).toBe('list-refused')
 
     const { jobId, read_token: readToken } = await api.submitJob({ body })
     const view = () => api.getJob({ params: { jobId } }, { readToken })
-    expect((await view()).quorum.map(({ node }) => node)).toEqual(quorum)
-    const reader = writerOf('client on chain')
+    expect((await view()).quorum.map(({ node }) => node)).toEqual([...key.first])
+    const leader = nodes.find(({ address }) => address === key.first[0])!
+    await until(async () => (await view()).reason)
+    expect(await offersOf(leader)).toEqual([])
+    await commit()
+    const reader = writerOf(clientName)
     const readersOf = async (handle: bigint) => {
       const allowed = await Promise.all(
         nodes.map(({ address }) => isAllowed(reader, handle, address)),
@@ -139,31 +163,18 @@ describe('a job over a pool of 50 on a real chain', () => {
       return new Set(nodes.filter((_, index) => allowed[index]).map(({ address }) => address))
     }
     for (const handle of [key.highHandle, key.lowHandle]) {
-      expect(await readersOf(handle)).toEqual(new Set(quorum))
+      expect(await readersOf(handle)).toEqual(new Set(key.first))
     }
 
-    const leader = nodes.find(({ address }) => address === quorum[0])!
     await until(async () => (await offersOf(leader))[0])
     const claimed = await claim(leader)
     await leader.api.abortAssignment({
       body: { jobId, fence: claimed.fence, reason: 'provider-refused' },
     })
-    const waiting = await until(async () => {
-      const seen = await view()
-      return seen.reason === 'awaiting-grant' ? seen : undefined
-    })
-    const next = nodes.find(({ address }) => address === waiting.quorum.at(-1)!.node)!
-    expect(quorum).not.toContain(next.address)
-    expect(await offersOf(next)).toEqual([])
-    await grantAccess({
-      ...writerOf('client on chain'),
-      contract: chain.promptKeyStore,
-      ...key,
-      reader: next.address,
-    })
+    const next = nodes.find(({ address }) => address === key.list.body.list[3])!
     const offer = await until(async () => (await offersOf(next))[0])
     expect(offer).toMatchObject({ jobId, role: 'leader' })
-    expect((await view()).reason).toBeUndefined()
-    expect(await readersOf(key.highHandle)).toEqual(new Set([...quorum, next.address]))
+    expect((await view()).quorum.at(-1)).toMatchObject({ node: next.address, position: 3 })
+    expect(await readersOf(key.highHandle)).toEqual(new Set([...key.first, next.address]))
   }, 60_000)
 })
