@@ -1,3 +1,4 @@
+import type { KeyList } from '../../lib/chain/key-lists.ts'
 import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 import type { BlockId } from '../../lib/schemas/list.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
@@ -61,16 +62,6 @@ export type StoredKey = {
   readonly block: BlockId
   /** Of the block, Unix seconds. */
   readonly storedAt: number
-}
-
-/** What a key's owner committed to, and what came of it. */
-export type KeyList = {
-  /** Undefined before the owner has committed to a list. */
-  readonly commitment: Hash32 | undefined
-  /** The positions that were given access, as bits. */
-  readonly used: number
-  /** The owner has ended it: nobody else gets access. */
-  readonly ended: boolean
 }
 
 /** A member of a list that is to get access to the prompt key. */

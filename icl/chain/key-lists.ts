@@ -1,10 +1,12 @@
-import { BlockNotFoundError, encodeFunctionData, type PublicClient, zeroHash } from 'viem'
+import { BlockNotFoundError, encodeFunctionData } from 'viem'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { causesOf, revertNameOf } from '../../lib/chain/chain-error.ts'
 import { chainHash } from '../../lib/chain/chain-hash.ts'
+import type { ChainReader } from '../../lib/chain/clients.ts'
+import { listOf } from '../../lib/chain/key-lists.ts'
 import { Address } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
-import type { Activation, Chain, KeyList, StoredKey } from './chain.ts'
+import type { Activation, Chain, StoredKey } from './chain.ts'
 import { reading } from './reading.ts'
 import { refusalOf } from './refusal.ts'
 import type { Sender } from './sender.ts'
@@ -13,32 +15,17 @@ type Lists = Pick<Chain, 'storedKeyAt' | 'listOf' | 'activate'>
 
 /** What PromptKeyStore knows of prompt keys and of the lists that their owners committed to. */
 export function createKeyLists(
-  publicClient: PublicClient,
+  reader: ChainReader,
   sender: Sender,
   promptKeyStore: Address,
   coordinator: Address,
 ): Lists {
-  const listOf = (high: bigint, low: bigint): Promise<KeyList> =>
-    reading('reading PromptKeyStore', async () => {
-      const [commitment, used, ended] = await publicClient.readContract({
-        address: promptKeyStore,
-        abi: promptKeyStoreAbi,
-        functionName: 'listOf',
-        args: [high, low],
-      })
-      return {
-        commitment:
-          commitment === zeroHash ? undefined : chainHash(commitment, 'reading PromptKeyStore'),
-        used,
-        ended,
-      }
-    })
   return {
     storedKeyAt: (high, low, blockNumber) =>
       reading(`reading block ${blockNumber}`, () =>
-        storedKeyAt(publicClient, promptKeyStore, [high, low], blockNumber),
+        storedKeyAt(reader, promptKeyStore, [high, low], blockNumber),
       ),
-    listOf,
+    listOf: (high, low) => listOf(reader, promptKeyStore, high, low),
     activate: async (activation, signal) => {
       try {
         await sender.send(activateCall(promptKeyStore, activation), 'grant', signal)
@@ -49,7 +36,8 @@ export function createKeyLists(
         if (revert === 'NodeNotActive') return 'refused'
         if (revert === 'ListHasEnded' || revert === 'ListExpired') return 'ended'
         if (revert === 'WrongList') {
-          const { commitment } = await listOf(activation.high, activation.low)
+          const { high, low } = activation
+          const { commitment } = await listOf(reader, promptKeyStore, high, low)
           const wanted = listCommitment({
             ...activation,
             activator: coordinator,
@@ -65,29 +53,28 @@ export function createKeyLists(
 }
 
 async function storedKeyAt(
-  publicClient: PublicClient,
+  { publicClient }: ChainReader,
   promptKeyStore: Address,
   [high, low]: readonly [bigint, bigint],
   blockNumber: bigint,
 ): Promise<StoredKey | undefined> {
-  const [logs, block] = await Promise.all([
-    publicClient.getContractEvents({
-      address: promptKeyStore,
-      abi: promptKeyStoreAbi,
-      eventName: 'KeyStored',
-      args: { highHandle: high, lowHandle: low },
-      fromBlock: blockNumber,
-      toBlock: blockNumber,
-      strict: true,
-    }),
-    publicClient.getBlock({ blockNumber }).catch((error: unknown) => {
-      if (causesOf(error).some((cause) => cause instanceof BlockNotFoundError)) return undefined
-      throw error
-    }),
-  ])
+  const block = await publicClient.getBlock({ blockNumber }).catch((error: unknown) => {
+    if (causesOf(error).some((cause) => cause instanceof BlockNotFoundError)) return undefined
+    throw error
+  })
+  if (!block) return undefined
+  const logs = await publicClient.getContractEvents({
+    address: promptKeyStore,
+    abi: promptKeyStoreAbi,
+    eventName: 'KeyStored',
+    args: { highHandle: high, lowHandle: low },
+    fromBlock: blockNumber,
+    toBlock: blockNumber,
+    strict: true,
+  })
   // The two may come from two servers, of which one has seen a reorganisation.
-  const log = logs.find(({ blockHash }) => blockHash === block?.hash)
-  if (!log || !block) return undefined
+  const log = logs.find(({ blockHash }) => blockHash === block.hash)
+  if (!log) return undefined
   const doing = `reading block ${blockNumber}`
   return {
     owner: Address.parse(log.args.owner),

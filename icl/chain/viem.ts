@@ -88,7 +88,7 @@ export function createViemChain(options: ViemChainOptions): Chain {
         until: Number(until),
       }
     },
-    ...createKeyLists(publicClient, sender, options.promptKeyStore, coordinator),
+    ...createKeyLists(writer, sender, options.promptKeyStore, coordinator),
     isAllowed: (handle, account) => isAllowed(writer, handle, account),
     grantAccess: (high, low, reader, signal) =>
       grantAccess(sender, options.promptKeyStore, [high, low, reader], signal),

@@ -2,12 +2,12 @@ import type {
   Chain,
   ChainResult,
   ChainSlash,
-  KeyList,
   KeyRecord,
   SlashProposal,
   StoredKey,
 } from '../../icl/chain/chain.ts'
 import type { ChainNode } from '../../icl/rules/eligibility.ts'
+import type { KeyList } from '../../lib/chain/key-lists.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import { aHash, anAddress } from '../branded.ts'

@@ -4,9 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ChainResult } from '../../../icl/chain/chain.ts'
 import { createViemChain, type ViemChainOptions } from '../../../icl/chain/viem.ts'
 import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
+import { commitList, endList } from '../../../lib/chain/key-lists.ts'
 import { storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
+import { listCommitment } from '../../../lib/list-commitment.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
 import { MIN_STAKE, send, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
@@ -135,6 +137,81 @@ describe('granting access as the delegate', () => {
     expect(await icl.isAllowed(high, addressOf(node!))).toBe(true)
     expect(await icl.isAllowed(low, addressOf(node!))).toBe(true)
     expect(await icl.grantAccess(high, low, addressOf(otherNode!))).toBe('exhausted')
+  })
+})
+
+describe('the list of a prompt key', () => {
+  const [owner, member] = [client, (index: number) => anAddress(chain.addressOf(index))]
+  const store = async () => {
+    const account = privateKeyToAccount(keyOf(owner))
+    const coprocessor = createCofheCoprocessor({ ...chain.anvil, account, clock: systemClock })
+    const half = () => BigInt(`0x${Buffer.from(systemRandom.bytes(16)).toString('hex')}`)
+    const halves = await coprocessor.encrypt(half(), half())
+    const terms = hash()
+    const wallet = chain.wallet(owner)
+    const contract = chain.promptKeyStore
+    const { highHandle, lowHandle, block } = await storeKey({
+      ...wallet,
+      contract,
+      ...halves,
+      terms,
+    })
+    const key = { ...wallet, contract, highHandle, lowHandle }
+    const members = [node!, otherNode!, stranger!].map(member)
+    const list = {
+      jobId: aJobId(hash()),
+      activator: member(coordinator),
+      until: (await chain.now()) + 3_600,
+      list: members,
+    }
+    const { jobId, until } = list
+    const activation = { high: highHandle, low: lowHandle, jobId, members, until }
+    return { key, terms, block, list, activation, high: highHandle, low: lowHandle }
+  }
+
+  it('starts with the key in its block, and in no other', async () => {
+    const icl = adapter()
+    const { high, low, terms, block } = await store()
+    const { number } = block
+    const found = await icl.storedKeyAt(high, low, number)
+    expect(found).toEqual({
+      owner: member(owner),
+      termsHash: terms,
+      block,
+      storedAt: await chain.now(),
+    })
+    expect(await icl.storedKeyAt(low, high, number)).toBeUndefined()
+    expect(await icl.storedKeyAt(high, low, number - 1n)).toBeUndefined()
+    expect(await icl.storedKeyAt(high, low, number + 1_000n)).toBeUndefined()
+  })
+
+  it('gives active members access in any order, and nobody once it has ended', async () => {
+    const icl = adapter()
+    const { key, list, activation, high, low } = await store()
+    expect(await icl.listOf(high, low)).toEqual({ commitment: undefined, used: 0, ended: false })
+    await expect(icl.activate({ ...activation, position: 1 })).rejects.toMatchObject({
+      code: 'chain-reverted',
+      retryable: true,
+    })
+    await commitList({ ...key, terms: list, mask: 1 })
+    expect((await icl.listOf(high, low)).commitment).toBe(listCommitment(list))
+    expect(await icl.activate({ ...activation, position: 2 })).toBe('refused')
+    expect(await icl.activate({ ...activation, position: 1 })).toBe('granted')
+    expect(await icl.isAllowed(high, member(otherNode!))).toBe(true)
+    expect(await icl.listOf(high, low)).toMatchObject({ used: 3, ended: false })
+    const members = activation.members.toReversed()
+    expect(await icl.activate({ ...activation, members, position: 2 })).toBe('ended')
+    await endList(key)
+    expect(await icl.listOf(high, low)).toMatchObject({ used: 3, ended: true })
+    expect(await icl.activate({ ...activation, position: 2 })).toBe('ended')
+  })
+
+  it('ends with its time', async () => {
+    const icl = adapter()
+    const { key, list, activation } = await store()
+    await commitList({ ...key, terms: list, mask: 1 })
+    await chain.increaseTime(3_700)
+    expect(await icl.activate({ ...activation, position: 1 })).toBe('ended')
   })
 })
 
