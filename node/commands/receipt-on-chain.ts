@@ -9,15 +9,32 @@ import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { networkOf, rpcName, withTimeout } from './reach.ts'
 
+/** The contracts that a receipt is compared with: as they are given, else asked of the receipt's ICL; throws SvcErrors. */
+export async function contractsFor(
+  receipt: Receipt,
+  given: { readonly resultRegistry?: Address; readonly promptKeyStore?: Address },
+  context: CommandContext,
+): Promise<{ readonly resultRegistry: Address; readonly promptKeyStore: Address }> {
+  const { resultRegistry, promptKeyStore } = given
+  if (resultRegistry && promptKeyStore) return { resultRegistry, promptKeyStore }
+  const { chain_id: chainId, contracts } = await networkOf(receipt.icl_origin, context)
+  if (chainId !== receipt.chain_id) {
+    throw differs(`its ICL works on chain ${chainId}, the receipt is of another`)
+  }
+  return {
+    resultRegistry: resultRegistry ?? contracts.result_registry,
+    promptKeyStore: promptKeyStore ?? contracts.prompt_key_store,
+  }
+}
+
 /** Checks that the chain holds this very receipt, and says where; throws SvcError `receipt-differs`, `not-committed` or what a call throws. */
 export async function compareWithChain(
   receipt: Receipt,
-  place: { readonly rpcUrl: string; readonly registry: Address | undefined },
+  place: { readonly rpcUrl: string; readonly resultRegistry: Address },
   context: CommandContext,
 ): Promise<string> {
-  const { rpcUrl } = place
+  const { rpcUrl, resultRegistry } = place
   const chainId = receipt.chain_id
-  const resultRegistry = place.registry ?? (await registryOf(receipt, context))
   const recorded = await withTimeout(context, rpcName(rpcUrl), async (signal) => {
     await checkEndpoint({ rpcUrl, chainId }, signal)
     return await readRecordedResult({ rpcUrl, chainId, resultRegistry }, receipt.jobId, signal)
@@ -26,12 +43,6 @@ export async function compareWithChain(
   const difference = await differenceOf(receipt, recorded)
   if (difference !== undefined) throw differs(difference)
   return `ResultRegistry ${resultRegistry} holds its hash since ${timeText(recorded.committedAt)}`
-}
-
-async function registryOf(receipt: Receipt, context: CommandContext): Promise<Address> {
-  const network = await networkOf(receipt.icl_origin, context)
-  if (network.chain_id === receipt.chain_id) return network.contracts.result_registry
-  throw differs(`its ICL works on chain ${network.chain_id}, the receipt is of another`)
 }
 
 async function differenceOf(

@@ -17,6 +17,8 @@ import { usageError } from './flags.ts'
 export type ReceiptFlags = {
   readonly rpc?: string
   readonly resultRegistry?: string
+  readonly promptKeyStore?: string
+  readonly gateway?: string
   readonly iclKey?: string
   readonly json?: boolean
 }
@@ -37,36 +39,55 @@ export async function checkReceipt(
   if (action !== 'verify') {
     throw usageError(`no action ${action} of receipt`, 'Write `svc-node receipt verify FILE`.')
   }
-  const { rpc, resultRegistry } = flags
-  if (rpc !== undefined && !(/^https?:/.test(rpc) && URL.canParse(rpc))) {
-    throw usageError('--rpc has to be an address such as https://rpc.example', 'Correct it.')
-  }
-  const registry = resultRegistry === undefined ? undefined : Address.safeParse(resultRegistry)
-  if (registry?.success === false) {
-    throw usageError('--result-registry has to be a contract address', 'Write it as 0x...')
-  }
-  if (flags.iclKey !== undefined && !/^[A-Za-z0-9_-]{43}$/.test(flags.iclKey)) {
-    throw usageError('--icl-key has to be a public key, 43 characters of base64url', 'Correct it.')
-  }
+  const contracts = checkFlags(flags)
   const text = await readReceiptFile(path)
-  const checks: Check[] = []
-  const form = checkForm(text)
-  checks.push(form.check)
-  const { receipt } = form
-  if (receipt !== undefined) {
+  const { check, receipt } = checkForm(text)
+  const checks: Check[] = [check]
+  const skipRest = (detail: string, names: readonly string[]) => {
+    for (const name of names) checks.push({ name, status: 'skipped', detail })
+  }
+  if (receipt === undefined) {
+    skipRest('there is no receipt to check', ['content', ...onChain])
+  } else {
     const content = await checkContent(receipt, flags.iclKey)
     checks.push(content)
     // A forged receipt is not asked whom to ask.
-    checks.push(
-      content.status === 'ok'
-        ? await checkOnChain(receipt, flags, registry?.data, context)
-        : { name: 'chain', status: 'skipped', detail: 'the receipt does not hold by itself' },
-    )
-  } else {
-    checks.push({ name: 'content', status: 'skipped', detail: 'there is no receipt to check' })
-    checks.push({ name: 'chain', status: 'skipped', detail: 'there is no receipt to check' })
+    if (content.status !== 'ok') skipRest('the receipt does not hold by itself', onChain)
+    else if (flags.rpc === undefined) skipRest('no --rpc was given', onChain)
+    else {
+      const { rpc: rpcUrl, gateway } = flags
+      checks.push(...(await checkOnChain(receipt, { rpcUrl, gateway, contracts }, context)))
+    }
   }
   return await report(receipt, checks, flags, context)
+}
+
+/** The checks that take the chain: of the receipt's hash, of its list, and of how that was drawn. */
+const onChain = ['chain', 'list', 'draw'] as const
+
+/** The flags of a whole command line; throws SvcError `usage`. */
+function checkFlags({ rpc, gateway, iclKey, ...flags }: ReceiptFlags) {
+  for (const [name, url] of Object.entries({ rpc, gateway })) {
+    if (url !== undefined && !(/^https?:/.test(url) && URL.canParse(url))) {
+      throw usageError(
+        `--${name} has to be an address such as https://${name}.example`,
+        'Correct it.',
+      )
+    }
+  }
+  if (iclKey !== undefined && !/^[A-Za-z0-9_-]{43}$/.test(iclKey)) {
+    throw usageError('--icl-key has to be a public key, 43 characters of base64url', 'Correct it.')
+  }
+  const resultRegistry = contractIn('--result-registry', flags.resultRegistry)
+  const promptKeyStore = contractIn('--prompt-key-store', flags.promptKeyStore)
+  return { ...(resultRegistry && { resultRegistry }), ...(promptKeyStore && { promptKeyStore }) }
+}
+
+function contractIn(flag: string, text: string | undefined): Address | undefined {
+  if (text === undefined) return undefined
+  const address = Address.safeParse(text)
+  if (address.success) return address.data
+  throw usageError(`${flag} has to be a contract address`, 'Write it as 0x...')
 }
 
 async function readReceiptFile(path: string): Promise<string> {
@@ -137,22 +158,45 @@ async function checkContent(receipt: Receipt, iclKey: string | undefined): Promi
   return {
     name: 'content',
     status: 'ok',
-    detail: `job, ${nodes} wallets, ${nodes} signatures, evidence and votes fit; the tally is signed ${whose}`,
+    detail: `job, list, ${nodes} wallets, ${nodes} signatures, evidence and votes fit; the tally is signed ${whose}`,
   }
+}
+
+type Places = {
+  readonly rpcUrl: string
+  readonly gateway: string | undefined
+  /** Those that were given. */
+  readonly contracts: { readonly resultRegistry?: Address; readonly promptKeyStore?: Address }
 }
 
 async function checkOnChain(
   receipt: Receipt,
-  { rpc }: ReceiptFlags,
-  registry: Address | undefined,
+  { rpcUrl, gateway, contracts: given }: Places,
   context: CommandContext,
-): Promise<Check> {
-  const name = 'chain'
-  if (rpc === undefined) return { name, status: 'skipped', detail: 'no --rpc was given' }
-  const { compareWithChain } = await import('./receipt-on-chain.ts')
+): Promise<readonly Check[]> {
+  const { compareWithChain, contractsFor } = await import('./receipt-on-chain.ts')
+  const { compareListWithChain, drawAgain } = await import('./receipt-list.ts')
+  // Asked for once, and no check can do without.
+  const contracts = contractsFor(receipt, given, context)
+  const chain = await checkOf('chain', async () =>
+    compareWithChain(receipt, { rpcUrl, ...(await contracts) }, context),
+  )
+  const list = await checkOf('list', async () =>
+    compareListWithChain(receipt, { rpcUrl, ...(await contracts) }, context),
+  )
+  const skipped = (detail: string): Check => ({ name: 'draw', status: 'skipped', detail })
+  if (gateway === undefined) return [chain, list, skipped('no --gateway was given')]
+  // The block's hash, which the draw is made from, is known from the chain only.
+  if (list.status !== 'ok') return [chain, list, skipped('the list does not fit the chain')]
+  const draw = await checkOf('draw', async () =>
+    drawAgain(receipt, { gateway, ...(await contracts) }, context),
+  )
+  return [chain, list, draw]
+}
+
+async function checkOf(name: string, check: () => Promise<string>): Promise<Check> {
   try {
-    const detail = await compareWithChain(receipt, { rpcUrl: rpc, registry }, context)
-    return { name, status: 'ok', detail }
+    return { name, status: 'ok', detail: await check() }
   } catch (error) {
     const { message, hint } = explainError(error)
     const retryable = error instanceof SvcError && error.retryable
@@ -166,21 +210,30 @@ const verdictOf = (exitCode: number, { rpc }: ReceiptFlags): Verdict => {
 }
 
 const sentences: Readonly<Record<Verdict, string>> = {
-  valid: 'The receipt is valid: it is consistent, and the chain holds its hash.',
+  valid: 'The receipt is valid: it is consistent, and the chain holds its hash and its list.',
   consistent: 'The receipt is consistent. Anyone can make one that is: compare it with the chain.',
   invalid: 'The receipt is invalid.',
   unknown: 'The chain could not be asked: whether the receipt is valid is not known.',
 }
 
 /** What nothing in the checks shows, with the flag that does. */
-const notChecked = ({ rpc, resultRegistry, iclKey }: ReceiptFlags): readonly string[] => [
-  ...(rpc === undefined ? ['that the chain holds its hash (--rpc)'] : []),
-  ...(rpc !== undefined && resultRegistry === undefined
-    ? ['that ResultRegistry is not one of a made-up ICL (--result-registry)']
-    : []),
-  ...(iclKey === undefined ? ['that the tally is signed by the ICL (--icl-key)'] : []),
-  'that its nodes have a stake and were drawn',
-]
+const notChecked = (flags: ReceiptFlags): readonly string[] => {
+  const { rpc, resultRegistry, promptKeyStore, gateway, iclKey } = flags
+  const isNamed = resultRegistry !== undefined && promptKeyStore !== undefined
+  return [
+    ...(rpc === undefined ? ['that the chain holds its hash and its list (--rpc)'] : []),
+    ...(rpc !== undefined && !isNamed
+      ? [
+          'that the contracts are not those of a made-up ICL (--result-registry, --prompt-key-store)',
+        ]
+      : []),
+    ...(rpc === undefined || gateway === undefined
+      ? ['that its list was drawn from the pool of its terms (--rpc and --gateway)']
+      : []),
+    ...(iclKey === undefined ? ['that the tally is signed by the ICL (--icl-key)'] : []),
+    'that its nodes have a stake, and that its pool left none out',
+  ]
+}
 
 async function report(
   receipt: Receipt | undefined,

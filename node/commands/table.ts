@@ -159,6 +159,11 @@ export const commands: readonly CommandSpec[] = [
         "ResultRegistry on that chain; else asked of the receipt's ICL",
       ],
       [
+        '--prompt-key-store <address>',
+        "PromptKeyStore on that chain; else asked of the receipt's ICL",
+      ],
+      ['--gateway <url>', 'Also draw the list again, from the pool that this IPFS gateway has'],
+      [
         '--icl-key <key>',
         "One of the ICL's public keys (base64url), which must have signed the tally",
       ],

@@ -67,7 +67,6 @@ async function decryptPromptKey(
   { jobId, kpHighHandle: high, kpLowHandle: low }: ClaimResult,
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  if (high === 0n || low === 0n) throw keyHandlesMissing('the claim gave empty handles')
   const key = await decryptKey(deps, jobId, { high, low }, grantPatienceMs, signal)
   deps.log.info(messages.promptKeyDecrypted(jobId))
   return key

@@ -30,6 +30,9 @@ export async function workOn(
   if (claim.jobId !== jobId || claim.fence !== fence) {
     throw keyHandlesMissing('the claim was answered with another assignment')
   }
+  if (claim.kpHighHandle === 0n || claim.kpLowHandle === 0n) {
+    throw keyHandlesMissing('the claim gave empty handles')
+  }
   deps.log.info(messages.claimed(jobId))
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
   const lease = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)

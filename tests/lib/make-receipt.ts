@@ -37,7 +37,7 @@ export async function signerOf(name: string, byte: number) {
 }
 
 /** The list of a job that n1 leads: its verifiers, and one node that was not needed. */
-const listOf = (comparator: ComparatorId, verifiers: number): JobListView => ({
+export const sampleList = (comparator: ComparatorId, verifiers: number): JobListView => ({
   terms: {
     icl_origin: iclOrigin,
     pool_cid: `bafkrei${'d'.repeat(52)}`,
@@ -59,11 +59,19 @@ const listOf = (comparator: ComparatorId, verifiers: number): JobListView => ({
   until: settledAt + 1_000,
 })
 
+type ReceiptChanges = {
+  readonly client?: Address
+  readonly kpHighHandle?: bigint
+  readonly kpLowHandle?: bigint
+  readonly list?: Partial<JobListView>
+}
+
 /** A receipt of a job with a comparator, from a leader's answer and one of each verifier, which says that it matches unless there is a reason why not. */
 export async function makeReceipt(
   comparator: ComparatorId,
   [led, ...verified]: readonly [string, ...string[]],
   reasons: readonly (VerdictReason | undefined)[] = [],
+  { list: changes, ...ofIdentity }: ReceiptChanges = {},
 ): Promise<{ readonly receipt: Receipt; readonly iclKey: string }> {
   const identity = {
     chainId,
@@ -72,6 +80,7 @@ export async function makeReceipt(
     kpHighHandle: 11n,
     kpLowHandle: 12n,
     clientNonce: 13n,
+    ...ofIdentity,
   }
   const jobId = jobIdOf(identity)
   const terms = { jobId, model_id: 'openai:test', max_output_tokens: 1_024 }
@@ -106,7 +115,7 @@ export async function makeReceipt(
     }
     verifiers.push({ body: verdict, signature: await key.sign(statementBytes(verdict)), session })
   }
-  const list = listOf(comparator, verified.length)
+  const list = { ...sampleList(comparator, verified.length), ...changes }
   const iclKey = await signingKeyFromSeed(seedOf(30))
   const { matches, noMatches, inconclusive } = countVotes(verifiers.map(({ body }) => body))
   const tally: Tally = {

@@ -1,0 +1,49 @@
+import { BlockNotFoundError, type PublicClient } from 'viem'
+import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
+import { Address, type Hash32 } from '../codecs.ts'
+import type { BlockId } from '../schemas/list.ts'
+import { causesOf } from './chain-error.ts'
+import { chainHash } from './chain-hash.ts'
+
+/** A prompt key as the block holds it that stored it. */
+export type StoredKey = {
+  readonly owner: Address
+  readonly termsHash: Hash32
+  readonly block: BlockId
+  /** Of the block, Unix seconds. */
+  readonly storedAt: number
+}
+
+/** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. Throws what viem throws. */
+export async function storedKeyAt(
+  publicClient: Pick<PublicClient, 'getContractEvents' | 'getBlock'>,
+  promptKeyStore: Address,
+  [high, low]: readonly [bigint, bigint],
+  blockNumber: bigint,
+): Promise<StoredKey | undefined> {
+  const [logs, block] = await Promise.all([
+    publicClient.getContractEvents({
+      address: promptKeyStore,
+      abi: promptKeyStoreAbi,
+      eventName: 'KeyStored',
+      args: { highHandle: high, lowHandle: low },
+      fromBlock: blockNumber,
+      toBlock: blockNumber,
+      strict: true,
+    }),
+    publicClient.getBlock({ blockNumber }).catch((error: unknown) => {
+      if (causesOf(error).some((cause) => cause instanceof BlockNotFoundError)) return undefined
+      throw error
+    }),
+  ])
+  // The two may come from two servers, of which one has seen a reorganisation.
+  const log = logs.find(({ blockHash }) => blockHash === block?.hash)
+  if (!log || !block) return undefined
+  const doing = `reading block ${blockNumber}`
+  return {
+    owner: Address.parse(log.args.owner),
+    termsHash: chainHash(log.args.terms, doing),
+    block: { number: blockNumber, hash: chainHash(block.hash, doing) },
+    storedAt: Number(block.timestamp),
+  }
+}

@@ -1,0 +1,106 @@
+import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
+import { abortable } from '../../lib/chain/abortable.ts'
+import { toChainError } from '../../lib/chain/chain-error.ts'
+import { createChainReader } from '../../lib/chain/clients.ts'
+import { listOf } from '../../lib/chain/key-lists.ts'
+import { type StoredKey, storedKeyAt } from '../../lib/chain/stored-key-at.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { drawList } from '../../lib/list.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
+import { readPool } from '../../lib/pool-snapshot.ts'
+import type { Receipt } from '../../lib/schemas/receipt.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { termsHash } from '../../lib/terms.ts'
+import { checkEndpoint } from '../chain/check-endpoint.ts'
+import type { CommandContext } from './context.ts'
+import { rpcName, withTimeout } from './reach.ts'
+
+/** Checks that PromptKeyStore holds the receipt's key under its terms, in its block, bound to its job and list, and says so; throws SvcError `receipt-differs` or what a call throws. */
+export async function compareListWithChain(
+  receipt: Receipt,
+  place: { readonly rpcUrl: string; readonly promptKeyStore: Address },
+  context: CommandContext,
+): Promise<string> {
+  const { rpcUrl, promptKeyStore } = place
+  const { list, kpHighHandle, kpLowHandle, jobId } = receipt
+  const chainId = receipt.chain_id
+  const { stored, commitment } = await withTimeout(context, rpcName(rpcUrl), async (signal) => {
+    await checkEndpoint({ rpcUrl, chainId }, signal)
+    const reader = createChainReader({ rpcUrl, chainId })
+    const handles = [kpHighHandle, kpLowHandle] as const
+    return {
+      stored: await readStored(reader, promptKeyStore, handles, list.block.number, signal),
+      ...(await listOf(reader, promptKeyStore, ...handles, signal)),
+    }
+  })
+  const { members, activator, until } = list
+  const committed = listCommitment({ jobId, activator, until, list: members })
+  const difference = await differenceOf(receipt, stored, { commitment, committed })
+  if (difference !== undefined) throw differs(difference)
+  return `PromptKeyStore ${promptKeyStore} bound its key to this list of ${members.length} nodes, and its terms stand in block ${list.block.number}`
+}
+
+async function readStored(
+  { publicClient }: ReturnType<typeof createChainReader>,
+  promptKeyStore: Address,
+  handles: readonly [bigint, bigint],
+  block: bigint,
+  signal: AbortSignal,
+): Promise<StoredKey | undefined> {
+  try {
+    return await abortable(storedKeyAt(publicClient, promptKeyStore, handles, block), signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw toChainError(error, `reading block ${block}`)
+  }
+}
+
+async function differenceOf(
+  { client, list }: Receipt,
+  stored: StoredKey | undefined,
+  { commitment, committed }: { commitment: Hash32 | undefined; committed: Hash32 },
+): Promise<string | undefined> {
+  const { block, terms } = list
+  if (stored === undefined) return `block ${block.number} of the chain stored no such key`
+  const same: readonly [boolean, string][] = [
+    [stored.owner === client, 'the key has another owner on chain'],
+    [stored.block.hash === block.hash, `block ${block.number} of the chain has another hash`],
+    [stored.termsHash === (await termsHash(terms)), 'the key was stored under other terms'],
+    [commitment !== undefined, 'the client has committed to no list'],
+    [commitment === committed, 'the client has committed to another list, job, activator or end'],
+  ]
+  return same.find(([holds]) => !holds)?.[1]
+}
+
+/** Draws the receipt's list again from its pool, which a gateway gives, and says so; throws SvcError `receipt-differs`, `pool-snapshot-invalid` or `blob-unavailable`. */
+export async function drawAgain(
+  receipt: Receipt,
+  place: { readonly gateway: string; readonly promptKeyStore: Address },
+  context: CommandContext,
+): Promise<string> {
+  const { list, client, kpHighHandle, kpLowHandle } = receipt
+  const { terms } = list
+  const { clock, fetch } = context
+  const blobs = createGatewayBlobs({ gateways: [place.gateway], clock, fetch, rounds: 2 })
+  const { nodes } = await withTimeout(context, `the gateway ${place.gateway}`, (signal) =>
+    readPool(terms.pool_cid, (cid) => blobs.download(cid, signal)),
+  )
+  const drawn = drawList(
+    {
+      chainId: receipt.chain_id,
+      store: place.promptKeyStore,
+      ...{ client, kpHighHandle, kpLowHandle },
+      termsHash: await termsHash(terms),
+      blockHash: list.block.hash,
+    },
+    terms,
+    nodes,
+  )
+  if (drawn.join() !== list.members.join()) throw differs('its pool and block give another list')
+  return `the pool ${terms.pool_cid} of ${nodes.length} nodes gives this very list`
+}
+
+const differs = (why: string): SvcError =>
+  new SvcError('receipt-differs', `The receipt does not fit the chain: ${why}`, {
+    hint: 'Do not rely on this answer: its nodes may have been chosen by whom they serve.',
+  })

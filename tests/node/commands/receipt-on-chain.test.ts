@@ -1,0 +1,218 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Hex, keccak256, stringToHex } from 'viem'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
+import { commitList } from '../../../lib/chain/key-lists.ts'
+import { storeKey } from '../../../lib/chain/prompt-key-store.ts'
+import { drawList } from '../../../lib/list.ts'
+import { snapshotPool } from '../../../lib/pool-snapshot.ts'
+import { receiptHash } from '../../../lib/receipt.ts'
+import type { JobListView } from '../../../lib/schemas/list.ts'
+import { Receipt } from '../../../lib/schemas/receipt.ts'
+import { termsHash } from '../../../lib/terms.ts'
+import type { Check } from '../../../node/commands/checks.ts'
+import type { Flags } from '../../../node/commands/flags.ts'
+import { checkReceipt } from '../../../node/commands/receipt.ts'
+import { aHash, anAddress } from '../../branded.ts'
+import { createKeyActions } from '../../contracts/stored-keys.ts'
+import { send, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { nodeAddress } from '../../icl/rules/sample-job.ts'
+import { makeReceipt, sampleList } from '../../lib/make-receipt.ts'
+import { quietContext } from './context.ts'
+
+const clientIndex = 2
+const gateway = 'https://gateway.test'
+
+let folder: string
+let chain: TestChain
+let blobs: ReadonlyMap<string, Uint8Array<ArrayBuffer>>
+let stored: Awaited<ReturnType<typeof storeKey>>
+let list: JobListView
+let receipt: Receipt
+
+/** A receipt of the key on chain, with another list if a test wants one. */
+const receiptWith = async (changes: Partial<JobListView> = {}) => {
+  const made = await makeReceipt('exact', ['yes', 'yes', 'yes'], [], {
+    ...{ client: anAddress(chain.addressOf(clientIndex)), list: { ...list, ...changes } },
+    ...{ kpHighHandle: stored.highHandle, kpLowHandle: stored.lowHandle },
+  })
+  return made.receipt
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-receipt-chain-'))
+  chain = await startTestChain()
+  const sample = sampleList('exact', 2)
+  const pool = sample.members.map((address) => ({
+    ...{ address, weight: 100, tiers: [0], models: ['openai:test'] },
+    comparators: ['exact' as const],
+  }))
+  const { root, parts } = await snapshotPool(pool)
+  blobs = parts
+  const terms = { ...sample.terms, pool_cid: root }
+  const writer = { ...chain.wallet(clientIndex), contract: chain.promptKeyStore as Hex }
+  const halves = await createKeyActions(chain).encryptAs(clientIndex)
+  const hash = await termsHash(terms)
+  stored = await storeKey({ ...writer, ...halves, terms: hash })
+  const { highHandle, lowHandle, block } = stored
+  const members = drawList(
+    {
+      ...{ chainId: chain.anvil.chainId, store: anAddress(chain.promptKeyStore) },
+      ...{ client: anAddress(chain.addressOf(clientIndex)), termsHash: hash },
+      ...{ kpHighHandle: highHandle, kpLowHandle: lowHandle, blockHash: block.hash },
+    },
+    terms,
+    pool,
+  )
+  const until = Math.floor(Date.now() / 1000) + 100_000
+  list = { ...sample, terms, block, members: [...members], until }
+  receipt = await receiptWith()
+  const { jobId } = receipt
+  const committed = { jobId, activator: list.activator, until, list: members }
+  await commitList({ ...writer, highHandle, lowHandle, terms: committed, mask: 0b111 })
+}, 60_000)
+afterAll(async () => {
+  await chain.stop()
+  await rm(folder, { recursive: true })
+})
+
+const commit = async (change: object = {}) => {
+  const { body } = receipt.tally
+  const result = {
+    jobId: receipt.jobId,
+    outputCidHash: keccak256(stringToHex(receipt.output_cid)),
+    receiptHash: await receiptHash(receipt),
+    leader: receipt.leader.body.address,
+    matchCount: body.matches,
+    noMatchCount: body.no_matches,
+    verifiers: receipt.verifiers.map((verifier) => verifier.body.address),
+    ...change,
+  }
+  await send(chain.wallet(1), {
+    address: chain.resultRegistry,
+    abi: resultRegistryAbi,
+    functionName: 'commitResults',
+    args: [[result]],
+  })
+}
+
+/** What `receipt verify` says of a receipt, check by check. */
+async function verify(given: Receipt, changes: Flags = {}, pool = blobs) {
+  const path = join(folder, 'receipt.json')
+  await writeFile(path, JSON.stringify(z.encode(Receipt, given)))
+  const context = quietContext(
+    {},
+    {
+      fetch: async ({ url }) => {
+        const blob = pool.get(url.replace(`${gateway}/ipfs/`, ''))
+        return blob ? new Response(blob) : new Response(null, { status: 404 })
+      },
+    },
+  )
+  const { resultRegistry, promptKeyStore, anvil } = chain
+  const flags = { rpc: anvil.rpcUrl, resultRegistry, promptKeyStore, gateway, ...changes }
+  const code = await checkReceipt('verify', path, { ...flags, json: true }, context)
+  const told = JSON.parse(context.printed.join('')) as {
+    readonly verdict: string
+    readonly not_checked: readonly string[]
+    readonly checks: readonly Check[]
+  }
+  const checkOf = (name: string) => told.checks.find((check) => check.name === name)
+  return { code, ...told, list: checkOf('list'), draw: checkOf('draw'), chain: checkOf('chain') }
+}
+
+describe('svc-node receipt verify --rpc', () => {
+  it('asks ResultRegistry: nothing there yet, the very receipt, or another one', async () => {
+    const early = await verify(receipt)
+    expect([early.code, early.verdict]).toEqual([75, 'unknown'])
+    expect(early.checks.map(({ status }) => status)).toEqual(['ok', 'ok', 'failed', 'ok', 'ok'])
+    await commit()
+    const { code, verdict, not_checked, checks } = await verify(receipt)
+    expect([code, verdict]).toEqual([0, 'valid'])
+    expect(checks.every(({ status }) => status === 'ok')).toBe(true)
+    expect(not_checked).toEqual([
+      'that the tally is signed by the ICL (--icl-key)',
+      'that its nodes have a stake, and that its pool left none out',
+    ])
+    // The chain commits to a job once: another receipt of it has come too late.
+    const other = await receiptWith({ passed: [{ position: 3, reason: 'busy', at: 1 }] })
+    expect(await verify(other)).toMatchObject({
+      ...{ code: 1, verdict: 'invalid', list: { status: 'ok' } },
+      chain: { status: 'failed', detail: expect.stringContaining('another receipt hash') },
+    })
+  })
+
+  it('is not known of a chain that does not answer', async () => {
+    const away = await verify(receipt, { rpc: 'http://127.0.0.1:9' })
+    expect(away).toMatchObject({ code: 75, verdict: 'unknown', draw: { status: 'skipped' } })
+    expect([away.chain?.status, away.list?.status]).toEqual(['failed', 'failed'])
+  })
+
+  it('says what it did not check without a gateway, or with the contracts of the ICL', async () => {
+    const { draw, not_checked } = await verify(receipt, { gateway: undefined })
+    expect(draw).toMatchObject({ status: 'skipped', detail: 'no --gateway was given' })
+    expect(not_checked.join()).toContain('drawn from the pool of its terms (--rpc and --gateway)')
+    const asked = await verify(receipt, { promptKeyStore: undefined })
+    expect(asked.not_checked.join()).toContain('--prompt-key-store')
+    expect(asked.list).toMatchObject({ status: 'failed' })
+  })
+
+  it('refuses a list that the client has not committed to', async () => {
+    const changes: readonly Partial<JobListView>[] = [
+      { members: list.members.toReversed() },
+      { members: [...list.members, nodeAddress('7')] },
+      { activator: nodeAddress('7') },
+      { until: list.until + 1 },
+    ]
+    for (const change of changes) {
+      expect(await verify(await receiptWith(change))).toMatchObject({
+        ...{ code: 1, verdict: 'invalid' },
+        list: { detail: expect.stringContaining('has committed to another list, job, activator') },
+        draw: { status: 'skipped' },
+      })
+    }
+  })
+
+  it('refuses terms, a block, or an owner that are not those on chain', async () => {
+    const { terms, block } = list
+    const cases: readonly [Partial<JobListView>, string][] = [
+      [{ terms: { ...terms, salt: 'A'.repeat(43) } }, 'was stored under other terms'],
+      [{ block: { ...block, hash: aHash(`0x${'1'.repeat(64)}`) } }, 'has another hash'],
+      [{ block: { ...block, number: block.number + 1n } }, 'stored no such key'],
+    ]
+    for (const [change, why] of cases) {
+      expect(await verify(await receiptWith(change))).toMatchObject({
+        ...{ code: 1, list: { status: 'failed', detail: expect.stringContaining(why) } },
+      })
+    }
+    const { receipt: anothers } = await makeReceipt('exact', ['yes', 'yes', 'yes'], [], {
+      ...{ kpHighHandle: stored.highHandle, kpLowHandle: stored.lowHandle, list },
+    })
+    expect(await verify(anothers)).toMatchObject({
+      list: { detail: expect.stringContaining('another owner on chain') },
+    })
+  })
+
+  it('refuses a key whose client has committed to no list', async () => {
+    const writer = { ...chain.wallet(clientIndex), contract: chain.promptKeyStore as Hex }
+    const halves = await createKeyActions(chain).encryptAs(clientIndex)
+    const key = await storeKey({ ...writer, ...halves, terms: await termsHash(list.terms) })
+    const { receipt: uncommitted } = await makeReceipt('exact', ['yes', 'yes', 'yes'], [], {
+      ...{ client: anAddress(chain.addressOf(clientIndex)), list: { ...list, block: key.block } },
+      ...{ kpHighHandle: key.highHandle, kpLowHandle: key.lowHandle },
+    })
+    expect(await verify(uncommitted)).toMatchObject({
+      list: { detail: expect.stringContaining('has committed to no list') },
+    })
+  })
+
+  it('cannot draw again from a pool that nobody has, and refuses one that was changed', async () => {
+    const gone = await verify(receipt, {}, new Map())
+    expect(gone).toMatchObject({ code: 75, draw: { status: 'failed', retryable: true } })
+    const changed = new Map([...blobs].map(([cid, bytes]) => [cid, bytes.with(-1, 1)] as const))
+    expect((await verify(receipt, {}, changed)).draw?.status).toBe('failed')
+  })
+})
