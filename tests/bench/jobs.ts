@@ -38,7 +38,7 @@ export async function loadJobs(
       begun += 1
       // Clients of their own: what one may have at once is not what is measured.
       const nonce = ++lastNonce
-      await fleet.runJob(`worker ${worker} ${nonce % 16}`, nonce, 'settled')
+      await fleet.runJob(`worker ${worker} ${nonce % 16}`, 'settled')
       done += 1
     }
   }
@@ -78,7 +78,7 @@ async function measurePhases(
   for (let count = 0; count < warmUp + jobs; count++) {
     if (count > warmUp && performance.now() - startedAt > mostMs) break
     const nonce = ++lastNonce
-    const times = await fleet.runJob(`alone ${nonce % 16}`, nonce, 'settled')
+    const times = await fleet.runJob(`alone ${nonce % 16}`, 'settled')
     if (count >= warmUp) found.push(phasesOf(times))
   }
   return found

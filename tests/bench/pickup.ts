@@ -39,7 +39,7 @@ export async function measurePickUps(
     const startedAt = performance.now()
     for (let count = 0; count < warmUp + jobs; count++) {
       if (count > warmUp && performance.now() - startedAt > mostMs) break
-      const times = await fleet.runJob(`client ${count % 50}`, count, 'claimed')
+      const times = await fleet.runJob(`client ${count % 50}`, 'claimed')
       if (count >= warmUp) note(times)
     }
     return { ...found, stop: fleet.stop }

@@ -1,7 +1,15 @@
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Chain } from '../../icl/chain/chain.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { jobIdOf } from '../../lib/job-id.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
+import type { ListStatement } from '../../lib/schemas/list.ts'
 import { aHash, anAddress } from '../branded.ts'
 import { activeNode, createFakeChain } from '../icl/fake-chain.ts'
+import { chainId } from '../icl/test-icl.ts'
 
 const addressBits = 64n
 
@@ -21,14 +29,47 @@ export const handlesOf = (client: Address, terms: Hash32) => ({
 const ownerOf = (high: bigint): Address =>
   anAddress(`0x${(high >> addressBits).toString(16).padStart(40, '0')}`)
 
-/** A chain that every process can have for itself, because it remembers nothing: all nodes are active and may read all keys. */
+// What clients committed to: a file for each key, which all processes of a run see.
+const folder = join(tmpdir(), 'svc-open-chain')
+const fileOf = (high: bigint, low: bigint) => join(folder, `${high}-${low}`)
+const keptMs = 3_600_000
+
+/** Commits to the list of a key on the chain below, for a job without a nonce. */
+export function commitListed(client: Address, promptCid: string, until: number, key: ListedKey) {
+  const { highHandle, lowHandle } = key
+  const { list, coordinator } = key.list.body
+  const jobId = jobIdOf({
+    ...{ chainId, client, promptCid, clientNonce: 0n },
+    ...{ kpHighHandle: highHandle, kpLowHandle: lowHandle },
+  })
+  mkdirSync(folder, { recursive: true })
+  const commitment = listCommitment({ jobId, activator: coordinator, until, list })
+  writeFileSync(fileOf(highHandle, lowHandle), commitment)
+}
+
+type ListedKey = {
+  readonly highHandle: bigint
+  readonly lowHandle: bigint
+  readonly list: { readonly body: Pick<ListStatement, 'list' | 'coordinator'> }
+}
+
+/** A chain that every process can have for itself, because it remembers next to nothing: all nodes are active and may read all keys. */
 export function createOpenChain(): Chain {
   const chain = createFakeChain()
+  mkdirSync(folder, { recursive: true })
+  for (const name of readdirSync(folder)) {
+    const { mtimeMs } = statSync(join(folder, name), { throwIfNoEntry: false }) ?? { mtimeMs: 0 }
+    if (Date.now() - mtimeMs > keptMs) rmSync(join(folder, name), { force: true })
+  }
   return {
     ...chain,
     nodeOf: async () => activeNode,
     nodesOf: async (addresses) => new Map(addresses.map((address) => [address, activeNode])),
     isAllowed: async () => true,
+    listOf: async (high, low) => {
+      const text = await readFile(fileOf(high, low), 'utf8').catch(() => undefined)
+      return { commitment: text === undefined ? undefined : aHash(text), used: 0, ended: false }
+    },
     keyRecordOf: async (high) => ({
       owner: ownerOf(high),
       delegate: chain.coordinator,

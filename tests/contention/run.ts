@@ -13,7 +13,7 @@ import { systemClock } from '../../lib/system.ts'
 import { modelId, origin, walletOf } from '../icl/test-icl.ts'
 import { listKey } from '../listed-key.ts'
 import { openWireServer } from '../store/wire-server/open.ts'
-import { handlesOf } from './chain.ts'
+import { commitListed, handlesOf } from './chain.ts'
 import { contest } from './contest.ts'
 import { apiOf, type Contender, joinContender } from './nodes.ts'
 import { startReplicas } from './replicas.ts'
@@ -154,18 +154,22 @@ async function submitOne(fetch: Fetch, name: string): Promise<JobId> {
   const api = apiOf(fetch, signer)
   const again = (error: unknown) => (error instanceof ProblemError ? 0 : undefined)
   return retrying(systemClock, patience, undefined, again, async () => {
-    const { list, highHandle, lowHandle } = await listKey(api, {
+    const key = await listKey(api, {
       origin,
       modelId,
       storeKey: async (terms) => handlesOf(client, terms),
     })
+    const prompt_cid = `bafkrei${'a'.repeat(52)}`
+    const until = unixSeconds(systemClock) + 1_200
+    commitListed(client, prompt_cid, until, key)
+    const { list, highHandle, lowHandle } = key
     const body = {
       model_id: modelId,
-      prompt_cid: `bafkrei${'a'.repeat(52)}`,
+      prompt_cid,
       kpHighHandle: highHandle,
       kpLowHandle: lowHandle,
       list,
-      until: unixSeconds(systemClock) + 1_200,
+      until,
       client_nonce: 0n,
     }
     const { jobId } = await api.submitJob({ body })

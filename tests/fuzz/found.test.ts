@@ -23,8 +23,8 @@ beforeEach(async () => {
 afterEach(() => icl.stop())
 
 it('claiming what one has done already is refused with a code that the document has', async () => {
-  const { listed } = await submit(icl)
-  const leader = nodes.find(({ address }) => address === listed.first[0])!
+  const submitted = await submit(icl)
+  const leader = nodes.find(({ address }) => address === submitted.leader)!
   const claimed = await claim(leader)
   await leader.api.postResult({ body: await resultBody(icl, leader, claimed, 'yes') })
   const body = { jobId: claimed.jobId, fence: claimed.fence }

@@ -269,6 +269,7 @@ type KeyOptions = {
   readonly verifiers?: number
   readonly comparator?: ComparatorId
   readonly listLength?: number
+  readonly calls?: { readonly attempts?: number; readonly timeoutMs?: number }
 }
 
 /** Stores a prompt key of a client under terms and asks for its list, as a client does before it submits. */

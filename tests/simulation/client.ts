@@ -1,8 +1,7 @@
-import { type Clock, unixSeconds } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
-import { listedJob } from '../icl/listed-job.ts'
-import { chainId, modelId, type Outside, origin, walletOf } from '../icl/test-icl.ts'
+import { listedKey, type Outside, submissionOf, walletOf } from '../icl/test-icl.ts'
 import { untilHeard } from './node.ts'
 
 const patienceMs = 1_200_000
@@ -12,7 +11,6 @@ const storeAgain: ReadonlySet<string> = new Set([
   'list-refused',
   'not-enough-nodes',
 ])
-let nextHandle = 10_000_000n
 
 /** A client that submits one job and follows it until it has settled, and is on chain if it belongs there. */
 export async function runClient(
@@ -26,17 +24,13 @@ export async function runClient(
   const { address, signer } = walletOf(name)
   const api = icl.api(signer)
   const submitOnce = async () => {
-    const high = nextHandle++
-    const job = await listedJob(icl.chain, api, {
-      ...{ chainId, origin, modelId, client: address, handles: [high, nextHandle++] },
-      now: unixSeconds(clock),
-      calls: patient,
-    })
-    job.commit()
+    const key = await listedKey(icl, { client: name, calls: patient })
+    const { body, commit } = submissionOf(icl, key)
+    commit()
     try {
-      return await untilHeard(clock, undefined, () => api.submitJob({ body: job.body }, patient))
+      return await untilHeard(clock, undefined, () => api.submitJob({ body }, patient))
     } catch (error) {
-      onGivenUp(high)
+      onGivenUp(key.highHandle)
       throw error
     }
   }

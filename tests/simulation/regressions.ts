@@ -19,9 +19,4 @@ export const regressions: readonly Regression[] = [
     store: 'memory',
     found: 'a daemon that is killed while it stops does not keep its simulation waiting',
   },
-  {
-    seed: 397,
-    store: 'memory',
-    found: 'a draw that was taken for a job which was never saved does not lock its client out',
-  },
 ]

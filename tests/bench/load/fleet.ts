@@ -40,11 +40,7 @@ type OpenJob = {
 /** Nodes that wait for work by long-poll, and clients that submit it. */
 export type Fleet = {
   /** Submits one job; resolves once all three nodes have claimed it, or once it has settled, as `until` says. */
-  readonly runJob: (
-    client: string,
-    nonce: number,
-    until: 'claimed' | 'settled',
-  ) => Promise<JobTimes>
+  readonly runJob: (client: string, until: 'claimed' | 'settled') => Promise<JobTimes>
   readonly stop: () => void
 }
 
@@ -193,7 +189,7 @@ export async function startFleet({
   }
 
   return {
-    runJob: async (name, nonce, until) => {
+    runJob: async (name, until) => {
       if (failure) throw failure
       const { address, signer } = walletOf(name)
       return spare.use(async (connection) => {
@@ -202,7 +198,7 @@ export async function startFleet({
         const key = await storedKey(address, poolCid)
         const listCall = list(key)
         const listed = await connection.send(await requestBytes(listCall, signer))
-        const call = submission(key, SignedList.parse(parsed<unknown>(listed, listCall)), nonce)
+        const call = submission(address, key, SignedList.parse(parsed<unknown>(listed, listCall)))
         const request = await requestBytes(call, signer)
         const submitted = performance.now()
         const { jobId } = parsed<{ jobId: JobId }>(await connection.send(request), call)

@@ -15,7 +15,7 @@ import {
 } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { termsHash } from '../../../lib/terms.ts'
-import { handlesOf, outputHandlesOf } from '../../contention/chain.ts'
+import { commitListed, handlesOf, outputHandlesOf } from '../../contention/chain.ts'
 import { evidenceOf, modelId, origin } from '../../icl/test-icl.ts'
 import type { Call } from './signed-request.ts'
 
@@ -75,23 +75,24 @@ export const list = ({ terms, highHandle, lowHandle, blockNumber }: StoredKey): 
   }),
 })
 
-export const submission = (
-  { highHandle, lowHandle }: StoredKey,
-  signed: SignedList,
-  nonce: number,
-): Call => ({
-  method: 'POST',
-  path: '/v1/inference',
-  body: z.encode(SubmitJob, {
-    model_id: modelId,
-    prompt_cid: cidOf('a'),
-    kpHighHandle: highHandle,
-    kpLowHandle: lowHandle,
-    list: signed,
-    until: signed.body.at + 1_200,
-    client_nonce: BigInt(nonce),
-  }),
-})
+export function submission(client: Address, key: StoredKey, signed: SignedList): Call {
+  const { highHandle, lowHandle } = key
+  const until = signed.body.at + 1_200
+  commitListed(client, cidOf('a'), until, { ...key, list: signed })
+  return {
+    method: 'POST',
+    path: '/v1/inference',
+    body: z.encode(SubmitJob, {
+      model_id: modelId,
+      prompt_cid: cidOf('a'),
+      kpHighHandle: highHandle,
+      kpLowHandle: lowHandle,
+      list: signed,
+      until,
+      client_nonce: 0n,
+    }),
+  }
+}
 
 /** A leader's answer, which all give alike. */
 export async function result(node: NodeSigner, { jobId, fence }: Offer): Promise<Call> {
