@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest'
+import { unixSeconds } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { toBase64Url } from '../../lib/digest.ts'
+import { drawList } from '../../lib/list.ts'
+import { readPool } from '../../lib/pool-snapshot.ts'
+import type { SignedList } from '../../lib/schemas/list.ts'
+import type { Terms } from '../../lib/schemas/terms.ts'
+import { verifySignature } from '../../lib/session-key.ts'
+import { statementBytes } from '../../lib/statements.ts'
+import { systemRandom } from '../../lib/system.ts'
+import { termsHash } from '../../lib/terms.ts'
+import { aHash } from '../branded.ts'
+import { codeOf } from '../code-of.ts'
+import { useReplicas } from './replica-set.ts'
+import {
+  beat,
+  chainId,
+  joinNode,
+  listedKey,
+  modelId,
+  type Outside,
+  origin,
+  type TestIcl,
+  walletOf,
+} from './test-icl.ts'
+
+const { start, pair } = useReplicas()
+
+/** Two replicas with so many nodes. */
+async function world(count: number) {
+  const { nodes, ...shared } = await pair()
+  for (let index = 4; index <= count; index++) nodes.push(await joinNode(shared.a, `n${index}`))
+  return { ...shared, nodes }
+}
+
+const currentPool = async (icl: TestIcl) => {
+  const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
+  return (await icl.api().previewQuorum({ query })).pool_cid
+}
+
+const termsOf = (pool_cid: string, changes: Partial<Terms> = {}): Terms => ({
+  icl_origin: origin,
+  pool_cid,
+  model_id: modelId,
+  min_tier: 0,
+  comparator: 'exact',
+  quorum: 3,
+  min_matches: 1,
+  list_length: 9,
+  salt: toBase64Url(systemRandom.bytes(32)),
+  ...changes,
+})
+
+let nextHandle = 1_000n
+
+/** Stores a key of `client` under terms and gives what to ask for its list with. */
+async function storeUnder({ chain, clock }: Outside, terms: Terms, storedAt = unixSeconds(clock)) {
+  const [high, low] = [nextHandle++, nextHandle++]
+  const hash = await termsHash(terms)
+  const block_number = chain.storeKey(high, low, walletOf('client').address, hash, storedAt)
+  return { kpHighHandle: high, kpLowHandle: low, block_number, terms }
+}
+
+type Request = Awaited<ReturnType<typeof storeUnder>>
+const ask = (icl: TestIcl, body: Request, client = 'client') =>
+  icl.api(walletOf(client).signer).drawList({ body })
+
+/** The list as anybody draws it who has the terms. */
+async function drawnAgain(icl: TestIcl, { body }: SignedList): Promise<readonly Address[]> {
+  const { nodes } = await readPool(body.terms.pool_cid, (cid) =>
+    icl.api().getBlob({ params: { cid } }),
+  )
+  return drawList(
+    {
+      chainId,
+      store: icl.deps.network.contracts.prompt_key_store,
+      client: body.client,
+      kpHighHandle: body.kpHighHandle,
+      kpLowHandle: body.kpLowHandle,
+      termsHash: await termsHash(body.terms),
+      blockHash: body.block.hash,
+    },
+    body.terms,
+    nodes,
+  )
+}
+
+describe('the list of a stored key', () => {
+  it('is the same however often it is asked for, from any replica, and is drawn from block and pool', async () => {
+    const { a, b, clock, nodes } = await world(20)
+    const key = await listedKey(a)
+    const { keys } = await a.api().getJwks()
+    for (const icl of [a, b, a, b]) {
+      await clock.advance(400_000)
+      for (const node of nodes) await beat(icl, node)
+      const signed = await key.api.drawList({ body: key.request })
+      const { body, signature } = signed
+      expect(body.list).toEqual(key.list.body.list)
+      expect(body.list).toEqual(await drawnAgain(icl, signed))
+      expect(keys.map(({ x }) => x)).toContain(signed.key)
+      expect(await verifySignature(signed.key, signature, statementBytes(body))).toBe(true)
+    }
+  })
+
+  it('is one of a thousand that a hundred wallets ask for, and no asking changes any', async () => {
+    const { a, b } = await world(20)
+    const wallets = Array.from({ length: 100 }, (_, index) => `wallet ${index}`)
+    const lists = new Map<string, string>()
+    const keys = await Promise.all(wallets.map((client) => listedKey(a, { client })))
+    for (let time = 0; time < 9; time++) {
+      for (const { api, request, list, client } of keys) {
+        const { body } = await api.drawList({ body: request })
+        lists.set(client.address, body.list.join())
+        expect(body.list).toEqual(list.body.list)
+      }
+    }
+    expect(new Set(lists.values()).size).toBe(100)
+    for (const { list } of keys) expect(list.body.list).toEqual(await drawnAgain(b, list))
+  }, 30_000)
+
+  it('is another one for another block', async () => {
+    const { a, chain } = await world(20)
+    const terms = termsOf(await currentPool(a))
+    const request = await storeUnder(a, terms)
+    const before = await ask(a, request)
+    const key = chain.keys.get(`${request.kpHighHandle}:${request.kpLowHandle}`)!
+    const hash = aHash(`0x${'c'.repeat(64)}`)
+    chain.keys.set(`${request.kpHighHandle}:${request.kpLowHandle}`, {
+      ...key,
+      block: { number: 8n, hash },
+    })
+    const after = await ask(a, { ...request, block_number: 8n })
+    expect(after.body.block).toEqual({ number: 8n, hash })
+    expect(after.body.list).not.toEqual(before.body.list)
+  })
+
+  it('leaves out its client, who may have nodes of its own', async () => {
+    const { a } = await world(4)
+    const { list } = await listedKey(a, { client: 'n1' })
+    expect(list.body.list).toHaveLength(3)
+    expect(list.body.list).not.toContain(walletOf('n1').address)
+  })
+
+  it('is not drawn from a pool that has too few for the client', async () => {
+    const { a } = await world(3)
+    expect(await codeOf(listedKey(a, { client: 'n1' }))).toBe('not-enough-nodes')
+  })
+})
+
+describe('a list is refused', () => {
+  it('to all but the owner of the key', async () => {
+    const { a } = await world(3)
+    const request = await storeUnder(a, termsOf(await currentPool(a)))
+    expect(await codeOf(ask(a, request, 'thief'))).toBe('not-key-owner')
+    expect(await codeOf(ask(a, request))).toBeUndefined()
+  })
+
+  it('for other terms than those of the key, and for those that name another ICL', async () => {
+    const { a } = await world(3)
+    const pool = await currentPool(a)
+    const request = await storeUnder(a, termsOf(pool))
+    const cheaper = { ...request, terms: { ...request.terms, list_length: 16 } }
+    expect(await codeOf(ask(a, cheaper))).toBe('terms-refused')
+    const elsewhere = await storeUnder(a, termsOf(pool, { icl_origin: 'https://other.test' }))
+    expect(await codeOf(ask(a, elsewhere))).toBe('terms-refused')
+    const short = await storeUnder(a, termsOf(pool, { list_length: 3, quorum: 4 }))
+    expect(await codeOf(ask(a, short))).toBe('terms-refused')
+  })
+
+  it('for a key that the chain does not show in that block, at the cost of one look', async () => {
+    const { a, chain, clock } = await world(3)
+    const request = await storeUnder(a, termsOf(await currentPool(a)))
+    const elsewhere = { ...request, block_number: request.block_number + 1n }
+    let looks = 0
+    const { storedKeyAt } = chain
+    chain.storedKeyAt = (...asked) => {
+      looks += 1
+      return storedKeyAt(...asked)
+    }
+    for (let time = 0; time < 20; time++) {
+      expect(await codeOf(ask(a, elsewhere))).toBe('key-unknown')
+    }
+    expect(looks).toBe(1)
+    await clock.advance(2_000)
+    expect(await codeOf(ask(a, elsewhere))).toBe('key-unknown')
+    expect(looks).toBe(2)
+  })
+
+  it('for a key that was stored more than half an hour ago', async () => {
+    const { a, clock, nodes } = await world(3)
+    const request = await storeUnder(a, termsOf(await currentPool(a)))
+    await clock.jump(1_800_000)
+    for (const node of nodes) await beat(a, node)
+    expect(await codeOf(ask(a, request))).toBeUndefined()
+    await clock.advance(1_000)
+    expect(await codeOf(ask(a, request))).toBe('key-expired')
+  })
+
+  it('for a pool that was published after the key, long before it, or never', async () => {
+    const { a, clock } = await world(3)
+    const pool = await currentPool(a)
+    const at = unixSeconds(clock)
+    const storedAt = async (seconds: number) =>
+      codeOf(ask(a, await storeUnder(a, termsOf(pool), seconds)))
+    expect(await storedAt(at - 60)).toBeUndefined()
+    expect(await storedAt(at - 62)).toBe('terms-refused')
+    // It is the current one for 30 s, and may be named for 300 s more.
+    await clock.jump(400_000)
+    expect(await storedAt(at + 329)).toBeUndefined()
+    expect(await storedAt(at + 331)).toBe('terms-refused')
+    const unknown = await storeUnder(a, termsOf(`bafkrei${'a'.repeat(52)}`))
+    expect(await codeOf(ask(a, unknown))).toBe('terms-refused')
+  })
+
+  it('to a client that the operator has not admitted', async () => {
+    const { a, store, chain, clock } = await world(3)
+    const access = { ...a.deps.access, clients: new Set([walletOf('other').address]) }
+    const closed = await start({ store, chain, clock }, 'closed', { access })
+    const request = await storeUnder(a, termsOf(await currentPool(a)))
+    expect(await codeOf(ask(closed, request))).toBe('client-not-allowed')
+  })
+})

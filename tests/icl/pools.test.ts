@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { createStoredBlobs } from '../../icl/blobs/stored.ts'
+import { readPool } from '../../lib/pool-snapshot.ts'
+import { codeOf } from '../code-of.ts'
+import { useReplicas } from './replica-set.ts'
+import { runJob } from './run-job.ts'
+import { beat, createShared, joinNode, listedKey, modelId, type TestIcl } from './test-icl.ts'
+
+const { start, pair } = useReplicas()
+
+const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
+const preview = (icl: TestIcl) => icl.api().previewQuorum({ query })
+const cidOf = async (icl: TestIcl) => (await preview(icl)).pool_cid
+const listed = async (icl: TestIcl) => (await icl.api().getPools({})).pools
+const nodesOf = async (icl: TestIcl, cid: string) =>
+  (await readPool(cid, (part) => icl.api().getBlob({ params: { cid: part } }))).nodes
+
+describe('the published pool', () => {
+  it('has every active node, busy or not, with what it can be drawn for', async () => {
+    const { a, clock, nodes } = await pair()
+    await clock.advance(1_000)
+    await beat(a, nodes[0]!, 0)
+    const { pool_cid, ...counts } = await preview(a)
+    expect(counts).toEqual({ model_id: modelId, comparator: 'exact', nodes: 3, free_nodes: 2 })
+    const published = await nodesOf(a, pool_cid)
+    expect(published.map(({ address }) => address)).toEqual(
+      nodes.map(({ address }) => address).toSorted(),
+    )
+    for (const { tiers, models, comparators } of published) {
+      expect([tiers, models, comparators]).toEqual([[0], [modelId], ['exact', 'similar/2']])
+    }
+  })
+
+  it('stays for 30 s, is shared by the replicas, and is listed for an hour with its time', async () => {
+    const { a, b, clock } = await pair()
+    const began = Math.floor(clock.now() / 1000)
+    const first = await cidOf(a)
+    await joinNode(a, 'n4')
+    await clock.advance(20_000)
+    expect(await cidOf(b)).toBe(first)
+    await clock.advance(10_000)
+    const second = await cidOf(a)
+    expect(second).not.toBe(first)
+    expect(await nodesOf(b, second)).toHaveLength(4)
+    await clock.advance(20_000)
+    expect(await cidOf(b)).toBe(second)
+    const pools = await listed(b)
+    expect(pools.map(({ pool_cid }) => pool_cid)).toEqual([second, first])
+    expect(pools[1]).toEqual({ pool_cid: first, from: began, until: began + 50 })
+    expect(pools[0]).toMatchObject({ from: began + 30, until: began + 80 })
+    await clock.jump(3_660_000)
+    expect(await listed(a)).toEqual([])
+  })
+
+  it('that comes back later is listed a second time, not for the time between', async () => {
+    const { a, clock, nodes } = await pair()
+    const began = Math.floor(clock.now() / 1000)
+    const first = await cidOf(a)
+    await clock.advance(600_000)
+    for (const node of nodes) {
+      await beat(a, node)
+      await node.api.getAssignments({ params: { address: node.address }, query: { wait: 0 } })
+    }
+    expect(await cidOf(a)).toBe(first)
+    expect((await listed(a)).map(({ from, until }) => [from - began, until - began])).toEqual([
+      [600, 630],
+      [0, 30],
+    ])
+  })
+
+  it('is replaced at once when it has too few nodes and another has enough', async () => {
+    const shared = createShared()
+    const icl = await start(shared, 'a')
+    for (const name of ['n1', 'n2']) await joinNode(icl, name)
+    expect(await codeOf(preview(icl))).toBe('not-enough-nodes')
+    await joinNode(icl, 'n3')
+    expect(await preview(icl)).toMatchObject({ nodes: 3 })
+    expect((await listedKey(icl)).list.body.list).toHaveLength(3)
+  })
+
+  it('is the last one while there is no room for another', async () => {
+    const shared = createShared()
+    const blobs = createStoredBlobs(shared.store, 8 * 1024 * 1024, shared.clock)
+    const room = { isFull: false }
+    const put: typeof blobs.put = async (...given) => !room.isFull && blobs.put(...given)
+    const icl = await start(shared, 'a', { blobs: { ...blobs, put } })
+    for (const name of ['n1', 'n2', 'n3']) await joinNode(icl, name)
+    const first = await cidOf(icl)
+    room.isFull = true
+    await joinNode(icl, 'n4')
+    await shared.clock.advance(30_000)
+    expect(await cidOf(icl)).toBe(first)
+    expect((await listedKey(icl)).list.body.list).toHaveLength(3)
+    room.isFull = false
+    await shared.clock.advance(30_000)
+    expect(await nodesOf(icl, await cidOf(icl))).toHaveLength(4)
+  })
+
+  it('cannot be had without room for any, and the caller is told', async () => {
+    const shared = createShared()
+    const blobs = createStoredBlobs(shared.store, 8 * 1024 * 1024, shared.clock)
+    const icl = await start(shared, 'a', { blobs: { ...blobs, put: async () => false } })
+    for (const name of ['n1', 'n2', 'n3']) await joinNode(icl, name)
+    expect(await codeOf(preview(icl))).toBe('unavailable')
+  })
+
+  it('is kept as long as the receipts of the jobs that were drawn from it, and else for two hours', async () => {
+    const { a, clock, nodes } = await pair()
+    const { job } = await runJob(a, nodes, ['yes', 'yes', 'yes'])
+    const used = job.terms.pool_cid
+    await clock.advance(30_000)
+    await joinNode(a, 'n4')
+    const unused = await cidOf(a)
+    expect(await nodesOf(a, unused)).toHaveLength(4)
+    await clock.jump(3 * 3_600_000)
+    await clock.advance(120_000)
+    expect(await nodesOf(a, used)).toHaveLength(3)
+    expect(await codeOf(nodesOf(a, unused))).toBe('blob-not-found')
+    await clock.jump(29 * 86_400_000)
+    await clock.advance(120_000)
+    expect(await nodesOf(a, used)).toHaveLength(3)
+  })
+})
