@@ -1,12 +1,12 @@
-import { BlockNotFoundError, encodeFunctionData } from 'viem'
+import { encodeFunctionData } from 'viem'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
-import { causesOf, revertNameOf } from '../../lib/chain/chain-error.ts'
-import { chainHash } from '../../lib/chain/chain-hash.ts'
+import { revertNameOf } from '../../lib/chain/chain-error.ts'
 import type { ChainReader } from '../../lib/chain/clients.ts'
 import { listOf } from '../../lib/chain/key-lists.ts'
-import { Address } from '../../lib/codecs.ts'
+import { storedKeyAt } from '../../lib/chain/stored-key-at.ts'
+import type { Address } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
-import type { Activation, Chain, StoredKey } from './chain.ts'
+import type { Activation, Chain } from './chain.ts'
 import { reading } from './reading.ts'
 import { refusalOf } from './refusal.ts'
 import type { Sender } from './sender.ts'
@@ -49,38 +49,6 @@ export function createKeyLists(
         throw refusalOf(error, 'activating a node', promptKeyStore)
       }
     },
-  }
-}
-
-async function storedKeyAt(
-  { publicClient }: ChainReader,
-  promptKeyStore: Address,
-  [high, low]: readonly [bigint, bigint],
-  blockNumber: bigint,
-): Promise<StoredKey | undefined> {
-  const block = await publicClient.getBlock({ blockNumber }).catch((error: unknown) => {
-    if (causesOf(error).some((cause) => cause instanceof BlockNotFoundError)) return undefined
-    throw error
-  })
-  if (!block) return undefined
-  const logs = await publicClient.getContractEvents({
-    address: promptKeyStore,
-    abi: promptKeyStoreAbi,
-    eventName: 'KeyStored',
-    args: { highHandle: high, lowHandle: low },
-    fromBlock: blockNumber,
-    toBlock: blockNumber,
-    strict: true,
-  })
-  // The two may come from two servers, of which one has seen a reorganisation.
-  const log = logs.find(({ blockHash }) => blockHash === block.hash)
-  if (!log) return undefined
-  const doing = `reading block ${blockNumber}`
-  return {
-    owner: Address.parse(log.args.owner),
-    termsHash: chainHash(log.args.terms, doing),
-    block: { number: blockNumber, hash: chainHash(block.hash, doing) },
-    storedAt: Number(block.timestamp),
   }
 }
 

@@ -1,9 +1,10 @@
-import { BlockNotFoundError, type PublicClient } from 'viem'
+import { BlockNotFoundError } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import { Address, type Hash32 } from '../codecs.ts'
 import type { BlockId } from '../schemas/list.ts'
 import { causesOf } from './chain-error.ts'
 import { chainHash } from './chain-hash.ts'
+import type { ChainReader } from './clients.ts'
 
 /** A prompt key as the block holds it that stored it. */
 export type StoredKey = {
@@ -16,29 +17,28 @@ export type StoredKey = {
 
 /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. Throws what viem throws. */
 export async function storedKeyAt(
-  publicClient: Pick<PublicClient, 'getContractEvents' | 'getBlock'>,
+  { publicClient }: ChainReader,
   promptKeyStore: Address,
   [high, low]: readonly [bigint, bigint],
   blockNumber: bigint,
 ): Promise<StoredKey | undefined> {
-  const [logs, block] = await Promise.all([
-    publicClient.getContractEvents({
-      address: promptKeyStore,
-      abi: promptKeyStoreAbi,
-      eventName: 'KeyStored',
-      args: { highHandle: high, lowHandle: low },
-      fromBlock: blockNumber,
-      toBlock: blockNumber,
-      strict: true,
-    }),
-    publicClient.getBlock({ blockNumber }).catch((error: unknown) => {
-      if (causesOf(error).some((cause) => cause instanceof BlockNotFoundError)) return undefined
-      throw error
-    }),
-  ])
+  const block = await publicClient.getBlock({ blockNumber }).catch((error: unknown) => {
+    if (causesOf(error).some((cause) => cause instanceof BlockNotFoundError)) return undefined
+    throw error
+  })
+  if (!block) return undefined
+  const logs = await publicClient.getContractEvents({
+    address: promptKeyStore,
+    abi: promptKeyStoreAbi,
+    eventName: 'KeyStored',
+    args: { highHandle: high, lowHandle: low },
+    fromBlock: blockNumber,
+    toBlock: blockNumber,
+    strict: true,
+  })
   // The two may come from two servers, of which one has seen a reorganisation.
-  const log = logs.find(({ blockHash }) => blockHash === block?.hash)
-  if (!log || !block) return undefined
+  const log = logs.find(({ blockHash }) => blockHash === block.hash)
+  if (!log) return undefined
   const doing = `reading block ${blockNumber}`
   return {
     owner: Address.parse(log.args.owner),

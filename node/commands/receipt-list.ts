@@ -1,7 +1,7 @@
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import { abortable } from '../../lib/chain/abortable.ts'
 import { toChainError } from '../../lib/chain/chain-error.ts'
-import { createChainReader } from '../../lib/chain/clients.ts'
+import { type ChainReader, createChainReader } from '../../lib/chain/clients.ts'
 import { listOf } from '../../lib/chain/key-lists.ts'
 import { type StoredKey, storedKeyAt } from '../../lib/chain/stored-key-at.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
@@ -41,14 +41,14 @@ export async function compareListWithChain(
 }
 
 async function readStored(
-  { publicClient }: ReturnType<typeof createChainReader>,
+  reader: ChainReader,
   promptKeyStore: Address,
   handles: readonly [bigint, bigint],
   block: bigint,
   signal: AbortSignal,
 ): Promise<StoredKey | undefined> {
   try {
-    return await abortable(storedKeyAt(publicClient, promptKeyStore, handles, block), signal)
+    return await abortable(storedKeyAt(reader, promptKeyStore, handles, block), signal)
   } catch (error) {
     signal.throwIfAborted()
     throw toChainError(error, `reading block ${block}`)
