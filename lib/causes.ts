@@ -135,7 +135,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   'fhe-decrypt-denied': {
     who: 'client',
     what: 'the coprocessor denies the nodes the prompt key',
-    remedy: 'store the key again with the quorum as its readers',
+    remedy: 'run the job again with another prompt key',
     passes: true,
   },
   'coprocessor-unavailable': {
@@ -170,6 +170,12 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
     who: 'node operator',
     what: 'PromptKeyStore refused to store the output key',
     remedy: 'check the address of PromptKeyStore; the log names the error of the contract',
+  },
+  'list-untrusted': {
+    who: 'service operator',
+    what: 'the list that the ICL gave the node is not the one that the client committed to on chain',
+    remedy: 'see whether the ICL and the node read the same chain and PromptKeyStore',
+    passes: true,
   },
   'output-readers-untrusted': {
     who: 'service operator',
@@ -241,13 +247,14 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   },
   'list-ended': {
     who: 'client',
-    what: 'a seat fell empty, and the client let no more nodes of the list read the prompt',
-    remedy: 'run the job again, and leave the list open until the job has settled',
+    what: 'a seat fell empty, and the commitment of the client on chain gives no other node of the list access',
+    remedy:
+      'run the job again with another prompt key; commit to the very list that is submitted, and leave it open until the job has settled',
   },
   'grant-refused': {
-    who: 'client',
-    what: 'the chain does not let the node read the prompt key',
-    remedy: 'allow more grants when storing the key, or submit again with a new preview',
+    who: 'node operator',
+    what: 'the chain gives the node no access to the prompt key, because it is not active there',
+    remedy: 'see in `svc-node status` what its stake or registration lacks',
   },
   'node-busy': {
     who: 'nobody',
@@ -258,7 +265,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   'node-left': {
     who: 'nobody',
     what: 'the node left the pool before it was offered the work',
-    remedy: 'another node is drawn in its place',
+    remedy: 'the next node of the list takes over',
     passes: true,
   },
   'different-answer': {
@@ -284,7 +291,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   'awaiting-grant': {
     who: 'client',
     what: 'the job waits until its nodes may read the prompt key',
-    remedy: 'grant the nodes of the quorum access to the key',
+    remedy: 'commit to the list on chain (`commitList`) when the job is submitted',
   },
   'not-enough-nodes': {
     who: 'service operator',
