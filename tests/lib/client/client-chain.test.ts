@@ -9,6 +9,7 @@ import {
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
+import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import { createClient } from '../../../lib/client/client.ts'
 import { createClientChain } from '../../../lib/client/client-chain.ts'
@@ -107,6 +108,40 @@ describe('what a client reads of a receipt’s commitment', () => {
     await expect(read({})).rejects.toMatchObject({
       ...{ code: 'chain-unavailable', message: expect.stringMatching(/^reading the commitment: /) },
     })
+  })
+})
+
+describe('what a client reads of its key', () => {
+  const hash = aHash(`0x${'b'.repeat(64)}`)
+
+  it('is the block that holds it now', async () => {
+    const blockIn = async (receipt: object | null) => {
+      const { chain } = await clientChain({ eth_getTransactionReceipt: receipt })
+      return await chain.blockOf(tx)
+    }
+    const { eth_getTransactionReceipt: receipt } = receiptWith([])
+    const found = { ...receipt, blockHash: hash, blockNumber: '0x9' }
+    expect(await blockIn(found)).toEqual({ number: 9n, hash })
+    // A reorganisation has taken it out, or has made it fail.
+    expect(await blockIn(null)).toBeUndefined()
+    expect(await blockIn({ ...found, status: '0x0' })).toBeUndefined()
+    const { chain } = await clientChain({})
+    await expect(chain.blockOf(tx)).rejects.toThrow(/^reading the block of the key: /)
+  })
+
+  it('is the list that it is bound to, or none', async () => {
+    const boundTo = async (commitment: Hex) => {
+      const result = encodeFunctionResult({
+        ...{ abi: promptKeyStoreAbi, functionName: 'listOf' },
+        result: [commitment, 7, false],
+      })
+      const { chain, seen } = await clientChain({ eth_call: result })
+      const found = await chain.listCommitmentOf(5n, 6n)
+      expect(JSON.parse(seen[0]!.body).params[0].to).toBe(nodeAddress('c'))
+      return found
+    }
+    expect(await boundTo(hash)).toBe(hash)
+    expect(await boundTo(zero)).toBeUndefined()
   })
 })
 
