@@ -56,7 +56,7 @@ const addressOf = (key: string | undefined) =>
   world.nodes[Number(key?.replace('key-of-node-', '')) - 1]?.address
 
 describe('with a node to spare', () => {
-  it('a verifier that differs is outvoted by one more, which is granted the key by delegation', async () => {
+  it('a verifier that differs is outvoted by one more of the list', async () => {
     const right = `${liftAnswer} ${randomUUID()}`
     const { result, asked, odd } = await askWithOdd('verifier', [right, breadAnswer])
     if (result.status !== 'accepted') throw new Error(`It was ${result.status}`)

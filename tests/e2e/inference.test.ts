@@ -7,6 +7,8 @@ import { createClient } from '../../lib/client/client.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
+import { firstPositions } from '../../lib/list.ts'
+import { SignedList } from '../../lib/schemas/list.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { anAddress } from '../branded.ts'
 import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
@@ -23,7 +25,7 @@ const keyOf = (index: number) => `key-of-node-${index + 1}`
 let world: World
 let provider: ProviderServer
 let answer: (call: ProviderCall) => string | undefined = () => ''
-let leader = ''
+let leader: string | undefined
 const secrets: Secret[] = []
 const outputCids: string[] = []
 const receiptHashes: `0x${string}`[] = []
@@ -57,8 +59,9 @@ async function infer(prompt: string, model: string, comparator?: ComparatorId): 
     // Tells this test who leads, which the nodes' calls do not show.
     fetch: async (request) => {
       const response = await fetch(request)
-      if (new URL(request.url).pathname.endsWith('/quorum-preview')) {
-        leader = ((await response.clone().json()) as { leader: string }).leader
+      if (new URL(request.url).pathname.endsWith('/inference/list')) {
+        const { list, passed, terms } = SignedList.parse(await response.clone().json()).body
+        leader = list[firstPositions(list.length, passed, terms.quorum)[0] ?? 0]
       }
       return response
     },
@@ -152,7 +155,7 @@ describe('the whole service', () => {
     const result = await infer(`Who is right about ${randomUUID()}?`, openaiModel, 'exact')
     expect(result.status).toBe('disputed')
     expect('output' in result).toBe(false)
-    expect(result.leader).toBe(leader as `0x${string}`)
+    expect(result.leader).toBe(leader as Address)
     const verdictOf = new Map(result.verdicts.map(({ node, verdict }) => [node, verdict]))
     expect(verdictOf.size).toBe(2)
     expect(verdictOf.get(anAddress(addressOfKey(odd ?? '') ?? '0x'))).toBe('no-match')
