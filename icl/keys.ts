@@ -30,7 +30,7 @@ type CertificateClaims = {
 
 /** What the ICL signs with for a time: rotated, see `icl/keyring.ts`. */
 export type SigningKeys = {
-  /** Signs tallies, draws and reputation events. */
+  /** Signs tallies, lists and reputation events. */
   readonly tally: SigningKey
   /** The public halves of both keys. */
   readonly publicKeys: readonly PublicKey[]

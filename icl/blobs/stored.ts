@@ -9,7 +9,7 @@ const pruneBatch = 1_000
 
 const maxRemembered = 10_000
 
-/** Which share of the room each may take; what draws were made from is kept besides, since many jobs have it in common. */
+/** Which share of the room each may take; published pools are kept besides, since many jobs have them in common. */
 const roomOf = (uploader: Uploader, maxBytes: number): number =>
   uploader === 'icl' ? 4 * maxBytes : maxBytes / 2
 

@@ -57,9 +57,16 @@ export async function publicJobDetail(job: Job): Promise<ConsoleJobDetail> {
           ...(verdict.body.reason !== undefined && { verdict_reason: verdict.body.reason }),
         }),
     })),
+    list: { members: job.list.members.length, passed: countReasons(job.passed) },
     timeline: isOver ? timelineOf(job) : timelineOf(job).flatMap(withoutFindings),
     ...(isOver && job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
   }
+}
+
+function countReasons(passed: Job['passed']): ConsoleJobDetail['list']['passed'] {
+  const counts: ConsoleJobDetail['list']['passed'] = {}
+  for (const { reason } of passed) counts[reason] = (counts[reason] ?? 0) + 1
+  return counts
 }
 
 const reasons: ReadonlySet<string> = new Set([

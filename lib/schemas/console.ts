@@ -9,6 +9,7 @@ import {
   Verdict,
   VerdictReason,
 } from './jobs.ts'
+import { PassReason } from './list.ts'
 import { AttestationBackend, IneligibleReason } from './nodes.ts'
 
 /** What a job is called in the console while its id is nobody's business: 16 hex digits of a digest of the id. */
@@ -58,6 +59,15 @@ const ConsoleAssignment = z
   })
   .meta({ id: 'ConsoleAssignment' })
 
+/** A job's list in numbers: who is on it is nobody's business. */
+const ConsoleList = z
+  .object({
+    members: z.int(),
+    /** How many of them were passed over, by reason. */
+    passed: z.partialRecord(PassReason, z.int()),
+  })
+  .meta({ id: 'ConsoleList' })
+
 /** Something that happened to a job. */
 export const ConsoleEvent = z
   .object({
@@ -78,6 +88,7 @@ export const ConsoleJobDetail = z
   .object({
     job: ConsoleJob,
     assignments: z.array(ConsoleAssignment),
+    list: ConsoleList,
     timeline: z.array(ConsoleEvent),
     receipt_hash: Hash32.optional(),
   })
@@ -98,7 +109,7 @@ export const ConsoleNode = z
     active: z.boolean(),
     reasons: z.array(IneligibleReason),
     score: z.int(),
-    /** What the draw makes of the score and of the doubt about the node. */
+    /** In the draw of lists: made of the score and of the doubt about the node. */
     weight: z.int(),
     completed: z.int(),
     accepted: z.int(),

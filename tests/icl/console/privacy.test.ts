@@ -46,10 +46,16 @@ async function everything(icl: TestIcl, change: () => Promise<unknown>): Promise
 }
 
 type Submitted = Awaited<ReturnType<typeof submit>>
-const ofTheClient = ({ client, readToken, body }: Submitted): Readonly<Record<string, string>> => ({
+const ofTheClient = ({
+  client,
+  readToken,
+  body,
+  terms,
+}: Submitted): Readonly<Record<string, string>> => ({
   client: client.address,
   'read token': readToken,
   prompt: promptCid,
+  salt: terms.salt,
   handle: String(body.kpHighHandle),
   'handle in hex': body.kpLowHandle.toString(16),
 })
@@ -78,6 +84,7 @@ describe('the console', () => {
     )
     expect(text).toContain('"type":"verdict"')
     expect(text).toContain('"status":"verifying"')
+    expect(text).toContain('"list":{"members":4,"passed":{}}')
     const planted = {
       ...ofTheClient(job),
       'job id': job.jobId.slice(2),
@@ -85,6 +92,7 @@ describe('the console', () => {
       leader: leader.address,
       'verifier 1': one.address,
       'verifier 2': two.address,
+      'not seated': nodes.find(({ address }) => !job.first.includes(address))!.address,
       verdict: 'no-match',
       why: 'different-answer',
     }
