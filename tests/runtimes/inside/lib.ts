@@ -177,8 +177,8 @@ const evidenceHashes = {
   'similar/2': aHash('0x3d4ac701d1f5befa66263a39256eff54543ea3a7b58885fd084e2894d1361a38'),
 }
 const receiptHashes = {
-  exact: aHash('0x5ae3de21c161e47f64ce67225d7f42374d3904ba29c7d772f4e2f68e29bb3b4e'),
-  'similar/2': aHash('0x833aecab30d110fa62b579df7b34635d8a5d6ce2fea1c7144923ab8815137248'),
+  exact: aHash('0xdfd154b443808d77518f2de2470ea995d136a8b95320859ab8e340f164367b57'),
+  'similar/2': aHash('0x1cd9bc9a39dbfc9ae9ecd180c0feebbb884342d7fcf7c4d99f9a8253a2dc9611'),
 }
 
 const unreadable = (call: Promise<unknown>) => failing('blob-unreadable', call)
