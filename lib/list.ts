@@ -34,8 +34,8 @@ const parameters = [
   { type: 'bytes32' },
 ] as const
 
-/** A stored prompt key: what its list is drawn from besides the pool. */
-export type StoredPromptKey = {
+/** What a list is drawn from besides the pool: a prompt key as it is stored on chain. */
+export type ListSource = {
   readonly chainId: number
   /** PromptKeyStore. */
   readonly store: Address
@@ -48,7 +48,7 @@ export type StoredPromptKey = {
 }
 
 /** The seed of a key's list: keccak256(abi.encode("svc-list-v2", chainId, store, client, high, low, terms, blockHash)). */
-export const listSeedOf = (key: StoredPromptKey): Hash32 =>
+export const listSeedOf = (key: ListSource): Hash32 =>
   keccak256Hex(
     encodeAbiParameters(parameters, [
       'svc-list-v2',
@@ -78,7 +78,7 @@ export const candidatesOf = (
 
 /** The list of a stored key, drawn from the pool that its terms name. */
 export const drawList = (
-  key: StoredPromptKey,
+  key: ListSource,
   terms: Terms,
   pool: readonly PoolNode[],
 ): readonly Address[] =>

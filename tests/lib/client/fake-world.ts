@@ -7,7 +7,7 @@ import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
-import { drawList, type StoredPromptKey } from '../../../lib/list.ts'
+import { drawList, type ListSource } from '../../../lib/list.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
 import { type PoolNode, snapshotPool } from '../../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../../lib/problem.ts'
@@ -175,7 +175,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       const block = options.iclBlock ?? seen.at(-1) ?? keyBlock
       if (block.number !== block_number) throw new ProblemError('key-unknown', 'No such key')
       if (keyTerms !== (await termsHash(terms))) throw new ProblemError('terms-refused', 'Others')
-      const key: StoredPromptKey = {
+      const key: ListSource = {
         ...{ chainId: network.chain_id, store: network.contracts.prompt_key_store },
         ...{ client: clientAddress, kpHighHandle, kpLowHandle, termsHash: keyTerms },
         blockHash: block.hash,
