@@ -6,8 +6,12 @@ export const currentMs = 30_000
 
 const mostKept = 8
 
-/** A pool by the CID of its snapshot. */
-export type PublishedPool = { readonly cid: string; readonly nodes: readonly PoolNode[] }
+/** A pool by the CID of its snapshot, and the CIDs of all its parts. */
+export type PublishedPool = {
+  readonly cid: string
+  readonly nodes: readonly PoolNode[]
+  readonly parts: readonly string[]
+}
 
 /** What this process remembers of published pools; which there are is in the store (icl/operations/publish-pool.ts). */
 export type PublishedPools = {
@@ -15,20 +19,20 @@ export type PublishedPools = {
   current(find: (last: PublishedPool | undefined) => Promise<PublishedPool>): Promise<PublishedPool>
   /** Makes this the current one. */
   replace(pool: PublishedPool): void
-  /** The nodes of a pool, loaded once. */
-  nodesOf(cid: string, load: () => Promise<readonly PoolNode[]>): Promise<readonly PoolNode[]>
+  /** A pool by its CID, loaded once. */
+  get(cid: string, load: () => Promise<PublishedPool>): Promise<PublishedPool>
 }
 
 /** An empty memory. */
 export function createPublishedPools(clock: Pick<Clock, 'monotonic'>): PublishedPools {
-  const pools = new Map<string, Promise<readonly PoolNode[]>>()
-  const keep = (cid: string, nodes: Promise<readonly PoolNode[]>) => {
-    nodes.catch(() => pools.delete(cid))
+  const pools = new Map<string, Promise<PublishedPool>>()
+  const keep = (cid: string, pool: Promise<PublishedPool>) => {
+    pool.catch(() => pools.delete(cid))
     pools.delete(cid)
-    pools.set(cid, nodes)
+    pools.set(cid, pool)
     const [oldest] = pools.keys()
     if (pools.size > mostKept && oldest !== undefined) pools.delete(oldest)
-    return nodes
+    return pool
   }
   let last: PublishedPool | undefined
   let since: MonotonicMs | undefined
@@ -36,7 +40,7 @@ export function createPublishedPools(clock: Pick<Clock, 'monotonic'>): Published
   const replace = (pool: PublishedPool) => {
     last = pool
     since = clock.monotonic()
-    void keep(pool.cid, Promise.resolve(pool.nodes))
+    void keep(pool.cid, Promise.resolve(pool))
   }
   return {
     replace,
@@ -49,6 +53,6 @@ export function createPublishedPools(clock: Pick<Clock, 'monotonic'>): Published
       if (found !== last) replace(found)
       return found
     },
-    nodesOf: (cid, load) => keep(cid, pools.get(cid) ?? load()),
+    get: (cid, load) => keep(cid, pools.get(cid) ?? load()),
   }
 }

@@ -42,7 +42,7 @@ export async function drawListOf(
       blockHash: key.block.hash,
     },
     terms,
-    await loadPublished(deps, terms.pool_cid),
+    (await loadPublished(deps, terms.pool_cid)).nodes,
   )
   if (members.length < Math.max(terms.quorum, minListLength)) throw tooFew(terms, members.length)
   const { model_id: modelId, min_tier: minTier, comparator, quorum } = terms

@@ -22,7 +22,7 @@ import { hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { currentMs, type PublishedPool } from '../published-pools.ts'
 import { claimKey } from '../store/claim-key.ts'
-import { putParts } from './keep-pool.ts'
+import { putParts } from './keep-parts.ts'
 import { loadPoolNodes } from './load-pool.ts'
 
 const currentKey = 'current-pool'
@@ -72,15 +72,15 @@ export async function periodsOf(
   return (await store.listKeys(`${prefix}${cid}:`, clock.now())).map(periodOf)
 }
 
-/** The nodes of a published pool; throws SvcError `pool-snapshot-invalid`, and ProblemError `unavailable` when it is not kept any more. */
-export const loadPublished = (deps: Dependencies, cid: string): Promise<PublishedPool['nodes']> =>
-  deps.pool.published.nodesOf(cid, async () => {
-    const { nodes } = await readPool(cid, async (part) => {
+/** A published pool; throws SvcError `pool-snapshot-invalid`, and ProblemError `unavailable` when it is not kept any more. */
+export const loadPublished = (deps: Dependencies, cid: string): Promise<PublishedPool> =>
+  deps.pool.published.get(cid, async () => {
+    const { nodes, cids } = await readPool(cid, async (part) => {
       const bytes = await deps.blobs.get(part)
       if (bytes) return bytes
       throw new ProblemError('unavailable', `The pool ${cid} is not kept whole here`)
     })
-    return nodes
+    return { cid, nodes, parts: cids }
   })
 
 /** The pool that another replica, or this one before, has made the current one. */
@@ -88,9 +88,9 @@ async function findShared(deps: Dependencies): Promise<PublishedPool | undefined
   const cid = await deps.store.findKey(currentKey, deps.clock.now())
   if (cid === undefined) return undefined
   try {
-    const nodes = await loadPublished(deps, cid)
+    const pool = await loadPublished(deps, cid)
     await note(deps, cid)
-    return { cid, nodes }
+    return pool
   } catch (error) {
     deps.log.warn('the current pool cannot be read', { cid, error: String(error) })
     return undefined
@@ -103,15 +103,16 @@ async function publish(
 ): Promise<PublishedPool> {
   const nodes = await loadPoolNodes(deps)
   const snapshot = await snapshotPool(nodes)
-  const own = (await putSnapshot(deps, snapshot)) ? { cid: snapshot.root, nodes } : last
+  const { root: cid, parts } = snapshot
+  const own = (await putSnapshot(deps, snapshot)) ? { cid, nodes, parts: [...parts.keys()] } : last
   if (!own) {
     throw new ProblemError('unavailable', 'There is no room to publish the pool', {
       retryAfterSeconds: 30,
     })
   }
   await note(deps, own.cid)
-  const cid = await claimKey(deps, currentKey, own.cid, deps.clock.now() + currentMs)
-  if (cid === own.cid) return own
+  const winner = await claimKey(deps, currentKey, own.cid, deps.clock.now() + currentMs)
+  if (winner === own.cid) return own
   return (await findShared(deps)) ?? own
 }
 

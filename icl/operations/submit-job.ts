@@ -15,7 +15,8 @@ import { whyRefused } from '../webhooks/webhook-url.ts'
 import { checkAdmitted, checkRoom, takeQuota } from './admit-client.ts'
 import { notifyOfChange } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
-import { keepPool } from './keep-pool.ts'
+import { keepParts } from './keep-parts.ts'
+import { loadPublished } from './publish-pool.ts'
 import { jobListOf, takeKey } from './take-list.ts'
 
 /** Takes a job in, or finds it when the same submission was taken in before. */
@@ -69,7 +70,8 @@ async function saveNewJob(deps: Dependencies, job: Job): Promise<Job> {
   await takeKey(deps, job)
   // The blobs are needed as long as the job's receipt may be checked.
   const until = keepBlobsUntil(deps, job)
-  await keepPool(deps, job.list.terms.pool_cid, until)
+  const pool = await loadPublished(deps, job.list.terms.pool_cid)
+  await keepParts(deps, pool.parts, until)
   await deps.blobs.keep(job.promptCid, until)
   if (await deps.store.save({ kind: 'job', job, base: 0 })) {
     notifyOfChange(deps, undefined, job)

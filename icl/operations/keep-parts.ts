@@ -1,5 +1,4 @@
-import { type PoolSnapshot, readPool } from '../../lib/pool-snapshot.ts'
-import { ProblemError } from '../../lib/problem.ts'
+import type { PoolSnapshot } from '../../lib/pool-snapshot.ts'
 import { dayMs, hourMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 
@@ -20,20 +19,12 @@ export async function putParts(
   return put.every(Boolean)
 }
 
-/** Keeps a published pool until then, so that a job's list can be drawn again; throws `list-refused` when it is not there any more. */
-export async function keepPool(
+/** Keeps the parts of a published pool until then, so that a job's list can be drawn again. */
+export async function keepParts(
   { blobs, clock }: Dependencies,
-  poolCid: string,
+  cids: readonly string[],
   untilMs: number,
 ): Promise<void> {
   const until = roundedUp(untilMs, clock.now())
-  const { cids } = await readPool(poolCid, async (cid) => {
-    const bytes = await blobs.get(cid)
-    if (bytes) return bytes
-    throw new ProblemError(
-      'list-refused',
-      'The pool of the list is not kept any more; store another key',
-    )
-  })
   await Promise.all(cids.map((cid) => blobs.keep(cid, until)))
 }
