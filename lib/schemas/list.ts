@@ -36,7 +36,7 @@ export const QuorumPreview = z
   .meta({ id: 'QuorumPreview' })
 
 /** A pool that the ICL published, and from when to when it was the current one. */
-export const PublishedPool = z
+const PublishedPool = z
   .object({ pool_cid: Cid, from: UnixSeconds, until: UnixSeconds })
   .meta({ id: 'PublishedPool' })
 
@@ -50,7 +50,7 @@ export const PassReason = z.enum([...IneligibleReason.options, 'busy', 'access-r
 export type PassReason = z.output<typeof PassReason>
 
 /** A node that was passed over, by its position on the list. */
-export const PassedNode = z
+const PassedNode = z
   .object({
     position: z
       .int()
@@ -60,7 +60,6 @@ export const PassedNode = z
     at: UnixSeconds,
   })
   .meta({ id: 'PassedNode' })
-export type PassedNode = z.output<typeof PassedNode>
 
 /** A block of the chain. */
 export const BlockId = z.object({ number: Uint256, hash: Hash32 }).meta({ id: 'BlockId' })
