@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { deriveKeys } from '../../icl/keys.ts'
+import type { JsonWebKeySet } from '../../lib/schemas/network.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
@@ -19,7 +21,7 @@ import {
   type TestNode,
 } from './test-icl.ts'
 
-const { pair } = useReplicas()
+const { start, pair } = useReplicas()
 
 /** Two replicas with so many nodes. */
 async function world(count: number) {
@@ -108,6 +110,21 @@ describe('a submission', () => {
     expect(await tried({ until })).toBe('list-refused')
     const fresh = await key.api.drawList({ body: key.request })
     expect(await tried({ until, list: fresh })).toBeUndefined()
+  })
+
+  it('may bring a list that an earlier key of the ICL signed, as long as that is published', async () => {
+    const { a, store, chain, clock } = await world(3)
+    const key = await listedKey(a)
+    const { body } = submissionOf(a, key)
+    const old = a.deps.keys
+    const { tally, jwks } = await deriveKeys(new Uint8Array(32).fill(2))
+    const submitTo = async (name: string, published: readonly JsonWebKeySet[]) => {
+      const keys = { ...old, tally, jwks: { keys: published.flatMap((set) => set.keys) } }
+      const icl = await start({ store, chain, clock }, name, { keys })
+      return codeOf(icl.api(key.client.signer).submitJob({ body }))
+    }
+    expect(await submitTo('withdrawn', [jwks])).toBe('list-refused')
+    expect(await submitTo('rotated', [jwks, old.jwks])).toBeUndefined()
   })
 
   it('is refused when the key has moved to another block', async () => {

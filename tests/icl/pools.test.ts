@@ -81,17 +81,16 @@ describe('the published pool', () => {
   it('is the last one while there is no room for another', async () => {
     const shared = createShared()
     const blobs = createStoredBlobs(shared.store, 8 * 1024 * 1024, shared.clock)
-    const room = { isFull: false }
-    const put: typeof blobs.put = async (...given) => !room.isFull && blobs.put(...given)
-    const icl = await start(shared, 'a', { blobs: { ...blobs, put } })
+    const room = { ...blobs }
+    const icl = await start(shared, 'a', { blobs: room })
     for (const name of ['n1', 'n2', 'n3']) await joinNode(icl, name)
     const first = await cidOf(icl)
-    room.isFull = true
+    room.put = async () => false
     await joinNode(icl, 'n4')
     await shared.clock.advance(30_000)
     expect(await cidOf(icl)).toBe(first)
     expect((await listedKey(icl)).list.body.list).toHaveLength(3)
-    room.isFull = false
+    room.put = blobs.put
     await shared.clock.advance(30_000)
     expect(await nodesOf(icl, await cidOf(icl))).toHaveLength(4)
   })
