@@ -39,12 +39,13 @@ export async function placeJob(
   const stop = new AbortController()
   const ended = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
   let isSent = false
+  let submitted: Submitted | undefined
   const committing = steps.run('commit-list', () => commitList(context, job, ended))
   // Without the commitment the rest is of no use.
   committing.catch((error: unknown) => stop.abort(error))
   try {
     await steps.run('upload', () => uploadBlob(context, job.blob, ended))
-    const submitted = await steps.run('submit', () =>
+    submitted = await steps.run('submit', () =>
       withGrace(context.clock, submitGraceMs, ended, (late) => {
         isSent = true
         return submitJob(context, job, job.wish, late)
@@ -57,7 +58,9 @@ export async function placeJob(
     const failure = stop.signal.aborted ? stop.signal.reason : error
     const isSpent = !isStopped && (await isDoneSoon(context, committing, stop))
     // The submission may have arrived although its answer did not.
-    if (isSent && (isStopped || isPassing(error))) await cancelJob(context, job.identity)
+    if (isSent && (isStopped || isPassing(error))) {
+      await cancelJob(context, job.identity, submitted?.read_token)
+    }
     throw isSpent ? withSpentKey(failure) : failure
   }
 }

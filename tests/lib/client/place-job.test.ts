@@ -5,6 +5,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { createFakeWorld, type FakeOptions } from './fake-world.ts'
 
 const model = 'openai:gpt-4o-mini'
+const timeoutMs = 5_000
 const reverted = new SvcError('commit-list-reverted', 'commitList reverted', { hint: 'See.' })
 
 type Context = Awaited<ReturnType<typeof createFakeWorld>>['context']
@@ -23,7 +24,7 @@ const run = async (
     ({ status }) => status,
     (error: unknown) => error,
   )
-  return { failure, cancelled: callsOf('cancelJob').length }
+  return { failure, cancelled: callsOf('cancelJob').map(({ options }) => options) }
 }
 
 /** A moment that a test decides on. */
@@ -86,7 +87,8 @@ describe('a job that is placed', () => {
         return answer
       },
     )
-    expect(late).toEqual({ failure: reverted, cancelled: 1 })
+    // With the token of the submission: a wallet would have to ask its user.
+    expect(late).toEqual({ failure: reverted, cancelled: [{ timeoutMs, readToken: 'read-token' }] })
     // Whether it has arrived is not known.
     const sent = moment()
     const underWay = await run(
@@ -99,7 +101,7 @@ describe('a job that is placed', () => {
         return never(options?.signal)
       },
     )
-    expect(underWay).toEqual({ failure: reverted, cancelled: 1 })
+    expect(underWay).toEqual({ failure: reverted, cancelled: [{ timeoutMs }] })
   })
 
   it('is not submitted when the commitment fails before', async () => {
@@ -152,7 +154,7 @@ describe('a submission that is refused', () => {
     for (const { failure, cancelled } of [failing, hanging]) {
       expect(failure).toMatchObject({ code: 'job-conflict' })
       expect((failure as SvcError).hint).not.toContain('spent')
-      expect(cancelled).toBe(0)
+      expect(cancelled).toEqual([])
     }
   })
 })

@@ -86,7 +86,7 @@ describe('a job that finds no nodes', () => {
     ['provider-key-refused', 'ollama:m', /^Node operator: set the API key of ollama to/],
     ['provider-model-unknown', 'openai:m', /^Node operator: correct the name/],
     ['provider-refused', 'openai:m', /^Check the prompt and the parameters; .* for openai:m\.$/],
-    ['fhe-decrypt-denied', 'openai:m', /^Store the key again/],
+    ['fhe-decrypt-denied', 'openai:m', /^Run the job again with another prompt key/],
   ] as const)('because of %s (%s) says who has to do what', (reason, model, hint) => {
     const others = [
       assignment({ reason: 'node-left' }),
