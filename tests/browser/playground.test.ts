@@ -97,7 +97,7 @@ describe(`the playground in a browser${browserNote}`, () => {
       expect(await page.locator('.answer').innerText()).toBe(playgroundAnswer)
       expect(await page.locator('.answer b').count()).toBe(0)
       expect(await checksOf(page)).toEqual(Array.from({ length: 9 }, () => 'true'))
-      expect(await stepsOf(page)).toEqual(Array.from({ length: 11 }, () => 'done'))
+      expect(await stepsOf(page)).toEqual(Array.from({ length: 13 }, () => 'done'))
       const rows = (await page.locator('tr[data-role]').allInnerTexts()).map((row) => {
         const [role, , lastDid] = row.split('\t')
         return `${role}: ${lastDid}`
@@ -148,7 +148,8 @@ describe(`the playground in a browser${browserNote}`, () => {
       await page.getByRole('heading', { name: 'Receipt' }).waitFor()
       expect(await checksOf(page)).toEqual(Array.from({ length: 9 }, () => 'true'))
       expect(asked.filter((method) => method === 'eth_requestAccounts')).toHaveLength(1)
-      expect(asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(1)
+      // The key is stored, and then bound to its list.
+      expect(asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(2)
       expect(asked.filter((method) => method === 'eth_signTypedData_v4')).toHaveLength(1)
       expect(asked).toContain('personal_sign')
       expect(problems).toEqual([])
