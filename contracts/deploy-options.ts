@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type Hex, isAddress, parseEther } from 'viem'
+import { isAddress, parseEther } from 'viem'
 import { z } from 'zod'
 import { Address } from '../lib/codecs.ts'
 import { errorMessage } from '../lib/error-message.ts'

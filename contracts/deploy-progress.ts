@@ -1,5 +1,4 @@
 import { readFile, rm } from 'node:fs/promises'
-import type { Hex } from 'viem'
 import { z } from 'zod'
 import { Address, Hash32 } from '../lib/codecs.ts'
 import { keccak256Hex, utf8 } from '../lib/digest.ts'

@@ -159,9 +159,12 @@ async function stayUp(
   if (playground) story.say(`  playground  ${icl.url}/playground`)
   if (inference) {
     const { jobId, readToken } = inference
-    story.say('How the quorum was chosen, derived again:')
+    story.say('Its receipt, checked on chain, and its list of nodes, drawn again:')
     story.say(
-      `  npm run quorum:recompute -- ${jobId} --icl ${icl.url} --read-token ${readToken} --rpc-url ${chain.rpcUrl}`,
+      `  curl -s -H 'Authorization: Bearer ${readToken}' ${icl.url}/v1/inference/${jobId}/receipt > receipt.json`,
+    )
+    story.say(
+      `  npm run svc-node -- receipt verify receipt.json --rpc ${chain.rpcUrl} --gateway ${icl.url}`,
     )
   }
   story.say('As its client, in another terminal:')

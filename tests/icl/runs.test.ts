@@ -87,9 +87,9 @@ describe('what a former run signed', () => {
     for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
     const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
     const job = await submit(icl)
-    const leader = nodeAt(job.preview.leader)
+    const leader = nodeAt(job.leader)
     const result = await resultBody(icl, leader, await claim(leader), 'yes')
-    const verifiers = job.preview.verifiers.map(nodeAt)
+    const verifiers = job.verifiers.map(nodeAt)
     const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
     for (const node of verifiers) reveals.push(await commitTo(node, await claim(node), 'yes'))
     return { job, leader, result, verifiers, reveals }

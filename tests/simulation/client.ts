@@ -21,7 +21,7 @@ export async function runClient(
   /** Hears of submissions that it gave up, to store another key: a replica that was frozen in one may take it in all the same. */
   onGivenUp: (handle: bigint) => void = () => {},
 ): Promise<JobView> {
-  const { address, signer } = walletOf(name)
+  const { signer } = walletOf(name)
   const api = icl.api(signer)
   const submitOnce = async () => {
     const key = await listedKey(icl, { client: name, calls: patient })

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
-import type { Address } from '../../../lib/codecs.ts'
 import {
   answered,
   claimed,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Command, NodeCommand } from '../../../icl/rules/commands.ts'
+import type { NodeCommand } from '../../../icl/rules/commands.ts'
 import { isSettled, type Job } from '../../../icl/rules/job.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { aHash } from '../../branded.ts'

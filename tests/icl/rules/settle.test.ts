@@ -9,7 +9,6 @@ import {
 import { settle, tally } from '../../../icl/rules/settle.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
 import type { Address, ComparatorId } from '../../../lib/codecs.ts'
-import { aHash } from '../../branded.ts'
 import { nodeAddress, resultOf, sampleJob, verdictOf } from './sample-job.ts'
 
 type Said = readonly [answer: string, vote: Parameters<typeof verdictOf>[4]]

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { currentAssignments, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
-import type { Address } from '../../../lib/codecs.ts'
 import {
   answered,
   claimed,
