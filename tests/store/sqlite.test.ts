@@ -85,7 +85,7 @@ describe('a sqlite file', () => {
     }
     expect(await codeOf(openSqliteStore(join(folder, 'no', 'x.db')))).toBe('store-unavailable')
     // None of them is left locked.
-    change(newer, 'PRAGMA user_version = 3')
+    change(newer, 'PRAGMA user_version = 4')
     await (await openSqliteStore(newer)).close()
   })
 
