@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Address, defaultComparator, type JobId } from '../../../lib/codecs.ts'
+import type { Address, JobId } from '../../../lib/codecs.ts'
 import { toBase64Url } from '../../../lib/digest.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
 import { LeaderResult, VerifierVerdict } from '../../../lib/schemas/assignments.ts'
@@ -53,7 +53,7 @@ export async function storedKey(client: Address, poolCid: string) {
     pool_cid: poolCid,
     model_id: modelId,
     min_tier: 0,
-    comparator: defaultComparator,
+    comparator: 'exact',
     quorum: 3,
     min_matches: 1,
     list_length: 9,
