@@ -5,6 +5,7 @@ import { candidatesOf } from '../list.ts'
 import { type PoolNode, readPool } from '../pool-snapshot.ts'
 import { ProblemError } from '../problem.ts'
 import type { QuorumPreview } from '../schemas/list.ts'
+import type { Network } from '../schemas/network.ts'
 import { maxListLength, type Terms } from '../schemas/terms.ts'
 import { SvcError } from '../svc-error.ts'
 import type { ClientContext } from './context.ts'
@@ -24,6 +25,41 @@ export type QuorumWish = {
   readonly listLength?: number | undefined
 }
 
+/** What fixes the terms of a job. */
+export type TermsOptions = {
+  readonly model: string
+  /** 0 when left out. */
+  readonly minTier?: number
+  /** 2 when left out. */
+  readonly verifierCount?: number
+  readonly comparator?: QuorumWish['comparator']
+  readonly minMatches?: QuorumWish['minMatches']
+  /** The most nodes that may ever read the prompt, the quorum and those that replace some of it or break a tie; six more than the quorum when left out, 16 at most. */
+  readonly listLength?: QuorumWish['listLength']
+}
+
+/** What these options ask for. */
+export const wishOf = (options: TermsOptions): QuorumWish => {
+  const { model, minTier = 0, verifierCount = 2, comparator, minMatches, listLength } = options
+  return { model, minTier, verifierCount, comparator, minMatches, listLength }
+}
+
+/** What a wish says of the terms: all but the pool and the salt; throws SvcError `list-length-wrong`. */
+export function demandOf(network: Network, wish: QuorumWish): Omit<Terms, 'pool_cid' | 'salt'> {
+  const quorum = 1 + wish.verifierCount
+  const listLength = wish.listLength ?? Math.min(quorum + spareNodes, maxListLength)
+  checkLength(listLength, quorum)
+  return {
+    icl_origin: new URL(network.public_url).origin,
+    model_id: wish.model,
+    min_tier: wish.minTier,
+    comparator: wish.comparator ?? network.default_comparator,
+    quorum,
+    min_matches: wish.minMatches ?? 1,
+    list_length: listLength,
+  }
+}
+
 /** The terms of a job, and the nodes of the pool that they name. */
 export type ChosenTerms = { readonly terms: Terms; readonly pool: readonly PoolNode[] }
 
@@ -37,22 +73,11 @@ export async function chooseTerms(
   signal?: AbortSignal,
 ): Promise<ChosenTerms> {
   const { network, random } = context
-  const quorum = 1 + wish.verifierCount
-  const listLength = wish.listLength ?? Math.min(quorum + spareNodes, maxListLength)
-  checkLength(listLength, quorum)
-  const comparator = wish.comparator ?? network.default_comparator
+  const demand = demandOf(network, wish)
+  const { comparator, quorum } = demand
   const preview = await previewOf(context, { ...wish, comparator }, signal)
-  const terms: Terms = {
-    icl_origin: new URL(network.public_url).origin,
-    pool_cid: preview.pool_cid,
-    model_id: wish.model,
-    min_tier: wish.minTier,
-    comparator,
-    quorum,
-    min_matches: wish.minMatches ?? 1,
-    list_length: listLength,
-    salt: toBase64Url(random.bytes(32)),
-  }
+  const salt = toBase64Url(random.bytes(32))
+  const terms: Terms = { ...demand, pool_cid: preview.pool_cid, salt }
   const load = (cid: string) => context.blobs.download(cid, signal)
   const { nodes } = await readPool(terms.pool_cid, load)
   const { length } = candidatesOf(nodes, terms, context.address)

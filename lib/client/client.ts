@@ -17,12 +17,14 @@ import type { Network } from '../schemas/network.ts'
 import type { JobRecord } from '../schemas/record.ts'
 import { SvcError } from '../svc-error.ts'
 import { systemClock, systemRandom } from '../system.ts'
+import { type TermsOptions, wishOf } from './choose-terms.ts'
 import { createClientChain } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
 import type { ClientContext } from './context.ts'
 import { getRecord } from './get-record.ts'
 import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
+import { createKeysAhead } from './keys-ahead.ts'
 
 /** What a client is made of. */
 export type ClientOptions = {
@@ -57,7 +59,15 @@ export type Client = {
   readonly network: Network
   /** What the single steps need. */
   readonly context: ClientContext
+  /** Uses a key that was stored ahead for exactly these terms, if there is one; stores a new one else. */
   readonly infer: (prompt: string, options: InferOptions) => Promise<Inference>
+  /**
+   * Makes and stores the prompt key of a job to come, so that its `infer` waits for one transaction less and for no proof.
+   * It costs that transaction's gas now, and lapses when no `infer` uses it for 25 minutes. It is in this client's memory only.
+   */
+  readonly storeKeyAhead: (options: TermsOptions & CallOptions) => Promise<void>
+  /** How many keys are stored ahead for jobs of exactly these terms. */
+  readonly keysAhead: (options: TermsOptions & CallOptions) => Promise<number>
   /** The models that are served, and by how many nodes. */
   readonly models: (options?: CallOptions) => Promise<Models>
   /** A page of this client's jobs, newest first. */
@@ -117,10 +127,14 @@ export async function createClient(options: ClientOptions): Promise<Client> {
 
 function clientOf(context: ClientContext, api: Api): Client {
   const { network } = context
+  const keys = createKeysAhead(context)
   return {
     network,
     context,
-    infer: (prompt, inferOptions) => infer(context, prompt, inferOptions),
+    infer: (prompt, inferOptions) => infer(context, prompt, inferOptions, keys),
+    storeKeyAhead: ({ signal, ...wanted }) => told(keys.store(wishOf(wanted), signal), signal),
+    keysAhead: async ({ signal, ...wanted }) =>
+      keys.count(wishOf(wanted), await told(context.chain.time(signal), signal)),
     models: async ({ signal } = {}) =>
       (await told(api.getModels({}, { signal, attempts: 3 }))).models,
     jobs: (query = {}, { signal } = {}) => told(api.listJobs({ query }, { signal, attempts: 3 })),
@@ -132,8 +146,9 @@ function clientOf(context: ClientContext, api: Api): Client {
   }
 }
 
-const told = <T>(work: Promise<T>): Promise<T> =>
+const told = <T>(work: Promise<T>, signal?: AbortSignal): Promise<T> =>
   work.catch((error: unknown) => {
+    signal?.throwIfAborted()
     throw toClientError(error)
   })
 

@@ -1,11 +1,13 @@
 import { cidOf } from '../cid.ts'
 import type { JobId } from '../codecs.ts'
 import { jobIdOf } from '../job-id.ts'
+import { ProblemError } from '../problem.ts'
 import type { JobEvent, JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
-import { chooseTerms } from './choose-terms.ts'
+import { chooseTerms, type TermsOptions, wishOf } from './choose-terms.ts'
+import type { StoredPromptKey } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
 import type { JobOrder } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
@@ -19,29 +21,21 @@ import {
   UncommittedError,
   type UncommittedInference,
 } from './inference.ts'
+import type { KeysAhead } from './keys-ahead.ts'
 import { nameJob } from './name-job.ts'
-import { askForList } from './own-list.ts'
+import { askForList, type JobList } from './own-list.ts'
 import { cancelJob, placeJob } from './place-job.ts'
 import { checkPrompt } from './prompt-text.ts'
 import { checkOutput, decryptOutput } from './read-output.ts'
-import { sealPrompt } from './seal-prompt.ts'
+import { type SealedPrompt, sealPrompt } from './seal-prompt.ts'
 import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import { storePromptKey } from './store-prompt-key.ts'
 import { commonReason } from './stuck-job.ts'
 import type { JobWish } from './submit-job.ts'
 
 /** How to run one inference. */
-export type InferOptions = {
-  readonly model: string
-  /** 0 when left out. */
-  readonly minTier?: number
-  /** 2 when left out. */
-  readonly verifierCount?: number
+export type InferOptions = TermsOptions & {
   readonly parameters?: JobWish['parameters']
-  readonly comparator?: JobWish['comparator']
-  readonly minMatches?: JobWish['minMatches']
-  /** The most nodes that may ever read the prompt, the quorum and those that replace some of it or break a tie; six more than the quorum when left out, 16 at most. */
-  readonly listLength?: JobWish['listLength']
   /** A server that the ICL tells once the job has settled; `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']
   readonly onStep?: (news: StepNews) => void
@@ -66,6 +60,14 @@ type Run = {
   readonly options: InferOptions
   readonly wish: JobWish
   readonly steps: StepRunner
+  readonly keys: Pick<KeysAhead, 'take'> | undefined
+}
+
+/** A prompt under a stored key, and the list of that key. */
+type ListedPrompt = SealedPrompt & {
+  readonly stored: StoredPromptKey
+  readonly list: JobList
+  readonly proof?: ProofTimings
 }
 
 type PreparedJob = {
@@ -79,20 +81,20 @@ type PreparedJob = {
   readonly proof: ProofTimings | undefined
 }
 
-/** Encrypts a prompt, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError, UncommittedError when only the commitment is not there. */
+/** Encrypts a prompt with a key of `keys` if one fits, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError, UncommittedError when only the commitment is not there. */
 export async function infer(
   context: ClientContext,
   prompt: string,
   options: InferOptions,
+  keys?: Pick<KeysAhead, 'take'>,
 ): Promise<Inference> {
   checkPrompt(prompt, context.network.limits.prompt_bytes)
-  const { model, minTier = 0, verifierCount = 2, parameters, comparator } = options
-  const { minMatches, listLength, webhook } = options
-  const agreement = { comparator, minMatches, listLength }
+  const { model, parameters, webhook } = options
   const run: Run = {
     context,
     options,
-    wish: { model, minTier, verifierCount, parameters, ...agreement, webhook },
+    keys,
+    wish: { ...wishOf(options), parameters, webhook },
     steps: createStepRunner(context.clock, options.onStep),
   }
   try {
@@ -120,20 +122,57 @@ async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
   const { context, steps, wish } = run
   const { signal } = run.options
   const preparedAt = await context.chain.time(signal)
-  const chosen = await steps.run('preview', () => chooseTerms(context, wish, signal))
-  const { blob, promptKey } = await steps.run('seal-prompt', () => sealPrompt(context, prompt))
-  const { halves, proof } = await steps.run('encrypt-key', (progress) =>
-    encryptKey(context, promptKey, progress, signal),
-  )
-  const stored = await steps.run('store-key', () =>
-    storePromptKey(context, halves, chosen.terms, signal),
-  )
-  const list = await steps.run('list', () => askForList(context, chosen, stored, signal))
+  const listed = (await useKeyAhead(run, prompt, preparedAt)) ?? (await storeNewKey(run, prompt))
+  const { blob, promptKey, stored, list, proof } = listed
   const { identity } = nameJob(context, { ...stored, promptCid: await cidOf(blob) })
   const order = { identity, list }
   const submitted = await placeJob(context, steps, { ...order, wish, blob }, signal)
   const { read_token: readToken, webhook_secret: webhookSecret } = submitted
   return { preparedAt, order, prompt, promptKey, readToken, webhookSecret, proof }
+}
+
+async function storeNewKey(run: Run, prompt: string): Promise<ListedPrompt> {
+  const { context, steps, wish } = run
+  const { signal } = run.options
+  const chosen = await steps.run('preview', () => chooseTerms(context, wish, signal))
+  const sealed = await steps.run('seal-prompt', () => sealPrompt(context, prompt))
+  const { halves, proof } = await steps.run('encrypt-key', (progress) =>
+    encryptKey(context, sealed.promptKey, progress, signal),
+  )
+  const stored = await steps.run('store-key', () =>
+    storePromptKey(context, halves, chosen.terms, signal),
+  )
+  const list = await steps.run('list', () => askForList(context, chosen, stored, signal))
+  return { ...sealed, stored, list, ...(proof && { proof }) }
+}
+
+// What a key may come to with age. A list that does not hold is no such reason: the ICL must not get another one for it.
+const agedCodes: ReadonlySet<string> = new Set([
+  ...['key-expired', 'terms-refused', 'block-differs', 'not-enough-nodes'],
+])
+
+/** Undefined when no key fits, or when the ICL draws no list for it any more. */
+async function useKeyAhead(
+  { context, options, wish, steps, keys }: Run,
+  prompt: string,
+  now: number,
+): Promise<ListedPrompt | undefined> {
+  const { signal } = options
+  const key = keys?.take(wish, now)
+  if (key === undefined) return undefined
+  const { chosen, promptKey, stored } = key
+  const sealed = await steps.run('seal-prompt', () => sealPrompt(context, prompt, promptKey))
+  const list = await steps.run('list', async (progress) => {
+    try {
+      return await askForList(context, chosen, stored, signal)
+    } catch (error) {
+      const isKnown = error instanceof SvcError || error instanceof ProblemError
+      if (!isKnown || !agedCodes.has(error.code)) throw error
+      progress(`the key stored ahead is of no use (${error.code}): another one is stored`)
+      return undefined
+    }
+  })
+  return list && { ...sealed, stored, list }
 }
 
 async function follow({ context, options, steps }: Run, job: PreparedJob): Promise<JobView> {

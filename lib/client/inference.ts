@@ -33,7 +33,7 @@ type Common = {
   readonly model: string
   readonly verdicts: readonly NodeVerdict[]
   readonly timingsMs: Timings
-  /** Left out where no proof was made: on a local chain of the id 31337. */
+  /** Left out where no proof was made: on a local chain of the id 31337, or because the key was stored ahead. */
   readonly proof?: ProofTimings
 }
 

@@ -32,7 +32,12 @@ export { Receipt } from '../schemas/receipt.ts'
 export { SvcError } from '../svc-error.ts'
 export { checkCommitment } from './check-commitment.ts'
 export { type ExpectedJob, expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
-export { type ChosenTerms, chooseTerms, type QuorumWish } from './choose-terms.ts'
+export {
+  type ChosenTerms,
+  chooseTerms,
+  type QuorumWish,
+  type TermsOptions,
+} from './choose-terms.ts'
 export {
   type Client,
   type ClientOptions,

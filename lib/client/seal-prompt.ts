@@ -8,13 +8,13 @@ export type SealedPrompt = {
   readonly promptKey: Uint8Array<ArrayBuffer>
 }
 
-/** Encrypts a prompt with a new key, bound to this client; throws SvcError `prompt-empty` or `prompt-too-long`. */
+/** Encrypts a prompt with a new key (or one that has sealed nothing yet), bound to this client; throws SvcError `prompt-empty` or `prompt-too-long`. */
 export async function sealPrompt(
   { address, network, random }: Pick<ClientContext, 'address' | 'network' | 'random'>,
   prompt: string,
+  promptKey: Uint8Array<ArrayBuffer> = newSealingKey(random),
 ): Promise<SealedPrompt> {
   checkPrompt(prompt, network.limits.prompt_bytes)
-  const promptKey = newSealingKey(random)
   const blob = await seal(prompt, promptKey, { kind: 'prompt', client: address }, random)
   return { blob, promptKey }
 }

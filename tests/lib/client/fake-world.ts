@@ -122,7 +122,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
   const published = await snapshotPool(options.pool ?? pool)
   for (const [cid, bytes] of published.parts) blobs.set(cid, bytes)
   const seen = [...(options.blocks ?? [keyBlock])]
-  let keyTerms: Hash32 | undefined
+  const keyTerms = new Map<bigint, Hash32>()
   let commitment: Hash32 | undefined
   let looks = 0
   let streams = 0
@@ -174,10 +174,13 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       const { terms, kpHighHandle, kpLowHandle, block_number } = body
       const block = options.iclBlock ?? seen.at(-1) ?? keyBlock
       if (block.number !== block_number) throw new ProblemError('key-unknown', 'No such key')
-      if (keyTerms !== (await termsHash(terms))) throw new ProblemError('terms-refused', 'Others')
+      const termsOfKey = keyTerms.get(kpHighHandle)
+      if (termsOfKey === undefined || termsOfKey !== (await termsHash(terms))) {
+        throw new ProblemError('terms-refused', 'Others')
+      }
       const key: ListSource = {
         ...{ chainId: network.chain_id, store: network.contracts.prompt_key_store },
-        ...{ client: clientAddress, kpHighHandle, kpLowHandle, termsHash: keyTerms },
+        ...{ client: clientAddress, kpHighHandle, kpLowHandle, termsHash: termsOfKey },
         blockHash: block.hash,
       }
       const statement: ListStatement = {
@@ -387,9 +390,10 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       chainId: async () => network.chain_id,
       storeKey: async (key) => {
         calls.push({ name: 'storeKey', input: key, options: undefined })
-        keyTerms = key.termsHash
+        const highHandle = storeHalf(key.high.ctHash)
+        keyTerms.set(highHandle, key.termsHash)
         return {
-          highHandle: storeHalf(key.high.ctHash),
+          highHandle,
           lowHandle: storeHalf(key.low.ctHash),
           txHash: keyTx,
           block: seen[0] ?? keyBlock,

@@ -1,0 +1,79 @@
+/*
+ * Problem: encrypting a prompt key with its proof and storing it on chain take most of the time before a job is submitted,
+ * and need nothing of the prompt.
+ *
+ * Idea: the client stores keys before there is a prompt, under terms that it fixes then. A job that asks for exactly these
+ * terms takes one.
+ *
+ * Invariants: a key seals one prompt: who takes it removes it in the same turn. It is in memory only.
+ *
+ * Failure cases: the ICL draws lists for a key for 1,800 s, from a pool that was the current one at most 300 s before the
+ * key's block. Older keys are dropped; whether the ICL takes one shows only when its list is asked for.
+ */
+
+import { newSealingKey } from '../sealing.ts'
+import { SvcError } from '../svc-error.ts'
+import { type ChosenTerms, chooseTerms, demandOf, type QuorumWish } from './choose-terms.ts'
+import type { StoredPromptKey } from './client-chain.ts'
+import type { ClientContext } from './context.ts'
+import { encryptKey } from './encrypt-key.ts'
+import { storePromptKey } from './store-prompt-key.ts'
+
+// Less than the ICL's 1,800 s, for its clock and the time until it is asked.
+const readySeconds = 1_500
+const poolSeconds = 300
+
+/** A key that is stored, and that has sealed nothing yet. */
+export type KeyAhead = {
+  readonly chosen: ChosenTerms
+  readonly promptKey: Uint8Array<ArrayBuffer>
+  readonly stored: StoredPromptKey
+}
+
+/** The keys that a client has stored ahead; times are the chain's, in Unix seconds. */
+export type KeysAhead = {
+  /** Stores one for jobs like this. */
+  readonly store: (wish: QuorumWish, signal?: AbortSignal) => Promise<void>
+  /** Hands out one whose terms are exactly these, and forgets it. */
+  readonly take: (wish: QuorumWish, now: number) => KeyAhead | undefined
+  /** How many there are for jobs like this. */
+  readonly count: (wish: QuorumWish, now: number) => number
+}
+
+/** Makes an empty stock. */
+export function createKeysAhead(context: ClientContext): KeysAhead {
+  const { chain, network, random } = context
+  let keys: readonly (KeyAhead & { readonly demand: string; readonly begunAt: number })[] = []
+  const nameOf = (wish: QuorumWish) => JSON.stringify(demandOf(network, wish))
+  const find = (wish: QuorumWish, now: number) => {
+    keys = keys.filter(({ begunAt }) => now - begunAt < readySeconds)
+    const demand = nameOf(wish)
+    return keys.filter((key) => key.demand === demand)
+  }
+  return {
+    store: async (wish, signal) => {
+      const demand = nameOf(wish)
+      const promptKey = newSealingKey(random)
+      const { halves } = await encryptKey(context, promptKey, undefined, signal)
+      // After the proof, so that the pool is as new as can be. The block is later than this, and the key younger.
+      const begunAt = await chain.time(signal)
+      const chosen = await chooseTerms(context, wish, signal)
+      const stored = await storePromptKey(context, halves, chosen.terms, signal)
+      const tookSeconds = (await chain.time(signal)) - begunAt
+      if (tookSeconds > poolSeconds) throw outdated(tookSeconds)
+      keys = [...keys, { chosen, promptKey, stored, demand, begunAt }]
+    },
+    take: (wish, now) => {
+      const [key] = find(wish, now)
+      keys = keys.filter((other) => other !== key)
+      return key
+    },
+    count: (wish, now) => find(wish, now).length,
+  }
+}
+
+const outdated = (seconds: number): SvcError =>
+  new SvcError('terms-refused', `Storing the key took ${seconds} s: its pool is too old by now`, {
+    hint: 'Store another one; if it stays, look at the chain RPC and at the price of gas.',
+    retryable: true,
+  })
