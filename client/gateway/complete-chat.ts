@@ -8,6 +8,7 @@ import type { GatewayOptions } from './gateway.ts'
 import { resolveModel } from './model-names.ts'
 import { badRequest, OpenAiError } from './openai-error.ts'
 import type { Semaphore } from './semaphore.ts'
+import type { StoreAhead } from './store-ahead.ts'
 
 /** What is told of a request once it is over; never what was asked or answered. */
 export type ChatNews = {
@@ -22,6 +23,7 @@ export type ChatNews = {
 export async function completeChat(
   options: GatewayOptions,
   semaphore: Semaphore,
+  ahead: StoreAhead | undefined,
   request: Request,
   news: ChatNews,
 ): Promise<Response> {
@@ -31,7 +33,11 @@ export async function completeChat(
   const left = new AbortController()
   const signal = AbortSignal.any([request.signal, options.stopping, left.signal])
   const answered = semaphore
-    .run(signal, () => answerOf(options, chat, model, signal, news))
+    .run(signal, async () => {
+      const one = await answerOf(options, chat, model, signal, news)
+      ahead?.after(model)
+      return one
+    })
     .catch((error: unknown) => {
       throw options.stopping.aborted && error === options.stopping.reason ? stopped() : error
     })

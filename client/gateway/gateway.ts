@@ -8,6 +8,7 @@ import { checkCaller, corsHeaders, type GuardOptions } from './guard.ts'
 import { findModel, listModels, type ModelMap } from './model-names.ts'
 import { errorResponse, OpenAiError } from './openai-error.ts'
 import { createSemaphore } from './semaphore.ts'
+import { createStoreAhead } from './store-ahead.ts'
 
 const maxBodyBytes = 1_048_576
 const callerLeft = 499
@@ -16,7 +17,7 @@ type Heard = { Variables: { news: ChatNews } }
 
 /** What a gateway is made of. */
 export type GatewayOptions = GuardOptions & {
-  readonly client: Pick<Client, 'infer' | 'models'>
+  readonly client: Pick<Client, 'infer' | 'models' | 'storeKeyAhead' | 'keysAhead'>
   readonly clock: Clock
   readonly modelMap: ModelMap
   /** How many jobs run at once, and how many requests may wait for one to end. */
@@ -25,6 +26,8 @@ export type GatewayOptions = GuardOptions & {
   readonly ignoreSampling: boolean
   /** Begins streams at once and keeps them alive this often; they begin with their answer when it is left out. */
   readonly keepAliveMs?: number | undefined
+  /** Stores keys ahead, and is told of each that is stored or has failed; none are stored when it is left out. */
+  readonly storeAhead?: ((model: string, error?: unknown) => void) | undefined
   /** Cancels a job when a lack of nodes lasts this long. */
   readonly giveUpWhenStuckMs: number
   /** Told of each request once, when it is over: when it is answered, or when a stream that began early has its answer or has failed. */
@@ -60,6 +63,7 @@ const tooLarge = (): OpenAiError =>
 export function createGateway(options: GatewayOptions): Hono<Heard> {
   const { client, clock, modelMap, onAnswered } = options
   const semaphore = createSemaphore(options.atOnce, options.maxWaiting)
+  const ahead = options.storeAhead && createStoreAhead(client, options.stopping, options.storeAhead)
   const app = new Hono<Heard>()
 
   app.use(async (c, next) => {
@@ -93,7 +97,7 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
     c.json(findModel(await served(), modelMap, c.req.param('id'))),
   )
   app.post('/v1/chat/completions', limit, (c) =>
-    completeChat(options, semaphore, c.req.raw, c.get('news')),
+    completeChat(options, semaphore, ahead, c.req.raw, c.get('news')),
   )
   app.notFound((c) => errorResponse(unknownUrl(c.req.method, c.req.path.slice(0, 200))))
   app.onError((error, c) => {

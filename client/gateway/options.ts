@@ -17,6 +17,7 @@ request becomes a job: encrypted here, answered by a quorum, decrypted and check
   --at-once N             jobs that run at the same time, 1 to 64; 4 when left out, and 64 more requests may wait
   --ignore-sampling       ignores temperature, top_p, seed and penalties, in place of refusing other values than the service's
   --keep-alive SECONDS    begins streams at once and sends comments this often, 1 to 300; the receipt is then in the last chunk only
+  --store-ahead           after a job, stores the key of the model's next one, which then waits less; an unused key is gas lost
   --allow-origin ORIGIN   a web page's origin that may call; may be given several times
   --help                  prints this
 
@@ -70,6 +71,7 @@ const Flags = z.object({
   'at-once': wholeNumber(1, 64).default(4),
   'keep-alive': wholeNumber(1, 300).optional(),
   'ignore-sampling': z.boolean().default(false),
+  'store-ahead': z.boolean().default(false),
   'allow-origin': z.array(Origin).max(64).default([]),
 })
 
@@ -127,6 +129,7 @@ function parseStrictly(args: readonly string[]) {
         'at-once': text,
         'keep-alive': text,
         'ignore-sampling': flag,
+        'store-ahead': flag,
         'allow-origin': { type: 'string', multiple: true },
         help: { type: 'boolean', short: 'h' },
       },

@@ -114,13 +114,20 @@ async function bound<T>({ host, port }: GatewayCommand, listen: () => T): Promis
 
 const optionsOf = (
   command: GatewayCommand,
-  { clock, signal }: GatewayHost,
+  { clock, signal, print }: GatewayHost,
 ): Omit<GatewayOptions, 'client' | 'atOnce' | 'onAnswered'> => ({
   clock,
   modelMap: command['model-map'],
   maxWaiting,
   ignoreSampling: command['ignore-sampling'],
   keepAliveMs: command['keep-alive'] === undefined ? undefined : command['keep-alive'] * 1_000,
+  storeAhead: command['store-ahead']
+    ? (model, error) => {
+        const words = error === undefined ? [] : [explain(error)]
+        const what = `${error === undefined ? '' : 'no '}key stored ahead for`
+        print(logLine([timeOf(clock), what, model, ...words]))
+      }
+    : undefined,
   giveUpWhenStuckMs,
   apiKey: command.apiKey,
   hosts: command.isLocal
@@ -133,15 +140,21 @@ const optionsOf = (
 /** A request in one line: who asked for what, and nothing of what was said. */
 function lineOf(answer: Answer, clock: Clock): string {
   const { method, path, status, elapsedMs, model, jobId, error } = answer
-  const words = [
-    new Date(clock.now()).toISOString(),
+  return logLine([
+    timeOf(clock),
     method,
     path,
     status,
     `${Math.round(elapsedMs)}ms`,
     ...(model === undefined ? [] : [model.slice(0, 100)]),
     ...(jobId === undefined ? [] : [jobId]),
-    ...(error === undefined ? [] : [`error: ${explainError(error).message}`]),
-  ]
-  return printable(words.join(' ')).replaceAll('\n', ' ')
+    ...(error === undefined ? [] : [explain(error)]),
+  ])
 }
+
+const timeOf = (clock: Clock): string => new Date(clock.now()).toISOString()
+
+const explain = (error: unknown): string => `error: ${explainError(error).message}`
+
+const logLine = (words: readonly (string | number)[]): string =>
+  printable(words.join(' ')).replaceAll('\n', ' ')

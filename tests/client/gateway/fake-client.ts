@@ -20,10 +20,14 @@ export const acceptedAs = (output: string, model: string): AcceptedInference =>
     commitTx: `0x${'ef'.repeat(32)}`,
   }) as unknown as AcceptedInference
 
+type FakeChanges = Partial<Omit<GatewayOptions, 'client'>> & {
+  readonly client?: Partial<GatewayOptions['client']>
+}
+
 /** A gateway in this process with a client that does what a test says, and what the client was asked. */
 export function fakeGateway(
   answer: (prompt: string, options: Parameters<Infer>[1]) => Promise<Inference> | Inference,
-  changes: Partial<GatewayOptions> = {},
+  { client, ...changes }: FakeChanges = {},
 ) {
   const asked: { readonly prompt: string; readonly options: Parameters<Infer>[1] }[] = []
   const lines: Parameters<GatewayOptions['onAnswered']>[0][] = []
@@ -34,6 +38,8 @@ export function fakeGateway(
         asked.push({ prompt, options })
         return answer(prompt, options)
       },
+      storeKeyAhead: async () => {},
+      keysAhead: async () => 0,
       models: async () => [
         { model_id: 'openai:one', nodes: 3 },
         { model_id: 'openai:two', nodes: 5 },
@@ -41,6 +47,7 @@ export function fakeGateway(
         { model_id: 'anthropic:few', nodes: 2 },
         { model_id: 'ollama:mistral:7b', nodes: 2 },
       ],
+      ...client,
     },
     clock: systemClock,
     modelMap: new Map([['best', 'openai:one']]),

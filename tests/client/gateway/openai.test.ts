@@ -5,6 +5,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import OpenAI from 'openai'
+import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clientEnvironment } from '../../../demo/client-environment.ts'
 import { createProcesses, type Running } from '../../../demo/processes.ts'
@@ -61,7 +62,7 @@ beforeAll(async () => {
     name: 'gateway',
     args: [
       new URL('../../../client/gateway/main.ts', import.meta.url).pathname,
-      ...['--port', '0', '--model-map', `gpt-4o=${model}`, '--at-once', '2'],
+      ...['--port', '0', '--model-map', `gpt-4o=${model}`, '--at-once', '2', '--store-ahead'],
     ],
     env: { ...(await clientEnvironment(world)), SVC_GATEWAY_KEY: key },
   })
@@ -81,6 +82,21 @@ afterAll(async () => {
 const ask = (content: string) => ({ model, messages: [{ role: 'user' as const, content }] })
 
 describe('the openai package at the gateway', () => {
+  it('waits for a key of its job the first time only: the gateway has stored the next', async () => {
+    const stored = async () => (await logOf(gateway)).split(`key stored ahead for ${model}`).length
+    answer = () => 'yes'
+    await openai.chat.completions.create(ask('Is the light on?'))
+    await until(async () => ((await stored()) === 2 ? true : undefined), 'no key is stored ahead')
+    const rpc = createPublicClient({ transport: http(world.chain.rpcUrl) })
+    const before = await rpc.getBlockNumber()
+    const { data, response } = await openai.chat.completions.create(ask('And now?')).withResponse()
+    expect(data.choices[0]?.message.content).toBe('yes')
+    const job = await client.job(response.headers.get('x-svc-job-id') as JobId)
+    expect(job.list.block.number).toBeLessThanOrEqual(before)
+    await until(async () => ((await stored()) === 3 ? true : undefined), 'no other key is stored')
+    expect(await logOf(gateway)).not.toContain('no key stored ahead')
+  })
+
   it('gets a completion that a quorum agreed on, with the receipt in its headers', async () => {
     const token = `token ${randomUUID()}`
     answer = () => token
