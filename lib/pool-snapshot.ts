@@ -3,6 +3,7 @@ import { cidOf } from './cid.ts'
 import { Address, Cid, ComparatorId, ModelId, ModelTier } from './codecs.ts'
 import { utf8 } from './digest.ts'
 import { inPoolOrder, type Weighted } from './draw.ts'
+import { maxWeight } from './reputation.ts'
 import { SvcError } from './svc-error.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -128,7 +129,7 @@ const inOrder = <T>(item: z.ZodType<T, T>, most: number) =>
 
 const PoolLine = z.object({
   address: Address,
-  weight: z.int().min(1).max(999_999_999),
+  weight: z.int().min(1).max(maxWeight),
   tiers: inOrder(ModelTier, 256),
   models: inOrder(ModelId, 64),
   comparators: inOrder(ComparatorId, 16),

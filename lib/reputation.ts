@@ -114,7 +114,7 @@ export const standingOf = (events: readonly ReputationEvent[]): Standing =>
   inOrder(events).reduce(afterEvent, newcomer)
 
 /** The most that a node can weigh: twice a newcomer's weight, however long it has fed itself. */
-const maxWeight = 200
+export const maxWeight = 200
 
 // The natural logarithm of 2, in thousandths.
 const millinatsOfHalf = 693

@@ -5,9 +5,10 @@ import type { ClientContext } from '../../../lib/client/context.ts'
 import { type Clock, monotonicMs } from '../../../lib/clock.ts'
 import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
+import { drawNodes } from '../../../lib/draw.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
-import { drawList, type ListSource } from '../../../lib/list.ts'
+import { drawList, type ListSource, listSeedOf } from '../../../lib/list.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
 import { type PoolNode, snapshotPool } from '../../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../../lib/problem.ts'
@@ -52,15 +53,18 @@ export const leaderAddress = addressOf(2)
 export const verifierAddresses = [addressOf(3), addressOf(4)] as const
 export const coordinator = addressOf(5)
 const spareAddress = addressOf(9)
-/** Their weights are so far apart that the leader is drawn first, then the verifiers in their order. */
-export const pool: readonly PoolNode[] = [
-  { address: leaderAddress, weight: 999_999_999 },
-  { address: verifierAddresses[0], weight: 1_000_000 },
-  { address: verifierAddresses[1], weight: 1_000 },
-  { address: spareAddress, weight: 1 },
-].map((node) => ({
-  ...{ ...node, tiers: [0], models: ['openai:gpt-4o-mini'], comparators: ['exact', 'similar/2'] },
-}))
+/** The leader is drawn first, then the verifiers in their order: this chain gives its keys handles for which that is so. */
+export const pool: readonly PoolNode[] = [leaderAddress, ...verifierAddresses, spareAddress].map(
+  (address) => ({
+    ...{
+      address,
+      weight: 100,
+      tiers: [0],
+      models: ['openai:gpt-4o-mini'],
+      comparators: ['exact', 'similar/2'],
+    },
+  }),
+)
 /** The block that holds the prompt key, unless a test says otherwise. */
 export const keyBlock: BlockId = { number: 7n, hash: aHash(`0x${'b7'.repeat(32)}`) }
 const keyTx: Hash32 = aHash(`0x${'a0'.repeat(32)}`)
@@ -390,13 +394,19 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       chainId: async () => network.chain_id,
       storeKey: async (key) => {
         calls.push({ name: 'storeKey', input: key, options: undefined })
-        const highHandle = storeHalf(key.high.ctHash)
-        keyTerms.set(highHandle, key.termsHash)
-        return {
-          highHandle,
-          lowHandle: storeHalf(key.low.ctHash),
-          txHash: keyTx,
-          block: seen[0] ?? keyBlock,
+        const block = seen[0] ?? keyBlock
+        for (;;) {
+          const highHandle = storeHalf(key.high.ctHash)
+          const lowHandle = storeHalf(key.low.ctHash)
+          const seed = listSeedOf({
+            ...{ chainId: network.chain_id, store: network.contracts.prompt_key_store },
+            ...{ client: clientAddress, kpHighHandle: highHandle, kpLowHandle: lowHandle },
+            ...{ termsHash: key.termsHash, blockHash: block.hash },
+          })
+          const drawn = drawNodes(seed, pool, pool.length)
+          if (drawn.some((address, at) => address !== pool[at]?.address)) continue
+          keyTerms.set(highHandle, key.termsHash)
+          return { highHandle, lowHandle, txHash: keyTx, block }
         }
       },
       blockOf: async () => {
