@@ -19,16 +19,22 @@ export type Submission = Pick<
   | 'webhook'
 > & {
   readonly list: JobList
-  /** Who was passed over when the client committed to the list. */
+  /** Who could not be seated when the list was signed. */
   readonly passed: readonly Passed[]
 }
 
 /** A new job with the first members of its list seated, the leader first; nothing is offered before the chain shows access. */
 export function newJob(submission: Submission): Job {
-  const { list, passed, createdAt: now } = submission
+  const { list, createdAt: now } = submission
   const { quorum, model_id: modelId, min_tier: minTier, comparator } = list.terms
+  const positions = firstPositions(list.members.length, submission.passed, quorum)
+  const last = Math.max(-1, ...positions)
   const empty: Job = {
     ...submission,
+    // Only an earlier one, instead of which another was seated, was passed over.
+    passed: submission.passed.filter(
+      ({ position }) => position < last && !positions.includes(position),
+    ),
     modelId,
     minTier,
     comparator,
@@ -45,7 +51,6 @@ export function newJob(submission: Submission): Job {
   }
   let job = recorded(empty, now, 'submitted')
   const effects: Effect[] = []
-  const positions = firstPositions(list.members.length, passed, quorum)
   for (const [seat, position] of positions.entries()) {
     const seated = seatMember(job, seat, position, now)
     job = seated.job

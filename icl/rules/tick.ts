@@ -9,8 +9,8 @@
  * Invariants:
  * - An empty seat goes to the earliest member of the list that never had a seat and is fit. Each earlier one that
  *   never had a seat is passed over, and the job keeps its name and the reason.
- * - Only when no member is left that never had a seat, a node may return to the seat that it gave back for a cause
- *   that passes, after a pause that grows with each attempt.
+ * - Only when no fit member is left that never had a seat, a node may return to the seat that it gave back for a
+ *   cause that passes, after a pause that grows with each attempt: a member that is busy for good holds up nobody.
  * - A node is scored for an offer, a lease or a reveal that it let pass. Waiting for a slot or for a grant costs it
  *   nothing.
  * - A seated node gets no offer yet: that takes the effect ensure-access, which sees on chain that the node may read
@@ -140,8 +140,7 @@ function fillSeats(
   let next = job
   const effects: Effect[] = []
   for (const [index, seat] of seats.entries()) {
-    const returning = left.length === 0 ? returningMember(job, seat, members, now) : undefined
-    const position = free[index] ?? returning
+    const position = free[index] ?? returningMember(job, seat, members, now)
     if (position === undefined) continue
     const seated = seatMember(passing(next, position, members, now), seat, position, now)
     next = seated.job
@@ -150,16 +149,19 @@ function fillSeats(
   return { job: afterFilling(next, now, limits), effects }
 }
 
-/** The job with every earlier member that never had a seat noted as passed over, each with its latest reason. */
+const mostPassed = 64
+
+/** The job with every earlier member that never had a seat noted as passed over, once for each reason. */
 function passing(job: Job, position: number, members: readonly MemberState[], now: number): Job {
   const passed = unseated(job).flatMap((earlier): Passed[] => {
     const reason = members[earlier]
-    const isPassed = earlier < position && reason !== undefined && reason !== 'fit'
-    return isPassed ? [{ position: earlier, reason, at: now }] : []
+    if (earlier >= position || reason === undefined || reason === 'fit') return []
+    const isNoted = job.passed.some((old) => old.position === earlier && old.reason === reason)
+    return isNoted ? [] : [{ position: earlier, reason, at: now }]
   })
-  const again = new Set(passed.map(({ position: earlier }) => earlier))
-  const others = job.passed.filter(({ position: earlier }) => !again.has(earlier))
-  return passed.length === 0 ? job : { ...job, passed: [...others, ...passed] }
+  return passed.length === 0
+    ? job
+    : { ...job, passed: [...job.passed, ...passed].slice(0, mostPassed) }
 }
 
 function afterFilling(job: Job, now: number, limits: JobLimits): Job {

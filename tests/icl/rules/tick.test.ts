@@ -55,6 +55,14 @@ describe('a new job', () => {
     expect(job.assignments[0]?.role).toBe('leader')
   })
 
+  it('passes over only those before whom another is seated', () => {
+    const busy = [0, 1, 2, 3].map((position) => ({ position, reason: 'busy' as const, at: 0 }))
+    const job = sampleJob({ members: [nodeA, nodeB, nodeC, nodeD], passed: busy })
+    expect([seatsOf(job).length, job.passed]).toEqual([3, []])
+    const later = sampleJob({ passed: [...passed(1), ...passed(9)] })
+    expect(later.passed.map(({ position }) => position)).toEqual([1])
+  })
+
   it('looks for others at once when its list has too few that can be seated', () => {
     const job = sampleJob({ members: [nodeA, nodeB, nodeC], passed: passed(1) })
     expect([seatsOf(job).length, job.fillAt, job.tickAt]).toEqual([2, 0, 0])
@@ -101,7 +109,7 @@ describe('empty seats', () => {
     expect(filled.passed).toEqual([])
   })
 
-  it('pass members over by name, with the latest reason', () => {
+  it('pass members over by name, with each reason once', () => {
     const job = abort(sampleJob(), nodeA, 10)
     const first = tick(job, [nodeAddress('f')], 20, [nodeE])
     expect(newestOf(first)?.position).toBe(5)
@@ -111,9 +119,12 @@ describe('empty seats', () => {
     ])
     const second = tick(abort(first, nodeB, 30), [nodeAddress('1')], 40, [nodeD])
     expect(second.passed).toEqual([
+      ...first.passed,
       { position: 3, reason: 'busy', at: 40 },
       { position: 4, reason: 'no-heartbeat', at: 40 },
     ])
+    const third = tick(abort(second, nodeC, 50), [nodeAddress('2')], 60, [nodeD])
+    expect(third.passed).toEqual(second.passed)
   })
 
   it('go to a member that was passed over, once it is fit, before any later one', () => {
@@ -121,14 +132,15 @@ describe('empty seats', () => {
     expect(newestOf(tick(abort(job, nodeB, 30), [nodeD, nodeAddress('f')], 40))?.node).toBe(nodeD)
   })
 
-  it('wait for a busy member rather than take a node that had a seat', () => {
+  it('go to a node that may return rather than wait for one that is busy for good', () => {
     const job = take(
       claimed(sampleJob(), nodeA, 10),
       { type: 'abort', node: nodeA, fence: 1, reason: 'provider-unavailable' },
       20,
     )
-    const waiting = tick(job, [nodeA], 2_020, [nodeD])
+    const waiting = tick(job, [], 2_020, [nodeD])
     expect([waiting.assignments.length, waiting.reason]).toEqual([3, 'not-enough-nodes'])
+    expect(newestOf(tick(waiting, [nodeA], 3_020, [nodeD]))).toMatchObject({ node: nodeA, seat: 0 })
   })
 
   it('go to the same node only when nobody else is left, it is free, and some seconds have passed', () => {
