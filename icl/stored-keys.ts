@@ -11,7 +11,7 @@ export type StoredKeys = {
   find(high: bigint, low: bigint, blockNumber: bigint): Promise<StoredKey>
 }
 
-/** Stored keys as the chain shows them, remembered for 2 s, absence too: who asks for what is not there costs the chain little. */
+/** Stored keys as the chain shows them, remembered for 2 s, absence too: asking again costs the chain nothing. */
 export function createStoredKeys(
   chain: Pick<Chain, 'storedKeyAt'>,
   clock: Pick<Clock, 'monotonic'>,

@@ -9,7 +9,7 @@ import { toSeconds } from '../../lib/time.ts'
 import type { StoredKey } from '../chain/chain.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
 import type { StoredKeys } from '../stored-keys.ts'
-import { checkAdmitted } from './admit-client.ts'
+import { checkAdmitted, checkRoom } from './admit-client.ts'
 import { passedMembers } from './load-pool.ts'
 import { loadPublished, periodsOf } from './publish-pool.ts'
 
@@ -28,9 +28,13 @@ export async function drawListOf(
   { kpHighHandle, kpLowHandle, block_number, terms }: ListRequest,
 ): Promise<SignedList> {
   checkAdmitted(deps, client)
+  checkTerms(deps, terms)
+  const periods = await publishedPeriods(deps, terms.pool_cid)
+  // Told before the client commits to the list, which costs gas.
+  await checkRoom(deps, client)
   const key = await keys.find(kpHighHandle, kpLowHandle, block_number)
   await checkKey(deps, client, key, terms)
-  await checkPool(deps, terms.pool_cid, key.storedAt)
+  checkPool(periods, terms.pool_cid, key.storedAt)
   const members = drawList(
     {
       chainId: deps.network.chain_id,
@@ -73,6 +77,17 @@ const tooFew = ({ quorum, model_id }: Terms, left: number) =>
     `The pool of the terms has ${left} nodes that can serve ${model_id}, and ${quorum} are needed; take a newer pool and store another key`,
   )
 
+/** What shows without asking the chain. */
+function checkTerms(deps: Dependencies, terms: Terms): void {
+  const origin = publicOrigin(deps)
+  if (terms.icl_origin !== origin) {
+    throw refused(`The terms are for ${terms.icl_origin}, not ${origin}; store a key for this ICL`)
+  }
+  if (terms.list_length < terms.quorum) {
+    throw refused(`A list of ${terms.list_length} is too short for a quorum of ${terms.quorum}`)
+  }
+}
+
 async function checkKey(
   deps: Dependencies,
   client: Address,
@@ -82,14 +97,8 @@ async function checkKey(
   if (key.owner !== client) {
     throw new ProblemError('not-key-owner', 'PromptKeyStore shows another owner of this key')
   }
-  const origin = publicOrigin(deps)
-  if (terms.icl_origin !== origin)
-    throw refused(`The terms are for ${terms.icl_origin}, not ${origin}`)
   if ((await termsHash(terms)) !== key.termsHash) {
-    throw refused('The key was stored under other terms')
-  }
-  if (terms.list_length < terms.quorum) {
-    throw refused(`A list of ${terms.list_length} is too short for a quorum of ${terms.quorum}`)
+    throw refused('The key was stored under other terms; send those, or store another key')
   }
   const age = toSeconds(deps.clock.now()) - key.storedAt
   if (age > keySeconds) {
@@ -100,11 +109,18 @@ async function checkKey(
   }
 }
 
-/** The pool must have been public before anybody knew the block, and not have been kept for a suitable one. */
-async function checkPool(deps: Dependencies, cid: string, storedAt: number): Promise<void> {
+type Periods = Awaited<ReturnType<typeof periodsOf>>
+
+async function publishedPeriods(deps: Dependencies, cid: string): Promise<Periods> {
   const periods = await periodsOf(deps, cid)
-  if (periods.length === 0)
-    throw refused(`This ICL has not published the pool ${cid} within an hour`)
+  if (periods.length > 0) return periods
+  throw refused(
+    `This ICL has not published the pool ${cid} within an hour; take a newer pool and store another key`,
+  )
+}
+
+/** The pool must have been public before anybody knew the block, and not have been kept for a suitable one. */
+function checkPool(periods: Periods, cid: string, storedAt: number): void {
   const isCurrent = periods.some(
     ({ from, until }) =>
       from <= (storedAt + chainLagSeconds) * 1000 && storedAt * 1000 <= until + poolSeconds * 1000,

@@ -39,8 +39,8 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
   checkWebhook(deps, body.webhook?.url)
   const now = deps.clock.now()
   const deadline = now + deps.network.limits.job_seconds * 1000
-  const list = await jobListOf(deps, client, id, body, deadline)
   await checkRoom(deps, client)
+  const list = await jobListOf(deps, client, id, body, deadline)
   const job = newJob({
     id,
     client,

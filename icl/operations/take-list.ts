@@ -39,9 +39,10 @@ export async function jobListOf(
   if (until * 1000 < deadline) {
     throw new ProblemError(
       'invalid-request',
-      `\`until\` is before the deadline of the job, ${toSeconds(deadline)}; nodes could not be replaced to the end`,
+      `\`until\` is before the deadline of the job, ${toSeconds(deadline)}; commit to the list with a later one`,
     )
   }
+  await checkUnused(deps, id, submission)
   await checkBlock(deps, submission)
   const commitment = listCommitment({ jobId: id, activator, until, list: members })
   return { terms, block, members, activator, until, commitment }
@@ -79,16 +80,20 @@ async function checkBlock(deps: Dependencies, { list, kpHighHandle, kpLowHandle 
   )
 }
 
-/** Binds a prompt key to its one job; throws `key-used` when another job has it. */
-export async function takeKey(
-  deps: Dependencies,
-  { id, kpHighHandle, kpLowHandle }: Job,
-): Promise<void> {
-  const key = `prompt-key:${kpHighHandle}:${kpLowHandle}`
-  const holder = await claimKey(deps, key, id, deps.clock.now() + keptMs)
-  if (holder === id) return
-  throw new ProblemError(
-    'key-used',
-    `The prompt key is the one of job ${holder}; store another key`,
-  )
+const nameOf = ({ kpHighHandle, kpLowHandle }: Pick<Job, 'kpHighHandle' | 'kpLowHandle'>) =>
+  `prompt-key:${kpHighHandle}:${kpLowHandle}`
+
+/** Before the chain is asked. */
+async function checkUnused({ store, clock }: Dependencies, id: JobId, key: SubmitJob) {
+  const holder = await store.findKey(nameOf(key), clock.now())
+  if (holder !== undefined && holder !== id) throw keyUsed(holder)
 }
+
+/** Binds a prompt key to its one job; throws `key-used` when another job has it. */
+export async function takeKey(deps: Dependencies, job: Job): Promise<void> {
+  const holder = await claimKey(deps, nameOf(job), job.id, deps.clock.now() + keptMs)
+  if (holder !== job.id) throw keyUsed(holder)
+}
+
+const keyUsed = (holder: string) =>
+  new ProblemError('key-used', `The prompt key is the one of job ${holder}; store another key`)

@@ -35,6 +35,7 @@ export const clientEndpoints = {
       'not-key-owner',
       'terms-refused',
       'key-expired',
+      'too-many-jobs',
       'not-enough-nodes',
       'chain-unavailable',
     ],

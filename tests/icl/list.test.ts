@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { defaultJobLimits } from '../../icl/rules/job.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { toBase64Url } from '../../lib/digest.ts'
@@ -21,6 +22,7 @@ import {
   modelId,
   type Outside,
   origin,
+  submit,
   type TestIcl,
   walletOf,
 } from './test-icl.ts'
@@ -211,6 +213,12 @@ describe('a list is refused', () => {
     expect(await storedAt(at + 331)).toBe('terms-refused')
     const unknown = await storeUnder(a, termsOf(`bafkrei${'a'.repeat(52)}`))
     expect(await codeOf(ask(a, unknown))).toBe('terms-refused')
+  })
+
+  it('to a client that has as many jobs as it may, before it commits to one more', async () => {
+    const { a } = await pair()
+    for (let count = 0; count < defaultJobLimits.maxJobsPerClient; count++) await submit(a)
+    expect(await codeOf(listedKey(a))).toBe('too-many-jobs')
   })
 
   it('to a client that the operator has not admitted', async () => {
