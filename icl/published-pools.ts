@@ -46,12 +46,15 @@ export function createPublishedPools(clock: Pick<Clock, 'monotonic'>): Published
     replace,
     current: async (find) => {
       if (last && elapsedSince(clock, since) < currentMs) return last
-      finding ??= find(last).finally(() => {
-        finding = undefined
-      })
-      const found = await finding
-      if (found !== last) replace(found)
-      return found
+      finding ??= find(last)
+        .then((found) => {
+          replace(found)
+          return found
+        })
+        .finally(() => {
+          finding = undefined
+        })
+      return await finding
     },
     get: (cid, load) => keep(cid, pools.get(cid) ?? load()),
   }
