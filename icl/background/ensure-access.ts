@@ -47,7 +47,7 @@ async function ensureActive(
   { node, position }: Assignment,
   term: AbortSignal,
 ): Promise<'allowed' | 'missing' | 'refused' | 'ended'> {
-  const [{ commitment, ended }, isAllowed] = await Promise.all([
+  const [{ commitment, used, ended }, isAllowed] = await Promise.all([
     chain.listOf(high, low),
     isReadable(chain, high, low, node),
   ])
@@ -57,6 +57,8 @@ async function ensureActive(
     return 'ended'
   }
   if (isAllowed) return 'allowed'
+  // The chain has let it in, and an RPC server lags behind: another activation would change nothing.
+  if ((used & (1 << position)) !== 0) return 'missing'
   if (ended || list.activator !== chain.coordinator) return 'ended'
   const { members, until } = list
   const outcome = await chain.activate({ high, low, jobId, members, until, position }, term)

@@ -211,6 +211,24 @@ describe('the commitment on chain', () => {
     expect(await viewOf(job)).toMatchObject({ status: 'expired', reason: 'awaiting-grant' })
   })
 
+  it('costs the ICL no activation of a node that it names already, while an RPC server lags behind', async () => {
+    const { a, clock, nodeAt } = await world(3)
+    const job = await submit(a, { commit: false })
+    job.commit()
+    const key = `${job.highHandle}:${job.lowHandle}`
+    a.chain.lists.set(key, { ...a.chain.lists.get(key)!, used: 0b111 })
+    const readers = job.list.body.list.flatMap((node) =>
+      [job.highHandle, job.lowHandle].map((handle) => `${handle}:${node}`),
+    )
+    for (const reader of readers) a.chain.readers.delete(reader)
+    await clock.advance(5_000)
+    expect(readers.filter((reader) => a.chain.readers.has(reader))).toEqual([])
+    expect(await offersOf(nodeAt(job.leader))).toEqual([])
+    for (const reader of readers) a.chain.readers.add(reader)
+    await clock.advance(15_000)
+    expect(await offersOf(nodeAt(job.leader))).toHaveLength(1)
+  })
+
   it('to another list ends the job, even where its nodes may read', async () => {
     const { a, clock, chain, nodes } = await world(3)
     const job = await submit(a, { commit: false })
