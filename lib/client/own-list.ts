@@ -13,7 +13,7 @@ import { unixSeconds } from '../clock.ts'
 import type { Address } from '../codecs.ts'
 import { drawList, firstPositions } from '../list.ts'
 import { ProblemError } from '../problem.ts'
-import type { SignedList } from '../schemas/list.ts'
+import type { BlockId, SignedList } from '../schemas/list.ts'
 import { verifySignature } from '../session-key.ts'
 import { statementBytes } from '../statements.ts'
 import { SvcError } from '../svc-error.ts'
@@ -53,7 +53,7 @@ export async function askForList(
     const signed = await listFrom(context, chosen, { ...stored, block }, signal)
     const own = await chain.blockOf(stored.txHash, signal)
     // What was asked about must still be the key's block when the list is committed to.
-    if (own?.hash === block.hash && signed?.body.block.hash === own.hash) {
+    if (own && signed && isSame(own, block) && isSame(own, signed.body.block)) {
       await checkList(context, chosen, { ...stored, block }, signed, signal)
       const { list, passed } = signed.body
       const positions = firstPositions(list.length, passed, quorum)
@@ -69,6 +69,9 @@ export async function askForList(
     await clock.sleep(pauseMs, signal)
   }
 }
+
+const isSame = (one: BlockId, other: BlockId): boolean =>
+  one.hash === other.hash && one.number === other.number
 
 /** The ICL's list; undefined when it does not know the key, as its RPC may not have seen the block yet. */
 async function listFrom(
