@@ -9,7 +9,7 @@ import type { Evidence } from '../../lib/schemas/evidence.ts'
 import { unseal } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
-import { checkList } from './check-list.ts'
+import { checkList, untrusted } from './check-list.ts'
 import { decryptKey } from './decrypt-key.ts'
 import { grantPatienceMs, type JobDeps } from './job-deps.ts'
 import type { LeftMs } from './lease.ts'
@@ -34,8 +34,9 @@ export async function produceAnswer(
   leftMs: LeftMs,
 ): Promise<Answer> {
   const { jobId, comparator } = claim
-  await checkList(deps, claim, signal)
+  const isCommitted = await checkList(deps, claim, signal)
   const promptKey = await decryptPromptKey(deps, claim, signal)
+  if (!isCommitted) throw untrusted('to which the client has not committed on chain')
   const prompt = await openPrompt(deps, claim, promptKey, signal)
   const text = await runInference(deps, claim, prompt, signal, leftMs)
   const secrets = { prompt, key: await evidenceKey(promptKey, jobId) }

@@ -8,14 +8,14 @@ const askAgainMs = 1_000
 
 /**
  * Checks that the client has chosen this node: it is on the list at its position, and PromptKeyStore holds the
- * commitment to this list. One that is not on chain yet is waited for as long as a grant; throws SvcError
- * `list-untrusted` or a chain error.
+ * commitment to this list. One that is not on chain yet is waited for as long as a grant. False when there is none: then
+ * nobody but the key's owner can decrypt it, as the coprocessor will say. Throws SvcError `list-untrusted` or a chain error.
  */
 export async function checkList(
   { address, chain, clock }: Pick<JobDeps, 'address' | 'chain' | 'clock'>,
   claim: ClaimResult,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { jobId, client, list, position, activator, until } = claim
   if (list[position] !== address) throw untrusted(`where ${position} is not this node's position`)
   if (list.includes(client)) throw untrusted('with the client itself')
@@ -24,16 +24,14 @@ export async function checkList(
   for (;;) {
     const { kpHighHandle, kpLowHandle } = claim
     const onChain = await chain.listCommitmentOf(kpHighHandle, kpLowHandle, signal)
-    if (onChain === claimed) return
+    if (onChain === claimed) return true
     if (onChain !== undefined) throw untrusted('that is not the one on chain')
-    if (elapsedSince(clock, beganAt) >= grantPatienceMs) {
-      throw untrusted('to which the client has not committed on chain')
-    }
+    if (elapsedSince(clock, beganAt) >= grantPatienceMs) return false
     await clock.sleep(askAgainMs, signal)
   }
 }
 
-const untrusted = (which: string): SvcError =>
+export const untrusted = (which: string): SvcError =>
   new SvcError('list-untrusted', `the ICL gave a list of nodes ${which}`, {
     hint: 'If it stays, do not work for this ICL: it may want to choose who reads prompts.',
   })

@@ -121,8 +121,12 @@ describe('daemons see', () => {
   }, 240_000)
 
   it('a gateway without the blob', async () => {
-    world.proxy.decide = ({ path }) =>
-      path.startsWith('/ipfs/') ? problem(404, 'blob-not-found') : 'pass'
+    // Before that, the client reads the pool there.
+    let isSubmitted = false
+    world.proxy.decide = ({ path }) => {
+      isSubmitted ||= path === '/v1/inference'
+      return isSubmitted && path.startsWith('/ipfs/') ? problem(404, 'blob-not-found') : 'pass'
+    }
     expect(await ask()).toBe('prompt-unavailable')
     back()
   }, 240_000)
@@ -134,10 +138,10 @@ describe('daemons see', () => {
   }, 240_000)
 
   it('a chain RPC that limits requests', async () => {
-    // Only the decryptions: whether a reader is active is asked of NodeRegistry.
-    const registry = world.chain.contracts.nodeRegistry.toLowerCase()
+    // Only the decryptions: the commitment to the list is asked of PromptKeyStore.
+    const others = Object.values(world.chain.contracts).map((address) => address.toLowerCase())
     world.rpc.decide = ({ body }) =>
-      body.includes('eth_call') && !body.toLowerCase().includes(registry)
+      body.includes('eth_call') && !others.some((address) => body.toLowerCase().includes(address))
         ? { status: 429, json: { error: 'too many requests' } }
         : 'pass'
     expect(await ask()).toBe('chain-rate-limited')
