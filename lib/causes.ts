@@ -179,8 +179,9 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   },
   'output-readers-untrusted': {
     who: 'service operator',
-    what: 'the ICL named readers of the output that are no active nodes',
-    remedy: 'see why the ICL and the chain differ about the nodes of the quorum',
+    what: 'the ICL named readers of the output that are not on the list of the job',
+    remedy:
+      'see whether the ICL runs changed software: it names the client and members of the list',
   },
   'output-upload-failed': {
     who: 'service operator',
