@@ -39,6 +39,8 @@ export type Load = {
 }
 
 const pauseMs = 500
+// Jobs wait for nodes: without a limit a service that does less than it is asked would have ever more of them.
+const mostAtOnce = 4
 
 /** Starts clients, each with a wallet of its own. One that waits for longer than `patienceMs` begins another job beside: the load goes on although jobs hang. */
 export async function startLoad(world: World, clients: number, patienceMs: number): Promise<Load> {
@@ -55,13 +57,17 @@ export async function startLoad(world: World, clients: number, patienceMs: numbe
     },
   }
   const work = async (client: Client, name: number) => {
+    const running = new Set<Promise<void>>()
     for (let count = 1; !isOver; count++) {
       const prompt = `What is ${name}.${count}?`
       const asked = ask(client, prompt, load, told).catch((error: unknown) => {
         const why = error instanceof SvcError ? error.code : String(error)
         turnedAway.set(why, (turnedAway.get(why) ?? 0) + 1)
       })
+      running.add(asked)
+      void asked.finally(() => running.delete(asked))
       await Promise.race([asked, systemClock.sleep(patienceMs)])
+      if (running.size >= mostAtOnce) await Promise.race(running)
       await systemClock.sleep(pauseMs)
     }
   }
