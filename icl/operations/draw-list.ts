@@ -11,10 +11,9 @@ import { type Dependencies, publicOrigin } from '../dependencies.ts'
 import type { StoredKeys } from '../stored-keys.ts'
 import { checkAdmitted, checkRoom } from './admit-client.ts'
 import { passedMembers } from './load-pool.ts'
+import { findOwnKey } from './own-key.ts'
 import { loadPublished, periodsOf } from './publish-pool.ts'
 
-/** How old the block of a stored key may be. */
-const keySeconds = 1_800
 /** How long before that block the pool may have ceased to be the current one. */
 const poolSeconds = 300
 /** How far the chain's clock may be behind: blocks bear the time at which they were begun. */
@@ -25,15 +24,16 @@ export async function drawListOf(
   deps: Dependencies,
   keys: StoredKeys,
   client: Address,
-  { kpHighHandle, kpLowHandle, block_number, terms }: ListRequest,
+  request: ListRequest,
 ): Promise<SignedList> {
+  const { kpHighHandle, kpLowHandle, terms } = request
   checkAdmitted(deps, client)
   checkTerms(deps, terms)
   const periods = await publishedPeriods(deps, terms.pool_cid)
   // Told before the client commits to the list, which costs gas.
   await checkRoom(deps, client)
-  const key = await keys.find(kpHighHandle, kpLowHandle, block_number)
-  await checkKey(deps, client, key, terms)
+  const key = await findOwnKey(deps, keys, client, request)
+  await checkHash(key, terms)
   checkPool(periods, terms.pool_cid, key.storedAt)
   const members = drawList(
     {
@@ -88,24 +88,9 @@ function checkTerms(deps: Dependencies, terms: Terms): void {
   }
 }
 
-async function checkKey(
-  deps: Dependencies,
-  client: Address,
-  key: StoredKey,
-  terms: Terms,
-): Promise<void> {
-  if (key.owner !== client) {
-    throw new ProblemError('not-key-owner', 'PromptKeyStore shows another owner of this key')
-  }
+async function checkHash(key: StoredKey, terms: Terms): Promise<void> {
   if ((await termsHash(terms)) !== key.termsHash) {
     throw refused('The key was stored under other terms; send those, or store another key')
-  }
-  const age = toSeconds(deps.clock.now()) - key.storedAt
-  if (age > keySeconds) {
-    throw new ProblemError(
-      'key-expired',
-      `The key was stored ${age} s ago, and a list is drawn for ${keySeconds} s; store another key`,
-    )
   }
 }
 

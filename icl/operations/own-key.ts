@@ -1,0 +1,35 @@
+import type { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { toSeconds } from '../../lib/time.ts'
+import type { StoredKey } from '../chain/chain.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { StoredKeys } from '../stored-keys.ts'
+
+/** How old the block of a stored key may be. */
+const keySeconds = 1_800
+
+/** Which stored key a client speaks of. */
+export type KeyPlace = {
+  readonly kpHighHandle: bigint
+  readonly kpLowHandle: bigint
+  readonly block_number: bigint
+}
+
+/** A client's own stored key; throws `key-unknown`, `not-key-owner`, or `key-expired` 30 minutes after it was stored. */
+export async function findOwnKey(
+  { clock }: Dependencies,
+  keys: StoredKeys,
+  client: Address,
+  { kpHighHandle, kpLowHandle, block_number }: KeyPlace,
+): Promise<StoredKey> {
+  const key = await keys.find(kpHighHandle, kpLowHandle, block_number)
+  if (key.owner !== client) {
+    throw new ProblemError('not-key-owner', 'PromptKeyStore shows another owner of this key')
+  }
+  const age = toSeconds(clock.now()) - key.storedAt
+  if (age <= keySeconds) return key
+  throw new ProblemError(
+    'key-expired',
+    `The key was stored ${age} s ago, and is good for ${keySeconds} s; store another key`,
+  )
+}
