@@ -32,7 +32,7 @@ const stored = await storePromptKey(context, halves, chosen.terms)
 const list = await askForList(context, chosen, stored)
 console.log(`${list.signed.body.list.join(', ')} may answer, in this order`)
 
-const promptCid = await uploadBlob(context, blob)
+const promptCid = await uploadBlob(context, blob, list)
 const { jobId, identity } = nameJob(context, { ...stored, promptCid })
 const order = { identity, list }
 await commitList(context, order)

@@ -1,4 +1,3 @@
-import { cidOf } from '../lib/cid.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
 import { endpoints, type OperationId } from '../lib/endpoints.ts'
 import { ProblemError } from '../lib/problem.ts'
@@ -21,7 +20,6 @@ import { textResponse } from './http/text-response.ts'
 import type { Gauges } from './metrics/metrics.ts'
 import { readGauges } from './metrics/read-gauges.ts'
 import { openApiDocument } from './openapi.ts'
-import { checkAdmitted } from './operations/admit-client.ts'
 import {
   claimAssignment,
   listAssignments,
@@ -42,6 +40,7 @@ import { listNodeEvents } from './operations/list-node-events.ts'
 import { listNodeFaults } from './operations/list-node-faults.ts'
 import { countModels, previewQuorum } from './operations/preview-quorum.ts'
 import { listPools } from './operations/publish-pool.ts'
+import { putOutput, putPrompt } from './operations/put-blob.ts'
 import { releaseTpm } from './operations/release-tpm.ts'
 import { submitJob } from './operations/submit-job.ts'
 import { takeHeartbeat } from './operations/take-heartbeat.ts'
@@ -51,10 +50,6 @@ import { viewOverview } from './operations/view-overview.ts'
 import { viewRecord } from './operations/view-record.ts'
 import { createStoredKeys } from './stored-keys.ts'
 
-/** How long a blob is kept that no job names. */
-const unusedBlobMs = 3_600_000
-/** What sealing may add to a prompt. */
-const sealingBytes = 1_024
 /** How long the gauges of /metrics are remembered. */
 const gaugesMs = 2_000
 /** How long the console's overview is remembered. */
@@ -70,7 +65,7 @@ export const createRoutes = (deps: Dependencies): Routes => ({
   ...statusRoutes(deps),
   ...publicRoutes,
   ...clientRoutes,
-  ...listRoutes(deps),
+  ...keyRoutes(deps),
   ...nodeRoutes,
   ...heldRoutes(createConnectionLimit(deps.metrics)),
 })
@@ -138,21 +133,6 @@ const publicRoutes = {
     if (!blob) throw new ProblemError('blob-not-found', `No blob ${params.cid} is kept here`)
     return blob
   },
-  putBlob: async ({ body }, { caller, signal, deps }) => {
-    if (caller.kind === 'wallet') {
-      checkAdmitted(deps, caller.address)
-      checkSealedPrompt(deps, body)
-    }
-    if (body.length === 0) throw new ProblemError('blob-invalid', 'The blob is empty')
-    const cid = await cidOf(body)
-    const uploader = caller.kind === 'node' ? 'node' : 'wallet'
-    const owner = 'address' in caller ? caller.address : undefined
-    const until = deps.clock.now() + unusedBlobMs
-    if (await deps.blobs.put(cid, body, { uploader, owner, until, signal })) return { cid }
-    throw new ProblemError('unavailable', 'There is no room for more blobs', {
-      retryAfterSeconds: 30,
-    })
-  },
 } satisfies Partial<Routes>
 
 const clientRoutes = {
@@ -173,10 +153,15 @@ const clientRoutes = {
   },
 } satisfies Partial<Routes>
 
-const listRoutes = ({ chain, clock }: Dependencies) => {
+/** Those that look at stored keys. */
+const keyRoutes = ({ chain, clock }: Dependencies) => {
   const keys = createStoredKeys(chain, clock)
   return {
     drawList: ({ body }, { caller, deps }) => drawListOf(deps, keys, walletOf(caller), body),
+    putBlob: (input, { caller, signal, deps }) =>
+      caller.kind === 'node'
+        ? putOutput(deps, caller.address, input, signal)
+        : putPrompt(deps, keys, walletOf(caller), input, signal),
   } satisfies Partial<Routes>
 }
 
@@ -248,13 +233,6 @@ function byWallet(caller: Caller) {
 function nodeOf(caller: Caller) {
   if (caller.kind === 'node') return caller.node
   throw new ProblemError('signature-missing', 'A node must sign this request')
-}
-
-/** Throws `body-too-large` for a wallet's blob that is no prompt: strangers have to share the room. */
-function checkSealedPrompt({ network }: Dependencies, blob: Uint8Array): void {
-  const most = network.limits.prompt_bytes + sealingBytes
-  if (blob.length <= most) return
-  throw new ProblemError('body-too-large', `A sealed prompt may have ${most} bytes at most`)
 }
 
 /** A job for its client or the holder of its read token; for everybody else it does not exist. */

@@ -3,14 +3,14 @@ import type { Uploader } from '../store/store.ts'
 
 /** Sealed blobs by their content identifier; times in milliseconds. Any method may throw ProblemError `unavailable` for a while. */
 export interface Blobs {
-  /** Keeps a blob until `until`; false when there is no room left for this kind of uploader, or for this `owner`. */
+  /** Keeps a blob until `until`; false when there is no room left for this kind of uploader, or for this `node`. */
   put(
     cid: string,
     bytes: Uint8Array<ArrayBuffer>,
     options: {
       readonly uploader: Uploader
-      /** The wallet of who uploads it; the ICL's own have none. */
-      readonly owner?: Address | undefined
+      /** The node that uploads it. */
+      readonly node?: Address | undefined
       readonly until: number
       readonly signal?: AbortSignal | undefined
     },

@@ -11,7 +11,7 @@ const RepoSize = z.object({
   StorageMax: z.number().nonnegative(),
 })
 
-/** Up to which share of its storage Kubo takes blobs of each: wallets cost nothing to make, so that they leave most. */
+/** Up to which share of its storage Kubo takes blobs of each: outputs and pools find room when prompts have filled theirs. */
 const shareOf: Readonly<Record<Uploader, number>> = { wallet: 0.5, node: 0.75, icl: 1 }
 
 /** Says whether there is room in Kubo, whose `Datastore.StorageMax` is the limit; kept to about one minute's uploads. */

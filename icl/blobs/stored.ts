@@ -13,13 +13,13 @@ const maxRemembered = 10_000
 const roomOf = (uploader: Uploader, maxBytes: number): number =>
   uploader === 'icl' ? 4 * maxBytes : maxBytes / 2
 
-/** What one wallet or node may take of the room of its kind, while what it uploaded first may be kept for no job. */
-const ownerShare = 0.25
+/** What one node may take of the room of nodes, while what it uploaded first may be kept for no job. */
+const nodeShare = 0.25
 const shareMs = 3_600_000
 
 /**
- * Blobs in the store: about `maxBytes` of uploads, half for wallets and half for nodes, and four times that for the ICL's own. Nobody
- * fills a half alone: each owner may add a quarter of it in an hour, counted by this process.
+ * Blobs in the store: about `maxBytes` of uploads, half for wallets and half for nodes, and four times that for the ICL's own. Each
+ * node may add a quarter of its half in an hour, counted by this process.
  */
 export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock): Blobs {
   const rooms = new Map<Uploader, Room>()
@@ -53,12 +53,12 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
   const save = async (
     cid: string,
     bytes: Uint8Array<ArrayBuffer>,
-    { uploader, owner, until, signal }: Parameters<Blobs['put']>[2],
+    { uploader, node, until, signal }: Parameters<Blobs['put']>[2],
   ): Promise<boolean> => {
     // One that is there already takes no more room, however often it comes.
     if (await keep(cid, until)) return true
-    const share = roomOf(uploader, maxBytes) * ownerShare
-    if (!shares.take(owner, bytes.length, share)) return false
+    const share = roomOf(uploader, maxBytes) * nodeShare
+    if (!shares.take(node, bytes.length, share)) return false
     let isSaved = false
     try {
       isSaved = await roomFor(uploader).fill(bytes.length, async () => {
@@ -66,7 +66,7 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
         return await store.save({ kind: 'blob', cid, bytes, uploader, until })
       })
     } finally {
-      if (!isSaved) shares.giveBack(owner, bytes.length)
+      if (!isSaved) shares.giveBack(node, bytes.length)
     }
     if (isSaved) remember(cid, until)
     return isSaved
@@ -161,28 +161,28 @@ function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: C
   }
 }
 
-/** The bytes that each owner has added in its current hour. */
+/** The bytes that each node has added in its current hour. */
 function createShares(clock: Clock) {
   const shares = new Map<string, { bytes: number; readonly since: MonotonicMs }>()
-  const shareOf = (owner: string) => {
-    const known = shares.get(owner)
+  const shareOf = (node: string) => {
+    const known = shares.get(node)
     return known && elapsedSince(clock, known.since) < shareMs ? known : undefined
   }
   return {
     /** Takes so many bytes unless they are more than the share has left; answers whether they were taken. */
-    take: (owner: string | undefined, size: number, most: number): boolean => {
-      if (owner === undefined) return true
-      const share = shareOf(owner) ?? { bytes: 0, since: clock.monotonic() }
+    take: (node: string | undefined, size: number, most: number): boolean => {
+      if (node === undefined) return true
+      const share = shareOf(node) ?? { bytes: 0, since: clock.monotonic() }
       if (share.bytes + size > most) return false
       share.bytes += size
-      shares.delete(owner)
-      shares.set(owner, share)
+      shares.delete(node)
+      shares.set(node, share)
       const [oldest] = shares.keys()
       if (shares.size > maxRemembered && oldest !== undefined) shares.delete(oldest)
       return true
     },
-    giveBack: (owner: string | undefined, size: number): void => {
-      const share = owner === undefined ? undefined : shareOf(owner)
+    giveBack: (node: string | undefined, size: number): void => {
+      const share = node === undefined ? undefined : shareOf(node)
       if (share) share.bytes -= size
     },
   }

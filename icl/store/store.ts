@@ -10,7 +10,7 @@ export type Versioned<T> = { readonly document: T; readonly version: number }
 /** How many of a node's slots are occupied, by assignments of each status. */
 export type OccupiedSlots = { readonly offered: number; readonly claimed: number }
 
-/** Who uploaded a blob: none takes another's room, because wallets cost nothing to make. */
+/** Who uploaded a blob: none takes another's room. */
 export type Uploader = 'wallet' | 'node' | 'icl'
 
 /** One conditional save; times in milliseconds. */

@@ -9,6 +9,7 @@ const hints: Partial<Record<ProblemCode, string>> = {
   'terms-refused': 'Run it again: the pool may be too old by now.',
   'key-expired': 'Run it again with another prompt key.',
   'key-used': 'Run it again with another prompt key.',
+  'too-many-blobs': 'Run it again with another prompt key.',
   'list-refused': 'Run it again: the list may be too old by now.',
   'rate-limited': 'Wait a little and try again.',
 }

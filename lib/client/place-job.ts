@@ -44,7 +44,7 @@ export async function placeJob(
   // Without the commitment the rest is of no use.
   committing.catch((error: unknown) => stop.abort(error))
   try {
-    await steps.run('upload', () => uploadBlob(context, job.blob, ended))
+    await steps.run('upload', () => uploadBlob(context, job.blob, job.list, ended))
     submitted = await steps.run('submit', () =>
       withGrace(context.clock, submitGraceMs, ended, (late) => {
         isSent = true

@@ -1,15 +1,19 @@
 import { cidOf } from '../cid.ts'
 import { SvcError } from '../svc-error.ts'
 import type { ClientContext } from './context.ts'
+import type { JobList } from './own-list.ts'
 
-/** Uploads an encrypted blob and resolves with its CID; throws SvcError `blob-cid-wrong` when the ICL names another. */
+/** Uploads the encrypted prompt of a listed key and resolves with its CID; throws SvcError `blob-cid-wrong` when the ICL names another. */
 export async function uploadBlob(
   { api }: ClientContext,
   blob: Uint8Array<ArrayBuffer>,
+  { signed: { body } }: Pick<JobList, 'signed'>,
   signal?: AbortSignal,
 ): Promise<string> {
   const expected = await cidOf(blob)
-  const { cid } = await api.putBlob({ body: blob }, { signal, attempts: 3 })
+  const { kpHighHandle, kpLowHandle, block } = body
+  const query = { kpHighHandle, kpLowHandle, block_number: block.number }
+  const { cid } = await api.putBlob({ query, body: blob }, { signal, attempts: 3 })
   if (cid === expected) return cid
   throw new SvcError('blob-cid-wrong', `The ICL stored ${cid} instead of ${expected}`, {
     hint: 'Do not use this ICL: it changed the blob or its name.',

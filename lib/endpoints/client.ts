@@ -1,12 +1,22 @@
 import { z } from 'zod'
-import { Cid } from '../codecs.ts'
+import { Cid, JobId, Uint256 } from '../codecs.ts'
 import { defineEndpoint, eventStream, rawBytes } from '../endpoint.ts'
+import { Fence } from '../schemas/assignments.ts'
 import { JobList, JobListQuery } from '../schemas/job-list.ts'
 import { JobView, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
 import { ListRequest, QuorumPreview, QuorumPreviewQuery, SignedList } from '../schemas/list.ts'
 import { Receipt } from '../schemas/receipt.ts'
 import { JobRecord } from '../schemas/record.ts'
 import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from './parts.ts'
+
+/** Whose place a blob takes: of a wallet the stored key of its prompt, of a node the leader seat that it has claimed. */
+const BlobQuery = z.object({
+  kpHighHandle: Uint256.optional(),
+  kpLowHandle: Uint256.optional(),
+  block_number: Uint256.optional(),
+  jobId: JobId.optional(),
+  fence: z.coerce.number<string>().pipe(Fence).optional(),
+})
 
 /** Jobs, for their clients, and the blobs that they are made of. */
 export const clientEndpoints = {
@@ -121,20 +131,31 @@ export const clientEndpoints = {
     method: 'POST',
     path: '/v1/blobs',
     summary:
-      'Store an encrypted blob: a prompt of a wallet (33 KiB at most), an output of a node (1 MiB)',
+      'Store an encrypted blob: the prompt of a stored key (33 KiB at most), the output of a claimed leader seat (1 MiB)',
     auth: 'client-or-node',
+    query: BlobQuery,
     body: rawBytes,
     response: z.object({ cid: Cid }),
     problems: [
-      'blob-invalid',
-      'body-too-large',
-      'unsupported-media-type',
+      ...bodyProblems,
       ...signatureProblems,
+      'blob-invalid',
       'client-not-allowed',
+      'key-unknown',
+      'not-key-owner',
+      'key-expired',
+      'chain-unavailable',
       'not-attested',
       'certificate-expired',
       'run-superseded',
       'run-conflict',
+      'job-not-found',
+      'not-assigned',
+      'stale-fence',
+      'job-settled',
+      'wrong-role',
+      'not-claimed',
+      'too-many-blobs',
     ],
   }),
   getBlob: defineEndpoint({

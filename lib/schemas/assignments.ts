@@ -25,7 +25,7 @@ import {
 import { ListMembers } from './list.ts'
 
 /** Grows with every offer of a job's assignments: whoever holds an older one has lost the assignment. */
-const Fence = z.int().min(1).max(1_000_000)
+export const Fence = z.int().min(1).max(1_000_000)
 
 /** Work that is offered to a node (spec 2.4). */
 export const AssignmentOffer = z

@@ -1,5 +1,4 @@
 import { cidOf } from '../../lib/cid.ts'
-import type { JobId } from '../../lib/codecs.ts'
 import { describeEncryption, type EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -36,7 +35,7 @@ export async function lead(
   const [stored, outputCid] = await sideBySide(
     signal,
     (shared) => storeOutputKey(deps, claim, outputKey, shared),
-    (shared) => uploadOutput(deps, jobId, blob, shared),
+    (shared) => uploadOutput(deps, claim, blob, shared),
   )
   const result = await signResult(
     deps.address,
@@ -96,13 +95,13 @@ async function storeOutputKey(
 
 async function uploadOutput(
   { api, log }: JobDeps,
-  jobId: JobId,
+  { jobId, fence }: ClaimResult,
   blob: Uint8Array<ArrayBuffer>,
   signal: AbortSignal,
 ): Promise<string> {
   const expected = await cidOf(blob)
   const { cid } = await api
-    .putBlob({ body: blob }, { signal, attempts: callAttempts })
+    .putBlob({ query: { jobId, fence }, body: blob }, { signal, attempts: callAttempts })
     .catch((error: unknown) => {
       signal.throwIfAborted()
       if (isGone(error) || (error instanceof ProblemError && error.status === 401)) throw error

@@ -26,6 +26,7 @@ let world: World
 let provider: ProviderServer
 let answer: (call: ProviderCall) => string | undefined = () => ''
 let leader: string | undefined
+let lastList: SignedList['body'] | undefined
 const secrets: Secret[] = []
 const outputCids: string[] = []
 const receiptHashes: `0x${string}`[] = []
@@ -60,7 +61,8 @@ async function infer(prompt: string, model: string, comparator?: ComparatorId): 
     fetch: async (request) => {
       const response = await fetch(request)
       if (new URL(request.url).pathname.endsWith('/inference/list')) {
-        const { list, passed, terms } = SignedList.parse(await response.clone().json()).body
+        lastList = SignedList.parse(await response.clone().json()).body
+        const { list, passed, terms } = lastList
         leader = list[firstPositions(list.length, passed, terms.quorum)[0] ?? 0]
       }
       return response
@@ -216,5 +218,8 @@ async function upload(bytes: Uint8Array): Promise<string> {
       signMessage: ({ raw }) => client.signMessage({ message: { raw } }),
     },
   })
-  return (await api.putBlob({ body: new Uint8Array(bytes) })).cid
+  if (!lastList) throw new Error('no key was stored')
+  const { kpHighHandle, kpLowHandle, block } = lastList
+  const query = { kpHighHandle, kpLowHandle, block_number: block.number }
+  return (await api.putBlob({ query, body: new Uint8Array(bytes) })).cid
 }

@@ -1,5 +1,7 @@
+import { zeroHash } from 'viem'
 import { z } from 'zod'
 import { unixSeconds } from '../../lib/clock.ts'
+import type { Hash32 } from '../../lib/codecs.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { firstPositions } from '../../lib/list.ts'
@@ -12,7 +14,7 @@ import { aJobId } from '../branded.ts'
 import { chainId, modelId, origin } from '../icl/test-icl.ts'
 import type { Dice } from '../simulation/dice.ts'
 import { type Requests, readerOf } from './request-makers.ts'
-import { type KnownJob, remember } from './world.ts'
+import { type ClaimedAssignment, type FuzzWorld, type KnownJob, remember } from './world.ts'
 
 const cid = `bafkrei${'a'.repeat(52)}`
 
@@ -20,6 +22,21 @@ const about = (job: KnownJob, dice: Dice) => ({
   params: { jobId: job.jobId },
   sender: dice.chance(0.5) ? readerOf(job) : job.client.signer,
 })
+
+const forSeat = ({ node, claim: { jobId, fence } }: ClaimedAssignment) => ({
+  query: { jobId, fence: String(fence) },
+  sender: node.signer,
+})
+
+function forNewKey({ icl, dice, clients, model }: FuzzWorld) {
+  const client = dice.pick(clients)
+  const [high, low] = [model.nextHandle, model.nextHandle + 1n]
+  model.nextHandle += 2n
+  const terms = zeroHash as Hash32
+  const block = icl.chain.storeKey(high, low, client.address, terms, unixSeconds(icl.clock))
+  const query = { kpHighHandle: `${high}`, kpLowHandle: `${low}`, block_number: `${block}` }
+  return { query, sender: client.signer }
+}
 
 /** Sound requests of clients, and those that anybody may make and that lead to a job. */
 export const clientRequests: Requests = {
@@ -106,14 +123,14 @@ export const clientRequests: Requests = {
     query: dice.chance(0.5) ? { status: dice.pick(['open', 'accepted', 'cancelled']) } : {},
     sender: dice.pick(clients).signer,
   }),
-  putBlob: async ({ dice, clients, nodes, model }, operation) => ({
-    operation,
-    params: {},
-    query: {},
-    body: dice.bytes(dice.between(1, 200)),
-    sender: dice.chance(0.5) ? dice.pick(clients).signer : dice.pick(nodes).signer,
-    learn: (answer: { cid: string }) => remember(model.cids, answer.cid),
-  }),
+  putBlob: async (world, operation) => {
+    const { dice, model } = world
+    const leading = dice.chance(0.3) ? model.leading.at(-1) : undefined
+    const { query, sender } = leading ? forSeat(leading) : forNewKey(world)
+    const body = dice.bytes(dice.between(1, 200))
+    const learn = (answer: { cid: string }) => remember(model.cids, answer.cid)
+    return { operation, params: {}, query, body, sender, learn }
+  },
   getBlob: async ({ dice, model }, operation) =>
     model.cids.length === 0
       ? undefined

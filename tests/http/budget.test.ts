@@ -3,7 +3,15 @@ import type { Blobs } from '../../icl/blobs/blobs.ts'
 import { requestBudgetMs } from '../../icl/http/budget.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { beat, createTestIcl, joinNode, modelId, type TestIcl, walletOf } from '../icl/test-icl.ts'
+import {
+  beat,
+  createTestIcl,
+  joinNode,
+  modelId,
+  storedKey,
+  type TestIcl,
+  walletOf,
+} from '../icl/test-icl.ts'
 
 // Callers give up after 15 s, and 10 s after the time for which they asked to be held.
 const shortestPatienceMs = 10_000
@@ -87,7 +95,8 @@ describe('a blob store that hangs', () => {
     }
     icl = await createTestIcl({ blobs: { ...icl.deps.blobs, put } })
     const body = new Uint8Array(99)
-    const upload = icl.api(walletOf('client').signer).putBlob({ body })
+    const query = storedKey(icl, 'client')
+    const upload = icl.api(walletOf('client').signer).putBlob({ query, body })
     const { outcome, ms } = await timed(upload)
     expect(outcome).toMatchObject({ code: 'unavailable' })
     expect(ms).toBe(requestBudgetMs)

@@ -21,6 +21,7 @@ import {
   commitTo,
   joinNode,
   modelId,
+  storedKey,
   submit,
   type TestIcl,
   type TestNode,
@@ -58,7 +59,9 @@ export async function createActors(icl: TestIcl) {
   for (const name of ['n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7', 'n8'])
     nodes.push(await joinNode(icl, name))
   const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
-  const { cid: promptCid } = await icl.api(walletOf('client').signer).putBlob({ body: blob })
+  const query = storedKey(icl, 'client')
+  const client = icl.api(walletOf('client').signer)
+  const { cid: promptCid } = await client.putBlob({ query, body: blob })
   const job = await submit(icl, { promptCid })
   const [verifier, second] = job.verifiers.map(nodeAt) as [TestNode, TestNode]
   await claim(verifier)
@@ -186,6 +189,7 @@ async function anothersOf(
     case 'getRecord':
     case 'cancelJob':
     case 'listJobs':
+    case 'putBlob':
       return { signer: otherJob.client.signer }
     case 'drawList':
       return { signer: otherJob.client.signer, body: bytes(z.encode(ListRequest, job.request)) }
@@ -217,6 +221,11 @@ async function anothersOf(
 /** The address of each endpoint, and one that is malformed. */
 export function pathsOf(actors: Actors): Record<OperationId, { good: string; malformed: string }> {
   const { job, leader } = actors
+  const { kpHighHandle, kpLowHandle, block_number } = job.request
+  const queries: Readonly<Record<string, string>> = {
+    previewQuorum: `?model_id=${modelId}`,
+    putBlob: `?kpHighHandle=${kpHighHandle}&kpLowHandle=${kpLowHandle}&block_number=${block_number}`,
+  } satisfies Partial<Record<OperationId, string>>
   const entries = Object.entries(endpoints).map(([id, endpoint]: [string, Endpoint]) => {
     const fill = (address: string, jobId: string, blobId: string) =>
       endpoint.path
@@ -224,10 +233,10 @@ export function pathsOf(actors: Actors): Record<OperationId, { good: string; mal
         .replace(/\{job(Id)?\}/, jobId)
         .replace('{cid}', blobId)
     const good = fill(leader.address, job.jobId, actors.job.body.prompt_cid)
-    const query = id === 'previewQuorum' ? `?model_id=${modelId}` : ''
+    const query = queries[id] ?? ''
     const malformed =
       endpoint.params && !endpoint.body ? fill('0x12', '0x12', 'bafy') : `${good}?x=%zz`
-    return [id, { good: good + query, malformed: endpoint.body ? good : malformed }]
+    return [id, { good: good + query, malformed: endpoint.body ? good + query : malformed }]
   })
   return Object.fromEntries(entries)
 }

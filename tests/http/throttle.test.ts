@@ -12,6 +12,7 @@ import {
   joinNode,
   modelId,
   origin,
+  storedKey,
   submit,
   type TestIcl,
   walletOf,
@@ -221,11 +222,13 @@ describe('limits of requests', () => {
     const job = await submit(icl)
     const node = await joinNode(icl, 'n1')
     for (let count = 0; count < 3; count++) await from('192.0.2.1')(get('/v1/models'))
-    const blob = { body: new Uint8Array([1]) }
-    const upload = (name: string) => codeOf(api('192.0.2.1', walletOf(name).signer).putBlob(blob))
+    const body = new Uint8Array([1])
+    const upload = (name: string) =>
+      codeOf(api('192.0.2.1', walletOf(name).signer).putBlob({ query: storedKey(icl, name), body }))
     for (const name of ['a', 'b', 'c']) expect(await upload(name)).toBeUndefined()
     expect(await upload('d')).toBe('rate-limited')
-    expect(await codeOf(api('192.0.2.1', node.signer).putBlob(blob))).toBeUndefined()
+    const query = { jobId: job.jobId, fence: 9 }
+    expect(await codeOf(api('192.0.2.1', node.signer).putBlob({ query, body }))).toBe('stale-fence')
     const { readToken } = job
     const path = { params: { jobId: job.jobId } }
     expect(await codeOf(api('192.0.2.1').getJob(path, { readToken }))).toBeUndefined()

@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Uploader } from '../../icl/store/store.ts'
+import type { Api } from '../../lib/api.ts'
 import { fromBase64Url, toBase64Url } from '../../lib/digest.ts'
+import type { RequestSigner } from '../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { runJob } from './run-job.ts'
 import {
@@ -15,11 +19,14 @@ import {
   offersOf,
   origin,
   resultBody,
+  storedKey,
   submit,
   type TestIcl,
   type TestNode,
   walletOf,
 } from './test-icl.ts'
+
+type BlobUse = Parameters<Api['putBlob']>[0]['query']
 
 let icl: TestIcl
 let nodes: TestNode[]
@@ -112,30 +119,112 @@ describe('a client', () => {
     // Only what was offered, and could have been taken, lapses.
     for (const score of await Promise.all(scores)) expect(score).toBeGreaterThanOrEqual(98)
   })
+})
 
-  it('cannot make the blob store look full with one blob', async () => {
-    const { api } = nodes[0]!
-    const body = new Uint8Array(1024 * 1024)
-    for (let count = 0; count < 6; count++) await api.putBlob({ body })
-    expect(await codeOf(nodes[1]!.api.putBlob({ body: body.slice(1) }))).toBeUndefined()
+describe('the room for blobs', () => {
+  const mebibyte = (fill: number) => new Uint8Array(1024 * 1024).fill(fill)
+  const prompt = (fill: number) => new Uint8Array(32 * 1024).fill(fill)
+  const wallet = walletOf('w').signer
+  const put = (as: RequestSigner, uses: BlobUse, body: Uint8Array<ArrayBuffer>) =>
+    codeOf(icl.api(as).putBlob({ query: uses, body }))
+  const bytesOf = (uploader: Uploader) => icl.deps.store.countBlobBytes(uploader)
+
+  /** Submits a job, and claims the seat of its leader. */
+  async function lead(client: string) {
+    const job = await submit(icl, { client })
+    const leader = nodeAt(job.leader)
+    const { jobId, fence } = (await offersOf(leader)).find((offer) => offer.jobId === job.jobId)!
+    const seat = { jobId, fence }
+    await leader.api.claimAssignment({ body: seat })
+    return { job, leader, seat }
+  }
+
+  it('has not one byte for a node without a claimed leader seat', async () => {
+    const outsider = await joinNode(icl, 'attested only')
+    icl.chain.nodes.delete(outsider.address)
+    const job = await submit(icl)
+    const [leader, verifier] = [nodeAt(job.leader), nodeAt(job.verifiers[0]!)]
+    const body = prompt(1)
+    const { jobId } = job
+    const fence = (await offersOf(leader))[0]!.fence
+    const seat = { jobId, fence }
+    const unclaimed = await put(leader.signer, seat, body)
+    const verifying = await claim(verifier)
+    expect([
+      unclaimed,
+      await put(outsider.signer, {}, body),
+      await put(outsider.signer, storedKey(icl, outsider.name), body),
+      await put(outsider.signer, seat, body),
+      await put(verifier.signer, seat, body),
+      await put(verifier.signer, { jobId, fence: verifying.fence }, body),
+      await put(leader.signer, { jobId, fence: fence + 9 }, body),
+      await put(leader.signer, { jobId: aJobId(`0x${'7'.repeat(64)}`), fence }, body),
+    ]).toEqual([
+      'not-claimed',
+      'invalid-request',
+      'invalid-request',
+      'not-assigned',
+      'stale-fence',
+      'wrong-role',
+      'stale-fence',
+      'job-not-found',
+    ])
+    await claim(leader)
+    await job.api.cancelJob({ params: { jobId } }, { readToken: job.readToken })
+    expect(await put(leader.signer, seat, body)).toBe('job-settled')
+    expect(await bytesOf('node')).toBe(0)
   })
 
-  it('cannot fill the blob store for good, nor the nodes half of it', async () => {
-    const blob = (fill: number) => new Uint8Array(1024 * 1024).fill(fill)
-    const prompt = (fill: number) => new Uint8Array(32 * 1024).fill(fill)
-    const one = icl.api(walletOf('w9').signer)
-    expect(await codeOf(one.putBlob({ body: blob(9) }))).toBe('body-too-large')
-    for (let count = 0; count < 128; count++) {
-      await icl.api(walletOf(`w${count % 4}`).signer).putBlob({ body: prompt(count) })
+  it('has not one byte for a wallet without a key of its own that it has just stored', async () => {
+    const own = storedKey(icl, 'w')
+    const body = prompt(1)
+    expect([
+      await put(wallet, {}, body),
+      await put(wallet, { ...own, kpLowHandle: 1n }, body),
+      await put(wallet, storedKey(icl, 'another'), body),
+      await put(wallet, own, mebibyte(1)),
+    ]).toEqual(['invalid-request', 'key-unknown', 'not-key-owner', 'body-too-large'])
+    await icl.clock.jump(1_801_000)
+    expect(await put(wallet, own, body)).toBe('key-expired')
+    expect(await bytesOf('wallet')).toBe(0)
+  })
+
+  it('has two places for each key and each fence, which the same bytes take once', async () => {
+    const { leader, seat } = await lead('client')
+    for (const [signer, uses] of [
+      [wallet, storedKey(icl, 'w')],
+      [leader.signer, seat],
+    ] as const) {
+      for (const fill of [1, 2, 1, 2]) expect(await put(signer, uses, prompt(fill))).toBeUndefined()
+      expect(await put(signer, uses, prompt(3))).toBe('too-many-blobs')
     }
-    expect(await codeOf(one.putBlob({ body: prompt(200) }))).toBe('unavailable')
-    const { cid } = await nodes[0]!.api.putBlob({ body: blob(10) })
+    expect(await put(wallet, storedKey(icl, 'w'), prompt(3))).toBeUndefined()
+  })
+
+  it('takes no prompt while the chain is away', async () => {
+    const own = storedKey(icl, 'w')
+    icl.chain.down = new SvcError('chain-unavailable', 'away', { hint: '', retryable: true })
+    expect(await put(wallet, own, prompt(1))).toBe('chain-unavailable')
+  })
+
+  it('is full neither for nodes when wallets fill their half, nor for other nodes when one does, nor for good', async () => {
+    for (let count = 0; count < 128; count++) {
+      expect(await put(wallet, storedKey(icl, 'w'), prompt(count))).toBeUndefined()
+    }
+    expect(await put(wallet, storedKey(icl, 'w'), prompt(200))).toBe('unavailable')
+    const first = await lead('one')
+    expect(await put(first.leader.signer, first.seat, mebibyte(10))).toBeUndefined()
     // One node leaves the room of the others alone.
-    expect(await codeOf(nodes[0]!.api.putBlob({ body: blob(11) }))).toBe('unavailable')
-    expect(await codeOf(nodes[1]!.api.putBlob({ body: blob(12) }))).toBeUndefined()
-    expect(await icl.api().getBlob({ params: { cid } })).toHaveLength(1024 * 1024)
+    expect(await put(first.leader.signer, first.seat, mebibyte(11))).toBe('unavailable')
+    let second = await lead('two')
+    while (second.leader === first.leader) {
+      const { job } = second
+      await job.api.cancelJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+      second = await lead('two')
+    }
+    expect(await put(second.leader.signer, second.seat, mebibyte(12))).toBeUndefined()
     await icl.clock.jump(3_600_000)
-    expect(await codeOf(one.putBlob({ body: prompt(200) }))).toBeUndefined()
+    expect(await put(wallet, storedKey(icl, 'w'), prompt(200))).toBeUndefined()
   })
 })
 

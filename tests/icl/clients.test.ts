@@ -9,7 +9,7 @@ import { dayMs } from '../../lib/time.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { sampleJob } from './rules/sample-job.ts'
-import { createTestIcl, joinNode, submit, type TestIcl, walletOf } from './test-icl.ts'
+import { createTestIcl, joinNode, storedKey, submit, type TestIcl, walletOf } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())
@@ -28,10 +28,10 @@ describe('an allow-list of clients', () => {
     expect(await codeOf(submit(icl, { client: 'stranger' }))).toBe('client-not-allowed')
     const body = new Uint8Array([1])
     const stranger = icl.api(walletOf('stranger').signer)
-    expect(await codeOf(stranger.putBlob({ body }))).toBe('client-not-allowed')
-    expect(await codeOf(icl.api(walletOf('known').signer).putBlob({ body }))).toBeUndefined()
-    const node = await joinNode(icl, 'n1')
-    expect(await codeOf(node.api.putBlob({ body }))).toBeUndefined()
+    const query = storedKey(icl, 'stranger')
+    expect(await codeOf(stranger.putBlob({ query, body }))).toBe('client-not-allowed')
+    const known = { query: storedKey(icl, 'known'), body }
+    expect(await codeOf(icl.api(walletOf('known').signer).putBlob(known))).toBeUndefined()
   })
 
   it('does not take from a client the jobs that it has', async () => {

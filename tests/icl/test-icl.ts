@@ -1,4 +1,4 @@
-import { hexToBytes, keccak256, stringToHex } from 'viem'
+import { hexToBytes, keccak256, stringToHex, zeroHash } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { openAccess } from '../../icl/access.ts'
 import { createApp } from '../../icl/app.ts'
@@ -18,7 +18,7 @@ import type { Store } from '../../icl/store/store.ts'
 import { type Api, createApi } from '../../lib/api.ts'
 import { attestationDigest, sessionProofBytes } from '../../lib/attestation.ts'
 import { unixSeconds } from '../../lib/clock.ts'
-import type { Address, ComparatorId } from '../../lib/codecs.ts'
+import type { Address, ComparatorId, Hash32 } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { hmacSha256, toBase64Url } from '../../lib/digest.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
@@ -263,6 +263,16 @@ export const beat = (icl: Outside, node: TestNode, freeSlots = 2) =>
 
 // As long as real ones: a few digits may stand in any hash by chance, where a test looks for them.
 let nextHandle = 0x5ca1_ab1e_0ddb_a11_c0de_f00d_babe_cafe_1234_5678n
+
+/** Stores a prompt key of a client; names it as its upload does. */
+export function storedKey(icl: Pick<Outside, 'chain' | 'clock'>, client: string) {
+  const [kpHighHandle, kpLowHandle] = [nextHandle++, nextHandle++]
+  const { address } = walletOf(client)
+  const terms = zeroHash as Hash32
+  const at = unixSeconds(icl.clock)
+  const block_number = icl.chain.storeKey(kpHighHandle, kpLowHandle, address, terms, at)
+  return { kpHighHandle, kpLowHandle, block_number }
+}
 
 type KeyOptions = {
   readonly client?: string

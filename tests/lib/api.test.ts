@@ -136,7 +136,7 @@ describe('a call to the ICL', () => {
 
   it('sends bytes as they are', async () => {
     const { api, requests } = apiOf([json({ cid })], node)
-    expect(await api.putBlob({ body: Uint8Array.of(5, 6) })).toEqual({ cid })
+    expect(await api.putBlob({ query: {}, body: Uint8Array.of(5, 6) })).toEqual({ cid })
     const [request] = requests
     expect(request?.headers.get('content-type')).toBe('application/octet-stream')
     expect(request?.headers.get('content-digest')).toMatch(/^sha-256=:/)

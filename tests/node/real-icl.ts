@@ -120,7 +120,6 @@ export async function startRealIcl({
             { kind: 'prompt', client: client.address },
             systemRandom,
           )
-          const { cid } = await api.putBlob({ body: blob })
           const halves = splitKey(key)
           const high = coprocessor.store(halves.high)
           const low = coprocessor.store(halves.low)
@@ -132,6 +131,12 @@ export async function startRealIcl({
               blockNumber: chain.storeKey(high, low, client.address, terms, at),
             }),
           })
+          const query = {
+            kpHighHandle: high,
+            kpLowHandle: low,
+            block_number: listed.list.body.block.number,
+          }
+          const { cid } = await api.putBlob({ query, body: blob })
           const [leader, ...verifiers] = listed.first
           if (leader === undefined) throw new TypeError('nobody is seated first')
           prepare(leader, verifiers)

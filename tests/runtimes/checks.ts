@@ -156,7 +156,7 @@ export const checks: readonly Check[] = [
       expect((await post('{}')).status).toBe(401)
       const [node] = await nodes()
       const large = new Uint8Array(maxBlobBytes + 1)
-      await expect(node?.api.putBlob({ body: large })).rejects.toMatchObject({
+      await expect(node?.api.putBlob({ query: {}, body: large })).rejects.toMatchObject({
         code: 'body-too-large',
         status: 413,
       })

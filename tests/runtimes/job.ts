@@ -102,8 +102,13 @@ export async function submitJob(
   })
   if (!key) throw new Error('No key was stored')
   const blob = await seal('Is it?', key, { kind: 'prompt', client }, systemRandom)
-  const { cid } = await api.putBlob({ body: blob })
   const { highHandle, lowHandle, list, first, positions } = listed
+  const query = {
+    kpHighHandle: highHandle,
+    kpLowHandle: lowHandle,
+    block_number: list.body.block.number,
+  }
+  const { cid } = await api.putBlob({ query, body: blob })
   const nonce = highHandle
   const until = await inAnHour(world, account as Account)
   await commitList({
@@ -163,7 +168,10 @@ export async function workOn(world: RuntimesWorld, job: SubmittedJob): Promise<v
   const { output_readers: readers, output_delegate: delegate } = leaderClaim
   const stored = await storeNewKey(world, account, { readers, delegate })
   const blob = await seal('yes', stored.key, { kind: 'output', jobId }, systemRandom)
-  const { cid } = await leader.api.putBlob({ body: blob })
+  const { cid } = await leader.api.putBlob({
+    query: { jobId, fence: leaderClaim.fence },
+    body: blob,
+  })
   const body = await signResult(
     leader.address,
     {

@@ -4,7 +4,7 @@ import { createMemoryStore } from '../../../icl/store/memory.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { answerJson, startServer } from '../../local-server.ts'
-import { createTestIcl, type TestIcl, walletOf } from '../test-icl.ts'
+import { createTestIcl, storedKey, type TestIcl, walletOf } from '../test-icl.ts'
 
 const { signer } = walletOf('client')
 const prompt = new TextEncoder().encode('sealed')
@@ -38,7 +38,8 @@ async function iclOver(answer: () => { status: number; message: string }): Promi
 
 const get = (icl: TestIcl, path: string) => icl.fetch(new Request(`${origin(icl)}${path}`))
 const origin = (icl: TestIcl) => icl.deps.network.public_url
-const upload = (icl: TestIcl) => icl.api(signer).putBlob({ body: prompt })
+const upload = (icl: TestIcl) =>
+  icl.api(signer).putBlob({ query: storedKey(icl, 'client'), body: prompt })
 
 describe('an ICL whose Kubo', () => {
   it('is away refuses uploads and downloads for a while, and says that it is degraded', async () => {

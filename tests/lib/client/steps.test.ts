@@ -15,6 +15,7 @@ import { uploadBlob } from '../../../lib/client/upload-blob.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import type { JobView } from '../../../lib/schemas/jobs.ts'
+import type { SignedList } from '../../../lib/schemas/list.ts'
 import { termsHash } from '../../../lib/terms.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
@@ -293,9 +294,15 @@ describe('a blob', () => {
   it('is believed to be stored under its own name only', async () => {
     const { context } = await createFakeWorld()
     const blob = Uint8Array.of(1, 2, 3)
-    expect(await uploadBlob(context, blob)).toMatch(/^bafkrei/)
+    const body = {
+      kpHighHandle: 7n,
+      kpLowHandle: 8n,
+      block: keyBlock,
+    } as unknown as SignedList['body']
+    const list = { signed: { body, key: '', signature: '' } }
+    expect(await uploadBlob(context, blob, list)).toMatch(/^bafkrei/)
     const api = { ...context.api, putBlob: async () => ({ cid: `bafkrei${'b'.repeat(52)}` }) }
-    await expect(uploadBlob({ ...context, api }, blob)).rejects.toMatchObject({
+    await expect(uploadBlob({ ...context, api }, blob, list)).rejects.toMatchObject({
       ...{ code: 'blob-cid-wrong', hint: expect.stringContaining('Do not use this ICL') },
       message: expect.stringContaining('instead of bafkrei'),
     })

@@ -59,6 +59,9 @@ describe('a leader', () => {
     const blob = await world.blobs.download(result.output_cid)
     expect(await unseal(blob, outputKey, { kind: 'output', jobId })).toBe('Four.')
 
+    const [{ query: seat }] = world.api.putBlob.mock.calls[0]!
+    expect(seat).toEqual({ jobId, fence: world.claim.fence })
+
     const statement = statementBytes(leaderStatementOf(nodeAddress, result))
     const { publicKey } = world.deps.sessionKey
     expect(await verifySignature(publicKey, result.signature, statement)).toBe(true)

@@ -1,0 +1,125 @@
+/*
+ * Problem: blobs take room that all share, and wallets and attestations cost nothing to make.
+ *
+ * Idea: room belongs to what costs something. A wallet uploads for a prompt key that it has stored on chain, a node for
+ * the leader seat that it has claimed.
+ *
+ * Invariants:
+ * - Each key and each fence has places for two blobs: a client or node that restarts seals again, under a new key, and
+ *   a node works on one assignment at most twice.
+ * - The same bytes take the same place, however often they come.
+ * - A place is taken before the blob is kept, and lasts longer than a key is good for, or a job goes on.
+ *
+ * Failure cases: while the chain is away a wallet gets `chain-unavailable`. A blob that finds no room keeps its place,
+ * for its next try.
+ */
+
+import { cidOf } from '../../lib/cid.ts'
+import type { Address } from '../../lib/codecs.ts'
+import type { Input } from '../../lib/endpoint.ts'
+import type { endpoints } from '../../lib/endpoints.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { hourMs } from '../../lib/time.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { assignmentOf, isSettled } from '../rules/job.ts'
+import { claimKey } from '../store/claim-key.ts'
+import type { StoredKeys } from '../stored-keys.ts'
+import { checkAdmitted } from './admit-client.ts'
+import { loadJob } from './change-job.ts'
+import { findOwnKey } from './own-key.ts'
+
+/** How long a blob is kept that no job names, and its place. */
+const unusedBlobMs = hourMs
+const places = [0, 1] as const
+/** What sealing may add to a prompt. */
+const sealingBytes = 1_024
+
+type Upload = Input<(typeof endpoints)['putBlob']>
+
+/** Keeps the sealed prompt of a client's stored key for an hour, or for as long as a job that names it. */
+export async function putPrompt(
+  deps: Dependencies,
+  keys: StoredKeys,
+  client: Address,
+  { query, body }: Upload,
+  signal: AbortSignal,
+) {
+  checkAdmitted(deps, client)
+  const most = deps.network.limits.prompt_bytes + sealingBytes
+  if (body.length > most) {
+    throw new ProblemError('body-too-large', `A sealed prompt may have ${most} bytes at most`)
+  }
+  const { kpHighHandle, kpLowHandle, block_number } = query
+  if (kpHighHandle === undefined || kpLowHandle === undefined || block_number === undefined) {
+    throw new ProblemError(
+      'invalid-request',
+      'A wallet names the stored key of its prompt: kpHighHandle, kpLowHandle, block_number',
+    )
+  }
+  await findOwnKey(deps, keys, client, { kpHighHandle, kpLowHandle, block_number })
+  return await putInPlace(deps, `upload:${kpHighHandle}:${kpLowHandle}`, body, {
+    uploader: 'wallet',
+    signal,
+  })
+}
+
+/** Keeps the sealed output of a leader that has claimed its seat, as `putPrompt` keeps a prompt. */
+export async function putOutput(
+  deps: Dependencies,
+  node: Address,
+  { query: { jobId, fence }, body }: Upload,
+  signal: AbortSignal,
+) {
+  if (jobId === undefined || fence === undefined) {
+    throw new ProblemError('invalid-request', 'A node names the seat of its output: jobId, fence')
+  }
+  const job = await loadJob(deps, jobId)
+  const assignment = assignmentOf(job, node)
+  if (!assignment) throw new ProblemError('not-assigned', 'The node has no assignment in this job')
+  if (isSettled(job.phase)) throw new ProblemError('job-settled', `The job is ${job.phase}`)
+  if (assignment.fence !== fence) {
+    throw new ProblemError('stale-fence', `The fence of the node is ${assignment.fence}`)
+  }
+  if (assignment.role !== 'leader') {
+    throw new ProblemError('wrong-role', 'Only the leader uploads an output')
+  }
+  if (assignment.status !== 'claimed') {
+    throw new ProblemError('not-claimed', `The assignment is ${assignment.status}`)
+  }
+  return await putInPlace(deps, `upload:${jobId}:${fence}`, body, {
+    uploader: 'node',
+    node,
+    signal,
+  })
+}
+
+async function putInPlace(
+  deps: Dependencies,
+  name: string,
+  body: Upload['body'],
+  options: Pick<Parameters<Dependencies['blobs']['put']>[2], 'uploader' | 'node' | 'signal'>,
+) {
+  if (body.length === 0) throw new ProblemError('blob-invalid', 'The blob is empty')
+  const cid = await cidOf(body)
+  const until = deps.clock.now() + unusedBlobMs
+  await takePlace(deps, name, cid, until)
+  if (await deps.blobs.put(cid, body, { ...options, until })) return { cid }
+  throw new ProblemError('unavailable', 'There is no room for more blobs', {
+    retryAfterSeconds: 30,
+  })
+}
+
+async function takePlace(
+  deps: Dependencies,
+  name: string,
+  cid: string,
+  until: number,
+): Promise<void> {
+  for (const place of places) {
+    if ((await claimKey(deps, `${name}:${place}`, cid, until)) === cid) return
+  }
+  throw new ProblemError(
+    'too-many-blobs',
+    `There are ${places.length} other blobs of this key or fence; upload one of them again, or store another key`,
+  )
+}
