@@ -5,6 +5,7 @@ import { FaultKind } from '../../lib/schemas/fault.ts'
 import { AssignmentReason, JobReason, VerdictReason } from '../../lib/schemas/jobs.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { isSettled, type Job } from '../rules/job.ts'
+import { shownJob } from '../rules/shown-job.ts'
 
 /** What a job is called in the console before its id is shown: nobody finds the id by it. */
 export async function refOf(id: JobId): Promise<string> {
@@ -16,7 +17,8 @@ export async function refOf(id: JobId): Promise<string> {
  * A job as everybody may see it. Until it has settled that is neither its id nor who works on it: whoever knew the quorum of a
  * running job could disturb it, or offer its nodes something.
  */
-export async function publicJob(job: Job): Promise<ConsoleJob> {
+export async function publicJob(found: Job): Promise<ConsoleJob> {
+  const job = shownJob(found)
   const { settledAt } = job
   const isOver = isSettled(job.phase)
   return {
@@ -39,8 +41,9 @@ export async function publicJob(job: Job): Promise<ConsoleJob> {
   }
 }
 
-/** A job with what happened to it; verdicts, too, only once it has settled. */
-export async function publicJobDetail(job: Job): Promise<ConsoleJobDetail> {
+/** A job with what happened to it. */
+export async function publicJobDetail(found: Job): Promise<ConsoleJobDetail> {
+  const job = shownJob(found)
   const isOver = isSettled(job.phase)
   return {
     job: await publicJob(job),
@@ -49,16 +52,15 @@ export async function publicJobDetail(job: Job): Promise<ConsoleJobDetail> {
       round,
       role,
       status,
-      ...(isShown(reason, isOver) && { reason }),
+      ...(reason !== undefined && { reason }),
       ...(isOver && { node }),
-      ...(isOver &&
-        verdict && {
-          verdict: verdict.body.verdict,
-          ...(verdict.body.reason !== undefined && { verdict_reason: verdict.body.reason }),
-        }),
+      ...(verdict && {
+        verdict: verdict.body.verdict,
+        ...(verdict.body.reason !== undefined && { verdict_reason: verdict.body.reason }),
+      }),
     })),
     list: { members: job.list.members.length, passed: countReasons(job.passed) },
-    timeline: isOver ? timelineOf(job) : timelineOf(job).flatMap(withoutFindings),
+    timeline: isOver ? timelineOf(job) : timelineOf(job).map(({ node: _, ...event }) => event),
     ...(isOver && job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
   }
 }
@@ -75,9 +77,6 @@ const reasons: ReadonlySet<string> = new Set([
   ...VerdictReason.options,
   ...FaultKind.options,
 ])
-/** A refuted verdict is a finding, too. */
-const isShown = <T extends string>(reason: T | undefined, isOver: boolean): reason is T =>
-  reason !== undefined && (isOver || reason !== 'verdict-refuted')
 
 const hash = /^0x[0-9a-f]{64}$/
 
@@ -97,13 +96,4 @@ function timelineOf({ events, assignments }: Job): ConsoleEvent[] {
       ...(isMeant && { detail }),
     }
   })
-}
-
-/** An event of a running job: neither who it is about, nor what was found. */
-function withoutFindings({ node: _, ...event }: ConsoleEvent): readonly ConsoleEvent[] {
-  if (event.type.startsWith('fault') || event.type.startsWith('slash')) return []
-  const isVerdict = event.type.startsWith('verdict-')
-  if (!isVerdict && isShown(event.detail, false)) return [event]
-  const { detail: _detail, ...rest } = event
-  return [isVerdict ? { ...rest, type: 'verdict' } : rest]
 }

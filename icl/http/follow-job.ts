@@ -7,6 +7,7 @@ import { jobKey } from '../notifier.ts'
 import { loadJob } from '../operations/change-job.ts'
 import { pollUntil } from '../operations/poll.ts'
 import { isSettled, type Job } from '../rules/job.ts'
+import { shownJob } from '../rules/shown-job.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import { eventStreamAnswer } from './event-stream.ts'
 
@@ -39,7 +40,7 @@ async function* eventChunks(
   let quietSince = deps.clock.monotonic()
   while (!signal.aborted && !deps.notifier.closed) {
     const job = await pollUntil(deps, [jobKey(jobId)], pingMs, signal, async () => {
-      const now = await loadJob(deps, jobId)
+      const now = shownJob(await loadJob(deps, jobId))
       return { seen: now, enough: hasEnded(now) || (now.events.at(-1)?.seq ?? 0) > seen }
     })
     const news = job.events.filter(({ seq }) => seq > seen)

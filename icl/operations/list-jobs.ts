@@ -5,7 +5,8 @@ import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { readTokenOf } from '../keys.ts'
-import { type Job, mayShowAnswers } from '../rules/job.ts'
+import type { Job } from '../rules/job.ts'
+import { shownJob } from '../rules/shown-job.ts'
 import { cursorOf, positionOf } from './page-position.ts'
 
 const pageSize = 50
@@ -24,7 +25,7 @@ export async function listJobs(
   const page = jobs.slice(0, pageSize)
   const last = page.at(-1)
   return {
-    jobs: await Promise.all(page.map((job) => summaryOf(deps, job))),
+    jobs: await Promise.all(page.map((job) => summaryOf(deps, shownJob(job)))),
     next_cursor:
       last && jobs.length > pageSize ? cursorOf({ at: last.createdAt, id: last.id }) : null,
   }
@@ -36,7 +37,7 @@ const summaryOf = async (deps: Dependencies, job: Job): Promise<JobSummary> => (
   ...(job.reason !== undefined && { reason: job.reason }),
   model_id: job.modelId,
   prompt_cid: job.promptCid,
-  ...(job.result && mayShowAnswers(job) && { output_cid: job.result.body.output_cid }),
+  ...(job.result && { output_cid: job.result.body.output_cid }),
   ...(job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
   created_at: toSeconds(job.createdAt),
   deadline: toSeconds(job.deadline),

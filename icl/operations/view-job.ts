@@ -1,13 +1,15 @@
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import { toSeconds } from '../../lib/time.ts'
-import { type Assignment, type Job, mayShowAnswers } from '../rules/job.ts'
+import type { Assignment, Job } from '../rules/job.ts'
+import { shownJob } from '../rules/shown-job.ts'
 import type { Webhook } from '../rules/webhook.ts'
 import { viewList } from './view-list.ts'
 import { tallyOfRound } from './view-tally.ts'
 
 /** A job as its client may see it. */
-export function viewJob(job: Job): JobView {
-  const result = mayShowAnswers(job) ? job.result?.body : undefined
+export function viewJob(found: Job): JobView {
+  const job = shownJob(found)
+  const result = job.result?.body
   const tally = tallyOfRound(job, job.round) ?? tallyOfRound(job, job.round - 1)
   return {
     jobId: job.id,

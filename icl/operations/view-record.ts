@@ -4,25 +4,24 @@ import type { Dependencies } from '../dependencies.ts'
 import {
   type Assignment,
   type Job,
-  mayShowAnswers,
   resultOfRound,
   type SignedResult,
   type SignedVerdict,
 } from '../rules/job.ts'
+import { shownJob } from '../rules/shown-job.ts'
 import { viewFault } from './view-fault.ts'
 import { viewAssignment, viewJob } from './view-job.ts'
 import { tallyOfRound } from './view-tally.ts'
 
-/** Everything that happened in a job, for its client: what each node said, signed, once the job has settled, and what was made of it. */
-export async function viewRecord(deps: Dependencies, job: Job): Promise<JobRecord> {
+/** Everything that happened in a job, for its client: what each node said, signed, and what was made of it, once the job has settled. */
+export async function viewRecord(deps: Dependencies, found: Job): Promise<JobRecord> {
+  const job = shownJob(found)
   const rounds = Array.from({ length: job.round + 1 }, (_, round) => viewRound(job, round))
   return {
     job: viewJob(job),
     ...(job.settledAt !== undefined && { settled_at: toSeconds(job.settledAt) }),
     rounds,
-    assignments: job.assignments.map((assignment) =>
-      recordOfAssignment(assignment, mayShowAnswers(job)),
-    ),
+    assignments: job.assignments.map(recordOfAssignment),
     events: [...job.events],
     faults: await Promise.all((job.faults ?? []).map((fault) => viewFault(deps, job, fault))),
     commit: viewCommit(job),
@@ -56,7 +55,7 @@ function viewRound(job: Job, round: number): JobRecord['rounds'][number] {
     outcome: outcomeOf(job, round),
     ...(endedAt !== undefined && { ended_at: toSeconds(endedAt) }),
     ...(result && { leader: result.body.address, result_hash: result.hash }),
-    ...(result && mayShowAnswers(job) && { result: signed(result) }),
+    ...(result && { result: signed(result) }),
     ...(tally && { tally }),
   }
 }
@@ -64,13 +63,10 @@ function viewRound(job: Job, round: number): JobRecord['rounds'][number] {
 function outcomeOf({ phase, round: current }: Job, round: number) {
   if (round < current) return 'rejected'
   if (phase === 'accepted' || phase === 'disputed') return phase
-  return phase === 'open' || phase === 'running' || phase === 'verifying' ? 'open' : 'unfinished'
+  return phase === 'open' || phase === 'running' ? 'open' : 'unfinished'
 }
 
-function recordOfAssignment(
-  assignment: Assignment,
-  isShown: boolean,
-): JobRecord['assignments'][number] {
+function recordOfAssignment(assignment: Assignment): JobRecord['assignments'][number] {
   const { attempt, deadline, endedAt, commitment, scores } = assignment
   const verdict: SignedVerdict | undefined = assignment.verdict
   return {
@@ -80,7 +76,7 @@ function recordOfAssignment(
     ...(endedAt !== undefined && { ended_at: toSeconds(endedAt) }),
     ...(commitment !== undefined && { commitment }),
     ...(verdict && { verdict_hash: verdict.hash }),
-    ...(verdict && isShown && { verdict_statement: signed(verdict) }),
+    ...(verdict && { verdict_statement: signed(verdict) }),
     scores: [...(scores ?? [])],
   }
 }

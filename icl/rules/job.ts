@@ -85,6 +85,13 @@ export type JobList = {
 /** A member of the list that another was seated before; `at` in milliseconds. */
 export type Passed = { readonly position: number; readonly reason: PassReason; readonly at: number }
 
+/** How far a job was when its first result came. */
+type FirstResult = {
+  /** Each later assignment has this fence or a higher one. */
+  readonly nextFence: number
+  readonly passed: readonly Passed[]
+}
+
 /** Everything the ICL knows of a job; times in milliseconds. */
 export type Job = {
   readonly id: JobId
@@ -118,6 +125,8 @@ export type Job = {
   readonly list: JobList
   /** Who was passed over, in time order. */
   readonly passed: readonly Passed[]
+  /** Left out until the first result has come. */
+  readonly firstResult?: FirstResult
   /** The current round's result. */
   readonly result?: SignedResult | undefined
   /** The rounds before the current one, oldest first; the oldest go when there are more than 20. */
@@ -134,6 +143,8 @@ export type Job = {
   readonly webhook?: Webhook
 
   readonly events: readonly JobEvent[]
+  /** The number (`seq`) of the first event that is shown only once the job has settled. */
+  readonly heldFrom?: number
   /** What the outside world must still do; each is safe to repeat. */
   readonly outbox: readonly PendingEffect[]
   readonly nextEffect: number
@@ -254,6 +265,8 @@ export const withAssignment = (job: Job, fence: number, change: Partial<Assignme
 })
 
 const maxEvents = 200
+/** With the first of these a running job's events stop being shown: if later ones were, a reader that resumes would miss it. */
+const heldEvents: ReadonlySet<string> = new Set(['committed', 'result-posted'])
 
 /** The job with one more event in its history; the oldest go when there are too many. */
 export function recorded(
@@ -275,5 +288,9 @@ export function recorded(
     }),
     ...(about.detail !== undefined && { detail: about.detail }),
   }
-  return { ...job, events: [...job.events, event].slice(-maxEvents) }
+  return {
+    ...job,
+    events: [...job.events, event].slice(-maxEvents),
+    ...(job.heldFrom === undefined && heldEvents.has(type) && { heldFrom: seq }),
+  }
 }

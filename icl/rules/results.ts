@@ -34,7 +34,11 @@ export function postResult(
     return { refused: 'not-claimed', detail: `The assignment is ${assignment.status}` }
   }
   const posted = recorded(
-    { ...withAssignment(job, assignment.fence, { status: 'done' }), phase: 'verifying', result },
+    {
+      ...withAssignment(job, assignment.fence, { status: 'done' }),
+      result,
+      firstResult: job.firstResult ?? { nextFence: job.nextFence, passed: job.passed },
+    },
     now,
     'result-posted',
     { assignment },

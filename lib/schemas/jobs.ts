@@ -36,7 +36,6 @@ export type VerdictReason = z.output<typeof VerdictReason>
 export const JobPhase = z.enum([
   'open',
   'running',
-  'verifying',
   'accepted',
   'rejected',
   'disputed',
@@ -170,7 +169,7 @@ export const SubmittedJob = z
   })
   .meta({ id: 'SubmittedJob' })
 
-/** One assignment of a job as its client sees it. */
+/** One assignment of a job as its client sees it: `claimed` until the job has settled, whatever came after the claim. */
 export const AssignmentView = z
   .object({
     seat: z.int(),
@@ -227,7 +226,7 @@ export const JobView = z
     quorum: z.array(AssignmentView),
     /** The nodes that may answer, in their order, with all that drawing it again takes. */
     list: JobListView,
-    /** Of the latest round that has verdicts. */
+    /** Of the latest round that has verdicts; like these, only once the job has settled. */
     tally: TallyView.optional(),
     /** The output and its key once the job has settled: until then a verifier could copy it. */
     output_cid: Cid.optional(),
@@ -249,7 +248,7 @@ export const JobView = z
   .meta({ id: 'JobView' })
 export type JobView = z.output<typeof JobView>
 
-/** Something that happened to a job, in order; `seq` is the SSE id to resume from. */
+/** Something that happened to a job, in order; `seq` is the SSE id to resume from. From the first commitment on they come once the job has settled. */
 export const JobEvent = z
   .object({
     seq: z.int(),

@@ -8,7 +8,7 @@ import type { JobDeps } from './job-deps.ts'
 
 const holdSeconds = 20
 const pauseMs = 2_000
-const live: readonly JobPhase[] = ['open', 'running', 'verifying']
+const live: readonly JobPhase[] = ['open', 'running']
 
 /** The leader's signed statement and how long there is to answer it, by the ICL's clock, or why there is nothing left to compare. */
 export type LeaderFound =

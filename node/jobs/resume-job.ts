@@ -97,7 +97,7 @@ function answered({ result, verdict }: JournalEntry): Ending {
   return { outcome: verdict.verdict, ...(verdict.reason && { reason: verdict.reason }) }
 }
 
-const live: readonly JobPhase[] = ['open', 'running', 'verifying']
+const live: readonly JobPhase[] = ['open', 'running']
 
 /** Where the node's assignment stands, or why nothing is left of it; asks with growing waits until the ICL answers. */
 async function ownAssignmentOf(

@@ -109,7 +109,7 @@ export function seededJob(index: number, createdAt: number, isRunning = false): 
   }
   for (const assignment of [second, third])
     job = recorded(job, at(0.7), 'committed', about(assignment))
-  job = recorded({ ...job, phase: 'verifying' }, at(0.8), 'result-posted', about(first))
+  job = recorded(job, at(0.8), 'result-posted', about(first))
   const result = resultOf(leader, 1, 'yes')
   const [phase, reason] = ends[index % ends.length]!
   const vote = phase === 'accepted' ? 'match' : 'different-answer'

@@ -166,6 +166,7 @@ describe('a second, different, signed result', () => {
       retryable: true,
     })
     expect(await codeOf(leader.api.postResult({ body: contradiction }))).toBe('already-answered')
+    await end(world)
     await icl.clock.advance(minuteMs)
     expect((await faultsOf(leader.address))[0]?.slash_error).toContain('MissingRole')
     const { pending } = await recordOf(world)

@@ -265,6 +265,47 @@ it('events of a job stream in order and end when it is on chain', async () => {
   expect([...(await resumed.text()).matchAll(/^id: /gm)]).toHaveLength(1)
 })
 
+it('events from the first commitment on are held back while a job runs, and are all told in order when it has settled', async () => {
+  nodes.push(await joinNode(icl, 'n4'))
+  const { job, view } = await runJob(icl, nodes, ['yes', 'yes', 'no'])
+  await icl.clock.advance(2_000)
+  const path = { params: { jobId: job.jobId } }
+  const follow = async (lastEventId?: string) => {
+    const token = { readToken: job.readToken }
+    const stream = await job.api.followJob(
+      path,
+      lastEventId === undefined ? token : { ...token, lastEventId },
+    )
+    return stream.body!.getReader()
+  }
+  const read = async (reader: Awaited<ReturnType<typeof follow>>) =>
+    new TextDecoder().decode((await icl.clock.until(reader.read())).value)
+  const reader = await follow()
+  let text = ''
+  while (!text.includes(': still here')) text += await read(reader)
+  const typesIn = (told: string) =>
+    [...told.matchAll(/"type":"([a-z-]+)"/g)].map(([, type]) => type)
+  const shown = typesIn(text)
+  expect(new Set(shown)).toEqual(new Set(['submitted', 'chosen', 'offered', 'claimed']))
+  const running = await view()
+  expect([running.status, running.tally]).toEqual(['running', undefined])
+  expect(running.quorum.map(({ status, verdict }) => [status, verdict])).toEqual(
+    Array(3).fill(['claimed', undefined]),
+  )
+  const second = await follow(String(shown.length))
+  await job.api.cancelJob(path, { readToken: job.readToken })
+  let more = ''
+  for (;;) {
+    const next = await icl.clock.until(second.read())
+    if (next.done) break
+    more += new TextDecoder().decode(next.value)
+  }
+  const { document } = (await icl.deps.store.findJob(job.jobId))!
+  expect([...shown, ...typesIn(more)]).toEqual(document.events.map(({ type }) => type))
+  expect(typesIn(more)).toContain('verifier-added')
+  await reader.cancel()
+})
+
 it('events of a job end in order when the store goes away, with one line in the log', async () => {
   const job = await submit(icl)
   const response = await job.api.followJob(

@@ -150,17 +150,16 @@ describe("a job's record", () => {
     ]
     const before = await seen()
     for (const secret of secrets) expect(textOf(before)).not.toContain(secret)
-    expect([before.view.status, before.record.rounds[0]?.leader]).toEqual([
-      'verifying',
-      leader.address,
+    expect(before.view.status).toBe('running')
+    expect([before.record.rounds, before.record.faults]).toEqual([
+      [{ round: 0, outcome: 'open' }],
+      [],
     ])
-    expect(before.record.rounds[0]?.result_hash).toBe(lie.leader_statement)
-    const hashes = before.record.faults.map(({ evidence_hash: hash }) => hash)
-    expect(hashes).toEqual([expect.stringMatching(/^0x/), expect.stringMatching(/^0x/)])
     await job.api.cancelJob(path, token)
     const after = await seen()
     for (const secret of secrets) expect(textOf(after)).toContain(secret)
-    expect(after.record.faults.map(({ evidence_hash: hash }) => hash)).toEqual(hashes)
+    expect(after.record.faults).toHaveLength(2)
+    expect(after.record.rounds[0]?.result_hash).toBe(lie.leader_statement)
     for (const fault of after.record.faults)
       expect(await verifyFault(fault.evidence!)).toBe(fault.kind)
   })

@@ -84,7 +84,7 @@ export async function createJobWorld(
   coprocessor.granted.add(claim.kpHighHandle).add(claim.kpLowHandle)
   chain.commitments.set(claim.kpHighHandle, listCommitment(claim))
   const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
-  const answered = { jobId, status: 'done', phase: 'verifying' } as const
+  const answered = { jobId, status: 'done', phase: 'running' } as const
   const leader = await leaderOf(claim, { prompt, promptKey }, coprocessor, blobs, random)
   const view: Awaited<ReturnType<JobDeps['api']['getAssignment']>> = {
     jobId,

@@ -51,7 +51,7 @@ export async function runClient(
   const end = clock.now() + patienceMs
   for (;;) {
     const view = await untilHeard(clock, undefined, () => api.getJob(path, reader))
-    const isOpen = ['open', 'running', 'verifying'].includes(view.status)
+    const isOpen = ['open', 'running'].includes(view.status)
     if (!isOpen && (view.status !== 'accepted' || view.commit_tx !== undefined)) return view
     if (clock.now() > end) throw new Error(`job ${view.jobId} is still ${view.status}`)
     await clock.sleep(lookMs)

@@ -130,7 +130,7 @@ const progress: Record<AssignmentIn['status'], number> = {
   lapsed: 4,
 }
 
-const isOpen = ({ phase }: Job) => ['open', 'running', 'verifying'].includes(phase)
+const isOpen = ({ phase }: Job) => ['open', 'running'].includes(phase)
 
 /** True when an assignment is gone, or is not as far as it was. */
 function wentBack(before: AssignmentIn, { assignments }: Job): boolean {

@@ -5,7 +5,6 @@ import { words } from './format.ts'
 export const phases: readonly JobPhase[] = [
   'open',
   'running',
-  'verifying',
   'accepted',
   'rejected',
   'disputed',
@@ -18,7 +17,6 @@ export type Tone = 'good' | 'busy' | 'bad' | 'quiet'
 const tones: Readonly<Record<JobPhase, Tone>> = {
   open: 'busy',
   running: 'busy',
-  verifying: 'busy',
   accepted: 'good',
   rejected: 'bad',
   disputed: 'bad',

@@ -149,7 +149,7 @@ export async function startFleet({
     times.committed.push(performance.now())
     const seen = await send<LeaderView>(task(offer))
     const { phase } = await send<{ phase: string }>(await verdict(node, offer, seen))
-    if (phase === 'running' || phase === 'verifying') return
+    if (phase === 'running') return
     times.settled = performance.now()
     if (phase === 'accepted') settled.resolve()
     else settled.reject(new Error(`A job ended ${phase}`))

@@ -82,8 +82,8 @@ describe('the console', () => {
     const text = await everything(icl, async () =>
       one.api.postVerdict({ body: await reveals[0]!() }),
     )
-    expect(text).toContain('"type":"verdict"')
-    expect(text).toContain('"status":"verifying"')
+    expect(text).toContain('"type":"claimed"')
+    expect(text).toContain('"status":"running"')
     expect(text).toContain('"list":{"members":4,"passed":{}}')
     const planted = {
       ...ofTheClient(job),

@@ -56,7 +56,7 @@ describe('an assignment', () => {
     job = answered(job, nodeA, 'x', 30)
     expect(assignmentOf(job, nodeB)?.deadline).toBe(120_010)
     job = take(job, { type: 'claim', node: nodeC, fence: 3 }, 40)
-    expect(job.phase).toBe('verifying')
+    expect(job.phase).toBe('running')
     job = committed(job, nodeC, 'x', 50)
     expect(assignmentOf(job, nodeC)?.deadline).toBe(60_050)
   })

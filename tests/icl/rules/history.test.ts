@@ -63,7 +63,7 @@ describe('the history of a job', () => {
     expect(claimOfA).toMatchObject({ at: 1, phase: 'running', ...of(nodeA, 'leader', 1) })
     expect(job.events.at(-2)).toMatchObject({
       at: 5,
-      phase: 'verifying',
+      phase: 'running',
       detail: 'different-answer',
       ...of(nodeC, 'verifier', 3),
     })

@@ -27,7 +27,7 @@ function answeredJob(said: readonly Said[], comparator: ComparatorId = 'exact'):
       vote && verdictOf(assignment.node, assignment.fence, vote[0], result.hash, vote[1])
     return { ...assignment, status: 'done', ...(verdict && { verdict }) }
   })
-  return { ...job, phase: 'verifying', assignments, result, outbox: [] }
+  return { ...job, phase: 'running', assignments, result, outbox: [] }
 }
 
 /** Where a tally leads, and what each node is scored for, the leader first. */
@@ -88,7 +88,7 @@ describe('once everybody has answered', () => {
       [yes, yes, no, no],
     ]) {
       const { job, effects } = outcomeOf(said)
-      expect([job.phase, job.seats, job.fillAt]).toEqual(['verifying', said.length + 2, 100])
+      expect([job.phase, job.seats, job.fillAt]).toEqual(['running', said.length + 2, 100])
       expect(effects).toEqual([])
       expect(job.events.at(-1)?.type).toBe('verifier-added')
     }

@@ -39,9 +39,9 @@ const scoresOf = (job: Job): Record<string, string> =>
 describe('the usual course of a job', () => {
   it('is accepted when both verifiers match', () => {
     let job = answered(underWay({ b: 'x', c: 'x' }), nodeA, 'x', 30)
-    expect(job.phase).toBe('verifying')
+    expect(job.phase).toBe('running')
     job = take(job, reveal(job, nodeB, 'x'), 40)
-    expect(job.phase).toBe('verifying')
+    expect(job.phase).toBe('running')
     job = take(job, reveal(job, nodeC, 'x'), 50)
     expect([job.phase, job.reason, job.tickAt]).toEqual(['accepted', 'quorum-agreed', undefined])
     expect(job.outbox.map(({ effect }) => effect.type)).toContain('commit-result')
@@ -80,7 +80,7 @@ describe('verdicts that do not agree', () => {
 
   it('draw one more verifier', () => {
     const job = disagree()
-    expect([job.phase, job.seats, job.fillAt]).toEqual(['verifying', 4, 50])
+    expect([job.phase, job.seats, job.fillAt]).toEqual(['running', 4, 50])
     const filled = take(job, tickWith([nodeA, nodeB, nodeC, nodeD]), 60)
     expect(currentAssignments(filled).at(-1)).toMatchObject({
       node: nodeD,
@@ -122,7 +122,7 @@ describe('verdicts that do not agree', () => {
   it('wait for a busy node rather than give up', () => {
     const job = take(disagree(), tickWith([], [nodeD]), 60)
     expect([job.phase, job.reason, job.fillAt]).toEqual([
-      'verifying',
+      'running',
       'not-enough-nodes',
       60 + defaultJobLimits.refillMs,
     ])
@@ -149,7 +149,7 @@ describe('verdicts that do not agree', () => {
     const job = answered(underWay({ b: 'y', c: 'z' }), nodeA, 'x', 30)
     const once = take(job, reveal(job, nodeB, 'y'), 40)
     const both = take(once, reveal(once, nodeC, 'z'), 50)
-    expect([both.phase, both.seats]).toEqual(['verifying', 4])
+    expect([both.phase, both.seats]).toEqual(['running', 4])
   })
 
   it('need as many matches as the client asked for', () => {
@@ -157,7 +157,7 @@ describe('verdicts that do not agree', () => {
     job = answered(job, nodeA, 'x', 30)
     job = take(job, reveal(job, nodeB, 'x'), 40)
     job = take(job, reveal(job, nodeC, 'x'), 50)
-    expect([job.phase, job.seats]).toEqual(['verifying', 4])
+    expect([job.phase, job.seats]).toEqual(['running', 4])
   })
 })
 
@@ -285,7 +285,7 @@ describe('deadlines', () => {
     const command: Command = { type: 'post-result', node: nodeA, fence: 1, result: late }
     expect(refusalOf(job, command, 130_020)).toBe('stale-fence')
     const answeredAgain = answered(claimed(job, nodeD, 130_030), nodeD, 'x', 130_040)
-    expect(answeredAgain.phase).toBe('verifying')
+    expect(answeredAgain.phase).toBe('running')
   })
 
   it('start the time to reveal when there is a result, and mark who lets it pass', () => {

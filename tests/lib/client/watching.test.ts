@@ -180,7 +180,7 @@ describe('following a job', () => {
     for (const status of ['accepted', 'rejected', 'disputed', 'expired', 'cancelled'] as const) {
       const { outcome, looks } = await follow([
         view({}),
-        view({ status: 'verifying' }),
+        view({ status: 'running' }),
         view({ status }),
       ])
       expect(outcome).toMatchObject({ status })

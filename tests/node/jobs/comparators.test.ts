@@ -26,7 +26,7 @@ async function withLeader(
   const statement = await world.leader(text, shown)
   const view: JobWorld['view'] = {
     ...world.view,
-    phase: 'verifying',
+    phase: 'running',
     deadline: world.view.server_time + secondsLeft,
     leader_statement: statement,
   }

@@ -128,7 +128,7 @@ describe('a verifier killed', () => {
         status: 'claimed',
         deadline: world.view.server_time + 100,
       })
-      .mockResolvedValue({ ...world.view, phase: 'verifying', leader_statement: statement })
+      .mockResolvedValue({ ...world.view, phase: 'running', leader_statement: statement })
     await resume(world, entry)
     const commitments = world.api.commitAssignment.mock.calls.map(([{ body }]) => body)
     expect(commitments).toHaveLength(2)
@@ -144,7 +144,7 @@ describe('a verifier killed', () => {
     it(`after its commitment judges ${answer} by the evidence it kept, without asking again`, async () => {
       const world = await createJobWorld('verifier')
       const entry = await killedAt(world, 'getAssignment')
-      standing(world, { phase: 'verifying', leader_statement: await world.leader(answer) })
+      standing(world, { phase: 'running', leader_statement: await world.leader(answer) })
       await resume(world, entry)
       expect(world.complete).toHaveBeenCalledTimes(1)
       expect(world.api.commitAssignment).toHaveBeenCalledTimes(1)
@@ -157,7 +157,7 @@ describe('a verifier killed', () => {
     const world = await createJobWorld('verifier')
     const entry = await killedAt(world, 'getAssignment')
     world.coprocessor.granted.delete(world.claim.kpHighHandle)
-    standing(world, { phase: 'verifying', leader_statement: await world.leader('Four.') })
+    standing(world, { phase: 'running', leader_statement: await world.leader('Four.') })
     await resume(world, entry)
     expect(world.api.postVerdict).not.toHaveBeenCalled()
     expect(world.api.abortAssignment).toHaveBeenCalledTimes(1)
@@ -165,7 +165,7 @@ describe('a verifier killed', () => {
 
   it('just before its verdict arrived sends the same bytes again', async () => {
     const world = await createJobWorld('verifier')
-    standing(world, { phase: 'verifying', leader_statement: await world.leader('Four.') })
+    standing(world, { phase: 'running', leader_statement: await world.leader('Four.') })
     const entry = await killedAt(world, 'postVerdict')
     await resume(world, entry)
     const [first, second] = world.api.postVerdict.mock.calls.map(([{ body }]) => body)
@@ -174,12 +174,12 @@ describe('a verifier killed', () => {
 
   it('holds no slot while it sends its verdict again: its commitment had freed it', async () => {
     const world = await createJobWorld('verifier')
-    standing(world, { phase: 'verifying', leader_statement: await world.leader('Four.') })
+    standing(world, { phase: 'running', leader_statement: await world.leader('Four.') })
     const entry = await killedAt(world, 'postVerdict')
     const order: string[] = []
     world.api.postVerdict.mockImplementation(async () => {
       order.push('verdict')
-      return { jobId, status: 'done', phase: 'verifying' }
+      return { jobId, status: 'done', phase: 'running' }
     })
     const onSlotFree = () => void order.push('slot free')
     await world.clock.until(resumeJob(world.deps, entry, never, { ...steps, onSlotFree }))
@@ -257,7 +257,7 @@ describe('a job that is resumed', () => {
 describe('the journal and the history', () => {
   it('have each step before its message is sent', async () => {
     const world = await createJobWorld('verifier')
-    standing(world, { phase: 'verifying', leader_statement: await world.leader('Four.') })
+    standing(world, { phase: 'running', leader_statement: await world.leader('Four.') })
     const seen: string[] = []
     const noted = () => world.journal.steps.map(({ step }) => step).join(' ')
     for (const method of ['claimAssignment', 'commitAssignment', 'postVerdict'] as const) {

@@ -27,7 +27,7 @@ async function withLeader(text: string, shown = text) {
   world.api.getAssignment.mockResolvedValueOnce(world.view)
   world.api.getAssignment.mockResolvedValue({
     ...world.view,
-    phase: 'verifying',
+    phase: 'running',
     deadline: Math.floor(world.clock.now() / 1000) + 60,
     leader_statement: statement,
   })
@@ -47,7 +47,7 @@ describe('a verifier', () => {
     world.api.getAssignment.mockReset()
     world.api.getAssignment.mockImplementation(async () => {
       order.push('look')
-      return { ...world.view, phase: 'verifying', leader_statement: statement }
+      return { ...world.view, phase: 'running', leader_statement: statement }
     })
     await run(world, () => order.push('slot free'))
 
