@@ -17,11 +17,14 @@ import { noticesOf } from './webhook.ts'
 
 type JobReasonCode = (typeof JobReason)['options'][number]
 
-/** Ends a job for good. */
+/**
+ * Ends a job for good. All its rounds are scored only here, and not when it is cancelled: a client that sees or guesses how
+ * the answers compare could otherwise let only those ends count that harm a node.
+ */
 export function settle(job: Job, phase: JobPhase, reason: JobReasonCode, now: number): Transition {
   const settled: Job = { ...job, phase, reason, settledAt: now }
   if (!isSettled(phase)) throw new TypeError(`${phase} does not settle a job`)
-  const effects: Effect[] = scores(job, phase)
+  const effects: Effect[] = phase === 'cancelled' ? [] : scores(job, phase)
   if (phase === 'accepted') effects.push({ type: 'commit-result' })
   effects.push(...noticesOf(settled))
   return { job: recorded(settled, now, phase, { detail: reason }), effects }
@@ -71,7 +74,7 @@ function startOver(job: Job, now: number): Transition {
     rounds: withRound(job, now),
     fillAt: now,
   }
-  return { job: recorded(next, now, 'started-over'), effects: scores(job, 'rejected') }
+  return { job: recorded(next, now, 'started-over'), effects: [] }
 }
 
 const maxRounds = 20
@@ -79,10 +82,11 @@ const maxRounds = 20
 const withRound = ({ rounds = [], round, result }: Job, now: number): readonly PastRound[] =>
   (result ? [...rounds, { round, result, endedAt: now }] : rounds).slice(-maxRounds)
 
-/** What the end of a round says of each node that answered in it. */
-function scores(job: Job, outcome: JobPhase): Effect[] {
-  return currentAssignments(job).flatMap(({ node, fence, role, status, verdict }): Effect[] => {
+/** What the end of its round, `end` that of the last, says of each node that answered. */
+function scores(job: Job, end: JobPhase): Effect[] {
+  return job.assignments.flatMap(({ node, fence, round, role, status, verdict }): Effect[] => {
     if (status !== 'done') return []
+    const outcome = round < job.round ? 'rejected' : end
     const code = role === 'leader' ? leaderCode(job, outcome) : verifierCode(outcome, verdict?.body)
     return code === undefined ? [] : [{ type: 'score-node', node, fence, code }]
   })

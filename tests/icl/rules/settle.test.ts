@@ -5,6 +5,7 @@ import {
   defaultJobLimits,
   type Job,
   resultOfRound,
+  type Transition,
 } from '../../../icl/rules/job.ts'
 import { settle, tally } from '../../../icl/rules/settle.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
@@ -34,10 +35,12 @@ function answeredJob(said: readonly Said[], comparator: ComparatorId = 'exact'):
 function outcomeOf(said: readonly Said[], limits = defaultJobLimits) {
   const next = tally(answeredJob(said), 100, limits)
   if ('refused' in next) throw new Error(next.detail)
-  const codes = next.effects.flatMap((effect) =>
-    effect.type === 'score-node' ? [effect.code] : [],
-  )
-  return { ...next, phase: next.job.phase, reason: next.job.reason, codes }
+  return { ...next, phase: next.job.phase, reason: next.job.reason, codes: codesOf(next) }
+}
+
+function codesOf(next: Transition) {
+  const effects = 'refused' in next ? [] : next.effects
+  return effects.flatMap((effect) => (effect.type === 'score-node' ? [effect.code] : []))
 }
 
 const yes: Said = ['x', 'match']
@@ -61,6 +64,7 @@ describe('once everybody has answered', () => {
 
   it('a majority that contradicts the leader with one answer starts over', () => {
     const { job, codes, reason } = outcomeOf([no, yes, no])
+    const ended = settle(job, 'expired', 'deadline-passed', 200)
     expect([job.phase, reason, job.round, job.seats, job.fillAt]).toEqual([
       'running',
       'leader-outvoted',
@@ -68,7 +72,8 @@ describe('once everybody has answered', () => {
       4,
       100,
     ])
-    expect(codes).toEqual([
+    expect(codes).toEqual([])
+    expect(codesOf(ended)).toEqual([
       'result-rejected',
       'verdict-upheld',
       'verdict-outvoted',

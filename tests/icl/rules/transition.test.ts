@@ -133,13 +133,15 @@ describe('verdicts that do not agree', () => {
     const once = take(job, reveal(job, nodeB, 'y'), 40)
     const outvoted = take(once, reveal(once, nodeC, 'y'), 50)
     expect([outvoted.phase, outvoted.round, outvoted.result]).toEqual(['running', 1, undefined])
-    expect(scoresOf(outvoted)).toEqual({
+    expect(scoresOf(outvoted)).toEqual({})
+    const few = take(outvoted, tickWith([nodeA, nodeB, nodeC, nodeD, nodeE]), 60)
+    expect([few.phase, few.reason]).toEqual(['rejected', 'not-enough-nodes'])
+    expect(scoresOf(few)).toEqual({
       a: 'result-rejected',
       b: 'verdict-upheld',
       c: 'verdict-upheld',
     })
-    const few = take(outvoted, tickWith([nodeA, nodeB, nodeC, nodeD, nodeE]), 60)
-    expect([few.phase, few.reason]).toEqual(['rejected', 'not-enough-nodes'])
+    expect(scoresOf(take(outvoted, { type: 'cancel' }, 60))).toEqual({})
     const others = [nodeD, nodeE, nodeAddress('f')]
     const again = take(outvoted, tickWith([nodeA, nodeB, nodeC, ...others]), 60)
     expect(new Set(currentAssignments(again).map(({ node }) => node))).toEqual(new Set(others))
