@@ -14,6 +14,8 @@ import { passedMembers } from './load-pool.ts'
 import { findOwnKey } from './own-key.ts'
 import { loadPublished, periodsOf } from './publish-pool.ts'
 
+/** How old the block of a stored key may be. */
+const keySeconds = 1_800
 /** How long before that block the pool may have ceased to be the current one. */
 const poolSeconds = 300
 /** How far the chain's clock may be behind: blocks bear the time at which they were begun. */
@@ -32,7 +34,7 @@ export async function drawListOf(
   const periods = await publishedPeriods(deps, terms.pool_cid)
   // Told before the client commits to the list, which costs gas.
   await checkRoom(deps, client)
-  const key = await findOwnKey(deps, keys, client, request)
+  const key = await findOwnKey(deps, keys, client, request, keySeconds)
   await checkHash(key, terms)
   checkPool(periods, terms.pool_cid, key.storedAt)
   const members = drawList(

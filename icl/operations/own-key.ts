@@ -5,9 +5,6 @@ import type { StoredKey } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { StoredKeys } from '../stored-keys.ts'
 
-/** How old the block of a stored key may be. */
-const keySeconds = 1_800
-
 /** Which stored key a client speaks of. */
 export type KeyPlace = {
   readonly kpHighHandle: bigint
@@ -15,21 +12,22 @@ export type KeyPlace = {
   readonly block_number: bigint
 }
 
-/** A client's own stored key; throws `key-unknown`, `not-key-owner`, or `key-expired` 30 minutes after it was stored. */
+/** A client's own stored key; throws `key-unknown`, `not-key-owner`, or `key-expired` when it was stored more than `maxSeconds` ago. */
 export async function findOwnKey(
   { clock }: Dependencies,
   keys: StoredKeys,
   client: Address,
   { kpHighHandle, kpLowHandle, block_number }: KeyPlace,
+  maxSeconds: number,
 ): Promise<StoredKey> {
   const key = await keys.find(kpHighHandle, kpLowHandle, block_number)
   if (key.owner !== client) {
     throw new ProblemError('not-key-owner', 'PromptKeyStore shows another owner of this key')
   }
   const age = toSeconds(clock.now()) - key.storedAt
-  if (age <= keySeconds) return key
+  if (age <= maxSeconds) return key
   throw new ProblemError(
     'key-expired',
-    `The key was stored ${age} s ago, and is good for ${keySeconds} s; store another key`,
+    `The key was stored ${age} s ago, and is good for ${maxSeconds} s; store another key`,
   )
 }

@@ -30,6 +30,8 @@ import { findOwnKey } from './own-key.ts'
 
 /** How long a blob is kept that no job names, and its place. */
 const unusedBlobMs = hourMs
+/** How old a key may be: a list is drawn for 30 minutes, and its job taken for ten more. */
+const keySeconds = 2_400
 const places = [0, 1] as const
 /** What sealing may add to a prompt. */
 const sealingBytes = 1_024
@@ -56,7 +58,8 @@ export async function putPrompt(
       'A wallet names the stored key of its prompt: kpHighHandle, kpLowHandle, block_number',
     )
   }
-  await findOwnKey(deps, keys, client, { kpHighHandle, kpLowHandle, block_number })
+  const place = { kpHighHandle, kpLowHandle, block_number }
+  await findOwnKey(deps, keys, client, place, keySeconds)
   return await putInPlace(deps, `upload:${kpHighHandle}:${kpLowHandle}`, body, {
     uploader: 'wallet',
     signal,

@@ -183,7 +183,7 @@ describe('the room for blobs', () => {
       await put(wallet, storedKey(icl, 'another'), body),
       await put(wallet, own, mebibyte(1)),
     ]).toEqual(['invalid-request', 'key-unknown', 'not-key-owner', 'body-too-large'])
-    await icl.clock.jump(1_801_000)
+    await icl.clock.jump(2_401_000)
     expect(await put(wallet, own, body)).toBe('key-expired')
     expect(await bytesOf('wallet')).toBe(0)
   })
