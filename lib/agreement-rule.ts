@@ -12,13 +12,12 @@
  * Every function is pure and counts in integers: coordinator, client and receipt get the same result.
  */
 
-/** How many answers have to match one another: `three` of up to seven, `any-two` of up to five, or more than half of up to five. */
-export type AgreementRule = 'three' | 'any-two' | 'majority'
+import type { AgreementRule } from './schemas/terms.ts'
 
 /** The most answers that any job can have: a decision looks at every group of them. */
 export const mostAnswers = 7
 
-const defaultMaxAnswers: Readonly<Record<AgreementRule, number>> = {
+export const defaultMaxAnswers: Readonly<Record<AgreementRule, number>> = {
   three: 7,
   'any-two': 5,
   majority: 5,

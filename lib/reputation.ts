@@ -23,14 +23,15 @@ export const maxDoubtMillinats = 13_800
  * logarithm of how much likelier the event is for a node that takes one answer in four from elsewhere than for an honest one.
  */
 export const reputationCodes = {
-  'result-accepted': worth([1, 1, 0], 10, -260),
-  'result-rejected': worth([1, 0, 1], -10, 1_050),
-  'result-contradicted': worth([1, 0, 0], -5, 1_050),
-  'result-unmatched': worth([1, 0, 0], 0, 20),
-  'result-disputed': worth([1, 0, 0], 0, 0),
-  'verdict-upheld': worth([1, 1, 0], 5, -260),
-  'verdict-outvoted': worth([1, 0, 0], -5, 260),
-  'verdict-disputed': worth([1, 0, 0], 0, 0),
+  'answer-delivered': worth([1, 1, 0], 10, -260),
+  'answer-agreed': worth([1, 1, 0], 5, -260),
+  'answer-contradicted': worth([1, 0, 1], -5, 1_050),
+  'answer-differed': worth([1, 0, 0], 0, 20),
+  'answer-undecided': worth([1, 0, 0], 0, 0),
+  'never-delivered': worth([0, 0, 0], -5, 260),
+  'output-refused': worth([0, 0, 1], -10, 1_050),
+  'never-checked': worth([0, 0, 0], -5, 0),
+  'verdict-outvoted': worth([0, 0, 0], -5, 260),
   'never-revealed': worth([0, 0, 0], -5, 260),
   'lease-lapsed': worth([0, 0, 0], -5, 0),
   'answered-late': worth([0, 0, 0], 5, 0),

@@ -2,66 +2,54 @@ import { z } from 'zod'
 import { canonicalJson } from './canonical-json.ts'
 import type { Address, Hash32, JobId } from './codecs.ts'
 import { sha256Hex } from './digest.ts'
-import type { LeaderResult, VerifierVerdict } from './schemas/assignments.ts'
 import type { Evidence } from './schemas/evidence.ts'
 import { ListStatement } from './schemas/list.ts'
-import { LeaderStatement, Tally, VerifierStatement } from './schemas/receipt.ts'
+import { Tally } from './schemas/receipt.ts'
+import {
+  AckStatement,
+  AnswerStatement,
+  DeliveryStatement,
+  VerdictStatement,
+} from './schemas/statements.ts'
 import type { SigningKey } from './session-key.ts'
 
+/** What a node signs. */
+export type NodeStatement = AnswerStatement | DeliveryStatement | VerdictStatement
+
+/** What the ICL signs. */
+export type IclStatement = Tally | ListStatement | AckStatement
+
 /** The bytes of a statement that are signed and hashed: canonical JSON of its wire form. */
-export function statementBytes(
-  statement: LeaderStatement | VerifierStatement | Tally | ListStatement,
-): Uint8Array<ArrayBuffer> {
+export function statementBytes(statement: NodeStatement | IclStatement): Uint8Array<ArrayBuffer> {
   switch (statement.statement) {
-    case 'svc-leader-v1':
-      return canonicalJson(z.encode(LeaderStatement, statement))
-    case 'svc-verifier-v1':
-      return canonicalJson(z.encode(VerifierStatement, statement))
-    case 'svc-tally-v2':
+    case 'svc-answer-v2':
+      return canonicalJson(z.encode(AnswerStatement, statement))
+    case 'svc-delivery-v2':
+      return canonicalJson(z.encode(DeliveryStatement, statement))
+    case 'svc-verdict-v2':
+      return canonicalJson(z.encode(VerdictStatement, statement))
+    case 'svc-tally-v3':
       return canonicalJson(z.encode(Tally, statement))
     case 'svc-list-v2':
       return canonicalJson(z.encode(ListStatement, statement))
+    case 'svc-ack-v2':
+      return canonicalJson(z.encode(AckStatement, statement))
   }
 }
 
 /** SHA-256 of a statement: how other statements name it. */
-export const statementHash = (
-  statement: LeaderStatement | VerifierStatement | Tally,
-): Promise<Hash32> => sha256Hex(statementBytes(statement))
+export const statementHash = (statement: NodeStatement): Promise<Hash32> =>
+  sha256Hex(statementBytes(statement))
 
-/** What a leader's result states, without its signature. */
-export const leaderStatementOf = (
-  address: Address,
-  { signature: _, ...body }: LeaderResult,
-): LeaderStatement => ({ statement: 'svc-leader-v1', address, ...body })
-
-/** What a verifier's verdict states, without its signature. */
-export const verifierStatementOf = (
-  address: Address,
-  { signature: _, ...body }: VerifierVerdict,
-): VerifierStatement => ({ statement: 'svc-verifier-v1', address, ...body })
-
-/** A leader's result, signed by its session key. */
-export async function signResult(
-  address: Address,
-  body: Omit<LeaderResult, 'signature'>,
+/** A node's statement with the signature of its session key: as it is posted. */
+export async function signed<S extends NodeStatement>(
+  statement: S,
   key: SigningKey,
-): Promise<LeaderResult> {
-  const statement = leaderStatementOf(address, { ...body, signature: '' })
-  return { ...body, signature: await key.sign(statementBytes(statement)) }
+): Promise<S & { readonly signature: string }> {
+  return { ...statement, signature: await key.sign(statementBytes(statement)) }
 }
 
-/** A verifier's verdict, signed by its session key. */
-export async function signVerdict(
-  address: Address,
-  body: Omit<VerifierVerdict, 'signature'>,
-  key: SigningKey,
-): Promise<VerifierVerdict> {
-  const statement = verifierStatementOf(address, { ...body, signature: '' })
-  return { ...body, signature: await key.sign(statementBytes(statement)) }
-}
-
-/** A verifier's promise of its evidence: SHA-256 of canonical {jobId, address, fence, evidence, salt}. */
+/** A node's promise of its evidence: SHA-256 of canonical {jobId, address, fence, evidence, salt}. */
 export const commitmentOf = (parts: {
   readonly jobId: JobId
   readonly address: Address

@@ -1,31 +1,17 @@
 import { z } from 'zod'
 import {
   Address,
-  Base64Url,
   Cid,
   ComparatorId,
   Hash32,
   JobId,
   ModelId,
-  SessionSignature,
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
-import { Evidence } from './evidence.ts'
-import {
-  AbortReason,
-  AssignmentStatus,
-  JobPhase,
-  MaxOutputTokens,
-  Parameters,
-  Role,
-  Verdict,
-  VerdictReason,
-} from './jobs.ts'
-import { ListMembers } from './list.ts'
-
-/** Grows with every offer of a job's assignments: whoever holds an older one has lost the assignment. */
-export const Fence = z.int().min(1).max(1_000_000)
+import { AbortReason, AssignmentStatus, JobPhase, Parameters, Role } from './jobs.ts'
+import { ListMembers, ListPosition } from './list.ts'
+import { Ack, AnswerPost, DeliveryPost, Fence } from './statements.ts'
 
 /** Work that is offered to a node (spec 2.4). */
 export const AssignmentOffer = z
@@ -69,65 +55,30 @@ export const ClaimResult = z
     position: z.int().min(0),
     activator: Address,
     until: UnixSeconds,
-    /** Who must be able to read the output key: the client and the verifiers. */
-    output_readers: z.array(Address),
-    /** May grant the output key to verifiers that join later. */
-    output_delegate: Address,
   })
   .meta({ id: 'ClaimResult' })
 export type ClaimResult = z.output<typeof ClaimResult>
 
-/** A verifier's promise of its evidence, made before it may see the leader's. */
+/** A node's promise of its evidence, made before it may see that of others. */
 export const CommitRequest = z
   .object({ jobId: JobId, fence: Fence, commitment: Hash32 })
   .meta({ id: 'CommitRequest' })
 
-/** What a leader answers and signs: where its output is, who can open it, and what it looks like. */
-export const LeaderResultBody = z.object({
-  jobId: JobId,
-  fence: Fence,
-  /** The model that gave the answer: what the node vouches for. */
-  model_id: ModelId,
-  max_output_tokens: MaxOutputTokens,
-  output_cid: Cid,
-  outHighHandle: Uint256,
-  outLowHandle: Uint256,
-  evidence: Evidence,
-})
+/**
+ * What a node does next. `work`: claim, answer and commit. `wait`: ask again, for others have to act first. `reveal`: open its commitment. `deliver`: put its
+ * answer where client and checkers can read it. `check`: open another's output, and say what it is. `differ`: say how its own answer differs from the
+ * delivered one. `over`: nothing more.
+ */
+export const NextStep = z.enum(['work', 'wait', 'reveal', 'deliver', 'check', 'differ', 'over'])
+export type NextStep = z.output<typeof NextStep>
 
-/** The leader's result (spec 4). */
-export const LeaderResult = LeaderResultBody.extend({ signature: SessionSignature }).meta({
-  id: 'LeaderResult',
-})
-export type LeaderResult = z.output<typeof LeaderResult>
+/** A delivery to check, and the answer of the node that delivers. */
+export const DeliveryToCheck = z
+  .object({ delivery: DeliveryPost, answer: AnswerPost })
+  .meta({ id: 'DeliveryToCheck' })
+export type DeliveryToCheck = z.output<typeof DeliveryToCheck>
 
-/** The leader's signed statement as others see it. */
-export const SignedLeaderStatement = LeaderResult.extend({ address: Address }).meta({
-  id: 'SignedLeaderStatement',
-})
-
-/** What a verifier answers and signs: its verdict, its own evidence, and what it compared with. */
-export const VerifierVerdictBody = z.object({
-  jobId: JobId,
-  fence: Fence,
-  /** The model that gave the verifier's own answer. */
-  model_id: ModelId,
-  max_output_tokens: MaxOutputTokens,
-  verdict: Verdict,
-  reason: VerdictReason.optional(),
-  evidence: Evidence,
-  salt: Base64Url(32),
-  /** SHA-256 of the leader statement that was compared with. */
-  leader_statement: Hash32,
-})
-
-/** A verifier's verdict (spec 4). */
-export const VerifierVerdict = VerifierVerdictBody.extend({ signature: SessionSignature }).meta({
-  id: 'VerifierVerdict',
-})
-export type VerifierVerdict = z.output<typeof VerifierVerdict>
-
-/** A node's own assignment in a job; the leader's statement only once the node has committed. */
+/** A node's own assignment in a job, and what to do next. */
 export const OwnAssignment = z
   .object({
     jobId: JobId,
@@ -135,10 +86,15 @@ export const OwnAssignment = z
     phase: JobPhase,
     role: Role,
     fence: Fence,
+    step: NextStep,
+    /** Of the step. */
     deadline: UnixSeconds.optional(),
     /** The ICL's clock, so that a node whose own is wrong knows how long it has. */
     server_time: UnixSeconds,
-    leader_statement: SignedLeaderStatement.optional(),
+    /** With `deliver`: the positions on the list that have to read the output key besides the client. */
+    checkers: z.array(ListPosition).optional(),
+    /** With `check` and `differ`. */
+    to_check: DeliveryToCheck.optional(),
   })
   .meta({ id: 'OwnAssignment' })
 export type OwnAssignment = z.output<typeof OwnAssignment>
@@ -152,3 +108,7 @@ export const AbortRequest = z
 export const AssignmentState = z
   .object({ jobId: JobId, status: AssignmentStatus, phase: JobPhase })
   .meta({ id: 'AssignmentState' })
+
+/** Where they stand after a commitment, an answer or a delivery, with the ICL's word that it has it. */
+export const Acknowledged = AssignmentState.extend({ ack: Ack }).meta({ id: 'Acknowledged' })
+export type Acknowledged = z.output<typeof Acknowledged>

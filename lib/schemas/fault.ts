@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { Address, Hash32, JobId, SessionSignature, Uint256, UnixSeconds } from '../codecs.ts'
-import { Role } from './jobs.ts'
-import { LeaderStatement, StatementSession, VerifierStatement } from './receipt.ts'
+import { Address, Hash32, JobId, Uint256, UnixSeconds } from '../codecs.ts'
+import { SignedAnswer, SignedDelivery, SignedVerdict } from './statements.ts'
 
 /** What a node can be proven to have done wrong: two contradictory signed statements, or a verdict that its own evidence refutes. */
 export const FaultKind = z.enum(['equivocated', 'verdict-refuted'])
@@ -11,28 +10,23 @@ export type FaultKind = z.output<typeof FaultKind>
 export const SlashState = z.enum(['off', 'proposed', 'executed', 'cancelled'])
 export type SlashState = z.output<typeof SlashState>
 
-/** A leader's statement, its signature, and its wallet's word for the key. */
-export const SignedLeader = z
-  .object({ body: LeaderStatement, signature: SessionSignature, session: StatementSession })
-  .meta({ id: 'SignedLeader' })
-
-/** A verifier's statement, its signature, and its wallet's word for the key. */
-export const SignedVerifier = z
-  .object({ body: VerifierStatement, signature: SessionSignature, session: StatementSession })
-  .meta({ id: 'SignedVerifier' })
-
-/** Proof of a fault that checks without a network: two statements, of a refuted verdict the leader's first. */
+/**
+ * Proof of a fault that checks without a network. `equivocated`: two different answers, or two deliveries, for one fence, or two verdicts on one delivery.
+ * `verdict-refuted`: the deliverer's answer, its delivery, the accused's answer, and its verdict, which these two answers contradict.
+ */
 export const FaultEvidence = z
   .object({
-    version: z.literal(1),
+    version: z.literal(2),
     kind: FaultKind,
     icl_origin: z.string().max(512),
     chain_id: z.int().positive(),
     jobId: JobId,
-    role: Role,
     fence: z.int().min(1),
     address: Address,
-    statements: z.array(z.union([SignedLeader, SignedVerifier])).length(2),
+    statements: z
+      .array(z.union([SignedAnswer, SignedDelivery, SignedVerdict]))
+      .min(2)
+      .max(4),
   })
   .meta({ id: 'FaultEvidence' })
 export type FaultEvidence = z.output<typeof FaultEvidence>
@@ -43,7 +37,6 @@ export const FaultView = z
     fault_id: Hash32,
     kind: FaultKind,
     jobId: JobId,
-    role: Role,
     fence: z.int(),
     address: Address,
     at: UnixSeconds,

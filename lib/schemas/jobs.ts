@@ -11,6 +11,7 @@ import {
   UnixSeconds,
 } from '../codecs.ts'
 import { JobListView, SignedList } from './list.ts'
+import { AgreementRule } from './terms.ts'
 
 /** A node's role in a job (spec 2.4). */
 export const Role = z.enum(['leader', 'verifier'])
@@ -30,18 +31,10 @@ export const VerdictReason = z.enum([
 export type VerdictReason = z.output<typeof VerdictReason>
 
 /**
- * The life of a job; the last five are settled and never change. It is the job's `phase` wherever an assignment's `status` may stand beside it: in the rules,
+ * The life of a job; the last four are settled and never change. It is the job's `phase` wherever an assignment's `status` may stand beside it: in the rules,
  * the history and what nodes are sent. A view of a job for its client calls it `status`, as HTTP APIs do.
  */
-export const JobPhase = z.enum([
-  'open',
-  'running',
-  'accepted',
-  'rejected',
-  'disputed',
-  'expired',
-  'cancelled',
-])
+export const JobPhase = z.enum(['open', 'running', 'accepted', 'disputed', 'expired', 'cancelled'])
 export type JobPhase = z.output<typeof JobPhase>
 
 /** The life of one assignment. */
@@ -50,7 +43,7 @@ export const AssignmentStatus = z.enum([
   'offered',
   'claimed',
   'committed',
-  'done',
+  'revealed',
   'aborted',
   'lapsed',
 ])
@@ -78,7 +71,6 @@ export const AbortReason = z.enum([
   'provider-answer-empty',
   'provider-answer-too-large',
   'list-untrusted',
-  'output-readers-untrusted',
   'encryption-failed',
   'wallet-empty',
   'store-key-reverted',
@@ -87,7 +79,6 @@ export const AbortReason = z.enum([
   'journal-unwritable',
   'signed-before',
   'node-stopping',
-  'leader-silent',
   'node-crashed',
   'node-failed',
 ])
@@ -99,12 +90,20 @@ export const AssignmentReason = z.enum([
   'offer-lapsed',
   'lease-lapsed',
   'never-revealed',
-  'verdict-refuted',
   'grant-refused',
   'node-busy',
   'node-left',
 ])
 export type AssignmentReason = z.output<typeof AssignmentReason>
+
+/** Why a member of the agreement did not deliver: it gave that back, its time ran out, or the others refused or could not check its output. */
+export const DeliveryReason = z.enum([
+  ...AbortReason.options,
+  'never-delivered',
+  'output-refused',
+  'never-checked',
+])
+export type DeliveryReason = z.output<typeof DeliveryReason>
 
 /** Why a job is where it is. */
 export const JobReason = z.enum([
@@ -115,7 +114,7 @@ export const JobReason = z.enum([
   'deadline-passed',
   'quorum-agreed',
   'quorum-disagreed',
-  'leader-outvoted',
+  'undelivered',
   'cancelled-by-client',
 ])
 export type JobReason = z.output<typeof JobReason>
@@ -173,20 +172,23 @@ export const SubmittedJob = z
 export const AssignmentView = z
   .object({
     seat: z.int(),
-    round: z.int(),
+    /** 0 for the quorum; each later batch has the seats that were added when no agreement was found. */
+    batch: z.int(),
     /** On the job's list. */
     position: z.int(),
+    /** `leader`: delivers the answer; before it is known who does, the first seat. */
     role: Role,
     node: Address,
     fence: z.int(),
     status: AssignmentStatus,
     reason: AssignmentReason.optional(),
+    /** What it said of the delivery. */
     verdict: Verdict.optional(),
     verdict_reason: VerdictReason.optional(),
   })
   .meta({ id: 'AssignmentView' })
 
-/** How far two answers of a round are apart by their evidence. */
+/** How far two answers are apart by their evidence. */
 export const AnswerPair = z
   .object({
     nodes: z.tuple([Address, Address]),
@@ -199,16 +201,21 @@ export const AnswerPair = z
   .meta({ id: 'AnswerPair' })
 export type AnswerPair = z.output<typeof AnswerPair>
 
-/** The verdicts of a round counted, and how far its answers are apart. */
-export const TallyView = z
+/** How many answers of a job agree. */
+export const AgreementView = z
   .object({
-    matches: z.int(),
-    no_matches: z.int(),
-    inconclusive: z.int(),
+    rule: AgreementRule,
+    /** Answers that had to match one another. */
+    needed: z.int(),
+    answers: z.int(),
+    /** The nodes whose answers match one another, by batch and position; none when no group was large enough. */
+    group: z.array(Address),
+    /** The member whose answer was delivered. */
+    deliverer: Address.optional(),
     pairs: z.array(AnswerPair),
   })
-  .meta({ id: 'TallyView' })
-export type TallyView = z.output<typeof TallyView>
+  .meta({ id: 'AgreementView' })
+export type AgreementView = z.output<typeof AgreementView>
 
 /** A job as its client sees it. */
 export const JobView = z
@@ -226,8 +233,8 @@ export const JobView = z
     quorum: z.array(AssignmentView),
     /** The nodes that may answer, in their order, with all that drawing it again takes. */
     list: JobListView,
-    /** Of the latest round that has verdicts; like these, only once the job has settled. */
-    tally: TallyView.optional(),
+    /** Only once the job has settled. */
+    agreement: AgreementView.optional(),
     /** The output and its key once the job has settled: until then a verifier could copy it. */
     output_cid: Cid.optional(),
     outHighHandle: Uint256.optional(),

@@ -46,16 +46,18 @@ export const PublishedPools = z
   .meta({ id: 'PublishedPools' })
 
 /** Why a node on a list is not seated in its turn. */
-export const PassReason = z.enum([...IneligibleReason.options, 'busy', 'access-refused'])
+export const PassReason = z.enum([...IneligibleReason.options, 'busy'])
 export type PassReason = z.output<typeof PassReason>
+
+export const ListPosition = z
+  .int()
+  .min(0)
+  .max(maxListLength - 1)
 
 /** A node that was passed over, by its position on the list. */
 const PassedNode = z
   .object({
-    position: z
-      .int()
-      .min(0)
-      .max(maxListLength - 1),
+    position: ListPosition,
     reason: PassReason,
     at: UnixSeconds,
   })

@@ -2,91 +2,78 @@ import { z } from 'zod'
 import {
   Address,
   Cid,
-  ComparatorId,
   Hash32,
   JobId,
-  ModelId,
   SessionPublicKey,
   SessionSignature,
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
-import { LeaderResultBody, VerifierVerdictBody } from './assignments.ts'
-import { SessionGrant } from './attestation.ts'
-import { MaxOutputTokens } from './jobs.ts'
-import { JobListView } from './list.ts'
+import { AssignmentReason, DeliveryReason, MaxOutputTokens } from './jobs.ts'
+import { JobListView, ListPosition } from './list.ts'
+import { Fence, SignedAnswer, SignedDelivery, SignedVerdict } from './statements.ts'
 
-/** The session key that signed a statement and its wallet's word for it. */
-export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).meta({
-  id: 'StatementSession',
-})
-export type StatementSession = z.output<typeof StatementSession>
-
-/** A leader's answer as it is signed. */
-export const LeaderStatement = LeaderResultBody.extend({
-  statement: z.literal('svc-leader-v1'),
-  address: Address,
-}).meta({ id: 'LeaderStatement' })
-export type LeaderStatement = z.output<typeof LeaderStatement>
-
-/** A verifier's answer as it is signed. */
-export const VerifierStatement = VerifierVerdictBody.extend({
-  statement: z.literal('svc-verifier-v1'),
-  address: Address,
-}).meta({ id: 'VerifierStatement' })
-export type VerifierStatement = z.output<typeof VerifierStatement>
-
-/** What the ICL signs: how it counted. */
+/** What the ICL signs: what it found to be agreed. */
 export const Tally = z
   .object({
-    statement: z.literal('svc-tally-v2'),
+    statement: z.literal('svc-tally-v3'),
     jobId: JobId,
-    /** SHA-256 of the receipt's list in canonical JSON. */
-    list: Hash32,
-    leader_statement: Hash32,
-    verifier_statements: z.array(Hash32),
-    matches: z.int(),
-    no_matches: z.int(),
-    inconclusive: z.int(),
+    /** SHA-256 of the receipt without its tally, in canonical JSON. */
+    record: Hash32,
+    /** The answers that match one another: bit i is answer i of the receipt. */
+    group: z.int().min(1).max(127),
+    deliverer: Address,
     settled_at: UnixSeconds,
   })
   .meta({ id: 'Tally' })
 export type Tally = z.output<typeof Tally>
 
+/** A node that was seated and gave no answer. */
+const SeatOver = z.object({
+  position: ListPosition,
+  fence: Fence,
+  reason: AssignmentReason,
+  at: UnixSeconds,
+})
+
+/** A turn of a member that came to nothing: with its delivery, and what the others said of it, if there was one. */
+const FailedDelivery = z.object({
+  address: Address,
+  reason: DeliveryReason,
+  delivery: SignedDelivery.optional(),
+  verdicts: z.array(SignedVerdict).max(6),
+})
+
+/** What a receipt says without the ICL's signature. */
+export const ReceiptRecord = z.object({
+  version: z.literal(3),
+  icl_origin: z.string(),
+  chain_id: z.int().positive(),
+  jobId: JobId,
+  client: Address,
+  client_nonce: Uint256,
+  kpHighHandle: Uint256,
+  kpLowHandle: Uint256,
+  prompt_cid: Cid,
+  max_output_tokens: MaxOutputTokens,
+  list: JobListView,
+  /** All of them, dissent too, by batch and position. */
+  answers: z
+    .array(SignedAnswer.extend({ batch: z.int().min(0).max(6) }))
+    .min(3)
+    .max(7),
+  /** In time order. */
+  over: z.array(SeatOver).max(64),
+  failed_deliveries: z.array(FailedDelivery).max(6),
+  delivery: SignedDelivery,
+  /** On the delivery: those of the group, and those of the other nodes that came in time. */
+  verdicts: z.array(SignedVerdict).max(6),
+})
+export type ReceiptRecord = z.output<typeof ReceiptRecord>
+
 /** Who agreed on an answer: checks offline, and its hash is on chain. */
-export const Receipt = z
-  .object({
-    version: z.literal(2),
-    icl_origin: z.string(),
-    chain_id: z.int().positive(),
-    jobId: JobId,
-    client: Address,
-    client_nonce: Uint256,
-    kpHighHandle: Uint256,
-    kpLowHandle: Uint256,
-    model_id: ModelId,
-    max_output_tokens: MaxOutputTokens,
-    prompt_cid: Cid,
-    output_cid: Cid,
-    comparator: ComparatorId,
-    list: JobListView,
-    leader: z.object({
-      body: LeaderStatement,
-      signature: SessionSignature,
-      session: StatementSession,
-    }),
-    verifiers: z
-      .array(
-        z.object({
-          body: VerifierStatement,
-          signature: SessionSignature,
-          session: StatementSession,
-        }),
-      )
-      .min(2)
-      .max(5),
-    /** Signed by one of the ICL's published keys. */
-    tally: z.object({ body: Tally, key: SessionPublicKey, signature: SessionSignature }),
-  })
-  .meta({ id: 'Receipt' })
+export const Receipt = ReceiptRecord.extend({
+  /** Signed by one of the ICL's published keys. */
+  tally: z.object({ body: Tally, key: SessionPublicKey, signature: SessionSignature }),
+}).meta({ id: 'Receipt' })
 export type Receipt = z.output<typeof Receipt>

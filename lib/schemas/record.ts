@@ -1,34 +1,29 @@
 import { z } from 'zod'
 import { Address, Hash32, UnixSeconds } from '../codecs.ts'
-import { FaultView, SignedLeader, SignedVerifier } from './fault.ts'
-import { AssignmentView, JobEvent, JobView, TallyView } from './jobs.ts'
+import { FaultView } from './fault.ts'
+import { AssignmentView, DeliveryReason, JobEvent, JobView } from './jobs.ts'
+import { SignedAnswer, SignedDelivery, SignedVerdict } from './statements.ts'
 
-/** How a round ended, or that it has not. */
-const RoundOutcome = z.enum(['open', 'accepted', 'rejected', 'disputed', 'unfinished'])
-
-/** One round of a job: its leader's signed statement, once the job has settled, and how the verdicts counted. */
-const RoundRecord = z
+/** One turn of a member of the agreement to deliver, and what the others said of it. */
+const DeliveryRecord = z
   .object({
-    round: z.int(),
-    outcome: RoundOutcome,
+    deliverer: Address,
+    fence: z.int(),
+    outcome: z.enum(['open', 'settled', 'failed', 'unfinished']),
+    reason: DeliveryReason.optional(),
     ended_at: UnixSeconds.optional(),
-    leader: Address.optional(),
-    /** SHA-256 of the leader's statement. */
-    result_hash: Hash32.optional(),
-    result: SignedLeader.optional(),
-    tally: TallyView.optional(),
+    delivery: SignedDelivery.optional(),
+    verdicts: z.array(SignedVerdict),
   })
-  .meta({ id: 'RoundRecord' })
+  .meta({ id: 'DeliveryRecord' })
 
-/** One attempt of one node at one seat, with all that it said, once the job has settled, and what it was scored for. */
+/** One attempt of one node at one seat, with its answer, once the job has settled, and what it was scored for. */
 const AssignmentRecord = AssignmentView.extend({
   attempt: z.int(),
   deadline: UnixSeconds.optional(),
   ended_at: UnixSeconds.optional(),
   commitment: Hash32.optional(),
-  /** SHA-256 of the verdict's statement. */
-  verdict_hash: Hash32.optional(),
-  verdict_statement: SignedVerifier.optional(),
+  answer: SignedAnswer.optional(),
   /** Codes of the reputation events that it brought its node. */
   scores: z.array(z.string()),
 }).meta({ id: 'AssignmentRecord' })
@@ -49,8 +44,9 @@ export const JobRecord = z
   .object({
     job: JobView,
     settled_at: UnixSeconds.optional(),
-    rounds: z.array(RoundRecord),
     assignments: z.array(AssignmentRecord),
+    /** In the order of their turns. */
+    deliveries: z.array(DeliveryRecord),
     /** The latest 200. */
     events: z.array(JobEvent),
     faults: z.array(FaultView),

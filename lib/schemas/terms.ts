@@ -5,6 +5,10 @@ import { Base64Url32, Cid, ComparatorId, ModelId, ModelTier } from '../codecs.ts
 export const minListLength = 3
 export const maxListLength = 16
 
+/** `three` of up to seven, `any-two` of up to five, or more than half of up to five. */
+export const AgreementRule = z.enum(['three', 'any-two', 'majority'])
+export type AgreementRule = z.output<typeof AgreementRule>
+
 /**
  * What a client fixes before it stores a prompt key: the hash of this stands in the block whose hash the list is drawn from. The salt
  * keeps the list from everybody who has not been given the terms.
@@ -18,10 +22,14 @@ export const Terms = z
     model_id: ModelId,
     min_tier: ModelTier,
     comparator: ComparatorId,
-    /** Nodes that answer at first: the leader and its verifiers. */
+    /** How many answers have to match one another. */
+    rule: AgreementRule,
+    /** Nodes that answer at first. */
     quorum: z.int().min(3).max(6),
-    /** Verifiers that have to agree with the leader. */
-    min_matches: z.int().min(1).max(5),
+    /** The most answers. */
+    max_answers: z.int().min(3).max(7),
+    /** Others that have to match each answer of the agreement, if that is more than the rule asks for. */
+    min_matches: z.int().min(1).max(6),
     /** The most nodes on the list; fewer when the pool has fewer. */
     list_length: z.int().min(minListLength).max(maxListLength),
     salt: Base64Url32,

@@ -1,0 +1,136 @@
+import { z } from 'zod'
+import {
+  Address,
+  Base64Url,
+  Cid,
+  Hash32,
+  JobId,
+  ModelId,
+  SessionPublicKey,
+  SessionSignature,
+  Uint256,
+  UnixSeconds,
+} from '../codecs.ts'
+import { SessionGrant } from './attestation.ts'
+import { Evidence } from './evidence.ts'
+import { MaxOutputTokens, Verdict, VerdictReason } from './jobs.ts'
+import { ListPosition } from './list.ts'
+
+/** Grows with each offer of a job's assignments: a node that holds an older one has lost the assignment. */
+export const Fence = z.int().min(1).max(1_000_000)
+
+/** Which node speaks of which of its assignments: each statement of a node begins with these. */
+const about = { jobId: JobId, address: Address, fence: Fence }
+
+/** A node's answer as it is revealed: what it looks like, never the text. It opens the commitment that its node made before. */
+export const AnswerStatement = z
+  .object({
+    statement: z.literal('svc-answer-v2'),
+    ...about,
+    /** Of the node on the job's list. */
+    position: ListPosition,
+    /** The commitment to the list, as PromptKeyStore holds it. */
+    list: Hash32,
+    /** The model that gave the answer: what the node vouches for. */
+    model_id: ModelId,
+    max_output_tokens: MaxOutputTokens,
+    evidence: Evidence,
+    /** 32 bytes. */
+    salt: Base64Url(32),
+  })
+  .meta({ id: 'AnswerStatement' })
+export type AnswerStatement = z.output<typeof AnswerStatement>
+
+/** Where a member of the agreement has put its answer: the sealed text and its key. */
+export const DeliveryStatement = z
+  .object({
+    statement: z.literal('svc-delivery-v2'),
+    ...about,
+    /** SHA-256 of the deliverer's own answer statement. */
+    answer: Hash32,
+    output_cid: Cid,
+    outHighHandle: Uint256,
+    outLowHandle: Uint256,
+  })
+  .meta({ id: 'DeliveryStatement' })
+export type DeliveryStatement = z.output<typeof DeliveryStatement>
+
+/**
+ * What another node says of a delivery. A member of the agreement opens the output and says `match`, or `no-match` for what it found wrong with the output;
+ * any other node says from the evidence alone how its own answer differs.
+ */
+export const VerdictStatement = z
+  .object({
+    statement: z.literal('svc-verdict-v2'),
+    ...about,
+    /** SHA-256 of the own answer statement. */
+    answer: Hash32,
+    /** SHA-256 of the delivery statement. */
+    delivery: Hash32,
+    verdict: Verdict,
+    /** Only of a `no-match`, and always. */
+    reason: VerdictReason.optional(),
+  })
+  .meta({ id: 'VerdictStatement' })
+export type VerdictStatement = z.output<typeof VerdictStatement>
+
+/** A statement as its node posts it. */
+export const AnswerPost = AnswerStatement.extend({ signature: SessionSignature }).meta({
+  id: 'AnswerPost',
+})
+export type AnswerPost = z.output<typeof AnswerPost>
+
+export const DeliveryPost = DeliveryStatement.extend({ signature: SessionSignature }).meta({
+  id: 'DeliveryPost',
+})
+export type DeliveryPost = z.output<typeof DeliveryPost>
+
+export const VerdictPost = VerdictStatement.extend({ signature: SessionSignature }).meta({
+  id: 'VerdictPost',
+})
+export type VerdictPost = z.output<typeof VerdictPost>
+
+/** The session key that signed a statement and its wallet's word for it. */
+export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).meta({
+  id: 'StatementSession',
+})
+export type StatementSession = z.output<typeof StatementSession>
+
+/** A statement, its signature, and its wallet's word for the key. */
+export const SignedAnswer = z
+  .object({ body: AnswerStatement, signature: SessionSignature, session: StatementSession })
+  .meta({ id: 'SignedAnswer' })
+export type SignedAnswer = z.output<typeof SignedAnswer>
+
+export const SignedDelivery = z
+  .object({ body: DeliveryStatement, signature: SessionSignature, session: StatementSession })
+  .meta({ id: 'SignedDelivery' })
+export type SignedDelivery = z.output<typeof SignedDelivery>
+
+export const SignedVerdict = z
+  .object({ body: VerdictStatement, signature: SessionSignature, session: StatementSession })
+  .meta({ id: 'SignedVerdict' })
+export type SignedVerdict = z.output<typeof SignedVerdict>
+
+/** A step of a node that the ICL acknowledges. */
+export const AckStep = z.enum(['commit', 'reveal', 'result'])
+
+/** What the ICL has taken from a node in time. A receipt that calls the step missed is false. */
+export const AckStatement = z
+  .object({
+    statement: z.literal('svc-ack-v2'),
+    ...about,
+    step: AckStep,
+    /** The commitment, or SHA-256 of the answer or delivery statement. */
+    body_hash: Hash32,
+    /** When the ICL took it first. */
+    at: UnixSeconds,
+  })
+  .meta({ id: 'AckStatement' })
+export type AckStatement = z.output<typeof AckStatement>
+
+/** An acknowledgement, signed by one of the ICL's published keys. */
+export const Ack = z
+  .object({ body: AckStatement, key: SessionPublicKey, signature: SessionSignature })
+  .meta({ id: 'Ack' })
+export type Ack = z.output<typeof Ack>
