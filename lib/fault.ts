@@ -5,7 +5,7 @@ import type { Hash32 } from './codecs.ts'
 import { comparators } from './comparators/all.ts'
 import { keccak256Hex, sha256Hex } from './digest.ts'
 import { FaultEvidence, type FaultKind } from './schemas/fault.ts'
-import type { LeaderStatement, VerifierStatement } from './schemas/receipt.ts'
+import type { AnswerStatement, VerdictStatement } from './schemas/statements.ts'
 import { verifySession } from './session-grant.ts'
 import { verifySignature } from './session-key.ts'
 import { statementBytes, statementHash } from './statements.ts'
@@ -14,93 +14,115 @@ import { SvcError } from './svc-error.ts'
 const parameters = [
   { type: 'string' },
   { type: 'bytes32' },
-  { type: 'string' },
   { type: 'uint256' },
   { type: 'address' },
 ] as const
 
-/** What a fault is called on chain: keccak256(abi.encode(kind, jobId, role, fence, address)), so that it can be proposed once only. */
+/** What a fault is called on chain: keccak256(abi.encode(kind, jobId, fence, address)), so that it can be proposed once only. */
 export const faultIdOf = ({
   kind,
   jobId,
-  role,
   fence,
   address,
-}: Pick<FaultEvidence, 'kind' | 'jobId' | 'role' | 'fence' | 'address'>): Hash32 =>
-  keccak256Hex(encodeAbiParameters(parameters, [kind, jobId, role, BigInt(fence), address]))
+}: Pick<FaultEvidence, 'kind' | 'jobId' | 'fence' | 'address'>): Hash32 =>
+  keccak256Hex(encodeAbiParameters(parameters, [kind, jobId, BigInt(fence), address]))
 
 /** The hash of a proof as it stands on chain: SHA-256 of its canonical JSON. */
 export const faultEvidenceHash = (evidence: FaultEvidence): Promise<Hash32> =>
   sha256Hex(canonicalJson(z.encode(FaultEvidence, evidence)))
 
-/** True for a verdict that its own evidence contradicts, held against the leader's. */
+/** True for a verdict that the evidence of its node's own answer contradicts, held against the evidence of the deliverer's. */
 export function isRefuted(
-  leader: Pick<LeaderStatement, 'evidence'>,
-  verdict: Pick<VerifierStatement, 'evidence' | 'verdict' | 'reason'>,
+  deliverer: Pick<AnswerStatement, 'evidence'>,
+  own: Pick<AnswerStatement, 'evidence'>,
+  { verdict, reason }: Pick<VerdictStatement, 'verdict' | 'reason'>,
 ): boolean {
-  const comparator = comparators[leader.evidence.comparator]
-  const comparison = comparator.compare(leader.evidence, verdict.evidence)
-  if (verdict.verdict === 'match') return comparison !== 'match'
-  if (verdict.reason === 'different-answer') return comparison !== 'no-match'
-  if (verdict.reason === 'inconclusive') return comparison !== 'inconclusive'
+  const comparator = comparators[deliverer.evidence.comparator]
+  const comparison = comparator.compare(deliverer.evidence, own.evidence)
+  if (verdict === 'match') return comparison !== 'match'
+  if (reason === 'different-answer') return comparison !== 'no-match'
+  if (reason === 'inconclusive') return comparison !== 'inconclusive'
   return false
 }
 
+const hint = 'Ask the ICL for the evidence again; on chain is its hash.'
+
+const refuse = (why: string): never => {
+  throw new SvcError('fault-invalid', `The evidence proves no fault: ${why}`, { hint })
+}
+
 const check = (holds: boolean, why: string): void => {
-  if (holds) return
-  throw new SvcError('fault-invalid', `The evidence proves no fault: ${why}`, {
-    hint: 'Ask the ICL for the evidence again; on chain is its hash.',
-  })
+  if (!holds) refuse(why)
 }
 
 /**
  * Checks the proof of a fault without a network and without trusting the ICL: wallets granted the keys that signed the
- * statements, and these, by one session key, contradict one another, or show the verdict to be refuted. Returns which it
- * is; throws SvcError `fault-invalid`.
+ * statements, and these contradict one another. Returns which fault it is; throws SvcError `fault-invalid`.
  */
 export async function verifyFault(evidence: FaultEvidence): Promise<FaultKind> {
   for (const signed of evidence.statements) await verifyStatement(evidence, signed)
-  const [first, second] = evidence.statements.map(({ body }) => body)
-  if (!first || !second) throw new TypeError('A proof has two statements')
-  if (evidence.kind === 'equivocated') {
-    for (const body of [first, second]) verifyAccused(evidence, body)
-    const keys = new Set(evidence.statements.map(({ session }) => session.key))
-    check(keys.size === 1, 'two runs of the node signed the statements')
-    const [one, other] = await Promise.all([statementHash(first), statementHash(second)])
-    check(one !== other, 'both statements are the same')
-    return evidence.kind
-  }
-  check(evidence.role === 'verifier', 'only a verifier gives verdicts')
-  verifyAccused(evidence, second)
-  if (first.statement !== 'svc-leader-v1' || second.statement !== 'svc-verifier-v1') {
-    throw new SvcError('fault-invalid', 'The evidence proves no fault: it is not about a verdict', {
-      hint: 'Ask the ICL for the evidence again; on chain is its hash.',
-    })
-  }
-  check(
-    second.leader_statement === (await statementHash(first)),
-    'the verdict is on another statement',
-  )
-  check(
-    second.evidence.comparator === first.evidence.comparator,
-    'the answers were made for different comparators',
-  )
-  check(isRefuted(first, second), 'the evidence bears the verdict out')
+  if (evidence.kind === 'equivocated') await verifyEquivocation(evidence)
+  else await verifyRefutation(evidence)
   return evidence.kind
 }
 
-type Statement = LeaderStatement | VerifierStatement
+async function verifyEquivocation(evidence: FaultEvidence): Promise<void> {
+  const { statements } = evidence
+  check(statements.length === 2, 'it needs two statements')
+  const [first, second] = statements.map(({ body }) => body)
+  if (!first || !second) return refuse('it needs two statements')
+  verifyAccused(evidence, first)
+  verifyAccused(evidence, second)
+  check(first.statement === second.statement, 'the statements are of different kinds')
+  const isAboutOne =
+    first.statement !== 'svc-verdict-v2' ||
+    second.statement !== 'svc-verdict-v2' ||
+    first.delivery === second.delivery
+  check(isAboutOne, 'the verdicts are on different deliveries')
+  const keys = new Set(statements.map(({ session }) => session.key))
+  check(keys.size === 1, 'two runs of the node signed the statements')
+  const [one, other] = await Promise.all([statementHash(first), statementHash(second)])
+  check(one !== other, 'both statements are the same')
+}
 
-function verifyAccused({ role, address, fence }: FaultEvidence, body: Statement): void {
-  const kind = role === 'leader' ? 'svc-leader-v1' : 'svc-verifier-v1'
-  check(body.statement === kind, `it has no two statements of a ${role}`)
+async function verifyRefutation(evidence: FaultEvidence): Promise<void> {
+  const { statements } = evidence
+  check(statements.length === 4, 'it needs four statements')
+  const [answer, delivery, own, verdict] = statements.map(({ body }) => body)
+  if (
+    answer?.statement !== 'svc-answer-v2' ||
+    delivery?.statement !== 'svc-delivery-v2' ||
+    own?.statement !== 'svc-answer-v2' ||
+    verdict?.statement !== 'svc-verdict-v2'
+  ) {
+    return refuse('it needs an answer, its delivery, the own answer and the verdict')
+  }
+  verifyAccused(evidence, own)
+  verifyAccused(evidence, verdict)
+  check(
+    delivery.address === answer.address && delivery.address !== evidence.address,
+    'the delivery is not of the other answer',
+  )
+  check(delivery.answer === (await statementHash(answer)), 'another answer was delivered')
+  check(verdict.delivery === (await statementHash(delivery)), 'the verdict is on another delivery')
+  check(verdict.answer === (await statementHash(own)), 'the verdict names another own answer')
+  check(
+    own.evidence.comparator === answer.evidence.comparator,
+    'the answers were made for different comparators',
+  )
+  check(isRefuted(answer, own, verdict), 'the evidence bears the verdict out')
+}
+
+type Signed = FaultEvidence['statements'][number]
+
+function verifyAccused({ address, fence }: FaultEvidence, body: Signed['body']): void {
   check(body.address === address, 'the statements are of different nodes')
   check(body.fence === fence, 'the statements are for different fences')
 }
 
 async function verifyStatement(
   { icl_origin: iclOrigin, chain_id: chainId, jobId }: FaultEvidence,
-  { body, session, signature }: FaultEvidence['statements'][number],
+  { body, session, signature }: Signed,
 ): Promise<void> {
   check(body.jobId === jobId, `${body.address} spoke of another job`)
   const granted = await verifySession(
