@@ -5,8 +5,7 @@ import { comparators } from './comparators/all.ts'
 import { sha256Hex } from './digest.ts'
 import { isRefuted } from './fault.ts'
 import { jobIdOf } from './job-id.ts'
-import { JobListView } from './schemas/list.ts'
-import { Receipt } from './schemas/receipt.ts'
+import { Receipt, ReceiptRecord } from './schemas/receipt.ts'
 import { verifySession } from './session-grant.ts'
 import { verifySignature } from './session-key.ts'
 import { statementBytes, statementHash } from './statements.ts'
@@ -17,9 +16,9 @@ import { accepts, countVotes } from './tally.ts'
 export const receiptHash = (receipt: Receipt): Promise<Hash32> =>
   sha256Hex(canonicalJson(z.encode(Receipt, receipt)))
 
-/** The hash of a job's list, as the tally names it: SHA-256 of its canonical JSON. */
-export const jobListHash = (list: JobListView): Promise<Hash32> =>
-  sha256Hex(canonicalJson(z.encode(JobListView, list)))
+/** What the tally signs of a receipt: SHA-256 of the canonical JSON of all but the tally itself. */
+export const recordHash = (record: ReceiptRecord): Promise<Hash32> =>
+  sha256Hex(canonicalJson(z.encode(ReceiptRecord, record)))
 
 const invalid = (why: string): SvcError =>
   new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, {
