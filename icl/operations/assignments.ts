@@ -10,7 +10,7 @@ import type {
 } from '../../lib/schemas/assignments.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import { defaultMaxOutputTokens } from '../../lib/schemas/jobs.ts'
-import type { StatementSession } from '../../lib/schemas/receipt.ts'
+import type { StatementSession } from '../../lib/schemas/statements.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 import {
   commitmentOf,

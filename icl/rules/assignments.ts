@@ -1,8 +1,9 @@
-import type { Hash32 } from '../../lib/codecs.ts'
-import type { AssignmentReason } from '../../lib/schemas/jobs.ts'
+import type { AbortReason, AssignmentReason } from '../../lib/schemas/jobs.ts'
+import { giveBack } from './delivery.ts'
 import {
   type Assignment,
   awaitsGrant,
+  type Change,
   type Job,
   type JobLimits,
   recorded,
@@ -10,13 +11,6 @@ import {
   withAssignment,
 } from './job.ts'
 import { settle } from './settle.ts'
-
-type AssignmentReasonCode = (typeof AssignmentReason)['options'][number]
-
-const refused = (code: 'not-claimed' | 'wrong-role' | 'already-committed', detail: string) => ({
-  refused: code,
-  detail,
-})
 
 /** The node can read the keys now: its assignment is offered. */
 export function seeAccess(
@@ -73,52 +67,34 @@ export function claim(
 ): Transition {
   if (assignment.status === 'claimed' || assignment.status === 'committed')
     return { job, effects: [] }
-  if (assignment.status !== 'offered')
-    return refused('not-claimed', `The assignment is ${assignment.status}`)
+  if (assignment.status !== 'offered') {
+    return { refused: 'not-claimed', detail: `The assignment is ${assignment.status}` }
+  }
   const deadline = Math.min(now + limits.leaseMs, job.deadline)
   const claimed = withAssignment(job, assignment.fence, { status: 'claimed', deadline })
   const phase = job.phase === 'open' ? 'running' : job.phase
   return { job: recorded({ ...claimed, phase }, now, 'claimed', { assignment }), effects: [] }
 }
 
-/** A verifier binds itself to its evidence: its lease ends, and its time to reveal starts once there is a result. */
-export function commit(
-  job: Job,
-  assignment: Assignment,
-  commitment: Hash32,
-  now: number,
-  limits: JobLimits,
-): Transition {
-  if (assignment.role !== 'verifier') return refused('wrong-role', 'Only a verifier commits')
-  if (assignment.commitment !== undefined) {
-    return assignment.commitment === commitment
-      ? { job, effects: [] }
-      : refused('already-committed', 'The assignment has another commitment')
-  }
-  if (assignment.status !== 'claimed')
-    return refused('not-claimed', `The assignment is ${assignment.status}`)
-  const committed = withAssignment(job, assignment.fence, {
-    status: 'committed',
-    commitment,
-    deadline: job.result ? now + limits.revealMs : undefined,
-  })
-  return { job: recorded(committed, now, 'committed', { assignment }), effects: [] }
-}
-
-/** The node gives the assignment back; another is looked for at once. */
+/**
+ * The node gives back what it has to do: the assignment, its turn to deliver, or its check. Another is looked for at once. A node that has to open its commitment
+ * now has no way out of it, and a revealed answer stays.
+ */
 export function abort(
   job: Job,
   assignment: Assignment,
-  reason: AssignmentReasonCode,
+  reason: AbortReason,
   now: number,
+  limits: JobLimits,
 ): Transition {
-  if (assignment.status === 'done') return { job, effects: [] }
-  if (assignment.status === 'committed' && job.result) return neverRevealed(job, assignment, now)
+  if (assignment.status === 'revealed') return giveBack(job, assignment, reason, now, limits)
+  if (assignment.status === 'committed' && assignment.deadline !== undefined)
+    return neverRevealed(job, assignment, now)
   return { job: vacated(job, assignment, 'aborted', reason, now), effects: [] }
 }
 
-/** A verifier that has seen the result and does not open its commitment: giving back is no way out of it. */
-function neverRevealed(job: Job, assignment: Assignment, now: number): Transition {
+/** A node that could open its commitment and does not. */
+export function neverRevealed(job: Job, assignment: Assignment, now: number): Change {
   const { node, fence } = assignment
   return {
     job: vacated(job, assignment, 'lapsed', 'never-revealed', now),
@@ -149,7 +125,7 @@ export function vacated(
   job: Job,
   assignment: Assignment,
   status: 'aborted' | 'lapsed',
-  reason: AssignmentReasonCode,
+  reason: AssignmentReason,
   now: number,
 ): Job {
   const ended = withAssignment(job, assignment.fence, {

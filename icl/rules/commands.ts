@@ -1,7 +1,7 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
-import type { SignedResult, SignedVerdict } from './job.ts'
+import type { PostedAnswer, PostedDelivery, PostedVerdict } from './job.ts'
 import type { Outage } from './outages.ts'
 
 type AbortReasonCode = (typeof AbortReason)['options'][number]
@@ -13,13 +13,14 @@ export type MemberState = 'fit' | PassReason
 export type NodeCommand = { readonly node: Address; readonly fence: number } & (
   | { readonly type: 'claim' }
   | { readonly type: 'commit'; readonly commitment: Hash32 }
-  | { readonly type: 'post-result'; readonly result: SignedResult }
   | {
-      readonly type: 'post-verdict'
-      readonly verdict: SignedVerdict
-      /** The commitment that the verdict's evidence and salt make. */
+      readonly type: 'reveal'
+      readonly answer: PostedAnswer
+      /** The commitment that the answer's evidence and salt make. */
       readonly commitment: Hash32
     }
+  | { readonly type: 'deliver'; readonly delivery: PostedDelivery }
+  | { readonly type: 'post-verdict'; readonly verdict: PostedVerdict }
   | { readonly type: 'abort'; readonly reason: AbortReasonCode }
 )
 

@@ -4,7 +4,7 @@ import type { FaultKind } from '../../lib/schemas/fault.ts'
 
 /** What the outside world must do after a job is saved; every effect is safe to repeat. */
 export type Effect =
-  /** See that the node may read the prompt key (and the output key, once there is one), granting it where delegated. */
+  /** See that the node may read the prompt key, activating it where the client's commitment allows that. */
   | { readonly type: 'ensure-access'; readonly node: Address; readonly fence: number }
   /** Record a reason-coded event about a node. */
   | {

@@ -1,7 +1,7 @@
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { newcomer, type Standing } from '../../lib/reputation.ts'
 import type { AttestationBackend, IneligibleReason } from '../../lib/schemas/nodes.ts'
-import type { StatementSession } from '../../lib/schemas/receipt.ts'
+import type { StatementSession } from '../../lib/schemas/statements.ts'
 import type { Enrollment } from './enrollment.ts'
 import { jobMs } from './job.ts'
 import { ageOf, longestExcusedMs, type Outage } from './outages.ts'

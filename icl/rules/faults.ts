@@ -1,13 +1,13 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { FaultKind, SlashState } from '../../lib/schemas/fault.ts'
-import type { Role } from '../../lib/schemas/jobs.ts'
 import type { Effect } from './effects.ts'
 import {
   type Assignment,
   type Job,
+  type PostedAnswer,
+  type PostedDelivery,
+  type PostedVerdict,
   recorded,
-  type SignedResult,
-  type SignedVerdict,
 } from './job.ts'
 
 /** What becomes of a fault on chain; times in Unix seconds. */
@@ -25,19 +25,18 @@ export type Slash = {
   readonly takenWei?: bigint | undefined
 }
 
+/** Any statement of a node. */
+export type PostedStatement = PostedAnswer | PostedDelivery | PostedVerdict
+
 /** What a node provably did wrong in a job; at most one of each kind for a fence. */
 export type Fault = {
   readonly kind: FaultKind
   readonly node: Address
-  readonly role: Role
   readonly fence: number
   /** Milliseconds. */
   readonly at: number
-  /**
-   * The proof: the node's two statements that contradict one another; or the leader's, and the verdict on it that its own evidence
-   * refutes. Dropped once the slash is settled.
-   */
-  readonly statements?: readonly (SignedResult | SignedVerdict)[] | undefined
+  /** The proof, as FaultEvidence has it. Dropped once the slash is settled. */
+  readonly statements?: readonly PostedStatement[] | undefined
   readonly slash?: Slash | undefined
 }
 
@@ -46,12 +45,12 @@ export function withFault(
   job: Job,
   assignment: Assignment,
   kind: FaultKind,
-  statements: readonly (SignedResult | SignedVerdict)[],
+  statements: readonly PostedStatement[],
   now: number,
 ): { readonly job: Job; readonly effects: readonly Effect[] } | undefined {
-  const { node, fence, role } = assignment
+  const { node, fence } = assignment
   if (faultOf(job, kind, fence)) return undefined
-  const fault: Fault = { kind, node, role, fence, at: now, statements }
+  const fault: Fault = { kind, node, fence, at: now, statements }
   const faulted = { ...job, faults: [...(job.faults ?? []), fault] }
   return {
     job: recorded(faulted, now, 'fault-found', { assignment, detail: kind }),

@@ -1,9 +1,11 @@
+import { type Quota, quotaOf } from '../../lib/agreement-rule.ts'
 import type { Address, ComparatorId, Hash32, JobId } from '../../lib/codecs.ts'
 import type { ProblemCode } from '../../lib/problem-codes.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
 import type {
   AssignmentReason,
   AssignmentStatus,
+  DeliveryReason,
   JobEvent,
   JobPhase,
   JobReason,
@@ -11,63 +13,76 @@ import type {
   Role,
 } from '../../lib/schemas/jobs.ts'
 import type { BlockId, PassReason } from '../../lib/schemas/list.ts'
+import type { Receipt } from '../../lib/schemas/receipt.ts'
 import type {
-  LeaderStatement,
-  Receipt,
+  AnswerStatement,
+  DeliveryStatement,
   StatementSession,
-  VerifierStatement,
-} from '../../lib/schemas/receipt.ts'
+  VerdictStatement,
+} from '../../lib/schemas/statements.ts'
 import type { Terms } from '../../lib/schemas/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Effect, PendingEffect } from './effects.ts'
 import type { Fault } from './faults.ts'
 import type { Webhook } from './webhook.ts'
 
-/** A leader's statement as it was posted. */
-export type SignedResult = {
-  readonly body: LeaderStatement
+/** A statement of a node as it was posted. */
+export type Posted<Body> = {
+  readonly body: Body
   readonly hash: Hash32
   readonly signature: string
   readonly session: StatementSession
 }
-
-/** A verifier's statement as it was posted. */
-export type SignedVerdict = {
-  readonly body: VerifierStatement
-  readonly hash: Hash32
-  readonly signature: string
-  readonly session: StatementSession
-}
+export type PostedAnswer = Posted<AnswerStatement>
+export type PostedDelivery = Posted<DeliveryStatement>
+export type PostedVerdict = Posted<VerdictStatement>
 
 /** One attempt of one node at one seat of a job; times in milliseconds. */
 export type Assignment = {
-  /** 0 for the leader, 1 and up for verifiers. */
+  /** Counts on through the batches. */
   readonly seat: number
-  /** Counts whole quorums: a rejection starts the next. */
-  readonly round: number
-  /** Counts attempts at this seat in this round. */
+  /** Counts attempts at this seat. */
   readonly attempt: number
-  readonly role: Role
   /** Of its node on the job's list. */
   readonly position: number
   readonly node: Address
   readonly fence: number
   readonly status: AssignmentStatus
+  /** Of a committed one: the end of its time to reveal, once all of its batch have committed. */
   readonly deadline?: number | undefined
   readonly endedAt?: number
   readonly reason?: AssignmentReason
   readonly commitment?: Hash32
-  readonly verdict?: SignedVerdict
+  readonly committedAt?: number
+  readonly answer?: PostedAnswer
+  readonly revealedAt?: number
   /** What its node was scored for in it. */
   readonly scores?: readonly ReputationCode[]
 }
 
-/** A round that was rejected, kept for the job's record; its verdicts are in the assignments. */
-export type PastRound = {
-  readonly round: number
-  readonly result: SignedResult
-  /** Milliseconds. */
-  readonly endedAt: number
+/** The turn of one member of the agreement to deliver; times in milliseconds. */
+export type Turn = {
+  /** The deliverer's assignment. */
+  readonly fence: number
+  /** Of the delivery, then of the checks. */
+  readonly deadline: number
+  readonly delivery?: PostedDelivery
+  readonly deliveredAt?: number
+  readonly verdicts: readonly PostedVerdict[]
+  /** Assignments of checkers that will give no verdict. */
+  readonly absent: readonly number[]
+  /** Why it came to nothing. */
+  readonly failed?: { readonly reason: DeliveryReason; readonly at: number }
+}
+
+/** The answers that match one another, by their assignments' fences, and how one of them is delivered. */
+export type Agreement = {
+  /** By batch and position. */
+  readonly group: readonly number[]
+  /** The same, in the order in which they deliver. */
+  readonly order: readonly number[]
+  /** The last is the current one. */
+  readonly turns: readonly Turn[]
 }
 
 /** What the client committed to on chain. */
@@ -85,8 +100,8 @@ export type JobList = {
 /** A member of the list that another was seated before; `at` in milliseconds. */
 export type Passed = { readonly position: number; readonly reason: PassReason; readonly at: number }
 
-/** How far a job was when its first result came. */
-type FirstResult = {
+/** How far a job was when all of its quorum had committed: what anybody but its nodes is shown until it has settled. */
+type FirstCommitted = {
   /** Each later assignment has this fence or a higher one. */
   readonly nextFence: number
   readonly passed: readonly Passed[]
@@ -104,8 +119,6 @@ export type Job = {
   readonly kpLowHandle: bigint
   readonly parameters: Parameters
   readonly comparator: ComparatorId
-  readonly minMatches: number
-  readonly verifierCount: number
   /** SHA-256 of the submission: the same job with another body is a conflict. */
   readonly submissionHash: Hash32
   readonly createdAt: number
@@ -116,21 +129,18 @@ export type Job = {
   readonly phase: JobPhase
   readonly reason?: JobReason | undefined
   readonly settledAt?: number
-  readonly round: number
-  /** Seats of the current round; grows when a tie needs one more verifier. */
-  readonly seats: number
+  /** Seats by batch: the quorum, then what was added when no agreement was found. */
+  readonly batches: readonly number[]
   readonly nextFence: number
   readonly assignments: readonly Assignment[]
   /** The nodes that may take part, in the order in which they are seated. */
   readonly list: JobList
   /** Who was passed over, in time order. */
   readonly passed: readonly Passed[]
-  /** Left out until the first result has come. */
-  readonly firstResult?: FirstResult
-  /** The current round's result. */
-  readonly result?: SignedResult | undefined
-  /** The rounds before the current one, oldest first; the oldest go when there are more than 20. */
-  readonly rounds?: readonly PastRound[]
+  readonly firstCommitted?: FirstCommitted
+  readonly agreement?: Agreement
+  /** When the client cancelled it, if answers were being revealed by then: it settles once these have decided. */
+  readonly cancelledAt?: number
   /** What nodes provably did wrong. */
   readonly faults?: readonly Fault[] | undefined
   readonly receipt?: Receipt
@@ -162,11 +172,12 @@ export type JobLimits = {
   readonly offerMs: number
   readonly leaseMs: number
   readonly revealMs: number
+  readonly deliverMs: number
+  readonly checkMs: number
   readonly refillMs: number
   /** How long a node without a free slot is waited for while another has one. */
   readonly slotWaitMs: number
   readonly maxAttempts: number
-  readonly maxVerifiers: number
   /** Jobs that one client may have at once. */
   readonly maxJobsPerClient: number
 }
@@ -174,11 +185,12 @@ export type JobLimits = {
 export const defaultJobLimits: JobLimits = {
   offerMs: 20_000,
   leaseMs: 120_000,
-  revealMs: 60_000,
+  revealMs: 30_000,
+  deliverMs: 45_000,
+  checkMs: 45_000,
   refillMs: 1_000,
   slotWaitMs: 20_000,
   maxAttempts: 3,
-  maxVerifiers: 5,
   maxJobsPerClient: 8,
 }
 
@@ -191,15 +203,11 @@ export type Transition =
   | { readonly refused: ProblemCode; readonly detail: string; readonly noted?: Change | undefined }
 
 export const isSettled = (phase: JobPhase): boolean =>
-  phase === 'accepted' ||
-  phase === 'rejected' ||
-  phase === 'disputed' ||
-  phase === 'expired' ||
-  phase === 'cancelled'
+  phase === 'accepted' || phase === 'disputed' || phase === 'expired' || phase === 'cancelled'
 
 /**
- * True once a job's outputs and evidence may be shown to its client and to others: until then a verifier that has not committed
- * could copy them, and it may be the client's own node.
+ * True once a job's outputs and evidence may be shown to its client and to others: until then a node that has not committed
+ * could copy them, and it may be the client's own.
  */
 export const mayShowAnswers = ({ phase }: Pick<Job, 'phase'>): boolean => isSettled(phase)
 
@@ -211,11 +219,9 @@ export const isHeld = (status: AssignmentStatus): boolean =>
 export const occupiesSlot = (status: AssignmentStatus): boolean =>
   status === 'offered' || status === 'claimed'
 
-/** The latest assignment of a seat in the current round. */
+/** The latest assignment of a seat. */
 export const assignmentAt = (job: Job, seat: number): Assignment | undefined =>
-  job.assignments.findLast(
-    (assignment) => assignment.round === job.round && assignment.seat === seat,
-  )
+  job.assignments.findLast((assignment) => assignment.seat === seat)
 
 /** Reasons that say nothing about the job: trying another node then is not one of a seat's attempts. */
 const uncountedReasons: ReadonlySet<string> = new Set(['node-busy', 'node-left'])
@@ -227,34 +233,71 @@ export const awaitsGrant = (job: Job): boolean =>
     ({ status, deadline }) => status === 'awaiting-grant' && deadline === undefined,
   )
 
-/** How often a seat of the current round was tried. */
+/** How often a seat was tried. */
 export const attemptsAt = (job: Job, seat: number): number =>
   job.assignments.filter(
-    (assignment) =>
-      assignment.round === job.round &&
-      assignment.seat === seat &&
-      !uncountedReasons.has(assignment.reason ?? ''),
+    (assignment) => assignment.seat === seat && !uncountedReasons.has(assignment.reason ?? ''),
   ).length
 
-/** The latest assignment of every seat of the current round that was ever filled. */
+/** The latest assignment of every seat that was ever filled. */
 export function currentAssignments(job: Job): readonly Assignment[] {
   return seatsOf(job).flatMap((seat) => assignmentAt(job, seat) ?? [])
 }
 
-/** The seats of the current round that no assignment holds. */
+/** The seats that no assignment holds. */
 export const emptySeats = (job: Job): readonly number[] =>
   seatsOf(job).filter((seat) => !isHeld(assignmentAt(job, seat)?.status ?? 'lapsed'))
 
+/** The number of seats so far. */
+export const seatCount = ({ batches }: Pick<Job, 'batches'>): number =>
+  batches.reduce((sum, size) => sum + size, 0)
+
 const seatsOf = (job: Job): readonly number[] =>
-  Array.from({ length: job.seats }, (_, seat) => seat)
+  Array.from({ length: seatCount(job) }, (_, seat) => seat)
+
+/** The batch that a seat belongs to. */
+export function batchOf({ batches }: Pick<Job, 'batches'>, seat: number): number {
+  let end = 0
+  return batches.findIndex((size) => {
+    end += size
+    return seat < end
+  })
+}
+
+/** What the job's agreement takes; its terms were found to allow one when it was submitted. */
+export function quotaOfJob({ list }: Pick<Job, 'list'>): Quota {
+  const { rule, quorum, min_matches: minMatches, max_answers: maxAnswers } = list.terms
+  const listLength = list.members.length
+  const result = quotaOf({ rule, quorum, listLength, minMatches, maxAnswers })
+  if (result.outcome === 'refused') throw new RangeError(result.why)
+  return result.quota
+}
+
+/** An assignment whose node has answered. */
+export type Answered = Assignment & { readonly answer: PostedAnswer }
+
+/** The revealed answers, by batch and position. */
+export const answersOf = (job: Job): readonly Answered[] =>
+  job.assignments
+    .filter((assignment): assignment is Answered => assignment.answer !== undefined)
+    .toSorted((a, b) => batchOf(job, a.seat) - batchOf(job, b.seat) || a.position - b.position)
+
+/** The turn to deliver that is under way; undefined when nobody's is. */
+export function currentTurn({ agreement }: Job): Turn | undefined {
+  const turn = agreement?.turns.at(-1)
+  return turn?.failed ? undefined : turn
+}
+
+/** What an assignment's node is in the job: it delivers the answer, or, before it is known who does, has the first seat. */
+export function roleOf(job: Job, { fence, seat }: Assignment): Role {
+  const deliverer = job.agreement?.turns.at(-1)?.fence
+  const leads = deliverer === undefined ? seat === 0 : deliverer === fence
+  return leads ? 'leader' : 'verifier'
+}
 
 /** The newest assignment of a node in a job. */
 export const assignmentOf = (job: Job, node: Address): Assignment | undefined =>
   job.assignments.findLast((assignment) => assignment.node === node)
-
-/** The result that an assignment's round has or had; undefined when it is not known any more. */
-export const resultOfRound = (job: Job, round: number): SignedResult | undefined =>
-  round === job.round ? job.result : job.rounds?.find((past) => past.round === round)?.result
 
 /** The job with one assignment changed. */
 export const withAssignment = (job: Job, fence: number, change: Partial<Assignment>): Job => ({
@@ -266,7 +309,7 @@ export const withAssignment = (job: Job, fence: number, change: Partial<Assignme
 
 const maxEvents = 200
 /** With the first of these a running job's events stop being shown: if later ones were, a reader that resumes would miss it. */
-const heldEvents: ReadonlySet<string> = new Set(['committed', 'result-posted'])
+const heldEvents: ReadonlySet<string> = new Set(['committed'])
 
 /** The job with one more event in its history; the oldest go when there are too many. */
 export function recorded(
@@ -283,7 +326,7 @@ export function recorded(
     phase: job.phase,
     ...(about.assignment && {
       node: about.assignment.node,
-      role: about.assignment.role,
+      role: roleOf(job, about.assignment),
       fence: about.assignment.fence,
     }),
     ...(about.detail !== undefined && { detail: about.detail }),

@@ -1,4 +1,4 @@
-import type { StatementSession } from '../../lib/schemas/receipt.ts'
+import type { StatementSession } from '../../lib/schemas/statements.ts'
 
 /*
  * Problem: two daemons run with one wallet, because a folder was copied or a machine was replaced while the old one still

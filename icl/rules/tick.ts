@@ -9,29 +9,31 @@
  * Invariants:
  * - An empty seat goes to the earliest member of the list that never had a seat and is fit. Each earlier one that
  *   never had a seat is passed over, and the job keeps its name and the reason.
- * - Only when no fit member is left that never had a seat, a node may return to the seat that it gave back for a
- *   cause that passes, after a pause that grows with each attempt: a member that is busy for good holds up nobody.
+ * - Only when no fit member is left that never had a seat, a node may return that gave its seat back for a cause
+ *   that passes and never committed, after a pause that grows with each attempt: a member that is busy for good
+ *   holds up nobody.
  * - A node is scored for an offer, a lease or a reveal that it let pass. Waiting for a slot or for a grant costs it
  *   nothing.
  * - A seated node gets no offer yet: that takes the effect ensure-access, which sees on chain that the node may read
  *   the prompt key.
  *
  * Failure cases, with the end of the job: the deadline has passed (expired); a seat has used up its attempts, or
- * as many nodes as a quorum gave the round back for a cause that lies in the job and nobody could do it (expired,
- * attempts-exhausted); a rejected round cannot be done by a whole new quorum (rejected, not-enough-nodes); nobody
- * is left to break a tie (disputed). In all other cases an empty seat waits, mostly with the reason
- * not-enough-nodes, and is tried again after refillMs.
+ * as many nodes as a quorum gave it back for a cause that lies in the job and nobody could do it (expired,
+ * attempts-exhausted); the list has nobody left for the seats that were added to find an agreement (disputed). In all
+ * other cases an empty seat waits, mostly with the reason not-enough-nodes, and is tried again after refillMs.
  */
 
 import { causes } from '../../lib/causes.ts'
-import { vacated } from './assignments.ts'
+import { decided } from './agreement.ts'
+import { neverRevealed, vacated } from './assignments.ts'
 import type { MemberState } from './commands.ts'
+import { lapseTurn } from './delivery.ts'
 import type { Effect } from './effects.ts'
 import {
   type Assignment,
-  assignmentAt,
   attemptsAt,
   awaitsGrant,
+  type Change,
   currentAssignments,
   emptySeats,
   isSettled,
@@ -39,10 +41,10 @@ import {
   type JobLimits,
   type Passed,
   recorded,
-  type Transition,
   withAssignment,
 } from './job.ts'
 import { settle } from './settle.ts'
+import { returnable, unseated } from './unseated.ts'
 
 /** Looks at a job whose time has come: ends what is overdue and fills empty seats from the list, whose members are in these states. */
 export function tick(
@@ -50,28 +52,33 @@ export function tick(
   members: readonly MemberState[] | undefined,
   now: number,
   limits: JobLimits,
-): Transition {
-  if (now >= job.deadline) return settle(job, 'expired', job.reason ?? 'deadline-passed', now)
+): Change {
+  if (now >= job.deadline) {
+    return job.cancelledAt === undefined
+      ? settle(job, 'expired', job.reason ?? 'deadline-passed', now)
+      : settle(job, 'cancelled', 'cancelled-by-client', now)
+  }
   const lapsed = lapse(job, now)
-  if (!members) return lapsed
-  const moved = vacateFullNodes(lapsed.job, members, now)
-  if (emptySeats(moved).length === 0) return { job: moved, effects: lapsed.effects }
+  const decision = job.cancelledAt === undefined ? undefined : decided(lapsed.job, now, limits)
+  const turned = decision ?? lapseTurn(lapsed.job, now, limits)
+  const effects = [...lapsed.effects, ...turned.effects]
+  if (!members || isSettled(turned.job.phase)) return { job: turned.job, effects }
+  const moved = vacateFullNodes(turned.job, members, now)
+  if (emptySeats(moved).length === 0) return { job: moved, effects }
   const filled = fillSeats(moved, members, now, limits)
-  if ('refused' in filled) return filled
-  return { job: filled.job, effects: [...lapsed.effects, ...filled.effects] }
+  return { job: filled.job, effects: [...effects, ...filled.effects] }
 }
 
 /** True when the next tick needs the members' states: a seat is empty or may be, and it is time to fill it. */
 export const needsMembers = (job: Job, now: number): boolean =>
   !isSettled(job.phase) &&
+  job.cancelledAt === undefined &&
   now < job.deadline &&
   ((job.fillAt !== undefined && job.fillAt <= now) || overdueAssignments(job, now).length > 0)
 
 /** The assignments whose deadline has passed. */
 const overdueAssignments = (job: Job, now: number): readonly Assignment[] =>
-  currentAssignments(job).filter(
-    ({ status, deadline }) => status !== 'done' && deadline !== undefined && deadline <= now,
-  )
+  currentAssignments(job).filter(({ deadline }) => deadline !== undefined && deadline <= now)
 
 /** True for an assignment that waits until its node has a free slot. */
 const waitsForSlot = ({ status }: Assignment): boolean => status === 'awaiting-grant'
@@ -92,28 +99,27 @@ function vacateFullNodes(job: Job, members: readonly MemberState[], now: number)
   return next
 }
 
-/** The positions on the list that never had a seat, in order. */
-function unseated({ list, assignments }: Job): readonly number[] {
-  const had = new Set(assignments.map(({ position }) => position))
-  return list.members.flatMap((_, position) => (had.has(position) ? [] : [position]))
-}
-
 /** Ends the assignments whose deadline has passed. */
 function lapse(job: Job, now: number): { job: Job; effects: readonly Effect[] } {
   const overdue = overdueAssignments(job, now).filter((assignment) => !waitsForSlot(assignment))
   const effects: Effect[] = []
   let next = job
   for (const assignment of overdue) {
-    const code = lapseCode(assignment)
-    next = vacated(next, assignment, 'lapsed', code, now)
-    effects.push({ type: 'score-node', node: assignment.node, fence: assignment.fence, code })
+    const change = lapseOne(next, assignment, now)
+    next = change.job
+    effects.push(...change.effects)
   }
   return { job: next, effects }
 }
 
-function lapseCode({ status }: Assignment): 'offer-lapsed' | 'lease-lapsed' | 'never-revealed' {
-  if (status === 'offered') return 'offer-lapsed'
-  return status === 'committed' ? 'never-revealed' : 'lease-lapsed'
+function lapseOne(job: Job, assignment: Assignment, now: number): Change {
+  if (assignment.status === 'committed') return neverRevealed(job, assignment, now)
+  const { node, fence, status } = assignment
+  const code = status === 'offered' ? 'offer-lapsed' : 'lease-lapsed'
+  return {
+    job: vacated(job, assignment, 'lapsed', code, now),
+    effects: [{ type: 'score-node', node, fence, code }],
+  }
 }
 
 function fillSeats(
@@ -121,7 +127,7 @@ function fillSeats(
   members: readonly MemberState[],
   now: number,
   limits: JobLimits,
-): Transition {
+): Change {
   const seats = emptySeats(job)
   const isUsedUp = seats.some((seat) => attemptsAt(job, seat) >= limits.maxAttempts)
   if (isUsedUp || failsAnywhere(job)) {
@@ -130,18 +136,17 @@ function fillSeats(
   const left = unseated(job).filter(
     (position) => members[position] === 'fit' || members[position] === 'busy',
   )
-  if (startsOver(job) && left.length < seats.length) {
-    return settle(job, 'rejected', 'not-enough-nodes', now)
-  }
-  if (left.length === 0 && seats.every((seat) => isTieBreak(job, seat))) {
+  const isLastResort = seats.every((seat) => seat >= job.list.terms.quorum)
+  if (left.length === 0 && isLastResort && returnable(job).length === 0) {
     return settle(job, 'disputed', 'quorum-disagreed', now)
   }
   const free = left.filter((position) => members[position] === 'fit')
+  const returning = returningMembers(job, members, now)
   let next = job
   const effects: Effect[] = []
-  for (const [index, seat] of seats.entries()) {
-    const position = free[index] ?? returningMember(job, seat, members, now)
-    if (position === undefined) continue
+  for (const seat of seats) {
+    const position = free.shift() ?? returning.shift()
+    if (position === undefined) break
     const seated = seatMember(passing(next, position, members, now), seat, position, now)
     next = seated.job
     effects.push(...seated.effects)
@@ -175,37 +180,25 @@ function afterFilling(job: Job, now: number, limits: JobLimits): Job {
   return job.reason === 'not-enough-nodes' ? waiting : recorded(waiting, now, 'not-enough-nodes')
 }
 
-/** True when as many nodes as a quorum has gave a round back for a cause that lies in the job, and none could do it: others would be paid in vain. */
-function failsAnywhere(job: Job): boolean {
-  const round = job.assignments.filter((assignment) => assignment.round === job.round)
-  if (round.some(({ status }) => status === 'committed' || status === 'done')) return false
-  const nodes = round.flatMap(({ node, reason }) =>
+/** True when as many nodes as a quorum has gave the job back for a cause that lies in it, and none could do it: others would be paid in vain. */
+function failsAnywhere({ assignments, list }: Job): boolean {
+  if (assignments.some(({ commitment }) => commitment !== undefined)) return false
+  const nodes = assignments.flatMap(({ node, reason }) =>
     reason !== undefined && causes[reason].sameAnywhere ? [node] : [],
   )
-  return new Set(nodes).size > job.verifierCount
+  return new Set(nodes).size >= list.terms.quorum
 }
-
-/** True when a rejection calls for a whole new quorum, of which nobody is seated yet. */
-const startsOver = (job: Job): boolean =>
-  job.round > 0 && job.assignments.every(({ round }) => round < job.round)
-
-/** True for a seat that was added because the verdicts did not decide. */
-const isTieBreak = (job: Job, seat: number): boolean => seat > job.verifierCount
 
 const returnDelayMs = 2_000
 
-function returningMember(
-  job: Job,
-  seat: number,
-  members: readonly MemberState[],
-  now: number,
-): number | undefined {
-  const last = assignmentAt(job, seat)
-  // The same node may try again only what may pass.
-  if (last?.reason === undefined || !causes[last.reason].passes) return undefined
-  if (now < (last.endedAt ?? now) + returnDelayMs * last.attempt) return undefined
-  return members[last.position] === 'fit' ? last.position : undefined
-}
+/** The positions whose nodes may have a seat again by now. */
+const returningMembers = (job: Job, members: readonly MemberState[], now: number): number[] =>
+  returnable(job)
+    .filter(
+      ({ position, endedAt, attempt }) =>
+        members[position] === 'fit' && now >= (endedAt ?? now) + returnDelayMs * attempt,
+    )
+    .map(({ position }) => position)
 
 /** Seats a member of the list; it is offered the work once the chain shows that it can read the prompt key. */
 export function seatMember(
@@ -218,9 +211,7 @@ export function seatMember(
   if (node === undefined) throw new RangeError(`The list has no position ${position}`)
   const assignment: Assignment = {
     seat,
-    round: job.round,
     attempt: attemptsAt(job, seat) + 1,
-    role: seat === 0 ? 'leader' : 'verifier',
     position,
     node,
     fence: job.nextFence,

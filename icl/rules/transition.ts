@@ -9,13 +9,13 @@
  * job's outbox, in the same save, and are delivered later (icl/background/effects-due.ts).
  *
  * Invariants:
- * - A settled phase never changes. A settled job answers a repeated result or verdict as before, and may still get
+ * - A settled phase never changes. A settled job answers a repeated statement as before, and may still get
  *   a provable fault.
  * - A command of a node counts only under the fence of that node's assignment. Each assignment has a higher fence
  *   than those before it in the job.
  * - A command that changes nothing returns the very same job, so that nothing is saved.
- * - A job that has not settled has a tickAt: the earliest of its deadline, the deadlines of its assignments, and
- *   the time to fill empty seats.
+ * - A job that has not settled has a tickAt: the earliest of its deadline, the deadlines of its assignments and of
+ *   the turn to deliver, and the time to fill empty seats.
  *
  * Failure cases: a message that comes twice has the effect of one. After the job's deadline nodes' commands are
  * refused unless they are repeats, whether or not the tick has come. A refusal may still note something: a second,
@@ -24,10 +24,10 @@
  */
 
 import type { ProblemCode } from '../../lib/problem-codes.ts'
+import { commit, mayStillReveal, reveal } from './answers.ts'
 import {
   abort,
   claim,
-  commit,
   findBusy,
   findEnded,
   findGone,
@@ -36,12 +36,14 @@ import {
   seeAccess,
 } from './assignments.ts'
 import type { Command, Finding, NodeCommand } from './commands.ts'
+import { deliver, postVerdict } from './delivery.ts'
 import type { Effect } from './effects.ts'
 import {
   type Assignment,
   assignmentOf,
   type Change,
   currentAssignments,
+  currentTurn,
   emptySeats,
   isSettled,
   type Job,
@@ -49,8 +51,7 @@ import {
   type Transition,
 } from './job.ts'
 import { missTime } from './outages.ts'
-import { postResult, postVerdict } from './results.ts'
-import { settle } from './settle.ts'
+import { cancel } from './settle.ts'
 import { tick } from './tick.ts'
 
 /** The whole life of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
@@ -88,9 +89,7 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
     case 'miss-time':
       return missTime(job, command.outages)
     case 'cancel':
-      if (job.phase === 'cancelled') return { job, effects: [] }
-      if (isSettled(job.phase)) return refuse('job-settled', `The job is already ${job.phase}`)
-      return settle(job, 'cancelled', 'cancelled-by-client', now)
+      return cancel(job, now)
     case 'see-access':
     case 'miss-access':
     case 'refuse-access':
@@ -100,7 +99,8 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
       return applyFinding(job, command, now, limits)
     case 'claim':
     case 'commit':
-    case 'post-result':
+    case 'reveal':
+    case 'deliver':
     case 'post-verdict':
     case 'abort':
       return applyNodeCommand(job, command, now, limits)
@@ -133,23 +133,25 @@ function applyNodeCommand(
   now: number,
   limits: JobLimits,
 ): Transition {
-  const assignment = postedAssignment(job, command) ?? assignmentOf(job, command.node)
+  const assignment = answeredAssignment(job, command) ?? assignmentOf(job, command.node)
   if (!assignment)
     return refuse('not-assigned', `Node ${command.node} has no assignment in this job`)
   if (assignment.fence !== command.fence) {
     return refuse('stale-fence', `Fence ${command.fence} is not the current ${assignment.fence}`)
   }
-  if (isSettled(job.phase) && !isRepeat(assignment, command)) {
-    return refuse('job-settled', `The job is already ${job.phase}`)
+  // What came after the deadline must not depend on whether the next tick saw it before.
+  const isOver = isSettled(job.phase) || now >= job.deadline
+  if (isOver && !isRepeat(job, assignment, command)) {
+    return refuse(
+      'job-settled',
+      `The job is ${isSettled(job.phase) ? job.phase : 'past its deadline'}`,
+    )
   }
-  // Before the next tick sees it: what came after the deadline must not depend on who is faster.
-  if (now >= job.deadline && !isRepeat(assignment, command)) {
-    return refuse('job-settled', 'The job has passed its deadline')
-  }
-  if (assignment.status === 'lapsed' || assignment.status === 'aborted') {
+  const isGone = assignment.status === 'lapsed' || assignment.status === 'aborted'
+  if (isGone && !(command.type === 'reveal' && mayStillReveal(job, assignment))) {
     if (command.type === 'abort') return { job, effects: [] }
     const refusal = refuse('stale-fence', `The assignment was given up: ${assignment.reason}`)
-    return isLatePost(assignment, command)
+    return isLateCommit(assignment, command)
       ? { ...refusal, noted: scoredLate(job, assignment) }
       : refusal
   }
@@ -158,34 +160,46 @@ function applyNodeCommand(
       return claim(job, assignment, now, limits)
     case 'commit':
       return commit(job, assignment, command.commitment, now, limits)
-    case 'post-result':
-      return postResult(job, assignment, command.result, now, limits)
+    case 'reveal':
+      return reveal(job, assignment, command.answer, command.commitment, now, limits)
+    case 'deliver':
+      return deliver(job, assignment, command.delivery, now, limits)
     case 'post-verdict':
-      return postVerdict(job, assignment, command.verdict, command.commitment, now, limits)
+      return postVerdict(job, assignment, command.verdict, now, limits)
     case 'abort':
-      return abort(job, assignment, command.reason, now)
+      return abort(job, assignment, command.reason, now, limits)
   }
 }
 
-/** An answer that is sent again after the job settled still gets its old answer. */
-const isRepeat = (assignment: Assignment, command: NodeCommand): boolean =>
-  assignment.status === 'done' &&
-  (command.type === 'post-result' || command.type === 'post-verdict')
+/** A statement that is sent again after the job settled still gets its old answer, and a different one is still a fault. */
+function isRepeat(job: Job, { answer, node, fence }: Assignment, command: NodeCommand): boolean {
+  const turns = job.agreement?.turns ?? []
+  switch (command.type) {
+    case 'reveal':
+      return answer !== undefined
+    case 'deliver':
+      return turns.some((turn) => turn.fence === fence && turn.delivery !== undefined)
+    case 'post-verdict':
+      return turns.some(({ verdicts }) =>
+        verdicts.some(
+          ({ body }) => body.address === node && body.delivery === command.verdict.body.delivery,
+        ),
+      )
+    default:
+      return false
+  }
+}
 
 /** The assignment for whose fence the node has answered already: what it says of that again is judged by it, whatever it got since. */
-const postedAssignment = (job: Job, { type, node, fence }: NodeCommand): Assignment | undefined =>
-  type === 'post-result' || type === 'post-verdict'
-    ? job.assignments.find(
-        (assignment) =>
-          assignment.node === node && assignment.fence === fence && assignment.status === 'done',
-      )
-    : undefined
+const answeredAssignment = (job: Job, { node, fence }: NodeCommand): Assignment | undefined =>
+  job.assignments.find(
+    (assignment) =>
+      assignment.node === node && assignment.fence === fence && assignment.answer !== undefined,
+  )
 
-/** An answer after the lease: of no use any more, but it shows that the node was at work. */
-const isLatePost = ({ reason, role, scores }: Assignment, { type }: NodeCommand): boolean =>
-  reason === 'lease-lapsed' &&
-  type === (role === 'leader' ? 'post-result' : 'commit') &&
-  !scores?.includes('answered-late')
+/** A commitment after the lease: of no use any more, but it shows that the node was at work. */
+const isLateCommit = ({ reason, scores }: Assignment, { type }: NodeCommand): boolean =>
+  reason === 'lease-lapsed' && type === 'commit' && !scores?.includes('answered-late')
 
 const scoredLate = (job: Job, { node, fence }: Assignment): Change => ({
   job,
@@ -197,16 +211,21 @@ const refuse = (refused: ProblemCode, detail: string) => ({ refused, detail })
 /** Puts effects into the outbox and sets when to look at the job again. */
 function timed(job: Job, effects: readonly Effect[], now: number): Job {
   const settled = isSettled(job.phase)
-  const fillAt = settled || emptySeats(job).length === 0 ? undefined : (job.fillAt ?? now)
+  const isFilling = !settled && job.cancelledAt === undefined && emptySeats(job).length > 0
+  const fillAt = isFilling ? (job.fillAt ?? now) : undefined
   const pending = effects.map((effect, index) => ({
     id: job.nextEffect + index,
     effect,
     attempts: 0,
     dueAt: now + (effect.type === 'notify' ? effect.afterMs : 0),
   }))
-  const deadlines = currentAssignments(job).flatMap((assignment) =>
-    assignment.deadline === undefined || assignment.status === 'done' ? [] : [assignment.deadline],
-  )
+  const turn = currentTurn(job)
+  const deadlines = [
+    ...currentAssignments(job).flatMap(({ deadline }) =>
+      deadline === undefined ? [] : [deadline],
+    ),
+    ...(turn ? [turn.deadline] : []),
+  ]
   return {
     ...job,
     outbox: [...job.outbox, ...pending],

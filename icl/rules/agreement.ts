@@ -1,0 +1,60 @@
+import { deliverers } from '../../lib/delivery-rule.ts'
+import { decisionOf } from './decision.ts'
+import { withTurn } from './delivery.ts'
+import {
+  type Answered,
+  answersOf,
+  type Change,
+  currentAssignments,
+  type Job,
+  type JobLimits,
+  recorded,
+  seatCount,
+} from './job.ts'
+import { settle } from './settle.ts'
+import { seatable } from './unseated.ts'
+
+/** The job once a seat has answered: when none is outstanding, it is decided whether the answers agree, or more are needed. */
+export function decided(job: Job, now: number, limits: JobLimits): Change {
+  if (job.cancelledAt !== undefined) {
+    const isOutstanding = currentAssignments(job).some(({ status }) => status === 'committed')
+    return isOutstanding
+      ? { job, effects: [] }
+      : settle(job, 'cancelled', 'cancelled-by-client', now)
+  }
+  if (answersOf(job).length < seatCount(job)) return { job, effects: [] }
+  const decision = decisionOf(job, seatable(job).length)
+  switch (decision.outcome) {
+    case 'disputed':
+      return settle(job, 'disputed', 'quorum-disagreed', now)
+    case 'more': {
+      const widened: Job = { ...job, batches: [...job.batches, decision.count], fillAt: now }
+      const detail = `${decision.count} more`
+      return { job: recorded(widened, now, 'seats-added', { detail }), effects: [] }
+    }
+    case 'accepted': {
+      const agreed = withAgreement(job, decision.group)
+      const detail = `${decision.group.length} of ${answersOf(job).length} answers match`
+      return {
+        job: withTurn(recorded(agreed, now, 'agreed', { detail }), now, limits),
+        effects: [],
+      }
+    }
+  }
+}
+
+function withAgreement(job: Job, group: readonly Answered[]): Job {
+  const salts = answersOf(job).map(({ node, answer }) => ({
+    address: node,
+    salt: answer.body.salt,
+  }))
+  const inTurn = deliverers(
+    job.id,
+    salts,
+    group.map(({ node }) => node),
+  )
+  const order = inTurn.flatMap((address) =>
+    group.flatMap(({ node, fence }) => (node === address ? [fence] : [])),
+  )
+  return { ...job, agreement: { group: group.map(({ fence }) => fence), order, turns: [] } }
+}

@@ -1,0 +1,127 @@
+/*
+ * Problem: an answer counts only if its node did not know the others' when it gave it.
+ *
+ * Idea: each node first binds itself to its evidence by a hash, and opens it once all seats of its batch are bound. What is
+ * opened is collected, and decided on when no seat is without an answer.
+ *
+ * Invariants:
+ * - A commitment is opened by what was committed to, or not at all. A node never commits anew in the same job.
+ * - The time to reveal starts for all of a batch at once, and again only for a node that took a seat later.
+ * - A revealed answer stays: nobody can take it back, and its seat is never filled again.
+ *
+ * Failure cases: a node that does not reveal in time loses its seat and is scored. It may still open its commitment while
+ * nobody else has taken the seat, because a network that was down for a moment must not cost a pool of three its job.
+ */
+
+import type { Hash32 } from '../../lib/codecs.ts'
+import { decided } from './agreement.ts'
+import { withFault } from './faults.ts'
+import {
+  type Assignment,
+  assignmentAt,
+  currentAssignments,
+  type Job,
+  type JobLimits,
+  type PostedAnswer,
+  recorded,
+  seatCount,
+  type Transition,
+  withAssignment,
+} from './job.ts'
+
+/** The node binds itself to its evidence: its lease ends. With the last commitment of a batch the time to reveal starts. */
+export function commit(
+  job: Job,
+  assignment: Assignment,
+  commitment: Hash32,
+  now: number,
+  limits: JobLimits,
+): Transition {
+  if (assignment.commitment !== undefined) {
+    return assignment.commitment === commitment
+      ? { job, effects: [] }
+      : { refused: 'already-committed', detail: 'The assignment has another commitment' }
+  }
+  if (assignment.status !== 'claimed') {
+    return { refused: 'not-claimed', detail: `The assignment is ${assignment.status}` }
+  }
+  const committed = withAssignment(job, assignment.fence, {
+    status: 'committed',
+    commitment,
+    committedAt: now,
+    deadline: undefined,
+  })
+  return {
+    job: opened(recorded(committed, now, 'committed', { assignment }), now, limits),
+    effects: [],
+  }
+}
+
+/** The job with the time to reveal running, once every seat is bound or has answered. */
+function opened(job: Job, now: number, limits: JobLimits): Job {
+  const seated = currentAssignments(job)
+  const isBound = ({ status }: Assignment) => status === 'committed' || status === 'revealed'
+  if (seated.length < seatCount(job) || !seated.every(isBound)) return job
+  const assignments = job.assignments.map((assignment) =>
+    assignment.status === 'committed' && assignment.deadline === undefined
+      ? { ...assignment, deadline: now + limits.revealMs }
+      : assignment,
+  )
+  return {
+    ...job,
+    assignments,
+    firstCommitted: job.firstCommitted ?? { nextFence: job.nextFence, passed: job.passed },
+  }
+}
+
+/** The node opens its commitment. With the last answer of a batch it is decided whether they agree. */
+export function reveal(
+  job: Job,
+  assignment: Assignment,
+  answer: PostedAnswer,
+  commitment: Hash32,
+  now: number,
+  limits: JobLimits,
+): Transition {
+  if (assignment.answer !== undefined) {
+    return assignment.answer.hash === answer.hash
+      ? { job, effects: [] }
+      : {
+          refused: 'already-answered',
+          detail: 'The node gave another answer for this fence before',
+          noted: contradicting(job, assignment, [assignment.answer, answer], now),
+        }
+  }
+  if (assignment.status !== 'committed' && !mayStillReveal(job, assignment)) {
+    return { refused: 'not-committed', detail: `The assignment is ${assignment.status}` }
+  }
+  if (assignment.status === 'committed' && assignment.deadline === undefined) {
+    return { refused: 'too-early', detail: 'Not all nodes of the batch have committed' }
+  }
+  if (commitment !== assignment.commitment) {
+    return { refused: 'commitment-mismatch', detail: 'Evidence and salt make another commitment' }
+  }
+  const revealed = withAssignment(job, assignment.fence, {
+    status: 'revealed',
+    answer,
+    revealedAt: now,
+    deadline: undefined,
+  })
+  return decided(recorded(revealed, now, 'revealed', { assignment }), now, limits)
+}
+
+/** True for a node that was late, while nobody has its seat. */
+export const mayStillReveal = (job: Job, assignment: Assignment): boolean =>
+  assignment.reason === 'never-revealed' &&
+  job.agreement === undefined &&
+  assignmentAt(job, assignment.seat)?.fence === assignment.fence
+
+const contradicting = (
+  job: Job,
+  assignment: Assignment,
+  [first, second]: readonly [PostedAnswer, PostedAnswer],
+  now: number,
+) =>
+  first.session.key === second.session.key
+    ? withFault(job, assignment, 'equivocated', [first, second], now)
+    : undefined

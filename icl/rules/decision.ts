@@ -1,0 +1,19 @@
+import { type Decision, decide } from '../../lib/agreement-rule.ts'
+import { comparators } from '../../lib/comparators/all.ts'
+import { type Answered, answersOf, batchOf, type Job, quotaOfJob } from './job.ts'
+
+/** True when two nodes' answers match by their evidence. */
+const isMatch = (one: Answered, other: Answered): boolean =>
+  comparators[one.answer.body.evidence.comparator].compare(
+    one.answer.body.evidence,
+    other.answer.body.evidence,
+  ) === 'match'
+
+/** What the revealed answers say, when at most `left` more can be had. */
+export const decisionOf = (job: Job, left?: number): Decision<Answered> =>
+  decide(
+    answersOf(job).map((answered) => ({ ...answered, batch: batchOf(job, answered.seat) })),
+    isMatch,
+    quotaOfJob(job),
+    left,
+  )

@@ -1,0 +1,224 @@
+/*
+ * Problem: the answer that was agreed on has to reach the client, and any member of the agreement may be dead, or lie.
+ *
+ * Idea: the members deliver in an order that the salts of all answers draw. The first puts its text where the client and the
+ * other members can read it. These open it and say whether it is the text behind the revealed evidence. If it is not, or does
+ * not come, the next member delivers.
+ *
+ * Invariants:
+ * - At most one turn is under way, and no member has two.
+ * - A delivery names its node's own revealed answer. A verdict names its own answer and this very delivery.
+ * - Only members of the agreement are counted. A tie settles (lib/delivery-rule.ts).
+ *
+ * Failure cases: the deliverer gives its turn back or lets it pass; the others refuse its output, or none of them can check
+ * it: the next member delivers, and after the last the job is disputed (undelivered). A verdict that the two answers'
+ * evidence contradicts is not counted, and proves a fault. A second, different statement for the same turn does, too.
+ */
+
+import { settled } from '../../lib/delivery-rule.ts'
+import { isRefuted } from '../../lib/fault.ts'
+import type { AbortReason, DeliveryReason } from '../../lib/schemas/jobs.ts'
+import { withFault } from './faults.ts'
+import {
+  type Agreement,
+  type Assignment,
+  type Change,
+  currentTurn,
+  type Job,
+  type JobLimits,
+  type PostedDelivery,
+  type PostedVerdict,
+  recorded,
+  type Transition,
+  type Turn,
+} from './job.ts'
+import { settle } from './settle.ts'
+
+/** The job with the next member's turn; a job whose members have all had one is left as it is. */
+export function withTurn(job: Job, now: number, limits: JobLimits): Job {
+  const fence = job.agreement?.order[job.agreement.turns.length]
+  if (!job.agreement || fence === undefined) return job
+  const turn: Turn = { fence, deadline: now + limits.deliverMs, verdicts: [], absent: [] }
+  const turned = { ...job, agreement: { ...job.agreement, turns: [...job.agreement.turns, turn] } }
+  return recorded(turned, now, 'to-deliver', { assignment: byFence(job, fence) })
+}
+
+const byFence = ({ assignments }: Job, fence: number): Assignment | undefined =>
+  assignments.find((assignment) => assignment.fence === fence)
+
+/** The job with its current turn changed. */
+function withTurnChanged(job: Job, change: Partial<Turn>): Job {
+  const { agreement } = job
+  if (!agreement) return job
+  const turns = agreement.turns.map((turn, index) =>
+    index === agreement.turns.length - 1 ? { ...turn, ...change } : turn,
+  )
+  return { ...job, agreement: { ...agreement, turns } }
+}
+
+/** The other members of the agreement: those that check a delivery. */
+export const checkersOf = ({ group }: Agreement, { fence }: Turn): readonly number[] =>
+  group.filter((member) => member !== fence)
+
+/** Whose turn it is says where it has put its answer: the others' time to check starts. */
+export function deliver(
+  job: Job,
+  assignment: Assignment,
+  delivery: PostedDelivery,
+  now: number,
+  limits: JobLimits,
+): Transition {
+  const own = job.agreement?.turns.find(({ fence }) => fence === assignment.fence)
+  if (own?.delivery) {
+    if (own.delivery.hash === delivery.hash) return { job, effects: [] }
+    return contradicted(job, assignment, [own.delivery, delivery], now)
+  }
+  if (!own || own !== currentTurn(job)) {
+    return {
+      refused: 'not-your-turn',
+      detail: own ? 'The time to deliver is over' : 'Another node delivers, or nobody yet',
+    }
+  }
+  if (delivery.body.answer !== assignment.answer?.hash) {
+    return { refused: 'statement-mismatch', detail: 'The delivery names another answer' }
+  }
+  const delivered = withTurnChanged(job, {
+    delivery,
+    deliveredAt: now,
+    deadline: now + limits.checkMs,
+  })
+  return { job: recorded(delivered, now, 'delivered', { assignment }), effects: [] }
+}
+
+/** What another node says of the delivery; of nodes outside the agreement it is only kept. */
+export function postVerdict(
+  job: Job,
+  assignment: Assignment,
+  verdict: PostedVerdict,
+  now: number,
+  limits: JobLimits,
+): Transition {
+  const known = verdictOn(job, assignment, verdict)
+  if (known) {
+    return known.hash === verdict.hash
+      ? { job, effects: [] }
+      : contradicted(job, assignment, [known, verdict], now)
+  }
+  const turn = currentTurn(job)
+  const { answer } = assignment
+  if (!answer) return { refused: 'not-revealed', detail: `The assignment is ${assignment.status}` }
+  if (!turn?.delivery) return { refused: 'too-early', detail: 'There is no delivery to check' }
+  if (verdict.body.delivery !== turn.delivery.hash) {
+    return { refused: 'statement-mismatch', detail: 'The verdict is on another delivery' }
+  }
+  if (verdict.body.answer !== answer.hash || turn.fence === assignment.fence) {
+    return { refused: 'statement-mismatch', detail: "The verdict does not name its node's answer" }
+  }
+  const deliverer = byFence(job, turn.fence)?.answer
+  if (!deliverer) throw new TypeError('A deliverer has answered')
+  if (isRefuted(deliverer.body, answer.body, verdict.body)) {
+    const away = checked(absent(job, turn, assignment), now, limits)
+    const proof = [deliverer, turn.delivery, answer, verdict]
+    const faulted = withFault(away.job, assignment, 'verdict-refuted', proof, now)
+    return faulted ? { job: faulted.job, effects: [...away.effects, ...faulted.effects] } : away
+  }
+  const detail = verdict.body.reason ?? verdict.body.verdict
+  const said = withTurnChanged(job, { verdicts: [...turn.verdicts, verdict] })
+  return checked(
+    recorded(said, now, `verdict-${verdict.body.verdict}`, { assignment, detail }),
+    now,
+    limits,
+  )
+}
+
+/** What a node has said before of the same delivery. */
+const verdictOn = (
+  { agreement }: Job,
+  { node }: Assignment,
+  { body }: PostedVerdict,
+): PostedVerdict | undefined =>
+  agreement?.turns
+    .flatMap(({ verdicts }) => verdicts)
+    .find((verdict) => verdict.body.address === node && verdict.body.delivery === body.delivery)
+
+const absent = (job: Job, turn: Turn, { fence }: Assignment): Job =>
+  turn.absent.includes(fence) ? job : withTurnChanged(job, { absent: [...turn.absent, fence] })
+
+/** A node with an answer gives back its turn, or says that it will not check: anything else of it is not waited for. */
+export function giveBack(
+  job: Job,
+  assignment: Assignment,
+  reason: AbortReason,
+  now: number,
+  limits: JobLimits,
+): Transition {
+  const turn = currentTurn(job)
+  if (!turn || !job.agreement) return { job, effects: [] }
+  if (turn.fence === assignment.fence) {
+    return turn.delivery ? { job, effects: [] } : nextTurn(job, turn, reason, now, limits)
+  }
+  if (!turn.delivery || !job.agreement.group.includes(assignment.fence)) return { job, effects: [] }
+  return checked(absent(job, turn, assignment), now, limits)
+}
+
+/** The job after a check: settled, or the next member's turn, or unchanged while others have to answer. */
+function checked(job: Job, now: number, limits: JobLimits): Change {
+  const turn = currentTurn(job)
+  if (!job.agreement || !turn?.delivery) return { job, effects: [] }
+  const { verdicts, absent: away } = turn
+  const checks = checkersOf(job.agreement, turn)
+    .filter((fence) => !away.includes(fence))
+    .map((fence) => verdicts.find(({ body }) => body.fence === fence)?.body.verdict)
+  switch (settled(checks, now >= turn.deadline)) {
+    case 'waiting':
+      return { job, effects: [] }
+    case 'settled':
+      return settle(job, 'accepted', 'quorum-agreed', now)
+    case 'failed': {
+      const isRefused = checks.includes('no-match')
+      return nextTurn(job, turn, isRefused ? 'output-refused' : 'never-checked', now, limits)
+    }
+  }
+}
+
+function nextTurn(
+  job: Job,
+  { fence }: Turn,
+  reason: DeliveryReason,
+  now: number,
+  limits: JobLimits,
+): Change {
+  const failed = withTurnChanged(job, { failed: { reason, at: now } })
+  const noted = recorded(failed, now, 'delivery-failed', {
+    assignment: byFence(job, fence),
+    detail: reason,
+  })
+  const next = withTurn(noted, now, limits)
+  return next === noted ? settle(noted, 'disputed', 'undelivered', now) : { job: next, effects: [] }
+}
+
+/** Ends a turn whose time is over: the checks that came count, and a delivery that did not come is the deliverer's failing. */
+export function lapseTurn(job: Job, now: number, limits: JobLimits): Change {
+  const turn = currentTurn(job)
+  if (!turn || now < turn.deadline) return { job, effects: [] }
+  return turn.delivery
+    ? checked(job, now, limits)
+    : nextTurn(job, turn, 'never-delivered', now, limits)
+}
+
+/** Another signed statement where one is known: it changes nothing, and proves a fault of its node if one run signed both. */
+const contradicted = (
+  job: Job,
+  assignment: Assignment,
+  [first, second]:
+    | readonly [PostedDelivery, PostedDelivery]
+    | readonly [PostedVerdict, PostedVerdict],
+  now: number,
+): Transition => ({
+  refused: 'already-answered',
+  detail: 'The node gave another statement for this fence before',
+  noted:
+    first.session.key === second.session.key
+      ? withFault(job, assignment, 'equivocated', [first, second], now)
+      : undefined,
+})

@@ -1,0 +1,37 @@
+import type { NextStep } from '../../lib/schemas/assignments.ts'
+import { mayStillReveal } from './answers.ts'
+import { type Assignment, currentTurn, isSettled, type Job } from './job.ts'
+
+/** What a node has to do next for its assignment, and until when (milliseconds). */
+export type Next = { readonly step: NextStep; readonly deadline?: number | undefined }
+
+export function nextStep(job: Job, assignment: Assignment): Next {
+  if (isSettled(job.phase)) return { step: 'over' }
+  switch (assignment.status) {
+    case 'awaiting-grant':
+    case 'offered':
+    case 'claimed':
+      return { step: 'work', deadline: assignment.deadline }
+    case 'committed':
+      return assignment.deadline === undefined
+        ? { step: 'wait' }
+        : { step: 'reveal', deadline: assignment.deadline }
+    case 'aborted':
+    case 'lapsed':
+      return mayStillReveal(job, assignment) ? { step: 'reveal' } : { step: 'over' }
+    case 'revealed':
+      return afterReveal(job, assignment)
+  }
+}
+
+function afterReveal(job: Job, { fence, node }: Assignment): Next {
+  const turn = currentTurn(job)
+  if (!turn || !job.agreement) return { step: 'wait' }
+  const { deadline, delivery } = turn
+  if (turn.fence === fence) return delivery ? { step: 'wait' } : { step: 'deliver', deadline }
+  const isMember = job.agreement.group.includes(fence)
+  const hasSpoken =
+    turn.absent.includes(fence) || turn.verdicts.some(({ body }) => body.address === node)
+  if (!delivery || hasSpoken) return { step: 'wait' }
+  return { step: isMember ? 'check' : 'differ', deadline }
+}
