@@ -1,4 +1,4 @@
-import type { AssignmentReason, JobReason, VerdictReason } from './schemas/jobs.ts'
+import type { AssignmentReason, DeliveryReason, JobReason, VerdictReason } from './schemas/jobs.ts'
 
 /*
  * Why a job, a node or a call fails. A node gives an assignment back with one of these codes, the ICL keeps it in the job's history, and
@@ -39,6 +39,7 @@ type CallCause =
 /** The code of a cause, on the wire and in errors. */
 export type CauseCode =
   | AssignmentReason
+  | DeliveryReason
   | VerdictReason
   | Exclude<JobReason, 'quorum-agreed'>
   | CallCause
@@ -177,12 +178,6 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
     remedy: 'see whether the ICL and the node read the same chain and PromptKeyStore',
     passes: true,
   },
-  'output-readers-untrusted': {
-    who: 'service operator',
-    what: 'the ICL named readers of the output that are not on the list of the job',
-    remedy:
-      'see whether the ICL runs changed software: it names the client and members of the list',
-  },
   'output-upload-failed': {
     who: 'service operator',
     what: 'the encrypted output could not be uploaded',
@@ -210,11 +205,6 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
     what: 'the node has signed an answer to this very assignment before',
     remedy: 'see whether the ICL has lost jobs, and restore them',
   },
-  'leader-silent': {
-    who: 'nobody',
-    what: 'no leader answered for as long as a job may last',
-    remedy: 'the job has ended by then',
-  },
   'node-crashed': {
     who: 'node operator',
     what: 'the node could not go on with the job after a restart',
@@ -238,12 +228,27 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   },
   'never-revealed': {
     who: 'node operator',
-    what: 'the verifier committed to a verdict and never opened it',
-    remedy: 'see in the log of the node why it gave no verdict',
+    what: 'the node committed to an answer and did not reveal it in time',
+    remedy: 'see in the log of the node why it revealed nothing: its network, a restart',
+  },
+  'never-delivered': {
+    who: 'node operator',
+    what: 'it was the turn of the node to deliver its answer, and it did not',
+    remedy: 'see in the log of the node what held it up; the chain RPC or the upload may be slow',
+  },
+  'output-refused': {
+    who: 'node operator',
+    what: 'the other nodes found that the delivered output is not the one of its evidence',
+    remedy: 'see whether the delivering node runs changed software',
+  },
+  'never-checked': {
+    who: 'node operator',
+    what: 'none of the other nodes could check the delivered output in time',
+    remedy: 'see in the logs of these nodes why: their gateways or the coprocessor may be slow',
   },
   'verdict-refuted': {
     who: 'node operator',
-    what: "the verifier's own evidence refutes its verdict",
+    what: "the node's own answer refutes its verdict",
     remedy: 'answer the fault (`svc-node status` shows it); the node may run changed software',
   },
   'list-ended': {
@@ -271,7 +276,7 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   },
   'different-answer': {
     who: 'client',
-    what: "the verifier's answer differs from the leader's",
+    what: "the node's answer differs from the delivered one",
     remedy: 'use a model that answers the same each time, or another comparator',
   },
   inconclusive: {
@@ -281,13 +286,13 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   },
   'output-mismatch': {
     who: 'node operator',
-    what: 'the output that the leader delivered is not the one of its evidence',
-    remedy: "see whether the leader's node runs changed software",
+    what: 'the delivered output does not make the evidence of its node',
+    remedy: 'see whether the node that delivered runs changed software',
   },
   'output-unavailable': {
     who: 'node operator',
-    what: "the verifier could not get or open the leader's output",
-    remedy: 'see whether the leader uploaded it and let the verifier read its key',
+    what: 'the node could not get or open the delivered output',
+    remedy: 'see whether the blob was uploaded and the gateways have it',
   },
   'awaiting-grant': {
     who: 'client',
@@ -314,10 +319,10 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
     what: 'the nodes did not agree on an answer',
     remedy: 'run it again, or use a model that answers the same each time',
   },
-  'leader-outvoted': {
+  undelivered: {
     who: 'nobody',
-    what: "the verifiers agreed that the leader's answer is wrong",
-    remedy: 'run it again when more nodes are active',
+    what: 'the nodes agreed on an answer, but none of them delivered it',
+    remedy: 'run the job again; the job shows why each node failed to deliver',
   },
   'cancelled-by-client': {
     who: 'client',
