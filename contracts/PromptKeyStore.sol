@@ -9,30 +9,18 @@ interface ActiveNodes {
     function isActive(address operator) external view returns (bool);
 }
 
-/// @notice Keeps AES keys as two encrypted 128-bit halves and decides who may decrypt them.
+/// @notice Keeps AES keys as two encrypted 128-bit halves and decides who may decrypt them: the owner, for a prompt key
+/// the nodes of its one list, for an output key the readers that are named when it is stored.
 contract PromptKeyStore {
-    /// @dev Who decides about readers: nobody has named one yet, owner and delegate, a list, or nobody any more.
-    enum Access {
-        Undecided,
-        Named,
-        Listed,
-        Fixed
-    }
-
     struct Record {
         address owner;
+        /// @dev Bit i: the node at position i of the list has access.
         uint16 used;
         bool ended;
-        Access access;
-        uint64 until;
+        bool isOutput;
         uint256 lowHandle;
         bytes32 commitment;
-        address delegate;
-        uint32 grantsLeft;
     }
-
-    /// @notice The most readers that one `storeKey` may name.
-    uint256 public constant MAX_READERS = 16;
 
     /// @notice The fewest nodes on a list.
     uint256 public constant MIN_LIST = 3;
@@ -40,7 +28,7 @@ contract PromptKeyStore {
     /// @notice The most nodes on a list.
     uint256 public constant MAX_LIST = 16;
 
-    /// @notice Where activations and a delegate's grants are checked.
+    /// @notice Where activations are checked.
     ActiveNodes public immutable nodeRegistry;
 
     uint256 private constant UINT128_TYPE = 6;
@@ -49,20 +37,13 @@ contract PromptKeyStore {
     mapping(uint256 handle => bool taken) private _taken;
 
     /// @notice A key was stored under these two stored handles, with a hash of the job's terms (zero: none).
-    event KeyStored(
-        address indexed owner, uint256 indexed highHandle, uint256 indexed lowHandle, bytes32 terms
-    );
+    event KeyStored(address indexed owner, uint256 indexed highHandle, uint256 indexed lowHandle, bytes32 terms);
 
     /// @notice The owner bound the key to a job and a list of nodes; those in `mask` have access from now on.
     /// @dev `jobId` is the owner's word: others may name the same one for keys of their own.
     event ListCommitted(
-        uint256 indexed highHandle,
-        uint256 lowHandle,
-        bytes32 indexed jobId,
-        bytes32 commitment,
-        uint16 mask,
-        address indexed activator,
-        uint64 until
+        uint256 indexed highHandle, uint256 lowHandle, bytes32 indexed jobId, bytes32 commitment,
+        uint16 mask, address indexed activator, uint64 until
     );
 
     /// @notice `activate` gives no further node of the list access.
@@ -70,16 +51,7 @@ contract PromptKeyStore {
 
     /// @notice The node at position `self` of the list stored an output key, and named the nodes in `mask` as readers.
     event OutputKeyStored(
-        uint256 indexed highHandle,
-        uint256 indexed promptHighHandle,
-        bytes32 indexed jobId,
-        uint8 self,
-        uint16 mask
-    );
-
-    /// @notice The owner lets `delegate` grant access to up to `maxGrants` active nodes until `until` (Unix seconds).
-    event AccessDelegated(
-        uint256 indexed highHandle, uint256 lowHandle, address indexed delegate, uint32 maxGrants, uint64 until
+        uint256 indexed highHandle, uint256 indexed promptHighHandle, bytes32 indexed jobId, uint8 self, uint16 mask
     );
 
     /// @notice `by` gave `reader` access to both halves, for good.
@@ -87,74 +59,38 @@ contract PromptKeyStore {
 
     /// @notice The two halves are the same ciphertext.
     error EqualHalves(uint256 handle);
-
     /// @notice The handle belongs to a record already.
     error HandleTaken(uint256 handle);
-
     /// @notice The handle is no encrypted uint128, or everybody may read it.
     error InvalidHandle(uint256 handle);
-
     /// @notice The coprocessor does not allow this account to use the handle.
     error HandleNotAllowed(uint256 handle, address account);
-
-    /// @notice More readers than `MAX_READERS`.
-    error TooManyReaders(uint256 count);
-
-    /// @notice The zero address cannot read.
-    error InvalidReader();
-
-    /// @notice A delegation needs a delegate, at least one grant and an end in the future, or none of them.
-    error InvalidDelegation();
-
     /// @notice The two handles are not one record.
     error UnknownKey(uint256 highHandle, uint256 lowHandle);
-
-    /// @notice The caller is neither the key's owner nor its delegate.
+    /// @notice The caller does not own the key.
     error NotAuthorized(address caller);
-
-    /// @notice The delegation ended at `until` (Unix seconds).
-    error DelegationExpired(uint64 until);
-
-    /// @notice The delegate has used all its grants.
-    error NoGrantsLeft();
-
-    /// @notice A delegate and an activator can give access to active nodes only.
-    error NodeNotActive(address reader);
-
-    /// @notice The readers of a key with a list come from `activate`, those of an output key from `storeOutputKey`.
-    /// For other readers, store another key.
+    /// @notice The activator can give access to active nodes only.
+    error NodeNotActive(address node);
+    /// @notice The readers of an output key were named when it was stored. For other readers, store another key.
     error ReadersFixed(uint256 highHandle);
-
-    /// @notice Readers or a delegate were named for this key. Store another key for a list.
-    error ReadersAlreadyNamed(uint256 highHandle);
-
     /// @notice The key has a list, for good. Store another key for another list.
     error ListAlreadyCommitted(uint256 highHandle);
-
     /// @notice The owner ended the list. Only the owner can help, with another key.
     error ListHasEnded(uint256 highHandle);
-
     /// @notice The list's time is over at `until` (Unix seconds).
     error ListExpired(uint64 until);
-
     /// @notice A list has `MIN_LIST` to `MAX_LIST` nodes.
     error InvalidListLength(uint256 length);
-
     /// @notice The list's entry at `index` is zero, the key's owner, or an address from further in front.
     error InvalidListEntry(uint256 index);
-
     /// @notice A mask names at least one position, and only positions of the list.
     error InvalidMask(uint16 mask);
-
     /// @notice The activator is zero.
     error InvalidActivator();
-
     /// @notice The commitment of this key is another: wrong job, activator, end or list, or none is committed.
     error WrongList(bytes32 commitment);
-
     /// @notice The list has no such position, or another address is there.
     error NotOnList(uint8 index);
-
     /// @notice The nodes at these positions have no access to the prompt key.
     error NotActivated(uint16 mask);
 
@@ -165,12 +101,12 @@ contract PromptKeyStore {
 
     /// @notice Verifies and stores two encrypted halves that only the caller may read.
     function storeKey(InEuint128 calldata high, InEuint128 calldata low) external {
-        _storeInputs(high, low, 0);
+        _store(FHE.asEuint128(high), FHE.asEuint128(low), 0);
     }
 
     /// @notice The same, with a hash of the terms of the job that the key is for.
     function storeKey(InEuint128 calldata high, InEuint128 calldata low, bytes32 terms) external {
-        _storeInputs(high, low, terms);
+        _store(FHE.asEuint128(high), FHE.asEuint128(low), terms);
     }
 
     /// @notice Stores two halves that the coprocessor knows and lets both the caller and this contract use.
@@ -178,33 +114,6 @@ contract PromptKeyStore {
         _checkVerified(highHandle);
         _checkVerified(lowHandle);
         _store(euint128.wrap(bytes32(highHandle)), euint128.wrap(bytes32(lowHandle)), 0);
-    }
-
-    /// @notice Verifies and stores two encrypted halves, names readers, and may delegate further grants.
-    function storeKey(
-        InEuint128 calldata high,
-        InEuint128 calldata low,
-        address[] calldata readers,
-        address delegate,
-        uint32 maxGrants,
-        uint64 until
-    ) external {
-        if (readers.length > MAX_READERS) revert TooManyReaders(readers.length);
-        (uint256 highHandle, uint256 lowHandle) = _storeInputs(high, low, 0);
-        Record storage record = _records[highHandle];
-        if (readers.length != 0 || delegate != address(0)) record.access = Access.Named;
-        for (uint256 i = 0; i < readers.length; i++) {
-            _grant(highHandle, lowHandle, readers[i]);
-        }
-        if (delegate == address(0)) {
-            if (maxGrants != 0 || until != 0) revert InvalidDelegation();
-            return;
-        }
-        if (maxGrants == 0 || until <= block.timestamp) revert InvalidDelegation();
-        record.delegate = delegate;
-        record.grantsLeft = maxGrants;
-        record.until = until;
-        emit AccessDelegated(highHandle, lowHandle, delegate, maxGrants, until);
     }
 
     /// @notice Binds the caller's key to one job and one list of nodes, for good, and gives the nodes in `mask` access.
@@ -220,17 +129,15 @@ contract PromptKeyStore {
         uint64 until
     ) external {
         Record storage record = _ownRecord(highHandle, lowHandle);
-        if (record.access == Access.Listed) revert ListAlreadyCommitted(highHandle);
-        if (record.access == Access.Named) revert ReadersAlreadyNamed(highHandle);
+        if (record.commitment != 0) revert ListAlreadyCommitted(highHandle);
         if (record.ended) revert ListHasEnded(highHandle);
         _checkList(list);
         if (mask == 0 || mask >> list.length != 0) revert InvalidMask(mask);
         if (activator == address(0)) revert InvalidActivator();
         if (until <= block.timestamp) revert ListExpired(until);
-        bytes32 commitment = _commitmentOf(jobId, activator, until, list);
+        bytes32 commitment = keccak256(abi.encode(jobId, activator, until, list));
         record.commitment = commitment;
         record.used = mask;
-        record.access = Access.Listed;
         emit ListCommitted(highHandle, lowHandle, jobId, commitment, mask, activator, until);
         _grantAll(highHandle, lowHandle, list, mask);
     }
@@ -282,42 +189,19 @@ contract PromptKeyStore {
     ) external {
         _checkCommitment(_records[promptHighHandle], jobId, activator, until, list);
         if (self >= list.length || list[self] != msg.sender) revert NotOnList(self);
-        _checkActivated(_records[promptHighHandle], mask | _bit(self));
-        (uint256 highHandle, uint256 lowHandle) = _storeInputs(high, low, 0);
-        _records[highHandle].access = Access.Fixed;
+        uint16 missing = (mask | _bit(self)) & ~_records[promptHighHandle].used;
+        if (missing != 0) revert NotActivated(missing);
+        (uint256 highHandle, uint256 lowHandle) = _store(FHE.asEuint128(high), FHE.asEuint128(low), 0);
+        _records[highHandle].isOutput = true;
         emit OutputKeyStored(highHandle, promptHighHandle, jobId, self, mask);
         _grant(highHandle, lowHandle, _records[promptHighHandle].owner);
         _grantAll(highHandle, lowHandle, list, mask & ~_bit(self));
     }
 
-    /// @notice Gives `reader` access for good; the owner to anybody, the delegate within its limits to active nodes.
-    /// Never for a key with a list, or an output key of `storeOutputKey`.
-    function grantAccess(uint256 highHandle, uint256 lowHandle, address reader) external {
-        Record storage record = _knownRecord(highHandle, lowHandle);
-        bool byOwner = record.owner == msg.sender;
-        if (!byOwner && record.delegate != msg.sender) revert NotAuthorized(msg.sender);
-        if (record.access >= Access.Listed) revert ReadersFixed(highHandle);
-        // A grant that is sent twice changes nothing and costs the delegate nothing.
-        if (_mayRead(highHandle, reader) && _mayRead(lowHandle, reader)) return;
-        if (!byOwner) {
-            if (block.timestamp > record.until) revert DelegationExpired(record.until);
-            if (record.grantsLeft == 0) revert NoGrantsLeft();
-            if (!nodeRegistry.isActive(reader)) revert NodeNotActive(reader);
-            record.grantsLeft -= 1;
-        }
-        if (record.access == Access.Undecided) record.access = Access.Named;
-        _grant(highHandle, lowHandle, reader);
-    }
-
-    /// @notice Who owns a key and what its delegate may still do; `owner` is zero when the two are not one record.
-    function recordOf(uint256 highHandle, uint256 lowHandle)
-        external
-        view
-        returns (address owner, address delegate, uint32 grantsLeft, uint64 until)
-    {
+    /// @notice Who owns a key; zero when the two are not one record.
+    function ownerOf(uint256 highHandle, uint256 lowHandle) external view returns (address) {
         Record storage record = _records[highHandle];
-        if (record.lowHandle != lowHandle) return (address(0), address(0), 0, 0);
-        return (record.owner, record.delegate, record.grantsLeft, record.until);
+        return record.lowHandle == lowHandle ? record.owner : address(0);
     }
 
     /// @notice A key's list: its commitment (zero: none), the positions that have access, and whether it was ended.
@@ -332,16 +216,8 @@ contract PromptKeyStore {
         return (record.commitment, record.used, record.ended);
     }
 
-    function _storeInputs(InEuint128 calldata high, InEuint128 calldata low, bytes32 terms)
-        private
-        returns (uint256 highHandle, uint256 lowHandle)
-    {
-        return _store(FHE.asEuint128(high), FHE.asEuint128(low), terms);
-    }
-
     function _store(euint128 high, euint128 low, bytes32 terms)
-        private
-        returns (uint256 highHandle, uint256 lowHandle)
+        private returns (uint256 highHandle, uint256 lowHandle)
     {
         highHandle = uint256(euint128.unwrap(high));
         lowHandle = uint256(euint128.unwrap(low));
@@ -364,7 +240,6 @@ contract PromptKeyStore {
     }
 
     function _grant(uint256 highHandle, uint256 lowHandle, address reader) private {
-        if (reader == address(0)) revert InvalidReader();
         FHE.allow(euint128.wrap(bytes32(highHandle)), reader);
         FHE.allow(euint128.wrap(bytes32(lowHandle)), reader);
         emit AccessGranted(highHandle, lowHandle, reader, msg.sender);
@@ -385,13 +260,12 @@ contract PromptKeyStore {
     function _ownRecord(uint256 highHandle, uint256 lowHandle) private view returns (Record storage record) {
         record = _knownRecord(highHandle, lowHandle);
         if (record.owner != msg.sender) revert NotAuthorized(msg.sender);
-        if (record.access == Access.Fixed) revert ReadersFixed(highHandle);
+        if (record.isOutput) revert ReadersFixed(highHandle);
     }
 
     function _checkList(address[] calldata list) private view {
-        uint256 length = list.length;
-        if (length < MIN_LIST || length > MAX_LIST) revert InvalidListLength(length);
-        for (uint256 i = 0; i < length; i++) {
+        if (list.length < MIN_LIST || list.length > MAX_LIST) revert InvalidListLength(list.length);
+        for (uint256 i = 0; i < list.length; i++) {
             address node = list[i];
             if (node == address(0) || node == msg.sender) revert InvalidListEntry(i);
             for (uint256 j = 0; j < i; j++) {
@@ -408,12 +282,7 @@ contract PromptKeyStore {
         address[] calldata list
     ) private view {
         bytes32 commitment = record.commitment;
-        if (commitment != _commitmentOf(jobId, activator, until, list)) revert WrongList(commitment);
-    }
-
-    function _checkActivated(Record storage prompt, uint16 mask) private view {
-        uint16 missing = mask & ~prompt.used;
-        if (missing != 0) revert NotActivated(missing);
+        if (commitment != keccak256(abi.encode(jobId, activator, until, list))) revert WrongList(commitment);
     }
 
     /// @dev The bit of a position on a list, so of one below 16.
@@ -421,22 +290,10 @@ contract PromptKeyStore {
         return uint16(1 << index);
     }
 
-    function _commitmentOf(bytes32 jobId, address activator, uint64 until, address[] calldata list)
-        private
-        pure
-        returns (bytes32)
-    {
-        return keccak256(abi.encode(jobId, activator, until, list));
-    }
-
     function _checkVerified(uint256 handle) private {
         euint128 encrypted = euint128.wrap(bytes32(handle));
         if ((handle >> 8) & 0x7f != UINT128_TYPE || FHE.isPubliclyAllowed(encrypted)) revert InvalidHandle(handle);
         if (!FHE.isAllowed(encrypted, msg.sender)) revert HandleNotAllowed(handle, msg.sender);
         if (!FHE.isAllowed(encrypted, address(this))) revert HandleNotAllowed(handle, address(this));
-    }
-
-    function _mayRead(uint256 handle, address reader) private returns (bool) {
-        return FHE.isAllowed(euint128.wrap(bytes32(handle)), reader);
     }
 }

@@ -7,7 +7,6 @@ export const promptKeyStoreAbi = [
     stateMutability: 'nonpayable',
     type: 'constructor',
   },
-  { inputs: [{ name: 'until', type: 'uint64' }], name: 'DelegationExpired', type: 'error' },
   { inputs: [{ name: 'handle', type: 'uint256' }], name: 'EqualHalves', type: 'error' },
   {
     inputs: [
@@ -19,7 +18,6 @@ export const promptKeyStoreAbi = [
   },
   { inputs: [{ name: 'handle', type: 'uint256' }], name: 'HandleTaken', type: 'error' },
   { inputs: [], name: 'InvalidActivator', type: 'error' },
-  { inputs: [], name: 'InvalidDelegation', type: 'error' },
   {
     inputs: [
       { name: 'got', type: 'uint8' },
@@ -32,7 +30,6 @@ export const promptKeyStoreAbi = [
   { inputs: [{ name: 'index', type: 'uint256' }], name: 'InvalidListEntry', type: 'error' },
   { inputs: [{ name: 'length', type: 'uint256' }], name: 'InvalidListLength', type: 'error' },
   { inputs: [{ name: 'mask', type: 'uint16' }], name: 'InvalidMask', type: 'error' },
-  { inputs: [], name: 'InvalidReader', type: 'error' },
   {
     inputs: [{ name: 'highHandle', type: 'uint256' }],
     name: 'ListAlreadyCommitted',
@@ -40,14 +37,11 @@ export const promptKeyStoreAbi = [
   },
   { inputs: [{ name: 'until', type: 'uint64' }], name: 'ListExpired', type: 'error' },
   { inputs: [{ name: 'highHandle', type: 'uint256' }], name: 'ListHasEnded', type: 'error' },
-  { inputs: [], name: 'NoGrantsLeft', type: 'error' },
-  { inputs: [{ name: 'reader', type: 'address' }], name: 'NodeNotActive', type: 'error' },
+  { inputs: [{ name: 'node', type: 'address' }], name: 'NodeNotActive', type: 'error' },
   { inputs: [{ name: 'mask', type: 'uint16' }], name: 'NotActivated', type: 'error' },
   { inputs: [{ name: 'caller', type: 'address' }], name: 'NotAuthorized', type: 'error' },
   { inputs: [{ name: 'index', type: 'uint8' }], name: 'NotOnList', type: 'error' },
-  { inputs: [{ name: 'highHandle', type: 'uint256' }], name: 'ReadersAlreadyNamed', type: 'error' },
   { inputs: [{ name: 'highHandle', type: 'uint256' }], name: 'ReadersFixed', type: 'error' },
-  { inputs: [{ name: 'count', type: 'uint256' }], name: 'TooManyReaders', type: 'error' },
   {
     inputs: [
       { name: 'highHandle', type: 'uint256' },
@@ -57,18 +51,6 @@ export const promptKeyStoreAbi = [
     type: 'error',
   },
   { inputs: [{ name: 'commitment', type: 'bytes32' }], name: 'WrongList', type: 'error' },
-  {
-    anonymous: false,
-    inputs: [
-      { indexed: true, name: 'highHandle', type: 'uint256' },
-      { indexed: false, name: 'lowHandle', type: 'uint256' },
-      { indexed: true, name: 'delegate', type: 'address' },
-      { indexed: false, name: 'maxGrants', type: 'uint32' },
-      { indexed: false, name: 'until', type: 'uint64' },
-    ],
-    name: 'AccessDelegated',
-    type: 'event',
-  },
   {
     anonymous: false,
     inputs: [
@@ -135,13 +117,6 @@ export const promptKeyStoreAbi = [
   },
   {
     inputs: [],
-    name: 'MAX_READERS',
-    outputs: [{ name: '', type: 'uint256' }],
-    stateMutability: 'view',
-    type: 'function',
-  },
-  {
-    inputs: [],
     name: 'MIN_LIST',
     outputs: [{ name: '', type: 'uint256' }],
     stateMutability: 'view',
@@ -190,17 +165,6 @@ export const promptKeyStoreAbi = [
     inputs: [
       { name: 'highHandle', type: 'uint256' },
       { name: 'lowHandle', type: 'uint256' },
-      { name: 'reader', type: 'address' },
-    ],
-    name: 'grantAccess',
-    outputs: [],
-    stateMutability: 'nonpayable',
-    type: 'function',
-  },
-  {
-    inputs: [
-      { name: 'highHandle', type: 'uint256' },
-      { name: 'lowHandle', type: 'uint256' },
     ],
     name: 'listOf',
     outputs: [
@@ -223,46 +187,9 @@ export const promptKeyStoreAbi = [
       { name: 'highHandle', type: 'uint256' },
       { name: 'lowHandle', type: 'uint256' },
     ],
-    name: 'recordOf',
-    outputs: [
-      { name: 'owner', type: 'address' },
-      { name: 'delegate', type: 'address' },
-      { name: 'grantsLeft', type: 'uint32' },
-      { name: 'until', type: 'uint64' },
-    ],
+    name: 'ownerOf',
+    outputs: [{ name: '', type: 'address' }],
     stateMutability: 'view',
-    type: 'function',
-  },
-  {
-    inputs: [
-      {
-        components: [
-          { name: 'ctHash', type: 'uint256' },
-          { name: 'securityZone', type: 'uint8' },
-          { name: 'utype', type: 'uint8' },
-          { name: 'signature', type: 'bytes' },
-        ],
-        name: 'high',
-        type: 'tuple',
-      },
-      {
-        components: [
-          { name: 'ctHash', type: 'uint256' },
-          { name: 'securityZone', type: 'uint8' },
-          { name: 'utype', type: 'uint8' },
-          { name: 'signature', type: 'bytes' },
-        ],
-        name: 'low',
-        type: 'tuple',
-      },
-      { name: 'readers', type: 'address[]' },
-      { name: 'delegate', type: 'address' },
-      { name: 'maxGrants', type: 'uint32' },
-      { name: 'until', type: 'uint64' },
-    ],
-    name: 'storeKey',
-    outputs: [],
-    stateMutability: 'nonpayable',
     type: 'function',
   },
   {

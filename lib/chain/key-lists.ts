@@ -49,22 +49,6 @@ export const commitList = async (
   return sentAs(receipt)
 }
 
-/** Gives the active node at position `index` access, as the list's activator; harmless when sent twice; throws `activate-reverted` or a chain error. */
-export const activate = async (
-  options: KeyCall & { readonly terms: Omit<ListTerms, 'activator'>; readonly index: number },
-): Promise<Sent> => {
-  const { contract, highHandle, lowHandle, index, signal } = options
-  const { jobId, list, until } = options.terms
-  const functionName = 'activate'
-  const data = encodeFunctionData({
-    abi: promptKeyStoreAbi,
-    functionName,
-    args: [highHandle, lowHandle, jobId, list, BigInt(until), index],
-  })
-  const call = { to: contract, data, functionName, code: 'activate' }
-  return sentAs(await sendToKeyStore(options, call, signal))
-}
-
 /** From now on no node is given access to the wallet's key; harmless when sent twice; throws `end-list-reverted` or a chain error. */
 export const endList = async (options: KeyCall): Promise<Sent> => {
   const { contract, highHandle, lowHandle, signal } = options

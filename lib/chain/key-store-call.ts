@@ -37,12 +37,10 @@ const invalidList = 'The contract documents what a list must be.'
 const hints: Readonly<Record<string, string>> = {
   InvalidSigner: 'Only the wallet that encrypted the halves can store them.',
   HandleTaken: 'These halves are stored already; encrypt the key again.',
-  NodeNotActive: 'Only active nodes can be given access by a delegate or an activator.',
   ACLNotAllowed: invalidHandles,
   HandleNotAllowed: invalidHandles,
   InvalidHandle: invalidHandles,
-  ReadersFixed: 'Use activate for a key with a list. An output key takes no further readers.',
-  ReadersAlreadyNamed: anotherKeyForList,
+  ReadersFixed: 'This is an output key, which takes no list.',
   ListAlreadyCommitted: anotherKeyForList,
   ListHasEnded: 'The owner ended the list: a job that needs another node needs another key.',
   ListExpired: 'The time of the list is over: a job that needs another node needs another key.',
