@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { Address, Hash32 } from '../../lib/codecs.ts'
+import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 import type { EncryptedInput } from '../../lib/coprocessor/coprocessor.ts'
 
 /** What NodeRegistry knows of this node; times in Unix seconds. */
@@ -8,13 +8,20 @@ type Registration = {
   readonly modelTiers: readonly number[]
 }
 
-/** The leader's output key: both encrypted halves, who may read it, and who may let others read it until when (Unix seconds). */
+/** An output key, and the list that gives its node and its readers access to the prompt key. */
 export type OutputKey = {
   readonly high: EncryptedInput
   readonly low: EncryptedInput
-  readonly readers: readonly Address[]
-  readonly delegate: Address
+  readonly promptHigh: bigint
+  readonly jobId: JobId
+  readonly activator: Address
+  /** Unix seconds. */
   readonly until: number
+  readonly list: readonly Address[]
+  /** This node's position on the list. */
+  readonly self: number
+  /** The positions of the nodes that may read it, besides the client and this node. */
+  readonly checkers: readonly number[]
 }
 
 /** The contracts as the node uses them (spec 4); every call throws chain errors (spec 7). */
@@ -25,7 +32,7 @@ export interface NodeChain {
   listCommitmentOf(high: bigint, low: bigint, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas; gives the transaction's hash. */
   sendHeartbeat(signal?: AbortSignal): Promise<Hex>
-  /** Stores a key in PromptKeyStore; gives the stored handles, and what it took. */
+  /** Stores an output key in PromptKeyStore, whose readers can never change; gives the stored handles, and what it took. */
   storeOutputKey(
     key: OutputKey,
     signal?: AbortSignal,

@@ -3,15 +3,11 @@ import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { abortable } from '../../lib/chain/abortable.ts'
 import { lacksFunds, toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
-import { listOf } from '../../lib/chain/key-lists.ts'
-import { storeKey } from '../../lib/chain/prompt-key-store.ts'
+import { listOf, storeOutputKey } from '../../lib/chain/key-lists.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { NodeChain } from './chain.ts'
-
-// One for each verifier that may join after the leader has claimed.
-const maxOutputGrants = 5
 
 /** Reaches the contracts with the node's wallet. */
 export function createNodeChain(options: {
@@ -62,16 +58,16 @@ export function createNodeChain(options: {
       }
     },
 
-    storeOutputKey: ({ high, low, readers, delegate, until }, signal) =>
-      storeKey({
+    storeOutputKey: ({ high, low, promptHigh, self, checkers, ...terms }, signal) =>
+      storeOutputKey({
         ...chain,
         contract: options.promptKeyStore,
         high,
         low,
-        readers,
-        delegate,
-        maxGrants: maxOutputGrants,
-        until,
+        promptHighHandle: promptHigh,
+        terms,
+        self,
+        mask: checkers.reduce((mask, position) => mask | (1 << position), 0),
         ...(signal && { signal }),
       }),
   }
