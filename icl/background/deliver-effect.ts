@@ -76,17 +76,17 @@ async function giveAccess(
 ): Promise<Delivery> {
   const access = await ensureAccess(deps, job, node, fence, term)
   if (term.aborted) return { done: false }
-  if (access.prompt === 'allowed') {
+  if (access === 'allowed') {
     const offered = await offers(node, () => offerAssignment(deps, job.id, node, fence, term))
     if (!offered) return { done: false, retryMs: busyRetryMs }
-  } else if (access.prompt === 'missing') {
+  } else if (access === 'missing') {
     await changeJob(deps, job.id, { type: 'miss-access', node, fence })
-  } else if (access.prompt === 'refused') {
+  } else if (access === 'refused') {
     await changeJob(deps, job.id, { type: 'refuse-access', node, fence })
-  } else if (access.prompt === 'ended') {
+  } else if (access === 'ended') {
     await changeJob(deps, job.id, { type: 'find-ended', node, fence })
   }
-  if (access.done) return { done: true }
+  if (access !== 'missing') return { done: true }
   return { done: false, retryMs: Math.min(1_000 * 1.2 ** attempts, longestAccessRetryMs) }
 }
 

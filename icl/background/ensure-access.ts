@@ -1,21 +1,12 @@
 import type { Address } from '../../lib/codecs.ts'
-import { toSeconds } from '../../lib/time.ts'
 import type { Chain } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { type Assignment, assignmentOf, isSettled, type Job } from '../rules/job.ts'
 
-/** Whether a node can read the keys of its job. */
-export type Access = {
-  /** `ended`: its client gives nobody else access. */
-  readonly prompt: 'allowed' | 'missing' | 'refused' | 'ended' | 'not-needed'
-  /** True when there is nothing left to see to. */
-  readonly done: boolean
-}
+/** Whether a node can read the prompt key of its job; `ended`: its client gives nobody else access. */
+export type Access = 'allowed' | 'missing' | 'refused' | 'ended' | 'not-needed'
 
-/**
- * Sees that a node may read the prompt key, and the output key once there is one. The coordinator activates members of the
- * list that the client committed to, and grants the output key as its owner's delegate.
- */
+/** Sees that a node may read the prompt key: the coordinator activates members of the list that the client committed to. */
 export async function ensureAccess(
   deps: Dependencies,
   job: Job,
@@ -24,20 +15,9 @@ export async function ensureAccess(
   term: AbortSignal,
 ): Promise<Access> {
   const assignment = assignmentOf(job, node)
-  const over =
-    assignment?.status === 'lapsed' ||
-    assignment?.status === 'aborted' ||
-    assignment?.status === 'done'
-  if (isSettled(job.phase) || assignment?.fence !== fence || over) {
-    return { prompt: 'not-needed', done: true }
-  }
-  const prompt = await ensureActive(deps, job, assignment, term)
-  if (prompt !== 'allowed') return { prompt, done: prompt !== 'missing' }
-  const output = job.result?.body
-  if (output === undefined) return { prompt, done: true }
-  const readable = await ensureReadable(deps, output.outHighHandle, output.outLowHandle, node, term)
-  // A refusal is final: the verifier will find the output unavailable and say so.
-  return { prompt, done: readable !== 'missing' }
+  if (isSettled(job.phase) || assignment?.fence !== fence) return 'not-needed'
+  if (assignment.status !== 'awaiting-grant') return 'not-needed'
+  return await ensureActive(deps, job, assignment, term)
 }
 
 /** A member of the list may read the prompt key, by the commitment that its client made; before that commitment nobody is offered anything. */
@@ -46,7 +26,7 @@ async function ensureActive(
   { id: jobId, kpHighHandle: high, kpLowHandle: low, list }: Job,
   { node, position }: Assignment,
   term: AbortSignal,
-): Promise<'allowed' | 'missing' | 'refused' | 'ended'> {
+): Promise<Access> {
   const [{ commitment, used, ended }, isAllowed] = await Promise.all([
     chain.listOf(high, low),
     isReadable(chain, high, low, node),
@@ -66,29 +46,6 @@ async function ensureActive(
   if (outcome !== 'granted') return outcome
   log.info('node activated', { jobId, node })
   return (await isReadable(chain, high, low, node)) ? 'allowed' : 'missing'
-}
-
-async function ensureReadable(
-  deps: Dependencies,
-  high: bigint,
-  low: bigint,
-  node: Address,
-  term: AbortSignal,
-): Promise<'allowed' | 'missing' | 'refused'> {
-  if (await isReadable(deps.chain, high, low, node)) return 'allowed'
-  const record = await deps.chain.keyRecordOf(high, low)
-  const now = toSeconds(deps.clock.now())
-  const delegated =
-    record?.delegate === deps.chain.coordinator && record.grantsLeft > 0 && record.until > now
-  if (!delegated) return 'missing'
-  const outcome = await deps.chain.grantAccess(high, low, node, term)
-  if (outcome === 'exhausted') return 'missing'
-  if (outcome === 'refused') {
-    deps.log.warn('access refused: the node is not active on chain', { node })
-    return 'refused'
-  }
-  deps.log.info('access granted', { node })
-  return (await isReadable(deps.chain, high, low, node)) ? 'allowed' : 'missing'
 }
 
 async function isReadable(chain: Chain, high: bigint, low: bigint, node: Address) {

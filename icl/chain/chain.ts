@@ -46,15 +46,6 @@ export type SlashProposal = {
   readonly evidenceHash: Hash32
 }
 
-/** Who a pair of key handles belongs to, and what its owner delegated to whom. */
-export type KeyRecord = {
-  readonly owner: Address
-  readonly delegate: Address
-  readonly grantsLeft: number
-  /** Unix seconds. */
-  readonly until: number
-}
-
 /** A prompt key as the block holds it that stored it. */
 export type StoredKey = {
   readonly owner: Address
@@ -77,7 +68,7 @@ export type Activation = {
 
 /** What the ICL reads from and sends to the chain. Every call has a timeout, and throws SvcError `chain-*` when it fails. */
 export interface Chain {
-  /** The account that sends grants and results. */
+  /** The account that activates nodes, and sends results and accusations. */
   readonly coordinator: Address
   /** Throws when the chain does not answer. */
   ping(): Promise<void>
@@ -90,8 +81,8 @@ export interface Chain {
   nodeOf(address: Address): Promise<ChainNode>
   /** The same for many at once. */
   nodesOf(addresses: readonly Address[]): Promise<ReadonlyMap<Address, ChainNode>>
-  /** Undefined when the two handles are not one record. */
-  keyRecordOf(high: bigint, low: bigint): Promise<KeyRecord | undefined>
+  /** The owner of a key; undefined when the two handles are not one record. */
+  keyOwnerOf(high: bigint, low: bigint): Promise<Address | undefined>
   /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. */
   storedKeyAt(high: bigint, low: bigint, blockNumber: bigint): Promise<StoredKey | undefined>
   /** Without a commitment, too, when the two handles are not one record. */
@@ -106,17 +97,6 @@ export interface Chain {
     signal?: AbortSignal,
   ): Promise<'granted' | 'refused' | 'ended'>
   isAllowed(handle: bigint, account: Address): Promise<boolean>
-  /**
-   * Sends a grant as the delegate and waits until it is mined. `refused` means that this reader can never have it, as it
-   * is not an active node; `exhausted` that the delegation has ended.
-   */
-  grantAccess(
-    high: bigint,
-    low: bigint,
-    reader: Address,
-    /** Ends the wait, not the transaction. */
-    signal?: AbortSignal,
-  ): Promise<'granted' | 'refused' | 'exhausted'>
   /** Where this very result stands on chain, put there by `sentTx` if that is known; throws `chain-conflict` when another result of the job stands there. */
   findCommitment(result: ChainResult, sentTx: Hash32 | undefined): Promise<Commitment>
   /** Sends results and waits until they are mined; returns the transaction. */

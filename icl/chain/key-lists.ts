@@ -3,6 +3,7 @@ import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { revertNameOf } from '../../lib/chain/chain-error.ts'
 import type { ChainReader } from '../../lib/chain/clients.ts'
 import { listOf } from '../../lib/chain/key-lists.ts'
+import { ownerOf } from '../../lib/chain/prompt-key-store.ts'
 import { storedKeyAt } from '../../lib/chain/stored-key-at.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
@@ -11,9 +12,9 @@ import { reading } from './reading.ts'
 import { refusalOf } from './refusal.ts'
 import type { Sender } from './sender.ts'
 
-type Lists = Pick<Chain, 'storedKeyAt' | 'listOf' | 'activate'>
+type Lists = Pick<Chain, 'keyOwnerOf' | 'storedKeyAt' | 'listOf' | 'activate'>
 
-/** What PromptKeyStore knows of prompt keys and of the lists that their owners committed to. */
+/** What PromptKeyStore knows of keys and of the lists that their owners committed to. */
 export function createKeyLists(
   reader: ChainReader,
   sender: Sender,
@@ -21,6 +22,7 @@ export function createKeyLists(
   coordinator: Address,
 ): Lists {
   return {
+    keyOwnerOf: (high, low) => ownerOf(reader, promptKeyStore, high, low),
     storedKeyAt: (high, low, blockNumber) =>
       reading(`reading block ${blockNumber}`, () =>
         storedKeyAt(reader, promptKeyStore, [high, low], blockNumber),

@@ -1,8 +1,6 @@
 import { encodeFunctionData, type LocalAccount, type TransactionReceipt } from 'viem'
-import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { causes, whatOf } from '../../lib/causes.ts'
-import { revertNameOf } from '../../lib/chain/chain-error.ts'
 import { chainHash } from '../../lib/chain/chain-hash.ts'
 import { type ChainEndpoint, createChainWriter, usualPollingMs } from '../../lib/chain/clients.ts'
 import type { ContractCall } from '../../lib/chain/send.ts'
@@ -42,8 +40,6 @@ export type ViemChainOptions = ChainEndpoint & {
   readonly onCommitted?: (batch: CommittedBatch) => void
 }
 
-const noOwner = '0x0000000000000000000000000000000000000000'
-
 /** The chain over JSON-RPC. What it says of a node is cached for 15 s. */
 export function createViemChain(options: ViemChainOptions): Chain {
   const { clock, stuckMs = 30_000, chainId } = options
@@ -52,7 +48,6 @@ export function createViemChain(options: ViemChainOptions): Chain {
   const pollMs = options.pollingIntervalMs ?? usualPollingMs(chainId)
   const onStalled = (stalled: Stalled) => options.onStalled?.(stallText(stalled))
   const sender = createSender(writer, clock, { pollMs, stuckMs, onStalled })
-  const keyStore = { address: options.promptKeyStore, abi: promptKeyStoreAbi } as const
   const nodesOf = createNodeStates(publicClient, options.nodeRegistry, clock)
 
   const coordinator = Address.parse(options.account.address)
@@ -76,22 +71,8 @@ export function createViemChain(options: ViemChainOptions): Chain {
       if (!node) throw new TypeError('the chain answers for every node that it is asked for')
       return node
     },
-    keyRecordOf: async (high, low) => {
-      const [owner, delegate, grantsLeft, until] = await reading('reading PromptKeyStore', () =>
-        publicClient.readContract({ ...keyStore, functionName: 'recordOf', args: [high, low] }),
-      )
-      if (owner === noOwner) return undefined
-      return {
-        owner: Address.parse(owner),
-        delegate: Address.parse(delegate),
-        grantsLeft,
-        until: Number(until),
-      }
-    },
     ...createKeyLists(writer, sender, options.promptKeyStore, coordinator),
     isAllowed: (handle, account) => isAllowed(writer, handle, account),
-    grantAccess: (high, low, reader, signal) =>
-      grantAccess(sender, options.promptKeyStore, [high, low, reader], signal),
     findCommitment: (result, sentTx) => findCommitment(publicClient, options, result, sentTx),
     commitResults: async (results, signal) => {
       const call = commitCall(options, results)
@@ -149,28 +130,5 @@ async function send(
   } catch (error) {
     signal?.throwIfAborted()
     throw refusalOf(error, doing, call.to)
-  }
-}
-
-/** Grants as the delegate; what the contract refuses for good is told from what may pass. */
-async function grantAccess(
-  sender: Sender,
-  promptKeyStore: Address,
-  args: readonly [bigint, bigint, Address],
-  signal: AbortSignal | undefined,
-): Promise<'granted' | 'refused' | 'exhausted'> {
-  const abi = promptKeyStoreAbi
-  const functionName = 'grantAccess'
-  const data = encodeFunctionData({ abi, functionName, args })
-  const call = { to: promptKeyStore, abi, functionName, data }
-  try {
-    await sender.send(call, 'grant', signal)
-    return 'granted'
-  } catch (error) {
-    signal?.throwIfAborted()
-    const revert = revertNameOf(error)
-    if (revert === 'NodeNotActive') return 'refused'
-    if (revert === 'NoGrantsLeft' || revert === 'DelegationExpired') return 'exhausted'
-    throw refusalOf(error, 'granting access', promptKeyStore)
   }
 }
