@@ -70,12 +70,7 @@ export function createOpenChain(): Chain {
       const text = await readFile(fileOf(high, low), 'utf8').catch(() => undefined)
       return { commitment: text === undefined ? undefined : aHash(text), used: 0, ended: false }
     },
-    keyRecordOf: async (high) => ({
-      owner: ownerOf(high),
-      delegate: chain.coordinator,
-      grantsLeft: 0,
-      until: 0,
-    }),
+    keyOwnerOf: async (high) => ownerOf(high),
     storedKeyAt: async (high, low, number) => ({
       owner: ownerOf(high),
       termsHash: aHash(`0x${low.toString(16).padStart(64, '0')}`),

@@ -2,7 +2,6 @@ import type {
   Chain,
   ChainResult,
   ChainSlash,
-  KeyRecord,
   SlashProposal,
   StoredKey,
 } from '../../icl/chain/chain.ts'
@@ -10,14 +9,19 @@ import type { ChainNode } from '../../icl/rules/eligibility.ts'
 import type { KeyList } from '../../lib/chain/key-lists.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
+import type { OutputKey } from '../../node/chain/chain.ts'
 import { aHash, anAddress } from '../branded.ts'
 
 export const coordinator: Address = anAddress(`0x${'0c'.repeat(20)}`)
 
+/** An output key without its halves. */
+type ListedOutputKey = Omit<OutputKey, 'high' | 'low'>
+
 /** A chain in memory, which a test fills by hand and can take away. */
 export type FakeChain = Chain & {
   readonly nodes: Map<Address, ChainNode>
-  readonly records: Map<string, KeyRecord>
+  /** Who owns each key, by `HIGH:LOW`. */
+  readonly owners: Map<string, Address>
   /** Prompt keys that were stored under terms, and their lists, by `HIGH:LOW`. */
   readonly keys: Map<string, StoredKey>
   readonly lists: Map<string, KeyList>
@@ -39,7 +43,7 @@ export type FakeChain = Chain & {
   block: { number: bigint; timestamp: number }
   /** What is committed is not deep enough yet. */
   shallow: boolean
-  /** Grants revert, as for a node that is not active. */
+  /** Activations revert, as for a node that is not active. */
   refusesGrants: boolean
   /** Stores a prompt key under terms, as its owner would, at a time in Unix seconds; gives the number of its block. */
   storeKey(high: bigint, low: bigint, owner: Address, terms: Hash32, at: number): bigint
@@ -47,8 +51,10 @@ export type FakeChain = Chain & {
   commitList(high: bigint, low: bigint, commitment: Hash32, readers: readonly Address[]): void
   /** The hash of every block; another one is another list for each key stored from then on. */
   blockHash: Hash32
-  /** Stores an output key as its owner would. */
-  store(high: bigint, low: bigint, owner: Address, readers: Address[], delegate?: Address): void
+  /** Stores a key as its owner would; an output key has readers. */
+  store(high: bigint, low: bigint, owner: Address, readers: readonly Address[]): void
+  /** Stores an output key as PromptKeyStore does; throws the name of its error. */
+  storeOutputKey(high: bigint, low: bigint, node: Address, key: ListedOutputKey): void
 }
 
 export const activeNode: ChainNode = {
@@ -66,7 +72,7 @@ export function createFakeChain(): FakeChain {
   const chain: FakeChain = {
     coordinator,
     nodes: new Map(),
-    records: new Map(),
+    owners: new Map(),
     keys: new Map(),
     lists: new Map(),
     blockHash: aHash(`0x${'b'.repeat(64)}`),
@@ -81,16 +87,23 @@ export function createFakeChain(): FakeChain {
     block: { number: 7n, timestamp: 0 },
     shallow: false,
     refusesGrants: false,
-    store: (high, low, owner, readers, delegate) => {
-      chain.records.set(`${high}:${low}`, {
-        owner,
-        delegate: anAddress(delegate ?? `0x${'0'.repeat(40)}`),
-        grantsLeft: delegate ? 5 : 0,
-        until: Number.MAX_SAFE_INTEGER,
-      })
+    store: (high, low, owner, readers) => {
+      chain.owners.set(`${high}:${low}`, owner)
       for (const reader of [owner, ...readers]) {
         chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
       }
+    },
+    storeOutputKey: (high, low, node, { promptHigh, list, self, checkers, ...terms }) => {
+      const [, prompt] = [...chain.lists].find(([key]) => key.startsWith(`${promptHigh}:`)) ?? []
+      const [, client] = [...chain.owners].find(([key]) => key.startsWith(`${promptHigh}:`)) ?? []
+      const isCommitted = prompt?.commitment === listCommitment({ ...terms, list })
+      if (client === undefined || !isCommitted) throw new Error('WrongList')
+      if (list[self] !== node) throw new Error('NotOnList')
+      const members = [self, ...checkers].map((position) => list[position])
+      if (members.some((member) => !chain.readers.has(`${promptHigh}:${member}`))) {
+        throw new Error('NotActivated')
+      }
+      chain.store(high, low, node, [client, ...checkers.flatMap((at) => list[at] ?? [])])
     },
     storeKey: (high, low, owner, termsHash, storedAt) => {
       chain.store(high, low, owner, [])
@@ -151,19 +164,13 @@ export function createFakeChain(): FakeChain {
       await up()
       return []
     },
-    keyRecordOf: async (high, low) => {
+    keyOwnerOf: async (high, low) => {
       await up()
-      return chain.records.get(`${high}:${low}`)
+      return chain.owners.get(`${high}:${low}`)
     },
     isAllowed: async (handle, account) => {
       await up()
       return chain.readers.has(`${handle}:${account}`)
-    },
-    grantAccess: async (high, low, reader) => {
-      await up()
-      if (chain.refusesGrants) return 'refused'
-      chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
-      return 'granted'
     },
     findCommitment: async (result) => {
       await up()

@@ -25,18 +25,14 @@ export const nodeChainOf = (ground: Ground, address: Address): NodeChain => ({
   },
   listCommitmentOf: async (high, low) => (await ground.chain.listOf(high, low))?.commitment,
   sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
-  storeOutputKey: async ({ high, low, readers, delegate }, signal) => {
+  storeOutputKey: async ({ high, low, ...key }, signal) => {
     const { chain, coprocessor } = ground
     let handles = { highHandle: 0n, lowHandle: 0n }
     await chain.mined(signal, () => {
       handles = { highHandle: coprocessor.keep(high), lowHandle: coprocessor.keep(low) }
-      const { highHandle, lowHandle } = handles
-      chain.store(highHandle, lowHandle, address, [...readers], delegate)
-      const record = chain.records.get(`${highHandle}:${lowHandle}`)
-      // A leader lets in as many nodes as may join later.
-      if (record) chain.records.set(`${highHandle}:${lowHandle}`, { ...record, grantsLeft: 16 })
+      chain.storeOutputKey(handles.highHandle, handles.lowHandle, address, key)
     })
-    return { ...handles, txHash: `0x${'88'.repeat(32)}`, gasUsed: 250_000n }
+    return { ...handles, txHash: `0x${'88'.repeat(32)}`, gasUsed: 420_000n }
   },
 })
 

@@ -79,13 +79,6 @@ export function createSimulatedChain(
       })
       return outcome
     },
-    grantAccess: async (high, low, reader, signal) => {
-      let outcome: 'granted' | 'exhausted' = 'granted'
-      await chain.mined(signal, () => {
-        outcome = grant(chain, `${high}`, `${low}`, reader)
-      })
-      return outcome
-    },
     commitResults: async (results: readonly ChainResult[], signal) => {
       const tx = hashOf(++transactions)
       await chain.mined(signal, () => {
@@ -121,7 +114,7 @@ export function createSimulatedChain(
 }
 
 function throttling(base: FakeChain, up: () => void): Partial<FakeChain> {
-  const { latestBlock, nodesOf, keyRecordOf, isAllowed, storedKeyAt, listOf } = base
+  const { latestBlock, nodesOf, keyOwnerOf, isAllowed, storedKeyAt, listOf } = base
   const through =
     <A extends unknown[], R>(read: (...args: A) => Promise<R>) =>
     async (...args: A) => {
@@ -131,7 +124,7 @@ function throttling(base: FakeChain, up: () => void): Partial<FakeChain> {
   return {
     latestBlock: through(latestBlock),
     nodesOf: through(nodesOf),
-    keyRecordOf: through(keyRecordOf),
+    keyOwnerOf: through(keyOwnerOf),
     isAllowed: through(isAllowed),
     storedKeyAt: through(storedKeyAt),
     listOf: through(listOf),
@@ -155,19 +148,6 @@ function activate(chain: SimulatedChain, activation: Activation): 'granted' | 'e
 
 const count = (counts: Map<string, number>, key: string) =>
   counts.set(key, (counts.get(key) ?? 0) + 1)
-
-function grant(chain: SimulatedChain, high: string, low: string, reader: string) {
-  const key = `${high}:${low}`
-  const record = chain.records.get(key)
-  if (chain.readers.has(`${high}:${reader}`) && chain.readers.has(`${low}:${reader}`)) {
-    return 'granted'
-  }
-  if (!record || record.grantsLeft === 0) return 'exhausted'
-  chain.records.set(key, { ...record, grantsLeft: record.grantsLeft - 1 })
-  chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
-  count(chain.granted, `${key}:${reader}`)
-  return 'granted'
-}
 
 function commit(
   chain: SimulatedChain,
