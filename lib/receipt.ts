@@ -1,16 +1,28 @@
+/*
+ * Problem: a client must be able to show later, without the ICL and to people who trust nobody, that so many nodes gave one answer.
+ *
+ * Idea: a receipt holds all that decided: the terms and the list, every answer that was revealed, the deliveries and what the others
+ * said of them. The rules are deterministic, so whoever has the receipt decides again and must come to the same.
+ *
+ * Invariants: a receipt that holds names every node up to the last that had a seat. Its deliverer is the one that the salts draw. What the ICL adds is
+ * its signature; nothing that a node said can be left out or changed without breaking one.
+ *
+ * Failure cases: that a node did not answer in time is the ICL's word, against which the node has its acknowledgements (lib/ack.ts). The
+ * list, the stakes and the readers of the keys are on chain, and are checked there (lib/client/check-receipt.ts).
+ */
+
 import { z } from 'zod'
 import { canonicalJson } from './canonical-json.ts'
 import type { Address, Hash32 } from './codecs.ts'
-import { comparators } from './comparators/all.ts'
 import { sha256Hex } from './digest.ts'
-import { isRefuted } from './fault.ts'
 import { jobIdOf } from './job-id.ts'
+import { receiptQuota, replayBatches, verifyAnswers } from './receipt/answers.ts'
+import { verifyDeliveries } from './receipt/deliveries.ts'
+import { check } from './receipt/refuse.ts'
+import { signedChecker } from './receipt/signed.ts'
 import { Receipt, ReceiptRecord } from './schemas/receipt.ts'
-import { verifySession } from './session-grant.ts'
 import { verifySignature } from './session-key.ts'
-import { statementBytes, statementHash } from './statements.ts'
-import { SvcError } from './svc-error.ts'
-import { accepts, countVotes } from './tally.ts'
+import { statementBytes } from './statements.ts'
 
 /** The hash of a receipt, as it stands on chain: SHA-256 of its canonical JSON. */
 export const receiptHash = (receipt: Receipt): Promise<Hash32> =>
@@ -20,26 +32,17 @@ export const receiptHash = (receipt: Receipt): Promise<Hash32> =>
 export const recordHash = (record: ReceiptRecord): Promise<Hash32> =>
   sha256Hex(canonicalJson(z.encode(ReceiptRecord, record)))
 
-const invalid = (why: string): SvcError =>
-  new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, {
-    hint: 'Do not rely on this answer; fetch the receipt again, or run the job again.',
-  })
-
-const check = (holds: boolean, why: string): void => {
-  if (!holds) throw invalid(why)
-}
-
 /** A part of a receipt that holds, with the node that it is about. */
 export type ReceiptPart =
-  | { readonly part: 'job' | 'list' | 'tally' }
-  | { readonly part: 'leader' | 'verifier'; readonly node: Address }
+  | { readonly part: 'job' | 'list' | 'agreement' | 'delivery' | 'tally' }
+  | { readonly part: 'answer'; readonly node: Address }
 
 /**
- * Checks a receipt without a network and without trusting the ICL: its list fits the terms, every signer is on it, every
- * node's wallet granted the key that signed its statement, the statements are about this job and one another, their
- * evidence bears the verdicts out, and the votes accept the answer. That the list is the one on chain is not known
- * without it. `iclKeys`, when given, are the ICL's published keys (base64url), one of which must have signed the tally;
- * `onHeld` hears of each part that holds. Throws SvcError `receipt-invalid`.
+ * Checks a receipt without a network and without trusting the ICL: its list fits the terms; every answer is signed by a node of the list
+ * and none is left out; deciding again gives the same batches, the same group and the same deliverer; the verdicts settle
+ * the delivery. That the list is the one on chain is not known without it. `iclKeys`, when given, are the ICL's
+ * published keys (base64url), one of which must have signed the tally; `onHeld` hears of each part that holds. Throws
+ * SvcError `receipt-invalid`.
  */
 export async function verifyReceipt(
   receipt: Receipt,
@@ -52,28 +55,17 @@ export async function verifyReceipt(
   check(jobIdOf(identityOf(receipt)) === receipt.jobId, 'the jobId is not that of its parts')
   onHeld({ part: 'job' })
   verifyList(receipt)
+  const quota = receiptQuota(receipt)
   onHeld({ part: 'list' })
-  await verifyStatement(receipt, receipt.leader, 'the leader')
-  const { body: leader } = receipt.leader
-  check(leader.output_cid === receipt.output_cid, 'the leader stated another output')
-  const addresses = new Set([leader.address])
-  onHeld({ part: 'leader', node: leader.address })
-  const leaderHash = await statementHash(leader)
-  for (const verifier of receipt.verifiers) {
-    const { body } = verifier
-    await verifyStatement(receipt, verifier, `verifier ${body.address}`)
-    check(!addresses.has(body.address), `${body.address} took part twice`)
-    addresses.add(body.address)
-    const needsReason = body.verdict === 'no-match'
-    check(
-      needsReason === (body.reason !== undefined),
-      `${body.address} gave no reason, or one too many`,
-    )
-    check(body.leader_statement === leaderHash, `${body.address} compared with another statement`)
-    check(!isRefuted(leader, body), `the evidence of ${body.address} refutes its verdict`)
-    onHeld({ part: 'verifier', node: body.address })
-  }
-  await verifyTally(receipt, leaderHash, options)
+  const checkSigned = signedChecker(receipt)
+  const answers = await verifyAnswers(receipt, checkSigned, (node) =>
+    onHeld({ part: 'answer', node }),
+  )
+  const group = replayBatches(receipt, answers, quota)
+  onHeld({ part: 'agreement' })
+  await verifyDeliveries(receipt, { answers, group, checkSigned })
+  onHeld({ part: 'delivery' })
+  await verifyTally(receipt, options.iclKeys)
   onHeld({ part: 'tally' })
 }
 
@@ -87,14 +79,11 @@ const identityOf = (receipt: Receipt) => ({
 })
 
 /** The list by itself: whether the chain has it is another question. */
-function verifyList({ list, client, icl_origin, model_id, comparator }: Receipt): void {
+function verifyList({ list, client, icl_origin }: Receipt): void {
   const { terms, members, passed } = list
   check(terms.icl_origin === icl_origin, 'its list is for another ICL')
-  check(terms.model_id === model_id, 'its list is for another model')
-  check(terms.comparator === comparator, 'its list is for another comparator')
   check(new Set(members).size === members.length, 'a node is on its list twice')
   check(!members.includes(client), 'the client is on its own list')
-  check(members.length >= terms.quorum, 'its list is shorter than the quorum')
   check(members.length <= terms.list_length, 'its list is longer than the terms allow')
   check(
     passed.every(({ position }) => position < members.length),
@@ -102,42 +91,7 @@ function verifyList({ list, client, icl_origin, model_id, comparator }: Receipt)
   )
 }
 
-type Signed = Receipt['leader'] | Receipt['verifiers'][number]
-
-async function verifyStatement(receipt: Receipt, signed: Signed, who: string): Promise<void> {
-  const { body, session, signature } = signed
-  check(receipt.list.members.includes(body.address), `${who} is not on the list`)
-  check(body.jobId === receipt.jobId, `${who} spoke of another job`)
-  check(body.model_id === receipt.model_id, `${who} ran another model`)
-  check(
-    body.max_output_tokens === receipt.max_output_tokens,
-    `${who} allowed another length of answer`,
-  )
-  const granted = await verifySession(
-    {
-      address: body.address,
-      key: session.key,
-      iclOrigin: receipt.icl_origin,
-      chainId: receipt.chain_id,
-      notAfter: session.not_after,
-    },
-    session.signature,
-  )
-  check(granted, `the wallet of ${who} did not grant the session key`)
-  check(session.not_after >= receipt.tally.body.settled_at, `the session of ${who} had ended`)
-  check(
-    await verifySignature(session.key, signature, statementBytes(body)),
-    `${who} did not sign the statement`,
-  )
-  const malformation = comparators[receipt.comparator].malformation(body.evidence)
-  check(malformation === undefined, `the evidence of ${who} is malformed: ${malformation}`)
-}
-
-async function verifyTally(
-  receipt: Receipt,
-  leaderHash: Hash32,
-  { iclKeys }: { readonly iclKeys?: readonly string[] },
-): Promise<void> {
+async function verifyTally(receipt: Receipt, iclKeys?: readonly string[]): Promise<void> {
   const { body, key, signature } = receipt.tally
   check(iclKeys === undefined || iclKeys.includes(key), 'the tally key is not one of the ICL')
   check(
@@ -145,26 +99,5 @@ async function verifyTally(
     'the ICL did not sign the tally',
   )
   check(body.jobId === receipt.jobId, 'the tally is of another job')
-  check(body.list === (await jobListHash(receipt.list)), 'the tally names another list')
-  check(body.leader_statement === leaderHash, 'the tally names another leader statement')
-  const hashes = await Promise.all(
-    receipt.verifiers.map((verifier) => statementHash(verifier.body)),
-  )
-  check(
-    hashes.length === body.verifier_statements.length &&
-      hashes.every((hash, index) => hash === body.verifier_statements[index]),
-    'the tally names other verdicts',
-  )
-  const votes = receipt.verifiers.map(({ body: { verdict, reason } }) => ({ verdict, reason }))
-  const count = countVotes(votes)
-  check(
-    count.matches === body.matches &&
-      count.noMatches === body.no_matches &&
-      count.inconclusive === body.inconclusive,
-    'the tally is miscounted',
-  )
-  const { quorum, min_matches: minMatches } = receipt.list.terms
-  // More are seated when the first do not agree; one left out may be the one that did not.
-  check(votes.length >= quorum - 1, `it has fewer than the ${quorum - 1} verifiers of its terms`)
-  check(accepts(receipt.comparator, votes, minMatches), 'the votes do not accept the answer')
+  check(body.record === (await recordHash(receipt)), 'the tally is of another record')
 }

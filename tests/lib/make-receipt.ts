@@ -1,17 +1,29 @@
 import { keccak256, stringToHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { decide, defaultMaxAnswers } from '../../lib/agreement-rule.ts'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
+import { deliverers } from '../../lib/delivery-rule.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
-import { jobListHash } from '../../lib/receipt.ts'
-import type { VerdictReason } from '../../lib/schemas/jobs.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
+import { receiptQuota } from '../../lib/receipt/answers.ts'
+import { recordHash } from '../../lib/receipt.ts'
+import type { DeliveryReason, VerdictReason } from '../../lib/schemas/jobs.ts'
 import type { JobListView } from '../../lib/schemas/list.ts'
-import type { Receipt, Tally } from '../../lib/schemas/receipt.ts'
+import type { Receipt, ReceiptRecord, Tally } from '../../lib/schemas/receipt.ts'
+import type {
+  AnswerStatement,
+  DeliveryStatement,
+  SignedAnswer,
+  SignedDelivery,
+  SignedVerdict,
+  VerdictStatement,
+} from '../../lib/schemas/statements.ts'
+import type { AgreementRule, Terms } from '../../lib/schemas/terms.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
-import { statementBytes, statementHash } from '../../lib/statements.ts'
-import { countVotes } from '../../lib/tally.ts'
+import { type NodeStatement, statementBytes, statementHash } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
 
 const iclOrigin = 'https://icl.test'
@@ -36,125 +48,259 @@ export async function signerOf(name: string, byte: number) {
   return { address, key, session: { key: key.publicKey, not_after: notAfter, signature } }
 }
 
-/** The list of a job that n1 leads: its verifiers, and one node that was not needed. */
-export const sampleList = (comparator: ComparatorId, verifiers: number): JobListView => ({
+/** The node at a position of the sample list: n1 at 0. Its session key is made from the byte 21 and up. */
+export const nodeAt = (position: number) => signerOf(`n${position + 1}`, 21 + position)
+
+/** The address of the node at a position of the sample list. */
+export const addressAt = (position: number): Address => walletOf(`n${position + 1}`).address
+
+/** The key that signs the tallies of these receipts. */
+export const tallyKey = () => signingKeyFromSeed(seedOf(30))
+
+/** A statement with the signature and the session of the node that it names, which is one of the sample list. */
+export async function signedByNode<S extends NodeStatement>(body: S) {
+  const position = Array.from({ length: 9 }, (_, at) => addressAt(at)).indexOf(body.address)
+  const { key, session } = await nodeAt(position)
+  return { body, signature: await key.sign(statementBytes(body)), session }
+}
+
+/** A list of nine nodes, or of as many as there are. */
+export const sampleList = (
+  comparator: ComparatorId,
+  rule: AgreementRule = 'three',
+  terms: Partial<Terms> = {},
+  length = 9,
+): JobListView => ({
   terms: {
     icl_origin: iclOrigin,
     pool_cid: `bafkrei${'d'.repeat(52)}`,
     model_id: 'openai:test',
     min_tier: 0,
     comparator,
+    rule,
     quorum: 3,
+    max_answers: defaultMaxAnswers[rule],
     min_matches: 1,
     list_length: 9,
     salt: toBase64Url(seedOf(8)),
+    ...terms,
   },
   block: { number: 7n, hash: aHash(`0x${'e'.repeat(64)}`) },
-  members: Array.from(
-    { length: Math.max(verifiers, 2) + 2 },
-    (_, index) => walletOf(`n${index + 1}`).address,
-  ),
+  members: Array.from({ length }, (_, position) => addressAt(position)),
   passed: [],
   activator: walletOf('coordinator').address,
   until: settledAt + 1_000,
 })
 
-type ReceiptChanges = {
+/** A turn that came to nothing: without a delivery, or with one that all others refused. */
+export type FailedTurn = Extract<
+  DeliveryReason,
+  'never-delivered' | 'output-refused' | 'node-failed'
+>
+
+/** What a receipt is made of besides its answers. */
+export type ReceiptChanges = {
+  readonly rule?: AgreementRule
+  readonly terms?: Partial<Terms>
+  /** Nodes on the list; 9 when left out. */
+  readonly listLength?: number
   readonly client?: Address
   readonly kpHighHandle?: bigint
   readonly kpLowHandle?: bigint
   readonly list?: Partial<JobListView>
+  readonly over?: Receipt['over']
+  /** Positions of the answers; from 0 on when left out. */
+  readonly positions?: readonly number[]
+  /** The first turns, which fail. */
+  readonly failed?: readonly FailedTurn[]
+  /** By position: what a member says of the delivery; nothing where it is `silent`. */
+  readonly verdicts?: Readonly<Record<number, VerdictReason | 'silent'>>
+  readonly text?: { readonly prompt: string; readonly key: Uint8Array<ArrayBuffer> }
 }
 
-/** A receipt of a job with a comparator, from a leader's answer and one of each verifier, which says that it matches unless there is a reason why not. */
+/** A receipt, with its record signed by the ICL again after changes. */
+export async function tallied(
+  record: ReceiptRecord,
+  tally: Pick<Tally, 'group' | 'deliverer'> & Partial<Tally>,
+): Promise<Receipt> {
+  const key = await tallyKey()
+  const body: Tally = {
+    statement: 'svc-tally-v3',
+    jobId: record.jobId,
+    record: await recordHash(record),
+    settled_at: settledAt,
+    ...tally,
+  }
+  return {
+    ...record,
+    tally: { body, key: key.publicKey, signature: await key.sign(statementBytes(body)) },
+  }
+}
+
+/** A receipt of a job whose nodes gave these answers, in their order, as the coordinator would have seated and decided. */
 export async function makeReceipt(
   comparator: ComparatorId,
-  [led, ...verified]: readonly [string, ...string[]],
-  reasons: readonly (VerdictReason | undefined)[] = [],
-  { list: changes, ...ofIdentity }: ReceiptChanges = {},
+  texts: readonly string[],
+  changes: ReceiptChanges = {},
 ): Promise<{ readonly receipt: Receipt; readonly iclKey: string }> {
+  const { rule, terms, listLength, client, failed = [], over = [] } = changes
   const identity = {
     chainId,
-    client: walletOf('client').address,
+    client: client ?? walletOf('client').address,
     promptCid: `bafkrei${'a'.repeat(52)}`,
-    kpHighHandle: 11n,
-    kpLowHandle: 12n,
+    kpHighHandle: changes.kpHighHandle ?? 11n,
+    kpLowHandle: changes.kpLowHandle ?? 12n,
     clientNonce: 13n,
-    ...ofIdentity,
   }
   const jobId = jobIdOf(identity)
-  const terms = { jobId, model_id: 'openai:test', max_output_tokens: 1_024 }
-  const evidenceOf = (text: string) =>
-    comparators[comparator].evidenceOf({ text, prompt: 'Why is the sky blue?', key: seedOf(3) })
-  const leader = await signerOf('n1', 21)
-  const body = {
-    statement: 'svc-leader-v1' as const,
-    address: leader.address,
-    ...terms,
-    fence: 1,
-    output_cid: `bafkrei${'b'.repeat(52)}`,
+  const list = { ...sampleList(comparator, rule, terms, listLength), ...changes.list }
+  const { activator, until, members } = list
+  const about = {
+    jobId,
+    list: listCommitment({ jobId, activator, until, list: members }),
+    model_id: list.terms.model_id,
+    max_output_tokens: 1_024,
+  }
+  const { prompt, key } = changes.text ?? { prompt: 'Why is the sky blue?', key: seedOf(3) }
+  const given: AnswerStatement[] = []
+  for (const [index, text] of texts.entries()) {
+    const position = changes.positions?.[index] ?? index
+    given.push({
+      statement: 'svc-answer-v2',
+      ...about,
+      address: addressAt(position),
+      fence: 1 + index,
+      position,
+      evidence: await comparators[comparator].evidenceOf({ text, prompt, key }),
+      salt: toBase64Url(seedOf(40 + position)),
+    })
+  }
+  const { answers, group, mask } = batched(given, list, comparator)
+  const order = deliverers(
+    jobId,
+    answers,
+    group.map(({ address }) => address),
+  ).map((address) => group.find((answer) => answer.address === address)!)
+  const deliverer = order[failed.length]!
+  const turnOf = (of: AnswerStatement, verdicts: NonNullable<ReceiptChanges['verdicts']>) =>
+    delivered(of, answers, group, comparator, verdicts)
+  const failedTurns: Receipt['failed_deliveries'] = []
+  for (const [turn, reason] of failed.entries()) {
+    const { address } = order[turn]!
+    const refused = Object.fromEntries(
+      answers.map(({ position }) => [position, 'output-mismatch' as const]),
+    )
+    const turned =
+      reason === 'output-refused' ? await turnOf(order[turn]!, refused) : { verdicts: [] }
+    failedTurns.push({ address, reason, ...turned })
+  }
+  const { kpHighHandle, kpLowHandle, clientNonce, promptCid } = identity
+  const receipt = await tallied(
+    {
+      version: 3,
+      icl_origin: iclOrigin,
+      chain_id: chainId,
+      jobId,
+      client: identity.client,
+      client_nonce: clientNonce,
+      ...{ kpHighHandle, kpLowHandle, prompt_cid: promptCid },
+      max_output_tokens: about.max_output_tokens,
+      list,
+      answers: await Promise.all(
+        answers.map(async ({ batch, ...body }) => ({ ...(await signedByNode(body)), batch })),
+      ),
+      over,
+      failed_deliveries: failedTurns,
+      ...(await turnOf(deliverer, changes.verdicts ?? {})),
+    },
+    { group: mask, deliverer: deliverer.address },
+  )
+  return { receipt, iclKey: receipt.tally.key }
+}
+
+type Batched = AnswerStatement & { readonly batch: number }
+
+/** The answers with their batches, as they were asked for, and those that agree: of all when not enough do. */
+function batched(
+  given: readonly AnswerStatement[],
+  list: JobListView,
+  comparator: ComparatorId,
+): {
+  readonly answers: readonly Batched[]
+  readonly group: readonly Batched[]
+  readonly mask: number
+} {
+  const { compare } = comparators[comparator]
+  const quota = receiptQuota({ list })
+  let answers: readonly Batched[] = []
+  let size = quota.quorum
+  for (let batch = 0; ; batch++) {
+    const next = given.slice(answers.length, answers.length + size)
+    answers = [...answers, ...next.map((answer) => ({ ...answer, batch }))]
+    const decision = decide(
+      answers,
+      (one, other) => compare(one.evidence, other.evidence) === 'match',
+      quota,
+    )
+    if (decision.outcome === 'accepted' && answers.length === given.length) {
+      return { answers, group: decision.group, mask: decision.mask }
+    }
+    if (decision.outcome !== 'more' || answers.length === given.length) {
+      throw new RangeError(`${answers.length} of ${given.length} answers are ${decision.outcome}`)
+    }
+    size = decision.count
+  }
+}
+
+/** A delivery of an answer, and what the others say of it. */
+async function delivered(
+  answer: AnswerStatement,
+  answers: readonly Batched[],
+  group: readonly Batched[],
+  comparator: ComparatorId,
+  reasons: NonNullable<ReceiptChanges['verdicts']>,
+): Promise<{ readonly delivery: SignedDelivery; readonly verdicts: SignedVerdict[] }> {
+  const { jobId, address, fence, position } = answer
+  const body: DeliveryStatement = {
+    statement: 'svc-delivery-v2',
+    ...{ jobId, address, fence },
+    answer: await statementHash(unbatched(answer)),
+    output_cid: `bafkrei${'bcefghi'[position % 7]}${'b'.repeat(51)}`,
     outHighHandle: 14n,
     outLowHandle: 15n,
-    evidence: await evidenceOf(led),
   }
-  const leaderStatement = await statementHash(body)
-  const verifiers: Receipt['verifiers'] = []
-  for (const [index, text] of verified.entries()) {
-    const { address, key, session } = await signerOf(`n${index + 2}`, 22 + index)
-    const reason = reasons[index]
-    const verdict = {
-      statement: 'svc-verifier-v1' as const,
-      address,
-      ...terms,
-      fence: 2 + index,
-      verdict: reason === undefined ? ('match' as const) : ('no-match' as const),
+  const verdicts: SignedVerdict[] = []
+  for (const own of answers) {
+    if (own.address === address) continue
+    const isMember = group.includes(own)
+    const outcome = comparators[comparator].compare(answer.evidence, own.evidence)
+    const seen = outcome === 'no-match' ? 'different-answer' : 'inconclusive'
+    // A node that matches the deliverer, but not all of the group, has nothing to say.
+    if (!isMember && outcome === 'match') continue
+    const reason = isMember ? reasons[own.position] : seen
+    if (reasons[own.position] === 'silent' || reason === 'silent') continue
+    const verdict: VerdictStatement = {
+      statement: 'svc-verdict-v2',
+      ...{ jobId, address: own.address, fence: own.fence },
+      answer: await statementHash(unbatched(own)),
+      delivery: await statementHash(body),
+      verdict: reason === undefined ? 'match' : 'no-match',
       ...(reason !== undefined && { reason }),
-      evidence: await evidenceOf(text),
-      salt: toBase64Url(seedOf(9)),
-      leader_statement: leaderStatement,
     }
-    verifiers.push({ body: verdict, signature: await key.sign(statementBytes(verdict)), session })
+    verdicts.push(await signedByNode(verdict))
   }
-  const list = { ...sampleList(comparator, verified.length), ...changes }
-  const iclKey = await signingKeyFromSeed(seedOf(30))
-  const { matches, noMatches, inconclusive } = countVotes(verifiers.map(({ body }) => body))
-  const tally: Tally = {
-    statement: 'svc-tally-v2',
-    jobId,
-    list: await jobListHash(list),
-    leader_statement: leaderStatement,
-    verifier_statements: await Promise.all(verifiers.map((one) => statementHash(one.body))),
-    matches,
-    no_matches: noMatches,
-    inconclusive,
-    settled_at: settledAt,
-  }
-  const receipt: Receipt = {
-    version: 2,
-    icl_origin: iclOrigin,
-    chain_id: chainId,
-    jobId,
-    client: identity.client,
-    client_nonce: identity.clientNonce,
-    kpHighHandle: identity.kpHighHandle,
-    kpLowHandle: identity.kpLowHandle,
-    model_id: terms.model_id,
-    max_output_tokens: terms.max_output_tokens,
-    prompt_cid: identity.promptCid,
-    output_cid: body.output_cid,
-    comparator,
-    list,
-    leader: {
-      body,
-      signature: await leader.key.sign(statementBytes(body)),
-      session: leader.session,
-    },
-    verifiers,
-    tally: {
-      body: tally,
-      key: iclKey.publicKey,
-      signature: await iclKey.sign(statementBytes(tally)),
-    },
-  }
-  return { receipt, iclKey: iclKey.publicKey }
+  return { delivery: await signedByNode(body), verdicts }
+}
+
+const unbatched = (answer: AnswerStatement & { readonly batch?: number }): AnswerStatement => {
+  const { batch: _, ...body } = answer
+  return body
+}
+
+/** An answer of a receipt as its node signed it. */
+export const answerOf = (receipt: Receipt, address: Address): SignedAnswer => {
+  const answer = receipt.answers.find(({ body }) => body.address === address)
+  if (!answer) throw new RangeError(`${address} has no answer`)
+  const { body, signature, session } = answer
+  return { body, signature, session }
 }

@@ -1,0 +1,108 @@
+import { decide, type Quota, quotaOf } from '../agreement-rule.ts'
+import type { Address, Hash32 } from '../codecs.ts'
+import { comparators } from '../comparators/all.ts'
+import { listCommitment } from '../list-commitment.ts'
+import type { Receipt } from '../schemas/receipt.ts'
+import { statementHash } from '../statements.ts'
+import { check, refuseReceipt } from './refuse.ts'
+import type { CheckSigned } from './signed.ts'
+
+type Answer = Receipt['answers'][number]
+
+/** An answer with its hash, as other statements name it. */
+export type NamedAnswer = Answer['body'] & { readonly batch: number; readonly hash: Hash32 }
+
+/** What has to agree in a receipt's job, by the terms of its list. */
+export function receiptQuota({ list: { terms, members } }: Pick<Receipt, 'list'>): Quota {
+  const result = quotaOf({
+    rule: terms.rule,
+    quorum: terms.quorum,
+    maxAnswers: terms.max_answers,
+    minMatches: terms.min_matches,
+    listLength: members.length,
+  })
+  return result.outcome === 'quota' ? result.quota : refuseReceipt(result.why)
+}
+
+/** Checks each answer by itself and its place among the others; `onHeld` hears of each whose signature holds. */
+export async function verifyAnswers(
+  receipt: Receipt,
+  checkSigned: CheckSigned,
+  onHeld: (node: Address) => void,
+): Promise<readonly NamedAnswer[]> {
+  const { jobId, answers, list } = receipt
+  const { activator, until, members } = list
+  const commitment = listCommitment({ jobId, activator, until, list: members })
+  const named: NamedAnswer[] = []
+  for (const answer of answers) {
+    const before = named.at(-1)
+    const { address } = answer.body
+    check(!named.some((other) => other.address === address), `${address} answered twice`)
+    check(
+      before === undefined || isLater(before, answer),
+      `the answer of ${address} is out of order`,
+    )
+    check(members[answer.body.position] === address, `${address} is not at its place on the list`)
+    check(answer.body.list === commitment, `${address} answered for another list`)
+    check(answer.body.model_id === list.terms.model_id, `${address} ran another model`)
+    check(
+      answer.body.max_output_tokens === receipt.max_output_tokens,
+      `${address} allowed another length of answer`,
+    )
+    const malformation = comparators[list.terms.comparator].malformation(answer.body.evidence)
+    check(malformation === undefined, `the evidence of ${address} is malformed: ${malformation}`)
+    await checkSigned(answer)
+    named.push({ ...answer.body, batch: answer.batch, hash: await statementHash(answer.body) })
+    onHeld(address)
+  }
+  checkSeats(receipt)
+  return named
+}
+
+const isLater = (before: NamedAnswer, { batch, body }: Answer): boolean =>
+  batch > before.batch || (batch === before.batch && body.position > before.position)
+
+/** Nobody on the list is left out silently: up to the last position that had a seat, each has answered, failed or been passed over. */
+function checkSeats({ answers, over, list: { members, passed } }: Receipt): void {
+  check(
+    over.every(({ position }) => position < members.length),
+    'it seats a node that is not on its list',
+  )
+  const fences = [...answers.map(({ body }) => body.fence), ...over.map(({ fence }) => fence)]
+  check(new Set(fences).size === fences.length, 'two of its assignments have the same fence')
+  const seated = [...answers.map(({ body }) => body.position), ...over.map((seat) => seat.position)]
+  const known = new Set([...seated, ...passed.map(({ position }) => position)])
+  const unknown = members.findIndex((_, position) => !known.has(position))
+  check(
+    unknown === -1 || unknown > Math.max(...seated),
+    `it does not say what became of ${members[unknown]}`,
+  )
+}
+
+/** Decides again after each batch, and checks that the next one was asked for; returns the answers of the group. */
+export function replayBatches(
+  receipt: Receipt,
+  answers: readonly NamedAnswer[],
+  quota: Quota,
+): readonly NamedAnswer[] {
+  const { compare } = comparators[receipt.list.terms.comparator]
+  const isMatch = (one: NamedAnswer, other: NamedAnswer) =>
+    compare(one.evidence, other.evidence) === 'match'
+  check(answers.length <= quota.maxAnswers, 'it has more answers than its terms allow')
+  const last = answers.at(-1)?.batch ?? 0
+  let missing = quota.quorum
+  for (let batch = 0; batch <= last; batch++) {
+    const size = answers.filter((answer) => answer.batch === batch).length
+    check(size === missing, `batch ${batch} has ${size} answers, where ${missing} were missing`)
+    const known = answers.filter((answer) => answer.batch <= batch)
+    const decision = decide(known, isMatch, quota)
+    if (decision.outcome === 'accepted') {
+      check(batch === last, `its answers agreed before batch ${last}`)
+      check(decision.mask === receipt.tally.body.group, 'the tally has another group')
+      return decision.group
+    }
+    if (decision.outcome === 'disputed') break
+    missing = decision.count
+  }
+  return refuseReceipt('its answers do not agree')
+}
