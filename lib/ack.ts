@@ -1,0 +1,69 @@
+/*
+ * Problem: that a node missed a step is the ICL's word. It could call a node late that disagreed.
+ *
+ * Idea: the ICL signs for each commitment, answer and delivery that it takes. A node keeps these acknowledgements, and whoever has one
+ * and the receipt of the job can compare them.
+ */
+
+import type { Address } from './codecs.ts'
+import { check, refuseReceipt } from './receipt/refuse.ts'
+import type { Receipt } from './schemas/receipt.ts'
+import type { Ack } from './schemas/statements.ts'
+import { verifySignature } from './session-key.ts'
+import { statementBytes, statementHash } from './statements.ts'
+import { SvcError } from './svc-error.ts'
+
+/** Checks that one of the ICL's published keys (base64url) signed an acknowledgement; throws SvcError `ack-invalid`. */
+export async function verifyAck(
+  { body, key, signature }: Ack,
+  iclKeys: readonly string[],
+): Promise<void> {
+  const isKnown = iclKeys.includes(key)
+  if (isKnown && (await verifySignature(key, signature, statementBytes(body)))) return
+  throw new SvcError(
+    'ack-invalid',
+    `The acknowledgement does not hold: ${isKnown ? 'the key did not sign it' : 'its key is not one of the ICL'}`,
+    { hint: 'Do not rely on it: only what the ICL has signed binds it.' },
+  )
+}
+
+/**
+ * Compares a receipt with an acknowledgement of its ICL. Throws SvcError `receipt-invalid` when the receipt has not what was acknowledged:
+ * it is false then. False when the acknowledgement is for another job.
+ */
+export async function checkAck(
+  receipt: Receipt,
+  { body: ack }: Pick<Ack, 'body'>,
+): Promise<boolean> {
+  if (ack.jobId !== receipt.jobId) return false
+  const step = `the ICL acknowledged the ${ack.step} of ${ack.address}`
+  if (ack.step === 'result') {
+    const hashes = await Promise.all(deliveriesOf(receipt).map(({ body }) => statementHash(body)))
+    check(hashes.includes(ack.body_hash), `${step}, and the receipt has no such delivery`)
+    return true
+  }
+  const isOwn = ({ address, fence }: { readonly address: Address | undefined; fence: number }) =>
+    address === ack.address && fence === ack.fence
+  const answer = receipt.answers.find(({ body }) => isOwn(body))
+  if (ack.step === 'reveal') {
+    if (!answer) return refuseReceipt(`${step}, and the receipt has no answer of it`)
+    const isSame = (await statementHash(answer.body)) === ack.body_hash
+    check(isSame, `${step}, and the receipt has another answer of it`)
+    return true
+  }
+  const { members } = receipt.list
+  const over = receipt.over.find(({ position, fence }) =>
+    isOwn({ address: members[position], fence }),
+  )
+  check(answer !== undefined || over !== undefined, `${step}, and the receipt leaves it out`)
+  check(
+    over?.reason !== 'offer-lapsed' && over?.reason !== 'lease-lapsed',
+    `${step}, and the receipt calls it late (${over?.reason})`,
+  )
+  return true
+}
+
+const deliveriesOf = ({ delivery, failed_deliveries: failed }: Receipt) => [
+  delivery,
+  ...failed.flatMap((turn) => (turn.delivery ? [turn.delivery] : [])),
+]
