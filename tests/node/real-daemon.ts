@@ -10,7 +10,7 @@ import type { NodeChain } from '../../node/chain/chain.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import { createOpenAi } from '../../node/inference/openai.ts'
 import { createLog } from '../../node/log.ts'
-import { activeNode, coordinator } from '../icl/fake-chain.ts'
+import { activeNode } from '../icl/fake-chain.ts'
 import { modelId, walletOf } from '../icl/test-icl.ts'
 import { memoryHistory, memoryJournal, storeCosts } from './fakes.ts'
 import { mockKeyHex, type RealIcl } from './real-icl.ts'
@@ -142,7 +142,7 @@ function chainOf(icl: RealIcl, address: Address, faults: Faults): NodeChain {
       if (faults.storeOutputKey) return await faults.storeOutputKey(key, signal)
       const highHandle = icl.coprocessor.store(icl.coprocessor.plain(key.high.ctHash))
       const lowHandle = icl.coprocessor.store(icl.coprocessor.plain(key.low.ctHash))
-      icl.chain.store(highHandle, lowHandle, address, [...key.readers], coordinator)
+      icl.chain.storeOutputKey(highHandle, lowHandle, address, key)
       return { highHandle, lowHandle, ...storeCosts }
     },
   }

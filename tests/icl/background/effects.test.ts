@@ -21,7 +21,7 @@ describe('what is done outside', () => {
   const noting = (chain: Chain, id: string, senders: string[]): Chain =>
     new Proxy(chain, {
       get: (target, name) => {
-        if (name === 'commitResults' || name === 'grantAccess') senders.push(id)
+        if (name === 'commitResults' || name === 'activate') senders.push(id)
         return Reflect.get(target, name)
       },
     })
