@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { storeKey } from '../../lib/chain/prompt-key-store.ts'
+import { Hash32 } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import type { EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import { createProcessProver } from '../../lib/host/coprocessor/process-prover.ts'
@@ -122,7 +123,8 @@ async function once(coprocessor: ReturnType<typeof createCofheCoprocessor>): Pro
   const ended = (step: string) =>
     news.findLast((item) => item.step === step && item.phase === 'end')
   const writer = createChainWriter({ ...world, pollingIntervalMs: 20 })
-  const stored = { ...writer, contract: world.promptKeyStore, ...encrypted }
+  const terms = Hash32.parse(`0x${'00'.repeat(32)}`)
+  const stored = { ...writer, contract: world.promptKeyStore, ...encrypted, terms }
   const [{ highHandle }, store] = await timed(() => storeKey(stored))
   const [, permit] = await timed(() => coprocessor.makePermit())
   const [opened, decrypt] = await timed(() => coprocessor.decrypt(highHandle))

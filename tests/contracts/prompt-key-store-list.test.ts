@@ -132,37 +132,16 @@ describe('committing a list', () => {
     await keys.as(OWNER, 'commitList', all)
     expect((await keys.listOf(high, low))[1]).toBe(0xffff)
   })
+})
 
-  it('takes a key that nobody has been given before', async () => {
-    const { list, activator, until } = await listed.newTerms()
-    const end = BigInt(until)
-    const named = [
-      await keys.storeAs(OWNER, [chain.addressOf(STRANGER)], NOBODY, 0, 0n),
-      await keys.storeAs(OWNER, [], activator, 1, end),
-      await keys.storeAs(OWNER),
-    ]
-    const last = named[2]!
-    await keys.as(OWNER, 'grantAccess', [last.high, last.low, chain.addressOf(STRANGER)])
-    for (const { high, low } of named) {
-      const args = [high, low, jobId, list, 1, activator, end]
-      expect(await revertOf(keys.as(OWNER, 'commitList', args))).toEqual([
-        'ReadersAlreadyNamed',
-        high,
-      ])
-    }
-    const { high, low } = await keys.storeAs(OWNER, [], NOBODY, 0, 0n)
-    await keys.as(OWNER, 'commitList', [high, low, jobId, list, 1, activator, end])
-  })
-
-  it('leaves no other way to readers', async () => {
+describe('reading by a list', () => {
+  it('makes no owner of a node', async () => {
     const { high, low } = await listed.commit(1)
-    const grant = (index: number) =>
-      revertOf(keys.as(index, 'grantAccess', [high, low, chain.addressOf(nodeAt(1))]))
-    expect(await grant(OWNER)).toEqual(['ReadersFixed', high])
-    for (const index of [ACTIVATOR, nodeAt(0), STRANGER]) {
-      expect(await grant(index)).toEqual(['NotAuthorized', chain.addressOf(index)])
-    }
-    expect(await readersOf({ high, low })).toEqual([OWNER, nodeAt(0)])
+    expect(await revertOf(keys.as(nodeAt(0), 'storeKey', [high, low]))).toEqual([
+      'HandleTaken',
+      high,
+    ])
+    expect((await keys.ownerOf(high, low)).toLowerCase()).toBe(chain.addressOf(OWNER))
   })
 })
 
@@ -270,10 +249,6 @@ describe('ending a list', () => {
     expect((await keys.as(OWNER, 'endList', [high, low])).logs).toEqual([])
     expect(await keys.listOf(high, low)).toEqual([key.commitment, 1, true])
     expect(await revertOf(activate(ACTIVATOR, key, 1))).toEqual(['ListHasEnded', high])
-    expect(await revertOf(keys.as(OWNER, 'grantAccess', [high, low, key.list[1]]))).toEqual([
-      'ReadersFixed',
-      high,
-    ])
   })
 
   it('before there is one means that there will be none', async () => {
@@ -283,7 +258,5 @@ describe('ending a list', () => {
     const { list, activator, until } = await listed.newTerms()
     const args = [high, low, jobId, list, 1, activator, BigInt(until)]
     expect(await revertOf(keys.as(OWNER, 'commitList', args))).toEqual(['ListHasEnded', high])
-    // The owner may still name readers by itself.
-    await keys.as(OWNER, 'grantAccess', [high, low, list[0]])
   })
 })

@@ -11,7 +11,7 @@ import {
   OWNER,
   STRANGER,
 } from './listed-keys.ts'
-import { createKeyActions, NOBODY, storedHandle } from './stored-keys.ts'
+import { createKeyActions, storedHandle } from './stored-keys.ts'
 import { DAY_S, eventsOf, revertOf, startTestChain, type TestChain } from './test-chain.ts'
 
 const zero = pad('0x', { size: 32 })
@@ -80,7 +80,7 @@ describe('storing an output key', () => {
       },
       ...granted,
     ])
-    expect(await keys.recordOf(high, low)).toEqual([owner, NOBODY, 0, 0n])
+    expect(await keys.ownerOf(high, low)).toBe(owner)
     expect(await keys.listOf(high, low)).toEqual([zero, 0, false])
     for (const index of [OWNER, ACTIVATOR, ...NODES, IDLE, STRANGER]) {
       const reads = [OWNER, LEADER, CHECKER].includes(index)
@@ -160,19 +160,19 @@ describe('storing an output key', () => {
     }
   })
 
-  it('fixes its readers: no grant, no list', async () => {
+  it('fixes its readers: no list, and no member of one', async () => {
     const prompt = await listed.commit(0b0011)
     const { high, low } = await storeOutput(LEADER, prompt, 0, 0b0010)
     const fixed = ['ReadersFixed', high]
     const { list, until } = prompt
-    for (const reader of [STRANGER, CHECKER, UNSEATED]) {
-      const args = [high, low, chain.addressOf(reader)]
-      expect(await revertOf(keys.as(LEADER, 'grantAccess', args))).toEqual(fixed)
-    }
     const nodes = list.slice(1)
     const commit = [high, low, jobId, nodes, 1, chain.addressOf(ACTIVATOR), until + 99_999n]
     expect(await revertOf(keys.as(LEADER, 'commitList', commit))).toEqual(fixed)
     expect(await revertOf(keys.as(LEADER, 'endList', [high, low]))).toEqual(fixed)
+    const join = [high, low, jobId, list, until, 2]
+    expect(await revertOf(keys.as(ACTIVATOR, 'activate', join))).toEqual(['WrongList', zero])
+    // A node that joins the list later reads the prompt, and not what was written before.
+    await keys.as(ACTIVATOR, 'activate', [prompt.high, prompt.low, jobId, list, until, 2])
     expect(await keys.mayRead(high, UNSEATED)).toBe(false)
   })
 })

@@ -51,8 +51,7 @@ export const createKeyActions = (chain: TestChain) => {
       const [highHandle, lowHandle] = [storedHandle(high.ctHash), storedHandle(low.ctHash)]
       return { receipt, input: { high, low }, high: highHandle, low: lowHandle }
     },
-    recordOf: (high: bigint, low: bigint) =>
-      view<readonly [Hex, Hex, number, bigint]>('recordOf', [high, low]),
+    ownerOf: (high: bigint, low: bigint) => view<Hex>('ownerOf', [high, low]),
     listOf: (high: bigint, low: bigint) =>
       view<readonly [Hex, number, boolean]>('listOf', [high, low]),
     mayRead: (handle: bigint, index: number) =>

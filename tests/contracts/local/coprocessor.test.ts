@@ -4,10 +4,12 @@ import { type Hex, parseAbi } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { defaultKeysFolder } from '../../../contracts/local/coprocessor/parameters.ts'
 import { startCoprocessor } from '../../../demo/coprocessor-process.ts'
-import { grantAccess, storeKey } from '../../../lib/chain/prompt-key-store.ts'
+import { storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import { taskManager } from '../../../lib/chain/task-manager.ts'
 import type { EncryptedInput } from '../../../lib/coprocessor/coprocessor.ts'
+import { aHash } from '../../branded.ts'
 import { isRunning, until } from '../../lib/host/coprocessor/processes.ts'
+import { letRead } from '../let-read.ts'
 import { childrenOf } from './children.ts'
 import {
   type CoprocessorWorld,
@@ -25,6 +27,7 @@ const STRANGER = 6
 const HIGH = 0x00112233445566778899aabbccddeeffn
 const LOW = 0xffeeddccbbaa99887766554433221100n
 // The first start on a machine makes keys, and a proof takes long on a busy one.
+const terms = aHash(`0x${'7e'.repeat(32)}`)
 const PATIENCE_MS = 15 * 60_000
 
 let world: CoprocessorWorld
@@ -48,12 +51,12 @@ beforeAll(async () => {
     contract,
     high,
     low: second,
-    readers: [],
+    terms,
   })
   highHandle = stored.highHandle
   lowHandle = stored.lowHandle
-  const reader = world.addressOf(READER)
-  await grantAccess({ ...world.wallet(OWNER), contract, highHandle, lowHandle, reader })
+  const key = { ...world.wallet(OWNER), contract, highHandle, lowHandle }
+  await letRead(key, world.addressOf(READER))
 }, PATIENCE_MS)
 afterAll(() => world?.stop())
 
@@ -194,7 +197,7 @@ describe('a key behind real ciphertexts', () => {
 
   it('cannot be stored by another wallet than the one that encrypted it', async () => {
     const contract = world.contracts.promptKeyStore
-    const replayed = storeKey({ ...world.wallet(STRANGER), contract, high, low: high, readers: [] })
+    const replayed = storeKey({ ...world.wallet(STRANGER), contract, high, low: high, terms })
     await expect(replayed).rejects.toMatchObject({ message: 'storeKey reverted: InvalidSigner' })
   })
 })

@@ -5,7 +5,6 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createViemChain } from '../../../icl/chain/viem.ts'
 import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import { createChainReader } from '../../../lib/chain/clients.ts'
-import { recordOf } from '../../../lib/chain/prompt-key-store.ts'
 import { isAllowed } from '../../../lib/chain/task-manager.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
@@ -99,12 +98,11 @@ describe('answers of a chain', () => {
         ping: chain.ping,
         latestBlock: chain.latestBlock,
         nodesOf: () => chain.nodesOf([address(7), address(8)]),
-        keyRecordOf: () => chain.keyRecordOf(1n, 2n),
+        keyOwnerOf: () => chain.keyOwnerOf(1n, 2n),
         isAllowed: () => chain.isAllowed(1n, address(4)),
         findCommitment: () => chain.findCommitment(committed, hash('d')),
         slashOf: () => chain.slashOf(hash('9')),
         findFaults: chain.findFaults,
-        recordOf: () => recordOf(reader, address(2), 1n, 2n),
         mayRead: () => isAllowed(reader, 1n, address(4)),
       }
       let read = 0

@@ -7,6 +7,7 @@ import { storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { aHash } from '../../branded.ts'
 import { DAY_S, startTestChain } from '../../contracts/test-chain.ts'
 import { hurriedClock } from './hurried-clock.ts'
 
@@ -141,7 +142,8 @@ describe('the permit', () => {
     const coprocessor = createCofheCoprocessor({ ...chain.anvil, account, clock })
     const input = await coprocessor.encrypt(5n, 6n)
     const contract = chain.promptKeyStore
-    const { highHandle } = await storeKey({ ...chain.wallet(0), contract, ...input })
+    const terms = aHash(`0x${'7e'.repeat(32)}`)
+    const { highHandle } = await storeKey({ ...chain.wallet(0), contract, ...input, terms })
     expect(await coprocessor.decrypt(highHandle)).toBe(5n)
 
     await chain.increaseTime(6.5 * DAY_S)

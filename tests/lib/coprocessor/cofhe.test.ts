@@ -2,11 +2,13 @@ import { permitStore } from '@cofhe/sdk/permits'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
-import { grantAccess, recordOf, storeKey } from '../../../lib/chain/prompt-key-store.ts'
+import { ownerOf, storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import { isAllowed } from '../../../lib/chain/task-manager.ts'
 import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
 import type { EncryptNews } from '../../../lib/coprocessor/coprocessor.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { aHash, anAddress } from '../../branded.ts'
+import { letRead } from '../../contracts/let-read.ts'
 import { startTestChain, type TestChain } from '../../contracts/test-chain.ts'
 
 const OWNER = 4
@@ -14,6 +16,7 @@ const READER = 5
 const STRANGER = 6
 const HIGH = 0x00112233445566778899aabbccddeeffn
 const LOW = 0xffeeddccbbaa99887766554433221100n
+const terms = aHash(`0x${'7e'.repeat(32)}`)
 
 let chain: TestChain
 beforeAll(async () => {
@@ -30,49 +33,45 @@ const coprocessorOf = (index: number) => {
     clock: systemClock,
   })
 }
-const storeFor = async (readers: readonly number[]) => {
+const storeFor = async (reader?: number) => {
   const input = await coprocessorOf(OWNER).encrypt(HIGH, LOW)
-  const stored = await storeKey({
-    ...chain.wallet(OWNER),
-    contract: chain.promptKeyStore,
-    ...input,
-    readers: readers.map((index) => chain.addressOf(index)),
-  })
+  const place = { ...chain.wallet(OWNER), contract: chain.promptKeyStore }
+  const stored = await storeKey({ ...place, ...input, terms })
+  if (reader !== undefined) await letRead({ ...place, ...stored }, chain.addressOf(reader))
   return { ...stored, input }
 }
 
 describe('a key through the coprocessor', () => {
   it('is stored, and decrypted by its owner and its readers', async () => {
-    const { highHandle, lowHandle } = await storeFor([READER])
+    const { highHandle, lowHandle } = await storeFor(READER)
     for (const index of [OWNER, READER]) {
       const coprocessor = coprocessorOf(index)
       expect(await coprocessor.decrypt(highHandle)).toBe(HIGH)
       expect(await coprocessor.decrypt(lowHandle)).toBe(LOW)
     }
-    const record = await recordOf(chain.wallet(0), chain.promptKeyStore, highHandle, lowHandle)
-    expect(record?.owner).toBe(chain.addressOf(OWNER))
-    expect(await recordOf(chain.wallet(0), chain.promptKeyStore, lowHandle, highHandle)).toBe(
-      undefined,
-    )
+    const owner = (high: bigint, low: bigint) =>
+      ownerOf(chain.wallet(0), chain.promptKeyStore, high, low)
+    expect(await owner(highHandle, lowHandle)).toBe(anAddress(chain.addressOf(OWNER)))
+    expect(await owner(lowHandle, highHandle)).toBe(undefined)
     expect(await isAllowed(chain.wallet(0), highHandle, chain.addressOf(READER))).toBe(true)
   })
 
   it('is denied to others until they are granted access', async () => {
-    const { highHandle, lowHandle } = await storeFor([READER])
+    const { highHandle, lowHandle } = await storeFor()
     const stranger = coprocessorOf(STRANGER)
     await expect(stranger.decrypt(highHandle)).rejects.toMatchObject({
       code: 'coprocessor-access-denied',
       message: 'CoFHE decrypt failed: FHE decrypt denied (403)',
       retryable: false,
     })
-    const reader = chain.addressOf(STRANGER)
     const contract = chain.promptKeyStore
-    await grantAccess({ ...chain.wallet(OWNER), contract, highHandle, lowHandle, reader })
+    const key = { ...chain.wallet(OWNER), contract, highHandle, lowHandle }
+    await letRead(key, chain.addressOf(STRANGER))
     expect(await stranger.decrypt(highHandle)).toBe(HIGH)
   })
 
   it('is denied under its original handle, even to its owner', async () => {
-    const { input, highHandle } = await storeFor([])
+    const { input, highHandle } = await storeFor()
     expect(input.high.ctHash).not.toBe(highHandle)
     await expect(coprocessorOf(OWNER).decrypt(input.high.ctHash)).rejects.toMatchObject({
       code: 'coprocessor-access-denied',
@@ -101,7 +100,7 @@ describe('a key through the coprocessor', () => {
       inputs
         .slice(0, 12)
         .map((input) =>
-          storeKey({ ...chain.wallet(OWNER), contract: chain.promptKeyStore, ...input }),
+          storeKey({ ...chain.wallet(OWNER), contract: chain.promptKeyStore, ...input, terms }),
         ),
     )
     const values = await Promise.all(stored.map(({ highHandle }) => one.decrypt(highHandle)))
@@ -109,7 +108,7 @@ describe('a key through the coprocessor', () => {
   })
 
   it('leaves no permit in the store that the SDK would write to disk', async () => {
-    const { highHandle } = await storeFor([])
+    const { highHandle } = await storeFor()
     await coprocessorOf(OWNER).decrypt(highHandle)
     expect(permitStore.store.getState().permits).toEqual({})
   })
@@ -117,16 +116,18 @@ describe('a key through the coprocessor', () => {
 
 describe('a key that cannot be stored', () => {
   it('says which contract error it met', async () => {
-    const { input } = await storeFor([])
+    const { input } = await storeFor()
     const contract = chain.promptKeyStore
-    await expect(storeKey({ ...chain.wallet(STRANGER), contract, ...input })).rejects.toMatchObject(
-      {
-        code: 'store-key-reverted',
-        message: 'storeKey reverted: InvalidSigner',
-        hint: 'Only the wallet that encrypted the halves can store them.',
-      },
-    )
-    await expect(storeKey({ ...chain.wallet(OWNER), contract, ...input })).rejects.toMatchObject({
+    await expect(
+      storeKey({ ...chain.wallet(STRANGER), contract, ...input, terms }),
+    ).rejects.toMatchObject({
+      code: 'store-key-reverted',
+      message: 'storeKey reverted: InvalidSigner',
+      hint: 'Only the wallet that encrypted the halves can store them.',
+    })
+    await expect(
+      storeKey({ ...chain.wallet(OWNER), contract, ...input, terms }),
+    ).rejects.toMatchObject({
       message: 'storeKey reverted: HandleTaken',
     })
   })
@@ -134,7 +135,9 @@ describe('a key that cannot be stored', () => {
   it('points at a wrong contract address', async () => {
     const input = await coprocessorOf(OWNER).encrypt(HIGH, LOW)
     for (const contract of [chain.resultRegistry, chain.addressOf(9)]) {
-      await expect(storeKey({ ...chain.wallet(OWNER), contract, ...input })).rejects.toMatchObject({
+      await expect(
+        storeKey({ ...chain.wallet(OWNER), contract, ...input, terms }),
+      ).rejects.toMatchObject({
         code: 'store-key-reverted',
         hint: expect.stringContaining('PromptKeyStore address'),
       })
@@ -147,7 +150,7 @@ describe('a key that cannot be stored', () => {
     const input = await createCofheCoprocessor({ ...options, clock: systemClock }).encrypt(1n, 2n)
     const writer = createChainWriter(options)
     const contract = chain.promptKeyStore
-    await expect(storeKey({ ...writer, contract, ...input })).rejects.toMatchObject({
+    await expect(storeKey({ ...writer, contract, ...input, terms })).rejects.toMatchObject({
       code: 'chain-wallet-empty',
       hint: `Send gas money to ${account.address.toLowerCase()}.`,
     })
@@ -157,8 +160,8 @@ describe('a key that cannot be stored', () => {
     const input = await coprocessorOf(OWNER).encrypt(HIGH, LOW)
     const signal = AbortSignal.abort(new Error('given up'))
     const contract = chain.promptKeyStore
-    await expect(storeKey({ ...chain.wallet(OWNER), contract, ...input, signal })).rejects.toThrow(
-      'given up',
-    )
+    await expect(
+      storeKey({ ...chain.wallet(OWNER), contract, ...input, terms, signal }),
+    ).rejects.toThrow('given up')
   })
 })
