@@ -8,6 +8,7 @@ import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
 import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
+import { commitList } from '../../../lib/chain/key-lists.ts'
 import { storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import type { ContractCall } from '../../../lib/chain/send.ts'
 import type { Hash32 } from '../../../lib/codecs.ts'
@@ -289,7 +290,7 @@ describe('two owners at once', () => {
     }
   })
 
-  it('grant the same access: it uses up one grant', async () => {
+  it('activate the same node: it is given access once', async () => {
     const owner = privateKeyToAccount(keyOf(client))
     const coprocessor = createCofheCoprocessor({
       ...chain.anvil,
@@ -297,24 +298,29 @@ describe('two owners at once', () => {
       clock: systemClock,
     })
     const half = () => BigInt(`0x${Buffer.from(systemRandom.bytes(16)).toString('hex')}`)
-    const { highHandle, lowHandle } = await storeKey({
-      ...chain.wallet(client),
-      contract: chain.promptKeyStore,
-      ...(await coprocessor.encrypt(half(), half())),
-      delegate: chain.addressOf(coordinator),
-      maxGrants: 2,
+    const wallet = { ...chain.wallet(client), contract: chain.promptKeyStore }
+    const halves = await coprocessor.encrypt(half(), half())
+    const { highHandle, lowHandle } = await storeKey({ ...wallet, ...halves, terms: hash() })
+    const members = [8, node, 9].map((index) => anAddress(chain.addressOf(index)))
+    const terms = {
+      jobId: aJobId(hash()),
+      activator: anAddress(chain.addressOf(coordinator)),
       until: (await chain.now()) + 3_600,
-    })
+      list: members,
+    }
+    await commitList({ ...wallet, highHandle, lowHandle, terms, mask: 1 })
+    const { jobId, until: end } = terms
+    const activation = { high: highHandle, low: lowHandle, jobId, members, until: end, position: 1 }
     await anvil.setAutomine(false)
     const reader = chain.addressOf(node)
     let ended = false
     const owners = [newChain(), newChain()]
-    const settled = Promise.allSettled(
-      owners.map((icl) => icl.grantAccess(highHandle, lowHandle, anAddress(reader))),
-    ).then((all) => {
-      ended = true
-      return all
-    })
+    const settled = Promise.allSettled(owners.map((icl) => icl.activate(activation))).then(
+      (all) => {
+        ended = true
+        return all
+      },
+    )
     await until(async () => {
       await anvil.mine({ blocks: 1 })
       return ended
@@ -323,7 +329,7 @@ describe('two owners at once', () => {
       one.status === 'fulfilled' ? one.value : one.reason.code,
     )
     expect(outcomes).toContain('granted')
-    expect(await owners[0]!.keyRecordOf(highHandle, lowHandle)).toMatchObject({ grantsLeft: 1 })
+    expect(await owners[0]!.listOf(highHandle, lowHandle)).toMatchObject({ used: 0b11 })
     const events = await anvil.getContractEvents({
       address: chain.promptKeyStore,
       abi: promptKeyStoreAbi,

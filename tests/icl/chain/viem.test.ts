@@ -106,40 +106,6 @@ describe('committing a result', () => {
   })
 })
 
-describe('granting access as the delegate', () => {
-  const storeDelegated = async (maxGrants: number) => {
-    const account = privateKeyToAccount(keyOf(client))
-    const coprocessor = createCofheCoprocessor({ ...chain.anvil, account, clock: systemClock })
-    const half = () => BigInt(`0x${Buffer.from(systemRandom.bytes(16)).toString('hex')}`)
-    return storeKey({
-      ...chain.wallet(client),
-      contract: chain.promptKeyStore,
-      ...(await coprocessor.encrypt(half(), half())),
-      delegate: chain.addressOf(coordinator),
-      maxGrants,
-      until: (await chain.now()) + 3_600,
-    })
-  }
-  const addressOf = (index: number): Address => anAddress(chain.addressOf(index))
-
-  it('lets an active node read, refuses another for good, and tells when there are no more grants', async () => {
-    const icl = adapter()
-    const { highHandle: high, lowHandle: low } = await storeDelegated(1)
-    expect(await icl.keyRecordOf(high, low)).toMatchObject({
-      owner: addressOf(client),
-      delegate: addressOf(coordinator),
-      grantsLeft: 1,
-    })
-    expect(await icl.keyRecordOf(low, high)).toBeUndefined()
-    expect(await icl.grantAccess(high, low, addressOf(stranger!))).toBe('refused')
-    expect(await icl.isAllowed(high, addressOf(node!))).toBe(false)
-    expect(await icl.grantAccess(high, low, addressOf(node!))).toBe('granted')
-    expect(await icl.isAllowed(high, addressOf(node!))).toBe(true)
-    expect(await icl.isAllowed(low, addressOf(node!))).toBe(true)
-    expect(await icl.grantAccess(high, low, addressOf(otherNode!))).toBe('exhausted')
-  })
-})
-
 describe('the list of a prompt key', () => {
   const [owner, member] = [client, (index: number) => anAddress(chain.addressOf(index))]
   const store = async () => {
@@ -181,6 +147,8 @@ describe('the list of a prompt key', () => {
       storedAt: await chain.now(),
     })
     expect(await icl.storedKeyAt(low, high, number)).toBeUndefined()
+    expect(await icl.keyOwnerOf(high, low)).toBe(member(owner))
+    expect(await icl.keyOwnerOf(low, high)).toBeUndefined()
     expect(await icl.storedKeyAt(high, low, number - 1n)).toBeUndefined()
     expect(await icl.storedKeyAt(high, low, number + 1_000n)).toBeUndefined()
   })
