@@ -23,8 +23,6 @@ import { openApiDocument } from './openapi.ts'
 import {
   claimAssignment,
   listAssignments,
-  takeResult,
-  takeVerdict,
   viewAssignmentState,
   viewOwnAssignment,
 } from './operations/assignments.ts'
@@ -43,6 +41,8 @@ import { listPools } from './operations/publish-pool.ts'
 import { putOutput, putPrompt } from './operations/put-blob.ts'
 import { releaseTpm } from './operations/release-tpm.ts'
 import { submitJob } from './operations/submit-job.ts'
+import { takeAnswer, takeCommitment } from './operations/take-answer.ts'
+import { takeDelivery, takeVerdict } from './operations/take-delivery.ts'
 import { takeHeartbeat } from './operations/take-heartbeat.ts'
 import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
@@ -173,15 +173,10 @@ const nodeRoutes = {
   postHeartbeat: ({ body }, { caller, deps }) => takeHeartbeat(deps, nodeOf(caller).address, body),
   claimAssignment: ({ body }, { caller, deps }) =>
     claimAssignment(deps, nodeOf(caller).address, body),
-  commitAssignment: async ({ body }, { caller, deps }) => {
-    const { address: node } = nodeOf(caller)
-    const { jobId, fence, commitment } = body
-    return viewAssignmentState(
-      await changeJob(deps, jobId, { type: 'commit', node, fence, commitment }),
-      node,
-    )
-  },
-  postResult: ({ body }, { caller, deps }) => takeResult(deps, nodeOf(caller), body),
+  commitAssignment: ({ body }, { caller, deps }) =>
+    takeCommitment(deps, nodeOf(caller).address, body),
+  revealAnswer: ({ body }, { caller, deps }) => takeAnswer(deps, nodeOf(caller), body),
+  postResult: ({ body }, { caller, deps }) => takeDelivery(deps, nodeOf(caller), body),
   postVerdict: ({ body }, { caller, deps }) => takeVerdict(deps, nodeOf(caller), body),
   abortAssignment: async ({ body }, { caller, deps }) => {
     const { address: node } = nodeOf(caller)

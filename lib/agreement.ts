@@ -1,11 +1,11 @@
 import type { Address, ComparatorId } from './codecs.ts'
 import { comparators } from './comparators/all.ts'
 import type { Evidence } from './schemas/evidence.ts'
-import type { AnswerPair, TallyView, Verdict, VerdictReason } from './schemas/jobs.ts'
-import { countVotes } from './tally.ts'
+import type { AgreementView, AnswerPair } from './schemas/jobs.ts'
+import type { AgreementRule } from './schemas/terms.ts'
 
 /** A node's answer as its evidence shows it. */
-type ShownAnswer = { readonly node: Address; readonly evidence: Evidence }
+export type ShownAnswer = { readonly node: Address; readonly evidence: Evidence }
 
 /** How far each two answers are apart, in the order in which they are given. */
 function pairsOf(comparator: ComparatorId, answers: readonly ShownAnswer[]): AnswerPair[] {
@@ -19,20 +19,21 @@ function pairsOf(comparator: ComparatorId, answers: readonly ShownAnswer[]): Ans
   )
 }
 
-/** Verdicts counted, and how far the answers were apart. */
-export function viewTally(
-  comparator: ComparatorId,
-  leader: ShownAnswer,
-  verdicts: readonly (ShownAnswer & {
-    readonly verdict: Verdict
-    readonly reason?: VerdictReason | undefined
-  })[],
-): TallyView {
-  const { matches, noMatches, inconclusive } = countVotes(verdicts)
-  return {
-    matches,
-    no_matches: noMatches,
-    inconclusive,
-    pairs: pairsOf(comparator, [leader, ...verdicts]),
-  }
-}
+/** How many answers of a job agree, and how far they are apart. `group` is empty when no group was large enough. */
+export const viewAgreement = (of: {
+  readonly comparator: ComparatorId
+  readonly rule: AgreementRule
+  /** Answers that had to match one another. */
+  readonly needed: number
+  /** By batch and position. */
+  readonly answers: readonly ShownAnswer[]
+  readonly group: readonly Address[]
+  readonly deliverer?: Address | undefined
+}): AgreementView => ({
+  rule: of.rule,
+  needed: of.needed,
+  answers: of.answers.length,
+  group: [...of.group],
+  ...(of.deliverer !== undefined && { deliverer: of.deliverer }),
+  pairs: pairsOf(of.comparator, of.answers),
+})

@@ -115,14 +115,20 @@ const asError = (error: unknown): Error =>
 
 function chainResultOf({ receipt, receiptHash }: Job): ChainResult {
   if (!receipt || !receiptHash) throw new TypeError('An accepted job has a receipt')
-  const { matches, no_matches: noMatches } = receipt.tally.body
+  const { delivery, tally, verdicts } = receipt
+  const { deliverer, group } = tally.body
+  const members = receipt.answers
+    .filter((_, index) => ((group >> index) & 1) === 1)
+    .map(({ body }) => body.address)
+  const said = verdicts.filter(({ body }) => members.includes(body.address))
+  const matches = said.filter(({ body }) => body.verdict === 'match').length
   return {
     jobId: receipt.jobId,
-    outputCidHash: keccak256Hex(utf8(receipt.output_cid)),
+    outputCidHash: keccak256Hex(utf8(delivery.body.output_cid)),
     receiptHash,
-    leader: receipt.leader.body.address,
-    verifiers: receipt.verifiers.map(({ body }) => body.address),
+    leader: deliverer,
+    verifiers: members.filter((member) => member !== deliverer),
     matches,
-    noMatches,
+    noMatches: said.length - matches,
   }
 }

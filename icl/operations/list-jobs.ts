@@ -5,7 +5,7 @@ import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { readTokenOf } from '../keys.ts'
-import type { Job } from '../rules/job.ts'
+import { currentTurn, type Job } from '../rules/job.ts'
 import { shownJob } from '../rules/shown-job.ts'
 import { cursorOf, positionOf } from './page-position.ts'
 
@@ -37,10 +37,15 @@ const summaryOf = async (deps: Dependencies, job: Job): Promise<JobSummary> => (
   ...(job.reason !== undefined && { reason: job.reason }),
   model_id: job.modelId,
   prompt_cid: job.promptCid,
-  ...(job.result && { output_cid: job.result.body.output_cid }),
+  ...outputOf(job),
   ...(job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
   created_at: toSeconds(job.createdAt),
   deadline: toSeconds(job.deadline),
   ...(job.settledAt !== undefined && { settled_at: toSeconds(job.settledAt) }),
   read_token: await readTokenOf(deps.keys, job.id),
 })
+
+function outputOf(job: Job): Pick<JobSummary, 'output_cid'> {
+  const delivery = job.phase === 'accepted' ? currentTurn(job)?.delivery : undefined
+  return delivery ? { output_cid: delivery.body.output_cid } : {}
+}

@@ -1,40 +1,38 @@
-import { jobListHash, receiptHash } from '../../lib/receipt.ts'
-import type { Receipt, Tally } from '../../lib/schemas/receipt.ts'
+import { receiptHash, recordHash } from '../../lib/receipt.ts'
+import type { Receipt, ReceiptRecord, Tally } from '../../lib/schemas/receipt.ts'
 import { statementBytes } from '../../lib/statements.ts'
-import { countVotes } from '../../lib/tally.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
-import { currentAssignments, type Job } from '../rules/job.ts'
+import {
+  type Answered,
+  answersOf,
+  batchOf,
+  currentTurn,
+  type Job,
+  type PostedDelivery,
+  type Turn,
+} from '../rules/job.ts'
+import { maxOutputTokensOf } from './max-output-tokens.ts'
+import { signedOf } from './signed-of.ts'
 import { viewList } from './view-list.ts'
 
 /** The job with its receipt when it has just been accepted, else the job itself. */
 export async function withReceipt(deps: Dependencies, job: Job): Promise<Job> {
-  if (job.phase !== 'accepted' || job.receipt || !job.result) return job
-  const receipt = await makeReceipt(deps, job, job.result)
+  const turn = currentTurn(job)
+  if (job.phase !== 'accepted' || job.receipt || !turn?.delivery) return job
+  const receipt = await makeReceipt(deps, job, turn, turn.delivery)
   return { ...job, receipt, receiptHash: await receiptHash(receipt) }
 }
 
 async function makeReceipt(
   deps: Dependencies,
   job: Job,
-  result: NonNullable<Job['result']>,
+  turn: Turn,
+  delivery: PostedDelivery,
 ): Promise<Receipt> {
-  const verdicts = currentAssignments(job).flatMap(({ verdict }) => (verdict ? [verdict] : []))
-  const count = countVotes(verdicts.map(({ body }) => body))
-  const list = viewList(job)
-  const tally: Tally = {
-    statement: 'svc-tally-v2',
-    jobId: job.id,
-    list: await jobListHash(list),
-    leader_statement: result.hash,
-    verifier_statements: verdicts.map(({ hash }) => hash),
-    matches: count.matches,
-    no_matches: count.noMatches,
-    inconclusive: count.inconclusive,
-    settled_at: toSeconds(job.settledAt ?? deps.clock.now()),
-  }
-  return {
-    version: 2,
+  const answers = answersOf(job)
+  const record: ReceiptRecord = {
+    version: 3,
     icl_origin: publicOrigin(deps),
     chain_id: deps.network.chain_id,
     jobId: job.id,
@@ -42,18 +40,55 @@ async function makeReceipt(
     client_nonce: job.clientNonce,
     kpHighHandle: job.kpHighHandle,
     kpLowHandle: job.kpLowHandle,
-    model_id: job.modelId,
-    max_output_tokens: result.body.max_output_tokens,
     prompt_cid: job.promptCid,
-    output_cid: result.body.output_cid,
-    comparator: job.comparator,
-    list,
-    leader: { body: result.body, signature: result.signature, session: result.session },
-    verifiers: verdicts.map(({ body, signature, session }) => ({ body, signature, session })),
-    tally: {
-      body: tally,
-      key: deps.keys.tally.publicKey,
-      signature: await deps.keys.tally.sign(statementBytes(tally)),
-    },
+    max_output_tokens: maxOutputTokensOf(job),
+    list: viewList(job),
+    answers: answers.map(({ answer, seat }) => ({
+      ...signedOf(answer),
+      batch: batchOf(job, seat),
+    })),
+    over: seatsOver(job),
+    failed_deliveries: failedDeliveries(job, answers),
+    delivery: signedOf(delivery),
+    verdicts: turn.verdicts.map(signedOf),
   }
+  const group = job.agreement?.group ?? []
+  const tally: Tally = {
+    statement: 'svc-tally-v3',
+    jobId: job.id,
+    record: await recordHash(record),
+    group: answers.reduce(
+      (mask, { fence }, index) => (group.includes(fence) ? mask | (1 << index) : mask),
+      0,
+    ),
+    deliverer: delivery.body.address,
+    settled_at: toSeconds(job.settledAt ?? deps.clock.now()),
+  }
+  const { publicKey: key, sign } = deps.keys.tally
+  return { ...record, tally: { body: tally, key, signature: await sign(statementBytes(tally)) } }
 }
+
+/** Every seated node that gave no answer, and why. */
+const seatsOver = ({ assignments }: Job): ReceiptRecord['over'] =>
+  assignments.flatMap(({ position, fence, reason, endedAt, answer }) =>
+    answer || reason === undefined || endedAt === undefined
+      ? []
+      : [{ position, fence, reason, at: toSeconds(endedAt) }],
+  )
+
+const failedDeliveries = (
+  { agreement }: Job,
+  answers: readonly Answered[],
+): ReceiptRecord['failed_deliveries'] =>
+  (agreement?.turns ?? []).flatMap(({ fence, failed, delivery, verdicts }) => {
+    const deliverer = answers.find((answered) => answered.fence === fence)
+    if (!failed || !deliverer) return []
+    return [
+      {
+        address: deliverer.node,
+        reason: failed.reason,
+        ...(delivery && { delivery: signedOf(delivery) }),
+        verdicts: verdicts.map(signedOf),
+      },
+    ]
+  })

@@ -2,7 +2,7 @@
  * Problem: blobs take room that all share, and wallets and attestations cost nothing to make.
  *
  * Idea: room belongs to what costs something. A wallet uploads for a prompt key that it has stored on chain, a node for
- * the leader seat that it has claimed.
+ * its turn to deliver.
  *
  * Invariants:
  * - Each key and each fence has places for two blobs: a client or node that restarts seals again, under a new key, and
@@ -22,6 +22,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { hourMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { assignmentOf, isSettled } from '../rules/job.ts'
+import { nextStep } from '../rules/next-step.ts'
 import { claimKey } from '../store/claim-key.ts'
 import type { StoredKeys } from '../stored-keys.ts'
 import { checkAdmitted } from './admit-client.ts'
@@ -66,7 +67,7 @@ export async function putPrompt(
   })
 }
 
-/** Keeps the sealed output of a leader that has claimed its seat, as `putPrompt` keeps a prompt. */
+/** Keeps the sealed output of the node whose turn it is to deliver, as `putPrompt` keeps a prompt. */
 export async function putOutput(
   deps: Dependencies,
   node: Address,
@@ -83,11 +84,8 @@ export async function putOutput(
   if (assignment.fence !== fence) {
     throw new ProblemError('stale-fence', `The fence of the node is ${assignment.fence}`)
   }
-  if (assignment.role !== 'leader') {
-    throw new ProblemError('wrong-role', 'Only the leader uploads an output')
-  }
-  if (assignment.status !== 'claimed') {
-    throw new ProblemError('not-claimed', `The assignment is ${assignment.status}`)
+  if (nextStep(job, assignment).step !== 'deliver') {
+    throw new ProblemError('not-your-turn', 'Only the node that delivers uploads an output')
   }
   return await putInPlace(deps, `upload:${jobId}:${fence}`, body, {
     uploader: 'node',

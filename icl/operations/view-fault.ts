@@ -3,36 +3,43 @@ import { faultEvidenceHash, faultIdOf } from '../../lib/fault.ts'
 import type { FaultEvidence, FaultView } from '../../lib/schemas/fault.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
-import type { Fault } from '../rules/faults.ts'
+import type { Fault, PostedStatement } from '../rules/faults.ts'
 import { type Job, mayShowAnswers } from '../rules/job.ts'
 
 /** The proof of a fault, for whoever does not trust this ICL; undefined once it is dropped. */
 export function faultEvidenceOf(
   deps: Pick<Dependencies, 'network'>,
   job: Job,
-  { kind, node, role, fence, statements }: Fault,
+  { kind, node, fence, statements }: Fault,
 ): FaultEvidence | undefined {
   if (!statements) return undefined
   return {
-    version: 1,
+    version: 2,
     kind,
     icl_origin: publicOrigin(deps),
     chain_id: deps.network.chain_id,
     jobId: job.id,
-    role,
     fence,
     address: node,
-    statements: statements.map((signed) =>
-      signed.body.statement === 'svc-leader-v1'
-        ? { body: signed.body, signature: signed.signature, session: signed.session }
-        : { body: signed.body, signature: signed.signature, session: signed.session },
-    ),
+    statements: statements.map(statementIn),
+  }
+}
+
+function statementIn(posted: PostedStatement): FaultEvidence['statements'][number] {
+  const { signature, session, body } = posted
+  switch (body.statement) {
+    case 'svc-answer-v2':
+      return { body, signature, session }
+    case 'svc-delivery-v2':
+      return { body, signature, session }
+    case 'svc-verdict-v2':
+      return { body, signature, session }
   }
 }
 
 /** What a fault is called on chain. */
-export const faultIdIn = (job: Job, { kind, node, role, fence }: Fault): Hash32 =>
-  faultIdOf({ kind, jobId: job.id, role, fence, address: node })
+export const faultIdIn = (job: Job, { kind, node, fence }: Fault): Hash32 =>
+  faultIdOf({ kind, jobId: job.id, fence, address: node })
 
 /** A fault as everybody may see it; its proof shows evidence, and is there once the job has settled. */
 export async function viewFault(
@@ -40,7 +47,7 @@ export async function viewFault(
   job: Job,
   fault: Fault,
 ): Promise<FaultView> {
-  const { kind, node, role, fence, at, slash } = fault
+  const { kind, node, fence, at, slash } = fault
   const evidence = faultEvidenceOf(deps, job, fault)
   const evidenceHash = slash?.evidenceHash ?? (evidence && (await faultEvidenceHash(evidence)))
   const error = slashErrorOf(job, fault)
@@ -48,7 +55,6 @@ export async function viewFault(
     fault_id: faultIdIn(job, fault),
     kind,
     jobId: job.id,
-    role,
     fence,
     address: node,
     at: toSeconds(at),

@@ -1,16 +1,16 @@
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import { toSeconds } from '../../lib/time.ts'
-import type { Assignment, Job } from '../rules/job.ts'
+import { type Assignment, batchOf, currentTurn, type Job, roleOf } from '../rules/job.ts'
 import { shownJob } from '../rules/shown-job.ts'
 import type { Webhook } from '../rules/webhook.ts'
+import { agreementOf } from './view-agreement.ts'
 import { viewList } from './view-list.ts'
-import { tallyOfRound } from './view-tally.ts'
 
 /** A job as its client may see it. */
 export function viewJob(found: Job): JobView {
   const job = shownJob(found)
-  const result = job.result?.body
-  const tally = tallyOfRound(job, job.round) ?? tallyOfRound(job, job.round - 1)
+  const delivery = job.phase === 'accepted' ? currentTurn(job)?.delivery?.body : undefined
+  const agreement = agreementOf(job)
   return {
     jobId: job.id,
     client: job.client,
@@ -22,13 +22,13 @@ export function viewJob(found: Job): JobView {
     comparator: job.comparator,
     created_at: toSeconds(job.createdAt),
     deadline: toSeconds(job.deadline),
-    quorum: job.assignments.map(viewAssignment),
+    quorum: job.assignments.map((assignment) => viewAssignment(job, assignment)),
     list: viewList(job),
-    ...(tally && { tally }),
-    ...(result && {
-      output_cid: result.output_cid,
-      outHighHandle: result.outHighHandle,
-      outLowHandle: result.outLowHandle,
+    ...(agreement && { agreement }),
+    ...(delivery && {
+      output_cid: delivery.output_cid,
+      outHighHandle: delivery.outHighHandle,
+      outLowHandle: delivery.outLowHandle,
     }),
     ...(job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
     ...(job.commitTx !== undefined && { commit_tx: job.commitTx }),
@@ -45,17 +45,21 @@ const viewWebhook = ({ state, attempts, lastStatus, lastError }: Webhook) => ({
 })
 
 /** An assignment as the client may see it. */
-export const viewAssignment = (assignment: Assignment): JobView['quorum'][number] => ({
-  seat: assignment.seat,
-  round: assignment.round,
-  position: assignment.position,
-  role: assignment.role,
-  node: assignment.node,
-  fence: assignment.fence,
-  status: assignment.status,
-  ...(assignment.reason !== undefined && { reason: assignment.reason }),
-  ...(assignment.verdict && { verdict: assignment.verdict.body.verdict }),
-  ...(assignment.verdict?.body.reason !== undefined && {
-    verdict_reason: assignment.verdict.body.reason,
-  }),
-})
+export function viewAssignment(job: Job, assignment: Assignment): JobView['quorum'][number] {
+  const { seat, position, node, fence, status, reason } = assignment
+  const verdict = job.agreement?.turns
+    .at(-1)
+    ?.verdicts.find(({ body }) => body.address === node)?.body
+  return {
+    seat,
+    batch: batchOf(job, seat),
+    position,
+    role: roleOf(job, assignment),
+    node,
+    fence,
+    status,
+    ...(reason !== undefined && { reason }),
+    ...(verdict && { verdict: verdict.verdict }),
+    ...(verdict?.reason !== undefined && { verdict_reason: verdict.reason }),
+  }
+}

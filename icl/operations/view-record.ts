@@ -1,27 +1,20 @@
 import type { JobRecord } from '../../lib/schemas/record.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import {
-  type Assignment,
-  type Job,
-  resultOfRound,
-  type SignedResult,
-  type SignedVerdict,
-} from '../rules/job.ts'
+import { type Assignment, isSettled, type Job, type Turn } from '../rules/job.ts'
 import { shownJob } from '../rules/shown-job.ts'
+import { signedOf } from './signed-of.ts'
 import { viewFault } from './view-fault.ts'
 import { viewAssignment, viewJob } from './view-job.ts'
-import { tallyOfRound } from './view-tally.ts'
 
 /** Everything that happened in a job, for its client: what each node said, signed, and what was made of it, once the job has settled. */
 export async function viewRecord(deps: Dependencies, found: Job): Promise<JobRecord> {
   const job = shownJob(found)
-  const rounds = Array.from({ length: job.round + 1 }, (_, round) => viewRound(job, round))
   return {
     job: viewJob(job),
     ...(job.settledAt !== undefined && { settled_at: toSeconds(job.settledAt) }),
-    rounds,
-    assignments: job.assignments.map(recordOfAssignment),
+    assignments: job.assignments.map((assignment) => recordOfAssignment(job, assignment)),
+    deliveries: (job.agreement?.turns ?? []).map((turn) => recordOfTurn(job, turn)),
     events: [...job.events],
     faults: await Promise.all((job.faults ?? []).map((fault) => viewFault(deps, job, fault))),
     commit: viewCommit(job),
@@ -35,48 +28,39 @@ export async function viewRecord(deps: Dependencies, found: Job): Promise<JobRec
   }
 }
 
-const signed = <B>({
-  body,
-  signature,
-  session,
-}: {
-  readonly body: B
-  readonly signature: string
-  readonly session: SignedResult['session']
-}) => ({ body, signature, session })
-
-function viewRound(job: Job, round: number): JobRecord['rounds'][number] {
-  const result = resultOfRound(job, round)
-  const tally = tallyOfRound(job, round)
-  const endedAt =
-    round === job.round ? job.settledAt : job.rounds?.find((past) => past.round === round)?.endedAt
+function recordOfTurn(
+  job: Job,
+  { fence, failed, delivery, verdicts }: Turn,
+): JobRecord['deliveries'][number] {
+  const deliverer = job.assignments.find((assignment) => assignment.fence === fence)
+  if (!deliverer) throw new TypeError(`The deliverer ${fence} has no assignment`)
+  const endedAt = failed?.at ?? job.settledAt
   return {
-    round,
-    outcome: outcomeOf(job, round),
+    deliverer: deliverer.node,
+    fence,
+    outcome: outcomeOf(job, failed !== undefined),
+    ...(failed && { reason: failed.reason }),
     ...(endedAt !== undefined && { ended_at: toSeconds(endedAt) }),
-    ...(result && { leader: result.body.address, result_hash: result.hash }),
-    ...(result && { result: signed(result) }),
-    ...(tally && { tally }),
+    ...(delivery && { delivery: signedOf(delivery) }),
+    verdicts: verdicts.map(signedOf),
   }
 }
 
-function outcomeOf({ phase, round: current }: Job, round: number) {
-  if (round < current) return 'rejected'
-  if (phase === 'accepted' || phase === 'disputed') return phase
-  return phase === 'open' || phase === 'running' ? 'open' : 'unfinished'
+function outcomeOf({ phase }: Job, isFailed: boolean) {
+  if (isFailed) return 'failed'
+  if (phase === 'accepted') return 'settled'
+  return isSettled(phase) ? 'unfinished' : 'open'
 }
 
-function recordOfAssignment(assignment: Assignment): JobRecord['assignments'][number] {
-  const { attempt, deadline, endedAt, commitment, scores } = assignment
-  const verdict: SignedVerdict | undefined = assignment.verdict
+function recordOfAssignment(job: Job, assignment: Assignment): JobRecord['assignments'][number] {
+  const { attempt, deadline, endedAt, commitment, answer, scores } = assignment
   return {
-    ...viewAssignment(assignment),
+    ...viewAssignment(job, assignment),
     attempt,
     ...(deadline !== undefined && { deadline: toSeconds(deadline) }),
     ...(endedAt !== undefined && { ended_at: toSeconds(endedAt) }),
     ...(commitment !== undefined && { commitment }),
-    ...(verdict && { verdict_hash: verdict.hash }),
-    ...(verdict && { verdict_statement: signed(verdict) }),
+    ...(answer && { answer: signedOf(answer) }),
     scores: [...(scores ?? [])],
   }
 }

@@ -299,6 +299,13 @@ export function roleOf(job: Job, { fence, seat }: Assignment): Role {
 export const assignmentOf = (job: Job, node: Address): Assignment | undefined =>
   job.assignments.findLast((assignment) => assignment.node === node)
 
+/** A node's assignment of a fence; throws when there is none. */
+export function assignmentFor(job: Job, node: Address, fence: number): Assignment {
+  const found = job.assignments.find((own) => own.node === node && own.fence === fence)
+  if (!found) throw new TypeError(`${node} has no assignment ${fence}`)
+  return found
+}
+
 /** The job with one assignment changed. */
 export const withAssignment = (job: Job, fence: number, change: Partial<Assignment>): Job => ({
   ...job,

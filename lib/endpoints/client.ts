@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { Cid, JobId, Uint256 } from '../codecs.ts'
 import { defineEndpoint, eventStream, rawBytes } from '../endpoint.ts'
-import { Fence } from '../schemas/assignments.ts'
 import { JobList, JobListQuery } from '../schemas/job-list.ts'
 import { JobView, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
 import { ListRequest, QuorumPreview, QuorumPreviewQuery, SignedList } from '../schemas/list.ts'
 import { Receipt } from '../schemas/receipt.ts'
 import { JobRecord } from '../schemas/record.ts'
+import { Fence } from '../schemas/statements.ts'
 import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from './parts.ts'
 
 /** Whose place a blob takes: of a wallet the stored key of its prompt, of a node the leader seat that it has claimed. */
@@ -131,7 +131,7 @@ export const clientEndpoints = {
     method: 'POST',
     path: '/v1/blobs',
     summary:
-      'Store an encrypted blob: the prompt of a stored key (33 KiB at most), the output of a claimed leader seat (1 MiB)',
+      'Store an encrypted blob: the prompt of a stored key (33 KiB at most), the output of the node that delivers (1 MiB)',
     auth: 'client-or-node',
     query: BlobQuery,
     body: rawBytes,
@@ -153,7 +153,7 @@ export const clientEndpoints = {
       'not-assigned',
       'stale-fence',
       'job-settled',
-      'wrong-role',
+      'not-your-turn',
       'not-claimed',
       'too-many-blobs',
     ],

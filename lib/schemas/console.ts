@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import { Address, ComparatorId, Hash32, JobId, ModelId, ModelTier, UnixSeconds } from '../codecs.ts'
 import {
+  AgreementView,
+  AnswerPair,
   AssignmentReason,
   AssignmentStatus,
+  DeliveryReason,
   JobPhase,
   JobReason,
   Role,
@@ -28,9 +31,11 @@ export const ConsoleJob = z
     model_id: ModelId,
     min_tier: ModelTier,
     comparator: ComparatorId,
-    verifiers: z.int(),
-    /** Counts whole quorums: 0 unless a result was rejected. */
-    round: z.int(),
+    /** Nodes that answer at first. */
+    quorum: z.int(),
+    /** Once it has settled: the answers that were given, and how many of them match one another. */
+    answers: z.int().optional(),
+    agreed: z.int().optional(),
     created_at: UnixSeconds,
     settled_at: UnixSeconds.optional(),
     /** From submission to settling. */
@@ -49,7 +54,8 @@ export const ConsoleJobs = z
 const ConsoleAssignment = z
   .object({
     seat: z.int(),
-    round: z.int(),
+    /** 0 for the quorum; each later batch has the seats that were added when no agreement was found. */
+    batch: z.int(),
     role: Role,
     status: AssignmentStatus,
     reason: AssignmentReason.optional(),
@@ -58,6 +64,21 @@ const ConsoleAssignment = z
     verdict_reason: VerdictReason.optional(),
   })
   .meta({ id: 'ConsoleAssignment' })
+
+/** Whose answers match, and nothing of how far the others are apart. */
+const ConsoleAgreement = AgreementView.extend({
+  pairs: z.array(AnswerPair.omit({ why: true, similarities: true })),
+}).meta({ id: 'ConsoleAgreement' })
+export type ConsoleAgreement = z.output<typeof ConsoleAgreement>
+
+/** The turn of a member of the agreement to deliver. */
+const ConsoleDelivery = z
+  .object({
+    node: Address,
+    outcome: z.enum(['settled', 'failed', 'unfinished']),
+    reason: DeliveryReason.optional(),
+  })
+  .meta({ id: 'ConsoleDelivery' })
 
 /** A job's list in numbers: who is on it is nobody's business. */
 const ConsoleList = z
@@ -88,6 +109,10 @@ export const ConsoleJobDetail = z
   .object({
     job: ConsoleJob,
     assignments: z.array(ConsoleAssignment),
+    /** Only once the job has settled. */
+    agreement: ConsoleAgreement.optional(),
+    /** In the order of their turns; none until the job has settled. */
+    deliveries: z.array(ConsoleDelivery),
     list: ConsoleList,
     timeline: z.array(ConsoleEvent),
     receipt_hash: Hash32.optional(),
@@ -129,7 +154,7 @@ export const ConsoleMinute = z
   .object({
     at: UnixSeconds,
     accepted: z.int(),
-    /** Rejected, disputed, expired. */
+    /** Disputed, expired. */
     failed: z.int(),
     cancelled: z.int(),
     /** Seconds from submission to acceptance; left out where nothing was accepted. */

@@ -63,7 +63,8 @@ export const Network = z
       lease_seconds: z.int(),
       reveal_seconds: z.int(),
       job_seconds: z.int(),
-      max_verifiers: z.int(),
+      deliver_seconds: z.int(),
+      check_seconds: z.int(),
       /** Jobs of one client that run at the same time. */
       jobs_at_once: z.int(),
       /** Jobs of one client in one day (UTC); null for no limit. */

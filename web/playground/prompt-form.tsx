@@ -83,7 +83,7 @@ export function PromptForm({ place, models, wallets, isRunning, onRun, onCancel 
           <NumberField
             id="verifiers"
             label="Verifiers"
-            range={[leastVerifiers, Math.min(mostVerifiers, network.limits.max_verifiers)]}
+            range={[leastVerifiers, mostVerifiers]}
             value={verifierCount}
             onChange={setVerifierCount}
           />

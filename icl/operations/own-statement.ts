@@ -1,0 +1,47 @@
+import type { Address, JobId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { StatementSession } from '../../lib/schemas/statements.ts'
+import { verifySignature } from '../../lib/session-key.ts'
+import { type NodeStatement, statementBytes, statementHash } from '../../lib/statements.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Node } from '../rules/eligibility.ts'
+import { assignmentOf, type Job, type Posted } from '../rules/job.ts'
+import { loadJob } from './change-job.ts'
+
+/** The job, for a node that has or had an assignment in it: what the later checks say of it is nobody else's business. */
+export async function loadOwnJob(deps: Dependencies, jobId: JobId, node: Address): Promise<Job> {
+  const job = await loadJob(deps, jobId)
+  if (assignmentOf(job, node)) return job
+  throw new ProblemError('not-assigned', 'The node has no assignment in this job')
+}
+
+/**
+ * A node's statement as the rules take it: its own, and signed by the session of its current run, or of a former one, which a restarted node sends
+ * as it is in its journal.
+ */
+export async function postedBy<Body extends NodeStatement>(
+  { address, certificate, runs }: Node,
+  { signature, ...rest }: Body & { readonly signature: string },
+): Promise<Posted<Body>> {
+  // What is left of a body without its signature is the body.
+  const body = rest as unknown as Body
+  if (body.address !== address) {
+    throw new ProblemError('statement-mismatch', `The statement is of ${body.address}`)
+  }
+  const bytes = statementBytes(body)
+  for (const { session } of [certificate, ...runs.former.toReversed()]) {
+    if (await verifySignature(session.key, signature, bytes)) {
+      return { body, hash: await statementHash(body), signature, session }
+    }
+  }
+  throw new ProblemError(
+    'statement-signature-invalid',
+    'The session key did not sign this statement',
+  )
+}
+
+/** A session has to outlive the job: else its receipt would not hold. */
+export function checkSession(job: Job, session: StatementSession): void {
+  if (session.not_after * 1000 >= job.deadline) return
+  throw new ProblemError('certificate-expired', 'The session ends before the job; attest again')
+}

@@ -1,0 +1,8 @@
+import type { Posted } from '../rules/job.ts'
+
+/** A statement as others see it: without what the ICL keeps beside it. */
+export const signedOf = <Body>({ body, signature, session }: Posted<Body>) => ({
+  body,
+  signature,
+  session,
+})

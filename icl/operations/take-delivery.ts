@@ -1,0 +1,93 @@
+import type { z } from 'zod'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Acknowledged, AssignmentState } from '../../lib/schemas/assignments.ts'
+import type {
+  DeliveryPost,
+  DeliveryStatement,
+  VerdictPost,
+  VerdictStatement,
+} from '../../lib/schemas/statements.ts'
+
+import type { Dependencies } from '../dependencies.ts'
+import { checkersOf } from '../rules/delivery.ts'
+import type { Node } from '../rules/eligibility.ts'
+import { answersOf, assignmentFor, currentTurn, type Job } from '../rules/job.ts'
+import { acknowledged } from './acknowledge.ts'
+import { viewAssignmentState } from './assignments.ts'
+import { changeJob } from './change-job.ts'
+import { keepBlobsUntil } from './keep-blobs.ts'
+import { loadOwnJob, postedBy } from './own-statement.ts'
+
+/** Takes a delivery once its signature holds, and the client and all checkers can read the output key. */
+export async function takeDelivery(
+  deps: Dependencies,
+  node: Node,
+  post: DeliveryPost,
+): Promise<Acknowledged> {
+  const { jobId, fence } = post
+  const { address } = node
+  await loadOwnJob(deps, jobId, address)
+  const delivery = await postedBy<DeliveryStatement>(node, post)
+  const changed = await changeJob(deps, jobId, async (current) => {
+    // A repeated delivery is answered from the job: the chain need not be asked again.
+    if (!hasDelivered(current, fence)) await checkOutputKey(deps, current, delivery.body)
+    return { type: 'deliver', node: address, fence, delivery }
+  })
+  await deps.blobs.keep(post.output_cid, keepBlobsUntil(deps, changed))
+  return await acknowledged(deps, changed, assignmentFor(changed, address, fence), 'result')
+}
+
+const hasDelivered = ({ agreement }: Job, fence: number): boolean =>
+  agreement?.turns.some((turn) => turn.fence === fence && turn.delivery !== undefined) === true
+
+/** The client would pay for an answer that it cannot open, and a checker that is not let in would be outvoted. */
+async function checkOutputKey(
+  { chain }: Dependencies,
+  job: Job,
+  { address, fence, outHighHandle, outLowHandle }: DeliveryStatement,
+): Promise<void> {
+  const turn = currentTurn(job)
+  // The rules refuse what is not this node's turn.
+  if (!job.agreement || turn?.fence !== fence) return
+  const owner = await chain.keyOwnerOf(outHighHandle, outLowHandle)
+  if (owner !== address) {
+    throw unreadable(
+      'PromptKeyStore does not show the deliverer as owner of the output key handles',
+    )
+  }
+  const checkers = new Set(checkersOf(job.agreement, turn))
+  const members = answersOf(job).filter((answered) => checkers.has(answered.fence))
+  for (const reader of [job.client, ...members.map(({ node }) => node)]) {
+    const [high, low] = await Promise.all([
+      chain.isAllowed(outHighHandle, reader),
+      chain.isAllowed(outLowHandle, reader),
+    ])
+    if (!high || !low) {
+      throw unreadable(
+        `${reader} may not read the output key: store it with the checkers that the ICL names`,
+      )
+    }
+  }
+}
+
+const unreadable = (why: string) => new ProblemError('output-key-unreadable', why)
+
+/** Takes what another node says of the delivery once its signature holds. */
+export async function takeVerdict(
+  deps: Dependencies,
+  node: Node,
+  post: VerdictPost,
+): Promise<z.output<typeof AssignmentState>> {
+  const { jobId, fence } = post
+  const { address } = node
+  if ((post.verdict === 'match') !== (post.reason === undefined)) {
+    throw new ProblemError(
+      'invalid-request',
+      'A no-match needs a reason, and only a no-match has one',
+    )
+  }
+  await loadOwnJob(deps, jobId, address)
+  const verdict = await postedBy<VerdictStatement>(node, post)
+  const command = { type: 'post-verdict', node: address, fence, verdict } as const
+  return viewAssignmentState(await changeJob(deps, jobId, command), address)
+}

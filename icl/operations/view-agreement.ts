@@ -1,0 +1,18 @@
+import { viewAgreement } from '../../lib/agreement.ts'
+import type { AgreementView } from '../../lib/schemas/jobs.ts'
+import { answersOf, currentTurn, isSettled, type Job, quotaOfJob } from '../rules/job.ts'
+
+/** How many answers of a settled job agree, and how far they are apart; undefined when there is nothing to compare. */
+export function agreementOf(job: Job): AgreementView | undefined {
+  const answers = answersOf(job)
+  if (!isSettled(job.phase) || answers.length < 2) return undefined
+  const group = job.agreement?.group ?? []
+  const deliverer = job.phase === 'accepted' ? currentTurn(job)?.fence : undefined
+  return viewAgreement({
+    rule: job.list.terms.rule,
+    needed: quotaOfJob(job).needed,
+    answers: answers.map(({ node, answer }) => ({ node, evidence: answer.body.evidence })),
+    group: answers.filter(({ fence }) => group.includes(fence)).map(({ node }) => node),
+    deliverer: answers.find(({ fence }) => fence === deliverer)?.node,
+  })
+}
