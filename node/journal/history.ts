@@ -15,8 +15,16 @@ const JobRecord = z.object({
   fence: z.int().min(1),
   started_at: UnixSeconds,
   ended_at: UnixSeconds.optional(),
-  outcome: z.enum(['running', 'result-posted', 'match', 'no-match', 'aborted', 'given-up']),
-  /** The abort reason, the verdict's reason, or why it was given up. */
+  outcome: z.enum([
+    'running',
+    'answered',
+    'result-posted',
+    'match',
+    'no-match',
+    'aborted',
+    'given-up',
+  ]),
+  /** The abort reason, the verdict's reason, or why it was given up or came to no more than an answer. */
   reason: z.string().max(1_000).optional(),
 })
 

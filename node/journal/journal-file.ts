@@ -4,7 +4,7 @@ import { syncFolder, writeAll } from '../../lib/host/write-whole.ts'
 import type { Journal } from './journal.ts'
 import { type AssignmentId, checkWhole, readJournal } from './read-journal.ts'
 import { lineOf } from './step-lines.ts'
-import { entryOf, type JournalStep } from './steps.ts'
+import { entryOf, type JournalStep, signedIn } from './steps.ts'
 import { orUnwritable, rememberedStatements, replaceJournal } from './write-journal.ts'
 
 /** A journal in a file. */
@@ -36,7 +36,9 @@ export function openJournal(path: string): JournalFile {
     }
     const compact = () => {
       for (const [name, steps] of jobs) if (entryOf(steps) === undefined) jobs.delete(name)
-      const ended = [...signed.values()].filter((step) => !jobs.has(nameOf(step)))
+      const ended = [...signed.values()].flatMap(({ id }) =>
+        jobs.has(nameOf(id)) ? [] : [{ step: 'signed', ...id } as const],
+      )
       const live = [...ended, ...[...jobs.values()].flat()]
       const replacement = replaceJournal(path, live)
       if (file !== -1) closeSync(file)
@@ -63,7 +65,11 @@ export function openJournal(path: string): JournalFile {
     return {
       unfinished,
       wasTorn: content.isTorn,
-      hasSigned: (id) => signed.has(nameOf(id)),
+      isSigned: (id) => signed.has(nameOf(id)),
+      hasSigned: (step) => {
+        const of = signed.get(nameOf(step))?.statements
+        return of !== undefined && (of.has('signed') || of.has(signedIn(step) ?? ''))
+      },
       note(step) {
         orUnwritable(path, () => {
           settle()
@@ -93,7 +99,7 @@ export function openJournal(path: string): JournalFile {
 }
 
 type Jobs = Map<string, JournalStep[]>
-type Signed = Map<string, JournalStep>
+type Signed = Map<string, { readonly id: AssignmentId; readonly statements: Set<string> }>
 
 const nameOf = ({ jobId, fence }: AssignmentId): string => `${jobId}:${fence}`
 
@@ -103,15 +109,19 @@ function add(jobs: Jobs, step: JournalStep): void {
   else steps.push(step)
 }
 
-/** Keeps in mind that an answer was signed, for so many of the latest. */
-function remember(signed: Signed, { step, jobId, fence }: JournalStep): void {
-  if (step !== 'result' && step !== 'verdict' && step !== 'signed') return
-  signed.set(nameOf({ jobId, fence }), { step: 'signed', jobId, fence })
+/** Keeps in mind what was signed for an assignment, for so many of the latest. */
+function remember(signed: Signed, step: JournalStep): void {
+  const statement = signedIn(step)
+  if (statement === undefined) return
+  const { jobId, fence } = step
+  const known = signed.get(nameOf(step)) ?? { id: { jobId, fence }, statements: new Set() }
+  signed.set(nameOf(step), known)
+  known.statements.add(statement)
   const [oldest] = signed.keys()
   if (signed.size > rememberedStatements && oldest !== undefined) signed.delete(oldest)
 }
 
-/** The steps by job, and the assignments to which an answer was signed. */
+/** The steps by job, and the assignments for which something was signed. */
 function summary(steps: readonly JournalStep[]): { readonly jobs: Jobs; readonly signed: Signed } {
   const jobs: Jobs = new Map()
   const signed: Signed = new Map()

@@ -1,11 +1,13 @@
-import type { JournalEntry, JournalStep } from './steps.ts'
+import type { JournalEntry, JournalStep, SignedStep } from './steps.ts'
 
 /** What the node has begun and not ended, kept so that a killed daemon can go on where it was (spec 3.3). */
 export interface Journal {
   /** The jobs that were unfinished when the journal was opened, oldest first. */
   readonly unfinished: readonly JournalEntry[]
-  /** Whether a result or a verdict was signed for this assignment before: another one would contradict it. */
-  hasSigned(id: Pick<JournalStep, 'jobId' | 'fence'>): boolean
+  /** Whether anything was signed for this assignment before. */
+  isSigned(id: Pick<JournalStep, 'jobId' | 'fence'>): boolean
+  /** Whether an answer, a delivery, or a verdict on the same delivery was signed before: another one would contradict it. */
+  hasSigned(step: SignedStep): boolean
   /** Adds a step; it is on disk when this returns; throws SvcError `journal-unwritable`. */
   note(step: JournalStep): void
 }

@@ -15,8 +15,8 @@ export type Repaired = {
 }
 
 /**
- * Makes a damaged journal usable; undefined when it is whole. An answer may have been signed to every assignment that is
- * `known` or that the damaged file names: all of them count as signed, and a job goes on only where the answer itself is
+ * Makes a damaged journal usable; undefined when it is whole. Anything may have been signed for every assignment that is
+ * `known` or that the damaged file names: none of them is signed for anew, and a job goes on only where its answer is
  * there to be sent again. Throws SvcError `journal-unwritable`.
  */
 export function repairJournal(path: string, known: readonly AssignmentId[]): Repaired | undefined {
@@ -34,9 +34,9 @@ export function repairJournal(path: string, known: readonly AssignmentId[]): Rep
       guarded.set(name, { step: 'signed', jobId, fence })
     }
     const kept = [...guarded].slice(-rememberedStatements).flatMap(([name, signed]) => {
-      const entry = entryOf(jobs.get(name) ?? [])
-      const isAnswered = entry?.result !== undefined || entry?.verdict !== undefined
-      return isAnswered ? (jobs.get(name) ?? []) : [signed]
+      const own = jobs.get(name) ?? []
+      // In front, so that the job goes on.
+      return entryOf(own)?.answer === undefined ? [signed] : [signed, ...own]
     })
     closeSync(replaceJournal(path, kept))
     syncFolder(dirname(path))

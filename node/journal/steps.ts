@@ -1,13 +1,8 @@
 import { z } from 'zod'
 import { Hash32, JobId, UnixSeconds } from '../../lib/codecs.ts'
-import {
-  AssignmentOffer,
-  ClaimResult,
-  CommitRequest,
-  LeaderResult,
-  VerifierVerdict,
-} from '../../lib/schemas/assignments.ts'
+import { AssignmentOffer, ClaimResult, CommitRequest } from '../../lib/schemas/assignments.ts'
 import { Evidence } from '../../lib/schemas/evidence.ts'
+import { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/statements.ts'
 
 const id = { jobId: JobId, fence: CommitRequest.shape.fence }
 
@@ -18,7 +13,7 @@ export const JournalStep = z.discriminatedUnion('step', [
   z.object({ step: z.literal('claimed'), ...id, claim: ClaimResult }),
   /** The provider is about to be asked. */
   z.object({ step: z.literal('asked'), ...id }),
-  /** A verifier is about to commit. */
+  /** The node is about to commit to its answer. */
   z.object({
     step: z.literal('committed'),
     ...id,
@@ -26,17 +21,36 @@ export const JournalStep = z.discriminatedUnion('step', [
     salt: z.string(),
     commitment: Hash32,
   }),
-  /** A leader is about to post this result. */
-  z.object({ step: z.literal('result'), ...id, result: LeaderResult }),
-  /** A verifier is about to post this verdict. */
-  z.object({ step: z.literal('verdict'), ...id, verdict: VerifierVerdict }),
+  /** The node is about to reveal this answer. */
+  z.object({ step: z.literal('answer'), ...id, answer: AnswerPost }),
+  /** The node is about to post this delivery. */
+  z.object({ step: z.literal('delivery'), ...id, delivery: DeliveryPost }),
+  /** The node is about to post this verdict. */
+  z.object({ step: z.literal('verdict'), ...id, verdict: VerdictPost }),
   z.object({ step: z.literal('ended'), ...id }),
-  /** What is kept of an ended job: that an answer to it was signed. */
+  /** Anything may have been signed for this assignment: what is kept of an ended job. */
   z.object({ step: z.literal('signed'), ...id }),
 ])
 export type JournalStep = z.output<typeof JournalStep>
 
-/** A verifier's own evidence and the salt that hides it: what its commitment binds. */
+/** A step that has a signed statement. */
+export type SignedStep = Extract<JournalStep, { step: 'answer' | 'delivery' | 'verdict' }>
+
+/** What a step says to be signed for its assignment: a second statement of the same name would contradict the first. */
+export function signedIn(step: JournalStep): string | undefined {
+  switch (step.step) {
+    case 'answer':
+    case 'delivery':
+    case 'signed':
+      return step.step
+    case 'verdict':
+      return `verdict on ${step.verdict.delivery}`
+    default:
+      return undefined
+  }
+}
+
+/** A node's own evidence and the salt that hides it: what its commitment binds. */
 export type Commitment = {
   readonly evidence: Evidence
   readonly salt: string
@@ -52,8 +66,10 @@ export type JournalEntry = {
   /** How often the provider was asked. */
   readonly asked: number
   readonly committed?: Commitment
-  readonly result?: LeaderResult
-  readonly verdict?: VerifierVerdict
+  readonly answer?: AnswerPost
+  readonly delivery?: DeliveryPost
+  /** One for each delivery. */
+  readonly verdicts: readonly VerdictPost[]
 }
 
 /** What the steps of one job add up to; undefined when it has ended or its start is missing. */
@@ -61,7 +77,7 @@ export function entryOf(steps: readonly JournalStep[]): JournalEntry | undefined
   let entry: JournalEntry | undefined
   for (const step of steps) {
     if (step.step === 'started') {
-      entry = { assignment: step.assignment, startedAt: step.at, asked: 0 }
+      entry = { assignment: step.assignment, startedAt: step.at, asked: 0, verdicts: [] }
     } else if (entry !== undefined) {
       entry = withStep(entry, step)
     }
@@ -82,10 +98,12 @@ function withStep(
       const { evidence, salt, commitment } = step
       return { ...entry, committed: { evidence, salt, commitment } }
     }
-    case 'result':
-      return { ...entry, result: step.result }
+    case 'answer':
+      return { ...entry, answer: step.answer }
+    case 'delivery':
+      return { ...entry, delivery: step.delivery }
     case 'verdict':
-      return { ...entry, verdict: step.verdict }
+      return { ...entry, verdicts: [...entry.verdicts, step.verdict] }
     case 'ended':
     case 'signed':
       return undefined
