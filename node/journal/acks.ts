@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { type Clock, unixSeconds } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/error-message.ts'
+import { ownerOnly, writeWhole } from '../../lib/host/write-whole.ts'
+import { Ack } from '../../lib/schemas/statements.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { openRotatingFile, type RotatingFile } from '../rotating-file.ts'
+import { parseLines } from './json-lines.ts'
+
+/** Keeps what the ICL has acknowledged. */
+export interface Acks {
+  /** Adds an acknowledgement; throws what the file system throws. */
+  keep(ack: Ack): void
+}
+
+const daySeconds = 86_400
+/** How long an acknowledgement is kept: as long as an ICL keeps the job at least. */
+const keptSeconds = 30 * daySeconds
+
+/** The place of the acknowledgements: beside the configuration. */
+export const acksPathOf = (configPath: string): string => join(dirname(configPath), 'acks.jsonl')
+
+/** Opens the file of acknowledgements (mode 0600), one a line, and drops those older than 30 days now and once a day; throws SvcError `acks-unusable`. */
+export function openAcks(path: string, clock: Pick<Clock, 'now'>): Acks & { close(): void } {
+  let prunedAt = unixSeconds(clock)
+  let file: RotatingFile
+  try {
+    prune(path, prunedAt)
+    file = openRotatingFile({ path, maxBytes: Number.POSITIVE_INFINITY, oldFiles: 0 })
+  } catch (error) {
+    throw unusable(path, error)
+  }
+  return {
+    keep(ack) {
+      const now = unixSeconds(clock)
+      if (now - prunedAt > daySeconds) {
+        prunedAt = now
+        prune(path, now)
+      }
+      file.append(JSON.stringify(z.encode(Ack, ack)))
+    },
+    close: () => file.close(),
+  }
+}
+
+function prune(path: string, now: number): void {
+  const { records, skipped } = parseLines(readText(path), Ack)
+  const kept = records.filter(({ body }) => body.at > now - keptSeconds)
+  if (kept.length === records.length && skipped === 0) return
+  const lines = kept.map((ack) => `${JSON.stringify(z.encode(Ack, ack))}\n`)
+  writeWhole(path, lines.join(''), ownerOnly)
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    throw error
+  }
+}
+
+const unusable = (path: string, error: unknown): SvcError =>
+  new SvcError(
+    'acks-unusable',
+    `the file of acknowledgements ${path} cannot be used: ${errorMessage(error)}`,
+    {
+      hint: 'Check the disk, and who owns the file. It is for disputes about receipts alone: it may be moved away.',
+      cause: error,
+    },
+  )
