@@ -1,0 +1,91 @@
+import type { Clock } from '../../lib/clock.ts'
+import {
+  type Coprocessor,
+  describeEncryption,
+  type EncryptedHalves,
+  type EncryptNews,
+} from '../../lib/coprocessor/coprocessor.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
+import type { Random } from '../../lib/random.ts'
+import { newSealingKey, splitKey } from '../../lib/sealing.ts'
+import type { Log } from '../log.ts'
+import { messages } from '../log-messages.ts'
+
+const againMs = 60_000
+
+/** A key that seals one output, and its encrypted halves, ready to be stored on chain. */
+export type OutputKey = EncryptedHalves & { readonly key: Uint8Array<ArrayBuffer> }
+
+/** Output keys: their encryption takes some 10 s, which a deliverer should not spend. */
+export type OutputKeys = {
+  /** A key that nobody else gets: the one in stock, or one that is made now; throws what `Coprocessor.encrypt` throws. */
+  take(signal: AbortSignal): Promise<OutputKey>
+  /** Keeps one key in stock, in memory only, until `signal` aborts; a failure is logged, and tried again after a minute. */
+  keepReady(signal: AbortSignal): Promise<void>
+}
+
+/** Makes the stock, empty. */
+export function createOutputKeys(deps: {
+  readonly coprocessor: Pick<Coprocessor, 'encrypt'>
+  readonly random: Random
+  readonly clock: Clock
+  readonly log: Log
+}): OutputKeys {
+  const { coprocessor, random, clock, log } = deps
+  const make = async (signal: AbortSignal): Promise<OutputKey> => {
+    const key = newSealingKey(random)
+    const halves = splitKey(key)
+    const onStep = (news: EncryptNews) =>
+      log.debug(`Encrypting an output key: ${describeEncryption(news)}`)
+    return { key, ...(await coprocessor.encrypt(halves.high, halves.low, { signal, onStep })) }
+  }
+  // Made, or in the making: who takes it early waits for what is left of it.
+  let stock: Promise<OutputKey> | undefined
+  let taken = Promise.withResolvers<void>()
+  return {
+    async take(signal) {
+      const ready = stock
+      stock = undefined
+      taken.resolve()
+      if (ready === undefined) return await make(signal)
+      try {
+        return await orAborted(ready, signal)
+      } catch {
+        signal.throwIfAborted()
+        return await make(signal)
+      }
+    },
+    async keepReady(signal) {
+      while (!signal.aborted) {
+        taken = Promise.withResolvers()
+        const made = make(signal)
+        stock = made
+        try {
+          await made
+          await orAborted(taken.promise, signal)
+        } catch (error) {
+          if (stock === made) stock = undefined
+          if (signal.aborted) return
+          log.warning(messages.outputKeyNotMade(errorText(error)))
+          await clock.sleep(againMs, signal).catch(() => {})
+        }
+      }
+    },
+  }
+}
+
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  const done = new AbortController()
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), {
+      once: true,
+      signal: done.signal,
+    })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    done.abort()
+  }
+}
