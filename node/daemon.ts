@@ -6,6 +6,7 @@ import type { NodeChain } from './chain/chain.ts'
 import { drain } from './drain.ts'
 import type { JobDeps } from './jobs/job-deps.ts'
 import { nodeStopping } from './jobs/job-end.ts'
+import { createOutputKeys, type OutputKeys } from './jobs/output-keys.ts'
 import { resumeJob } from './jobs/resume-job.ts'
 import { runJob } from './jobs/run-job.ts'
 import { messages } from './log-messages.ts'
@@ -23,7 +24,7 @@ import { sayStart } from './start-banner.ts'
 const finalHeartbeatMs = 5_000
 
 /** Everything the daemon touches, so that it runs whole on a virtual clock. */
-export type DaemonDeps = Omit<JobDeps, 'api' | 'chain'> & {
+export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys'> & {
   /** Signed by the session key. */
   readonly api: NodeApi
   readonly chain: NodeChain
@@ -185,13 +186,21 @@ async function runLoops(daemon: Daemon): Promise<void> {
     ),
     every(clock, diskPeriodMs, ended.signal, disk.pass, () => {}),
     every(clock, memoryPeriodMs, ended.signal, createMemoryWatch(deps), () => {}),
-    first.promise.then(() => poll(daemon, onBack)),
+    first.promise.then(() => work(daemon, onBack)),
   ])
 }
 
-async function poll(daemon: Daemon, onBack: () => void): Promise<void> {
+async function work(daemon: Daemon, onBack: () => void): Promise<void> {
+  const outputKeys = createOutputKeys(daemon.deps)
+  await Promise.all([
+    poll(daemon, outputKeys, onBack),
+    outputKeys.keepReady(daemon.stopping.signal),
+  ])
+}
+
+async function poll(daemon: Daemon, outputKeys: OutputKeys, onBack: () => void): Promise<void> {
   const { deps, api, certificate, slots, disk, stopping, jobs } = daemon
-  const jobDeps = { ...deps, api, journal: disk.watched(deps.journal) }
+  const jobDeps = { ...deps, api, outputKeys, journal: disk.watched(deps.journal) }
   for (const entry of deps.journal.unfinished) {
     slots.start(entry.assignment, (onSlotFree) =>
       resumeJob(jobDeps, entry, jobs.signal, { onClaimed: () => {}, onSlotFree }),

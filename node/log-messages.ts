@@ -53,7 +53,6 @@ export const messages = {
   jobResuming: (jobId: JobId, role: Role) => `Job ${jobId}: resuming as ${role} after a restart`,
   resumeDelayed: (jobId: JobId, why: string) =>
     `Job ${jobId}: waiting to resume until the ICL answers: ${why}`,
-  answerArrived: (jobId: JobId) => `Job ${jobId}: the ICL has the answer already`,
   notRecorded: (jobId: JobId, why: string) => `Job ${jobId}: could not be recorded: ${why}`,
 
   jobStarting: (jobId: JobId, role: Role) => `Job ${jobId}: starting as ${role}`,
@@ -68,6 +67,8 @@ export const messages = {
     `Job ${jobId}: decrypting handle ${handleText(handle)} with the permit`,
   decrypted: (jobId: JobId, handle: bigint, ms: number) =>
     `Job ${jobId}: decrypted handle ${handleText(handle)} in ${Math.round(ms)} ms: [secret, 16 bytes]`,
+  outputKeyNotMade: (why: string) =>
+    `No output key is in stock, the next deliverer makes it: ${why}`,
   keyStored: (jobId: JobId, { highHandle, lowHandle, txHash, gasUsed }: Omit<StoredKey, 'block'>) =>
     `Job ${jobId}: storeKey: transaction ${txHash}, gas used ${gasUsed}, handles ${handleText(highHandle)}, ${handleText(lowHandle)}`,
   promptKeyDecrypted: (jobId: JobId) => `Job ${jobId}: Decrypted prompt key`,
@@ -83,9 +84,15 @@ export const messages = {
     `Job ${jobId}: slow inference, ${seconds.toFixed(1)} s; prompts above about 4k tokens are slower`,
   outputUploaded: (jobId: JobId, cid: string) => `Job ${jobId}: uploaded encrypted output ${cid}`,
   leaderAccepted: (jobId: JobId) => `Job ${jobId}: Leader result accepted`,
-  committed: (jobId: JobId) => `Job ${jobId}: committed, waiting for the leader's result`,
+  committed: (jobId: JobId) => `Job ${jobId}: committed, waiting for the other nodes`,
+  revealed: (jobId: JobId) => `Job ${jobId}: revealed what its answer looks like`,
+  notAcknowledged: (jobId: JobId, step: string, why: string) =>
+    `Job ${jobId}: the ICL did not acknowledge the ${step}, trying again: ${why}`,
+  stepFailed: (jobId: JobId, step: string, why: string) =>
+    `Job ${jobId}: ${step}: ${why}; asking for the next step`,
+  over: (jobId: JobId, why: string) => `Job ${jobId}: over: ${why}`,
   outputNotRead: (jobId: JobId, why: string) =>
-    `Job ${jobId}: the leader's output could not be read: ${why}`,
+    `Job ${jobId}: the delivered output could not be read: ${why}`,
   verdict: (jobId: JobId, verdict: Verdict, reason: string | undefined) =>
     `Job ${jobId}: Verdict: ${verdict}${reason === undefined ? '' : ` (${reason})`}`,
   stopped: (jobId: JobId, why: string) => `Job ${jobId}: stopped: ${why}`,

@@ -10,6 +10,7 @@ export type NodeApi = Pick<
   | 'claimAssignment'
   | 'commitAssignment'
   | 'getAssignment'
+  | 'revealAnswer'
   | 'postResult'
   | 'postVerdict'
   | 'abortAssignment'
@@ -55,6 +56,7 @@ export function keepAttested(
     claimAssignment: wrap(api.claimAssignment),
     commitAssignment: wrap(api.commitAssignment),
     getAssignment: wrap(api.getAssignment),
+    revealAnswer: wrap(api.revealAnswer),
     postResult: wrap(api.postResult),
     postVerdict: wrap(api.postVerdict),
     abortAssignment: wrap(api.abortAssignment),

@@ -21,8 +21,10 @@ import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { type DaemonDeps, runDaemon } from '../daemon.ts'
 import { debuggingFetch, debuggingRpcFetch } from '../debug-fetch.ts'
 import { checkIclDeployment } from '../deployment.ts'
+import { createIclKeys } from '../icl-keys.ts'
 import { offerModels } from '../inference/models.ts'
 import { providersOf } from '../inference/providers.ts'
+import { acksPathOf, openAcks } from '../journal/acks.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import { historyPathOf, openHistory } from '../journal/history.ts'
 import { openJournal } from '../journal/journal-file.ts'
@@ -142,6 +144,7 @@ async function connect(
   const { createProcessProver } = await import('../../lib/host/coprocessor/process-prover.ts')
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account, rpcFetch }
   const shared = { baseUrl: icl, fetch, clock, random }
+  const api = createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } })
   const prover = createProcessProver({
     clock,
     onDeath: (why) => log.warning(messages.proofProcessDied(why)),
@@ -164,10 +167,12 @@ async function connect(
     models: offered,
     journal,
     history: openHistory(historyPathOf(loaded.configPath)),
+    acks: openAcks(acksPathOf(loaded.configPath), clock),
     clock,
     random,
     log,
-    api: createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } }),
+    api,
+    iclKeys: createIclKeys(api),
     coprocessor,
     blobs: createGatewayBlobs({ gateways: [...(config.ipfs_gateway ?? []), icl], fetch, clock }),
     chain: createNodeChain({

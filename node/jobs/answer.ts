@@ -26,7 +26,7 @@ export type Answer = {
   readonly secrets: EvidenceSecrets
 }
 
-/** Checks that the client chose this node, decrypts the prompt, runs the inference and makes its evidence: the part that both roles share (spec 4); its lease has `leftMs`. */
+/** Checks that the client chose this node, decrypts the prompt, runs the inference and makes its evidence: the same in both roles (spec 4); its lease has `leftMs`. */
 export async function produceAnswer(
   deps: JobDeps,
   claim: ClaimResult,

@@ -1,23 +1,18 @@
-import { remedyFor } from '../../lib/causes.ts'
 import { elapsedSince } from '../../lib/clock.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import { isGone } from './abort-reason.ts'
+import { afterCommit } from './after-commit.ts'
 import { keyHandlesMissing, produceAnswer } from './answer.ts'
+import { commit } from './commit.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
-import { lead } from './leader.ts'
 import { leaseOf, longestAwayMs } from './lease.ts'
-import { type Committed, commit, reveal } from './verifier.ts'
 
-// A verifier waits for a leader at most as long as a job may last.
-const longestWaitMs = 3_600_000
-
-/** Claims an assignment and does it: the leader's whole work, or a verifier's up to its verdict. */
+/** Claims an assignment, answers and commits; then its slot is free, and the steps after the commitment follow. */
 export async function workOn(
   deps: JobDeps,
   assignment: Pick<AssignmentOffer, 'jobId' | 'fence'>,
@@ -36,30 +31,11 @@ export async function workOn(
   deps.log.info(messages.claimed(jobId))
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
   const lease = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
-  if (claim.role === 'leader') {
-    return await lease.within(signal, (leased, leftMs) => lead(deps, claim, leased, leftMs))
-  }
-  const committed = await lease.within(signal, async (leased, leftMs) =>
+  const own = await lease.within(signal, async (leased, leftMs) =>
     commit(deps, claim, await produceAnswer(deps, claim, leased, leftMs), leased),
   )
   steps.onSlotFree()
-  return await revealInTime(deps, claim, committed, signal)
-}
-
-/** A verifier's work after its commitment: it needs no lease, but no job lasts for ever. */
-export function revealInTime(
-  deps: JobDeps,
-  claim: ClaimResult,
-  committed: Committed,
-  signal: AbortSignal,
-): Promise<Ending> {
-  const late = () =>
-    new SvcError('leader-silent', 'no leader answered', {
-      hint: remedyFor('node operator', 'leader-silent'),
-    })
-  return withDeadline(deps.clock, longestWaitMs, signal, late, (ended) =>
-    reveal(deps, claim, committed, ended),
-  )
+  return await afterCommit(deps, claim, own, signal)
 }
 
 const claimAgainMs = 2_000

@@ -3,13 +3,20 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
 import type { Random } from '../../lib/random.ts'
+import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
 import type { NodeChain } from '../chain/chain.ts'
+import type { IclKeys } from '../icl-keys.ts'
 import type { OfferedModels } from '../inference/models.ts'
+import type { Acks } from '../journal/acks.ts'
 import type { History } from '../journal/history.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../log.ts'
 import type { NodeApi } from '../node-api.ts'
+import type { OutputKeys } from './output-keys.ts'
+
+/** One assignment of a job. */
+export type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 
 /** What running jobs needs. */
 export type JobDeps = {
@@ -20,17 +27,22 @@ export type JobDeps = {
     | 'claimAssignment'
     | 'commitAssignment'
     | 'getAssignment'
+    | 'revealAnswer'
     | 'postResult'
     | 'postVerdict'
     | 'abortAssignment'
     | 'putBlob'
   >
+  /** Whose acknowledgements count. */
+  readonly iclKeys: IclKeys
   readonly coprocessor: Coprocessor
+  readonly outputKeys: Pick<OutputKeys, 'take'>
   readonly blobs: Blobs
   readonly chain: Pick<NodeChain, 'storeOutputKey' | 'listCommitmentOf'>
   readonly models: OfferedModels
   readonly journal: Journal
   readonly history: History
+  readonly acks: Acks
   readonly clock: Clock
   readonly random: Random
   readonly log: Log

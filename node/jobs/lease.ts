@@ -1,8 +1,7 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { isPassing } from './abort-reason.ts'
-import type { JobDeps } from './job-deps.ts'
+import type { AssignmentId, JobDeps } from './job-deps.ts'
 
 // The ICL has to hear of a job given back before it takes it away itself.
 const reserveMs = 2_000
@@ -13,7 +12,6 @@ const askAheadMs = 7_000
 /** An ICL that is away for longer takes a job away all the same. */
 export const longestAwayMs = 330_000
 
-type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 type Deps = Pick<JobDeps, 'api' | 'clock'>
 
 /** Milliseconds until a lease ends, by what is known when it is called: an outage of the ICL makes them more. */
@@ -106,6 +104,6 @@ async function endOf(
 }
 
 const leaseOver = (): SvcError =>
-  new SvcError('deadline-too-close', 'the claim deadline came before the work was done', {
-    hint: 'A faster model or fewer concurrent jobs would help.',
+  new SvcError('deadline-too-close', 'the deadline came before the work was done', {
+    hint: 'A faster model, a faster chain RPC or fewer concurrent jobs would help.',
   })

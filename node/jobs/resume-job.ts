@@ -2,14 +2,13 @@
  * Problem: a daemon was killed in the middle of a job. Doing the job again could cost a second answer at the
  * provider, and could make the node sign two answers to one assignment.
  *
- * Idea: the journal says how far the job got, the ICL says what is left of it. The later of the recorded steps
- * decides what to do: send a signed verdict or result again byte for byte; send a commitment again and go on to
- * the reveal; or, when nothing was committed or signed, work from the claim on.
+ * Idea: the journal says how far the job got, the ICL says what is left of it. With a commitment in the journal the job goes on
+ * with the step that the ICL names next; without one it is worked on from the claim on.
  *
  * Invariants:
- * - A signed answer is never made anew. It is sent as it is in the journal.
- * - A commitment is opened with the evidence and salt of the journal. Prompt and key are not on disk: they are
- *   fetched and decrypted again.
+ * - A signed statement is never made anew. It is sent as it is in the journal.
+ * - A commitment is opened with the evidence and salt of the journal. Prompt and key are not on disk: a checker
+ *   fetches and decrypts them again. The answer's text is not on disk either: this node delivers it no more.
  * - The provider is asked at most twice for one assignment.
  * - The function never rejects: a failure gives the assignment back and is logged.
  *
@@ -20,19 +19,19 @@
 
 import { errorText } from '../../lib/host/explain-error.ts'
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
-import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { jittered } from '../jitter.ts'
 import type { JournalEntry } from '../journal/steps.ts'
 import { messages } from '../log-messages.ts'
 import { isGone, isPassing } from './abort-reason.ts'
+import { afterCommit, whenOver } from './after-commit.ts'
 import { recoverSecrets } from './answer.ts'
-import { revealInTime, workOn } from './do-work.ts'
+import { overWith } from './await-step.ts'
+import { sendCommitment } from './commit.ts'
+import { workOn } from './do-work.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
-import { type Ending, leave, toItsEnd } from './job-end.ts'
-import { deliverResult } from './leader.ts'
+import { type Ending, toItsEnd } from './job-end.ts'
 import { leaseOf } from './lease.ts'
-import { deliverVerdict, sendCommitment } from './verifier.ts'
 
 const firstRetryMs = 2_000
 const maxRetryMs = 30_000
@@ -51,7 +50,7 @@ export async function resumeJob(
   try {
     await toItsEnd(deps, { ...assignment, startedAt }, signal, async () => {
       const found = await ownAssignmentOf(deps, entry, signal)
-      if ('over' in found) return leave(deps, assignment, found.over)
+      if ('over' in found) return whenOver(deps, assignment, entry, found.over)
       return await goOn(deps, entry, found, signal, steps)
     })
   } finally {
@@ -66,38 +65,24 @@ async function goOn(
   signal: AbortSignal,
   steps: JobSteps,
 ): Promise<Ending> {
-  const { assignment, claim, committed, result, verdict } = entry
-  const { jobId } = assignment
-  // The answer had arrived; only its acknowledgement was lost.
-  if (view.status === 'done') {
-    deps.log.info(messages.answerArrived(jobId))
-    return answered(entry)
-  }
-  if (view.status === 'committed') steps.onSlotFree()
-  if (verdict) return await deliverVerdict(deps, verdict, signal)
-  const lease = leaseOf(deps, assignment, (view.deadline ?? view.server_time) - view.server_time)
-  if (result) return await lease.within(signal, (leased) => deliverResult(deps, result, leased))
+  const { assignment, claim, committed, answer, delivery, verdicts } = entry
+  const isWorking = view.step === 'work'
   if (claim && committed) {
-    if (view.status === 'claimed') {
+    if (isWorking) {
+      const secondsLeft = (view.deadline ?? view.server_time) - view.server_time
+      const lease = leaseOf(deps, assignment, secondsLeft)
       await lease.within(signal, (leased) => sendCommitment(deps, claim, committed, leased))
-      steps.onSlotFree()
     }
+    steps.onSlotFree()
     // Neither the prompt nor the key of the evidence is on disk: both are had again from the prompt key.
     const secrets = (ended: AbortSignal) => recoverSecrets(deps, claim, ended)
-    return await revealInTime(deps, claim, { ...committed, secrets }, signal)
+    const own = { committed, secrets, answer, delivery, verdicts }
+    return await afterCommit(deps, claim, own, signal)
   }
-  if (view.status === 'committed') throw cannotGoOn('the journal does not hold its commitment')
+  if (!isWorking) throw cannotGoOn('the journal does not hold its commitment')
   if (entry.asked >= maxAsked) throw cannotGoOn('the daemon ended twice while it ran')
   return await workOn(deps, assignment, signal, steps)
 }
-
-function answered({ result, verdict }: JournalEntry): Ending {
-  if (result) return { outcome: 'result-posted' }
-  if (!verdict) return { outcome: 'given-up', reason: 'the answer is not in the journal' }
-  return { outcome: verdict.verdict, ...(verdict.reason && { reason: verdict.reason }) }
-}
-
-const live: readonly JobPhase[] = ['open', 'running']
 
 /** Where the node's assignment stands, or why nothing is left of it; asks with growing waits until the ICL answers. */
 async function ownAssignmentOf(
@@ -108,13 +93,8 @@ async function ownAssignmentOf(
   for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, maxRetryMs)) {
     try {
       const view = await api.getAssignment({ params: { jobId }, query: { wait: 0 } }, { signal })
-      if (view.fence !== fence) return { over: 'the assignment was offered again' }
-      if (view.status === 'done') return view
-      if (!live.includes(view.phase)) return { over: `the job is ${view.phase}` }
-      if (view.status === 'lapsed' || view.status === 'aborted') {
-        return { over: `the assignment is ${view.status}` }
-      }
-      return view
+      const over = overWith(view, fence)
+      return over === undefined ? view : { over }
     } catch (error) {
       signal.throwIfAborted()
       if (isGone(error)) return { over: errorText(error) }

@@ -18,7 +18,7 @@ export async function runJob(
   deps.log.info(messages.jobStarting(jobId, role))
   try {
     // An ICL that has lost its jobs offers them anew; a second signed answer would contradict the first.
-    if (deps.journal.hasSigned(assignment)) {
+    if (deps.journal.isSigned(assignment)) {
       await giveBack(deps, assignment, signedBefore(), signal)
       return
     }

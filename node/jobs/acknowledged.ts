@@ -1,0 +1,85 @@
+import type { z } from 'zod'
+import type { Hash32 } from '../../lib/codecs.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
+import type { Acknowledged } from '../../lib/schemas/assignments.ts'
+import type { Ack, AckStep } from '../../lib/schemas/statements.ts'
+import { verifySignature } from '../../lib/session-key.ts'
+import { statementBytes } from '../../lib/statements.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { messages } from '../log-messages.ts'
+import type { AssignmentId, JobDeps } from './job-deps.ts'
+
+const tries = 3
+const againMs = 2_000
+
+/** What the ICL has to acknowledge: the commitment, or the hash of the statement. */
+type Expected = AssignmentId & {
+  readonly step: z.output<typeof AckStep>
+  readonly bodyHash: Hash32
+}
+
+type Deps = Pick<JobDeps, 'address' | 'iclKeys' | 'acks' | 'clock' | 'log'>
+
+/**
+ * Posts until the ICL has acknowledged it, and keeps the acknowledgement: without one the node could not show later that it was in time. An
+ * answer without one, or with a wrong one, is asked for again; throws SvcError `ack-invalid`, and what `post` throws.
+ */
+export async function acknowledged(
+  deps: Deps,
+  expected: Expected,
+  signal: AbortSignal,
+  post: () => Promise<Acknowledged>,
+): Promise<void> {
+  const { jobId, step } = expected
+  for (let made = 1; ; made++) {
+    try {
+      const { ack } = await post()
+      await check(deps, expected, ack, signal)
+      keep(deps, ack)
+      return
+    } catch (error) {
+      signal.throwIfAborted()
+      const isWrong = error instanceof SvcError && wrong.includes(error.code)
+      if (!isWrong || made >= tries) throw error
+      deps.log.warning(messages.notAcknowledged(jobId, step, errorText(error)))
+      await deps.clock.sleep(againMs, signal)
+    }
+  }
+}
+
+// The second is an answer without an acknowledgement.
+const wrong: readonly string[] = ['ack-invalid', 'icl-unexpected-answer']
+
+async function check(
+  { address, iclKeys }: Deps,
+  { jobId, fence, step, bodyHash }: Expected,
+  { body, key, signature }: Ack,
+  signal: AbortSignal,
+): Promise<void> {
+  const isAboutIt =
+    body.jobId === jobId &&
+    body.address === address &&
+    body.fence === fence &&
+    body.step === step &&
+    body.body_hash === bodyHash
+  if (!isAboutIt) throw invalid('is about something else')
+  if (!(await iclKeys.has(key, signal)))
+    throw invalid('is signed by a key that it does not publish')
+  if (!(await verifySignature(key, signature, statementBytes(body)))) {
+    throw invalid('has a wrong signature')
+  }
+}
+
+function keep({ acks, log }: Deps, ack: Ack): void {
+  try {
+    acks.keep(ack)
+  } catch (error) {
+    // The job does not depend on it.
+    log.warning(messages.notRecorded(ack.body.jobId, errorText(error)))
+  }
+}
+
+const invalid = (how: string): SvcError =>
+  new SvcError('ack-invalid', `the acknowledgement of the ICL ${how}`, {
+    hint: 'Tell the operator of the ICL: its replicas may have different keys or versions.',
+  })

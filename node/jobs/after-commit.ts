@@ -1,0 +1,125 @@
+/*
+ * Problem: what a node does after its commitment depends on the others: it reveals when all have committed, then delivers, checks, or says
+ * how its answer differs, and it may have to do some of this again when another's delivery fails.
+ *
+ * Idea: a loop. The ICL names the next step, the node does it and asks again, until the ICL says that it is over.
+ *
+ * Invariants:
+ * - Every statement is on disk before it is sent, and sent as it is on disk each time that the ICL asks for it.
+ * - A step that this node cannot do is given back once, and not tried again: storing an output key costs gas. The job goes on.
+ * - A commitment is opened as long as the ICL takes the answer.
+ *
+ * Failure cases: the ICL is away or another was faster (asks for the next step); this node cannot reveal (gives the assignment back); the job
+ * does not end within an hour (gives it back).
+ */
+
+import { withDeadline } from '../../lib/deadline.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { messages } from '../log-messages.ts'
+import { isGone, isPassing } from './abort-reason.ts'
+import { awaitStep, type Step } from './await-step.ts'
+import { sendCommitment } from './commit.ts'
+import { deliver } from './deliver.ts'
+import type { JobDeps } from './job-deps.ts'
+import { type Ending, giveBack, leave } from './job-end.ts'
+import { judge } from './judge.ts'
+import { leaseOf } from './lease.ts'
+import { endingOf, type Own, type Statements } from './own.ts'
+import { reveal } from './reveal.ts'
+
+const longestJobMs = 3_600_000
+
+/** A node's work after its commitment, step by step, until its part in the job is over. */
+export function afterCommit(
+  deps: JobDeps,
+  claim: ClaimResult,
+  own: Own,
+  signal: AbortSignal,
+): Promise<Ending> {
+  return withDeadline(deps.clock, longestJobMs, signal, endless, async (ended) => {
+    const refused = new Set<string>()
+    let last: string | undefined
+    for (;;) {
+      const next = await awaitStep(deps, claim, { last, refused }, ended)
+      if ('over' in next) return whenOver(deps, claim, own, next.over)
+      last = next.key
+      await take(deps, claim, own, next, refused, ended)
+    }
+  })
+}
+
+/** What became of a job of which nothing is left to do. */
+export function whenOver(
+  deps: JobDeps,
+  id: Pick<ClaimResult, 'jobId'>,
+  statements: Readonly<Statements>,
+  why: string,
+): Ending {
+  const ending = endingOf(statements, why)
+  if (ending.outcome === 'given-up') return leave(deps, id, why)
+  deps.log.info(messages.over(id.jobId, why))
+  return ending
+}
+
+async function take(
+  deps: JobDeps,
+  claim: ClaimResult,
+  own: Own,
+  next: Step,
+  refused: Set<string>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { log } = deps
+  const { jobId } = claim
+  try {
+    await act(deps, claim, own, next, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    const isOwed = next.step === 'work' || next.step === 'reveal'
+    if (isPassing(error) || (!isOwed && isPast(error))) {
+      log.warning(messages.stepFailed(jobId, next.step, errorText(error)))
+      return
+    }
+    if (isOwed) throw error
+    refused.add(next.key)
+    await giveBack(deps, claim, error, signal)
+  }
+}
+
+async function act(
+  deps: JobDeps,
+  claim: ClaimResult,
+  own: Own,
+  next: Step,
+  signal: AbortSignal,
+): Promise<void> {
+  switch (next.step) {
+    // It has lost the commitment.
+    case 'work':
+      return await sendCommitment(deps, claim, own.committed, signal)
+    case 'reveal':
+      return await reveal(deps, claim, own, signal)
+    case 'deliver': {
+      const { checkers = [] } = next.view
+      const lease = leaseOf(deps, claim, next.secondsLeft)
+      return await lease.within(signal, (leased) => deliver(deps, claim, own, checkers, leased))
+    }
+    case 'check':
+    case 'differ':
+      return await judge(deps, claim, own, next, signal)
+  }
+}
+
+// Of a turn that has passed meanwhile.
+const past: readonly string[] = ['not-your-turn', 'already-answered']
+
+const isPast = (error: unknown): boolean =>
+  isGone(error) || (error instanceof ProblemError && past.includes(error.code))
+
+const endless = (): SvcError =>
+  new SvcError('node-failed', 'the job did not end within an hour', {
+    hint: 'Tell the operator of the ICL: no job may last so long.',
+  })

@@ -1,0 +1,133 @@
+import { cidOf } from '../../lib/cid.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { DeliveryPost } from '../../lib/schemas/statements.ts'
+import { seal } from '../../lib/sealing.ts'
+import { signed, statementHash } from '../../lib/statements.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { messages } from '../log-messages.ts'
+import { isGone } from './abort-reason.ts'
+import { acknowledged } from './acknowledged.ts'
+import { callAttempts, type JobDeps } from './job-deps.ts'
+import type { OutputKey } from './output-keys.ts'
+import type { Own } from './own.ts'
+import { sideBySide } from './side-by-side.ts'
+import { noteSigned } from './signed-before.ts'
+
+/** Puts the answer where the client and the `checkers` (positions on the list) can read it, and posts where that is (spec 4), the same bytes each time. */
+export async function deliver(
+  deps: JobDeps,
+  claim: ClaimResult,
+  own: Own,
+  checkers: readonly number[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { jobId, fence } = claim
+  own.delivery ??= await prepare(deps, claim, own, checkers, signal)
+  const body = own.delivery
+  const expected = { jobId, fence, step: 'result', bodyHash: await statementHash(body) } as const
+  await acknowledged(deps, expected, signal, () =>
+    deps.api.postResult({ body }, { signal, attempts: callAttempts }),
+  )
+  deps.log.info(messages.leaderAccepted(jobId))
+}
+
+async function prepare(
+  deps: JobDeps,
+  claim: ClaimResult,
+  { text, answer }: Own,
+  checkers: readonly number[],
+  signal: AbortSignal,
+): Promise<DeliveryPost> {
+  const { address, sessionKey, outputKeys, random } = deps
+  const { jobId, fence } = claim
+  if (text === undefined) throw textLost()
+  if (answer === undefined) throw notRevealed()
+  const outputKey = await outputKeys.take(signal)
+  const blob = await seal(text, outputKey.key, { kind: 'output', jobId }, random)
+  // The upload does not depend on the key's place on chain.
+  const [stored, outputCid] = await sideBySide(
+    signal,
+    (shared) => storeOutputKey(deps, claim, outputKey, checkers, shared),
+    (shared) => uploadOutput(deps, claim, blob, shared),
+  )
+  const delivery = await signed(
+    {
+      statement: 'svc-delivery-v2',
+      jobId,
+      address,
+      fence,
+      answer: await statementHash(answer),
+      output_cid: outputCid,
+      outHighHandle: stored.highHandle,
+      outLowHandle: stored.lowHandle,
+    },
+    sessionKey,
+  )
+  // From here on a restart sends these very bytes again.
+  noteSigned(deps.journal, { step: 'delivery', jobId, fence, delivery })
+  return delivery
+}
+
+async function storeOutputKey(
+  { chain, log }: JobDeps,
+  { jobId, kpHighHandle, activator, until, list, position }: ClaimResult,
+  { high, low }: OutputKey,
+  checkers: readonly number[],
+  signal: AbortSignal,
+) {
+  // From here on it costs gas.
+  signal.throwIfAborted()
+  const stored = await chain.storeOutputKey(
+    {
+      high,
+      low,
+      promptHigh: kpHighHandle,
+      jobId,
+      activator,
+      until,
+      list,
+      self: position,
+      checkers,
+    },
+    signal,
+  )
+  log.debug(messages.keyStored(jobId, stored))
+  return stored
+}
+
+async function uploadOutput(
+  { api, log }: JobDeps,
+  { jobId, fence }: ClaimResult,
+  blob: Uint8Array<ArrayBuffer>,
+  signal: AbortSignal,
+): Promise<string> {
+  const expected = await cidOf(blob)
+  const { cid } = await api
+    .putBlob({ query: { jobId, fence }, body: blob }, { signal, attempts: callAttempts })
+    .catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (isGone(error) || (error instanceof ProblemError && error.status === 401)) throw error
+      throw uploadFailed(errorText(error), error)
+    })
+  if (cid !== expected) throw uploadFailed(`it was stored as ${cid}, but it is ${expected}`)
+  log.info(messages.outputUploaded(jobId, cid))
+  return cid
+}
+
+const uploadFailed = (why: string, cause?: unknown): SvcError =>
+  new SvcError('output-upload-failed', `the encrypted output could not be uploaded: ${why}`, {
+    hint: 'Check that the ICL is reachable.',
+    cause,
+  })
+
+const textLost = (): SvcError =>
+  new SvcError('node-failed', 'the text of the answer was lost when the daemon was restarted', {
+    hint: 'It is only in memory. Another node delivers.',
+  })
+
+const notRevealed = (): SvcError =>
+  new SvcError('node-failed', 'the ICL wants an answer delivered that was not revealed', {
+    hint: 'Tell the operator of the ICL.',
+  })

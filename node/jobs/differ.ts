@@ -1,0 +1,20 @@
+import { comparators } from '../../lib/comparators/all.ts'
+import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { Evidence } from '../../lib/schemas/evidence.ts'
+import type { VerdictReason } from '../../lib/schemas/jobs.ts'
+
+/** How two answers differ, from their evidence alone: what anybody can recompute. Undefined when they match. */
+export function differenceOf(
+  { comparator }: Pick<ClaimResult, 'comparator'>,
+  theirs: Evidence,
+  own: Evidence,
+): VerdictReason | undefined {
+  switch (comparators[comparator].compare(theirs, own)) {
+    case 'match':
+      return undefined
+    case 'no-match':
+      return 'different-answer'
+    case 'inconclusive':
+      return 'inconclusive'
+  }
+}

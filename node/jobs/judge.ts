@@ -1,0 +1,117 @@
+import { elapsedSince } from '../../lib/clock.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import type { ClaimResult, DeliveryToCheck } from '../../lib/schemas/assignments.ts'
+import type { VerdictPost } from '../../lib/schemas/statements.ts'
+import { signed, statementHash } from '../../lib/statements.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { messages } from '../log-messages.ts'
+import type { Step } from './await-step.ts'
+import { check, type Verification } from './check.ts'
+import { differenceOf } from './differ.ts'
+import { callAttempts, type JobDeps } from './job-deps.ts'
+import type { Own } from './own.ts'
+import { noteSigned } from './signed-before.ts'
+
+const minPostMs = 5_000
+
+/**
+ * Says what this node finds of another's delivery, once, and the same bytes each time: by the evidence alone where the answers differ, else by
+ * the output if it is to `check` it, else nothing. So no word of this node is ever against what both answers show, whatever the ICL asks for.
+ */
+export async function judge(
+  deps: JobDeps,
+  claim: ClaimResult,
+  own: Own,
+  { step, view: { to_check }, secondsLeft }: Pick<Step, 'step' | 'view' | 'secondsLeft'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { api, clock, log } = deps
+  const startedAt = clock.monotonic()
+  const { answer } = own
+  if (to_check === undefined || answer === undefined) throw untrusted('is missing')
+  const delivery = await statementHash(to_check.delivery)
+  let verdict = own.verdicts.find((earlier) => earlier.delivery === delivery)
+  if (verdict === undefined) {
+    await checkPair(deps, claim, to_check)
+    const found = await look(deps, claim, own, step, to_check, secondsLeft, signal)
+    if (found === undefined) return
+    verdict = await signVerdict(
+      deps,
+      claim,
+      { answer: await statementHash(answer), delivery },
+      found,
+    )
+    own.verdicts = [...own.verdicts, verdict]
+  }
+  const body = verdict
+  const leftMs = secondsLeft * 1000 - elapsedSince(clock, startedAt)
+  await withDeadline(clock, Math.max(leftMs, minPostMs), signal, tooLate, (ended) =>
+    api.postVerdict({ body }, { signal: ended, attempts: callAttempts }),
+  )
+  log.info(messages.verdict(claim.jobId, body.verdict, body.reason))
+}
+
+async function look(
+  deps: JobDeps,
+  claim: ClaimResult,
+  own: Own,
+  step: Step['step'],
+  { delivery, answer }: DeliveryToCheck,
+  secondsLeft: number,
+  signal: AbortSignal,
+): Promise<Verification | undefined> {
+  const difference = differenceOf(claim, answer.evidence, own.committed.evidence)
+  if (difference !== undefined) return { verdict: 'no-match', reason: difference }
+  if (step !== 'check') return undefined
+  const { evidence } = answer
+  return await check(deps, claim, own.secrets, { ...delivery, evidence }, secondsLeft, signal)
+}
+
+/** A verdict is held against both of another node's statements: they have to belong together. */
+async function checkPair(
+  { address }: JobDeps,
+  { jobId }: ClaimResult,
+  { delivery, answer }: DeliveryToCheck,
+): Promise<void> {
+  const isPair =
+    delivery.answer === (await statementHash(answer)) &&
+    delivery.address === answer.address &&
+    delivery.fence === answer.fence
+  if (!isPair) throw untrusted('does not belong to the answer')
+  if (delivery.jobId !== jobId || answer.jobId !== jobId) throw untrusted('is of another job')
+  if (delivery.address === address) throw untrusted("is this node's own")
+}
+
+async function signVerdict(
+  { address, sessionKey, journal }: JobDeps,
+  { jobId, fence }: ClaimResult,
+  about: Pick<VerdictPost, 'answer' | 'delivery'>,
+  { verdict, reason }: Verification,
+): Promise<VerdictPost> {
+  const post = await signed(
+    {
+      statement: 'svc-verdict-v2',
+      jobId,
+      address,
+      fence,
+      ...about,
+      verdict,
+      ...(reason !== undefined && { reason }),
+    },
+    sessionKey,
+  )
+  // From here on a restart sends these very bytes again.
+  noteSigned(journal, { step: 'verdict', jobId, fence, verdict: post })
+  return post
+}
+
+const tooLate = (): SvcError =>
+  new SvcError('icl-unreachable', 'the ICL did not take the verdict in time', {
+    hint: 'It may be away; it is asked again.',
+    retryable: true,
+  })
+
+const untrusted = (what: string): SvcError =>
+  new SvcError('delivery-untrusted', `the delivery that the ICL gave to look at ${what}`, {
+    hint: 'Tell the operator of the ICL.',
+  })

@@ -1,0 +1,34 @@
+import type { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/statements.ts'
+import type { Commitment } from '../journal/steps.ts'
+import type { EvidenceSecrets } from './answer.ts'
+import type { Ending } from './job-end.ts'
+
+/** What a node has signed in a job. */
+export type Statements = {
+  answer?: AnswerPost | undefined
+  delivery?: DeliveryPost | undefined
+  /** One for each delivery, oldest first. */
+  verdicts: readonly VerdictPost[]
+}
+
+/** What a node has of its own in a job after its commitment; it grows with each statement that it signs. */
+export type Own = Statements & {
+  readonly committed: Commitment
+  /** The answer, nowhere but in memory: gone after a restart. */
+  readonly text?: string | undefined
+  /** What makes evidence of the output of another node. */
+  readonly secrets: (signal: AbortSignal) => Promise<EvidenceSecrets>
+}
+
+/** What became of a job that is over, by what the node has signed in it. */
+export function endingOf(
+  { answer, delivery, verdicts }: Readonly<Statements>,
+  why: string,
+): Ending {
+  const verdict = verdicts.at(-1)
+  if (verdict) {
+    return { outcome: verdict.verdict, ...(verdict.reason && { reason: verdict.reason }) }
+  }
+  if (delivery) return { outcome: 'result-posted' }
+  return { outcome: answer ? 'answered' : 'given-up', reason: why.slice(0, 1_000) }
+}

@@ -1,0 +1,52 @@
+import { listCommitment } from '../../lib/list-commitment.ts'
+import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { AnswerPost } from '../../lib/schemas/statements.ts'
+import { signed, statementHash } from '../../lib/statements.ts'
+import { messages } from '../log-messages.ts'
+import { acknowledged } from './acknowledged.ts'
+import { callAttempts, type JobDeps } from './job-deps.ts'
+import type { Own } from './own.ts'
+import { noteSigned } from './signed-before.ts'
+
+/** Opens the commitment: posts the signed answer, the same bytes each time. */
+export async function reveal(
+  deps: JobDeps,
+  claim: ClaimResult,
+  own: Own,
+  signal: AbortSignal,
+): Promise<void> {
+  const { jobId, fence } = claim
+  own.answer ??= await signAnswer(deps, claim, own)
+  const body = own.answer
+  const expected = { jobId, fence, step: 'reveal', bodyHash: await statementHash(body) } as const
+  await acknowledged(deps, expected, signal, () =>
+    deps.api.revealAnswer({ body }, { signal, attempts: callAttempts }),
+  )
+  deps.log.info(messages.revealed(jobId))
+}
+
+async function signAnswer(
+  { address, sessionKey, journal }: JobDeps,
+  claim: ClaimResult,
+  { committed: { evidence, salt } }: Own,
+): Promise<AnswerPost> {
+  const { jobId, fence } = claim
+  const answer = await signed(
+    {
+      statement: 'svc-answer-v2',
+      jobId,
+      address,
+      fence,
+      position: claim.position,
+      list: listCommitment(claim),
+      model_id: claim.model_id,
+      max_output_tokens: claim.parameters.max_output_tokens,
+      evidence,
+      salt,
+    },
+    sessionKey,
+  )
+  // From here on a restart sends these very bytes again.
+  noteSigned(journal, { step: 'answer', jobId, fence, answer })
+  return answer
+}
