@@ -1,6 +1,7 @@
 import { viewAgreement } from '../../lib/agreement.ts'
 import type { AgreementView } from '../../lib/schemas/jobs.ts'
-import { answersOf, currentTurn, isSettled, type Job, quotaOfJob } from '../rules/job.ts'
+import { answersOf, currentTurn, quotaOfJob } from '../rules/agreed.ts'
+import { isSettled, type Job } from '../rules/job.ts'
 
 /** How many answers of a settled job agree, and how far they are apart; undefined when there is nothing to compare. */
 export function agreementOf(job: Job): AgreementView | undefined {
@@ -9,6 +10,7 @@ export function agreementOf(job: Job): AgreementView | undefined {
   const group = job.agreement?.group ?? []
   const deliverer = job.phase === 'accepted' ? currentTurn(job)?.fence : undefined
   return viewAgreement({
+    comparator: job.comparator,
     rule: job.list.terms.rule,
     needed: quotaOfJob(job).needed,
     answers: answers.map(({ node, answer }) => ({ node, evidence: answer.body.evidence })),
