@@ -2,9 +2,17 @@ import type { JobId } from '../../lib/codecs.ts'
 import { sha256, utf8 } from '../../lib/digest.ts'
 import type { ConsoleEvent, ConsoleJob, ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import { FaultKind } from '../../lib/schemas/fault.ts'
-import { AssignmentReason, JobReason, VerdictReason } from '../../lib/schemas/jobs.ts'
+import {
+  AssignmentReason,
+  DeliveryReason,
+  JobReason,
+  VerdictReason,
+} from '../../lib/schemas/jobs.ts'
 import { toSeconds } from '../../lib/time.ts'
-import { isSettled, type Job } from '../rules/job.ts'
+import { agreementOf } from '../operations/view-agreement.ts'
+import { answersOf } from '../rules/agreed.ts'
+import { isSettled, type Job, roleOf } from '../rules/job.ts'
+import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
 
 /** What a job is called in the console before its id is shown: nobody finds the id by it. */
@@ -27,8 +35,9 @@ export async function publicJob(found: Job): Promise<ConsoleJob> {
     model_id: job.modelId,
     min_tier: job.minTier,
     comparator: job.comparator,
-    verifiers: job.verifierCount,
-    round: job.round,
+    quorum: job.list.terms.quorum,
+    ...(isOver && { answers: answersOf(job).length }),
+    ...(isOver && { agreed: job.agreement?.group.length ?? 0 }),
     created_at: toSeconds(job.createdAt),
     ...(job.reason !== undefined && { reason: job.reason }),
     ...(isOver && { jobId: job.id }),
@@ -47,22 +56,48 @@ export async function publicJobDetail(found: Job): Promise<ConsoleJobDetail> {
   const isOver = isSettled(job.phase)
   return {
     job: await publicJob(job),
-    assignments: job.assignments.map(({ seat, round, role, status, reason, node, verdict }) => ({
-      seat,
-      round,
-      role,
-      status,
-      ...(reason !== undefined && { reason }),
-      ...(isOver && { node }),
-      ...(verdict && {
-        verdict: verdict.body.verdict,
-        ...(verdict.body.reason !== undefined && { verdict_reason: verdict.body.reason }),
-      }),
-    })),
+    assignments: publicAssignments(job, isOver),
+    ...publicAgreement(job),
+    deliveries: publicDeliveries(job),
     list: { members: job.list.members.length, passed: countReasons(job.passed) },
     timeline: isOver ? timelineOf(job) : timelineOf(job).map(({ node: _, ...event }) => event),
     ...(isOver && job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
   }
+}
+
+function publicAssignments(job: Job, isOver: boolean): ConsoleJobDetail['assignments'] {
+  const verdicts = job.agreement?.turns.at(-1)?.verdicts ?? []
+  return job.assignments.map((assignment) => {
+    const { seat, status, reason, node, fence } = assignment
+    const said = verdicts.find(({ body }) => body.fence === fence)?.body
+    return {
+      seat,
+      batch: batchOf(job, seat),
+      role: roleOf(job, assignment),
+      status,
+      ...(reason !== undefined && { reason }),
+      ...(isOver && { node }),
+      ...(said && { verdict: said.verdict }),
+      ...(said?.reason !== undefined && { verdict_reason: said.reason }),
+    }
+  })
+}
+
+function publicAgreement(job: Job): Pick<ConsoleJobDetail, 'agreement'> {
+  const agreement = agreementOf(job)
+  if (!agreement) return {}
+  const pairs = agreement.pairs.map(({ nodes, outcome }) => ({ nodes, outcome }))
+  return { agreement: { ...agreement, pairs } }
+}
+
+function publicDeliveries({ phase, agreement, assignments }: Job): ConsoleJobDetail['deliveries'] {
+  const outcome = phase === 'accepted' ? 'settled' : 'unfinished'
+  return (agreement?.turns ?? []).flatMap(({ fence, failed }) => {
+    const node = assignments.find((assignment) => assignment.fence === fence)?.node
+    return node === undefined
+      ? []
+      : [{ node, ...(failed ? { outcome: 'failed', reason: failed.reason } : { outcome }) }]
+  })
 }
 
 function countReasons(passed: Job['passed']): ConsoleJobDetail['list']['passed'] {
@@ -74,17 +109,20 @@ function countReasons(passed: Job['passed']): ConsoleJobDetail['list']['passed']
 const reasons: ReadonlySet<string> = new Set([
   ...JobReason.options,
   ...AssignmentReason.options,
+  ...DeliveryReason.options,
   ...VerdictReason.options,
   ...FaultKind.options,
 ])
 
 const hash = /^0x[0-9a-f]{64}$/
+const counted = /^\d (more|of \d answers match)$/
 
 function timelineOf({ events, assignments }: Job): ConsoleEvent[] {
   return events.map(({ seq, at, type, phase, node, role, fence, detail }) => {
     const seat = assignments.find((assignment) => assignment.fence === fence)?.seat
-    // What is neither a reason of the tables nor a hash of the chain is not meant for everybody.
-    const isMeant = detail !== undefined && (reasons.has(detail) || hash.test(detail))
+    // What is neither a reason of the tables, nor a count of answers, nor a hash of the chain is not meant for everybody.
+    const isMeant =
+      detail !== undefined && (reasons.has(detail) || counted.test(detail) || hash.test(detail))
     return {
       seq,
       at,

@@ -1,9 +1,9 @@
 import type { ConsoleEvent, ConsoleJobDetail } from '../../lib/schemas/console.ts'
+import { AgreementTable, Deliveries, NodeLink } from './agreement.tsx'
 import { fullTime, short, span, took, whyText, words } from './format.ts'
 import { icl } from './icl.ts'
 import { PhaseMark } from './marks.tsx'
 import { Fact, LoadNote } from './note.tsx'
-import { hrefOf } from './route.ts'
 import { useFocus } from './use-focus.ts'
 import type { Live } from './use-live.ts'
 import { useLoaded } from './use-loaded.ts'
@@ -30,6 +30,18 @@ export function JobDetail({ name, live, back }: Props) {
       {detail && (
         <>
           <Facts detail={detail} />
+          {detail.agreement && (
+            <>
+              <h3>Agreement</h3>
+              <AgreementTable agreement={detail.agreement} />
+            </>
+          )}
+          {detail.deliveries.length > 0 && (
+            <>
+              <h3>Deliveries</h3>
+              <Deliveries deliveries={detail.deliveries} model={detail.job.model_id} />
+            </>
+          )}
           <h3>Timeline</h3>
           <Timeline detail={detail} />
           <h3>Seats</h3>
@@ -67,19 +79,14 @@ function Facts({ detail: { job, receipt_hash } }: { detail: ConsoleJobDetail }) 
   )
 }
 
-const nodeLink = (node: string | undefined) =>
-  node && (
-    <a href={hrefOf('nodes', node)}>
-      <code>{short(node)}</code>
-    </a>
-  )
-
 const seatName = (role: string, seat: number | undefined): string =>
   role === 'leader' || seat === undefined ? role : `${role} ${seat}`
 
 const toneOfEvent = (type: string): string => {
-  if (type === 'accepted' || type === 'result-committed' || type === 'verdict-match') return 'good'
-  if (/^(rejected|disputed|expired|verdict-no-match|lapsed|aborted|fault-found)$/.test(type)) {
+  if (/^(accepted|agreed|result-committed|verdict-match)$/.test(type)) return 'good'
+  if (
+    /^(disputed|expired|verdict-no-match|delivery-failed|lapsed|aborted|fault-found)$/.test(type)
+  ) {
     return 'bad'
   }
   return 'plain'
@@ -108,7 +115,12 @@ function Happening({ event: { type, role, seat, node, detail } }: { event: Conso
       {detail && detail !== words(type) && (
         <span class="soft"> {detail.startsWith('0x') ? short(detail) : words(detail)}</span>
       )}
-      {node && <> {nodeLink(node)}</>}
+      {node && (
+        <>
+          {' '}
+          <NodeLink node={node} />
+        </>
+      )}
     </span>
   )
 }
@@ -130,7 +142,7 @@ function Seats({ detail: { job, assignments } }: { detail: ConsoleJobDetail }) {
             <tr key={index}>
               <th scope="row">
                 {seatName(assignment.role, assignment.seat)}
-                {assignment.round > 0 && <small> round {assignment.round + 1}</small>}
+                {assignment.batch > 0 && <small> joined, batch {assignment.batch + 1}</small>}
               </th>
               <td>
                 {words(assignment.status)}
@@ -142,7 +154,7 @@ function Seats({ detail: { job, assignments } }: { detail: ConsoleJobDetail }) {
                   <small> {whyText(assignment.verdict_reason, job.model_id)}</small>
                 )}
               </td>
-              <td>{nodeLink(assignment.node)}</td>
+              <td>{assignment.node && <NodeLink node={assignment.node} />}</td>
             </tr>
           ))}
         </tbody>

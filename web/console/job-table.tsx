@@ -31,7 +31,7 @@ export function JobTable({ jobs, query, open }: Props) {
               Comparator
             </th>
             <th scope="col" class="number extra">
-              Verifiers
+              Agreed
             </th>
             <th scope="col" class="number">
               Took
@@ -60,7 +60,7 @@ export function JobTable({ jobs, query, open }: Props) {
                 <td class="soft">{job.reason && words(job.reason)}</td>
                 <td class="model">{job.model_id}</td>
                 <td class="extra">{job.comparator}</td>
-                <td class="number extra">{job.verifiers}</td>
+                <td class="number extra">{job.answers ? `${job.agreed} of ${job.answers}` : ''}</td>
                 <td class="number">{job.seconds === undefined ? '' : took(job.seconds)}</td>
                 <td class="number">
                   <time dateTime={fullTime(job.created_at)} title={fullTime(job.created_at)}>

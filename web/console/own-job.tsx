@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { errorMessage } from '../../lib/error-message.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
+import { AgreementTable } from './agreement.tsx'
 import { fullTime, whyText, words } from './format.ts'
 import { icl } from './icl.ts'
 import { PhaseMark } from './marks.tsx'
@@ -47,6 +48,7 @@ export function OwnJob() {
         </p>
       )}
       {view && <OwnFacts view={view} />}
+      {view?.agreement && <AgreementTable agreement={view.agreement} />}
     </section>
   )
 }
@@ -70,9 +72,11 @@ function OwnFacts({ view }: { view: JobView }) {
       </Fact>
       <Fact name="Output">{view.output_cid && <code>{view.output_cid}</code>}</Fact>
       <Fact name="Quorum">
-        {view.quorum.map(({ fence, node, role, status, reason }) => (
+        {view.quorum.map(({ fence, node, batch, role, status, reason, verdict }) => (
           <span class="line" key={fence}>
-            {role} <code>{node}</code> {words(status)}
+            {role} <code>{node}</code> {batch > 0 && 'joined, '}
+            {words(status)}
+            {verdict && `, says ${words(verdict)}`}
             {reason && <small> {whyText(reason, view.model_id)}</small>}
           </span>
         ))}

@@ -1,0 +1,126 @@
+import type { AnswerPair } from '../../lib/schemas/jobs.ts'
+import { short, whyText, words } from './format.ts'
+import { Mark } from './marks.tsx'
+import { hrefOf } from './route.ts'
+
+/** Who agreed, as the console and the view of a client's own job have it. */
+type Agreement = {
+  readonly rule: string
+  readonly needed: number
+  readonly answers: number
+  readonly group: readonly string[]
+  readonly deliverer?: string | undefined
+  readonly pairs: readonly AnswerPair[]
+}
+
+type Delivery = {
+  readonly node: string
+  readonly outcome: string
+  readonly reason?: string | undefined
+}
+
+/** A node by the ends of its address. */
+export const NodeLink = ({ node }: { readonly node: string }) => (
+  <a href={hrefOf('nodes', node)}>
+    <code>{short(node)}</code>
+  </a>
+)
+
+/** Each answer with whether it is of the agreement, and how it compares with each other one. */
+export function AgreementTable({ agreement }: { readonly agreement: Agreement }) {
+  const { rule, needed, answers, group, deliverer, pairs } = agreement
+  const nodes = [...new Set(pairs.flatMap((pair) => pair.nodes))]
+  return (
+    <>
+      <p class="note">
+        {group.length > 0 ? `${group.length} of ${answers} answers match` : 'Too few answers match'}
+        ; the rule ({words(rule)}) takes {needed}.
+      </p>
+      <div class="wide">
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">Answer</th>
+              <th scope="col">Agrees</th>
+              {nodes.map((node, index) => (
+                <th scope="col" class="number" key={node}>
+                  {index + 1}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {nodes.map((node, index) => (
+              <tr key={node}>
+                <th scope="row">
+                  {index + 1} <NodeLink node={node} />
+                </th>
+                <td>
+                  {group.includes(node) ? (
+                    <Mark tone="good">{node === deliverer ? 'delivered' : 'agrees'}</Mark>
+                  ) : (
+                    <Mark tone={group.length > 0 ? 'bad' : 'quiet'}>
+                      {group.length > 0 ? 'differs' : 'undecided'}
+                    </Mark>
+                  )}
+                </td>
+                {nodes.map((other) => (
+                  <td class="number" key={other}>
+                    <Comparison pair={pairOf(pairs, node, other)} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  )
+}
+
+const pairOf = (pairs: readonly AnswerPair[], one: string, other: string) =>
+  one === other
+    ? undefined
+    : pairs.find(({ nodes: [first, second] }) =>
+        one === first ? other === second : one === second && other === first,
+      )
+
+const signs: Readonly<Record<AnswerPair['outcome'], string>> = {
+  match: '=',
+  'no-match': '≠',
+  inconclusive: '?',
+}
+
+function Comparison({ pair }: { readonly pair: AnswerPair | undefined }) {
+  if (!pair) return null
+  const parts = Object.entries(pair.similarities ?? {}).map(([name, value]) => `${name} ${value}`)
+  const told = [words(pair.outcome), ...(pair.why === undefined ? [] : [pair.why]), ...parts]
+  return (
+    <span title={told.join(', ')}>
+      <span aria-hidden="true">{signs[pair.outcome]}</span>
+      <span class="unseen">{words(pair.outcome)}</span>
+    </span>
+  )
+}
+
+/** Whose turns to deliver there were, and what became of them. */
+export function Deliveries({
+  deliveries,
+  model,
+}: {
+  readonly deliveries: readonly Delivery[]
+  readonly model: string
+}) {
+  return (
+    <ol class="timeline">
+      {deliveries.map(({ node, outcome, reason }) => (
+        <li key={node} class={outcome === 'settled' ? 'good' : 'bad'}>
+          <span>
+            <NodeLink node={node} /> <strong>{words(outcome)}</strong>
+            {reason !== undefined && <small> {whyText(reason, model)}</small>}
+          </span>
+        </li>
+      ))}
+    </ol>
+  )
+}
