@@ -9,16 +9,9 @@ import type {
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { jobKey, nodeKey } from '../notifier.ts'
+import { answersOf, currentTurn } from '../rules/agreed.ts'
 import { checkersOf } from '../rules/delivery.ts'
-import {
-  type Assignment,
-  answersOf,
-  assignmentOf,
-  currentTurn,
-  type Job,
-  type Posted,
-  roleOf,
-} from '../rules/job.ts'
+import { type Assignment, assignmentOf, type Job, type Posted, roleOf } from '../rules/job.ts'
 import { nextStep } from '../rules/next-step.ts'
 import { excuse } from '../rules/outages.ts'
 import { changeJob, loadJob } from './change-job.ts'

@@ -3,15 +3,9 @@ import type { Receipt, ReceiptRecord, Tally } from '../../lib/schemas/receipt.ts
 import { statementBytes } from '../../lib/statements.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
-import {
-  type Answered,
-  answersOf,
-  batchOf,
-  currentTurn,
-  type Job,
-  type PostedDelivery,
-  type Turn,
-} from '../rules/job.ts'
+import { type Answered, answersOf, currentTurn } from '../rules/agreed.ts'
+import type { Job, PostedDelivery, Turn } from '../rules/job.ts'
+import { batchOf } from '../rules/seats.ts'
 import { maxOutputTokensOf } from './max-output-tokens.ts'
 import { signedOf } from './signed-of.ts'
 import { viewList } from './view-list.ts'

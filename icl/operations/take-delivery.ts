@@ -9,9 +9,10 @@ import type {
 } from '../../lib/schemas/statements.ts'
 
 import type { Dependencies } from '../dependencies.ts'
+import { answersOf, currentTurn } from '../rules/agreed.ts'
 import { checkersOf } from '../rules/delivery.ts'
 import type { Node } from '../rules/eligibility.ts'
-import { answersOf, assignmentFor, currentTurn, type Job } from '../rules/job.ts'
+import { assignmentFor, type Job } from '../rules/job.ts'
 import { acknowledged } from './acknowledge.ts'
 import { viewAssignmentState } from './assignments.ts'
 import { changeJob } from './change-job.ts'

@@ -1,16 +1,9 @@
 import { deliverers } from '../../lib/delivery-rule.ts'
+import { type Answered, answersOf } from './agreed.ts'
 import { decisionOf } from './decision.ts'
 import { withTurn } from './delivery.ts'
-import {
-  type Answered,
-  answersOf,
-  type Change,
-  currentAssignments,
-  type Job,
-  type JobLimits,
-  recorded,
-  seatCount,
-} from './job.ts'
+import { type Change, type Job, type JobLimits, recorded } from './job.ts'
+import { currentAssignments, seatCount } from './seats.ts'
 import { settle } from './settle.ts'
 import { seatable } from './unseated.ts'
 

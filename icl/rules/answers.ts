@@ -18,16 +18,14 @@ import { decided } from './agreement.ts'
 import { withFault } from './faults.ts'
 import {
   type Assignment,
-  assignmentAt,
-  currentAssignments,
   type Job,
   type JobLimits,
   type PostedAnswer,
   recorded,
-  seatCount,
   type Transition,
   withAssignment,
 } from './job.ts'
+import { assignmentAt, currentAssignments, seatCount } from './seats.ts'
 
 /** The node binds itself to its evidence: its lease ends. With the last commitment of a batch the time to reveal starts. */
 export function commit(

@@ -2,7 +2,6 @@ import type { AbortReason, AssignmentReason } from '../../lib/schemas/jobs.ts'
 import { giveBack } from './delivery.ts'
 import {
   type Assignment,
-  awaitsGrant,
   type Change,
   type Job,
   type JobLimits,
@@ -10,6 +9,7 @@ import {
   type Transition,
   withAssignment,
 } from './job.ts'
+import { awaitsGrant } from './seats.ts'
 import { settle } from './settle.ts'
 
 /** The node can read the keys now: its assignment is offered. */

@@ -1,6 +1,8 @@
 import { type Decision, decide } from '../../lib/agreement-rule.ts'
 import { comparators } from '../../lib/comparators/all.ts'
-import { type Answered, answersOf, batchOf, type Job, quotaOfJob } from './job.ts'
+import { type Answered, answersOf, quotaOfJob } from './agreed.ts'
+import type { Job } from './job.ts'
+import { batchOf } from './seats.ts'
 
 /** True when two nodes' answers match by their evidence. */
 const isMatch = (one: Answered, other: Answered): boolean =>

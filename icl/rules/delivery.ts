@@ -18,12 +18,12 @@
 import { settled } from '../../lib/delivery-rule.ts'
 import { isRefuted } from '../../lib/fault.ts'
 import type { AbortReason, DeliveryReason } from '../../lib/schemas/jobs.ts'
+import { currentTurn } from './agreed.ts'
 import { withFault } from './faults.ts'
 import {
   type Agreement,
   type Assignment,
   type Change,
-  currentTurn,
   type Job,
   type JobLimits,
   type PostedDelivery,

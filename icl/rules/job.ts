@@ -1,4 +1,3 @@
-import { type Quota, quotaOf } from '../../lib/agreement-rule.ts'
 import type { Address, ComparatorId, Hash32, JobId } from '../../lib/codecs.ts'
 import type { ProblemCode } from '../../lib/problem-codes.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
@@ -218,75 +217,6 @@ export const isHeld = (status: AssignmentStatus): boolean =>
 /** Statuses in which an assignment occupies one of its node's slots; one that waits for a grant costs the node nothing yet. */
 export const occupiesSlot = (status: AssignmentStatus): boolean =>
   status === 'offered' || status === 'claimed'
-
-/** The latest assignment of a seat. */
-export const assignmentAt = (job: Job, seat: number): Assignment | undefined =>
-  job.assignments.findLast((assignment) => assignment.seat === seat)
-
-/** Reasons that say nothing about the job: trying another node then is not one of a seat's attempts. */
-const uncountedReasons: ReadonlySet<string> = new Set(['node-busy', 'node-left'])
-
-/** True while one of the job's assignments waits until its node may read the keys. */
-export const awaitsGrant = (job: Job): boolean =>
-  currentAssignments(job).some(
-    // One whose node may read them, and is only full, has a deadline.
-    ({ status, deadline }) => status === 'awaiting-grant' && deadline === undefined,
-  )
-
-/** How often a seat was tried. */
-export const attemptsAt = (job: Job, seat: number): number =>
-  job.assignments.filter(
-    (assignment) => assignment.seat === seat && !uncountedReasons.has(assignment.reason ?? ''),
-  ).length
-
-/** The latest assignment of every seat that was ever filled. */
-export function currentAssignments(job: Job): readonly Assignment[] {
-  return seatsOf(job).flatMap((seat) => assignmentAt(job, seat) ?? [])
-}
-
-/** The seats that no assignment holds. */
-export const emptySeats = (job: Job): readonly number[] =>
-  seatsOf(job).filter((seat) => !isHeld(assignmentAt(job, seat)?.status ?? 'lapsed'))
-
-/** The number of seats so far. */
-export const seatCount = ({ batches }: Pick<Job, 'batches'>): number =>
-  batches.reduce((sum, size) => sum + size, 0)
-
-const seatsOf = (job: Job): readonly number[] =>
-  Array.from({ length: seatCount(job) }, (_, seat) => seat)
-
-/** The batch that a seat belongs to. */
-export function batchOf({ batches }: Pick<Job, 'batches'>, seat: number): number {
-  let end = 0
-  return batches.findIndex((size) => {
-    end += size
-    return seat < end
-  })
-}
-
-/** What the job's agreement takes; its terms were found to allow one when it was submitted. */
-export function quotaOfJob({ list }: Pick<Job, 'list'>): Quota {
-  const { rule, quorum, min_matches: minMatches, max_answers: maxAnswers } = list.terms
-  const listLength = list.members.length
-  const result = quotaOf({ rule, quorum, listLength, minMatches, maxAnswers })
-  if (result.outcome === 'refused') throw new RangeError(result.why)
-  return result.quota
-}
-
-/** An assignment whose node has answered. */
-export type Answered = Assignment & { readonly answer: PostedAnswer }
-
-/** The revealed answers, by batch and position. */
-export const answersOf = (job: Job): readonly Answered[] =>
-  job.assignments
-    .filter((assignment): assignment is Answered => assignment.answer !== undefined)
-    .toSorted((a, b) => batchOf(job, a.seat) - batchOf(job, b.seat) || a.position - b.position)
-
-/** The turn to deliver that is under way; undefined when nobody's is. */
-export function currentTurn({ agreement }: Job): Turn | undefined {
-  const turn = agreement?.turns.at(-1)
-  return turn?.failed ? undefined : turn
-}
 
 /** What an assignment's node is in the job: it delivers the answer, or, before it is known who does, has the first seat. */
 export function roleOf(job: Job, { fence, seat }: Assignment): Role {

@@ -1,6 +1,7 @@
 import type { NextStep } from '../../lib/schemas/assignments.ts'
+import { currentTurn } from './agreed.ts'
 import { mayStillReveal } from './answers.ts'
-import { type Assignment, currentTurn, isSettled, type Job } from './job.ts'
+import { type Assignment, isSettled, type Job } from './job.ts'
 
 /** What a node has to do next for its assignment, and until when (milliseconds). */
 export type Next = { readonly step: NextStep; readonly deadline?: number | undefined }

@@ -1,8 +1,9 @@
 import { comparators } from '../../lib/comparators/all.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
+import { type Answered, answersOf } from './agreed.ts'
 import { decisionOf } from './decision.ts'
 import type { Effect } from './effects.ts'
-import { type Answered, answersOf, type Job, type Turn } from './job.ts'
+import type { Job, Turn } from './job.ts'
 
 /** What a settled job says of the nodes that answered, and of those that had to deliver or to check. */
 export const scoresOf = (job: Job): readonly Effect[] => {

@@ -31,11 +31,7 @@ import { lapseTurn } from './delivery.ts'
 import type { Effect } from './effects.ts'
 import {
   type Assignment,
-  attemptsAt,
-  awaitsGrant,
   type Change,
-  currentAssignments,
-  emptySeats,
   isSettled,
   type Job,
   type JobLimits,
@@ -43,6 +39,7 @@ import {
   recorded,
   withAssignment,
 } from './job.ts'
+import { attemptsAt, awaitsGrant, currentAssignments, emptySeats } from './seats.ts'
 import { settle } from './settle.ts'
 import { returnable, unseated } from './unseated.ts'
 

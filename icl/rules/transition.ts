@@ -24,6 +24,7 @@
  */
 
 import type { ProblemCode } from '../../lib/problem-codes.ts'
+import { currentTurn } from './agreed.ts'
 import { commit, mayStillReveal, reveal } from './answers.ts'
 import {
   abort,
@@ -42,15 +43,13 @@ import {
   type Assignment,
   assignmentOf,
   type Change,
-  currentAssignments,
-  currentTurn,
-  emptySeats,
   isSettled,
   type Job,
   type JobLimits,
   type Transition,
 } from './job.ts'
 import { missTime } from './outages.ts'
+import { currentAssignments, emptySeats } from './seats.ts'
 import { cancel } from './settle.ts'
 import { tick } from './tick.ts'
 
