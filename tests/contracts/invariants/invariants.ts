@@ -117,13 +117,9 @@ export const createInvariants = (chain: FuzzChain, models: Models) => {
   const keyDemands = (handles: readonly bigint[]): readonly Demand[] =>
     handles.flatMap((handle): readonly Demand[] => {
       const record = keys.records.get(handle)
-      const expected =
-        record === undefined
-          ? [nobody, nobody, 0, 0]
-          : [record.owner, record.delegate, record.grantsLeft, record.until]
       const list = [commitmentOf(record?.list), record?.used ?? 0, record?.ended ?? false]
       return [
-        [store('recordOf', [handle, record?.lowHandle ?? 1n]), expected, plain],
+        [store('ownerOf', [handle, record?.lowHandle ?? 1n]), record?.owner ?? nobody, plain],
         [store('listOf', [handle, record?.lowHandle ?? 1n]), list, plain],
         [coprocessor('isPubliclyAllowed', [handle]), access.open.has(handle), plain],
         ...[...actors, contracts.promptKeyStore].map(
@@ -193,7 +189,6 @@ export const createInvariants = (chain: FuzzChain, models: Models) => {
           [registry, 'SLASH_WINDOW', 3 * dayS],
           [registry, 'MAX_MODEL_TIERS', 16],
           [registry, 'minStake', minStake],
-          [store, 'MAX_READERS', 16],
           [store, 'MIN_LIST', 3],
           [store, 'MAX_LIST', 16],
           [store, 'nodeRegistry', contracts.nodeRegistry],

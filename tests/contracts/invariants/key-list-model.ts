@@ -47,7 +47,7 @@ export const createKeyListModel = (
   const ownRecord = (caller: Hex, high: bigint, low: bigint): RecordModel => {
     const record = keys.find(high, low)
     if (record.owner !== caller) throw new Reverted('NotAuthorized')
-    if (record.access === 'fixed') throw new Reverted('ReadersFixed')
+    if (record.isOutput) throw new Reverted('ReadersFixed')
     return record
   }
   const checkCommitment = (record: RecordModel | undefined, opened: OpenedList) => {
@@ -67,15 +67,14 @@ export const createKeyListModel = (
       now: number,
     ) => {
       const record = ownRecord(caller, high, low)
-      if (record.access === 'listed') throw new Reverted('ListAlreadyCommitted')
-      if (record.access === 'named') throw new Reverted('ReadersAlreadyNamed')
+      if (record.list !== undefined) throw new Reverted('ListAlreadyCommitted')
       if (record.ended) throw new Reverted('ListHasEnded')
       const { jobId, activator, until, list } = opened
       checkList(list, caller)
       if (mask === 0 || mask >> list.length !== 0) throw new Reverted('InvalidMask')
       if (activator === nobody) throw new Reverted('InvalidActivator')
       if (until <= now) throw new Reverted('ListExpired')
-      Object.assign(record, { access: 'listed', list: opened, used: mask })
+      Object.assign(record, { list: opened, used: mask })
       emit('ListCommitted', high, low, jobId, commitmentOf(opened), mask, activator, until)
       grantAll(high, low, list, mask, caller)
     },
@@ -111,7 +110,7 @@ export const createKeyListModel = (
       const needed = mask | (1 << self)
       if (record === undefined || (needed & ~record.used) !== 0) throw new Reverted('NotActivated')
       const [highHandle, output] = keys.storeInputs(caller, high, low)
-      output.access = 'fixed'
+      output.isOutput = true
       emit('OutputKeyStored', highHandle, prompt, opened.jobId, self, mask)
       keys.grant(highHandle, output.lowHandle, record.owner, caller)
       grantAll(highHandle, output.lowHandle, opened.list, mask & ~(1 << self), caller)

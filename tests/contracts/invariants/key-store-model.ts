@@ -1,6 +1,5 @@
 import type { Hex } from 'viem'
 import { type Recorder, Reverted } from './outcome.ts'
-import { nobody } from './roles-model.ts'
 
 /** An encrypted half as a caller hands it in, and whether the verifier signed it for that caller. */
 export type Input = {
@@ -23,21 +22,11 @@ export type OpenedList = {
 export type RecordModel = {
   readonly owner: Hex
   readonly lowHandle: bigint
-  /** Who decides about readers. */
-  access: 'undecided' | 'named' | 'listed' | 'fixed'
+  /** Its readers were named when it was stored. */
+  isOutput: boolean
   list: OpenedList | undefined
   used: number
   ended: boolean
-  delegate: Hex
-  grantsLeft: number
-  until: number
-}
-
-export type Delegation = {
-  readonly readers: readonly Hex[]
-  readonly delegate: Hex
-  readonly maxGrants: number
-  readonly until: number
 }
 
 const uint128Type = 6
@@ -81,12 +70,7 @@ export const createAccessModel = () => {
 export type AccessModel = ReturnType<typeof createAccessModel>
 
 /** PromptKeyStore as it is meant. */
-export const createKeyStoreModel = (
-  store: Hex,
-  access: AccessModel,
-  isActive: (operator: Hex, now: number) => boolean,
-  { emit }: Recorder,
-) => {
+export const createKeyStoreModel = (store: Hex, access: AccessModel, { emit }: Recorder) => {
   const records = new Map<bigint, RecordModel>()
   const taken = new Set<bigint>()
 
@@ -108,8 +92,8 @@ export const createKeyStoreModel = (
   }
   const keep = (caller: Hex, high: bigint, low: bigint, terms = noWord): RecordModel => {
     const record: RecordModel = {
-      ...{ owner: caller, lowHandle: low, delegate: nobody, grantsLeft: 0, until: 0 },
-      ...{ access: 'undecided', list: undefined, used: 0, ended: false },
+      ...{ owner: caller, lowHandle: low },
+      ...{ isOutput: false, list: undefined, used: 0, ended: false },
     }
     records.set(high, record)
     for (const handle of [high, low]) {
@@ -145,45 +129,6 @@ export const createKeyStoreModel = (
       checkVerified(low, caller)
       checkFree(high, low)
       keep(caller, high, low)
-    },
-    storeDelegated: (
-      caller: Hex,
-      inputs: readonly [Input, Input],
-      { readers, delegate, maxGrants, until }: Delegation,
-      now: number,
-    ) => {
-      if (readers.length > 16) throw new Reverted('TooManyReaders')
-      const [high, low] = [verified(inputs[0], caller), verified(inputs[1], caller)]
-      checkFree(high, low)
-      if (readers.includes(nobody)) throw new Reverted('InvalidReader')
-      const isNone = delegate === nobody
-      if (isNone ? maxGrants !== 0 || until !== 0 : maxGrants === 0 || until <= now) {
-        throw new Reverted('InvalidDelegation')
-      }
-      const record = keep(caller, high, low)
-      for (const reader of readers) grant(high, low, reader, caller)
-      if (readers.length > 0 || !isNone) record.access = 'named'
-      if (isNone) return
-      Object.assign(record, { delegate, grantsLeft: maxGrants, until })
-      emit('AccessDelegated', high, low, delegate, maxGrants, until)
-    },
-    grantAccess: (caller: Hex, high: bigint, low: bigint, reader: Hex, now: number) => {
-      const record = find(high, low)
-      const isOwner = record.owner === caller
-      if (!isOwner && record.delegate !== caller) throw new Reverted('NotAuthorized')
-      if (record.access === 'listed' || record.access === 'fixed')
-        throw new Reverted('ReadersFixed')
-      if (access.isAllowed(high, reader) && access.isAllowed(low, reader)) return
-      if (isOwner) {
-        if (reader === nobody) throw new Reverted('InvalidReader')
-      } else {
-        if (now > record.until) throw new Reverted('DelegationExpired')
-        if (record.grantsLeft === 0) throw new Reverted('NoGrantsLeft')
-        if (!isActive(reader, now)) throw new Reverted('NodeNotActive')
-        record.grantsLeft -= 1
-      }
-      record.access = 'named'
-      grant(high, low, reader, caller)
     },
   }
 }

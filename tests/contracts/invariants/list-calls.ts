@@ -70,7 +70,9 @@ export const listCalls = (world: World, inputFor: (from: Hex) => Input): Weighte
     [
       12,
       () => {
-        const found = record(({ access, ended }) => access === 'undecided' && !ended)
+        const found = record(
+          ({ isOutput, list, ended }) => !isOutput && list === undefined && !ended,
+        )
         const owner = found?.[1].owner
         const [from, pair, opened] = [mostly(owner, 0.95), pairOf(found), newList(owner)]
         const { jobId, activator, until, list } = opened
@@ -84,7 +86,7 @@ export const listCalls = (world: World, inputFor: (from: Hex) => Input): Weighte
     [
       12,
       () => {
-        const found = record(({ access }) => access === 'listed')
+        const found = record(({ list }) => list !== undefined)
         const { jobId, activator, until, list } = openedFor(found?.[1])
         const [from, pair] = [mostly(activator, 0.95), pairOf(found)]
         const active = list.flatMap((node, position) =>
@@ -108,7 +110,7 @@ export const listCalls = (world: World, inputFor: (from: Hex) => Input): Weighte
     [
       10,
       () => {
-        const found = record(({ access }) => access === 'listed')
+        const found = record(({ list }) => list !== undefined)
         const [of, opened] = [found?.[1], openedFor(found?.[1])]
         const { jobId, activator, until, list } = opened
         const used = bitsOf(of?.used ?? 0, list.length)

@@ -13,7 +13,7 @@ export const createModels = (chain: FuzzChain) => {
   const terms = { coordinator, arbiter, treasury, minStake }
   const nodes = createNodeRegistryModel(terms, recorder, chain.receives)
   const access = createAccessModel()
-  const keys = createKeyStoreModel(contracts.promptKeyStore, access, nodes.isActive, recorder)
+  const keys = createKeyStoreModel(contracts.promptKeyStore, access, recorder)
   const lists = createKeyListModel(keys, nodes.isActive, recorder)
   const results = createResultRegistryModel(coordinator, recorder)
   /** Handles that another contract has had verified, and for whom. */
