@@ -83,18 +83,6 @@ describe('gas', () => {
     await measure('heartbeat', 40_000, NODE, nodes('heartbeat'))
     const plain = await encryptAs(OWNER)
     await measure('storeKey, owner only', 290_000, OWNER, keys('storeKey', [plain.high, plain.low]))
-    const { high, low } = await encryptAs(OWNER)
-    const readers = [6, 7, 8].map((index) => chain.addressOf(index))
-    const until = BigInt((await chain.now()) + DAY_S)
-    const [highHandle, lowHandle] = await measure(
-      'storeKey, 3 readers and a delegate',
-      510_000,
-      OWNER,
-      keys('storeKey', [high, low, readers, chain.addressOf(9), 3, until]),
-    )
-    const grant = [highHandle, lowHandle, chain.addressOf(NODE)]
-    await measure('grantAccess by the delegate', 130_000, 9, keys('grantAccess', grant))
-    await measure('grantAccess again', 46_000, 9, keys('grantAccess', grant))
     await measure('commitResults, 1 result', 195_000, 1, commit(1, 1))
     await measure('commitResults, 10 results', 1_700_000, 1, commit(10, 10))
     process.stdout.write(`gas: ${used.join('; ')}\n`)
@@ -157,8 +145,6 @@ describe('gas', () => {
     await measure('acceptRole', 36_000, 9, nodes('acceptRole', [role]))
     const handles = await verifiedHandles()
     await measure('storeKey, handles', 178_000, OWNER, keys('storeKey', handles))
-    const owned = [...handles, chain.addressOf(8)]
-    await measure('grantAccess by the owner', 108_000, OWNER, keys('grantAccess', owned))
     process.stdout.write(`gas: ${used.join('; ')}\n`)
   })
 })
