@@ -59,7 +59,7 @@ export const endList = async (options: KeyCall): Promise<Sent> => {
   return sentAs(await sendToKeyStore(options, call, signal))
 }
 
-/** Stores an output key of the node at position `self`; its readers, for good, are the node, the owner of the prompt key and the nodes in `mask`; throws `store-output-key-reverted` or a chain error. */
+/** Stores an output key of the node at position `self`; its readers, for good, are the node, the owner of the prompt key and the nodes in `mask`; throws `store-key-reverted` or a chain error. */
 export const storeOutputKey = async (
   options: ChainWriter & {
     /** Address of PromptKeyStore. */
@@ -83,7 +83,7 @@ export const storeOutputKey = async (
     functionName,
     args: [high, low, promptHighHandle, jobId, activator, BigInt(until), list, self, mask],
   })
-  const call = { to: contract, data, functionName, code: 'store-output-key' }
+  const call = { to: contract, data, functionName, code: 'store-key' }
   return storedKeyOf(call, await sendToKeyStore(options, call, signal))
 }
 

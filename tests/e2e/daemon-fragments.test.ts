@@ -48,7 +48,7 @@ const fragments: readonly (readonly [string, string, RegExp])[] = [
   ['7', 'ERROR', /aborted: CoFHE decrypt failed: FHE decrypt denied \(403\)/],
   ['7', 'ERROR', /aborted: provider openai at \S+ failed/],
   ['7', 'ERROR', /aborted: CoFHE decrypt failed: too many requests/],
-  ['7', 'ERROR', /aborted: storeKey reverted/],
+  ['7', 'ERROR', /aborted: storeOutputKey reverted/],
 ]
 
 let world: DaemonWorld

@@ -221,7 +221,7 @@ describe('the provider', () => {
   }, 240_000)
 })
 
-describe('storeKey', () => {
+describe('storeOutputKey', () => {
   let rpc: LocalServer | undefined
   afterEach(async () => {
     await rpc?.close()
@@ -280,17 +280,17 @@ describe('storeKey', () => {
   const rows = {
     'has too little gas money': [
       { eth_estimateGas: noFunds },
-      /storeKey reverted: no funds for gas\. Send gas money to 0x/,
+      /storeOutputKey reverted: no funds for gas\. Send gas money to 0x/,
       'wallet-empty',
     ],
     'goes to a wrong PromptKeyStore address': [
       { eth_estimateGas: { result: '0x5208' }, eth_getTransactionReceipt: { result: empty } },
-      /storeKey reverted: no key was stored\. Check the PromptKeyStore address/,
+      /storeOutputKey reverted: no key was stored\. Check the PromptKeyStore address/,
       'store-key-reverted',
     ],
     'has invalid handles': [
       { eth_estimateGas: invalidHandle },
-      /storeKey reverted: InvalidHandle\. The handles are not valid for this wallet and contract/,
+      /storeOutputKey reverted: InvalidHandle\. The handles are not valid for this wallet and contract/,
       'store-key-reverted',
     ],
   } as const
