@@ -1,5 +1,6 @@
 import type { Hash32, JobId } from '../codecs.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
+import { maskOf } from '../list.ts'
 import { type ListTerms, listCommitment } from '../list-commitment.ts'
 import { receiptHash, verifyReceipt } from '../receipt.ts'
 import { defaultMaxOutputTokens, type JobView } from '../schemas/jobs.ts'
@@ -28,6 +29,8 @@ export type ExpectedJob = {
   readonly block: BlockId
   /** What this client has committed to. */
   readonly committed: ListTerms
+  /** The members that it let read the prompt then, as bits by position. */
+  readonly granted: number
 }
 
 /** What the receipt of a job has to say; `preparedAt` is the chain's time (Unix seconds) before the job was submitted. */
@@ -44,10 +47,11 @@ export const expectedJob = (
     terms: list.signed.body.terms,
     block: list.signed.body.block,
     committed: listTermsOf(order),
+    granted: maskOf(list.positions),
   }
 }
 
-/** Fetches a job's receipt and checks it wholly; throws SvcError `receipt-invalid` or `signer-unstaked`. */
+/** Fetches a job's receipt and checks it wholly, by itself and against the chain; throws SvcError `receipt-invalid`, `receipt-differs`, `reader-unknown` or `signer-unstaked`. */
 export async function fetchCheckedReceipt(
   context: ClientContext,
   job: ExpectedJob,
@@ -64,17 +68,19 @@ export async function fetchCheckedReceipt(
   const iclKeys = keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
   await verifyReceipt(receipt, { iclKeys: iclKeys.map(({ x }) => x) })
   checkIdentity(receipt, job)
-  await checkList(context, receipt.list, job, signal)
+  await checkList(receipt.list, job)
+  await checkKey(context, receipt.list, job, signal)
   const hash = await receiptHash(receipt)
   check(hash === view.receipt_hash, 'its hash is not the one that the ICL named')
-  check(receipt.output_cid === view.output_cid, 'it is about another output')
+  check(receipt.delivery.body.output_cid === view.output_cid, 'it is about another output')
   const now = await context.chain.time(signal)
   const settledAt = receipt.tally.body.settled_at
   check(
     settledAt >= job.preparedAt - clockToleranceSeconds && settledAt <= now + clockToleranceSeconds,
     'it claims to have settled at another time',
   )
-  await checkNodes(context, receipt, job.terms.min_tier, signal)
+  await checkNodes(context, receipt, signal)
+  await checkReaders(context, receipt, job.granted, signal)
   return { receipt, hash }
 }
 
@@ -95,12 +101,10 @@ function checkIdentity(receipt: Receipt, job: ExpectedJob): void {
   )
 }
 
-/** Its list must be the one that this client has drawn and committed to, and that the chain holds; its terms say model, comparator and ICL. */
+/** Its list must be the one that this client has drawn and committed to; its terms say model, comparator, rule and ICL. */
 async function checkList(
-  { chain }: ClientContext,
   list: JobListView,
-  { identity, terms, block, committed }: ExpectedJob,
-  signal: AbortSignal | undefined,
+  { terms, block, committed }: ExpectedJob,
 ): Promise<void> {
   check((await termsHash(list.terms)) === (await termsHash(terms)), 'it has other terms')
   check(
@@ -112,9 +116,25 @@ async function checkList(
     list.activator === committed.activator && list.until === committed.until,
     'its list has another activator, or another end',
   )
-  const { kpHighHandle, kpLowHandle } = identity
-  const onChain = await chain.listCommitmentOf(kpHighHandle, kpLowHandle, signal)
-  check(onChain === listCommitment(committed), 'the chain holds another list for its key')
+}
+
+/** The chain must still hold the key in that block, under these terms, and bound to this list. */
+async function checkKey(
+  { chain }: ClientContext,
+  { terms, block }: JobListView,
+  { identity, committed }: ExpectedJob,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { client, kpHighHandle, kpLowHandle } = identity
+  const stored = await chain.storedKeyAt(kpHighHandle, kpLowHandle, block.number, signal)
+  const bound = await chain.listOf(kpHighHandle, kpLowHandle, signal)
+  const isKnown =
+    stored?.owner === client &&
+    stored.block.hash === block.hash &&
+    stored.termsHash === (await termsHash(terms))
+  if (!isKnown) throw differs('holds no such key in the block of its list')
+  if (bound?.commitment !== listCommitment(committed))
+    throw differs('holds another list for its key')
 }
 
 /**
@@ -123,21 +143,47 @@ async function checkList(
  */
 async function checkNodes(
   { chain }: ClientContext,
-  receipt: Receipt,
-  minTier: number,
+  { answers, list }: Receipt,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
-  for (const node of nodes) {
+  for (const { body } of answers) {
     // It may be leaving by now: its stake answers for its word until it is withdrawn.
-    const { staked, modelTiers } = await chain.nodeOf(node, signal)
-    if (staked && modelTiers.some((tier) => tier >= minTier)) continue
+    const { staked, modelTiers } = await chain.nodeOf(body.address, signal)
+    if (staked && modelTiers.some((tier) => tier >= list.terms.min_tier)) continue
     throw new SvcError(
       'signer-unstaked',
-      `${node} signed the receipt without a stake for that tier`,
+      `${body.address} signed the receipt without a stake for that tier`,
       { hint },
     )
   }
+}
+
+/** Prompt and output may be open to nobody but this client and the nodes that the receipt names as seated. */
+async function checkReaders(
+  { chain }: ClientContext,
+  receipt: Receipt,
+  granted: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { answers, over, list, delivery, client, kpHighHandle, kpLowHandle } = receipt
+  const positions = [
+    ...answers.map(({ body }) => body.position),
+    ...over.map((seat) => seat.position),
+  ]
+  const known = maskOf(positions) | granted
+  const { used = 0 } = (await chain.listOf(kpHighHandle, kpLowHandle, signal)) ?? {}
+  if ((used & ~known) !== 0) {
+    const unknown = list.members.find((_, position) => ((used & ~known) >> position) & 1)
+    throw readerUnknown('prompt', unknown)
+  }
+  const { outHighHandle, outLowHandle, address } = delivery.body
+  const output = await chain.outputKeyOf(outHighHandle, outLowHandle, list.block.number, signal)
+  if (output?.promptHighHandle !== kpHighHandle || list.members[output.self] !== address) {
+    throw differs('holds no such output key of the node that delivered')
+  }
+  const answered = new Set([client, ...answers.map(({ body }) => body.address)])
+  const unknown = output.readers.find((reader) => !answered.has(reader))
+  if (unknown !== undefined) throw readerUnknown('answer', unknown)
 }
 
 const hint = 'Do not rely on this answer; run the job again or use another ICL.'
@@ -146,3 +192,13 @@ function check(holds: boolean, why: string): void {
   if (holds) return
   throw new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, { hint })
 }
+
+const differs = (why: string): SvcError =>
+  new SvcError('receipt-differs', `The receipt does not fit the chain, which ${why}`, { hint })
+
+const readerUnknown = (what: string, reader: string | undefined): SvcError =>
+  new SvcError(
+    'reader-unknown',
+    `The ${what} is open to ${reader}, which the receipt does not name as a node of the job`,
+    { hint: 'Take it as read by that account. Run the next job at another ICL.' },
+  )

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { defaultMaxAnswers, type QuotaRequest, quotaOf } from '../agreement-rule.ts'
 import type { ComparatorId } from '../codecs.ts'
 import { toBase64Url } from '../digest.ts'
 import { candidatesOf } from '../list.ts'
@@ -6,12 +7,12 @@ import { type PoolNode, readPool } from '../pool-snapshot.ts'
 import { ProblemError } from '../problem.ts'
 import type { QuorumPreview } from '../schemas/list.ts'
 import type { Network } from '../schemas/network.ts'
-import { maxListLength, type Terms } from '../schemas/terms.ts'
+import { type AgreementRule, maxListLength, type Terms } from '../schemas/terms.ts'
 import { SvcError } from '../svc-error.ts'
 import type { ClientContext } from './context.ts'
 
-// Nodes for the seats of those that fail, or that do not agree.
-const spareNodes = 6
+// Nodes for the seats of those that fail.
+const spareNodes = 2
 
 /** What the client asks of the nodes of a job, and how many have to agree. */
 export type QuorumWish = {
@@ -19,9 +20,13 @@ export type QuorumWish = {
   readonly minTier: number
   readonly verifierCount: number
   readonly comparator?: ComparatorId | undefined
-  /** Verifiers that have to agree with the leader; 1 when left out. */
+  /** How many answers have to match one another; `three` when left out. */
+  readonly rule?: AgreementRule | undefined
+  /** Others that have to match each answer that agrees, if that is more than the rule asks for; 1 when left out. */
   readonly minMatches?: number | undefined
-  /** The most nodes that may ever read the prompt; six more than the quorum when left out, 16 at most. */
+  /** The most answers; those of the rule when left out, or as many as the quorum has nodes. */
+  readonly maxAnswers?: number | undefined
+  /** The most nodes that may ever read the prompt; two more than the answers when left out, 16 at most. */
   readonly listLength?: number | undefined
 }
 
@@ -33,29 +38,36 @@ export type TermsOptions = {
   /** 2 when left out. */
   readonly verifierCount?: number
   readonly comparator?: QuorumWish['comparator']
+  readonly rule?: QuorumWish['rule']
   readonly minMatches?: QuorumWish['minMatches']
-  /** The most nodes that may ever read the prompt, the quorum and those that replace some of it or break a tie; six more than the quorum when left out, 16 at most. */
+  readonly maxAnswers?: QuorumWish['maxAnswers']
   readonly listLength?: QuorumWish['listLength']
 }
 
 /** What these options ask for. */
 export const wishOf = (options: TermsOptions): QuorumWish => {
-  const { model, minTier = 0, verifierCount = 2, comparator, minMatches, listLength } = options
-  return { model, minTier, verifierCount, comparator, minMatches, listLength }
+  const { model, minTier = 0, verifierCount = 2, comparator } = options
+  const { rule, minMatches, maxAnswers, listLength } = options
+  return { model, minTier, verifierCount, comparator, rule, minMatches, maxAnswers, listLength }
 }
 
-/** What a wish says of the terms: all but the pool and the salt; throws SvcError `list-length-wrong`. */
+/** What a wish says of the terms: all but the pool and the salt; throws SvcError `list-length-wrong` or `quota-refused`. */
 export function demandOf(network: Network, wish: QuorumWish): Omit<Terms, 'pool_cid' | 'salt'> {
   const quorum = 1 + wish.verifierCount
-  const listLength = wish.listLength ?? Math.min(quorum + spareNodes, maxListLength)
+  const { rule = 'three', minMatches = 1 } = wish
+  const maxAnswers = wish.maxAnswers ?? Math.max(defaultMaxAnswers[rule], quorum)
+  const listLength = wish.listLength ?? Math.min(maxAnswers + spareNodes, maxListLength)
   checkLength(listLength, quorum)
+  checkQuota({ rule, quorum, maxAnswers, minMatches, listLength }, 'Ask for another rule, or less.')
   return {
     icl_origin: new URL(network.public_url).origin,
     model_id: wish.model,
     min_tier: wish.minTier,
     comparator: wish.comparator ?? network.default_comparator,
+    rule,
     quorum,
-    min_matches: wish.minMatches ?? 1,
+    max_answers: maxAnswers,
+    min_matches: minMatches,
     list_length: listLength,
   }
 }
@@ -65,7 +77,7 @@ export type ChosenTerms = { readonly terms: Terms; readonly pool: readonly PoolN
 
 /**
  * Makes terms for a job from the pool that the ICL has published, and reads that pool; throws SvcError `model-unknown` or
- * `not-enough-nodes`, both saying what is served, `list-length-wrong`, `quorum-untrusted`, or those of reading the pool.
+ * `not-enough-nodes`, both saying what is served, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, or those of reading the pool.
  */
 export async function chooseTerms(
   context: ClientContext,
@@ -82,14 +94,27 @@ export async function chooseTerms(
   const { nodes } = await readPool(terms.pool_cid, load)
   const { length } = candidatesOf(nodes, terms, context.address)
   if (length < quorum) throw tooFew(wish.model, length, quorum)
+  const { rule, max_answers: maxAnswers, min_matches: minMatches } = terms
+  const listLength = Math.min(length, terms.list_length)
+  checkQuota(
+    { rule, quorum, maxAnswers, minMatches, listLength },
+    `Ask for less, or wait for more nodes: ${length} of the pool can do the job.`,
+  )
   return { terms, pool: nodes }
 }
 
 function checkLength(length: number, quorum: number): void {
   if (Number.isInteger(length) && length >= quorum && length <= maxListLength) return
   throw new SvcError('list-length-wrong', `A list of ${length} nodes does not fit the job`, {
-    hint: `Ask for a list of ${quorum} (leader and verifiers) to ${maxListLength} nodes.`,
+    hint: `Ask for a list of ${quorum} (one for each first answer) to ${maxListLength} nodes.`,
   })
+}
+
+/** Before anything is paid: not every number of answers can be asked of every list. */
+function checkQuota(request: QuotaRequest, hint: string): void {
+  const result = quotaOf(request)
+  if (result.outcome === 'quota') return
+  throw new SvcError('quota-refused', `Such a job cannot agree: ${result.why}`, { hint })
 }
 
 /** The ICL's pool for a wish, which must be about what was asked for. */
@@ -138,7 +163,7 @@ function tooFew(model: string, serving: number, needed: number, cause?: ProblemE
   const count = serving === 1 ? '1 node serves' : `${serving} nodes serve`
   return new SvcError(
     'not-enough-nodes',
-    `Not enough nodes: ${count} ${model} now, and a job needs ${needed} (1 leader and ${needed - 1} verifiers)`,
+    `Not enough nodes: ${count} ${model} now, and a job needs ${needed}`,
     {
       hint: 'Wait until more nodes are active, or start more.',
       retryable: true,

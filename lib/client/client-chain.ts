@@ -6,7 +6,9 @@ import { toChainError } from '../chain/chain-error.ts'
 import { chainHash } from '../chain/chain-hash.ts'
 import { createChainWriter } from '../chain/clients.ts'
 import { commitList, listOf } from '../chain/key-lists.ts'
+import { type OutputKey, outputKeyOf } from '../chain/output-key-of.ts'
 import { storeKey } from '../chain/prompt-key-store.ts'
+import { type StoredKey, storedKeyAt } from '../chain/stored-key-at.ts'
 import { type Address, Hash32, type JobId } from '../codecs.ts'
 import type { EncryptedInput } from '../coprocessor/coprocessor.ts'
 import type { ListTerms } from '../list-commitment.ts'
@@ -46,12 +48,26 @@ export interface ClientChain {
     },
     signal?: AbortSignal,
   ): Promise<void>
-  /** What a key is bound to; undefined before it is. */
-  listCommitmentOf(
+  /** What a key is bound to, and the members (by position) that read it; undefined before it is bound. */
+  listOf(
     highHandle: bigint,
     lowHandle: bigint,
     signal?: AbortSignal,
-  ): Promise<Hash32 | undefined>
+  ): Promise<{ readonly commitment: Hash32; readonly used: number } | undefined>
+  /** The prompt key that a block of the chain stored, as it stands there now; undefined when it stored none. */
+  storedKeyAt(
+    highHandle: bigint,
+    lowHandle: bigint,
+    block: bigint,
+    signal?: AbortSignal,
+  ): Promise<StoredKey | undefined>
+  /** An output key, and all that it was opened to, by the events from a block on; undefined when there is no such key. */
+  outputKeyOf(
+    highHandle: bigint,
+    lowHandle: bigint,
+    fromBlock: bigint,
+    signal?: AbortSignal,
+  ): Promise<OutputKey | undefined>
   /** The receipt hash that a transaction put on chain for a job; undefined when it did not, or is not mined. */
   receiptHashIn(tx: Hash32, jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** What NodeRegistry says of a node. */
@@ -109,10 +125,22 @@ export function createClientChain(options: {
     commitList: async (commitment, signal) => {
       await commitList({ ...chain, contract, ...commitment, ...(signal && { signal }) })
     },
-    listCommitmentOf: async (highHandle, lowHandle, signal) => {
-      const { commitment } = await listOf(chain, contract, highHandle, lowHandle, signal)
-      return commitment
+    listOf: async (highHandle, lowHandle, signal) => {
+      const { commitment, used } = await listOf(chain, contract, highHandle, lowHandle, signal)
+      return commitment && { commitment, used }
     },
+    storedKeyAt: (highHandle, lowHandle, block, signal) =>
+      reading(
+        'reading the block of the key',
+        storedKeyAt(chain, contract, [highHandle, lowHandle], block),
+        signal,
+      ),
+    outputKeyOf: (highHandle, lowHandle, fromBlock, signal) =>
+      reading(
+        'reading the readers of the output',
+        outputKeyOf(chain, contract, [highHandle, lowHandle], fromBlock),
+        signal,
+      ),
     receiptHashIn: async (tx, jobId, signal) => {
       const receipt = await receiptOf('reading the commitment', tx, signal)
       if (receipt?.status !== 'success') return undefined

@@ -15,13 +15,7 @@ const graceMs = 30_000
 // An ICL that was away adds as much to its jobs' deadlines.
 const longestOutageMs = 300_000
 
-const settledPhases: readonly JobPhase[] = [
-  'accepted',
-  'rejected',
-  'disputed',
-  'expired',
-  'cancelled',
-]
+const settledPhases: readonly JobPhase[] = ['accepted', 'disputed', 'expired', 'cancelled']
 
 /** Which job to follow, and when to give it up. */
 export type Follow = {

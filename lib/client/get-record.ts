@@ -1,5 +1,5 @@
 import type { Api } from '../api.ts'
-import type { Hash32, JobId } from '../codecs.ts'
+import type { Address, Hash32, JobId } from '../codecs.ts'
 import { faultEvidenceHash, faultIdOf, verifyFault } from '../fault.ts'
 import type { FaultEvidence, FaultView } from '../schemas/fault.ts'
 import type { Network } from '../schemas/network.ts'
@@ -25,42 +25,59 @@ export async function getRecord(
     { attempts: 3, ...(signal && { signal }) },
   )
   check(record.job.jobId === jobId, 'it is of another job')
-  for (const round of record.rounds) await checkRound(context, record, round)
   for (const assignment of record.assignments) await checkAssignment(context, jobId, assignment)
+  for (const turn of record.deliveries) await checkTurn(context, record, turn)
   for (const fault of record.faults) await checkFault(context, jobId, fault)
   return record
 }
 
 type Context = { readonly network: Network }
 
-async function checkRound(
-  context: Context,
-  { job: { jobId }, assignments }: JobRecord,
-  { round, result, result_hash: hash }: JobRecord['rounds'][number],
-): Promise<void> {
-  if (!result) return
-  const { address, fence } = result.body
-  const isSeated = assignments.some(
-    (assignment) =>
-      assignment.role === 'leader' &&
-      assignment.round === round &&
-      assignment.node === address &&
-      assignment.fence === fence,
-  )
-  check(isSeated, `${address} did not lead round ${round}`)
-  await checkStatement(context, jobId, result, hash)
-}
-
 async function checkAssignment(
   context: Context,
   jobId: JobId,
-  { node, fence, verdict_statement: verdict, verdict_hash: hash }: JobRecord['assignments'][number],
+  { node, fence, answer }: JobRecord['assignments'][number],
 ): Promise<void> {
-  if (!verdict) return
-  const { body } = verdict
-  check(body.address === node, `the verdict of ${node} is somebody else's`)
-  check(body.fence === fence, `the verdict of ${node} is for another attempt`)
-  await checkStatement(context, jobId, verdict, hash)
+  if (!answer) return
+  checkSpeaker(answer, { node, fence })
+  await checkStatement(context, jobId, answer)
+}
+
+/** What was said in a turn is of nodes with an answer: the deliverer's of its own, the others' of this delivery. */
+async function checkTurn(
+  context: Context,
+  { job: { jobId }, assignments }: JobRecord,
+  { deliverer, fence, delivery, verdicts }: JobRecord['deliveries'][number],
+): Promise<void> {
+  const answerOf = async (node: Address, answered: number): Promise<Hash32 | undefined> => {
+    const own = assignments.find((one) => one.node === node && one.fence === answered)?.answer
+    return own && statementHash(own.body)
+  }
+  check(delivery !== undefined || verdicts.length === 0, `${deliverer} had delivered nothing`)
+  if (!delivery) return
+  checkSpeaker(delivery, { node: deliverer, fence })
+  const delivered = await answerOf(deliverer, fence)
+  check(delivery.body.answer === delivered, `${deliverer} delivered another answer`)
+  await checkStatement(context, jobId, delivery)
+  const hash = await statementHash(delivery.body)
+  for (const verdict of verdicts) {
+    const { address, fence: ofSpeaker, answer } = verdict.body
+    const own = await answerOf(address, ofSpeaker)
+    check(
+      own !== undefined && answer === own,
+      `the verdict of ${address} is on no answer of its own`,
+    )
+    check(verdict.body.delivery === hash, `${address} looked at another delivery`)
+    await checkStatement(context, jobId, verdict)
+  }
+}
+
+function checkSpeaker(
+  { body }: FaultEvidence['statements'][number],
+  { node, fence }: { readonly node: Address; readonly fence: number },
+): void {
+  check(body.address === node, `a statement of ${node} is another node's`)
+  check(body.fence === fence, `a statement of ${node} is for another attempt`)
 }
 
 /** A proof must be of the very fault that it stands beside, and hold at this ICL and on its chain. */
@@ -93,14 +110,9 @@ async function checkStatement(
   { network }: Context,
   jobId: JobId,
   { body, signature, session }: FaultEvidence['statements'][number],
-  hash: Hash32 | undefined,
 ): Promise<void> {
   const { address } = body
   check(body.jobId === jobId, `${address} spoke of another job`)
-  check(
-    hash === undefined || hash === (await statementHash(body)),
-    `the statement of ${address} has another hash`,
-  )
   const grant = {
     address,
     key: session.key,

@@ -4,6 +4,7 @@ import { jobIdOf } from '../job-id.ts'
 import { ProblemError } from '../problem.ts'
 import type { JobEvent, JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
+import { agreedIn } from './agreed.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
 import { chooseTerms, type TermsOptions, wishOf } from './choose-terms.ts'
@@ -16,8 +17,8 @@ import { followJob } from './follow-job.ts'
 import {
   type AcceptedInference,
   type Inference,
-  lastRound,
   type ProofTimings,
+  toldBy,
   UncommittedError,
   type UncommittedInference,
 } from './inference.ts'
@@ -108,7 +109,7 @@ export async function infer(
       reason: view.reason,
       cause: commonReason(view),
       model,
-      ...lastRound(view),
+      ...toldBy(view),
       timingsMs: run.steps.timings(),
       ...(job.proof && { proof: job.proof }),
     }
@@ -211,7 +212,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     fetchCheckedReceipt(context, expected, view, readToken, signal),
   )
   const blob = await steps.run('fetch-output', () =>
-    context.blobs.download(receipt.output_cid, signal),
+    context.blobs.download(receipt.delivery.body.output_cid, signal),
   )
   const output = await steps.run('decrypt-output', async () => {
     const text = await decryptOutput(context, receipt, blob, signal)
@@ -224,8 +225,9 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     status: 'accepted',
     model: wish.model,
     output,
-    leader: receipt.leader.body.address,
-    verdicts: receipt.verifiers.map(({ body: { address: node, verdict, reason } }) => ({
+    leader: receipt.tally.body.deliverer,
+    agreed: agreedIn(receipt),
+    verdicts: receipt.verdicts.map(({ body: { address: node, verdict, reason } }) => ({
       node,
       verdict,
       ...(reason && { reason }),
@@ -253,7 +255,6 @@ const describeEvent = ({ type, role, node, detail }: JobEvent): string =>
 
 function settledWithoutAnswer({ status }: JobView) {
   switch (status) {
-    case 'rejected':
     case 'disputed':
     case 'expired':
     case 'cancelled':

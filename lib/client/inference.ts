@@ -10,10 +10,11 @@ import type {
 } from '../schemas/jobs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import { SvcError } from '../svc-error.ts'
+import type { Agreed } from './agreed.ts'
 import type { Timings } from './steps.ts'
 import { jobError } from './stuck-job.ts'
 
-/** What one verifier found. */
+/** What one node said of the delivered answer. */
 export type NodeVerdict = {
   readonly node: Address
   readonly verdict: Verdict
@@ -41,7 +42,9 @@ type Common = {
 export type AcceptedInference = Common & {
   readonly status: 'accepted'
   readonly output: string
+  /** The node that delivered. */
   readonly leader: Address
+  readonly agreed: Agreed
   readonly commitTx: Hash32
   readonly receiptHash: Hash32
   readonly receipt: Receipt
@@ -62,41 +65,38 @@ export class UncommittedError extends SvcError {
 
 /** A job that ended without an answer. */
 export type FailedInference = Common & {
-  readonly status: 'rejected' | 'disputed' | 'expired' | 'cancelled'
+  readonly status: 'disputed' | 'expired' | 'cancelled'
   readonly reason: JobReason | undefined
   /** What ended most of its assignments. */
   readonly cause: AssignmentReason | undefined
+  /** The node that was to deliver, or the first on the list. */
   readonly leader: Address | undefined
 }
 
 /** How a job ended. */
 export type Inference = AcceptedInference | FailedInference
 
-/** The leader and the verdicts of a job's last round, as the ICL tells them. */
-export function lastRound(view: JobView): {
+/** The leader of a job and the verdicts, as the ICL tells them. */
+export function toldBy({ quorum, agreement }: Pick<JobView, 'quorum' | 'agreement'>): {
   readonly leader: Address | undefined
   readonly verdicts: readonly NodeVerdict[]
 } {
-  const round = Math.max(0, ...view.quorum.map((assignment) => assignment.round))
-  const assignments = view.quorum.filter((assignment) => assignment.round === round)
-  const leaders = assignments.filter((assignment) => assignment.role === 'leader')
-  const leader = leaders.find((assignment) => assignment.status === 'done') ?? leaders.at(-1)
-  const verdicts = assignments.flatMap(({ node, verdict, verdict_reason: reason }) =>
+  const leader = quorum.findLast(({ role }) => role === 'leader')
+  const verdicts = quorum.flatMap(({ node, verdict, verdict_reason: reason }) =>
     verdict === undefined ? [] : [{ node, verdict, ...(reason && { reason }) }],
   )
-  return { leader: leader?.node, verdicts }
+  return { leader: agreement?.deliverer ?? leader?.node, verdicts }
 }
 
 const usualReasons = {
   disputed: 'quorum-disagreed',
-  rejected: 'leader-outvoted',
   expired: 'deadline-passed',
   cancelled: 'cancelled-by-client',
 } as const satisfies Record<FailedInference['status'], JobReason>
 
 /**
  * A failed inference as an error: SvcError of the cause's own code where nodes gave the job back for it, else `job-disputed`,
- * `job-rejected`, `job-expired` or `job-cancelled`.
+ * `job-expired` or `job-cancelled`.
  */
 export function inferenceError({ status, reason, cause, model }: FailedInference): SvcError {
   if (status === 'expired' && cause !== undefined && causes[cause].who !== 'nobody') {

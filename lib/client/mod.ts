@@ -4,6 +4,8 @@
  *
  * @module
  */
+
+export { checkAck, verifyAck } from '../ack.ts'
 export {
   isWalletAccount,
   type WalletAccount,
@@ -29,7 +31,10 @@ export type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 export type { JobEvent, JobPhase, JobView } from '../schemas/jobs.ts'
 export type { Network } from '../schemas/network.ts'
 export { Receipt } from '../schemas/receipt.ts'
+export { Ack } from '../schemas/statements.ts'
+export type { AgreementRule } from '../schemas/terms.ts'
 export { SvcError } from '../svc-error.ts'
+export { type Agreed, agreedIn, type Difference, describeAgreed } from './agreed.ts'
 export { checkCommitment } from './check-commitment.ts'
 export { type ExpectedJob, expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
 export {

@@ -3,43 +3,48 @@ import { evidenceKey } from '../evidence.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import { joinKey, unseal } from '../sealing.ts'
 import { SvcError } from '../svc-error.ts'
+import { deliveredAnswer } from './agreed.ts'
 import type { ClientContext } from './context.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
 const uint128Max = (1n << 128n) - 1n
 
-/** Decrypts the output key that the leader stated, then the output; throws SvcError `output-key-invalid`, `blob-unreadable` or those of a decryption. */
+/** Decrypts the output key of the delivery, then the output; throws SvcError `output-key-invalid`, `blob-unreadable` or those of a decryption. */
 export async function decryptOutput(
   { coprocessor }: ClientContext,
   receipt: Receipt,
   blob: Bytes,
   signal?: AbortSignal,
 ): Promise<string> {
-  const { outHighHandle, outLowHandle } = receipt.leader.body
+  const { outHighHandle, outLowHandle } = receipt.delivery.body
   const options = signal ? { signal } : {}
   const [high, low] = await Promise.all([
     coprocessor.decrypt(outHighHandle, options),
     coprocessor.decrypt(outLowHandle, options),
   ])
   if ([high, low].some((half) => half < 0n || half > uint128Max)) {
-    throw new SvcError('output-key-invalid', 'What the leader stored is no key of an output', {
-      hint: 'Run the job again; the leader stored something else than halves of 16 bytes.',
-    })
+    throw new SvcError(
+      'output-key-invalid',
+      'What the node stored that delivered is no key of an output',
+      {
+        hint: 'Run the job again; the node stored something else than halves of 16 bytes.',
+      },
+    )
   }
   return await unseal(blob, joinKey({ high, low }), { kind: 'output', jobId: receipt.jobId })
 }
 
-/** Checks that the text is the one the quorum agreed on: it reproduces the leader's evidence; throws SvcError `output-mismatch`. */
+/** Checks that the text is the one the quorum agreed on: it reproduces the evidence of the node that delivered; throws SvcError `output-mismatch`. */
 export async function checkOutput(
   text: string,
   receipt: Receipt,
   { prompt, promptKey }: { readonly prompt: string; readonly promptKey: Bytes },
 ): Promise<void> {
-  const comparator = comparators[receipt.comparator]
+  const comparator = comparators[receipt.list.terms.comparator]
   const key = await evidenceKey(promptKey, receipt.jobId)
   const shown = await comparator.evidenceOf({ text, prompt, key })
-  if (comparator.reproduces(shown, receipt.leader.body.evidence)) return
+  if (comparator.reproduces(shown, deliveredAnswer(receipt).evidence)) return
   throw new SvcError(
     'output-mismatch',
     'The delivered output is not the one that the quorum agreed on',

@@ -29,7 +29,7 @@ export const stepLabels: Record<InferenceStep, string> = {
   'commit-list': 'Committing to the list: its first nodes may read the key',
   upload: 'Uploading the encrypted prompt',
   submit: 'Submitting the job',
-  inference: 'Leader and verifiers work',
+  inference: 'The nodes answer, and one that agrees delivers',
   receipt: 'Checking the receipt and its signatures',
   'fetch-output': 'Downloading the encrypted output',
   'decrypt-output': 'Decrypting it and checking it against the evidence',

@@ -1,0 +1,68 @@
+import type { Address } from '../codecs.ts'
+import { comparators } from '../comparators/all.ts'
+import type { Receipt } from '../schemas/receipt.ts'
+
+// The usual list: with fewer nodes a ring of a given size has more of it.
+const usualListLength = 9
+
+/** A node whose answer is none of those that agree, and what its evidence says against the delivered one. */
+export type Difference = {
+  readonly node: Address
+  /** `partly`: it matches the delivered answer, but not all that agree. */
+  readonly how: 'different-answer' | 'inconclusive' | 'partly'
+}
+
+/** How many nodes gave an answer, and how many of these agree. */
+export type Agreed = {
+  readonly agreed: number
+  readonly answers: number
+  readonly differed: readonly Difference[]
+  readonly listLength: number
+  /** The list has all nodes of the pool that could do the job. */
+  readonly isWholePool: boolean
+}
+
+/** The delivered answer of a receipt that was checked. */
+export function deliveredAnswer({ answers, tally }: Receipt): Receipt['answers'][number]['body'] {
+  const answer = answers.find(({ body }) => body.address === tally.body.deliverer)
+  if (!answer) throw new TypeError('The deliverer of a checked receipt has answered')
+  return answer.body
+}
+
+/** What a receipt that was checked says of its answers. */
+export function agreedIn(receipt: Receipt): Agreed {
+  const { answers, list, tally } = receipt
+  const { members, terms } = list
+  const { evidence } = deliveredAnswer(receipt)
+  const { compare } = comparators[terms.comparator]
+  const outside = answers.filter((_, place) => ((tally.body.group >> place) & 1) === 0)
+  return {
+    agreed: answers.length - outside.length,
+    answers: answers.length,
+    differed: outside.map(({ body }) => ({
+      node: body.address,
+      how: differences[compare(evidence, body.evidence)],
+    })),
+    listLength: members.length,
+    isWholePool: members.length < terms.list_length,
+  }
+}
+
+const differences = {
+  match: 'partly',
+  'no-match': 'different-answer',
+  inconclusive: 'inconclusive',
+} as const
+
+/** Such as `4 of 5 agreed; 1 differed (inconclusive)`; with a list that is shorter than usual, its length. */
+export function describeAgreed(agreement: Agreed): string {
+  const { agreed, answers, differed, listLength, isWholePool } = agreement
+  const how = [...new Set(differed.map((difference) => difference.how.replace('-', ' ')))]
+  return [
+    `${agreed} of ${answers} agreed`,
+    ...(differed.length > 0 ? [`${differed.length} differed (${how.join(', ')})`] : []),
+    ...(listLength < usualListLength
+      ? [`the ${isWholePool ? 'pool' : 'list'} had ${listLength} nodes`]
+      : []),
+  ].join('; ')
+}
