@@ -1,3 +1,4 @@
+import { describeAgreed } from '../../lib/client/agreed.ts'
 import type { AcceptedInference } from '../../lib/client/inference.ts'
 
 /** An accepted answer, and when its completion was made (Unix seconds). */
@@ -13,12 +14,18 @@ const commonOf = ({ inference, created }: Answered, object: string) => ({
 })
 
 /** Where the proof of an answer is. */
-const proofOf = ({ jobId, receiptHash, commitTx }: AcceptedInference) => ({
-  svc: { job_id: jobId, receipt_hash: receiptHash, commit_tx: commitTx },
+const proofOf = ({ jobId, agreed, receiptHash, commitTx }: AcceptedInference) => ({
+  svc: {
+    job_id: jobId,
+    agreement: describeAgreed(agreed),
+    receipt_hash: receiptHash,
+    commit_tx: commitTx,
+  },
 })
 
-/** The headers that name an answer's receipt. */
-export const proofHeaders = ({ jobId, receiptHash, commitTx }: AcceptedInference) => ({
+/** The headers that say how many agreed, and name the receipt. */
+export const proofHeaders = ({ jobId, agreed, receiptHash, commitTx }: AcceptedInference) => ({
+  'x-svc-agreement': describeAgreed(agreed),
   'x-svc-job-id': jobId,
   'x-svc-receipt-hash': receiptHash,
   'x-svc-commit-tx': commitTx,

@@ -66,7 +66,7 @@ export async function completeChat(
 }
 
 async function answerOf(
-  { client, clock, giveUpWhenStuckMs }: GatewayOptions,
+  { client, clock, agreement, giveUpWhenStuckMs }: GatewayOptions,
   { prompt, maxOutputTokens }: ChatRequest,
   model: string,
   signal: AbortSignal,
@@ -74,6 +74,7 @@ async function answerOf(
 ): Promise<Answered> {
   const inference = await client.infer(prompt, {
     model,
+    ...agreement,
     signal,
     giveUpWhenStuckMs,
     ...(maxOutputTokens !== undefined && { parameters: { max_output_tokens: maxOutputTokens } }),

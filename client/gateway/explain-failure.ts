@@ -34,7 +34,6 @@ const meanings: Readonly<Record<string, Meaning>> = {
   'icl-unreachable': [503, 'server_error'],
   'job-expired': [504, 'server_error'],
   'job-disputed': [502, 'server_error'],
-  'job-rejected': [502, 'server_error'],
   'job-cancelled': [502, 'server_error'],
   'timed-out': [504, 'server_error'],
 }

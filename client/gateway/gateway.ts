@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
+import type { TermsOptions } from '../../lib/client/choose-terms.ts'
 import type { Client } from '../../lib/client/client.ts'
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { type ChatNews, completeChat } from './complete-chat.ts'
@@ -20,6 +21,8 @@ export type GatewayOptions = GuardOptions & {
   readonly client: Pick<Client, 'infer' | 'models' | 'storeKeyAhead' | 'keysAhead'>
   readonly clock: Clock
   readonly modelMap: ModelMap
+  /** How many answers of a job have to match. */
+  readonly agreement: Pick<TermsOptions, 'rule' | 'minMatches'>
   /** How many jobs run at once, and how many requests may wait for one to end. */
   readonly atOnce: number
   readonly maxWaiting: number
@@ -63,7 +66,7 @@ const tooLarge = (): OpenAiError =>
 export function createGateway(options: GatewayOptions): Hono<Heard> {
   const { client, clock, modelMap, onAnswered } = options
   const semaphore = createSemaphore(options.atOnce, options.maxWaiting)
-  const ahead = options.storeAhead && createStoreAhead(client, options.stopping, options.storeAhead)
+  const ahead = options.storeAhead && createStoreAhead(options, options.storeAhead)
   const app = new Hono<Heard>()
 
   app.use(async (c, next) => {

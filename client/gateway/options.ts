@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { ModelId } from '../../lib/codecs.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
+import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ModelMap } from './model-names.ts'
 
@@ -14,6 +15,8 @@ request becomes a job: encrypted here, answered by a quorum, decrypted and check
   --port PORT             8787 when left out; 0 takes a free one
   --host HOST             127.0.0.1 when left out; any other than this machine's own needs SVC_GATEWAY_KEY
   --model-map NAMES       other names for models, such as gpt-4o-mini=openai:gpt-4o-mini,best=anthropic:claude-sonnet-4-5
+  --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')}; three when left out
+  --min-matches N         others that have to match each of them, 1 to 6; 1 when left out
   --at-once N             jobs that run at the same time, 1 to 64; 4 when left out, and 64 more requests may wait
   --ignore-sampling       ignores temperature, top_p, seed and penalties, in place of refusing other values than the service's
   --keep-alive SECONDS    begins streams at once and sends comments this often, 1 to 300; the receipt is then in the last chunk only
@@ -68,6 +71,8 @@ const Flags = z.object({
     .regex(/^[\w.:-]{1,255}$/, 'takes the name or the address of an interface')
     .default('127.0.0.1'),
   'model-map': ModelNames.default(new Map()),
+  rule: z.enum(AgreementRule.options, `takes ${AgreementRule.options.join(', ')}`).default('three'),
+  'min-matches': wholeNumber(1, 6).default(1),
   'at-once': wholeNumber(1, 64).default(4),
   'keep-alive': wholeNumber(1, 300).optional(),
   'ignore-sampling': z.boolean().default(false),
@@ -126,6 +131,8 @@ function parseStrictly(args: readonly string[]) {
         port: text,
         host: text,
         'model-map': text,
+        rule: text,
+        'min-matches': text,
         'at-once': text,
         'keep-alive': text,
         'ignore-sampling': flag,

@@ -118,6 +118,7 @@ const optionsOf = (
 ): Omit<GatewayOptions, 'client' | 'atOnce' | 'onAnswered'> => ({
   clock,
   modelMap: command['model-map'],
+  agreement: { rule: command.rule, minMatches: command['min-matches'] },
   maxWaiting,
   ignoreSampling: command['ignore-sampling'],
   keepAliveMs: command['keep-alive'] === undefined ? undefined : command['keep-alive'] * 1_000,

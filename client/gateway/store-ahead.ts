@@ -1,4 +1,4 @@
-import type { Client } from '../../lib/client/client.ts'
+import type { GatewayOptions } from './gateway.ts'
 
 /** How keys are stored ahead for jobs to come. */
 export type StoreAhead = {
@@ -11,13 +11,18 @@ export type StoreAhead = {
  * nothing. `onEnded` is told of each that is stored, or that failed with an error; that one is not tried again before the next job.
  */
 export function createStoreAhead(
-  client: Pick<Client, 'storeKeyAhead' | 'keysAhead'>,
-  stopping: AbortSignal,
+  {
+    client,
+    agreement,
+    stopping,
+  }: Pick<GatewayOptions, 'agreement' | 'stopping'> & {
+    readonly client: Pick<GatewayOptions['client'], 'storeKeyAhead' | 'keysAhead'>
+  },
   onEnded: (model: string, error?: unknown) => void,
 ): StoreAhead {
   const underWay = new Set<string>()
   const store = async (model: string): Promise<void> => {
-    const wanted = { model, signal: stopping }
+    const wanted = { model, ...agreement, signal: stopping }
     try {
       if ((await client.keysAhead(wanted)) > 0) return
       await client.storeKeyAhead(wanted)

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { ComparatorId, ModelId } from '../../lib/codecs.ts'
+import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 /** How the command is typed. */
@@ -13,6 +14,8 @@ The prompt is read from standard input when it is not given; one that begins wit
   --json                  prints one line of JSON in place of the answer
   --receipt FILE          writes the receipt, for \`svc-node receipt verify FILE\`
   --comparator ID         how answers are compared: ${ComparatorId.options.join(', ')}; the ICL's usual one when left out
+  --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')}; three when left out
+  --min-matches N         others that have to match each of them, 1 to 6; 1 when left out
   --verifiers N           2 to 5; 2 when left out
   --min-tier N            the lowest tier of the nodes, 0 to 255; 0 when left out
   --max-output-tokens N   the longest answer, 1 to 8192; 1024 when left out
@@ -45,6 +48,8 @@ const Flags = z.object({
   model: ModelId.optional(),
   comparator: z.enum(ComparatorId.options, `takes ${ComparatorId.options.join(', ')}`).optional(),
   receipt: z.string().min(1, 'takes the name of a file').max(4_096).optional(),
+  rule: z.enum(AgreementRule.options, `takes ${AgreementRule.options.join(', ')}`).default('three'),
+  'min-matches': wholeNumber(1, 6).default(1),
   verifiers: wholeNumber(2, 5).default(2),
   'min-tier': wholeNumber(0, 255).default(0),
   'max-output-tokens': wholeNumber(1, 8_192).optional(),
@@ -88,6 +93,8 @@ function parseStrictly(args: readonly string[]) {
         model: text,
         comparator: text,
         receipt: text,
+        rule: text,
+        'min-matches': text,
         verifiers: text,
         'min-tier': text,
         'max-output-tokens': text,

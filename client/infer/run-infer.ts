@@ -129,11 +129,13 @@ function uncommittedOf(error: unknown): UncommittedError {
 }
 
 async function wishOf(command: InferCommand, client: Client, signal: AbortSignal) {
-  const { comparator, verifiers, 'min-tier': minTier, 'max-output-tokens': tokens } = command
+  const { comparator, rule, verifiers, 'max-output-tokens': tokens } = command
   return {
     model: command.model ?? (await onlyModel(client, signal)),
+    rule,
+    minMatches: command['min-matches'],
     verifierCount: verifiers,
-    minTier,
+    minTier: command['min-tier'],
     ...(comparator && { comparator }),
     ...(tokens !== undefined && { parameters: { max_output_tokens: tokens } }),
   }
@@ -177,7 +179,12 @@ async function tellFailure(
   return codeOf(error)
 }
 
-const mistakes: readonly string[] = ['prompt-empty', 'prompt-too-long', 'model-unknown']
+const mistakes: readonly string[] = [
+  'prompt-empty',
+  'prompt-too-long',
+  'model-unknown',
+  'quota-refused',
+]
 
 const codeOf = (error: unknown): number =>
   error instanceof SvcError && mistakes.includes(error.code) ? exitCodes.usage : exitCodeOf(error)

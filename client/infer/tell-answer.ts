@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { abortable } from '../../lib/chain/abortable.ts'
+import { describeAgreed } from '../../lib/client/agreed.ts'
 import type {
   AcceptedInference,
   UncommittedError,
@@ -24,7 +25,8 @@ export async function tellAnswer(
   streams: Streams,
   progress: Progress,
 ): Promise<void> {
-  const { output: answer, jobId, receiptHash, commitTx } = inference
+  const { output: answer, agreed, jobId, receiptHash, commitTx } = inference
+  if (!quiet) progress.say(describeAgreed(agreed))
   if (!quiet) progress.say(`job ${jobId}, receipt ${receiptHash}, on chain in ${commitTx}`)
   if (json) await print(`${JSON.stringify(jsonResult(inference))}\n`, streams)
   else await printAnswer(answer, streams)
@@ -37,7 +39,8 @@ export async function tellUncommitted(
   streams: Streams,
   progress: Progress,
 ): Promise<void> {
-  const { output: answer, jobId, receiptHash } = error.inference
+  const { output: answer, agreed, jobId, receiptHash } = error.inference
+  progress.say(describeAgreed(agreed))
   progress.say(`warning: this answer was checked, but not seen on chain: ${error.message}`)
   progress.say(`hint: ${error.hint}`)
   progress.say(`job ${jobId}, receipt ${receiptHash}; running it again would pay for it again`)
