@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { inferenceError, Receipt, stepLabels } from '../lib/client/mod.ts'
+import { describeAgreed, inferenceError, Receipt, stepLabels } from '../lib/client/mod.ts'
 import { client } from './connect.ts'
 
 const result = await client.infer('What is a lighthouse for?', {
@@ -14,7 +14,7 @@ const result = await client.infer('What is a lighthouse for?', {
 if (result.status !== 'accepted') throw inferenceError(result)
 
 console.log(result.output)
-console.log(`${result.verdicts.length} verifiers agreed with ${result.leader}`)
+console.log(describeAgreed(result.agreed))
 
 // A receipt holds numbers that JSON cannot: `z.encode` writes them as text.
 const receipt = JSON.stringify(z.encode(Receipt, result.receipt))

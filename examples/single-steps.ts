@@ -42,7 +42,7 @@ if (view.status !== 'accepted') throw new Error(`The job is ${view.status}: ${vi
 
 const expected = expectedJob(order, { wish, preparedAt })
 const { receipt, hash } = await fetchCheckedReceipt(context, expected, view, readToken)
-const output = await context.blobs.download(receipt.output_cid)
+const output = await context.blobs.download(receipt.delivery.body.output_cid)
 const answer = await decryptOutput(context, receipt, output)
 await checkOutput(answer, receipt, { prompt, promptKey })
 await checkCommitment(context, { jobId, readToken, hash })

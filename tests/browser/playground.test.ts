@@ -104,9 +104,9 @@ describe(`the playground in a browser${browserNote}`, () => {
       })
       // On a starved machine a node may be too late, and get its part again.
       expect(rows.filter((row) => !row.endsWith(': was too late'))).toEqual([
-        'Leader: answered',
-        'Verifier: compared: match',
-        'Verifier: compared: match',
+        'Leader: delivered its answer',
+        'Verifier: checked the delivery: match',
+        'Verifier: checked the delivery: match',
       ])
       expect(await keptIn(page)).toEqual([])
       expect(await seriousViolations(page)).toEqual([])

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
+import { describeAgreed } from '../../lib/client/agreed.ts'
 import type { AcceptedInference } from '../../lib/client/inference.ts'
 import { secondsOf } from './step-list.tsx'
 
 /** The answer as text, whatever the model wrote. */
 export function AnswerPanel({ inference }: { readonly inference: AcceptedInference }) {
-  const { output, model, timingsMs, verdicts } = inference
-  const matches = verdicts.filter(({ verdict }) => verdict === 'match').length
+  const { output, model, timingsMs, agreed } = inference
   const [copied, setCopied] = useState('')
   const copy = () =>
     navigator.clipboard.writeText(output).then(
@@ -16,8 +16,7 @@ export function AnswerPanel({ inference }: { readonly inference: AcceptedInferen
     <section class="panel" aria-labelledby="answer-title">
       <h2 id="answer-title">Answer</h2>
       <p class="fine">
-        {model}, agreed on by {matches} of {verdicts.length} verifiers, in{' '}
-        {secondsOf(timingsMs.total)}
+        {model}, in {secondsOf(timingsMs.total)}; {describeAgreed(agreed)}
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a text that scrolls has to be reachable without a mouse */}
       <pre class="answer" tabIndex={0}>

@@ -1,4 +1,4 @@
-import type { Inference } from '../../lib/client/inference.ts'
+import type { AcceptedInference, Inference } from '../../lib/client/inference.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { JobEvent, Role } from '../../lib/schemas/jobs.ts'
 
@@ -16,7 +16,9 @@ export type NodeProgress = {
   readonly at: number
 }
 
-type Outcome = Pick<Inference, 'status' | 'leader' | 'verdicts'>
+type Outcome = Pick<Inference, 'leader' | 'verdicts'> & {
+  readonly agreed?: Pick<AcceptedInference['agreed'], 'differed'>
+}
 
 const words: Readonly<Record<string, string>> = {
   chosen: 'chosen',
@@ -25,15 +27,19 @@ const words: Readonly<Record<string, string>> = {
   'node-busy': 'busy',
   claimed: 'claimed its assignment',
   committed: 'committed to its answer',
-  'result-posted': 'answered',
-  'verdict-match': 'compared: match',
-  'verdict-no-match': 'compared: no match',
+  revealed: 'showed what its answer looks like',
+  'to-deliver': 'has to deliver its answer',
+  delivered: 'delivered its answer',
+  'delivery-failed': 'failed to deliver',
+  'verdict-match': 'checked the delivery: match',
+  'verdict-no-match': 'says: no match',
   aborted: 'gave its assignment back',
   lapsed: 'was too late',
+  differs: 'answered differently',
   'fault-found': 'broke the rules',
 }
 
-const endings = ['result-posted', 'verdict-match', 'verdict-no-match', 'aborted', 'lapsed']
+const endings = ['delivered', 'verdict-match', 'verdict-no-match', 'aborted', 'lapsed']
 
 /** What an event says, in words; as the ICL names it where there are none. */
 export const eventWords = ({ type, detail }: Pick<JobEvent, 'type' | 'detail'>): string => {
@@ -49,17 +55,24 @@ const verdictOf = (type: string): NodeProgress['verdict'] => {
 }
 
 // The stream of events ends with the job, and its last ones may not have come: the outcome tells them as well.
-function withOutcome(row: NodeProgress, outcome: Outcome | undefined): NodeProgress {
-  if (outcome === undefined || row.isOver) return row
-  if (row.role === 'leader') {
-    const answered = outcome.status === 'accepted' && row.node === outcome.leader
-    return answered ? { ...row, status: eventWords({ type: 'result-posted' }), isOver: true } : row
+function withOutcome(told: NodeProgress, outcome: Outcome | undefined): NodeProgress {
+  if (outcome === undefined) return told
+  const { leader, agreed, verdicts } = outcome
+  const row: NodeProgress = { ...told, role: told.node === leader ? 'leader' : 'verifier' }
+  if (row.isOver) return row
+  if (agreed && row.role === 'leader') {
+    return { ...row, status: eventWords({ type: 'delivered' }), isOver: true }
   }
-  const found = outcome.verdicts.find(({ node }) => node === row.node)
-  if (found === undefined) return row
-  const type = `verdict-${found.verdict}`
-  const status = eventWords({ type, detail: found.reason })
-  return { ...row, status, verdict: verdictOf(type), isOver: true }
+  const found = verdicts.find(({ node }) => node === row.node)
+  const differs = agreed?.differed.find(({ node }) => node === row.node)
+  if (found) {
+    const type = `verdict-${found.verdict}`
+    const status = eventWords({ type, detail: found.reason })
+    return { ...row, status, verdict: found.verdict, isOver: true }
+  }
+  if (!differs) return row
+  const status = eventWords({ type: 'differs', detail: differs.how })
+  return { ...row, status, verdict: 'no-match', isOver: true }
 }
 
 /** How far each node of a job is, by its events and once it is over by its outcome, the leader first. */

@@ -1,3 +1,4 @@
+import { type Agreed, describeAgreed } from '../../lib/client/agreed.ts'
 import type { Client } from '../../lib/client/client.ts'
 import type { AcceptedInference } from '../../lib/client/inference.ts'
 import { errorMessage } from '../../lib/error-message.ts'
@@ -17,8 +18,8 @@ type Checked = { readonly name: string; readonly about: string }
 const shortly = (text: string): string => `${text.slice(0, 8)}…${text.slice(-4)}`
 
 /** What each part of a receipt that holds means, in the order in which parts are checked. */
-function partNames({ leader, verifiers, tally, list, jobId }: Receipt): readonly Checked[] {
-  const { matches } = tally.body
+function partNames(receipt: Receipt, agreed: Agreed): readonly Checked[] {
+  const { answers, delivery, failed_deliveries: failed, list, jobId } = receipt
   return [
     {
       name: 'The job is this one',
@@ -28,29 +29,27 @@ function partNames({ leader, verifiers, tally, list, jobId }: Receipt): readonly
       name: 'Its list fits the terms',
       about: `${list.members.length} nodes could be asked, and every signer is one of them`,
     },
-    {
-      name: `Leader ${shortly(leader.body.address)}`,
-      about: 'Its wallet granted the key that signed the answer',
-    },
-    ...verifiers.map(({ body: { address, verdict } }) => ({
-      name: `Verifier ${shortly(address)}`,
-      about: `Signed “${verdict === 'match' ? 'match' : 'no match'}” about that very answer, and its evidence agrees`,
+    ...answers.map(({ body: { address } }) => ({
+      name: `Answer of ${shortly(address)}`,
+      about: 'Its wallet granted the key that signed it, and it is in its place on the list',
     })),
+    { name: 'Agreement', about: `Decided again: ${describeAgreed(agreed)}` },
     {
-      name: 'Tally',
-      about: `Signed by the ICL and counted again: ${matches} of ${verifiers.length} match`,
+      name: 'Delivery',
+      about: `${shortly(delivery.body.address)} had the turn${failed.length > 0 ? ` after ${failed.length} that failed` : ''}, and enough of the others opened its output`,
     },
+    { name: 'Tally', about: 'Signed by the ICL over all of this' },
   ]
 }
 
-/** Checks the signatures and the tally once more, part by part; what comes after a part that fails is not known. */
-async function partChecks(receipt: Receipt, iclKeys: readonly string[]) {
+/** Checks the receipt by itself once more, part by part; what comes after a part that fails is not known. */
+async function partChecks({ receipt, agreed }: AcceptedInference, iclKeys: readonly string[]) {
   const held: ReceiptPart[] = []
   const failure = await verifyReceipt(receipt, { iclKeys, onHeld: (part) => held.push(part) }).then(
     () => undefined,
     (error: unknown) => errorMessage(error),
   )
-  return partNames(receipt)
+  return partNames(receipt, agreed)
     .slice(0, failure === undefined ? undefined : held.length + 1)
     .map(({ name, about }, index) => {
       const passed = index < held.length
@@ -59,7 +58,7 @@ async function partChecks(receipt: Receipt, iclKeys: readonly string[]) {
 }
 
 async function stakeCheck({ context }: Client, receipt: Receipt, signal: AbortSignal) {
-  const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
+  const nodes = receipt.answers.map(({ body }) => body.address)
   const states = await Promise.all(nodes.map((node) => context.chain.nodeOf(node, signal)))
   const passed = states.every(({ staked }) => staked)
   const about = passed
@@ -72,8 +71,8 @@ async function stakeCheck({ context }: Client, receipt: Receipt, signal: AbortSi
 async function listCheck({ context }: Client, receipt: Receipt, signal: AbortSignal) {
   const { jobId, kpHighHandle, kpLowHandle, list } = receipt
   const { members, activator, until } = list
-  const onChain = await context.chain.listCommitmentOf(kpHighHandle, kpLowHandle, signal)
-  const passed = onChain === listCommitment({ jobId, activator, until, list: members })
+  const onChain = await context.chain.listOf(kpHighHandle, kpLowHandle, signal)
+  const passed = onChain?.commitment === listCommitment({ jobId, activator, until, list: members })
   const about = passed
     ? 'The chain holds this list for your key: the ICL could choose no others'
     : 'The chain holds another list for your key'
@@ -104,7 +103,7 @@ export async function checkReceipt(
   const { keys } = await client.context.api.getJwks({}, { signal, attempts: 3 })
   const iclKeys = keys.filter(({ crv }) => crv === 'Ed25519').map(({ x }) => x)
   return [
-    ...(await partChecks(receipt, iclKeys)),
+    ...(await partChecks(inference, iclKeys)),
     await listCheck(client, receipt, signal),
     await stakeCheck(client, receipt, signal),
     await chainCheck(client, inference, signal),

@@ -25,8 +25,14 @@ export const stepWords: Record<InferenceStep, StepWords> = {
   },
   upload: { title: 'Upload the encrypted prompt', purpose: 'The ICL cannot read it' },
   submit: { title: 'Submit the job', purpose: 'Signed by your account' },
-  inference: { title: 'The nodes answer and compare', purpose: 'Each runs the prompt by itself' },
-  receipt: { title: 'Check the receipt', purpose: 'Every signature in it, and the tally' },
+  inference: {
+    title: 'The nodes answer, and one that agrees delivers',
+    purpose: 'Each runs the prompt by itself; the others check what is delivered',
+  },
+  receipt: {
+    title: 'Check the receipt',
+    purpose: 'Every signature in it, and that its answers agree',
+  },
   'fetch-output': { title: 'Download the encrypted answer', purpose: 'By the hash of its bytes' },
   'decrypt-output': { title: 'Decrypt the answer', purpose: 'And hold it against the evidence' },
   commit: { title: 'Find the receipt on chain', purpose: 'Its hash, in the result registry' },

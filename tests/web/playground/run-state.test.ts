@@ -72,12 +72,12 @@ describe('the nodes of a run', () => {
       rows.map(({ node, status, verdict, isOver }) => [node, status, verdict, isOver]),
     ).toEqual([
       [leader, 'claimed its assignment', undefined, false],
-      [verifier, 'compared: match', 'match', true],
+      [verifier, 'checked the delivery: match', 'match', true],
     ])
   })
 
   it('are told by the outcome as well, whose last events may not have come', () => {
-    const other = `0x${'c'.repeat(40)}` as const
+    const [other, fourth] = [`0x${'c'.repeat(40)}`, `0x${'d'.repeat(40)}`] as const
     const claimed = (seq: number, node: typeof leader, role: 'leader' | 'verifier') =>
       event(seq, 'claimed', { node: anAddress(node), role, fence: seq })
     const rows = nodeProgress(
@@ -86,23 +86,27 @@ describe('the nodes of a run', () => {
         claimed(2, verifier, 'verifier'),
         event(3, 'lapsed', { node: anAddress(verifier), role: 'verifier', fence: 2 }),
         claimed(4, other, 'verifier'),
+        claimed(5, fourth, 'verifier'),
       ],
       {
-        status: 'accepted',
-        leader: anAddress(leader),
-        verdicts: [{ node: anAddress(other), verdict: 'no-match', reason: 'different-answer' }],
+        leader: anAddress(other),
+        agreed: { differed: [{ node: anAddress(leader), how: 'inconclusive' }] },
+        verdicts: [{ node: anAddress(fourth), verdict: 'match' }],
       },
     )
-    expect(rows.map(({ status, verdict, isOver }) => [status, verdict, isOver])).toEqual([
-      ['answered', undefined, true],
-      ['was too late', undefined, true],
-      ['compared: no match (different answer)', 'no-match', true],
+    expect(
+      rows.map(({ node, role, status, verdict, isOver }) => [node, role, status, verdict, isOver]),
+    ).toEqual([
+      [other, 'leader', 'delivered its answer', undefined, true],
+      [leader, 'verifier', 'answered differently (inconclusive)', 'no-match', true],
+      [verifier, 'verifier', 'was too late', undefined, true],
+      [fourth, 'verifier', 'checked the delivery: match', 'match', true],
     ])
   })
 
   it('show the reason of a verdict, and what has no words of its own as it is named', () => {
     expect(eventWords({ type: 'verdict-no-match', detail: 'different-answer' })).toBe(
-      'compared: no match (different answer)',
+      'says: no match (different answer)',
     )
     expect(eventWords({ type: 'something-new' })).toBe('something new')
   })
