@@ -1,3 +1,4 @@
+import { describeAgreed } from '../lib/client/agreed.ts'
 import { type Inference, inferenceError } from '../lib/client/inference.ts'
 import { errorMessage } from '../lib/error-message.ts'
 import { SvcError } from '../lib/svc-error.ts'
@@ -29,6 +30,9 @@ export function tellResult(story: Story, inference: Inference): void {
   }
   story.say(`  job         ${inference.jobId}`)
   story.say(`  status      ${inference.status}`)
+  if (inference.status === 'accepted') {
+    story.say(`  answers     ${describeAgreed(inference.agreed)}`)
+  }
   story.say(`  leader      ${inference.leader ?? 'none'}`)
   for (const { node, verdict, reason } of inference.verdicts) {
     story.say(`  verifier    ${node}  ${verdict}${reason === undefined ? '' : ` (${reason})`}`)
@@ -53,6 +57,8 @@ export const jsonResult = (inference: Inference) => {
     status: inference.status,
     model: inference.model,
     output: accepted?.output ?? null,
+    answers: accepted?.agreed.answers ?? null,
+    agreed: accepted?.agreed.agreed ?? null,
     leader: inference.leader ?? null,
     verdicts: inference.verdicts.map(({ node, verdict }) => ({ node, verdict })),
     commit_tx: accepted?.commitTx ?? null,
@@ -74,6 +80,8 @@ export const jsonFailure = (model: string, error: unknown) => ({
   status: 'failed',
   model,
   output: null,
+  answers: null,
+  agreed: null,
   leader: null,
   verdicts: [],
   commit_tx: null,

@@ -95,6 +95,8 @@ describe('npm run demo', () => {
       status: 'accepted',
       model: 'openai:gpt-4o-mini',
       output: token,
+      answers: 3,
+      agreed: 3,
       leader: expect.stringMatching(/^0x[0-9a-f]{40}$/),
       commit_tx: expect.stringMatching(/^0x[0-9a-f]{64}$/),
       receipt_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
@@ -115,6 +117,7 @@ describe('npm run demo', () => {
     expect(run.code).toBe(0)
     expect(run.stdout).toContain('stand-in')
     expect(run.stdout).toContain('it says: A piped question')
+    expect(run.stdout).toMatch(/answers +3 of 3 agreed/)
     expect(run.stdout).toMatch(/verifier +0x[0-9a-f]{40} +match/)
     expect(run.stdout).toMatch(/commit tx +0x[0-9a-f]{64}/)
   }, 240_000)
@@ -130,7 +133,7 @@ describe('npm run demo', () => {
       output: null,
       commit_tx: null,
     })
-    expect(run.stderr).toContain('no-match')
+    expect(run.stderr).toContain('status      disputed')
     expect(run.stderr).not.toContain('token ')
   }, 240_000)
 

@@ -70,10 +70,10 @@ const examples: Readonly<Record<string, (lines: readonly string[]) => void>> = {
   'connect.ts': (lines) => expect(lines).toEqual([]),
   'infer.ts': (lines) => {
     expect(lines[0]).toBe('Answer to: What is a lighthouse for?')
-    expect(lines[1]).toMatch(/^2 verifiers agreed with 0x/)
+    expect(lines[1]).toMatch(/^3 of 3 agreed/)
   },
   'verify-receipt.ts': (lines) => {
-    expect(lines[0]).toContain('openai:gpt-4o-mini answered 0x')
+    expect(lines[0]).toMatch(/^openai:gpt-4o-mini answered 0x.*: 3 of 3 agreed/)
     expect(lines[1]?.split(' ').at(-1)).toMatch(jobId)
   },
   'single-steps.ts': (lines) => {
