@@ -1,9 +1,10 @@
+import { defaultMaxAnswers } from '../lib/agreement-rule.ts'
 import type { Api } from '../lib/api.ts'
 import type { Address, ComparatorId, Hash32 } from '../lib/codecs.ts'
 import { toBase64Url } from '../lib/digest.ts'
 import { firstPositions } from '../lib/list.ts'
 import type { SignedList } from '../lib/schemas/list.ts'
-import type { Terms } from '../lib/schemas/terms.ts'
+import type { AgreementRule, Terms } from '../lib/schemas/terms.ts'
 import { systemRandom } from '../lib/system.ts'
 import { termsHash } from '../lib/terms.ts'
 
@@ -18,15 +19,22 @@ export type ListedKey = {
   readonly first: readonly Address[]
 }
 
+/** What of the terms a test may choose. */
+export type TermsChoice = {
+  readonly verifiers?: number
+  readonly comparator?: ComparatorId
+  readonly rule?: AgreementRule
+  readonly maxAnswers?: number
+  readonly minMatches?: number
+  readonly listLength?: number
+}
+
 /** Does what a client does before it submits, but for drawing the list itself: previews, stores a key under terms, and asks for its list. */
 export async function listKey(
   api: Pick<Api, 'previewQuorum' | 'drawList'>,
-  options: {
+  options: TermsChoice & {
     readonly origin: string
     readonly modelId: string
-    readonly verifiers?: number
-    readonly comparator?: ComparatorId
-    readonly listLength?: number
     readonly storeKey: (terms: Hash32) => Promise<{
       readonly highHandle: bigint
       readonly lowHandle: bigint
@@ -35,7 +43,7 @@ export async function listKey(
     readonly calls?: { readonly attempts?: number; readonly timeoutMs?: number }
   },
 ): Promise<ListedKey> {
-  const { verifiers = 2, comparator, calls } = options
+  const { verifiers = 2, comparator, rule = 'three', calls } = options
   const preview = await api.previewQuorum(
     {
       query: {
@@ -53,8 +61,10 @@ export async function listKey(
     model_id: preview.model_id,
     min_tier: 0,
     comparator: preview.comparator,
+    rule,
     quorum: verifiers + 1,
-    min_matches: 1,
+    max_answers: options.maxAnswers ?? defaultMaxAnswers[rule],
+    min_matches: options.minMatches ?? 1,
     list_length: options.listLength ?? 9,
     salt: toBase64Url(systemRandom.bytes(32)),
   }

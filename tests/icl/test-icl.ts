@@ -18,24 +18,24 @@ import type { Store } from '../../icl/store/store.ts'
 import { type Api, createApi } from '../../lib/api.ts'
 import { attestationDigest, sessionProofBytes } from '../../lib/attestation.ts'
 import { unixSeconds } from '../../lib/clock.ts'
-import type { Address, ComparatorId, Hash32 } from '../../lib/codecs.ts'
+import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { hmacSha256, toBase64Url } from '../../lib/digest.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import type { ListRequest } from '../../lib/schemas/list.ts'
+import type {
+  AnswerPost,
+  DeliveryPost,
+  VerdictPost,
+  VerdictStatement,
+} from '../../lib/schemas/statements.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
-import {
-  commitmentOf,
-  leaderStatementOf,
-  signResult,
-  signVerdict,
-  statementHash,
-} from '../../lib/statements.ts'
+import { commitmentOf, signed, statementHash } from '../../lib/statements.ts'
 import { systemRandom } from '../../lib/system.ts'
-import { listKey } from '../listed-key.ts'
+import { listKey, type TermsChoice } from '../listed-key.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { activeNode, coordinator, createFakeChain, type FakeChain } from './fake-chain.ts'
@@ -232,7 +232,14 @@ export type TestNode = {
   readonly key: SigningKey
   readonly api: Api
   readonly signer: RequestSigner
+  /** What it has committed to, by job, as a daemon has it in its journal. */
+  readonly given: Map<JobId, Given>
 }
+
+/** An answer of a node: the work that it claimed, and the statement that opens its commitment. */
+type Given = { readonly claimed: Claimed; readonly answer: AnswerPost }
+
+type Claimed = Awaited<ReturnType<typeof claim>>
 
 /** Attests a node and lets it beat and poll once, so that it is in the pool. */
 export async function joinNode(icl: Outside, name: string, sessionSeed = name): Promise<TestNode> {
@@ -244,7 +251,10 @@ export async function joinNode(icl: Outside, name: string, sessionSeed = name): 
   const notAfter = Math.floor(icl.clock.now() / 1000) + 86_400
   await walletApi.verifyAttestation({ body: await attestationOf(name, nonce, key, notAfter) })
   const signer: RequestSigner = { kind: 'node', address: wallet.address, key }
-  const node = { name, address: wallet.address, key, api: icl.api(signer), signer }
+  const node = {
+    ...{ name, address: wallet.address, key, api: icl.api(signer), signer },
+    given: new Map<JobId, Given>(),
+  }
   await beat(icl, node)
   await node.api.getAssignments({ params: { address: node.address }, query: { wait: 0 } })
   return node
@@ -274,11 +284,8 @@ export function storedKey(icl: Pick<Outside, 'chain' | 'clock'>, client: string)
   return { kpHighHandle, kpLowHandle, block_number }
 }
 
-type KeyOptions = {
+type KeyOptions = TermsChoice & {
   readonly client?: string
-  readonly verifiers?: number
-  readonly comparator?: ComparatorId
-  readonly listLength?: number
   readonly calls?: { readonly attempts?: number; readonly timeoutMs?: number }
 }
 
@@ -380,65 +387,114 @@ export async function claim(node: TestNode) {
   return node.api.claimAssignment({ body: { jobId: offer.jobId, fence: offer.fence } })
 }
 
-/** A leader's signed result, its output key stored for the client and the verifiers. */
-export async function resultBody(
-  icl: Outside,
-  node: TestNode,
-  claimed: Awaited<ReturnType<typeof claim>>,
+/** The answer of a node to the work that it claimed, signed. */
+export async function answerOf(
+  { address, key }: TestNode,
+  claimed: Claimed,
   answer: string,
-) {
-  const [high, low] = [nextHandle++, nextHandle++]
-  icl.chain.store(high, low, node.address, claimed.output_readers, coordinator)
-  return signResult(
-    node.address,
+): Promise<AnswerPost> {
+  const { jobId, fence, list, activator, until } = claimed
+  return signed(
     {
-      jobId: claimed.jobId,
-      fence: claimed.fence,
+      statement: 'svc-answer-v2',
+      ...{ jobId, address, fence, position: claimed.position },
+      list: listCommitment({ jobId, activator, until, list }),
       model_id: claimed.model_id,
       max_output_tokens: claimed.parameters.max_output_tokens,
-      output_cid: `bafkrei${'b'.repeat(52)}`,
-      outHighHandle: high,
-      outLowHandle: low,
       evidence: await evidenceOf(answer),
+      salt: toBase64Url(new Uint8Array(32).fill(9)),
+    },
+    key,
+  )
+}
+
+/** Commits a node to an answer; gives the statement that opens the commitment later. */
+export async function commitTo(
+  node: TestNode,
+  claimed: Claimed,
+  answer: string,
+): Promise<AnswerPost> {
+  const post = await answerOf(node, claimed, answer)
+  const { jobId, fence } = claimed
+  await node.api.commitAssignment({ body: { jobId, fence, commitment: await commitmentOf(post) } })
+  node.given.set(jobId, { claimed, answer: post })
+  return post
+}
+
+const givenIn = (node: TestNode, jobId: JobId): Given => {
+  const given = node.given.get(jobId)
+  if (!given) throw new Error(`${node.name} has committed to nothing in ${jobId}`)
+  return given
+}
+
+/** Opens what a node has committed to. */
+export const reveal = (node: TestNode, jobId: JobId) =>
+  node.api.revealAnswer({ body: givenIn(node, jobId).answer })
+
+/** A node's own assignment: its step, and what it needs for it. */
+export const ownAssignment = (node: TestNode, jobId: JobId) =>
+  node.api.getAssignment({ params: { jobId }, query: { wait: 0 } })
+
+/** A node's delivery, signed, its output key stored for the client and the checkers that the ICL names, or for other `readers`. */
+export async function deliveryOf(
+  icl: Pick<Outside, 'chain'>,
+  node: TestNode,
+  jobId: JobId,
+  readers?: readonly Address[],
+): Promise<DeliveryPost> {
+  const { claimed, answer } = givenIn(node, jobId)
+  const { signature: _, ...statement } = answer
+  const { checkers = [] } = await ownAssignment(node, jobId)
+  const members = checkers.flatMap((position) => claimed.list[position] ?? [])
+  const [outHighHandle, outLowHandle] = [nextHandle++, nextHandle++]
+  const allowed = readers ?? [claimed.client, ...members]
+  icl.chain.store(outHighHandle, outLowHandle, node.address, allowed)
+  return signed(
+    {
+      statement: 'svc-delivery-v2',
+      ...{ jobId, address: node.address, fence: claimed.fence },
+      answer: await statementHash(statement),
+      output_cid: `bafkrei${'b'.repeat(52)}`,
+      ...{ outHighHandle, outLowHandle },
     },
     node.key,
   )
 }
 
-/** A verifier's commitment to an answer, and the verdict that opens it later. */
-export async function commitTo(
-  node: TestNode,
-  claimed: Awaited<ReturnType<typeof claim>>,
-  answer: string,
-) {
-  const { jobId, fence } = claimed
-  const salt = toBase64Url(new Uint8Array(32).fill(9))
-  const evidence = await evidenceOf(answer)
-  const { address } = node
-  const commitment = await commitmentOf({ jobId, address, fence, evidence, salt })
-  await node.api.commitAssignment({ body: { jobId, fence, commitment } })
-  return async () => {
-    const { leader_statement: leader } = await node.api.getAssignment({
-      params: { jobId },
-      query: { wait: 0 },
-    })
-    if (!leader) throw new Error('There is no leader statement to compare with')
-    const { address: leaderAddress, ...body } = leader
-    const matches = comparators.exact.compare(leader.evidence, evidence) === 'match'
-    return signVerdict(
-      address,
-      {
-        jobId,
-        fence,
-        model_id: claimed.model_id,
-        max_output_tokens: claimed.parameters.max_output_tokens,
-        verdict: matches ? 'match' : 'no-match',
-        ...(!matches && { reason: 'different-answer' as const }),
-        evidence,
-        salt,
-        leader_statement: await statementHash(leaderStatementOf(leaderAddress, body)),
-      },
-      node.key,
-    )
-  }
+/** Delivers a node's answer. */
+export const deliver = async (...of: Parameters<typeof deliveryOf>) =>
+  of[1].api.postResult({ body: await deliveryOf(...of) })
+
+type Said = Pick<VerdictStatement, 'verdict' | 'reason'>
+
+/** What a node says of the current delivery, signed: the truth, as far as the evidence shows it, unless `said` is given. */
+export async function verdictOf(node: TestNode, jobId: JobId, said?: Said): Promise<VerdictPost> {
+  const { claimed, answer } = givenIn(node, jobId)
+  const { to_check: seen } = await ownAssignment(node, jobId)
+  if (!seen) throw new Error(`${node.name} has nothing to check`)
+  const { signature: _, ...own } = answer
+  const { signature: __, ...delivery } = seen.delivery
+  const { compare } = comparators[claimed.comparator]
+  const outcome = compare(seen.answer.evidence, own.evidence)
+  const truth: Said =
+    outcome === 'match'
+      ? { verdict: 'match' }
+      : {
+          verdict: 'no-match',
+          reason: outcome === 'no-match' ? 'different-answer' : 'inconclusive',
+        }
+  return signed(
+    {
+      statement: 'svc-verdict-v2',
+      ...{ jobId, address: node.address, fence: claimed.fence },
+      answer: await statementHash(own),
+      delivery: await statementHash(delivery),
+      ...(said ?? truth),
+    },
+    node.key,
+  )
 }
+
+/** Checks the current delivery, or says how the own answer differs from it. */
+export const check = async (...of: Parameters<typeof verdictOf>) =>
+  of[0].api.postVerdict({ body: await verdictOf(...of) })
