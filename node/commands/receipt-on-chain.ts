@@ -49,14 +49,25 @@ async function differenceOf(
   receipt: Receipt,
   recorded: RecordedResult,
 ): Promise<string | undefined> {
-  const { body } = receipt.tally
-  const verifiers = receipt.verifiers.map((verifier) => verifier.body.address)
+  const { group, deliverer } = receipt.tally.body
+  const members = receipt.answers.flatMap(({ body }, place) =>
+    (group >> place) & 1 ? [body.address] : [],
+  )
+  const others = members.filter((member) => member !== deliverer)
+  const said = receipt.verdicts.filter(({ body }) => others.includes(body.address))
+  const matches = said.filter(({ body }) => body.verdict === 'match').length
   const same: readonly [boolean, string][] = [
     [recorded.receiptHash === (await receiptHash(receipt)), 'another receipt hash'],
-    [recorded.outputCidHash === keccak256Hex(utf8(receipt.output_cid)), 'another output'],
-    [recorded.leader === receipt.leader.body.address, 'another leader'],
-    [recorded.verifiers.join() === verifiers.join(), 'other verifiers'],
-    [recorded.matches === body.matches && recorded.noMatches === body.no_matches, 'other votes'],
+    [
+      recorded.outputCidHash === keccak256Hex(utf8(receipt.delivery.body.output_cid)),
+      'another output',
+    ],
+    [recorded.leader === deliverer, 'another leader'],
+    [recorded.verifiers.join() === others.join(), 'other verifiers'],
+    [
+      recorded.matches === matches && recorded.noMatches === said.length - matches,
+      'other verdicts',
+    ],
   ]
   const found = same.find(([holds]) => !holds)?.[1]
   return found && `the chain holds ${found} for this job`

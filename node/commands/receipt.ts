@@ -1,6 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { z } from 'zod'
+import { checkAck, verifyAck } from '../../lib/ack.ts'
 import { canonicalJson } from '../../lib/canonical-json.ts'
+import { agreedIn, describeAgreed } from '../../lib/client/agreed.ts'
 import { Address } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
@@ -12,6 +14,7 @@ import { timeText } from './amounts.ts'
 import { type Check, checkLine, exitCodeOfChecks } from './checks.ts'
 import type { CommandContext } from './context.ts'
 import { usageError } from './flags.ts'
+import { readAcks } from './read-acks.ts'
 
 /** The flags of `svc-node receipt verify`. */
 export type ReceiptFlags = {
@@ -20,6 +23,7 @@ export type ReceiptFlags = {
   readonly promptKeyStore?: string
   readonly gateway?: string
   readonly iclKey?: string
+  readonly with?: string
   readonly json?: boolean
 }
 
@@ -47,10 +51,12 @@ export async function checkReceipt(
     for (const name of names) checks.push({ name, status: 'skipped', detail })
   }
   if (receipt === undefined) {
-    skipRest('there is no receipt to check', ['content', ...onChain])
+    skipRest('there is no receipt to check', ['content', 'acks', ...onChain])
   } else {
     const content = await checkContent(receipt, flags.iclKey)
     checks.push(content)
+    if (content.status !== 'ok') skipRest('the receipt does not hold by itself', ['acks'])
+    else checks.push(await checkAcks(receipt, flags))
     // A forged receipt is not asked whom to ask.
     if (content.status !== 'ok') skipRest('the receipt does not hold by itself', onChain)
     else if (flags.rpc === undefined) skipRest('no --rpc was given', onChain)
@@ -153,13 +159,34 @@ async function checkContent(receipt: Receipt, iclKey: string | undefined): Promi
     const { message, hint } = explainError(error)
     return { name: 'content', status: 'failed', detail: message, remedy: hint }
   }
-  const nodes = receipt.verifiers.length + 1
+  const { agreed, answers } = agreedIn(receipt)
   const whose = iclKey === undefined ? `by the key ${receipt.tally.key}` : 'by the given ICL key'
   return {
     name: 'content',
     status: 'ok',
-    detail: `job, list, ${nodes} wallets, ${nodes} signatures, evidence and votes fit; the tally is signed ${whose}`,
+    detail: `job, list, ${answers} answers and their signatures, agreement and delivery fit (${agreed} of ${answers} agreed); the tally is signed ${whose}`,
   }
+}
+
+/** Whether the receipt has what the ICL has acknowledged; of acknowledgements for other jobs nothing is said. */
+async function checkAcks(
+  receipt: Receipt,
+  { with: path, iclKey }: Pick<ReceiptFlags, 'with' | 'iclKey'>,
+): Promise<Check> {
+  const name = 'acks'
+  if (path === undefined) return { name, status: 'skipped', detail: 'no --with was given' }
+  const all = await readAcks(path)
+  const acks = all.filter(({ body }) => body.jobId === receipt.jobId)
+  const keys = [receipt.tally.key, ...(iclKey === undefined ? [] : [iclKey])]
+  for (const ack of acks) await verifyAck(ack, keys)
+  try {
+    for (const ack of acks) await checkAck(receipt, ack)
+  } catch (error) {
+    const { message, hint } = explainError(error)
+    return { name, status: 'failed', detail: message, remedy: hint }
+  }
+  const detail = `it has what ${acks.length} of the ${all.length} acknowledgements say: the others are for other jobs`
+  return { name, status: 'ok', detail }
 }
 
 type Places = {
@@ -218,7 +245,7 @@ const sentences: Readonly<Record<Verdict, string>> = {
 
 /** What nothing in the checks shows, with the flag that does. */
 const notChecked = (flags: ReceiptFlags): readonly string[] => {
-  const { rpc, resultRegistry, promptKeyStore, gateway, iclKey } = flags
+  const { rpc, resultRegistry, promptKeyStore, gateway, iclKey, with: acks } = flags
   const isNamed = resultRegistry !== undefined && promptKeyStore !== undefined
   return [
     ...(rpc === undefined ? ['that the chain holds its hash and its list (--rpc)'] : []),
@@ -231,6 +258,9 @@ const notChecked = (flags: ReceiptFlags): readonly string[] => {
       ? ['that its list was drawn from the pool of its terms (--rpc and --gateway)']
       : []),
     ...(iclKey === undefined ? ['that the tally is signed by the ICL (--icl-key)'] : []),
+    ...(acks === undefined
+      ? ['that no node was called late which had answered in time (--with, of that node)']
+      : []),
     'that its nodes have a stake, and that its pool left none out',
   ]
 }
@@ -253,9 +283,9 @@ async function report(
   }
   for (const check of checks) print(checkLine(check))
   if (receipt !== undefined && exitCode === exitCodes.done) {
-    const { body } = receipt.tally
+    const { jobId, list, tally } = receipt
     print(
-      `Job ${receipt.jobId}: ${receipt.model_id}, settled ${timeText(body.settled_at)} with ${body.matches} of ${receipt.verifiers.length} verifiers`,
+      `Job ${jobId}: ${list.terms.model_id}, settled ${timeText(tally.body.settled_at)}: ${describeAgreed(agreedIn(receipt))}`,
     )
     print(`Receipt hash ${hash}`)
     print(`Not checked: ${not_checked.join('; ')}`)

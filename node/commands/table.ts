@@ -167,6 +167,7 @@ export const commands: readonly CommandSpec[] = [
         '--icl-key <key>',
         "One of the ICL's public keys (base64url), which must have signed the tally",
       ],
+      ['--with <file>', 'Also compare with acknowledgements of the ICL, as a node keeps them'],
       json,
     ],
     words: ['verify'],
