@@ -7,6 +7,7 @@ import type {
 } from '../../icl/chain/chain.ts'
 import type { ChainNode } from '../../icl/rules/eligibility.ts'
 import type { KeyList } from '../../lib/chain/key-lists.ts'
+import type { OutputKey as StoredOutputKey } from '../../lib/chain/output-key-of.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import type { OutputKey } from '../../node/chain/chain.ts'
@@ -47,8 +48,16 @@ export type FakeChain = Chain & {
   refusesGrants: boolean
   /** Stores a prompt key under terms, as its owner would, at a time in Unix seconds; gives the number of its block. */
   storeKey(high: bigint, low: bigint, owner: Address, terms: Hash32, at: number): bigint
-  /** Commits to a list, as the key's owner would, and lets its first members read. */
-  commitList(high: bigint, low: bigint, commitment: Hash32, readers: readonly Address[]): void
+  /** Output keys that were stored as PromptKeyStore does it, by `HIGH:LOW`. */
+  readonly outputs: Map<string, StoredOutputKey>
+  /** Commits to a list, as the key's owner would, and lets members read, which are at the positions `used`. */
+  commitList(
+    high: bigint,
+    low: bigint,
+    commitment: Hash32,
+    readers: readonly Address[],
+    used?: number,
+  ): void
   /** The hash of every block; another one is another list for each key stored from then on. */
   blockHash: Hash32
   /** Stores a key as its owner would; an output key has readers. */
@@ -75,6 +84,7 @@ export function createFakeChain(): FakeChain {
     owners: new Map(),
     keys: new Map(),
     lists: new Map(),
+    outputs: new Map(),
     blockHash: aHash(`0x${'b'.repeat(64)}`),
     readers: new Set(),
     committed: [],
@@ -103,7 +113,9 @@ export function createFakeChain(): FakeChain {
       if (members.some((member) => !chain.readers.has(`${promptHigh}:${member}`))) {
         throw new Error('NotActivated')
       }
-      chain.store(high, low, node, [client, ...checkers.flatMap((at) => list[at] ?? [])])
+      const readers = [client, ...checkers.flatMap((at) => list[at] ?? [])]
+      chain.store(high, low, node, readers)
+      chain.outputs.set(`${high}:${low}`, { promptHighHandle: promptHigh, self, readers })
     },
     storeKey: (high, low, owner, termsHash, storedAt) => {
       chain.store(high, low, owner, [])
@@ -112,10 +124,10 @@ export function createFakeChain(): FakeChain {
       chain.lists.set(`${high}:${low}`, { commitment: undefined, used: 0, ended: false })
       return block.number
     },
-    commitList: (high, low, commitment, readers) => {
+    commitList: (high, low, commitment, readers, used = 0) => {
       const list = chain.lists.get(`${high}:${low}`)
       if (!list) throw new TypeError('there is no such key')
-      chain.lists.set(`${high}:${low}`, { ...list, commitment })
+      chain.lists.set(`${high}:${low}`, { ...list, commitment, used })
       for (const reader of readers) chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
     },
     storedKeyAt: async (high, low, blockNumber) => {

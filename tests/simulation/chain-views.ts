@@ -61,10 +61,18 @@ export const clientChainOf = (ground: Ground, address: Address): ClientChain => 
     commitList: async ({ highHandle, lowHandle, terms, mask }, signal) => {
       const readers = terms.list.filter((_, position) => (mask >> position) & 1)
       await chain.mined(signal, () =>
-        chain.commitList(highHandle, lowHandle, listCommitment(terms), readers),
+        chain.commitList(highHandle, lowHandle, listCommitment(terms), readers, mask),
       )
     },
-    listCommitmentOf: async (high, low) => (await chain.listOf(high, low))?.commitment,
+    listOf: async (high, low) => {
+      const { commitment, used } = await chain.listOf(high, low)
+      return commitment && { commitment, used }
+    },
+    storedKeyAt: (high, low, block) => chain.storedKeyAt(high, low, block),
+    outputKeyOf: async (high, low) => {
+      await chain.ping()
+      return chain.outputs.get(`${high}:${low}`)
+    },
     receiptHashIn: async (tx, jobId) => chain.receiptHashIn(tx, jobId),
     nodeOf: async (node) => {
       const { registered, active, modelTiers } = await chain.nodeOf(node)

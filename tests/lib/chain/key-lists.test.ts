@@ -2,6 +2,7 @@ import { type Hex, keccak256 } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
 import { commitList, endList, listOf, storeOutputKey } from '../../../lib/chain/key-lists.ts'
+import { outputKeyOf } from '../../../lib/chain/output-key-of.ts'
 import { ownerOf, storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import { Address, Hash32 } from '../../../lib/codecs.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
@@ -77,6 +78,13 @@ describe('a key with a list', () => {
     const reader = chain.wallet(0)
     const owner = await ownerOf(reader, chain.promptKeyStore, highHandle, lowHandle)
     expect(owner).toBe(Address.parse(chain.addressOf(node)))
+    const outputOf = (high: bigint, low: bigint) =>
+      outputKeyOf(reader, chain.promptKeyStore, [high, low], output.block.number)
+    const readers = [OWNER, NODES[1]].map((index) => Address.parse(chain.addressOf(index)))
+    const promptHighHandle = key.highHandle
+    expect(await outputOf(highHandle, lowHandle)).toEqual({ promptHighHandle, self: 0, readers })
+    expect(await outputOf(highHandle, highHandle)).toBeUndefined()
+    expect(await outputOf(key.highHandle, key.lowHandle)).toBeUndefined()
     expect(await keys.mayRead(output.lowHandle, NODES[1])).toBe(true)
     expect(await keys.mayRead(output.lowHandle, OWNER)).toBe(true)
     expect(await keys.mayRead(output.lowHandle, NODES[2])).toBe(false)
