@@ -3,16 +3,19 @@ import { ProblemError } from '../../lib/problem.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { codeOf } from '../code-of.ts'
-import { runJob } from './run-job.ts'
+import { delivererOf, runJob } from './run-job.ts'
 import {
   beat,
+  check,
   claim,
   commitTo,
   createTestIcl,
+  deliver,
   joinNode,
   modelId,
   offersOf,
-  resultBody,
+  ownAssignment,
+  reveal,
   submit,
   type TestIcl,
   type TestNode,
@@ -40,7 +43,7 @@ async function run(answers: readonly [string, string, string]) {
 
 describe('a job from submission to chain', () => {
   it('is accepted, receipted and committed when the quorum agrees', async () => {
-    const { job, leader, verifiers, view } = await run(['yes', 'yes', 'yes'])
+    const { job, seated, deliverer, view } = await run(['yes', 'yes', 'yes'])
     expect([view.status, view.reason]).toEqual(['accepted', 'quorum-agreed'])
     expect(view.quorum.filter(({ verdict }) => verdict === 'match')).toHaveLength(2)
     const receipt = await job.api.getReceipt(
@@ -54,50 +57,15 @@ describe('a job from submission to chain', () => {
     expect(icl.chain.committed[0]).toMatchObject({
       jobId: job.jobId,
       receiptHash: view.receipt_hash,
-      leader: leader.address,
-      verifiers: verifiers.map(({ address }) => address),
+      leader: deliverer!.address,
+      verifiers: seated.filter((node) => node !== deliverer).map(({ address }) => address),
       matches: 2,
+      noMatches: 0,
     })
     expect(view.commit_tx).toMatch(/^0x/)
-    const record = await icl.api().getNode({ params: { address: leader.address } })
+    const record = await icl.api().getNode({ params: { address: deliverer!.address } })
     expect(record.metrics).toMatchObject({ tasks_completed: 1, tasks_accepted: 1 })
     expect(record.metrics.reputation_score).toBeGreaterThan(100)
-  })
-
-  it('is disputed when one of two verifiers differs and there is no third', async () => {
-    const { job, view } = await run(['yes', 'yes', 'no'])
-    expect([view.status, view.reason]).toEqual(['disputed', 'quorum-disagreed'])
-    expect(view.quorum.map(({ verdict }) => verdict)).toContain('no-match')
-    expect(icl.chain.committed).toEqual([])
-    const receipt = job.api.getReceipt(
-      { params: { jobId: job.jobId } },
-      { readToken: job.readToken },
-    )
-    expect(await codeOf(receipt)).toBe('receipt-not-ready')
-  })
-
-  it('goes to a third verifier that the coordinator activates', async () => {
-    nodes.push(await joinNode(icl, 'n4'))
-    const job = await submit(icl)
-    const [leader, agreeing, differing] = [job.leader, ...job.verifiers].map(nodeAt)
-    const spare = nodes.find(
-      ({ address }) => ![leader, agreeing, differing].some((node) => node!.address === address),
-    )!
-    const leaderClaim = await claim(leader!)
-    const agree = await commitTo(agreeing!, await claim(agreeing!), 'yes')
-    const differ = await commitTo(differing!, await claim(differing!), 'no')
-    await leader!.api.postResult({ body: await resultBody(icl, leader!, leaderClaim, 'yes') })
-    await agreeing!.api.postVerdict({ body: await agree() })
-    await differing!.api.postVerdict({ body: await differ() })
-    await icl.clock.advance(2_000)
-    const decide = await commitTo(spare, await claim(spare), 'yes')
-    await spare.api.postVerdict({ body: await decide() })
-    await icl.clock.advance(1_500)
-    const view = await job.api.getJob(
-      { params: { jobId: job.jobId } },
-      { readToken: job.readToken },
-    )
-    expect([view.status, view.quorum.length]).toEqual(['accepted', 4])
   })
 })
 
@@ -115,7 +83,7 @@ describe('access', () => {
     expect((await view()).reason).toBeUndefined()
   })
 
-  it('somebody else key handles are refused', async () => {
+  it('the key handles of another client are refused', async () => {
     const job = await submit(icl)
     const thief = walletOf('thief')
     const api = icl.api(thief.signer)
@@ -156,61 +124,73 @@ describe('submitting', () => {
 })
 
 describe('a node that goes missing', () => {
-  it('is replaced when its lease lapses, and its late result changes nothing', async () => {
+  it('is replaced when its lease lapses, and its late commitment changes nothing', async () => {
     nodes.push(await joinNode(icl, 'n4'))
     const job = await submit(icl)
-    const leader = nodeAt(job.leader)
-    const claimed = await claim(leader)
-    const late = await resultBody(icl, leader, claimed, 'yes')
-    const reveals = []
-    for (const verifier of job.verifiers.map(nodeAt)) {
-      reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
-    }
-    const spare = nodes.find(({ address }) => ![job.leader, ...job.verifiers].includes(address))!
+    const { jobId } = job
+    const missing = nodeAt(job.leader)
+    const claimed = await claim(missing)
+    for (const node of job.verifiers.map(nodeAt)) await commitTo(node, await claim(node), 'yes')
+    const spare = nodes.find(({ address }) => !job.first.includes(address))!
     await icl.clock.advance(50_000)
     await beat(icl, spare)
     await offersOf(spare)
     await icl.clock.advance(50_000)
     await offersOf(spare)
     await icl.clock.advance(22_000)
-    expect(await codeOf(leader.api.postResult({ body: late }))).toBe('stale-fence')
-    const secondClaim = await claim(spare)
-    expect(secondClaim.role).toBe('leader')
-    await spare.api.postResult({ body: await resultBody(icl, spare, secondClaim, 'yes') })
-    for (const [verifier, reveal] of reveals) {
-      await verifier.api.postVerdict({ body: await reveal() })
-    }
-    await icl.clock.advance(1_500)
-    const view = await job.api.getJob(
-      { params: { jobId: job.jobId } },
-      { readToken: job.readToken },
-    )
+    expect(await codeOf(commitTo(missing, claimed, 'yes'))).toBe('stale-fence')
+    const second = await claim(spare)
+    expect(second.role).toBe('leader')
+    await commitTo(spare, second, 'yes')
+    const seated = [spare, ...job.verifiers.map(nodeAt)]
+    for (const node of seated) await reveal(node, jobId)
+    const deliverer = (await delivererOf(seated, jobId))!
+    await deliver(icl, deliverer, jobId)
+    for (const node of seated) if (node !== deliverer) await check(node, jobId)
+    const view = await job.api.getJob({ params: { jobId } }, { readToken: job.readToken })
     expect(view.status).toBe('accepted')
-  })
-
-  it('does not have its result taken while the client cannot read the output key', async () => {
-    const job = await submit(icl)
-    const leader = nodeAt(job.leader)
-    const claimed = await claim(leader)
-    const body = await resultBody(icl, leader, { ...claimed, output_readers: [] }, 'yes')
-    expect(await codeOf(leader.api.postResult({ body }))).toBe('output-key-unreadable')
+    const { over } = await job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
+    expect(over).toMatchObject([{ position: 0, fence: claimed.fence, reason: 'lease-lapsed' }])
   })
 })
 
-it('a verifier sees nothing of the leader before it has committed', async () => {
+it('a node sees nothing of the others before it has answered itself', async () => {
   const job = await submit(icl)
-  const leader = nodeAt(job.leader)
-  await leader.api.postResult({
-    body: await resultBody(icl, leader, await claim(leader), 'yes'),
-  })
-  const verifier = nodeAt(job.verifiers[0]!)
-  const look = () =>
-    verifier.api.getAssignment({ params: { jobId: job.jobId }, query: { wait: 0 } })
-  expect((await look()).leader_statement).toBeUndefined()
-  const claimed = await claim(verifier)
-  expect((await look()).leader_statement).toBeUndefined()
-  await commitTo(verifier, claimed, 'yes')
-  expect((await look()).leader_statement).toMatchObject({ address: leader.address })
+  const { jobId } = job
+  const [first, second, last] = [job.leader, ...job.verifiers].map(nodeAt)
+  const seen: unknown[] = []
+  const look = async (node: TestNode) => {
+    const { step, to_check, checkers } = await ownAssignment(node, jobId)
+    seen.push(step)
+    expect([to_check, checkers]).toEqual([undefined, undefined])
+  }
+  for (const node of [first!, second!]) await commitTo(node, await claim(node), 'yes')
+  await look(first!)
+  await look(last!)
+  await commitTo(last!, await claim(last!), 'yes')
+  await look(last!)
+  await reveal(first!, jobId)
+  await reveal(second!, jobId)
+  await look(first!)
+  await look(last!)
+  expect(seen).toEqual(['wait', 'work', 'reveal', 'wait', 'reveal'])
+})
+
+it('a node that waits hears at once that all have committed', async () => {
+  const job = await submit(icl)
+  const { jobId } = job
+  const [first, ...others] = [job.leader, ...job.verifiers].map(nodeAt)
+  await commitTo(first!, await claim(first!), 'yes')
+  const poll = first!.api.getAssignment(
+    { params: { jobId }, query: { wait: 20 } },
+    { timeoutMs: 30_000 },
+  )
+  await icl.clock.advance(5_000)
+  const before = icl.clock.now()
+  for (const node of others) await commitTo(node, await claim(node), 'yes')
+  const { step, deadline, server_time } = await poll
+  expect([step, deadline! - server_time]).toEqual(['reveal', 30])
+  expect(icl.clock.now() - before).toBeLessThan(1_000)
 })
 
 it('a held poll hears of work at once', async () => {
@@ -288,7 +268,7 @@ it('events from the first commitment on are held back while a job runs, and are 
   const shown = typesIn(text)
   expect(new Set(shown)).toEqual(new Set(['submitted', 'chosen', 'offered', 'claimed']))
   const running = await view()
-  expect([running.status, running.tally]).toEqual(['running', undefined])
+  expect([running.status, running.agreement]).toEqual(['running', undefined])
   expect(running.quorum.map(({ status, verdict }) => [status, verdict])).toEqual(
     Array(3).fill(['claimed', undefined]),
   )
@@ -302,7 +282,7 @@ it('events from the first commitment on are held back while a job runs, and are 
   }
   const { document } = (await icl.deps.store.findJob(job.jobId))!
   expect([...shown, ...typesIn(more)]).toEqual(document.events.map(({ type }) => type))
-  expect(typesIn(more)).toContain('verifier-added')
+  expect(typesIn(more)).toContain('seats-added')
   await reader.cancel()
 })
 
@@ -340,13 +320,12 @@ it('a commitment that the chain refuses for a while is made in the end', async (
 
 it('a cancelled job takes nothing more', async () => {
   const job = await submit(icl)
-  const claimed = await claim(nodeAt(job.leader))
-  const cancelled = await job.api.cancelJob(
+  const node = nodeAt(job.leader)
+  const claimed = await claim(node)
+  const { status } = await job.api.cancelJob(
     { params: { jobId: job.jobId } },
     { readToken: job.readToken },
   )
-  expect(cancelled.status).toBe('cancelled')
-  const leader = nodeAt(job.leader)
-  const body = await resultBody(icl, leader, claimed, 'yes')
-  expect(await codeOf(leader.api.postResult({ body }))).toBe('job-settled')
+  expect(status).toBe('cancelled')
+  expect(await codeOf(commitTo(node, claimed, 'yes'))).toBe('job-settled')
 })

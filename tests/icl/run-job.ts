@@ -12,8 +12,8 @@ import {
   type TestNode,
 } from './test-icl.ts'
 
-/** How to run a job: who is its client, under which terms, and what to do just before the answer is delivered. */
-type RunOptions = Parameters<typeof submit>[1] & { readonly beforeDelivery?: () => void }
+/** How to run a job: who is its client, under which terms, and what to do just before the verdicts. */
+type RunOptions = Parameters<typeof submit>[1] & { readonly beforeVerdicts?: () => void }
 
 /**
  * Submits a job and has its nodes give the answers by seat, batch by batch; then the one whose turn it is delivers, and all others say what they make of
@@ -41,8 +41,8 @@ export async function runJob(
   }
   const deliverer = await delivererOf(seated, jobId)
   if (deliverer) {
-    options.beforeDelivery?.()
     await deliver(icl, deliverer, jobId)
+    options.beforeVerdicts?.()
     for (const node of seated) {
       const { step } = await ownAssignment(node, jobId)
       if (step === 'check' || step === 'differ') await check(node, jobId)
