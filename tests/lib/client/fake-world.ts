@@ -1,5 +1,7 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { createGatewayBlobs } from '../../../lib/blobs/gateways.ts'
+import type { OutputKey } from '../../../lib/chain/output-key-of.ts'
+import type { StoredKey } from '../../../lib/chain/stored-key-at.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
 import { type Clock, monotonicMs } from '../../../lib/clock.ts'
@@ -111,6 +113,10 @@ export type FakeOptions = {
   readonly committing?: (signal: AbortSignal | undefined) => Promise<void>
   /** What the chain says that the prompt key is bound to. */
   readonly commitmentOnChain?: Hash32
+  /** Another answer of the chain about the prompt key's block, the members that read it, or the output key. */
+  readonly keyOnChain?: Partial<StoredKey>
+  readonly usedOnChain?: number
+  readonly outputKeyOnChain?: Partial<OutputKey>
 }
 
 type Call = { readonly name: string; readonly input: unknown; readonly options: unknown }
@@ -127,7 +133,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
   for (const [cid, bytes] of published.parts) blobs.set(cid, bytes)
   const seen = [...(options.blocks ?? [keyBlock])]
   const keyTerms = new Map<bigint, Hash32>()
-  let commitment: Hash32 | undefined
+  let committed: { readonly commitment: Hash32; readonly used: number } | undefined
   let looks = 0
   let streams = 0
   let nextHandle = 1_000n
@@ -416,9 +422,26 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       commitList: async (input, signal) => {
         calls.push({ name: 'commitList', input, options: undefined })
         await options.committing?.(signal)
-        commitment = listCommitment(input.terms)
+        committed = { commitment: listCommitment(input.terms), used: input.mask }
       },
-      listCommitmentOf: async () => options.commitmentOnChain ?? commitment,
+      listOf: async () => {
+        const found = options.commitmentOnChain ?? committed?.commitment
+        return found && { commitment: found, used: options.usedOnChain ?? committed?.used ?? 0 }
+      },
+      storedKeyAt: async (high, _, number) => {
+        const block = seen.at(-1) ?? keyBlock
+        const terms = keyTerms.get(high)
+        if (terms === undefined || block.number !== number) return undefined
+        const key = { owner: clientAddress, termsHash: terms, block, storedAt: 1_800_000_000 }
+        return { ...key, ...options.keyOnChain }
+      },
+      outputKeyOf: async () =>
+        job && {
+          promptHighHandle: job.body.kpHighHandle,
+          self: 0,
+          readers: [clientAddress, ...verifierAddresses],
+          ...options.outputKeyOnChain,
+        },
       receiptHashIn: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
       nodeOf: async (node) => ({
         staked: !(job && node === options.unstaked),
