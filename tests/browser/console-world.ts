@@ -1,14 +1,23 @@
 import { createApp } from '../../icl/app.ts'
 import { attestedNode, type Node } from '../../icl/rules/eligibility.ts'
 import type { Job } from '../../icl/rules/job.ts'
-import { recorded } from '../../icl/rules/job.ts'
+import { assignmentOf, isSettled, recorded } from '../../icl/rules/job.ts'
 import { listen } from '../../icl/start/listen.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { type ReputationCode, standingOf } from '../../lib/reputation.ts'
-import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
 import { aHash, aJobId, anAddress } from '../branded.ts'
 import { activeNode } from '../icl/fake-chain.ts'
-import { resultOf, sampleJob, verdictOf } from '../icl/rules/sample-job.ts'
+import {
+  abortBy,
+  claimed,
+  commitBy,
+  delivered,
+  inTurn,
+  revealed,
+  sampleJob,
+  take,
+  voteBy,
+} from '../icl/rules/sample-job.ts'
 import { createTestIcl } from '../icl/test-icl.ts'
 
 const hex = (prefix: string, index: number, digits: number): `0x${string}` =>
@@ -26,8 +35,8 @@ const spread = (index: number, salt: number): number =>
 
 const models = ['openai:gpt-5-mini', 'anthropic:claude-haiku', 'openai:gpt-5']
 const codes: readonly ReputationCode[] = [
-  ...['result-accepted', 'verdict-upheld', 'verdict-upheld', 'result-accepted'],
-  ...['verdict-upheld', 'lease-lapsed', 'result-rejected'],
+  ...['answer-delivered', 'answer-agreed', 'answer-agreed', 'answer-delivered'],
+  ...['answer-agreed', 'lease-lapsed', 'answer-contradicted'],
 ] as ReputationCode[]
 
 function seededNode(index: number, now: number): { node: Node; events: readonly Event[] } {
@@ -65,22 +74,19 @@ function seededNode(index: number, now: number): { node: Node; events: readonly 
 }
 type Event = { id: string; node: Address; jobId: JobId; code: ReputationCode; at: number }
 
-const ends: readonly (readonly [JobPhase, JobReason])[] = [
-  ...Array.from({ length: 14 }, () => ['accepted', 'quorum-agreed'] as const),
-  ['rejected', 'quorum-disagreed'],
-  ['disputed', 'leader-outvoted'],
-  ['expired', 'not-enough-nodes'],
-  ['cancelled', 'cancelled-by-client'],
+type End = 'accepted' | 'disagreed' | 'undelivered' | 'expired' | 'cancelled'
+const ends: readonly End[] = [
+  ...Array.from({ length: 14 }, () => 'accepted' as const),
+  ...(['disagreed', 'undelivered', 'expired', 'cancelled'] as const),
 ]
 
-/** A job as it is some seconds after it came, by the rules' own records. */
+/** A job as it is some seconds after it came, by the rules. */
 export function seededJob(index: number, createdAt: number, isRunning = false): Job {
-  const chosen = [0, 1, 2].map((seat) => nodeAt((index * 3 + seat * 17) % 50)) as [
-    Address,
-    Address,
-    Address,
-  ]
-  const [leader, one, two] = chosen
+  const seats = index % 9 === 4 ? 4 : 3
+  const members = Array.from({ length: seats }, (_, seat) => nodeAt((index * 3 + seat * 17) % 50))
+  const seconds = 2 + spread(index, 3) * 7 + (index % 37 === 0 ? 30 : 0)
+  const at = (share: number) => Math.floor(createdAt + seconds * 1000 * share)
+  const end = ends[index % ends.length]!
   let job: Job = sampleJob({
     id: idAt(index),
     client,
@@ -88,58 +94,67 @@ export function seededJob(index: number, createdAt: number, isRunning = false): 
     promptCid: `bafkreiplanted${'p'.repeat(45)}`,
     kpHighHandle: 987_654_321_012_345_678n,
     createdAt,
-    deadline: createdAt + 600_000,
-    members: chosen,
+    deadline: end === 'expired' ? at(1) : createdAt + 600_000,
+    members,
   })
-  const seconds = 2 + spread(index, 3) * 7 + (index % 37 === 0 ? 30 : 0)
-  const at = (share: number) => createdAt + seconds * 1000 * share
-  const [first, second, third] = job.assignments
-  const about = (assignment: Job['assignments'][number] | undefined) => ({ assignment })
-  for (const assignment of [first, second, third])
-    job = recorded(job, at(0.05), 'offered', about(assignment))
-  job = { ...job, phase: 'running', outbox: [] }
-  for (const assignment of [first, second, third])
-    job = recorded(job, at(0.1), 'claimed', about(assignment))
-  if (isRunning) {
-    const assignments = job.assignments.map((assignment) => ({
-      ...assignment,
-      status: 'claimed' as const,
-    }))
-    return { ...job, assignments, tickAt: createdAt + 900_000 }
-  }
-  for (const assignment of [second, third])
-    job = recorded(job, at(0.7), 'committed', about(assignment))
-  job = recorded(job, at(0.8), 'result-posted', about(first))
-  const result = resultOf(leader, 1, 'yes')
-  const [phase, reason] = ends[index % ends.length]!
-  const vote = phase === 'accepted' ? 'match' : 'different-answer'
-  const name = vote === 'match' ? 'match' : 'no-match'
-  for (const assignment of [second, third]) {
-    job = recorded(job, at(0.9), `verdict-${name}`, { assignment, detail: vote })
-  }
-  const assignments = job.assignments.map((assignment) => ({
-    ...assignment,
-    status: 'done' as const,
-    ...(assignment.seat > 0 && {
-      verdict: verdictOf(
-        assignment.seat === 1 ? one : two,
-        assignment.fence,
-        'yes',
-        result.hash,
-        vote,
-      ),
-    }),
-  }))
-  job = recorded({ ...job, assignments, phase, reason, result, settledAt: at(1) }, at(1), phase, {
-    detail: reason,
-  })
-  if (phase !== 'accepted') return job
+  const quorum = members.slice(0, 3)
+  for (const node of quorum) job = claimed(job, node, at(0.1))
+  if (!isRunning) job = endedJob(job, end, at)
+  job = { ...job, outbox: [] }
+  if (isRunning) return { ...job, tickAt: createdAt + 900_000 }
+  if (job.phase !== 'accepted') return job
   const committed = recorded(job, at(1.4), 'result-committed', { detail: idAt(index + 9_000) })
   return {
     ...committed,
     commitTx: aHash(idAt(index + 9_000)),
     receiptHash: aHash(idAt(index + 5_000)),
   }
+}
+
+function endedJob(claimedJob: Job, end: End, at: (share: number) => number): Job {
+  const { members } = claimedJob.list
+  if (end === 'cancelled') return take(claimedJob, { type: 'cancel' }, at(1))
+  if (end === 'expired') {
+    return take(claimedJob, { type: 'tick', members: members.map(() => 'no-heartbeat') }, at(1))
+  }
+  const answers = end === 'disagreed' ? ['one', 'two', 'three', 'four'] : ['yes', 'yes', 'yes']
+  // With a fourth node on the list two that match are not enough: it joins.
+  if (end === 'accepted' && members.length > 3) answers.splice(1, 1, 'no')
+  let job = answeredBy(claimedJob, members.slice(0, 3), answers, at(0.5))
+  const [, , , joiner] = members
+  if (joiner && !isSettled(job.phase) && !job.agreement) {
+    job = take(job, { type: 'tick', members: members.map(() => 'fit') }, at(0.6))
+    job = answeredBy(claimed(job, joiner, at(0.6)), [joiner], [answers[3] ?? 'yes'], at(0.7))
+  }
+  if (end === 'undelivered') {
+    for (const node of inTurn(job)) job = take(job, abortBy(job, node), at(1))
+  }
+  if (end !== 'accepted') return job
+  job = delivered(job, at(0.8))
+  const [deliverer] = inTurn(job)
+  for (const node of members) {
+    const own = assignmentOf(job, node)?.answer?.body
+    const others = assignmentOf(job, deliverer!)?.answer?.body
+    if (node === deliverer || !own || isSettled(job.phase)) continue
+    const isSame = own.evidence.digest === others?.evidence.digest
+    job = take(job, voteBy(job, node, isSame ? 'match' : 'different-answer'), at(1))
+  }
+  return job
+}
+
+/** Nodes commit to their answers and reveal them. */
+function answeredBy(
+  job: Job,
+  nodes: readonly Address[],
+  answers: readonly string[],
+  at: number,
+): Job {
+  const given = nodes.map((node, index) => [node, answers[index]!] as const)
+  const bound = given.reduce(
+    (next, [node, answer]) => take(next, commitBy(next, node, answer), at),
+    job,
+  )
+  return revealed(bound, given, at)
 }
 
 /** An ICL over HTTP with 50 nodes and 500 jobs, on a clock that a test moves. */

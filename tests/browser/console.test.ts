@@ -133,20 +133,24 @@ describe(`the console in a browser${browserNote}`, () => {
       }
       await rowsOf(page, 500)
       expect(await more.count()).toBe(0)
-      await page.getByRole('link', { name: 'rejected 27' }).click()
-      await rowsOf(page, 27)
-      await rows(page).nth(3).getByRole('link').click()
+      await page.getByRole('link', { name: 'disputed 54' }).click()
+      await rowsOf(page, 54)
+      await rows(page).filter({ hasText: 'undelivered' }).first().getByRole('link').click()
       const timeline = page.getByRole('list').filter({ hasText: 'submitted' })
-      await timeline.getByText('quorum disagreed').waitFor()
+      await timeline.getByText('undelivered').waitFor()
       const told = await timeline.textContent()
-      for (const step of ['leader claimed', 'verifier 1 committed', 'verdict no match']) {
-        expect(told).toContain(step)
-      }
+      const steps = ['leader claimed', 'verifier 1 committed', 'revealed', 'delivery failed']
+      for (const step of [...steps, 'agreed 3 of 3 answers match']) expect(told).toContain(step)
+      const answers = page.getByRole('table').filter({ hasText: 'Agrees' })
+      expect(await answers.getByText('agrees', { exact: true }).count()).toBe(3)
+      expect(await answers.getByText('match', { exact: true }).count()).toBe(6)
+      const deliveries = page.getByRole('list').filter({ hasText: 'failed' }).first()
+      expect(await deliveries.getByRole('listitem').count()).toBe(3)
       await keepPicture(page, 'jobs')
       expect(await violations(page)).toEqual([])
       // The address leads there again, and whoever turns back finds the list.
       await page.reload()
-      await timeline.getByText('quorum disagreed').waitFor()
+      await timeline.getByText('undelivered').waitFor()
       await page.getByRole('link', { name: 'Close' }).click()
       await timeline.waitFor({ state: 'detached' })
       expect(problems).toEqual([])

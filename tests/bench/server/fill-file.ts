@@ -1,16 +1,16 @@
 import type { Job } from '../../../icl/rules/job.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite-file.ts'
 import type { StoreRecord } from '../../../icl/store/store.ts'
-import type { ReputationCode } from '../../../lib/reputation.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
 import { anAddress } from '../../branded.ts'
 import {
   answered,
   claimed,
-  committed,
-  reveal,
+  delivered,
+  inTurn,
   sampleJob,
   take,
+  voteBy,
 } from '../../icl/rules/sample-job.ts'
 import { modelId } from '../../icl/test-icl.ts'
 import { jobIdOf } from './prepare.ts'
@@ -27,7 +27,7 @@ function jobOf(
 ): Job {
   const at = (seat: number) =>
     nodes[(index * 3 + seat) % nodes.length]?.address ?? anAddress(`0x${'0'.repeat(40)}`)
-  const [leader, first, second] = [at(0), at(1), at(2)]
+  const members = [at(0), at(1), at(2)]
   const client = `0x${(index % 1_000).toString(16).padStart(40, '0')}` as const
   let job = sampleJob({
     id: jobIdOf(900, index),
@@ -36,13 +36,15 @@ function jobOf(
     promptCid: `bafkrei${'a'.repeat(52)}`,
     createdAt,
     deadline: createdAt + 600 * secondMs,
-    members: [leader, first, second],
+    members,
   })
-  for (const node of [leader, first, second]) job = claimed(job, node, createdAt)
-  if (!isSettled) return { ...job, outbox: [] }
-  for (const node of [first, second]) job = committed(job, node, 'yes', createdAt)
-  job = answered(job, leader, 'yes', createdAt)
-  for (const node of [first, second]) job = take(job, reveal(job, node, 'yes'), createdAt)
+  if (!isSettled) {
+    for (const node of members) job = claimed(job, node, createdAt)
+    return { ...job, outbox: [] }
+  }
+  const answers = members.map((node) => [node, 'yes'] as const)
+  job = delivered(answered(job, answers, createdAt), createdAt)
+  for (const node of inTurn(job).slice(1)) job = take(job, voteBy(job, node, 'match'), createdAt)
   return { ...job, outbox: [] }
 }
 
@@ -74,7 +76,9 @@ export async function fillFile(
 }
 
 const eventsOf = ({ id, assignments }: Job, at: number): StoreRecord[] =>
-  assignments.map(({ node, fence, role }) => {
-    const code: ReputationCode = role === 'leader' ? 'result-accepted' : 'verdict-upheld'
-    return { kind: 'event', event: { id: `${id}:${fence}:${code}`, node, jobId: id, code, at } }
-  })
+  assignments.flatMap(({ node, fence, scores = [] }) =>
+    scores.map((code) => ({
+      kind: 'event' as const,
+      event: { id: `${id}:${fence}:${code}`, node, jobId: id, code, at },
+    })),
+  )
