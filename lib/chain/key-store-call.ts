@@ -31,7 +31,6 @@ export type Sent = {
 }
 
 const invalidHandles = 'The handles are not valid for this wallet and contract.'
-const anotherKeyForList = 'Store another key, and commit the list before anything else.'
 const invalidList = 'The contract documents what a list must be.'
 
 const hints: Readonly<Record<string, string>> = {
@@ -41,7 +40,7 @@ const hints: Readonly<Record<string, string>> = {
   HandleNotAllowed: invalidHandles,
   InvalidHandle: invalidHandles,
   ReadersFixed: 'This is an output key, which takes no list.',
-  ListAlreadyCommitted: anotherKeyForList,
+  ListAlreadyCommitted: 'Store another key, and commit the list before anything else.',
   ListHasEnded: 'The owner ended the list: a job that needs another node needs another key.',
   ListExpired: 'The time of the list is over: a job that needs another node needs another key.',
   InvalidListLength: invalidList,
