@@ -5,10 +5,17 @@ import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
 import { sha256 } from '../../lib/digest.ts'
 import type { Random } from '../../lib/random.ts'
+import type { Ack } from '../../lib/schemas/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { NodeChain, OutputKey } from '../../node/chain/chain.ts'
 import type { JobRecord } from '../../node/journal/history.ts'
-import { entryOf, type JournalEntry, JournalStep } from '../../node/journal/steps.ts'
+import {
+  entryOf,
+  type JournalEntry,
+  JournalStep,
+  type SignedStep,
+  signedIn,
+} from '../../node/journal/steps.ts'
 import type { Log } from '../../node/log.ts'
 import { aJobId, anAddress } from '../branded.ts'
 
@@ -123,17 +130,25 @@ export function memoryJournal() {
   return {
     unfinished: [] as readonly JournalEntry[],
     steps,
-    hasSigned: (id: Pick<JournalStep, 'jobId' | 'fence'>) =>
-      steps.some(
-        ({ step, jobId, fence }) =>
-          (step === 'result' || step === 'verdict') && jobId === id.jobId && fence === id.fence,
-      ),
+    isSigned: (id: Pick<JournalStep, 'jobId' | 'fence'>) =>
+      steps.some((step) => isAbout(step, id) && signedIn(step) !== undefined),
+    hasSigned: (signed: SignedStep) =>
+      steps.some((step) => isAbout(step, signed) && signedIn(step) === signedIn(signed)),
     note: (step: JournalStep) => {
       const line = JSON.stringify(z.encode(JournalStep, step))
       steps.push(JournalStep.parse(JSON.parse(line)))
     },
     entry: () => entryOf(steps),
   }
+}
+
+const isAbout = (step: JournalStep, id: Pick<JournalStep, 'jobId' | 'fence'>): boolean =>
+  step.jobId === id.jobId && step.fence === id.fence
+
+/** The acknowledgements of the ICL, in memory. */
+export function memoryAcks() {
+  const kept: Ack[] = []
+  return { kept, keep: (ack: Ack) => void kept.push(ack) }
 }
 
 /** A history in memory. */

@@ -1,14 +1,21 @@
 import { vi } from 'vitest'
-import type { Address, ComparatorId } from '../../lib/codecs.ts'
+import type { ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
+import { toBase64Url } from '../../lib/digest.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
-import type { AssignmentOffer, ClaimResult, LeaderResult } from '../../lib/schemas/assignments.ts'
+import type {
+  AssignmentOffer,
+  ClaimResult,
+  DeliveryToCheck,
+  OwnAssignment,
+} from '../../lib/schemas/assignments.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
-import { signResult } from '../../lib/statements.ts'
+import { signed, statementHash } from '../../lib/statements.ts'
 import type { InferenceProvider } from '../../node/inference/provider.ts'
 import type { JobDeps } from '../../node/jobs/job-deps.ts'
+import { createOutputKeys } from '../../node/jobs/output-keys.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import {
   bytesOf,
@@ -20,6 +27,7 @@ import {
   fakeCoprocessor,
   jobId,
   leaderAddress,
+  memoryAcks,
   memoryHistory,
   memoryJournal,
   modelId,
@@ -28,6 +36,7 @@ import {
   spareAddress,
   verifierAddresses,
 } from './fakes.ts'
+import { createSeat } from './seat.ts'
 
 /** What the answers of a job are compared by. */
 type ComparingBy = { readonly comparator?: ComparatorId }
@@ -37,7 +46,10 @@ type Secrets = {
   readonly promptKey: Uint8Array<ArrayBuffer>
 }
 
-/** One job, its client's sealed prompt, and a node with fakes behind every port. */
+/**
+ * One job, its client's sealed prompt, and a node with fakes behind every port. After the reveal the node has its `turns` and then the job is
+ * accepted; a leader's first turn is to deliver.
+ */
 export async function createJobWorld(
   role: 'leader' | 'verifier',
   answer = 'Four.',
@@ -51,6 +63,7 @@ export async function createJobWorld(
   const blobs = fakeBlobs()
   const journal = memoryJournal()
   const history = memoryHistory()
+  const acks = memoryAcks()
   const promptKey = await bytesOf('prompt key')
   const halves = splitKey(promptKey)
   const prompt = 'What is two and two?'
@@ -59,7 +72,6 @@ export async function createJobWorld(
   )
   const now = Math.floor(clock.now() / 1000)
   const [verifier, otherVerifier] = verifierAddresses
-  const verifiers = [role === 'leader' ? verifier : nodeAddress, otherVerifier]
   const claim: ClaimResult = {
     jobId,
     fence: 1,
@@ -74,45 +86,39 @@ export async function createJobWorld(
     comparator,
     parameters: { max_output_tokens: 1_024 },
     // The leader is in front, then the verifiers in the order of their seats, and one in reserve.
-    list: [role === 'leader' ? nodeAddress : leaderAddress, ...verifiers, spareAddress],
+    list:
+      role === 'leader'
+        ? [nodeAddress, verifier, otherVerifier, spareAddress]
+        : [leaderAddress, nodeAddress, otherVerifier, spareAddress],
     position: role === 'leader' ? 0 : 1,
     activator: coordinatorAddress,
     until: now + 1_200,
-    output_readers: [clientAddress, ...verifiers],
-    output_delegate: coordinatorAddress,
   }
   coprocessor.granted.add(claim.kpHighHandle).add(claim.kpLowHandle)
   chain.commitments.set(claim.kpHighHandle, listCommitment(claim))
   const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
-  const answered = { jobId, status: 'done', phase: 'running' } as const
-  const leader = await leaderOf(claim, { prompt, promptKey }, coprocessor, blobs, random)
-  const view: Awaited<ReturnType<JobDeps['api']['getAssignment']>> = {
-    jobId,
-    status: 'committed',
-    phase: 'running',
-    role,
-    fence: 1,
-    server_time: now,
-  }
+  const iclKey = await signingKeyFromSeed(await bytesOf('icl'))
+  const delivered = await delivererOf(claim, { prompt, promptKey }, coprocessor, blobs, random)
+  const turns: Turn[] = role === 'leader' ? [{ step: 'deliver', checkers: [1, 2] }] : []
+  const seat = createSeat({ clock, iclKey, role, turns })
   const api = {
+    ...seat.api,
     claimAssignment: vi.fn<JobDeps['api']['claimAssignment']>(async () => claim),
-    commitAssignment: vi.fn<JobDeps['api']['commitAssignment']>(async () => answered),
-    getAssignment: vi.fn<JobDeps['api']['getAssignment']>(async () => view),
-    postResult: vi.fn<JobDeps['api']['postResult']>(async () => answered),
-    postVerdict: vi.fn<JobDeps['api']['postVerdict']>(async () => answered),
-    abortAssignment: vi.fn<JobDeps['api']['abortAssignment']>(async () => answered),
     putBlob: vi.fn<JobDeps['api']['putBlob']>(async ({ body }) => ({ cid: await blobs.put(body) })),
   }
   const deps: JobDeps = {
     address: nodeAddress,
     sessionKey: await signingKeyFromSeed(await bytesOf('node session')),
     api,
+    iclKeys: { has: async (key) => key === iclKey.publicKey },
     coprocessor,
+    outputKeys: createOutputKeys({ coprocessor, random, clock, log }),
     blobs,
     chain,
     models: new Map([[modelId, { provider: { complete }, model: 'test-model' }]]),
     journal,
     history,
+    acks,
     clock,
     random,
     log,
@@ -126,6 +132,15 @@ export async function createJobWorld(
     deadline: now + 600,
     fence: 1,
   }
+  const view: OwnAssignment = {
+    jobId,
+    status: 'claimed',
+    phase: 'running',
+    role,
+    fence: 1,
+    step: 'work',
+    server_time: now,
+  }
   return {
     deps,
     api,
@@ -138,26 +153,36 @@ export async function createJobWorld(
     blobs,
     journal,
     history,
+    acks,
     complete,
     prompt,
     promptKey,
-    leader,
+    iclKey,
+    delivered,
+    turns,
     view,
+    /** What the ICL says when it is asked. */
+    look: () => seat.view(jobId),
   }
 }
 
 export type JobWorld = Awaited<ReturnType<typeof createJobWorld>>
 
-/** Makes the results that another node could post as this job's leader. */
-async function leaderOf(
+/** What a node may do after it has revealed. */
+export type Turn = Pick<OwnAssignment, 'step'> &
+  Partial<Pick<OwnAssignment, 'deadline' | 'server_time' | 'checkers' | 'to_check'>>
+
+/** Makes the statements of another node that delivers: it answered `text`, and the output that it put there holds `shown`. */
+async function delivererOf(
   claim: ClaimResult,
   { prompt, promptKey }: Secrets,
   coprocessor: ReturnType<typeof fakeCoprocessor>,
   blobs: ReturnType<typeof fakeBlobs>,
   random: ReturnType<typeof countingRandom>,
 ) {
-  const sessionKey = await signingKeyFromSeed(await bytesOf('leader session'))
-  return async (text: string, shown = text): Promise<LeaderResult & { address: Address }> => {
+  const key = await signingKeyFromSeed(await bytesOf('leader session'))
+  const about = { jobId: claim.jobId, address: leaderAddress, fence: 2 }
+  return async (text: string, shown = text): Promise<DeliveryToCheck> => {
     const outputKey = await bytesOf('output key')
     const halves = splitKey(outputKey)
     const outputCid = await blobs.put(
@@ -166,20 +191,34 @@ async function leaderOf(
     const outHighHandle = coprocessor.store(halves.high)
     const outLowHandle = coprocessor.store(halves.low)
     coprocessor.granted.add(outHighHandle).add(outLowHandle)
-    const body = {
-      jobId: claim.jobId,
-      fence: 2,
-      model_id: claim.model_id,
-      max_output_tokens: claim.parameters.max_output_tokens,
-      output_cid: outputCid,
-      outHighHandle,
-      outLowHandle,
-      evidence: await comparators[claim.comparator].evidenceOf({
-        text,
-        prompt,
-        key: await evidenceKey(promptKey, claim.jobId),
-      }),
-    }
-    return { ...(await signResult(leaderAddress, body, sessionKey)), address: leaderAddress }
+    const answer = await signed(
+      {
+        statement: 'svc-answer-v2',
+        ...about,
+        position: 0,
+        list: listCommitment(claim),
+        model_id: claim.model_id,
+        max_output_tokens: claim.parameters.max_output_tokens,
+        evidence: await comparators[claim.comparator].evidenceOf({
+          text,
+          prompt,
+          key: await evidenceKey(promptKey, claim.jobId),
+        }),
+        salt: toBase64Url(random.bytes(32)),
+      },
+      key,
+    )
+    const delivery = await signed(
+      {
+        statement: 'svc-delivery-v2',
+        ...about,
+        answer: await statementHash(answer),
+        output_cid: outputCid,
+        outHighHandle,
+        outLowHandle,
+      },
+      key,
+    )
+    return { delivery, answer }
   }
 }

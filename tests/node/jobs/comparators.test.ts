@@ -14,8 +14,8 @@ const never = new AbortController().signal
 const run = (world: JobWorld) =>
   world.clock.until(runJob(world.deps, world.assignment, never, steps))
 
-/** A verifier with an answer of its own, and a leader that answered `text` and delivered `shown`. */
-async function withLeader(
+/** A node with an answer of its own, and another that answered `text` and delivered `shown`. */
+async function withDelivery(
   by: Parameters<typeof createJobWorld>[2],
   own: string,
   text: string,
@@ -23,28 +23,27 @@ async function withLeader(
   secondsLeft = 60,
 ) {
   const world = await createJobWorld('verifier', own, by)
-  const statement = await world.leader(text, shown)
-  const view: JobWorld['view'] = {
-    ...world.view,
-    phase: 'running',
+  const to_check = await world.delivered(text, shown)
+  world.turns.push({
+    ...{ step: 'check', to_check },
     deadline: world.view.server_time + secondsLeft,
-    leader_statement: statement,
-  }
-  world.api.getAssignment.mockResolvedValue(view)
-  return { world, statement, view }
+  })
+  return { world, ...to_check }
 }
 
-/** What the journal holds of a verifier that is killed while it waits for the leader. */
+/** What the journal holds of a node that is killed after it has committed. */
 async function killedAfterCommitting(world: JobWorld): Promise<JournalEntry> {
   const killed = Promise.withResolvers<void>()
+  const asked = world.api.getAssignment.getMockImplementation()!
   world.api.getAssignment.mockImplementation(async () => {
     killed.resolve()
     return await new Promise<never>(() => {})
   })
   void runJob(world.deps, world.assignment, never, steps)
   await world.clock.until(killed.promise)
+  world.api.getAssignment.mockImplementation(asked)
   const entry = world.journal.entry()
-  if (!entry) throw new Error('the verifier did not commit')
+  if (!entry) throw new Error('the node did not commit')
   return entry
 }
 
@@ -54,10 +53,10 @@ const similarBy = { comparator: 'similar/2' } as const
 const inOtherWords = liftAnswer.replace('does not need any motor', 'does not need a motor at all')
 
 describe('a job by similar/2', () => {
-  it('has the leader show what its answer looks like', async () => {
+  it('has the nodes show what their answers look like', async () => {
     const world = await createJobWorld('leader', liftAnswer, similarBy)
     await run(world)
-    expect(world.api.postResult.mock.calls[0]?.[0].body.evidence).toEqual(
+    expect(world.api.revealAnswer.mock.calls[0]?.[0].body.evidence).toEqual(
       await comparators['similar/2'].evidenceOf({
         text: liftAnswer,
         prompt: world.prompt,
@@ -79,21 +78,20 @@ describe('a job by similar/2', () => {
       { verdict: 'no-match', reason: 'inconclusive' },
     ],
   ])('calls %s', async (_, answer, verdict) => {
-    const { world } = await withLeader(similarBy, liftAnswer, answer)
+    const { world } = await withDelivery(similarBy, liftAnswer, answer)
     await run(world)
     expect(verdictOf(world)).toMatchObject(verdict)
   })
 
-  it('needs the very text that the leader made its evidence of', async () => {
-    const { world } = await withLeader(similarBy, liftAnswer, liftAnswer, inOtherWords)
+  it('needs the very text that the deliverer made its evidence of', async () => {
+    const { world } = await withDelivery(similarBy, liftAnswer, liftAnswer, inOtherWords)
     await run(world)
     expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-mismatch' })
   })
 
   it('goes on after a restart: the prompt is fetched and decrypted again, and was nowhere on disk', async () => {
-    const { world, view } = await withLeader(similarBy, liftAnswer, inOtherWords)
+    const { world } = await withDelivery(similarBy, liftAnswer, inOtherWords)
     const entry = await killedAfterCommitting(world)
-    world.api.getAssignment.mockResolvedValue(view)
     const written = JSON.stringify(entry, (_, value: unknown) =>
       typeof value === 'bigint' ? value.toString() : value,
     )
@@ -107,11 +105,11 @@ describe('a job by similar/2', () => {
   })
 })
 
-describe('a verifier that comes late', () => {
+describe('a checker that comes late', () => {
   for (const secondsLeft of [1, 5, 9]) {
-    it(`blames no leader with ${secondsLeft} s left, although it cannot open the output`, async () => {
-      const { world, statement } = await withLeader({}, 'Four.', 'Four.', 'Four.', secondsLeft)
-      world.coprocessor.granted.delete(statement.outHighHandle)
+    it(`blames no deliverer with ${secondsLeft} s left, although it cannot open the output`, async () => {
+      const { world, delivery } = await withDelivery({}, 'Four.', 'Four.', 'Four.', secondsLeft)
+      world.coprocessor.granted.delete(delivery.outHighHandle)
       await run(world)
       expect(verdictOf(world)).toBeUndefined()
       expect(world.api.abortAssignment.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
@@ -119,15 +117,14 @@ describe('a verifier that comes late', () => {
   }
 
   it('counts only the time that the output itself had', async () => {
-    const { world, statement, view } = await withLeader({}, 'Four.', 'Four.', 'Four.', 40)
+    const { world, delivery } = await withDelivery({}, 'Four.', 'Four.', 'Four.', 40)
     const entry = await killedAfterCommitting(world)
-    world.api.getAssignment.mockResolvedValue(view)
     // After a restart the prompt key comes first, and takes most of the 30 s that there are.
     const decrypt: JobWorld['deps']['coprocessor']['decrypt'] = async (handle) => {
       if (handle === world.claim.kpHighHandle) await world.clock.sleep(25_000)
       return await world.coprocessor.decrypt(handle)
     }
-    world.coprocessor.granted.delete(statement.outHighHandle)
+    world.coprocessor.granted.delete(delivery.outHighHandle)
     const deps = { ...world.deps, coprocessor: { ...world.coprocessor, decrypt } }
     await world.clock.until(resumeJob(deps, entry, never, steps))
     expect(verdictOf(world)).toBeUndefined()

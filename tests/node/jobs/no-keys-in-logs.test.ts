@@ -23,16 +23,17 @@ describe.each(['leader', 'verifier'] as const)('what a %s logs and writes down',
   it('holds no key and no half of one, however it is spelt', async () => {
     const world = await createJobWorld(role)
     const encrypt = vi.spyOn(world.deps.coprocessor, 'encrypt')
-    const leader = await world.leader('Four.')
-    world.api.getAssignment.mockResolvedValue({ ...world.view, leader_statement: leader })
+    const to_check = await world.delivered('Four.')
+    if (role === 'verifier') world.turns.push({ step: 'check', to_check })
     const ignored = { onClaimed: () => {}, onSlotFree: () => {} }
     const { signal } = new AbortController()
     await world.clock.until(runJob(world.deps, world.assignment, signal, ignored))
     const answers = [...world.api.postResult.mock.calls, ...world.api.postVerdict.mock.calls]
     expect(answers).toHaveLength(1)
 
-    const { log, journal, history } = world
-    const written = JSON.stringify([log.lines, journal.steps, history.records], plain)
+    const { log, journal, history, acks } = world
+    const kept = [log.lines, journal.steps, history.records, acks.kept]
+    const written = JSON.stringify(kept, plain)
     expect(written).toContain('prompt key')
     const ofOutput = encrypt.mock.calls.map(([high, low]) => joinKey({ high, low }))
     expect(ofOutput).toHaveLength(role === 'leader' ? 1 : 0)

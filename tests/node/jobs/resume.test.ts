@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { ProblemError } from '../../../lib/problem.ts'
+import { commitmentOf } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { resumeJob } from '../../../node/jobs/resume-job.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
 import type { JournalEntry } from '../../../node/journal/steps.ts'
-import { jobId } from '../fakes.ts'
+import { jobId, nodeAddress } from '../fakes.ts'
 import { createJobWorld, type JobWorld } from '../job-world.ts'
 
 const steps = { onClaimed: () => {}, onSlotFree: () => {} }
@@ -17,6 +18,7 @@ async function killedAt(
     | 'claimAssignment'
     | 'commitAssignment'
     | 'getAssignment'
+    | 'revealAnswer'
     | 'postResult'
     | 'postVerdict'
     | 'complete',
@@ -42,30 +44,21 @@ async function killedAt(
 const resume = (world: JobWorld, entry: JournalEntry) =>
   world.clock.until(resumeJob(world.deps, entry, never, steps))
 
-const standing = (world: JobWorld, change: Partial<JobWorld['view']>) =>
-  world.api.getAssignment.mockResolvedValue({
-    ...world.view,
-    deadline: world.view.server_time + 100,
-    ...change,
-  })
-
-describe('a leader killed', () => {
+describe('a node killed', () => {
   it('before its claim arrived claims and works', async () => {
     const world = await createJobWorld('leader')
     const entry = await killedAt(world, 'claimAssignment')
-    standing(world, { status: 'offered' })
     await resume(world, entry)
     expect(world.complete).toHaveBeenCalledTimes(1)
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
     expect(world.log.lines).toContain(`INFO Job ${jobId}: resuming as leader after a restart`)
-    expect(world.log.lines.at(-1)).toBe(`INFO Job ${jobId}: Leader result accepted`)
+    expect(world.log.lines).toContain(`INFO Job ${jobId}: Leader result accepted`)
     expect(world.journal.entry()).toBeUndefined()
   })
 
   it('during inference asks once more', async () => {
     const world = await createJobWorld('leader')
     const entry = await killedAt(world, 'complete')
-    standing(world, { status: 'claimed' })
     await resume(world, entry)
     expect(world.complete).toHaveBeenCalledTimes(2)
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
@@ -74,7 +67,6 @@ describe('a leader killed', () => {
   it('twice during inference does not ask a third time', async () => {
     const world = await createJobWorld('leader')
     const first = await killedAt(world, 'complete')
-    standing(world, { status: 'claimed' })
     const entry = await killedAt(world, 'complete', false, ({ deps }) =>
       resumeJob(deps, first, never, steps),
     )
@@ -90,23 +82,72 @@ describe('a leader killed', () => {
     })
   })
 
-  it('just before its result arrived sends the same bytes again', async () => {
+  it('before its commitment arrived sends the same one, and goes on', async () => {
+    const world = await createJobWorld('verifier')
+    world.turns.push({ step: 'check', to_check: await world.delivered('Four.') })
+    const entry = await killedAt(world, 'commitAssignment')
+    await resume(world, entry)
+    const [first, second] = bodiesOf(world.api.commitAssignment)
+    expect(second).toEqual(first!)
+    expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
+    expect(world.complete).toHaveBeenCalledTimes(1)
+  })
+
+  it('after its commitment opens it from the journal, without asking again', async () => {
+    const world = await createJobWorld('verifier')
+    const entry = await killedAt(world, 'getAssignment')
+    await resume(world, entry)
+    expect(world.complete).toHaveBeenCalledTimes(1)
+    expect(world.api.commitAssignment).toHaveBeenCalledTimes(1)
+    const { evidence, salt } = world.api.revealAnswer.mock.calls[0]![0].body
+    expect(world.api.commitAssignment.mock.calls[0]![0].body.commitment).toBe(
+      await commitmentOf({ jobId, address: nodeAddress, fence: 1, evidence, salt }),
+    )
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'answered' })
+  })
+
+  for (const arrived of [false, true]) {
+    it(`just ${arrived ? 'after' : 'before'} its answer arrived signs no other`, async () => {
+      const world = await createJobWorld('verifier')
+      const entry = await killedAt(world, 'revealAnswer', arrived)
+      await resume(world, entry)
+      const bodies = bodiesOf(world.api.revealAnswer)
+      expect(bodies).toHaveLength(arrived ? 1 : 2)
+      expect(bodies.at(-1)).toEqual(bodies[0]!)
+      expect(world.journal.steps.filter(({ step }) => step === 'answer')).toHaveLength(1)
+    })
+  }
+})
+
+describe('a deliverer killed', () => {
+  it('before it signed a delivery gives that back, for its text is gone, and checks the next', async () => {
+    const world = await createJobWorld('leader')
+    const entry = await killedAt(world, 'revealAnswer')
+    world.turns.push({ step: 'check', to_check: await world.delivered('Four.') })
+    await resume(world, entry)
+    expect(bodiesOf(world.api.abortAssignment)).toEqual([
+      { jobId, fence: 1, reason: 'node-failed' },
+    ])
+    expect(world.log.lines.join('\n')).toMatch(/ERROR .*the text of the answer was lost/)
+    expect(world.chain.stored).toEqual([])
+    expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'match' })
+  })
+
+  it('just before its delivery arrived sends the same bytes again', async () => {
     const world = await createJobWorld('leader')
     const entry = await killedAt(world, 'postResult')
-    standing(world, { status: 'claimed' })
     await resume(world, entry)
-    const [first, second] = world.api.postResult.mock.calls.map(([{ body }]) => body)
+    const [first, second] = bodiesOf(world.api.postResult)
     expect(second).toEqual(first!)
-    expect(JSON.stringify(second, bigintText)).toBe(JSON.stringify(first, bigintText))
     expect(world.complete).toHaveBeenCalledTimes(1)
     expect(world.chain.stored).toHaveLength(1)
     expect(world.history.records.at(-1)).toMatchObject({ outcome: 'result-posted' })
   })
 
-  it('just after its result arrived sends nothing', async () => {
+  it('just after its delivery arrived sends nothing', async () => {
     const world = await createJobWorld('leader')
     const entry = await killedAt(world, 'postResult', true)
-    standing(world, { status: 'done', phase: 'accepted' })
     await resume(world, entry)
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
     expect(world.history.records.at(-1)).toMatchObject({ outcome: 'result-posted' })
@@ -117,69 +158,58 @@ describe('a leader killed', () => {
 const bigintText = (_: string, value: unknown) =>
   typeof value === 'bigint' ? value.toString() : value
 
-describe('a verifier killed', () => {
-  it('before its commitment arrived sends the same one, and goes on', async () => {
+const bodiesOf = <B>({
+  mock,
+}: {
+  readonly mock: { readonly calls: readonly [{ readonly body: B }, ...unknown[]][] }
+}): readonly B[] => mock.calls.map(([{ body }]) => body)
+
+describe('a checker killed', () => {
+  const checking = async (text: string) => {
     const world = await createJobWorld('verifier')
-    const statement = await world.leader('Four.')
-    const entry = await killedAt(world, 'commitAssignment')
-    world.api.getAssignment
-      .mockResolvedValueOnce({
-        ...world.view,
-        status: 'claimed',
-        deadline: world.view.server_time + 100,
-      })
-      .mockResolvedValue({ ...world.view, phase: 'running', leader_statement: statement })
-    await resume(world, entry)
-    const commitments = world.api.commitAssignment.mock.calls.map(([{ body }]) => body)
-    expect(commitments).toHaveLength(2)
-    expect(commitments[1]).toEqual(commitments[0]!)
-    expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
-    expect(world.complete).toHaveBeenCalledTimes(1)
-  })
+    world.turns.push({ step: 'check', to_check: await world.delivered(text) })
+    return world
+  }
 
   for (const [answer, verdict] of [
     ['Four.', 'match'],
     ['Five.', 'no-match'],
   ] as const) {
-    it(`after its commitment judges ${answer} by the evidence it kept, without asking again`, async () => {
-      const world = await createJobWorld('verifier')
-      const entry = await killedAt(world, 'getAssignment')
-      standing(world, { phase: 'running', leader_statement: await world.leader(answer) })
+    it(`before its verdict judges ${answer} by the evidence it kept`, async () => {
+      const world = await checking(answer)
+      const entry = await killedAt(world, 'revealAnswer', true)
       await resume(world, entry)
       expect(world.complete).toHaveBeenCalledTimes(1)
-      expect(world.api.commitAssignment).toHaveBeenCalledTimes(1)
       expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe(verdict)
       expect(world.history.records.at(-1)).toMatchObject({ outcome: verdict })
     })
   }
 
-  it('gives no verdict against a leader that it cannot check for want of the prompt key', async () => {
-    const world = await createJobWorld('verifier')
+  it('gives no verdict on an output that it cannot check for want of the prompt key', async () => {
+    const world = await checking('Four.')
     const entry = await killedAt(world, 'getAssignment')
     world.coprocessor.granted.delete(world.claim.kpHighHandle)
-    standing(world, { phase: 'running', leader_statement: await world.leader('Four.') })
     await resume(world, entry)
     expect(world.api.postVerdict).not.toHaveBeenCalled()
     expect(world.api.abortAssignment).toHaveBeenCalledTimes(1)
   })
 
   it('just before its verdict arrived sends the same bytes again', async () => {
-    const world = await createJobWorld('verifier')
-    standing(world, { phase: 'running', leader_statement: await world.leader('Four.') })
+    const world = await checking('Four.')
     const entry = await killedAt(world, 'postVerdict')
     await resume(world, entry)
-    const [first, second] = world.api.postVerdict.mock.calls.map(([{ body }]) => body)
-    expect(JSON.stringify(second)).toBe(JSON.stringify(first))
+    const [first, second] = bodiesOf(world.api.postVerdict)
+    expect(second).toEqual(first!)
   })
 
   it('holds no slot while it sends its verdict again: its commitment had freed it', async () => {
-    const world = await createJobWorld('verifier')
-    standing(world, { phase: 'running', leader_statement: await world.leader('Four.') })
+    const world = await checking('Four.')
     const entry = await killedAt(world, 'postVerdict')
     const order: string[] = []
-    world.api.postVerdict.mockImplementation(async () => {
+    const taken = world.api.postVerdict.getMockImplementation()!
+    world.api.postVerdict.mockImplementation((...args) => {
       order.push('verdict')
-      return { jobId, status: 'done', phase: 'running' }
+      return taken(...args)
     })
     const onSlotFree = () => void order.push('slot free')
     await world.clock.until(resumeJob(world.deps, entry, never, { ...steps, onSlotFree }))
@@ -190,14 +220,14 @@ describe('a verifier killed', () => {
 describe('a job that is resumed', () => {
   const endings = [
     ['offered again', { fence: 2 }, 'offered again'],
-    ['lapsed', { status: 'lapsed' as const }, 'the assignment is lapsed'],
+    ['lapsed', { status: 'lapsed' as const, step: 'over' as const }, 'the assignment is lapsed'],
     ['settled', { status: 'claimed' as const, phase: 'cancelled' as const }, 'is cancelled'],
   ] as const
   for (const [name, change, words] of endings) {
     it(`is left with the reason when it was ${name} meanwhile`, async () => {
       const world = await createJobWorld('leader')
       const entry = await killedAt(world, 'complete')
-      standing(world, change)
+      world.api.getAssignment.mockResolvedValue({ ...world.view, ...change })
       await resume(world, entry)
       expect(world.api.abortAssignment).not.toHaveBeenCalled()
       expect(world.log.lines.at(-1)).toContain(words)
@@ -221,7 +251,6 @@ describe('a job that is resumed', () => {
     const world = await createJobWorld('leader')
     const entry = await killedAt(world, 'complete')
     const away = new SvcError('icl-unreachable', 'no', { hint: 'x', retryable: true })
-    standing(world, { status: 'claimed' })
     world.api.getAssignment.mockRejectedValueOnce(away).mockRejectedValueOnce(away)
     const startedAt = world.clock.now()
     await resume(world, entry)
@@ -256,26 +285,38 @@ describe('a job that is resumed', () => {
 
 describe('the journal and the history', () => {
   it('have each step before its message is sent', async () => {
-    const world = await createJobWorld('verifier')
-    standing(world, { phase: 'running', leader_statement: await world.leader('Four.') })
     const seen: string[] = []
-    const noted = () => world.journal.steps.map(({ step }) => step).join(' ')
-    for (const method of ['claimAssignment', 'commitAssignment', 'postVerdict'] as const) {
-      const mock = world.api[method] as JobWorld['api']['claimAssignment']
-      const original = mock.getMockImplementation()!
-      mock.mockImplementation((...args) => {
-        seen.push(`${method}: ${noted()}`)
-        return original(...args)
-      })
+    for (const role of ['leader', 'verifier'] as const) {
+      const world = await createJobWorld(role)
+      const to_check = await world.delivered('Four.')
+      if (role === 'verifier') world.turns.push({ step: 'check', to_check })
+      const noted = () => world.journal.steps.map(({ step }) => step).join(' ')
+      for (const method of [
+        'claimAssignment',
+        'commitAssignment',
+        'revealAnswer',
+        'postResult',
+        'postVerdict',
+      ] as const) {
+        const mock = world.api[method] as JobWorld['api']['claimAssignment']
+        const original = mock.getMockImplementation()!
+        mock.mockImplementation((...args) => {
+          seen.push(`${method}: ${noted()}`)
+          return original(...args)
+        })
+      }
+      await world.clock.until(runJob(world.deps, world.assignment, never, steps))
+      expect(noted()).toMatch(/(delivery|verdict) ended$/)
     }
-    await world.clock.until(runJob(world.deps, world.assignment, never, steps))
-    expect(seen).toEqual([
+    const before = [
       'claimAssignment: started',
       'commitAssignment: started claimed asked committed',
-      'postVerdict: started claimed asked committed verdict',
+      'revealAnswer: started claimed asked committed answer',
+    ]
+    expect(seen).toEqual([
+      ...[...before, 'postResult: started claimed asked committed answer delivery'],
+      ...[...before, 'postVerdict: started claimed asked committed answer verdict'],
     ])
-    expect(noted()).toMatch(/verdict ended$/)
-    expect(world.history.records.map(({ outcome }) => outcome)).toEqual(['running', 'match'])
   })
 
   it('hold neither prompt nor answer nor keys', async () => {
@@ -291,19 +332,26 @@ describe('the journal and the history', () => {
     expect(all).toContain(jobId)
   })
 
+  const turnsOf = async (role: 'leader' | 'verifier') => {
+    const world = await createJobWorld(role)
+    const to_check = await world.delivered('Four.')
+    if (role === 'verifier') world.turns.push({ step: 'check', to_check })
+    return world
+  }
+  const signedIn = (world: JobWorld) =>
+    world.journal.steps.filter(({ step }) => /^(answer|delivery|verdict)$/.test(step))
+
   for (const role of ['leader', 'verifier'] as const) {
     it(`keep a ${role} from signing twice for one assignment, though the ICL forgot and offers it anew`, async () => {
-      const world = await createJobWorld(role)
-      const statement = await world.leader('Four.')
-      world.api.getAssignment.mockResolvedValue({ ...world.view, leader_statement: statement })
+      const world = await turnsOf(role)
       await world.clock.until(runJob(world.deps, world.assignment, never, steps))
       const records = world.history.records.length
       await world.clock.until(runJob(world.deps, world.assignment, never, steps))
-      const answers = [...world.api.postResult.mock.calls, ...world.api.postVerdict.mock.calls]
-      expect(answers).toHaveLength(1)
+      expect(signedIn(world)).toHaveLength(2)
+      expect(world.api.revealAnswer).toHaveBeenCalledTimes(1)
       expect(world.api.claimAssignment).toHaveBeenCalledTimes(1)
       expect(world.complete).toHaveBeenCalledTimes(1)
-      expect(world.api.abortAssignment.mock.calls.map(([{ body }]) => body.reason)).toEqual([
+      expect(bodiesOf(world.api.abortAssignment).map(({ reason }) => reason)).toEqual([
         'signed-before',
       ])
       expect(world.log.lines.at(-1)).toMatch(/ERROR .*signed an answer to this very assignment/)
@@ -312,28 +360,17 @@ describe('the journal and the history', () => {
 
       const next = { ...world.assignment, fence: 2 }
       world.api.claimAssignment.mockResolvedValue({ ...world.claim, fence: 2 })
-      world.api.getAssignment.mockResolvedValue({
-        ...world.view,
-        fence: 2,
-        leader_statement: statement,
-      })
       await world.clock.until(runJob(world.deps, next, never, steps))
       expect(world.complete).toHaveBeenCalledTimes(2)
     })
-  }
 
-  for (const role of ['leader', 'verifier'] as const) {
     it(`keep a ${role} from signing twice when the ICL offers the assignment anew while it is worked on`, async () => {
-      const world = await createJobWorld(role)
-      const statement = await world.leader('Four.')
-      world.api.getAssignment.mockResolvedValue({ ...world.view, leader_statement: statement })
+      const world = await turnsOf(role)
       const both = [1, 2].map(() => runJob(world.deps, world.assignment, never, steps))
       await world.clock.until(Promise.all(both))
-      const answers = [...world.api.postResult.mock.calls, ...world.api.postVerdict.mock.calls]
-      expect(answers).toHaveLength(1)
-      expect(
-        world.journal.steps.filter(({ step }) => /^(result|verdict)$/.test(step)),
-      ).toHaveLength(1)
+      const kinds = signedIn(world).map(({ step }) => step)
+      expect(kinds).toEqual([...new Set(kinds)])
+      expect(kinds[0]).toBe('answer')
     })
   }
 
@@ -343,7 +380,7 @@ describe('the journal and the history', () => {
     // The ICL answers the claim of the second with the first.
     await world.clock.until(runJob(world.deps, { ...world.assignment, fence: 2 }, never, steps))
     expect(world.api.claimAssignment).toHaveBeenCalledTimes(2)
-    expect(world.api.postResult).toHaveBeenCalledTimes(1)
+    expect(world.api.revealAnswer).toHaveBeenCalledTimes(1)
     expect(world.complete).toHaveBeenCalledTimes(1)
     expect(
       world.api.abortAssignment.mock.calls.map(([{ body }]) => [body.fence, body.reason]),

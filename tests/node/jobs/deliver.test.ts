@@ -1,25 +1,16 @@
-import { describe, expect, it } from 'vitest'
-import type { Address } from '../../../lib/codecs.ts'
+import { describe, expect, it, vi } from 'vitest'
 import { exact } from '../../../lib/comparators/exact.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
+import { listCommitment } from '../../../lib/list-commitment.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { joinKey, unseal } from '../../../lib/sealing.ts'
 import { verifySignature } from '../../../lib/session-key.ts'
-import { leaderStatementOf, statementBytes } from '../../../lib/statements.ts'
+import { commitmentOf, statementBytes, statementHash } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { nodeStopping } from '../../../node/jobs/job-end.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
 import { aHash } from '../../branded.ts'
-import {
-  clientAddress,
-  coordinatorAddress,
-  jobId,
-  leaderAddress,
-  modelId,
-  nodeAddress,
-  storeCosts,
-  verifierAddresses,
-} from '../fakes.ts'
+import { jobId, leaderAddress, modelId, nodeAddress, storeCosts } from '../fakes.ts'
 import { createJobWorld, type JobWorld } from '../job-world.ts'
 
 const ignored = { onClaimed: () => {}, onSlotFree: () => {} }
@@ -31,15 +22,16 @@ const abortsWith = (world: JobWorld, reason: string) =>
     { jobId, fence: 1, reason },
   ])
 
-describe('a leader', () => {
-  it('answers, seals, stores the key, uploads and posts a signed result', async () => {
+describe('a deliverer', () => {
+  it('answers, commits, reveals, seals, stores the key, uploads and posts a signed delivery', async () => {
     const world = await createJobWorld('leader')
     await run(world)
 
+    const [{ body: answer }] = world.api.revealAnswer.mock.calls[0]!
     const [{ body: result }] = world.api.postResult.mock.calls[0]!
     expect(world.complete.mock.calls[0]![0].prompt).toBe(world.prompt)
     expect(world.complete.mock.calls[0]![0].model).toBe('test-model')
-    expect(result.evidence).toEqual(
+    expect(answer.evidence).toEqual(
       await exact.evidenceOf({
         text: 'Four.',
         prompt: world.prompt,
@@ -47,9 +39,9 @@ describe('a leader', () => {
       }),
     )
     const [stored] = world.chain.stored
-    expect(stored?.readers).toEqual([clientAddress, ...verifierAddresses])
-    expect(stored?.delegate).toBe(coordinatorAddress)
-    expect(stored?.until).toBe(world.claim.claimDeadline + 3_600)
+    const { kpHighHandle: promptHigh, activator, until, list } = world.claim
+    expect(stored).toMatchObject({ promptHigh, jobId, activator, until, list, self: 0 })
+    expect(stored?.checkers).toEqual([1, 2])
 
     world.coprocessor.granted.add(result.outHighHandle).add(result.outLowHandle)
     const outputKey = joinKey({
@@ -62,9 +54,19 @@ describe('a leader', () => {
     const [{ query: seat }] = world.api.putBlob.mock.calls[0]!
     expect(seat).toEqual({ jobId, fence: world.claim.fence })
 
-    const statement = statementBytes(leaderStatementOf(nodeAddress, result))
+    expect(answer).toMatchObject({ address: nodeAddress, fence: 1, position: 0, model_id: modelId })
+    expect(answer.list).toBe(listCommitment(world.claim))
+    const { evidence, salt } = answer
+    expect(world.api.commitAssignment.mock.calls[0]![0].body.commitment).toBe(
+      await commitmentOf({ jobId, address: nodeAddress, fence: 1, evidence, salt }),
+    )
+    expect(result).toMatchObject({ address: nodeAddress, answer: await statementHash(answer) })
     const { publicKey } = world.deps.sessionKey
-    expect(await verifySignature(publicKey, result.signature, statement)).toBe(true)
+    for (const { signature, ...statement } of [answer, result]) {
+      expect(await verifySignature(publicKey, signature, statementBytes(statement))).toBe(true)
+    }
+    expect(world.acks.kept.map(({ body }) => body.step)).toEqual(['commit', 'reveal', 'result'])
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'result-posted' })
     expect(world.api.abortAssignment).not.toHaveBeenCalled()
   })
 
@@ -184,12 +186,7 @@ describe('a job that cannot be done is given back', () => {
 
   it('when the prompt is not sealed with the key or for the client', async () => {
     const world = await createJobWorld('leader')
-    const output_readers = [leaderAddress, ...verifierAddresses]
-    world.api.claimAssignment.mockResolvedValue({
-      ...world.claim,
-      client: leaderAddress,
-      output_readers,
-    })
+    world.api.claimAssignment.mockResolvedValue({ ...world.claim, client: leaderAddress })
     await run(world)
     abortsWith(world, 'prompt-unreadable')
   })
@@ -209,54 +206,6 @@ describe('a job that cannot be done is given back', () => {
     await run(world)
     abortsWith(world, 'provider-rate-limited')
   })
-
-  it('when storeKey reverts', async () => {
-    const world = await createJobWorld('leader')
-    const storeOutputKey = async () => {
-      throw new SvcError('store-key-reverted', 'transaction reverted: x', { hint: 'Check gas.' })
-    }
-    world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
-    await run(world)
-    abortsWith(world, 'store-key-reverted')
-  })
-
-  it('before it costs gas when the upload fails first', async () => {
-    const world = await createJobWorld('leader')
-    world.api.putBlob.mockRejectedValue(new ProblemError('body-too-large', 'too large'))
-    const encrypt: JobWorld['deps']['coprocessor']['encrypt'] = async (high, low, options) => {
-      await world.clock.sleep(5_000)
-      return await world.coprocessor.encrypt(high, low, options)
-    }
-    world.deps = { ...world.deps, coprocessor: { ...world.coprocessor, encrypt } }
-    await run(world)
-    await world.clock.advance(10_000)
-    abortsWith(world, 'output-upload-failed')
-    expect(world.chain.stored).toEqual([])
-  })
-
-  const readers: Record<string, (world: JobWorld) => readonly Address[]> = {
-    'is not on the list': ({ claim }) => [...claim.output_readers, coordinatorAddress],
-    'is this very node': ({ claim }) => [...claim.output_readers, nodeAddress],
-    'is not the client': () => verifierAddresses,
-    'is one of too many': ({ claim }) => [
-      ...claim.output_readers,
-      ...Array.from({ length: 14 }, () => verifierAddresses[0]),
-    ],
-  }
-  for (const [who, readersOf] of Object.entries(readers)) {
-    it(`when a reader of the output key ${who}`, async () => {
-      const world = await createJobWorld('leader')
-      const output_readers = [...readersOf(world)]
-      world.api.claimAssignment.mockResolvedValue({ ...world.claim, output_readers })
-      await run(world)
-      abortsWith(world, 'output-readers-untrusted')
-      expect(world.log.lines.join('\n')).toMatch(
-        /ERROR Job 0x1+: aborted: the ICL names readers of the output key/,
-      )
-      expect(world.complete).not.toHaveBeenCalled()
-      expect(world.chain.stored).toEqual([])
-    })
-  }
 
   it('when the blob store keeps other bytes than it was given', async () => {
     const world = await createJobWorld('leader')
@@ -303,9 +252,11 @@ describe('a job that cannot be done is given back', () => {
     world.complete.mockImplementation(({ signal }) =>
       world.clock.sleep(200_000, signal).then(() => 'Four.'),
     )
-    world.api.getAssignment.mockRejectedValue(
-      new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true }),
-    )
+    world.api.getAssignment.mockImplementation(async () => {
+      const view = world.look()
+      if (view.step !== 'work') return view
+      throw new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })
+    })
     await run(world)
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
     expect(world.api.abortAssignment).not.toHaveBeenCalled()
@@ -359,7 +310,7 @@ describe('a job that cannot be done is given back', () => {
   for (const code of ['stale-fence', 'job-settled'] as const) {
     it(`but left quietly on ${code}`, async () => {
       const world = await createJobWorld('leader')
-      world.api.postResult.mockRejectedValue(new ProblemError(code, 'too late'))
+      world.api.revealAnswer.mockRejectedValue(new ProblemError(code, 'too late'))
       await run(world)
       expect(world.api.abortAssignment).not.toHaveBeenCalled()
       expect(world.log.lines.at(-1)).toBe(
@@ -367,4 +318,86 @@ describe('a job that cannot be done is given back', () => {
       )
     })
   }
+})
+
+describe('a delivery that comes to nothing', () => {
+  const breakStore = (world: JobWorld) => {
+    const storeOutputKey = async () => {
+      throw new SvcError('store-key-reverted', 'transaction reverted: x', { hint: 'Check gas.' })
+    }
+    world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
+  }
+
+  it('is given back once, and the node checks the next one', async () => {
+    const world = await createJobWorld('leader')
+    breakStore(world)
+    world.turns.push({ step: 'check', to_check: await world.delivered('Four.') })
+    await run(world)
+    abortsWith(world, 'store-key-reverted')
+    expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'match' })
+  })
+
+  it('is not tried again for an ICL that asks again: it costs gas', async () => {
+    const world = await createJobWorld('leader')
+    const storeOutputKey = vi.fn(async () => {
+      throw new SvcError('store-key-reverted', 'transaction reverted: x', { hint: 'Check gas.' })
+    })
+    world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
+    world.turns.push({ step: 'deliver', checkers: [1, 2] })
+    const running = runJob(world.deps, world.assignment, new AbortController().signal, ignored)
+    await world.clock.advance(30_000)
+    expect(storeOutputKey).toHaveBeenCalledTimes(1)
+    world.turns.length = 0
+    await world.clock.until(running)
+    abortsWith(world, 'store-key-reverted')
+  })
+
+  it('leaves the answer standing', async () => {
+    const world = await createJobWorld('leader')
+    breakStore(world)
+    await run(world)
+    expect(world.history.records.at(-1)).toMatchObject({
+      outcome: 'answered',
+      reason: 'the job is accepted',
+    })
+  })
+
+  it('because another delivers by now is no failure of this node', async () => {
+    const world = await createJobWorld('leader')
+    world.api.postResult.mockImplementation(async () => {
+      world.turns.length = 0
+      throw new ProblemError('not-your-turn', 'too late')
+    })
+    await run(world)
+    expect(world.api.abortAssignment).not.toHaveBeenCalled()
+    expect(world.api.postResult).toHaveBeenCalledTimes(1)
+  })
+
+  it('because its time is over is given back', async () => {
+    const world = await createJobWorld('leader')
+    const storeOutputKey: JobWorld['chain']['storeOutputKey'] = async (key) => {
+      await world.clock.sleep(100_000)
+      return await world.chain.storeOutputKey(key)
+    }
+    world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
+    const startedAt = world.clock.now()
+    await run(world)
+    expect(world.clock.now() - startedAt).toBe(43_000)
+    abortsWith(world, 'deadline-too-close')
+  })
+
+  it('is sent again, the same bytes, when the ICL was away', async () => {
+    const world = await createJobWorld('leader')
+    const { postResult } = world.api
+    const taken = postResult.getMockImplementation()!
+    const away = new SvcError('icl-unreachable', 'gone', { hint: '', retryable: true })
+    postResult.mockRejectedValueOnce(away).mockImplementation(taken)
+    await run(world)
+    const bodies = postResult.mock.calls.map(([{ body }]) => body)
+    expect(bodies).toHaveLength(2)
+    expect(bodies[1]).toEqual(bodies[0]!)
+    expect(world.chain.stored).toHaveLength(1)
+    expect(world.log.lines.join('\n')).toMatch(/WARNING .*deliver: gone.*asking for the next step/)
+  })
 })
