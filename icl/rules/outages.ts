@@ -14,7 +14,7 @@ export type Outage = { readonly from: number; readonly until: number }
 /** What of an outage counts for nothing, in milliseconds. */
 export const longestExcusedMs = 300_000
 
-/** How long after an outage no assignment lapses: nodes have to find out that the ICL is back. */
+/** How long after an outage no assignment and no turn lapses: nodes have to find out that the ICL is back. */
 const comeBackMs = 15_000
 
 const excusedMs = ({ from, until }: Outage): number => Math.min(until - from, longestExcusedMs)
@@ -44,6 +44,7 @@ export const excuse = (job: Job, outages: readonly Outage[]): Job =>
 function excuseOne(job: Job, outage: Outage): Job {
   const { from, until } = outage
   const ms = excusedMs(outage)
+  const later = (deadline: number) => Math.max(deadline + ms, until + comeBackMs)
   // A job that was about to end still ends; after a longer outage it may be over.
   const least = until - from <= longestExcusedMs ? until + comeBackMs : 0
   return {
@@ -53,8 +54,16 @@ function excuseOne(job: Job, outage: Outage): Job {
     assignments: job.assignments.map((assignment) =>
       assignment.deadline === undefined
         ? assignment
-        : { ...assignment, deadline: Math.max(assignment.deadline + ms, until + comeBackMs) },
+        : { ...assignment, deadline: later(assignment.deadline) },
     ),
+    ...(job.agreement && {
+      agreement: {
+        ...job.agreement,
+        turns: job.agreement.turns.map((turn) =>
+          turn.failed ? turn : { ...turn, deadline: later(turn.deadline) },
+        ),
+      },
+    }),
   }
 }
 

@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest'
+import { currentTurn } from '../../../icl/rules/agreed.ts'
 import { ageOf, excuse } from '../../../icl/rules/outages.ts'
-import { claimed, commitmentTo, fenceOf, nodeA, nodeB, sampleJob, take } from './sample-job.ts'
+import {
+  claimed,
+  commitBy,
+  decidedJob,
+  delivered,
+  fenceOf,
+  nodeA,
+  nodeB,
+  sampleJob,
+  take,
+} from './sample-job.ts'
 
 const leased = () => claimed(claimed(sampleJob(), nodeA, 10_000), nodeB, 10_000)
 const outage = { from: 20_000, until: 110_000 }
@@ -42,16 +53,23 @@ describe('an outage of the ICL', () => {
     expect(woken.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
   })
 
+  it('moves the time to deliver and to check', () => {
+    const agreed = decidedJob('x', 'x', 'x')
+    const late = { from: 20_000, until: 50_000 }
+    const after = take(agreed, { type: 'miss-time', outages: [late] }, 50_000)
+    expect([currentTurn(after)?.deadline, after.tickAt]).toEqual([75_010, 75_010])
+    expect(take(after, { type: 'tick' }, 75_000).agreement?.turns).toHaveLength(1)
+    const open = delivered(agreed, 19_000)
+    const long = { from: 60_000, until: 70_000 }
+    const moved = excuse(open, [late, long])
+    expect(currentTurn(moved)?.deadline).toBe(104_000)
+  })
+
   it('lets a node hand in what it did meanwhile', () => {
     const after = take(leased(), { type: 'miss-time', outages: [outage] }, 110_000)
-    const commitment = commitmentTo(nodeB, fenceOf(after, nodeB), 'x')
-    const commit = {
-      type: 'commit',
-      node: nodeB,
-      fence: fenceOf(after, nodeB),
-      commitment,
-    } as const
-    expect(take(after, commit, 219_999).assignments[1]?.status).toBe('committed')
+    expect(take(after, commitBy(after, nodeB, 'x'), 219_999).assignments[1]?.status).toBe(
+      'committed',
+    )
   })
 
   it('of more than five minutes lets the job end, and costs no node anything', () => {

@@ -1,17 +1,21 @@
-import type { Command } from '../../../icl/rules/commands.ts'
+import { currentTurn } from '../../../icl/rules/agreed.ts'
+import type { Command, NodeCommand } from '../../../icl/rules/commands.ts'
 import {
   assignmentOf,
   defaultJobLimits,
   type Job,
   type JobLimits,
-  type SignedResult,
-  type SignedVerdict,
+  type PostedAnswer,
+  type PostedDelivery,
+  type PostedVerdict,
 } from '../../../icl/rules/job.ts'
 import { newJob, type Submission } from '../../../icl/rules/new-job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import type { Address, ComparatorId, Hash32 } from '../../../lib/codecs.ts'
+import { toBase64Url, utf8 } from '../../../lib/digest.ts'
 import type { Evidence } from '../../../lib/schemas/evidence.ts'
 import type { VerdictReason } from '../../../lib/schemas/jobs.ts'
+import type { Terms } from '../../../lib/schemas/terms.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
 
 export const nodeAddress = (digit: string): Address => anAddress(`0x${digit.repeat(40)}`)
@@ -24,10 +28,11 @@ export const [nodeA, nodeB, nodeC, nodeD, nodeE] = ['a', 'b', 'c', 'd', 'e'].map
 ]
 const client = nodeAddress('9')
 
-const session = { key: 'k', not_after: 1, signature: '0x' as const }
+const jobId = aJobId(`0x${'1'.repeat(64)}`)
+const signed = { signature: 's', session: { key: 'k', not_after: 1, signature: '0x' as const } }
 
 /** Evidence of an answer that is one word. */
-const evidenceOf = (answer: string): Evidence => ({
+const oneWord = (answer: string): Evidence => ({
   comparator: 'exact',
   digest: answer,
   tokens: 1,
@@ -40,19 +45,19 @@ type SampleChanges = Partial<Omit<Submission, 'list'>> & {
   readonly members?: readonly Address[]
   readonly modelId?: string
   readonly comparator?: ComparatorId
-  readonly quorum?: number
+  readonly terms?: Partial<Terms>
 }
 
-/** A job of A (leader), B and C with a deadline of 600 s, made at time 0. */
+/** A job of A, B and C with a deadline of 600 s, made at time 0. */
 export const sampleJob = ({
   members = sampleMembers,
   modelId = 'openai:m',
   comparator = 'exact',
-  quorum = 3,
+  terms = {},
   ...changes
 }: SampleChanges = {}): Job =>
   newJob({
-    id: aJobId(`0x${'1'.repeat(64)}`),
+    id: jobId,
     client,
     clientNonce: 1n,
     promptCid: 'bafkrei',
@@ -69,10 +74,13 @@ export const sampleJob = ({
         model_id: modelId,
         min_tier: 0,
         comparator,
-        quorum,
+        rule: 'three',
+        quorum: 3,
+        max_answers: 7,
         min_matches: 1,
         list_length: 16,
         salt: 'A'.repeat(43),
+        ...terms,
       },
       block: { number: 7n, hash: aHash(`0x${'b'.repeat(64)}`) },
       members,
@@ -84,48 +92,70 @@ export const sampleJob = ({
     ...changes,
   })
 
-export const resultOf = (node: Address, fence: number, answer: string): SignedResult => ({
-  body: {
-    statement: 'svc-leader-v1',
-    address: node,
-    jobId: aJobId(`0x${'1'.repeat(64)}`),
-    fence,
-    model_id: 'openai:m',
-    max_output_tokens: 1_024,
-    output_cid: `cid-${answer}`,
-    outHighHandle: 3n,
-    outLowHandle: 4n,
-    evidence: evidenceOf(answer),
-  },
-  hash: hashOf(`result:${node}:${fence}:${answer}`),
-  signature: 's',
-  session,
-})
+/** A node's answer: one word, or evidence. */
+export function answerOf(node: Address, fence: number, answer: string | Evidence): PostedAnswer {
+  const evidence = typeof answer === 'string' ? oneWord(answer) : answer
+  return {
+    body: {
+      statement: 'svc-answer-v2',
+      jobId,
+      address: node,
+      fence,
+      position: 0,
+      list: aHash(`0x${'3'.repeat(64)}`),
+      model_id: 'openai:m',
+      max_output_tokens: 1_024,
+      evidence,
+      salt: toBase64Url(utf8(node.slice(2, 34))),
+    },
+    hash: hashOf(`answer:${node}:${fence}:${evidence.digest}`),
+    ...signed,
+  }
+}
 
+export const deliveryOf = (job: Job, node: Address, output = 'cid'): PostedDelivery => {
+  const { fence, answer } = assignmentOf(job, node)!
+  return {
+    body: {
+      statement: 'svc-delivery-v2',
+      jobId,
+      address: node,
+      fence,
+      answer: answer?.hash ?? hashOf('no answer'),
+      output_cid: output,
+      outHighHandle: 3n,
+      outLowHandle: 4n,
+    },
+    hash: hashOf(`delivery:${node}:${fence}:${output}`),
+    ...signed,
+  }
+}
+
+export type Vote = 'match' | (typeof VerdictReason)['options'][number]
+
+/** A node's verdict on the current delivery, or on another. */
 export const verdictOf = (
+  job: Job,
   node: Address,
-  fence: number,
-  answer: string,
-  leaderHash: Hash32,
-  vote: 'match' | (typeof VerdictReason)['options'][number],
-): SignedVerdict => ({
-  body: {
-    statement: 'svc-verifier-v1',
-    address: node,
-    jobId: aJobId(`0x${'1'.repeat(64)}`),
-    fence,
-    model_id: 'openai:m',
-    max_output_tokens: 1_024,
-    verdict: vote === 'match' ? 'match' : 'no-match',
-    ...(vote !== 'match' && { reason: vote }),
-    evidence: evidenceOf(answer),
-    salt: 'salt',
-    leader_statement: leaderHash,
-  },
-  hash: hashOf(`verdict:${node}:${fence}:${answer}:${vote}`),
-  signature: 's',
-  session,
-})
+  vote: Vote,
+  delivery: Hash32 = currentTurn(job)?.delivery?.hash ?? hashOf('no delivery'),
+): PostedVerdict => {
+  const { fence, answer } = assignmentOf(job, node)!
+  return {
+    body: {
+      statement: 'svc-verdict-v2',
+      jobId,
+      address: node,
+      fence,
+      answer: answer?.hash ?? hashOf('no answer'),
+      delivery,
+      verdict: vote === 'match' ? 'match' : 'no-match',
+      ...(vote !== 'match' && { reason: vote }),
+    },
+    hash: hashOf(`verdict:${node}:${fence}:${delivery}:${vote}`),
+    ...signed,
+  }
+}
 
 const hashes = new Map<string, Hash32>()
 const hashOf = (text: string): Hash32 => {
@@ -136,8 +166,8 @@ const hashOf = (text: string): Hash32 => {
   return hash
 }
 
-export const commitmentTo = (node: Address, fence: number, answer: string): Hash32 =>
-  hashOf(`commitment:${node}:${fence}:${answer}`)
+export const commitmentTo = (node: Address, fence: number, answer: string | Evidence): Hash32 =>
+  hashOf(`commitment:${node}:${fence}:${typeof answer === 'string' ? answer : answer.digest}`)
 
 /** A tick of the sample job at which these members of its list are fit, these busy, and all others silent. */
 export const tickWith = (
@@ -178,30 +208,95 @@ export function claimed(job: Job, node: Address, now: number): Job {
   return take(offered, { type: 'claim', node, fence }, now)
 }
 
-/** The leader answers. */
-export const answered = (job: Job, node: Address, answer: string, now: number): Job => {
+/** The command with which a node commits to an answer. */
+export const commitBy = (job: Job, node: Address, answer: string | Evidence): NodeCommand => {
   const fence = fenceOf(job, node)
-  const result = resultOf(node, fence, answer)
-  return take(job, { type: 'post-result', node, fence, result }, now)
+  return { type: 'commit', node, fence, commitment: commitmentTo(node, fence, answer) }
 }
 
-/** A verifier commits to an answer. */
-export const committed = (job: Job, node: Address, answer: string, now: number): Job => {
+/** The command with which a node reveals the answer that it committed to. */
+export const revealBy = (job: Job, node: Address, answer: string | Evidence): NodeCommand => {
   const fence = fenceOf(job, node)
-  const commitment = commitmentTo(node, fence, answer)
-  return take(job, { type: 'commit', node, fence, commitment }, now)
-}
-
-/** The command with which a verifier reveals the answer that it committed to. */
-export function reveal(job: Job, node: Address, answer: string): Command {
-  const fence = fenceOf(job, node)
-  const result = job.result!
-  const vote = result.body.evidence.digest === answer ? 'match' : 'different-answer'
   return {
-    type: 'post-verdict',
+    type: 'reveal',
     node,
     fence,
-    verdict: verdictOf(node, fence, answer, result.hash, vote),
+    answer: answerOf(node, fence, answer),
     commitment: commitmentTo(node, fence, answer),
   }
 }
+
+export const deliverBy = (job: Job, node: Address, output?: string): NodeCommand => ({
+  type: 'deliver',
+  node,
+  fence: fenceOf(job, node),
+  delivery: deliveryOf(job, node, output),
+})
+
+export const voteBy = (job: Job, node: Address, vote: Vote, delivery?: Hash32): NodeCommand => ({
+  type: 'post-verdict',
+  node,
+  fence: fenceOf(job, node),
+  verdict: verdictOf(job, node, vote, delivery),
+})
+
+export const abortBy = (
+  job: Job,
+  node: Address,
+  reason: Extract<NodeCommand, { type: 'abort' }>['reason'] = 'node-failed',
+): NodeCommand => ({ type: 'abort', node, fence: fenceOf(job, node), reason })
+
+type Answers = readonly (readonly [Address, string | Evidence])[]
+
+/** Nodes claim, and commit to their answers. */
+export function committed(job: Job, answers: Answers, now: number): Job {
+  let next = job
+  for (const [node] of answers) next = claimed(next, node, now)
+  for (const [node, answer] of answers) next = take(next, commitBy(next, node, answer), now)
+  return next
+}
+
+/** Nodes reveal what they committed to. */
+export const revealed = (job: Job, answers: Answers, now: number): Job =>
+  answers.reduce((next, [node, answer]) => take(next, revealBy(next, node, answer), now), job)
+
+/** Nodes answer: all of them have claimed, committed and revealed. */
+export const answered = (job: Job, answers: Answers, now: number): Job =>
+  revealed(committed(job, answers, now), answers, now)
+
+/** The sample job once A, B and C have given these answers, 10 ms after it came. */
+export const decidedJob = (
+  a: string | Evidence,
+  b: string | Evidence,
+  c: string | Evidence,
+  changes: SampleChanges = {},
+): Job =>
+  answered(
+    sampleJob(changes),
+    [
+      [nodeA, a],
+      [nodeB, b],
+      [nodeC, c],
+    ],
+    10,
+  )
+
+/** The nodes of the agreement in the order in which they deliver. */
+export const inTurn = ({ agreement, assignments }: Job): readonly Address[] =>
+  agreement?.order.map(
+    (fence) => assignments.find((assignment) => assignment.fence === fence)!.node,
+  ) ?? []
+
+/** Whose turn it is delivers. */
+export function delivered(job: Job, now: number): Job {
+  const node = job.assignments.find(({ fence }) => fence === currentTurn(job)?.fence)!.node
+  return take(job, deliverBy(job, node), now)
+}
+
+/** What each node was scored for, by the last digit of its address. */
+export const scoresOf = (job: Job): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    job.assignments.flatMap(({ node, scores }) =>
+      scores?.length ? [[node.at(-1)!, scores.join(' ')]] : [],
+    ),
+  )
