@@ -25,7 +25,7 @@ import {
   type Transition,
   withAssignment,
 } from './job.ts'
-import { assignmentAt, currentAssignments, seatCount } from './seats.ts'
+import { assignmentAt, currentAssignments, emptySeats, seatCount } from './seats.ts'
 
 /** The node binds itself to its evidence: its lease ends. With the last commitment of a batch the time to reveal starts. */
 export function commit(
@@ -104,12 +104,20 @@ export function reveal(
     answer,
     revealedAt: now,
     deadline: undefined,
+    // Of one that was late: its seat is not empty any more.
+    endedAt: undefined,
+    reason: undefined,
   })
-  return decided(recorded(revealed, now, 'revealed', { assignment }), now, limits)
+  const seated: Job =
+    emptySeats(revealed).length > 0 || job.reason !== 'not-enough-nodes'
+      ? revealed
+      : { ...revealed, reason: undefined }
+  return decided(recorded(seated, now, 'revealed', { assignment }), now, limits)
 }
 
 /** True for a node that was late, while nobody has its seat. */
 export const mayStillReveal = (job: Job, assignment: Assignment): boolean =>
+  assignment.status === 'lapsed' &&
   assignment.reason === 'never-revealed' &&
   job.agreement === undefined &&
   assignmentAt(job, assignment.seat)?.fence === assignment.fence

@@ -49,8 +49,8 @@ export type Assignment = {
   readonly status: AssignmentStatus
   /** Of a committed one: the end of its time to reveal, once all of its batch have committed. */
   readonly deadline?: number | undefined
-  readonly endedAt?: number
-  readonly reason?: AssignmentReason
+  readonly endedAt?: number | undefined
+  readonly reason?: AssignmentReason | undefined
   readonly commitment?: Hash32
   readonly committedAt?: number
   readonly answer?: PostedAnswer
@@ -213,6 +213,10 @@ export const mayShowAnswers = ({ phase }: Pick<Job, 'phase'>): boolean => isSett
 /** Statuses in which an assignment still holds its seat. */
 export const isHeld = (status: AssignmentStatus): boolean =>
   status !== 'aborted' && status !== 'lapsed'
+
+/** True while the time of a node to open its commitment runs. */
+export const isRevealing = ({ status, deadline }: Assignment): boolean =>
+  status === 'committed' && deadline !== undefined
 
 /** Statuses in which an assignment occupies one of its node's slots; one that waits for a grant costs the node nothing yet. */
 export const occupiesSlot = (status: AssignmentStatus): boolean =>
