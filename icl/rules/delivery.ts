@@ -19,7 +19,7 @@ import { settled } from '../../lib/delivery-rule.ts'
 import { isRefuted } from '../../lib/fault.ts'
 import type { AbortReason, DeliveryReason } from '../../lib/schemas/jobs.ts'
 import { currentTurn } from './agreed.ts'
-import { withFault } from './faults.ts'
+import { faultOf, type PostedStatement, withFault } from './faults.ts'
 import {
   type Agreement,
   type Assignment,
@@ -131,15 +131,21 @@ export function postVerdict(
   )
 }
 
-/** What a node has said before of the same delivery. */
-const verdictOn = (
-  { agreement }: Job,
-  { node }: Assignment,
+/** What a node has said before of the same delivery, be it refuted. */
+export function verdictOn(
+  job: Job,
+  { node, fence }: Assignment,
   { body }: PostedVerdict,
-): PostedVerdict | undefined =>
-  agreement?.turns
-    .flatMap(({ verdicts }) => verdicts)
-    .find((verdict) => verdict.body.address === node && verdict.body.delivery === body.delivery)
+): PostedVerdict | undefined {
+  const refuted = faultOf(job, 'verdict-refuted', fence)?.statements ?? []
+  const counted = job.agreement?.turns.flatMap(({ verdicts }) => verdicts) ?? []
+  return [...counted, ...refuted.filter(isVerdict)].find(
+    (verdict) => verdict.body.address === node && verdict.body.delivery === body.delivery,
+  )
+}
+
+const isVerdict = (posted: PostedStatement): posted is PostedVerdict =>
+  posted.body.statement === 'svc-verdict-v2'
 
 const absent = (job: Job, turn: Turn, { fence }: Assignment): Job =>
   turn.absent.includes(fence) ? job : withTurnChanged(job, { absent: [...turn.absent, fence] })
@@ -167,8 +173,9 @@ function checked(job: Job, now: number, limits: JobLimits): Change {
   if (!job.agreement || !turn?.delivery) return { job, effects: [] }
   const { verdicts, absent: away } = turn
   const checks = checkersOf(job.agreement, turn)
-    .filter((fence) => !away.includes(fence))
-    .map((fence) => verdicts.find(({ body }) => body.fence === fence)?.body.verdict)
+    .map((fence) => ({ fence, check: verdicts.find(({ body }) => body.fence === fence) }))
+    .filter(({ fence, check }) => check !== undefined || !away.includes(fence))
+    .map(({ check }) => check?.body.verdict)
   switch (settled(checks, now >= turn.deadline)) {
     case 'waiting':
       return { job, effects: [] }

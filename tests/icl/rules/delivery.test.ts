@@ -1,0 +1,265 @@
+import { describe, expect, it } from 'vitest'
+import { currentTurn } from '../../../icl/rules/agreed.ts'
+import { assignmentOf, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
+import { nextStep } from '../../../icl/rules/next-step.ts'
+import { transition } from '../../../icl/rules/transition.ts'
+import type { Address } from '../../../lib/codecs.ts'
+import {
+  abortBy,
+  answered,
+  answerOf,
+  decidedJob,
+  deliverBy,
+  delivered,
+  deliveryOf,
+  fenceOf,
+  inTurn,
+  nodeA,
+  nodeB,
+  nodeC,
+  nodeD,
+  refusalOf,
+  scoresOf,
+  take,
+  tickWith,
+  type Vote,
+  voteBy,
+} from './sample-job.ts'
+
+const { deliverMs, checkMs } = defaultJobLimits
+const agreed = () => decidedJob('x', 'x', 'x')
+const [first, second, third] = inTurn(agreed()) as [Address, Address, Address]
+/** With two members and a node that differs: the last of three. */
+const twoOfThree = () => decidedJob('x', 'x', 'y', { terms: { rule: 'any-two', max_answers: 5 } })
+const stepOf = (job: Job, node: Address) => nextStep(job, assignmentOf(job, node)!).step
+const steps = (job: Job) => [first, second, third].map((node) => stepOf(job, node))
+const voted = (job: Job, ...votes: readonly (readonly [Address, Vote])[]) =>
+  votes.reduce((next, [node, vote]) => take(next, voteBy(next, node, vote), 30), job)
+const delivererOf = (job: Job) =>
+  job.assignments.find(({ fence }) => fence === currentTurn(job)?.fence)?.node
+const failures = ({ agreement }: Job) => agreement?.turns.map(({ failed }) => failed?.reason)
+const code = (node: Address) => node.at(-1)!
+
+describe('a delivery', () => {
+  it('is checked by the other members, who have 45 s, and settles by what they say', () => {
+    const job = agreed()
+    expect(steps(job)).toEqual(['deliver', 'wait', 'wait'])
+    const open = delivered(job, 20)
+    expect(steps(open)).toEqual(['wait', 'check', 'check'])
+    expect(open.tickAt).toBe(20 + checkMs)
+    const once = voted(open, [second, 'match'])
+    expect([once.phase, steps(once)]).toEqual(['running', ['wait', 'wait', 'check']])
+    const done = voted(once, [third, 'match'])
+    expect([done.phase, done.reason, done.settledAt, done.tickAt]).toEqual([
+      'accepted',
+      'quorum-agreed',
+      30,
+      undefined,
+    ])
+    expect(scoresOf(done)).toEqual({
+      [code(first)]: 'answer-delivered',
+      [code(second)]: 'answer-agreed',
+      [code(third)]: 'answer-agreed',
+    })
+    expect(done.outbox.map(({ effect }) => effect.type)).toContain('commit-result')
+  })
+
+  it('settles by a tie, and against the one that refused it', () => {
+    const done = voted(delivered(agreed(), 20), [second, 'output-mismatch'], [third, 'match'])
+    expect(done.phase).toBe('accepted')
+    expect(scoresOf(done)[code(second)]).toBe('answer-agreed verdict-outvoted')
+  })
+
+  it('that the others refuse gives the turn to the next, who is checked by the first one, too', () => {
+    const refused = voted(
+      delivered(agreed(), 20),
+      [second, 'output-mismatch'],
+      [third, 'output-unavailable'],
+    )
+    expect([refused.phase, delivererOf(refused), failures(refused)]).toEqual([
+      'running',
+      second,
+      ['output-refused', undefined],
+    ])
+    const done = voted(delivered(refused, 40), [first, 'match'], [third, 'match'])
+    expect([done.phase, scoresOf(done)]).toEqual([
+      'accepted',
+      {
+        [code(first)]: 'answer-agreed output-refused',
+        [code(second)]: 'answer-delivered',
+        [code(third)]: 'answer-agreed',
+      },
+    ])
+  })
+
+  it('settles by the checks that came in time, and scores who gave none', () => {
+    const once = voted(delivered(agreed(), 20), [second, 'match'])
+    const done = take(once, { type: 'tick' }, 20 + checkMs)
+    expect([done.phase, scoresOf(done)[code(third)]]).toEqual([
+      'accepted',
+      'answer-agreed never-checked',
+    ])
+  })
+
+  it('that nobody checks gives the turn to the next', () => {
+    const silent = take(delivered(agreed(), 20), { type: 'tick' }, 20 + checkMs)
+    expect([delivererOf(silent), failures(silent)]).toEqual([second, ['never-checked', undefined]])
+    let away = delivered(agreed(), 20)
+    for (const node of [second, third]) {
+      away = take(away, abortBy(away, node, 'deadline-too-close'), 30)
+    }
+    expect([delivererOf(away), failures(away)]).toEqual([second, ['never-checked', undefined]])
+    expect(scoresOf(take(away, { type: 'cancel' }, 50))).toEqual({
+      a: 'answer-agreed',
+      b: 'answer-agreed',
+      c: 'answer-agreed',
+    })
+  })
+
+  it('that does not come, or is given back, gives the turn to the next; after the last the job is disputed', () => {
+    const late = take(agreed(), { type: 'tick' }, 10 + deliverMs)
+    expect([delivererOf(late), failures(late)]).toEqual([second, ['never-delivered', undefined]])
+    expect(refusalOf(late, deliverBy(late, first), 50_000)).toBe('not-your-turn')
+    const back = take(late, abortBy(late, second, 'node-failed'), 50_000)
+    expect([delivererOf(back), currentTurn(back)?.deadline]).toEqual([third, 50_000 + deliverMs])
+    const none = take(back, abortBy(back, third, 'node-crashed'), 60_000)
+    expect([none.phase, none.reason, failures(none)]).toEqual([
+      'disputed',
+      'undelivered',
+      ['never-delivered', 'node-failed', 'node-crashed'],
+    ])
+    expect(scoresOf(none)).toEqual({
+      [code(first)]: 'answer-agreed never-delivered',
+      [code(second)]: 'answer-agreed',
+      [code(third)]: 'answer-agreed',
+    })
+  })
+
+  it('is taken of whose turn it is, and names its own answer', () => {
+    const job = agreed()
+    expect(refusalOf(job, deliverBy(job, second), 20)).toBe('not-your-turn')
+    const delivery = deliveryOf(job, first)
+    const body = { ...delivery.body, answer: answerOf(second, 2, 'x').hash }
+    const other = { ...deliverBy(job, first), delivery: { ...delivery, body } }
+    expect(refusalOf(job, other as never, 20)).toBe('statement-mismatch')
+    const open = delivered(job, 20)
+    expect(take(open, deliverBy(open, first), 30)).toBe(open)
+    expect(refusalOf(open, deliverBy(open, first, 'another'), 30)).toBe('already-answered')
+    expect(take(open, abortBy(open, first), 30)).toBe(open)
+  })
+})
+
+describe('a check', () => {
+  it('counts although its node gives back afterwards', () => {
+    const once = voted(delivered(agreed(), 20), [second, 'match'])
+    const left = take(once, abortBy(once, second, 'node-stopping'), 40)
+    expect(voted(left, [third, 'output-mismatch']).phase).toBe('accepted')
+  })
+
+  it('counts although its node had said that it could not check', () => {
+    const open = delivered(agreed(), 20)
+    const left = take(open, abortBy(open, second, 'deadline-too-close'), 25)
+    expect(stepOf(left, second)).toBe('wait')
+    expect(voted(left, [second, 'match'], [third, 'output-mismatch']).phase).toBe('accepted')
+  })
+
+  it('of a node outside the agreement is kept, and counts for nothing', () => {
+    const job = twoOfThree()
+    const [deliverer, checker] = inTurn(job) as [Address, Address]
+    const open = delivered(job, 20)
+    expect([nodeA, nodeB, nodeC].map((node) => stepOf(open, node)).toSorted()).toEqual([
+      'check',
+      'differ',
+      'wait',
+    ])
+    const differing = voted(open, [nodeC, 'different-answer'])
+    expect([differing.phase, stepOf(differing, nodeC)]).toEqual(['running', 'wait'])
+    expect(voted(open, [nodeC, 'output-mismatch'], [checker, 'match']).phase).toBe('accepted')
+    const done = voted(differing, [checker, 'match'])
+    expect([done.phase, scoresOf(done)]).toEqual([
+      'accepted',
+      {
+        [code(deliverer)]: 'answer-delivered',
+        [code(checker)]: 'answer-agreed',
+        c: 'answer-differed',
+      },
+    ])
+    expect(currentTurn(done)?.verdicts.map(({ body }) => body.address)).toEqual([nodeC, checker])
+  })
+
+  it('needs an answer, a delivery, and is on this one', () => {
+    const job = agreed()
+    expect(refusalOf(job, voteBy(job, second, 'match'), 20)).toBe('too-early')
+    const open = delivered(job, 20)
+    expect(refusalOf(open, voteBy(open, second, 'match', deliveryOf(open, second).hash), 30)).toBe(
+      'statement-mismatch',
+    )
+    expect(refusalOf(open, voteBy(open, first, 'match'), 30)).toBe('statement-mismatch')
+    const seated = answered(
+      take(decidedJob('x', 'x', 'y'), tickWith([nodeD]), 100),
+      [[nodeD, 'x']],
+      200,
+    )
+    const before = decidedJob('x', 'x', 'y')
+    const joiner = take(before, tickWith([nodeD]), 100)
+    expect(
+      refusalOf(joiner, voteBy(joiner, nodeD, 'match', delivered(seated, 300).jobId as never), 300),
+    ).toBe('not-revealed')
+  })
+
+  it('is made once: the same again changes nothing, another is refused, also once the job has settled', () => {
+    const open = delivered(agreed(), 20)
+    const once = voted(open, [second, 'match'])
+    expect(take(once, voteBy(once, second, 'match'), 40)).toBe(once)
+    const other = voteBy(once, second, 'output-mismatch')
+    expect(refusalOf(once, other, 40)).toBe('already-answered')
+    const done = voted(once, [third, 'match'])
+    expect(take(done, voteBy(done, second, 'match', currentTurn(done)!.delivery!.hash), 40)).toBe(
+      done,
+    )
+    expect(refusalOf(done, other, 40)).toBe('already-answered')
+  })
+
+  it.each(['different-answer', 'inconclusive'] as const)(
+    'that the answers refute (%s) is a fault and not counted, and no other is taken of its node',
+    (vote) => {
+      const open = delivered(agreed(), 20)
+      const lie = voteBy(open, second, vote)
+      const refuted = take(open, lie, 30)
+      expect(refuted.faults).toMatchObject([{ kind: 'verdict-refuted', node: second }])
+      expect(refuted.faults?.[0]?.statements?.map(({ body }) => body.statement)).toEqual([
+        'svc-answer-v2',
+        'svc-delivery-v2',
+        'svc-answer-v2',
+        'svc-verdict-v2',
+      ])
+      expect(currentTurn(refuted)?.verdicts).toEqual([])
+      expect(take(refuted, lie, 40)).toBe(refuted)
+      const next = transition(
+        refuted,
+        voteBy(refuted, second, 'output-mismatch'),
+        40,
+        defaultJobLimits,
+      )
+      expect(next).toMatchObject({ refused: 'already-answered' })
+      expect('refused' in next && next.noted?.job.faults?.map(({ kind }) => kind)).toEqual([
+        'verdict-refuted',
+        'equivocated',
+      ])
+      const done = voted(refuted, [third, 'match'])
+      expect([done.phase, scoresOf(done)[code(second)]]).toEqual([
+        'accepted',
+        'verdict-refuted answer-agreed',
+      ])
+    },
+  )
+
+  it('that says match though the answers do not is a fault of a node outside, which nobody waits for', () => {
+    const open = delivered(twoOfThree(), 20)
+    const lied = voted(open, [nodeC, 'match'])
+    expect(lied.faults).toMatchObject([
+      { kind: 'verdict-refuted', node: nodeC, fence: fenceOf(open, nodeC) },
+    ])
+    expect(voted(lied, [inTurn(open)[1]!, 'match']).phase).toBe('accepted')
+  })
+})
