@@ -3,19 +3,14 @@ import { type Answered, answersOf } from './agreed.ts'
 import { decisionOf } from './decision.ts'
 import { withTurn } from './delivery.ts'
 import { type Change, type Job, type JobLimits, recorded } from './job.ts'
-import { currentAssignments, seatCount } from './seats.ts'
+import { seatCount } from './seats.ts'
 import { settle } from './settle.ts'
 import { seatable } from './unseated.ts'
 
 /** The job once a seat has answered: when none is outstanding, it is decided whether the answers agree, or more are needed. */
 export function decided(job: Job, now: number, limits: JobLimits): Change {
-  if (job.cancelledAt !== undefined) {
-    const isOutstanding = currentAssignments(job).some(({ status }) => status === 'committed')
-    return isOutstanding
-      ? { job, effects: [] }
-      : settle(job, 'cancelled', 'cancelled-by-client', now)
-  }
-  if (answersOf(job).length < seatCount(job)) return { job, effects: [] }
+  const isOutstanding = answersOf(job).length < seatCount(job)
+  if (isOutstanding || job.cancelledAt !== undefined) return { job, effects: [] }
   const decision = decisionOf(job, seatable(job).length)
   switch (decision.outcome) {
     case 'disputed':

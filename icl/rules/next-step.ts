@@ -1,22 +1,22 @@
 import type { NextStep } from '../../lib/schemas/assignments.ts'
 import { currentTurn } from './agreed.ts'
 import { mayStillReveal } from './answers.ts'
-import { type Assignment, isSettled, type Job } from './job.ts'
+import { type Assignment, isRevealing, isSettled, type Job } from './job.ts'
 
 /** What a node has to do next for its assignment, and until when (milliseconds). */
 export type Next = { readonly step: NextStep; readonly deadline?: number | undefined }
 
 export function nextStep(job: Job, assignment: Assignment): Next {
+  const isCancelled = job.cancelledAt !== undefined
   if (isSettled(job.phase)) return { step: 'over' }
   switch (assignment.status) {
     case 'awaiting-grant':
     case 'offered':
     case 'claimed':
-      return { step: 'work', deadline: assignment.deadline }
+      return isCancelled ? { step: 'over' } : { step: 'work', deadline: assignment.deadline }
     case 'committed':
-      return assignment.deadline === undefined
-        ? { step: 'wait' }
-        : { step: 'reveal', deadline: assignment.deadline }
+      if (isRevealing(assignment)) return { step: 'reveal', deadline: assignment.deadline }
+      return { step: isCancelled ? 'over' : 'wait' }
     case 'aborted':
     case 'lapsed':
       return mayStillReveal(job, assignment) ? { step: 'reveal' } : { step: 'over' }

@@ -1,4 +1,4 @@
-import { type Assignment, isHeld, type Job } from './job.ts'
+import { type Assignment, isHeld, isRevealing, type Job } from './job.ts'
 
 /** The latest assignment of a seat. */
 export const assignmentAt = (job: Job, seat: number): Assignment | undefined =>
@@ -24,6 +24,14 @@ export const attemptsAt = (job: Job, seat: number): number =>
 export function currentAssignments(job: Job): readonly Assignment[] {
   return seatsOf(job).flatMap((seat) => assignmentAt(job, seat) ?? [])
 }
+
+/** The current assignments whose deadlines count: when the client has cancelled, only answers that are being opened are waited for. */
+export const timedAssignments = (job: Job): readonly Assignment[] =>
+  currentAssignments(job).filter(
+    (assignment) =>
+      assignment.deadline !== undefined &&
+      (job.cancelledAt === undefined || isRevealing(assignment)),
+  )
 
 /** The seats that no assignment holds. */
 export const emptySeats = (job: Job): readonly number[] =>

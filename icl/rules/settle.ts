@@ -2,6 +2,7 @@ import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
 import type { Effect } from './effects.ts'
 import { type Change, isSettled, type Job, recorded, type Transition } from './job.ts'
 import { scoresOf } from './scores.ts'
+import { timedAssignments } from './seats.ts'
 import { noticesOf } from './webhook.ts'
 
 /** Ends a job for good; what its answers say of their nodes is scored only here. */
@@ -15,18 +16,22 @@ export function settle(job: Job, phase: JobPhase, reason: JobReason, now: number
 }
 
 /**
- * The client cancels. Before the first answer is opened that ends the job, and says nothing of anybody. After it nobody may choose by what was opened whether
- * it counts: the answers of the batch are still collected, and score their nodes. Nobody is seated any more.
+ * The client cancels. Until all of a batch have committed that ends the job, and says nothing of anybody. From then on nobody may choose by what was opened
+ * whether it counts: the answers of the batch are still collected, and score their nodes. Nobody is seated any more.
  */
 export function cancel(job: Job, now: number): Transition {
   if (job.phase === 'cancelled' || job.cancelledAt !== undefined) return { job, effects: [] }
   if (isSettled(job.phase)) {
     return { refused: 'job-settled', detail: `The job is already ${job.phase}` }
   }
-  const isRevealing = job.assignments.some(
-    ({ status, deadline }) => status === 'committed' && deadline !== undefined,
-  )
-  return isRevealing
-    ? { job: { ...job, cancelledAt: now }, effects: [] }
-    : settle(job, 'cancelled', 'cancelled-by-client', now)
+  return { job: { ...job, cancelledAt: now }, effects: [] }
+}
+
+/** The change, and the end of a job that the client has cancelled, once no answer is being opened any more. */
+export function concluded(change: Change, now: number): Change {
+  const { job, effects } = change
+  const isCancelled = job.cancelledAt !== undefined && !isSettled(job.phase)
+  if (!isCancelled || timedAssignments(job).length > 0) return change
+  const ended = settle(job, 'cancelled', 'cancelled-by-client', now)
+  return { job: ended.job, effects: [...effects, ...ended.effects] }
 }

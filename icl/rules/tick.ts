@@ -24,7 +24,6 @@
  */
 
 import { causes } from '../../lib/causes.ts'
-import { decided } from './agreement.ts'
 import { neverRevealed, vacated } from './assignments.ts'
 import type { MemberState } from './commands.ts'
 import { lapseTurn } from './delivery.ts'
@@ -39,7 +38,7 @@ import {
   recorded,
   withAssignment,
 } from './job.ts'
-import { attemptsAt, awaitsGrant, currentAssignments, emptySeats } from './seats.ts'
+import { attemptsAt, awaitsGrant, emptySeats, timedAssignments } from './seats.ts'
 import { settle } from './settle.ts'
 import { returnable, unseated } from './unseated.ts'
 
@@ -50,16 +49,16 @@ export function tick(
   now: number,
   limits: JobLimits,
 ): Change {
+  const isCancelled = job.cancelledAt !== undefined
   if (now >= job.deadline) {
-    return job.cancelledAt === undefined
-      ? settle(job, 'expired', job.reason ?? 'deadline-passed', now)
-      : settle(job, 'cancelled', 'cancelled-by-client', now)
+    return isCancelled
+      ? settle(job, 'cancelled', 'cancelled-by-client', now)
+      : settle(job, 'expired', job.reason ?? 'deadline-passed', now)
   }
   const lapsed = lapse(job, now)
-  const decision = job.cancelledAt === undefined ? undefined : decided(lapsed.job, now, limits)
-  const turned = decision ?? lapseTurn(lapsed.job, now, limits)
+  const turned = lapseTurn(lapsed.job, now, limits)
   const effects = [...lapsed.effects, ...turned.effects]
-  if (!members || isSettled(turned.job.phase)) return { job: turned.job, effects }
+  if (!members || isCancelled || isSettled(turned.job.phase)) return { job: turned.job, effects }
   const moved = vacateFullNodes(turned.job, members, now)
   if (emptySeats(moved).length === 0) return { job: moved, effects }
   const filled = fillSeats(moved, members, now, limits)
@@ -75,7 +74,7 @@ export const needsMembers = (job: Job, now: number): boolean =>
 
 /** The assignments whose deadline has passed. */
 const overdueAssignments = (job: Job, now: number): readonly Assignment[] =>
-  currentAssignments(job).filter(({ deadline }) => deadline !== undefined && deadline <= now)
+  timedAssignments(job).filter(({ deadline }) => deadline !== undefined && deadline <= now)
 
 /** True for an assignment that waits until its node has a free slot. */
 const waitsForSlot = ({ status }: Assignment): boolean => status === 'awaiting-grant'

@@ -37,7 +37,7 @@ import {
   seeAccess,
 } from './assignments.ts'
 import type { Command, Finding, NodeCommand } from './commands.ts'
-import { deliver, postVerdict } from './delivery.ts'
+import { deliver, postVerdict, verdictOn } from './delivery.ts'
 import type { Effect } from './effects.ts'
 import {
   type Assignment,
@@ -49,8 +49,8 @@ import {
   type Transition,
 } from './job.ts'
 import { missTime } from './outages.ts'
-import { currentAssignments, emptySeats } from './seats.ts'
-import { cancel } from './settle.ts'
+import { emptySeats, timedAssignments } from './seats.ts'
+import { cancel, concluded } from './settle.ts'
 import { tick } from './tick.ts'
 
 /** The whole life of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
@@ -60,7 +60,7 @@ export function transition(job: Job, command: Command, now: number, limits: JobL
   if ('refused' in next) {
     return next.noted ? { ...next, noted: ready(next.noted, now) } : next
   }
-  return next.job === job && next.effects.length === 0 ? next : ready(next, now)
+  return next.job === job && next.effects.length === 0 ? next : ready(concluded(next, now), now)
 }
 
 const ready = ({ job, effects }: Change, now: number): Change => ({
@@ -108,8 +108,9 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
 
 function applyFinding(job: Job, finding: Finding, now: number, limits: JobLimits): Transition {
   const assignment = assignmentOf(job, finding.node)
-  // Found too late: the assignment has gone to another node, and nothing is left to do.
-  if (isSettled(job.phase) || assignment?.fence !== finding.fence) return { job, effects: [] }
+  // Found too late: the job has ended, or the assignment has gone to another node, and nothing is left to do.
+  const hasEnded = isSettled(job.phase) || job.cancelledAt !== undefined
+  if (hasEnded || assignment?.fence !== finding.fence) return { job, effects: [] }
   switch (finding.type) {
     case 'see-access':
       return seeAccess(job, assignment, now, limits)
@@ -132,19 +133,15 @@ function applyNodeCommand(
   now: number,
   limits: JobLimits,
 ): Transition {
-  const assignment = answeredAssignment(job, command) ?? assignmentOf(job, command.node)
+  const assignment = assignmentOf(job, command.node)
   if (!assignment)
     return refuse('not-assigned', `Node ${command.node} has no assignment in this job`)
   if (assignment.fence !== command.fence) {
     return refuse('stale-fence', `Fence ${command.fence} is not the current ${assignment.fence}`)
   }
-  // What came after the deadline must not depend on whether the next tick saw it before.
-  const isOver = isSettled(job.phase) || now >= job.deadline
-  if (isOver && !isRepeat(job, assignment, command)) {
-    return refuse(
-      'job-settled',
-      `The job is ${isSettled(job.phase) ? job.phase : 'past its deadline'}`,
-    )
+  const end = endFor(job, command, now)
+  if (end !== undefined && !isRepeat(job, assignment, command)) {
+    return refuse('job-settled', `The job is ${end}`)
   }
   const isGone = assignment.status === 'lapsed' || assignment.status === 'aborted'
   if (isGone && !(command.type === 'reveal' && mayStillReveal(job, assignment))) {
@@ -170,31 +167,32 @@ function applyNodeCommand(
   }
 }
 
+/** How the job has ended for a command; undefined while it may count. */
+function endFor({ phase, deadline, cancelledAt }: Job, { type }: NodeCommand, now: number) {
+  if (isSettled(phase)) return phase
+  // What came after the deadline must not depend on whether the next tick saw it before.
+  if (now >= deadline) return 'past its deadline'
+  const isNewWork = type === 'claim' || type === 'commit'
+  return cancelledAt !== undefined && isNewWork ? 'cancelled' : undefined
+}
+
 /** A statement that is sent again after the job settled still gets its old answer, and a different one is still a fault. */
-function isRepeat(job: Job, { answer, node, fence }: Assignment, command: NodeCommand): boolean {
+function isRepeat(job: Job, assignment: Assignment, command: NodeCommand): boolean {
+  const { answer, commitment, fence } = assignment
   const turns = job.agreement?.turns ?? []
   switch (command.type) {
+    case 'commit':
+      return commitment !== undefined
     case 'reveal':
       return answer !== undefined
     case 'deliver':
       return turns.some((turn) => turn.fence === fence && turn.delivery !== undefined)
     case 'post-verdict':
-      return turns.some(({ verdicts }) =>
-        verdicts.some(
-          ({ body }) => body.address === node && body.delivery === command.verdict.body.delivery,
-        ),
-      )
+      return verdictOn(job, assignment, command.verdict) !== undefined
     default:
       return false
   }
 }
-
-/** The assignment for whose fence the node has answered already: what it says of that again is judged by it, whatever it got since. */
-const answeredAssignment = (job: Job, { node, fence }: NodeCommand): Assignment | undefined =>
-  job.assignments.find(
-    (assignment) =>
-      assignment.node === node && assignment.fence === fence && assignment.answer !== undefined,
-  )
 
 /** A commitment after the lease: of no use any more, but it shows that the node was at work. */
 const isLateCommit = ({ reason, scores }: Assignment, { type }: NodeCommand): boolean =>
@@ -220,9 +218,7 @@ function timed(job: Job, effects: readonly Effect[], now: number): Job {
   }))
   const turn = currentTurn(job)
   const deadlines = [
-    ...currentAssignments(job).flatMap(({ deadline }) =>
-      deadline === undefined ? [] : [deadline],
-    ),
+    ...timedAssignments(job).map(({ deadline }) => deadline ?? job.deadline),
     ...(turn ? [turn.deadline] : []),
   ]
   return {
