@@ -1,3 +1,4 @@
+import type { JobReason } from '../../lib/schemas/jobs.ts'
 import { type Assignment, isSettled, type Job } from './job.ts'
 
 /**
@@ -13,19 +14,20 @@ export function shownJob(job: Job): Job {
     : job.assignments
   return {
     ...rest,
-    ...(cancelledAt !== undefined && { phase: 'cancelled', reason: 'cancelled-by-client' }),
-    ...(cancelledAt === undefined && {
-      reason:
-        job.reason === 'awaiting-grant' || job.reason === 'not-enough-nodes'
-          ? job.reason
-          : undefined,
-    }),
+    ...(cancelledAt !== undefined && { phase: 'cancelled' }),
+    reason: shownReason(job),
     batches: job.batches.slice(0, 1),
     assignments: seated.map(shownAssignment),
     passed: firstCommitted?.passed ?? job.passed,
     events: heldFrom === undefined ? job.events : job.events.filter(({ seq }) => seq < heldFrom),
     outbox: firstCommitted ? [] : job.outbox,
   }
+}
+
+/** What a job waits for: a seat that falls empty after the first answers is one that these made, or may be. */
+function shownReason({ cancelledAt, firstCommitted, reason }: Job): JobReason | undefined {
+  if (cancelledAt !== undefined) return 'cancelled-by-client'
+  return firstCommitted ? undefined : reason
 }
 
 /** An assignment of a running job: from its claim on, how it is and was is the same whatever its node says. */
