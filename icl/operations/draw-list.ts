@@ -1,3 +1,4 @@
+import { quotaOf } from '../../lib/agreement-rule.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { drawList } from '../../lib/list.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -51,6 +52,7 @@ export async function drawListOf(
     (await loadPublished(deps, terms.pool_cid)).nodes,
   )
   if (members.length < Math.max(terms.quorum, minListLength)) throw tooFew(terms, members.length)
+  checkQuota(terms, members.length)
   const { model_id: modelId, min_tier: minTier, comparator, quorum } = terms
   const demand = { modelId, minTier, comparator }
   const passed = await passedMembers(deps, members, demand, quorum)
@@ -85,8 +87,15 @@ function checkTerms(deps: Dependencies, terms: Terms): void {
   if (terms.icl_origin !== origin) {
     throw refused(`The terms are for ${terms.icl_origin}, not ${origin}; store a key for this ICL`)
   }
-  if (terms.list_length < terms.quorum) {
-    throw refused(`A list of ${terms.list_length} is too short for a quorum of ${terms.quorum}`)
+  checkQuota(terms, terms.list_length)
+}
+
+/** A job that could never be accepted would be paid for in vain. */
+function checkQuota(terms: Terms, listLength: number): void {
+  const { rule, quorum, min_matches: minMatches, max_answers: maxAnswers } = terms
+  const result = quotaOf({ rule, quorum, listLength, minMatches, maxAnswers })
+  if (result.outcome === 'refused') {
+    throw refused(`No job can have these terms: ${result.why}; store a key under others`)
   }
 }
 

@@ -1,10 +1,11 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { drawList } from '../../lib/list.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import type { SignedList } from '../../lib/schemas/list.ts'
 import type { Terms } from '../../lib/schemas/terms.ts'
 import { verifySignature } from '../../lib/session-key.ts'
@@ -47,7 +48,9 @@ const termsOf = (pool_cid: string, changes: Partial<Terms> = {}): Terms => ({
   model_id: modelId,
   min_tier: 0,
   comparator: 'exact',
+  rule: 'three',
   quorum: 3,
+  max_answers: 7,
   min_matches: 1,
   list_length: 9,
   salt: toBase64Url(systemRandom.bytes(32)),
@@ -168,6 +171,26 @@ describe('a list is refused', () => {
     expect(await codeOf(ask(a, elsewhere))).toBe('terms-refused')
     const short = await storeUnder(a, termsOf(pool, { list_length: 3, quorum: 4 }))
     expect(await codeOf(ask(a, short))).toBe('terms-refused')
+  })
+
+  it('for terms that no job can fulfil, by themselves or with the nodes that there are', async () => {
+    const { a, chain } = await world(4)
+    const pool = await currentPool(a)
+    const looks = vi.spyOn(chain, 'storedKeyAt')
+    const tried = async (changes: Partial<Terms>) => {
+      looks.mockClear()
+      const request = await storeUnder(a, termsOf(pool, changes))
+      const error = await ask(a, request).catch((reason: unknown) => reason)
+      return [error instanceof ProblemError && error.code, looks.mock.calls.length]
+    }
+    const never = ['terms-refused', 0]
+    expect(await tried({ quorum: 5, max_answers: 4 })).toEqual(never)
+    expect(await tried({ max_answers: 4, min_matches: 4 })).toEqual(never)
+    expect(await tried({ list_length: 4, min_matches: 4 })).toEqual(never)
+    // Five have to match one another, and the pool has four.
+    expect(await tried({ min_matches: 4 })).toEqual(['terms-refused', 1])
+    expect(await tried({ min_matches: 3 })).toEqual([false, 1])
+    expect(await tried({ rule: 'majority', max_answers: 5 })).toEqual([false, 1])
   })
 
   it('for a key that the chain does not show in that block, at the cost of one look', async () => {
