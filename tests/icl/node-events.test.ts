@@ -17,13 +17,13 @@ describe('the events of a node', () => {
     icl = await createTestIcl()
     const nodes = []
     for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
-    const { leader, job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
+    const { deliverer, job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
     await icl.clock.advance(2_000)
-    const params = { address: leader.address }
+    const params = { address: deliverer!.address }
     const { events, next_cursor } = await icl.api().getNodeEvents({ params, query: {} })
     expect(next_cursor).toBeNull()
     expect(events.map(({ body }) => [body.address, body.jobId, body.code])).toEqual([
-      [leader.address, job.jobId, 'result-accepted'],
+      [deliverer!.address, job.jobId, 'answer-delivered'],
     ])
     const jwks = await icl.api().getJwks()
     for (const { body, key, signature } of events) {

@@ -7,7 +7,7 @@ import { aJobId } from '../../branded.ts'
 import { nodeA } from '../rules/sample-job.ts'
 
 const start: Node = attestedNode(nodeA, {} as Certificate)
-const codes = ['result-accepted', 'verdict-outvoted', 'lease-lapsed', 'verdict-upheld'] as const
+const codes = ['answer-delivered', 'verdict-outvoted', 'lease-lapsed', 'answer-agreed'] as const
 
 const eventAt = (index: number, second: number): ReputationEvent => ({
   id: `0x${index}:1`,

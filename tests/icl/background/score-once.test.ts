@@ -9,7 +9,7 @@ const jobId = `0x${'5'.repeat(64)}` as const
 it('what a node did counts once, however often and by whomever it is noted', async () => {
   const icl = await createTestIcl()
   const { address: node } = await joinNode(icl, 'n1')
-  const note = (fence: number, code: 'result-accepted' | 'lease-lapsed' = 'result-accepted') =>
+  const note = (fence: number, code: 'answer-delivered' | 'lease-lapsed' = 'answer-delivered') =>
     scoreNode(icl.deps, aJobId(jobId), { node, fence, code })
   await Promise.all([note(1), note(1)])
   await icl.clock.advance(5_000)
