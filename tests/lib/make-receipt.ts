@@ -5,7 +5,7 @@ import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { deliverers } from '../../lib/delivery-rule.ts'
 import { toBase64Url } from '../../lib/digest.ts'
-import { jobIdOf } from '../../lib/job-id.ts'
+import { type JobIdentity, jobIdOf } from '../../lib/job-id.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import { receiptQuota } from '../../lib/receipt/answers.ts'
 import { recordHash } from '../../lib/receipt.ts'
@@ -38,18 +38,20 @@ function walletOf(name: string) {
   return { account, address: account.address.toLowerCase() as Address }
 }
 
-/** A wallet with a session key that it has granted. */
-export async function signerOf(name: string, byte: number) {
+/** A wallet with a session key that it has granted at an ICL. */
+export async function signerOf(name: string, byte: number, at = iclOrigin) {
   const { account, address } = walletOf(name)
   const key = await signingKeyFromSeed(seedOf(byte))
   const notAfter = settledAt + 86_400
-  const grant = sessionTypedData({ address, key: key.publicKey, iclOrigin, chainId, notAfter })
+  const session = { address, key: key.publicKey, iclOrigin: at, chainId, notAfter }
+  const grant = sessionTypedData(session)
   const signature = await account.signTypedData(grant)
   return { address, key, session: { key: key.publicKey, not_after: notAfter, signature } }
 }
 
 /** The node at a position of the sample list: n1 at 0. Its session key is made from the byte 21 and up. */
-export const nodeAt = (position: number) => signerOf(`n${position + 1}`, 21 + position)
+export const nodeAt = (position: number, at = iclOrigin) =>
+  signerOf(`n${position + 1}`, 21 + position, at)
 
 /** The address of the node at a position of the sample list. */
 export const addressAt = (position: number): Address => walletOf(`n${position + 1}`).address
@@ -58,9 +60,9 @@ export const addressAt = (position: number): Address => walletOf(`n${position + 
 export const tallyKey = () => signingKeyFromSeed(seedOf(30))
 
 /** A statement with the signature and the session of the node that it names, which is one of the sample list. */
-export async function signedByNode<S extends NodeStatement>(body: S) {
+export async function signedByNode<S extends NodeStatement>(body: S, at = iclOrigin) {
   const position = Array.from({ length: 9 }, (_, at) => addressAt(at)).indexOf(body.address)
-  const { key, session } = await nodeAt(position)
+  const { key, session } = await nodeAt(position, at)
   return { body, signature: await key.sign(statementBytes(body)), session }
 }
 
@@ -104,9 +106,7 @@ export type ReceiptChanges = {
   readonly terms?: Partial<Terms>
   /** Nodes on the list; 9 when left out. */
   readonly listLength?: number
-  readonly client?: Address
-  readonly kpHighHandle?: bigint
-  readonly kpLowHandle?: bigint
+  readonly identity?: Partial<JobIdentity>
   readonly list?: Partial<JobListView>
   readonly over?: Receipt['over']
   /** Positions of the answers; from 0 on when left out. */
@@ -115,7 +115,9 @@ export type ReceiptChanges = {
   readonly failed?: readonly FailedTurn[]
   /** By position: what a member says of the delivery; nothing where it is `silent`. */
   readonly verdicts?: Readonly<Record<number, VerdictReason | 'silent'>>
-  readonly text?: { readonly prompt: string; readonly key: Uint8Array<ArrayBuffer> }
+  /** What the evidence is of besides the text. */
+  readonly asked?: { readonly prompt: string; readonly key: Uint8Array<ArrayBuffer> }
+  readonly output?: Partial<DeliveryStatement>
 }
 
 /** A receipt, with its record signed by the ICL again after changes. */
@@ -143,14 +145,15 @@ export async function makeReceipt(
   texts: readonly string[],
   changes: ReceiptChanges = {},
 ): Promise<{ readonly receipt: Receipt; readonly iclKey: string }> {
-  const { rule, terms, listLength, client, failed = [], over = [] } = changes
+  const { rule, terms, listLength, failed = [], over = [] } = changes
   const identity = {
     chainId,
-    client: client ?? walletOf('client').address,
+    client: walletOf('client').address,
     promptCid: `bafkrei${'a'.repeat(52)}`,
-    kpHighHandle: changes.kpHighHandle ?? 11n,
-    kpLowHandle: changes.kpLowHandle ?? 12n,
+    kpHighHandle: 11n,
+    kpLowHandle: 12n,
     clientNonce: 13n,
+    ...changes.identity,
   }
   const jobId = jobIdOf(identity)
   const list = { ...sampleList(comparator, rule, terms, listLength), ...changes.list }
@@ -161,7 +164,7 @@ export async function makeReceipt(
     model_id: list.terms.model_id,
     max_output_tokens: 1_024,
   }
-  const { prompt, key } = changes.text ?? { prompt: 'Why is the sky blue?', key: seedOf(3) }
+  const { prompt, key } = changes.asked ?? { prompt: 'Why is the sky blue?', key: seedOf(3) }
   const given: AnswerStatement[] = []
   for (const [index, text] of texts.entries()) {
     const position = changes.positions?.[index] ?? index
@@ -183,7 +186,7 @@ export async function makeReceipt(
   ).map((address) => group.find((answer) => answer.address === address)!)
   const deliverer = order[failed.length]!
   const turnOf = (of: AnswerStatement, verdicts: NonNullable<ReceiptChanges['verdicts']>) =>
-    delivered(of, answers, group, comparator, verdicts)
+    delivered(of, { answers, group, list, output: changes.output ?? {} }, verdicts)
   const failedTurns: Receipt['failed_deliveries'] = []
   for (const [turn, reason] of failed.entries()) {
     const { address } = order[turn]!
@@ -198,8 +201,8 @@ export async function makeReceipt(
   const receipt = await tallied(
     {
       version: 3,
-      icl_origin: iclOrigin,
-      chain_id: chainId,
+      icl_origin: list.terms.icl_origin,
+      chain_id: identity.chainId,
       jobId,
       client: identity.client,
       client_nonce: clientNonce,
@@ -207,7 +210,10 @@ export async function makeReceipt(
       max_output_tokens: about.max_output_tokens,
       list,
       answers: await Promise.all(
-        answers.map(async ({ batch, ...body }) => ({ ...(await signedByNode(body)), batch })),
+        answers.map(async ({ batch, ...body }) => ({
+          ...(await signedByNode(body, list.terms.icl_origin)),
+          batch,
+        })),
       ),
       over,
       failed_deliveries: failedTurns,
@@ -255,12 +261,16 @@ function batched(
 /** A delivery of an answer, and what the others say of it. */
 async function delivered(
   answer: AnswerStatement,
-  answers: readonly Batched[],
-  group: readonly Batched[],
-  comparator: ComparatorId,
+  job: {
+    readonly answers: readonly Batched[]
+    readonly group: readonly Batched[]
+    readonly list: JobListView
+    readonly output: Partial<DeliveryStatement>
+  },
   reasons: NonNullable<ReceiptChanges['verdicts']>,
 ): Promise<{ readonly delivery: SignedDelivery; readonly verdicts: SignedVerdict[] }> {
   const { jobId, address, fence, position } = answer
+  const { comparator, icl_origin: at } = job.list.terms
   const body: DeliveryStatement = {
     statement: 'svc-delivery-v2',
     ...{ jobId, address, fence },
@@ -268,11 +278,12 @@ async function delivered(
     output_cid: `bafkrei${'bcefghi'[position % 7]}${'b'.repeat(51)}`,
     outHighHandle: 14n,
     outLowHandle: 15n,
+    ...job.output,
   }
   const verdicts: SignedVerdict[] = []
-  for (const own of answers) {
+  for (const own of job.answers) {
     if (own.address === address) continue
-    const isMember = group.includes(own)
+    const isMember = job.group.includes(own)
     const outcome = comparators[comparator].compare(answer.evidence, own.evidence)
     const seen = outcome === 'no-match' ? 'different-answer' : 'inconclusive'
     // A node that matches the deliverer, but not all of the group, has nothing to say.
@@ -287,9 +298,9 @@ async function delivered(
       verdict: reason === undefined ? 'match' : 'no-match',
       ...(reason !== undefined && { reason }),
     }
-    verdicts.push(await signedByNode(verdict))
+    verdicts.push(await signedByNode(verdict, at))
   }
-  return { delivery: await signedByNode(body), verdicts }
+  return { delivery: await signedByNode(body, at), verdicts }
 }
 
 const unbatched = (answer: AnswerStatement & { readonly batch?: number }): AnswerStatement => {

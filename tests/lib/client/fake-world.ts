@@ -6,7 +6,6 @@ import { cidOf } from '../../../lib/cid.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
 import { type Clock, monotonicMs } from '../../../lib/clock.ts'
 import type { Address, Hash32 } from '../../../lib/codecs.ts'
-import { comparators } from '../../../lib/comparators/all.ts'
 import { drawNodes } from '../../../lib/draw.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
@@ -14,19 +13,18 @@ import { drawList, type ListSource, listSeedOf } from '../../../lib/list.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
 import { type PoolNode, snapshotPool } from '../../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../../lib/problem.ts'
-import { jobListHash, receiptHash } from '../../../lib/receipt.ts'
+import { receiptHash } from '../../../lib/receipt.ts'
 import type { JobEvent, JobView, SubmitJob } from '../../../lib/schemas/jobs.ts'
 import type { BlockId, JobListView, ListStatement, SignedList } from '../../../lib/schemas/list.ts'
-import type { LeaderStatement, Receipt, VerifierStatement } from '../../../lib/schemas/receipt.ts'
+import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import { joinKey, newSealingKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
-import { sessionTypedData } from '../../../lib/session-grant.ts'
-import { signingKeyFromSeed } from '../../../lib/session-key.ts'
-import { statementBytes, statementHash } from '../../../lib/statements.ts'
+import { statementBytes } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { termsHash } from '../../../lib/terms.ts'
 import { aHash } from '../../branded.ts'
 import { countingRandom } from '../../node/fakes.ts'
 import { sampleNetwork } from '../../sample-network.ts'
+import { addressAt, makeReceipt as receiptOf, tallyKey } from '../make-receipt.ts'
 
 /** Time that runs `speed` times as fast as the host's. */
 export function fastClock(speed = 50): Clock {
@@ -46,27 +44,22 @@ export function fastClock(speed = 50): Clock {
   }
 }
 
-const accountOf = (digit: number) =>
-  privateKeyToAccount(`0x${String(digit).repeat(64)}` as `0x${string}`)
-const addressOf = (digit: number) => accountOf(digit).address.toLowerCase() as Address
+const addressOf = (digit: number) =>
+  privateKeyToAccount(
+    `0x${String(digit).repeat(64)}` as `0x${string}`,
+  ).address.toLowerCase() as Address
 
 export const clientAddress = addressOf(1)
-export const leaderAddress = addressOf(2)
-export const verifierAddresses = [addressOf(3), addressOf(4)] as const
 export const coordinator = addressOf(5)
-const spareAddress = addressOf(9)
-/** The leader is drawn first, then the verifiers in their order: this chain gives its keys handles for which that is so. */
-export const pool: readonly PoolNode[] = [leaderAddress, ...verifierAddresses, spareAddress].map(
-  (address) => ({
-    ...{
-      address,
-      weight: 100,
-      tiers: [0],
-      models: ['openai:gpt-4o-mini'],
-      comparators: ['exact', 'similar/2'],
-    },
-  }),
-)
+/** The nodes, in the order in which they are drawn: this chain gives its keys handles for which that is so. */
+export const nodes: readonly Address[] = [0, 1, 2, 3].map(addressAt)
+export const pool: readonly PoolNode[] = nodes.map((address) => ({
+  address,
+  weight: 100,
+  tiers: [0],
+  models: ['openai:gpt-4o-mini'],
+  comparators: ['exact', 'similar/2'],
+}))
 /** The block that holds the prompt key, unless a test says otherwise. */
 export const keyBlock: BlockId = { number: 7n, hash: aHash(`0x${'b7'.repeat(32)}`) }
 const keyTx: Hash32 = aHash(`0x${'a0'.repeat(32)}`)
@@ -126,7 +119,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
   const calls: Call[] = []
   const blobs = new Map<string, Uint8Array<ArrayBuffer>>()
   const plain = new Map<bigint, bigint>()
-  const iclKey = await signingKeyFromSeed(new Uint8Array(32).fill(9))
+  const iclKey = await tallyKey()
   const clock = fastClock()
   let job: { body: SubmitJob; receipt: Receipt; accepted: JobView } | undefined
   const published = await snapshotPool(options.pool ?? pool)
@@ -245,21 +238,6 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     },
   }
 
-  async function sessionOf(digit: number) {
-    const key = await signingKeyFromSeed(new Uint8Array(32).fill(digit))
-    const not_after = 1_900_000_000
-    const signature = await accountOf(digit).signTypedData(
-      sessionTypedData({
-        address: addressOf(digit),
-        key: key.publicKey,
-        iclOrigin: 'http://icl.test',
-        chainId: network.chain_id,
-        notAfter: not_after,
-      }),
-    )
-    return { key, session: { not_after, signature, key: key.publicKey } }
-  }
-
   async function makeReceipt(body: SubmitJob) {
     const identity = {
       chainId: network.chain_id,
@@ -280,87 +258,23 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     const { terms, block, list: members, passed, coordinator: activator } = body.list.body
     const { comparator } = terms
     const list: JobListView = { terms, block, members, passed, activator, until: body.until }
-    const evidence = await comparators[comparator].evidenceOf({
-      text: answer,
-      prompt,
-      key: await evidenceKey(promptKey, jobId),
-    })
     const outputKey = newSealingKey(systemRandom)
     const output_cid = await keep(
       await seal(options.delivered ?? answer, outputKey, { kind: 'output', jobId }, systemRandom),
     )
     const halves = splitKey(outputKey)
-    const leaderBody: LeaderStatement = {
-      statement: 'svc-leader-v1',
-      address: leaderAddress,
-      jobId,
-      fence: 1,
-      model_id: body.model_id,
-      max_output_tokens: 1_024,
+    const output = {
       output_cid,
       outHighHandle: storeHalf(halves.high),
       outLowHandle: storeHalf(halves.low),
-      evidence,
     }
-    const leader = await sessionOf(2)
-    const leader_statement = await statementHash(leaderBody)
-    const verifiers = await Promise.all(
-      [3, 4].map(async (digit) => {
-        const { key, session } = await sessionOf(digit)
-        const verdict: VerifierStatement = {
-          statement: 'svc-verifier-v1',
-          address: addressOf(digit),
-          jobId,
-          fence: 1,
-          model_id: body.model_id,
-          max_output_tokens: 1_024,
-          verdict: 'match',
-          evidence,
-          salt: 'c2FsdA',
-          leader_statement,
-        }
-        return { body: verdict, signature: await key.sign(statementBytes(verdict)), session }
-      }),
-    )
-    const tally = {
-      statement: 'svc-tally-v2' as const,
-      jobId,
-      list: await jobListHash(list),
-      leader_statement,
-      verifier_statements: await Promise.all(verifiers.map(({ body }) => statementHash(body))),
-      matches: 2,
-      no_matches: 0,
-      inconclusive: 0,
-      settled_at: 1_800_000_100,
-    }
-    const receipt: Receipt = {
-      version: 2,
-      icl_origin: 'http://icl.test',
-      chain_id: network.chain_id,
-      jobId,
-      client: clientAddress,
-      client_nonce: body.client_nonce,
-      kpHighHandle: body.kpHighHandle,
-      kpLowHandle: body.kpLowHandle,
-      model_id: body.model_id,
-      max_output_tokens: 1_024,
-      prompt_cid: body.prompt_cid,
-      output_cid,
-      comparator,
+    const { receipt } = await receiptOf(comparator, [answer, answer, answer], {
+      identity,
       list,
-      leader: {
-        body: leaderBody,
-        signature: await leader.key.sign(statementBytes(leaderBody)),
-        session: leader.session,
-      },
-      verifiers,
-      tally: {
-        body: tally,
-        key: iclKey.publicKey,
-        signature: await iclKey.sign(statementBytes(tally)),
-      },
-    }
-    const assignment = { round: 0, fence: 1, status: 'done' as const }
+      asked: { prompt, key: await evidenceKey(promptKey, jobId) },
+      output,
+    })
+    const { deliverer } = receipt.tally.body
     const accepted: JobView = {
       jobId,
       client: clientAddress,
@@ -373,19 +287,13 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       comparator: 'exact',
       created_at: 1_800_000_000,
       deadline: 1_800_000_600,
-      quorum: [
-        { ...assignment, seat: 0, position: 0, role: 'leader', node: leaderAddress },
-        ...verifierAddresses.map((node, index) => ({
-          ...assignment,
-          ...{ seat: index + 1, position: index + 1 },
-          role: 'verifier' as const,
-          node,
-          verdict: 'match' as const,
-        })),
-      ],
-      output_cid,
-      outHighHandle: leaderBody.outHighHandle,
-      outLowHandle: leaderBody.outLowHandle,
+      quorum: receipt.answers.map(({ body: { address: node, fence, position } }) => ({
+        ...{ seat: position, batch: 0, position, node, fence, status: 'revealed' as const },
+        ...(node === deliverer
+          ? { role: 'leader' as const }
+          : { role: 'verifier' as const, verdict: 'match' as const }),
+      })),
+      ...output,
       receipt_hash: await receiptHash(receipt),
       commit_tx: commitTx,
     }
@@ -438,8 +346,11 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       outputKeyOf: async () =>
         job && {
           promptHighHandle: job.body.kpHighHandle,
-          self: 0,
-          readers: [clientAddress, ...verifierAddresses],
+          self: nodes.indexOf(job.receipt.tally.body.deliverer),
+          readers: [
+            clientAddress,
+            ...nodes.slice(0, 3).filter((node) => node !== job?.receipt.tally.body.deliverer),
+          ],
           ...options.outputKeyOnChain,
         },
       receiptHashIn: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
