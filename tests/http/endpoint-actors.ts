@@ -1,30 +1,27 @@
 import { z } from 'zod'
-import { comparators } from '../../lib/comparators/all.ts'
-import { toBase64Url } from '../../lib/digest.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
-import { LeaderResult, VerifierVerdict } from '../../lib/schemas/assignments.ts'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
 import { ListRequest } from '../../lib/schemas/list.ts'
+import { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/statements.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { commitmentOf, type NodeStatement, signed } from '../../lib/statements.ts'
+import { delivererOf } from '../icl/run-job.ts'
 import {
-  commitmentOf,
-  leaderStatementOf,
-  signResult,
-  signVerdict,
-  statementHash,
-} from '../../lib/statements.ts'
-import {
+  answerOf,
   attestationOf,
   claim,
   commitTo,
+  deliveryOf,
   joinNode,
   modelId,
+  reveal,
   storedKey,
   submit,
   type TestIcl,
   type TestNode,
+  verdictOf,
   walletOf,
 } from '../icl/test-icl.ts'
 
@@ -32,16 +29,15 @@ type Bytes = Uint8Array<ArrayBuffer>
 type Other = { readonly path?: string; readonly body?: Bytes; readonly signer?: RequestSigner }
 
 const bytes = (value: unknown): Bytes => new TextEncoder().encode(JSON.stringify(value)) as Bytes
-const cid = `bafkrei${'a'.repeat(52)}`
 const blob = new Uint8Array([1, 2, 3])
 
 type Submitted = Awaited<ReturnType<typeof submit>>
 type Cast = {
   readonly icl: TestIcl
-  /** The job that everything is about, with its leader and one of its verifiers. */
+  /** The job that everything is about. Its leader has still to claim it; the others have committed. */
   readonly job: Submitted
   readonly leader: TestNode
-  readonly verifier: TestNode
+  readonly others: readonly TestNode[]
   /** A job that is there to be given back by its leader. */
   readonly spareJob: Submitted
   readonly spareLeader: TestNode
@@ -63,9 +59,8 @@ export async function createActors(icl: TestIcl) {
   const client = icl.api(walletOf('client').signer)
   const { cid: promptCid } = await client.putBlob({ query, body: blob })
   const job = await submit(icl, { promptCid })
-  const [verifier, second] = job.verifiers.map(nodeAt) as [TestNode, TestNode]
-  await claim(verifier)
-  await commitTo(second, await claim(second), 'yes')
+  const others = job.verifiers.map(nodeAt)
+  for (const node of others) await commitTo(node, await claim(node), 'yes')
   const spareJob = await submit(icl, { client: 'spare client' })
   const otherJob = await submit(icl, { client: 'other client' })
   const chosen = [job.leader, ...job.verifiers]
@@ -73,18 +68,18 @@ export async function createActors(icl: TestIcl) {
     icl,
     job,
     leader: nodeAt(job.leader),
-    verifier,
+    others,
     spareJob,
     spareLeader: nodeAt(spareJob.leader),
     otherJob,
     outsider: nodes.find(({ address }) => !chosen.includes(address))!,
     newcomer: walletOf('newcomer'),
   }
-  const answers = await answersOf(cast)
+  const answers = answersOf(cast)
   return {
     ...cast,
     answers,
-    signerOf: (id: OperationId) => signerOf(cast, id),
+    signerOf: (id: OperationId) => signerOf(cast, answers, id),
     anothers: (id: OperationId) => anothersOf(cast, answers, id),
     secrets: [job.readToken, otherJob.readToken, String(job.body.kpHighHandle)],
     // That of a job's life.
@@ -96,13 +91,17 @@ export async function createActors(icl: TestIcl) {
 }
 export type Actors = Awaited<ReturnType<typeof createActors>>
 
-function signerOf({ leader, verifier, spareLeader, job, newcomer }: Cast, id: OperationId) {
+async function signerOf(
+  { leader, spareLeader, job, newcomer }: Cast,
+  answers: ReturnType<typeof answersOf>,
+  id: OperationId,
+): Promise<RequestSigner | undefined> {
   const { auth }: Endpoint = endpoints[id]
   if (id === 'enrollTpm' || id === 'verifyAttestation' || id === 'releaseTpm') {
     return newcomer.signer
   }
-  if (id === 'commitAssignment' || id === 'postVerdict' || id === 'getAssignment')
-    return verifier.signer
+  if (id === 'postResult') return (await answers.deliverer()).signer
+  if (id === 'postVerdict') return (await answers.checker()).signer
   if (id === 'abortAssignment') return spareLeader.signer
   if (auth === 'node') return leader.signer
   return auth === 'none' || auth === 'metrics-token' || auth === 'console'
@@ -114,71 +113,75 @@ const taskOrder: readonly OperationId[] = [
   'claimAssignment',
   'commitAssignment',
   'getAssignment',
+  'revealAnswer',
   'postResult',
   'postVerdict',
   'abortAssignment',
   'cancelJob',
 ]
 
+/** Does something the first time, and gives what came of it from then on. */
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined
+  return () => {
+    result ??= work()
+    return result
+  }
+}
+
 /** The bodies of a job's life; each is made when it is its turn. */
-async function answersOf({ icl, job, leader, verifier, spareJob, spareLeader }: Cast) {
+function answersOf({ icl, job, leader, others, spareJob, spareLeader, outsider }: Cast) {
   const { jobId } = job
-  const evidence = await comparators.exact.evidenceOf({
-    text: 'yes',
-    prompt: '',
-    key: new Uint8Array(32).fill(3),
+  const nodes = [leader, ...others]
+  const fenceOf = async ({ api, jobId, readToken }: Submitted, { address }: TestNode) => {
+    const { quorum } = await api.getJob({ params: { jobId } }, { readToken })
+    return quorum.find(({ node }) => node === address)?.fence ?? 1
+  }
+  const claim = async () => ({ jobId, fence: await fenceOf(job, leader) })
+  const claimed = once(async () => leader.api.claimAssignment({ body: await claim() }))
+  const answer = once(async () => {
+    const post = await answerOf(leader, await claimed(), 'yes')
+    leader.given.set(jobId, { claimed: await claimed(), answer: post })
+    return post
   })
-  const salt = toBase64Url(new Uint8Array(32).fill(9))
-  const fenceOf = async (node: TestNode) => {
-    const view = await job.api.getJob({ params: { jobId } }, { readToken: job.readToken })
-    return view.quorum.find((assignment) => assignment.node === node.address)?.fence ?? 1
+  const deliverer = once(async () => {
+    for (const node of others) await reveal(node, jobId)
+    const found = await delivererOf(nodes, jobId)
+    if (!found) throw new Error('nobody has to deliver')
+    return found
+  })
+  const checker = async () => {
+    const delivers = await deliverer()
+    return nodes.find((node) => node !== delivers)!
   }
-  const common = { jobId, model_id: modelId, max_output_tokens: 1_024, evidence }
-  const resultOf = async (node: TestNode) => {
-    const [high, low] = [77_001n, 77_002n]
-    icl.chain.store(high, low, node.address, [job.client.address])
-    const fence = await fenceOf(leader)
-    const output = { output_cid: cid, outHighHandle: high, outLowHandle: low }
-    return signResult(node.address, { ...common, ...output, fence }, node.key)
-  }
+  const result = once(async () => deliveryOf(icl, await deliverer(), jobId))
+  const verdict = once(async () => verdictOf(await checker(), jobId))
+  const byOutsider = <S extends NodeStatement>(post: S) =>
+    signed({ ...post, address: outsider.address }, outsider.key)
   return {
-    claim: async (node: TestNode) => ({ jobId, fence: await fenceOf(node) }),
-    abort: async () => {
-      const view = await spareJob.api.getJob(
-        { params: { jobId: spareJob.jobId } },
-        { readToken: spareJob.readToken },
-      )
-      const assignment = view.quorum.find(({ node }) => node === spareLeader.address)
-      return { jobId: spareJob.jobId, fence: assignment?.fence ?? 1, reason: 'node-failed' }
-    },
-    commit: async (node: TestNode) => {
-      const fence = await fenceOf(node)
-      const { address } = node
-      return {
-        jobId,
-        fence,
-        commitment: await commitmentOf({ jobId, address, fence, evidence, salt }),
-      }
-    },
-    result: resultOf,
-    verdict: async (node: TestNode) => {
-      const leaders = await resultOf(leader)
-      const body = {
-        ...common,
-        fence: await fenceOf(verifier),
-        verdict: 'match' as const,
-        salt,
-        leader_statement: await statementHash(leaderStatementOf(leader.address, leaders)),
-      }
-      return signVerdict(node.address, body, node.key)
+    deliverer,
+    checker,
+    claim,
+    answer,
+    result,
+    verdict,
+    byOutsider,
+    abort: async () => ({
+      jobId: spareJob.jobId,
+      fence: await fenceOf(spareJob, spareLeader),
+      reason: 'node-failed',
+    }),
+    commit: async () => {
+      const { fence } = await claimed()
+      return { jobId, fence, commitment: await commitmentOf(await answer()) }
     },
   }
 }
 
 /** The same request by somebody whom it does not concern; undefined where it concerns everybody. */
 async function anothersOf(
-  { job, otherJob, leader, outsider }: Cast,
-  answers: Awaited<ReturnType<typeof answersOf>>,
+  { job, otherJob, outsider }: Cast,
+  answers: ReturnType<typeof answersOf>,
   id: OperationId,
 ): Promise<Other | undefined> {
   const signer = outsider.signer
@@ -204,15 +207,23 @@ async function anothersOf(
     case 'getAssignment':
       return { signer }
     case 'claimAssignment':
-      return { signer, body: bytes(await answers.claim(leader)) }
+      return { signer, body: bytes(await answers.claim()) }
     case 'abortAssignment':
-      return { signer, body: bytes({ ...(await answers.claim(leader)), reason: 'node-failed' }) }
+      return { signer, body: bytes({ ...(await answers.claim()), reason: 'node-failed' }) }
     case 'commitAssignment':
-      return { signer, body: bytes(await answers.commit(leader)) }
-    case 'postResult':
-      return { signer, body: bytes(z.encode(LeaderResult, await answers.result(outsider))) }
-    case 'postVerdict':
-      return { signer, body: bytes(z.encode(VerifierVerdict, await answers.verdict(outsider))) }
+      return { signer, body: bytes(await answers.commit()) }
+    case 'revealAnswer': {
+      const post = await answers.byOutsider(await answers.answer())
+      return { signer, body: bytes(z.encode(AnswerPost, post)) }
+    }
+    case 'postResult': {
+      const post = await answers.byOutsider(await answers.result())
+      return { signer, body: bytes(z.encode(DeliveryPost, post)) }
+    }
+    case 'postVerdict': {
+      const post = await answers.byOutsider(await answers.verdict())
+      return { signer, body: bytes(z.encode(VerdictPost, post)) }
+    }
     default:
       return undefined
   }
@@ -243,7 +254,7 @@ export function pathsOf(actors: Actors): Record<OperationId, { good: string; mal
 
 /** The body of each endpoint that has one, good and malformed. */
 export function bodiesOf(actors: Actors) {
-  const { icl, job, leader, verifier, newcomer, answers } = actors
+  const { icl, job, leader, newcomer, answers } = actors
   const now = () => Math.floor(icl.clock.now() / 1000)
   const malformed = bytes({ jobId: 1 })
   const of = (good: () => Promise<unknown>) => ({
@@ -279,10 +290,11 @@ export function bodiesOf(actors: Actors) {
     verifyAttestation: of(attestation),
     releaseTpm: of(async () => ({ operator_address: newcomer.address })),
     postHeartbeat: of(beat),
-    claimAssignment: of(() => answers.claim(leader)),
-    commitAssignment: of(() => answers.commit(verifier)),
-    postResult: of(async () => z.encode(LeaderResult, await answers.result(leader))),
-    postVerdict: of(async () => z.encode(VerifierVerdict, await answers.verdict(verifier))),
+    claimAssignment: of(answers.claim),
+    commitAssignment: of(answers.commit),
+    revealAnswer: of(async () => z.encode(AnswerPost, await answers.answer())),
+    postResult: of(async () => z.encode(DeliveryPost, await answers.result())),
+    postVerdict: of(async () => z.encode(VerdictPost, await answers.verdict())),
     abortAssignment: of(answers.abort),
   }
   return bodies

@@ -81,7 +81,7 @@ async function attempt(id: OperationId, kind: Attempt): Promise<string> {
   const endpoint: Endpoint = endpoints[id]
   const path = pathsOf(actors)[id]
   const bodies = bodiesOf(actors)[id]
-  const own = actors.signerOf(id)
+  const own = await actors.signerOf(id)
   const bearer = { authorization: `Bearer ${metricsToken}` }
   const headers = id === 'getMetrics' ? bearer : {}
   const good = async (): Promise<Sent> => ({
@@ -171,10 +171,11 @@ describe('every endpoint against every kind of wrong request', () => {
 
   it('does not tell a node without a part what a job is about', async () => {
     const { outsider, answers } = actors
-    const result = { ...(await answers.result(outsider)), model_id: 'openai:guess' }
-    const verdict = { ...(await answers.verdict(outsider)), model_id: 'openai:guess' }
-    expect(await codeOf(outsider.api.postResult({ body: result }))).toBe('not-assigned')
-    expect(await codeOf(outsider.api.postVerdict({ body: verdict }))).toBe('not-assigned')
+    const { api } = outsider
+    const guess = { ...(await answers.answer()), model_id: 'openai:guess' }
+    expect(await codeOf(api.revealAnswer({ body: guess }))).toBe('not-assigned')
+    expect(await codeOf(api.postResult({ body: await answers.result() }))).toBe('not-assigned')
+    expect(await codeOf(api.postVerdict({ body: await answers.verdict() }))).toBe('not-assigned')
   })
 
   it('names each way to authenticate in a 401', async () => {

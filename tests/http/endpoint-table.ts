@@ -84,6 +84,7 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   claimAssignment: signed('403 not-assigned', '200'),
   commitAssignment: signed('403 not-assigned', '200'),
   getAssignment: reading('403 not-assigned', '200'),
+  revealAnswer: signed('403 not-assigned', '200'),
   postResult: signed('403 not-assigned', '200'),
   postVerdict: signed('403 not-assigned', '200'),
   abortAssignment: signed('403 not-assigned', '200'),
