@@ -12,18 +12,17 @@ import {
   type TestNode,
 } from './test-icl.ts'
 
-/** How to run a job: who is its client, under which terms, and what to do just before the verdicts. */
-type RunOptions = Parameters<typeof submit>[1] & { readonly beforeVerdicts?: () => void }
+type SubmitOptions = Parameters<typeof submit>[1]
 
-/**
- * Submits a job and has its nodes give the answers by seat, batch by batch; then the one whose turn it is delivers, and all others say what they make of
- * it. Ends when the last verdict is taken, or the last answer if nobody delivers.
- */
-export async function runJob(
+/** How to run a job: who is its client, under which terms, and what to do just before the verdicts. */
+type RunOptions = SubmitOptions & { readonly beforeVerdicts?: () => void }
+
+/** Submits a job and has its nodes give the answers by seat, batch by batch; ends when the last answer is revealed. */
+export async function answerJob(
   icl: Outside,
   nodes: readonly TestNode[],
   answers: readonly string[],
-  options: RunOptions = {},
+  options: SubmitOptions = {},
 ) {
   const job = await submit(icl, options)
   const { jobId } = job
@@ -39,18 +38,36 @@ export async function runJob(
     for (const node of batch) await reveal(node, jobId)
     if (seated.length < answers.length) await icl.clock.advance(2_000)
   }
+  const path = { params: { jobId } }
+  const token = { readToken: job.readToken }
+  return { job, jobId, seated, view: () => job.api.getJob(path, token) }
+}
+
+/** Runs a job whose nodes give these answers: the one whose turn it is delivers, and all others say what they make of it. */
+export async function runJob(
+  icl: Outside,
+  nodes: readonly TestNode[],
+  answers: readonly string[],
+  { beforeVerdicts, ...options }: RunOptions = {},
+) {
+  const answered = await answerJob(icl, nodes, answers, options)
+  const { jobId, seated } = answered
   const deliverer = await delivererOf(seated, jobId)
   if (deliverer) {
     await deliver(icl, deliverer, jobId)
-    options.beforeVerdicts?.()
-    for (const node of seated) {
-      const { step } = await ownAssignment(node, jobId)
-      if (step === 'check' || step === 'differ') await check(node, jobId)
+    beforeVerdicts?.()
+    await checkAll(seated, jobId)
+  }
+  return { ...answered, deliverer }
+}
+
+/** Has all nodes say what they make of the current delivery: those that differ first, because the last check settles the job. */
+export async function checkAll(nodes: readonly TestNode[], jobId: JobId): Promise<void> {
+  for (const wanted of ['differ', 'check'] as const) {
+    for (const node of nodes) {
+      if ((await ownAssignment(node, jobId)).step === wanted) await check(node, jobId)
     }
   }
-  const path = { params: { jobId } }
-  const token = { readToken: job.readToken }
-  return { job, jobId, seated, deliverer, view: () => job.api.getJob(path, token) }
 }
 
 /** The nodes that have an offer in the job, in the list's order. */
