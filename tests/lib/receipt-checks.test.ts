@@ -1,74 +1,30 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { z } from 'zod'
-import { jobListHash, receiptHash, verifyReceipt } from '../../lib/receipt.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { exact } from '../../lib/comparators/exact.ts'
+import { verifyReceipt } from '../../lib/receipt.ts'
 import type { JobListView } from '../../lib/schemas/list.ts'
-import {
-  type LeaderStatement,
-  Receipt,
-  type Tally,
-  type VerifierStatement,
-} from '../../lib/schemas/receipt.ts'
-import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
-import { statementBytes, statementHash } from '../../lib/statements.ts'
-import { aHash, aJobId } from '../branded.ts'
-import { nodeAddress } from '../icl/rules/sample-job.ts'
-import { makeReceipt } from './make-receipt.ts'
-
-const keyOf = (byte: number) => signingKeyFromSeed(new Uint8Array(32).fill(byte))
+import type { Receipt, ReceiptRecord } from '../../lib/schemas/receipt.ts'
+import type { Terms } from '../../lib/schemas/terms.ts'
+import { statementBytes } from '../../lib/statements.ts'
+import { aHash, aJobId, anAddress } from '../branded.ts'
+import { addressAt, makeReceipt, signedByNode, signerOf, tallied } from './make-receipt.ts'
+import { type Restated, restated } from './restate.ts'
 
 let good: Receipt
+/** Five answers: the second and the third say something else. */
+let split: Receipt
+/** The first to deliver was refused, the second did nothing. */
+let third: Receipt
 let iclKey: string
-// As `makeReceipt` has them.
-let leaderKey: SigningKey
-let verifierKeys: readonly SigningKey[]
-let tallyKey: SigningKey
 
 beforeAll(async () => {
   const made = await makeReceipt('exact', ['yes', 'yes', 'yes'])
   good = made.receipt
   iclKey = made.iclKey
-  leaderKey = await keyOf(21)
-  verifierKeys = [await keyOf(22), await keyOf(23)]
-  tallyKey = await keyOf(30)
+  split = (await makeReceipt('exact', ['yes', 'no', 'maybe', 'yes', 'yes'])).receipt
+  const failed = ['output-refused', 'never-delivered'] as const
+  third = (await makeReceipt('exact', ['yes', 'yes', 'yes'], { failed })).receipt
 })
-
-/** The receipt with other statements, all of them signed again by those who made them. */
-async function restated({
-  leader = {},
-  verifiers = [],
-  list = {},
-  tally = {},
-}: {
-  readonly leader?: Partial<LeaderStatement>
-  readonly verifiers?: readonly Partial<VerifierStatement>[]
-  readonly list?: Partial<JobListView>
-  readonly tally?: Partial<Tally>
-}): Promise<Receipt> {
-  const led = { ...good.leader.body, ...leader }
-  const leader_statement = await statementHash(led)
-  const verdicts = await Promise.all(
-    good.verifiers.map(async (verifier, index) => {
-      const body = { ...verifier.body, leader_statement, ...verifiers[index] }
-      const signature = await verifierKeys[index]!.sign(statementBytes(body))
-      return { ...verifier, body, signature }
-    }),
-  )
-  const verifier_statements = await Promise.all(verdicts.map(({ body }) => statementHash(body)))
-  const listed = { ...good.list, ...list }
-  const hashes = { list: await jobListHash(listed), leader_statement, verifier_statements }
-  const counted = { ...good.tally.body, ...hashes, ...tally }
-  return {
-    ...good,
-    list: listed,
-    leader: { ...good.leader, body: led, signature: await leaderKey.sign(statementBytes(led)) },
-    verifiers: verdicts,
-    tally: {
-      ...good.tally,
-      body: counted,
-      signature: await tallyKey.sign(statementBytes(counted)),
-    },
-  }
-}
 
 /** Why the receipt does not hold; undefined when it does. */
 const objection = (receipt: Receipt, options?: Parameters<typeof verifyReceipt>[1]) =>
@@ -82,20 +38,39 @@ const objection = (receipt: Receipt, options?: Parameters<typeof verifyReceipt>[
     },
   )
 
+/** What is said of a receipt whose nodes and ICL have signed something else. */
+const after = async (receipt: Receipt, changes: Restated) =>
+  objection(await restated(receipt, changes))
+
+/** What is said of a receipt whose ICL has signed another record. */
+const afterRecord = async (receipt: Receipt, record: Partial<ReceiptRecord>) => {
+  const { group, deliverer } = receipt.tally.body
+  return objection(await tallied({ ...receipt, ...record }, { group, deliverer }))
+}
+
 const otherId = aHash(`0x${'1'.repeat(64)}`)
 const otherCid = `bafkrei${'c'.repeat(52)}`
+const stranger = anAddress(`0x${'9'.repeat(40)}`)
+const positionOf = ({ list }: Receipt, address: Address) => list.members.indexOf(address)
+/** A member of the group that does not deliver. */
+const checkerOf = (receipt: Receipt) =>
+  receipt.verdicts.find(({ body }) => body.verdict === 'match')!.body.address
+const evidenceOf = (text: string) =>
+  exact.evidenceOf({ text, prompt: '', key: new Uint8Array(32).fill(3) })
 
 describe('a receipt', () => {
   it('holds when everybody has signed it, with any key or with those of the ICL', async () => {
-    expect(await objection(good)).toBeUndefined()
-    expect(await objection(good, { iclKeys: ['A'.repeat(43), iclKey] })).toBeUndefined()
-    expect(await objection(await restated({}))).toBeUndefined()
+    for (const receipt of [good, split, third]) {
+      expect(await objection(receipt)).toBeUndefined()
+      expect(await objection(receipt, { iclKeys: ['A'.repeat(43), iclKey] })).toBeUndefined()
+      expect(await after(receipt, {})).toBeUndefined()
+    }
   })
 
   it('is about the job that its parts make', async () => {
     const changes: Partial<Receipt>[] = [
       { jobId: aJobId(otherId) },
-      { client: nodeAddress('a') },
+      { client: stranger },
       { client_nonce: 99n },
       { kpHighHandle: 99n },
       { kpLowHandle: 99n },
@@ -107,231 +82,278 @@ describe('a receipt', () => {
     }
   })
 
-  it('has the output that the leader stated', async () => {
-    expect(await objection({ ...good, output_cid: otherCid })).toBe(
-      'the leader stated another output',
-    )
-  })
-
-  it('has a list that fits its terms, and the terms of its job', async () => {
+  it('has a list that fits its terms, and terms that answers can meet', async () => {
     const { terms, members } = good.list
-    const [one, two, three] = members
+    const [one, two] = members
     const wrong: [Partial<JobListView>, string][] = [
       [{ terms: { ...terms, icl_origin: 'https://b.test' } }, 'its list is for another ICL'],
-      [{ terms: { ...terms, model_id: 'openai:b' } }, 'its list is for another model'],
-      [{ terms: { ...terms, comparator: 'similar/2' } }, 'its list is for another comparator'],
-      [{ members: [one!, two!, three!, two!] }, 'a node is on its list twice'],
-      [{ members: [...members, good.client] }, 'the client is on its own list'],
-      [{ terms: { ...terms, quorum: 5 } }, 'its list is shorter than the quorum'],
-      [{ terms: { ...terms, list_length: 3 } }, 'its list is longer than the terms allow'],
+      [{ members: [one!, two!, one!] }, 'a node is on its list twice'],
+      [{ members: [one!, two!, good.client] }, 'the client is on its own list'],
+      [{ terms: { ...terms, list_length: 8 } }, 'its list is longer than the terms allow'],
       [
-        { passed: [{ position: members.length, reason: 'busy', at: 1 }] },
+        { passed: [{ position: 9, reason: 'busy', at: 1 }] },
         'it passes over a node that is not on its list',
       ],
-      [{ terms: { ...terms, quorum: 4 } }, 'it has fewer than the 3 verifiers of its terms'],
-      [{ terms: { ...terms, min_matches: 3 } }, 'the votes do not accept the answer'],
+      [
+        { members: members.slice(0, 3), terms: { ...terms, quorum: 4 } },
+        'a quorum of 4 needs as many nodes, and the list has 3',
+      ],
+      [
+        { terms: { ...terms, max_answers: 3, min_matches: 3 } },
+        '4 answers have to match one another, and the job has at most 3',
+      ],
     ]
-    for (const [list, why] of wrong) {
-      expect([why, await objection(await restated({ list }))]).toEqual([why, why])
+    for (const [change, why] of wrong) {
+      expect(await afterRecord(good, { list: { ...good.list, ...change } })).toBe(why)
     }
-    const passed = [{ position: members.length - 1, reason: 'busy' as const, at: 1 }]
-    expect(await objection(await restated({ list: { passed } }))).toBeUndefined()
+  })
+})
+
+describe('the answers of a receipt', () => {
+  const [n1, n2, n3] = [0, 1, 2].map(addressAt)
+
+  it('stand by batch and position, each node once', async () => {
+    const [first, second, last] = good.answers
+    const orders: [Receipt['answers'], string][] = [
+      [[first!, first!, last!], `${n1} answered twice`],
+      [[second!, first!, last!], `the answer of ${n1} is out of order`],
+      [[{ ...first!, batch: 1 }, second!, last!], `the answer of ${n2} is out of order`],
+    ]
+    for (const [answers, why] of orders) expect(await afterRecord(good, { answers })).toBe(why)
+  })
+
+  it('are of nodes in their places, for this list, model and length', async () => {
+    const said: [Restated['answers'], string][] = [
+      [{ 1: { position: 3 } }, `${n2} is not at its place on the list`],
+      [{ 1: { list: otherId } }, `${n2} answered for another list`],
+      [{ 1: { model_id: 'openai:b' } }, `${n2} ran another model`],
+      [{ 1: { max_output_tokens: 9 } }, `${n2} allowed another length of answer`],
+      [{ 1: { jobId: aJobId(otherId) } }, `${n2} spoke of another job`],
+    ]
+    for (const [answers, why] of said) expect(await after(good, { answers: answers! })).toBe(why)
+    expect(await afterRecord(good, { max_output_tokens: 9 })).toBe(
+      `${n1} allowed another length of answer`,
+    )
+    for (const change of [{ activator: stranger }, { until: 9 }]) {
+      expect(await afterRecord(good, { list: { ...good.list, ...change } })).toBe(
+        `${n1} answered for another list`,
+      )
+    }
+  })
+
+  it('have evidence in the form of the comparator', async () => {
+    const evidence = { ...(await evidenceOf('yes')), comparator: 'similar/2' as const }
+    expect(await after(good, { answers: { 0: { evidence } } })).toContain(
+      `the evidence of ${n1} is malformed`,
+    )
+  })
+
+  it('are signed by keys that the wallets granted until the job settled, each by its own', async () => {
+    const [first, second, last] = good.answers
+    const with2 = (change: Partial<Receipt['answers'][number]>) =>
+      afterRecord(good, { answers: [first!, { ...second!, ...change }, last!] })
+    const notAfter = { ...second!.session, not_after: second!.session.not_after + 1 }
+    expect(await with2({ session: notAfter })).toBe(
+      `the wallet of ${n2} did not grant the session key`,
+    )
+    expect(await with2({ signature: last!.signature })).toBe(`${n2} did not sign its statement`)
+    const { key, session } = await signerOf('n2', 21)
+    const signature = await key.sign(statementBytes(second!.body))
+    expect(await with2({ session, signature })).toBe(`${n1} and ${n2} have the same session key`)
+    expect(await after(good, { tally: { settled_at: second!.session.not_after + 1 } })).toBe(
+      `the session of ${n1} had ended`,
+    )
+  })
+
+  it('leave no node out up to the last that had a seat', async () => {
+    const positions = [0, 1, 3]
+    const at = 1_800_000_000
+    const of = async (changes: Parameters<typeof makeReceipt>[2]) =>
+      objection((await makeReceipt('exact', ['a', 'a', 'a'], { positions, ...changes })).receipt)
+    const unsaid = `it does not say what became of ${n3}`
+    const lapsed = { fence: 9, reason: 'lease-lapsed' as const, at }
+    expect(await of({})).toBe(unsaid)
+    expect(await of({ list: { passed: [{ position: 2, reason: 'busy', at }] } })).toBeUndefined()
+    expect(await of({ over: [{ position: 2, ...lapsed }] })).toBeUndefined()
+    expect(await of({ over: [{ position: 4, ...lapsed }] })).toBe(unsaid)
+    expect(await of({ over: [{ position: 9, ...lapsed }] })).toBe(
+      'it seats a node that is not on its list',
+    )
+    expect(await of({ over: [{ position: 2, ...lapsed, fence: 1 }] })).toBe(
+      'two of its assignments have the same fence',
+    )
+  })
+})
+
+describe('the agreement of a receipt', () => {
+  it('is decided again, batch by batch', async () => {
+    const [one, two, three, four, five] = split.answers as Required<Receipt['answers']>
+    const at = 1
+    const over = [{ position: 1, fence: 9, reason: 'never-revealed' as const, at }]
+    const answers = [one!, three!, four!, five!]
+    expect(await afterRecord(split, { answers, over })).toBe(
+      'batch 0 has 2 answers, where 3 were missing',
+    )
     expect(
-      await objection(await restated({ list: { terms: { ...terms, min_matches: 2 } } })),
-    ).toBeUndefined()
+      await afterRecord(split, { answers: [one!, two!, three!, four!, { ...five!, batch: 2 }] }),
+    ).toBe('batch 1 has 1 answers, where 2 were missing')
+    expect(
+      await afterRecord(split, { answers: [one!, two!, three!, { ...four!, batch: 0 }, five!] }),
+    ).toBe('batch 0 has 4 answers, where 3 were missing')
+    expect(await afterRecord(split, { answers: [one!, two!, three!] })).toBe(
+      'its answers do not agree',
+    )
+    const evidence = await evidenceOf('yes')
+    expect(await after(split, { answers: { 1: { evidence }, 2: { evidence } } })).toBe(
+      'its answers agreed before batch 1',
+    )
   })
 
-  it('has signers that are on its list', async () => {
-    const { members } = good.list
-    for (const [position, who] of [
-      [0, 'the leader'],
-      [1, `verifier ${members[1]}`],
-      [2, `verifier ${members[2]}`],
-    ] as const) {
-      const list = { members: members.with(position, nodeAddress('7')) }
-      expect(await objection(await restated({ list }))).toBe(`${who} is not on the list`)
-    }
+  it('is that of its own rule, with as many answers as the terms allow', async () => {
+    const texts = ['yes', 'yes', 'no']
+    const { receipt } = await makeReceipt('exact', texts, { rule: 'any-two' })
+    expect(await objection(receipt)).toBeUndefined()
+    const withTerms = (of: Receipt, terms: Partial<Terms>) =>
+      afterRecord(of, { list: { ...of.list, terms: { ...of.list.terms, ...terms } } })
+    expect(await withTerms(receipt, { rule: 'three' })).toBe('its answers do not agree')
+    expect(await withTerms(receipt, { min_matches: 2 })).toBe('its answers do not agree')
+    expect(await withTerms(split, { max_answers: 4 })).toBe(
+      'it has more answers than its terms allow',
+    )
+    const evidence = await evidenceOf('no')
+    expect(await after(good, { answers: { 2: { evidence } } })).toBe('its answers do not agree')
   })
 
-  it('has the list of its tally, in its order, with its terms, block and passes', async () => {
-    const { list } = good
-    const [one, two, ...rest] = list.members
-    const changes: Partial<JobListView>[] = [
-      { members: [two!, one!, ...rest] },
-      { members: [...list.members, nodeAddress('7')] },
-      { terms: { ...list.terms, salt: 'A'.repeat(43) } },
-      { terms: { ...list.terms, pool_cid: otherCid } },
-      { block: { ...list.block, number: 8n } },
-      { block: { ...list.block, hash: otherId } },
-      { passed: [{ position: 3, reason: 'busy', at: 1 }] },
-      { activator: nodeAddress('7') },
-      { until: list.until + 1 },
+  it('is the one that the ICL has signed', async () => {
+    expect(await after(split, { tally: { group: 0b10011 } })).toBe('the tally has another group')
+  })
+})
+
+describe('the deliveries of a receipt', () => {
+  it('come from the members in the order that the salts draw', async () => {
+    const [refused, silent] = third.failed_deliveries
+    const turns: [Receipt['failed_deliveries'], string][] = [
+      [[], 'it was the turn of another node to deliver'],
+      [[silent!, refused!], `it was not the turn of ${silent!.address} to deliver`],
+      [[refused!], 'it was the turn of another node to deliver'],
     ]
-    for (const change of changes) {
-      const other = { ...list, ...change }
-      expect(await objection({ ...good, list: other })).toBe('the tally names another list')
-      expect(await objection(await restated({ list: change }))).toBeUndefined()
+    for (const [failed, why] of turns) {
+      expect(await afterRecord(third, { failed_deliveries: failed })).toBe(why)
     }
-    const tally = { list: otherId }
-    expect(await objection(await restated({ tally }))).toBe('the tally names another list')
-  })
-
-  it.each<[string, Partial<VerifierStatement> & Partial<LeaderStatement>]>([
-    ['spoke of another job', { jobId: aJobId(otherId) }],
-    ['ran another model', { model_id: 'openai:other' }],
-    ['allowed another length of answer', { max_output_tokens: 5 }],
-  ])('does not hold when a node %s', async (why, change) => {
-    expect(await objection(await restated({ leader: change }))).toBe(`the leader ${why}`)
-    const { address } = good.verifiers[1]!.body
-    expect(await objection(await restated({ verifiers: [{}, change] }))).toBe(
-      `verifier ${address} ${why}`,
+    const last = { ...silent!, address: third.tally.body.deliverer }
+    expect(await afterRecord(third, { failed_deliveries: [refused!, silent!, last] })).toBe(
+      'no member is left to deliver',
     )
+    const another = checkerOf(good)
+    expect(await after(good, { tally: { deliverer: another } })).toBe(
+      'it was the turn of another node to deliver',
+    )
+    expect(await after(good, { delivery: { address: another } })).toBe('another node delivered')
   })
 
-  it('has sessions that the wallets granted, for this ICL, this chain, this key and until then', async () => {
-    const ungranted = 'the wallet of the leader did not grant the session key'
-    const icl_origin = 'https://other.test'
-    const list = { ...good.list, terms: { ...good.list.terms, icl_origin } }
-    expect(await objection({ ...good, icl_origin, list })).toBe(ungranted)
-    const { leader } = good
-    for (const change of [
-      { key: verifierKeys[0]!.publicKey },
-      { not_after: leader.session.not_after + 1 },
-      { signature: good.verifiers[0]!.session.signature },
-    ]) {
-      const session = { ...leader.session, ...change }
-      expect(await objection({ ...good, leader: { ...leader, session } })).toBe(ungranted)
-    }
-  })
-
-  it('has sessions that lasted until it was settled', async () => {
-    const { not_after } = good.leader.session
-    expect(await objection(await restated({ tally: { settled_at: not_after } }))).toBeUndefined()
-    expect(await objection(await restated({ tally: { settled_at: not_after + 1 } }))).toBe(
-      'the session of the leader had ended',
+  it('that failed did so for the reason that is given', async () => {
+    const [refused, silent] = third.failed_deliveries
+    const failing = (turn: Partial<Receipt['failed_deliveries'][number]>) =>
+      afterRecord(third, { failed_deliveries: [{ ...refused!, ...turn }, silent!] })
+    const { address } = refused!
+    const otherReason = `${address} failed to deliver for another reason`
+    expect(await failing({ reason: 'never-delivered' })).toBe(otherReason)
+    const { delivery: _, ...undelivered } = refused!
+    const turns = [undelivered, silent!]
+    expect(await afterRecord(third, { failed_deliveries: turns })).toBe(otherReason)
+    const wordless = { ...undelivered, reason: 'node-failed' as const }
+    expect(await afterRecord(third, { failed_deliveries: [wordless, silent!] })).toBe(
+      `${address} had delivered nothing`,
+    )
+    expect(await failing({ delivery: third.delivery })).toBe(
+      `the delivery of ${address} is of another node`,
+    )
+    const matched = { verdict: 'match' as const, reason: undefined }
+    expect(await after(third, { verdicts: { 0: matched, 1: matched, 2: matched } })).toBe(
+      `the delivery of ${address} was good`,
     )
   })
 
-  it('has statements that their nodes signed', async () => {
-    const [one, two] = good.verifiers
-    const { leader } = good
-    expect(await objection({ ...good, leader: { ...leader, signature: one!.signature } })).toBe(
-      'the leader did not sign the statement',
+  it("are of the deliverer's own answer, and signed", async () => {
+    const { deliverer } = good.tally.body
+    expect(await after(good, { delivery: { fence: 9 } })).toBe(
+      `${deliverer} delivered for another assignment`,
     )
-    const forged = { ...two!, signature: one!.signature }
-    expect(await objection({ ...good, verifiers: [one!, forged] })).toBe(
-      `verifier ${two!.body.address} did not sign the statement`,
+    expect(await after(good, { delivery: { answer: otherId } })).toBe(
+      `${deliverer} delivered another answer`,
     )
+    const delivery = { ...good.delivery, signature: good.answers[0]!.signature }
+    expect(await afterRecord(good, { delivery })).toBe(`${deliverer} did not sign its statement`)
   })
 
-  it('has evidence that its comparator can read', async () => {
-    const evidence = { ...good.leader.body.evidence, sketch: 'AAAA' }
-    expect(await objection(await restated({ leader: { evidence } }))).toMatch(
-      /^the evidence of the leader is malformed: ./,
+  it('settle by verdicts that name this delivery and an own answer', async () => {
+    const checker = checkerOf(good)
+    const at = positionOf(good, checker)
+    const says = (change: NonNullable<Restated['verdicts']>[number]) =>
+      after(good, { verdicts: { [at]: change } })
+    const { deliverer } = good.tally.body
+    expect(await says({ address: addressAt(5) })).toBe(
+      `${addressAt(5)} gave a verdict without an answer`,
     )
-    const other = { ...good.leader.body.evidence, comparator: 'similar/2' as const }
-    expect(await objection(await restated({ verifiers: [{ evidence: other }] }))).toMatch(
-      /^the evidence of verifier 0x[0-9a-f]{40} is malformed: ./,
+    expect(await says({ address: deliverer })).toBe(
+      `${deliverer} gave a verdict on its own delivery`,
     )
-  })
-
-  it('has no node twice', async () => {
-    const [one] = good.verifiers
-    expect(await objection({ ...good, verifiers: [one!, one!] })).toBe(
-      `${one!.body.address} took part twice`,
+    expect(await says({ fence: 9 })).toBe(`the verdict of ${checker} is for another assignment`)
+    expect(await says({ answer: otherId })).toBe(`${checker} compared another answer of its own`)
+    expect(await says({ delivery: otherId })).toBe(`${checker} looked at another delivery`)
+    const noReason = `${checker} gave no reason, or one too many`
+    expect(await says({ verdict: 'no-match' })).toBe(noReason)
+    expect(await says({ reason: 'output-mismatch' })).toBe(noReason)
+    const refuted = `the evidence of ${checker} refutes its verdict`
+    expect(await says({ verdict: 'no-match', reason: 'different-answer' })).toBe(refuted)
+    const [verdict] = good.verdicts
+    expect(await afterRecord(good, { verdicts: [verdict!, verdict!] })).toBe(
+      `${verdict!.body.address} gave two verdicts`,
     )
-  })
-
-  it('has verdicts on the statement of its leader that their evidence bears out', async () => {
-    const [{ body }] = good.verifiers as [Receipt['verifiers'][number]]
-    expect(await objection(await restated({ verifiers: [{ leader_statement: otherId }] }))).toBe(
-      `${body.address} compared with another statement`,
+    const forged = { ...verdict!, signature: good.answers[0]!.signature }
+    expect(await afterRecord(good, { verdicts: [forged] })).toBe(
+      `${verdict!.body.address} did not sign its statement`,
     )
-    const evidence = { ...body.evidence, digest: 'A'.repeat(43) }
-    expect(await objection(await restated({ verifiers: [{ evidence }] }))).toBe(
+    const { body } = split.verdicts.find(({ body }) => body.verdict === 'no-match')!
+    const dissent = await signedByNode({ ...body, verdict: 'match' as const, reason: undefined })
+    expect(await afterRecord(split, { verdicts: [dissent] })).toBe(
       `the evidence of ${body.address} refutes its verdict`,
     )
   })
 
-  it('has a tally that the ICL signed, of these very statements, and counted right', async () => {
-    expect(await objection(good, { iclKeys: [] })).toBe('the tally key is not one of the ICL')
-    expect(await objection(good, { iclKeys: [leaderKey.publicKey] })).toBe(
+  it('settle with one match at least, and no fewer than mismatches', async () => {
+    const unaccepted = 'the verdicts do not accept the delivery'
+    expect(await afterRecord(good, { verdicts: [] })).toBe(unaccepted)
+    const dissent = split.verdicts.filter(({ body }) => body.verdict === 'no-match')
+    expect(await afterRecord(split, { verdicts: dissent })).toBe(unaccepted)
+    const mismatch = { verdict: 'no-match', reason: 'output-mismatch' } as const
+    const unseen = { verdict: 'no-match', reason: 'output-unavailable' } as const
+    const [first, second] = good.verdicts.map(({ body }) => positionOf(good, body.address))
+    expect(await after(good, { verdicts: { [first!]: mismatch } })).toBeUndefined()
+    expect(await after(good, { verdicts: { [first!]: mismatch, [second!]: unseen } })).toBe(
+      unaccepted,
+    )
+    expect(await afterRecord(good, { verdicts: good.verdicts.slice(0, 1) })).toBeUndefined()
+  })
+})
+
+describe('the tally of a receipt', () => {
+  it('is signed by a key of the ICL, over this very record', async () => {
+    expect(await objection(good, { iclKeys: ['A'.repeat(43)] })).toBe(
       'the tally key is not one of the ICL',
     )
-    const unsigned = { ...good.tally, signature: good.leader.signature }
+    const { tally } = good
+    const unsigned = { ...tally, signature: good.answers[0]!.signature }
     expect(await objection({ ...good, tally: unsigned })).toBe('the ICL did not sign the tally')
-    const [one, two] = good.tally.body.verifier_statements
-    const wrong: [Partial<Tally>, string][] = [
-      [{ jobId: aJobId(otherId) }, 'the tally is of another job'],
-      [{ leader_statement: otherId }, 'the tally names another leader statement'],
-      [{ verifier_statements: [two!, one!] }, 'the tally names other verdicts'],
-      [{ verifier_statements: [one!] }, 'the tally names other verdicts'],
-      [{ verifier_statements: [one!, two!, one!] }, 'the tally names other verdicts'],
-      [{ verifier_statements: [one!, otherId] }, 'the tally names other verdicts'],
-      [{ matches: 1 }, 'the tally is miscounted'],
-      [{ no_matches: 1 }, 'the tally is miscounted'],
-      [{ inconclusive: 1 }, 'the tally is miscounted'],
-    ]
-    for (const [tally, why] of wrong) {
-      expect([why, await objection(await restated({ tally }))]).toEqual([why, why])
-    }
-  })
-
-  it('has votes that accept the answer', async () => {
-    const { receipt: outvoted } = await makeReceipt(
-      'exact',
-      ['yes', 'yes', 'no'],
-      [undefined, 'different-answer'],
+    expect(await after(good, { tally: { jobId: aJobId(otherId) } })).toBe(
+      'the tally is of another job',
     )
-    expect(await objection(outvoted)).toBe('the votes do not accept the answer')
-    const { receipt: alone } = await makeReceipt('exact', ['yes'])
-    expect(await objection(alone)).toBe('it has fewer than the 2 verifiers of its terms')
+    expect(await after(good, { tally: { record: otherId } })).toBe('the tally is of another record')
+    const passed = [{ position: 5, reason: 'busy' as const, at: 1 }]
+    expect(await objection({ ...good, list: { ...good.list, passed } })).toBe(
+      'the tally is of another record',
+    )
+    const swapped = [...split.verdicts].reverse()
+    expect(await objection({ ...split, verdicts: swapped })).toBe('the tally is of another record')
   })
-
-  it('tells of each part as soon as it holds', async () => {
-    const heldOf = async (receipt: Receipt) => {
-      const held: unknown[] = []
-      await objection(receipt, { onHeld: (part) => held.push(part) })
-      return held
-    }
-    const [one, two] = good.verifiers.map(({ body }) => ({ part: 'verifier', node: body.address }))
-    const leader = { part: 'leader', node: good.leader.body.address }
-    const [job, list] = [{ part: 'job' }, { part: 'list' }]
-    expect(await heldOf(good)).toEqual([job, list, leader, one, two, { part: 'tally' }])
-    expect(await heldOf({ ...good, jobId: aJobId(otherId) })).toEqual([])
-    const members = [...good.list.members, good.client]
-    expect(await heldOf({ ...good, list: { ...good.list, members } })).toEqual([job])
-    expect(await heldOf({ ...good, output_cid: otherCid })).toEqual([job, list])
-    expect(await heldOf(await restated({ tally: { matches: 1 } }))).toEqual([
-      job,
-      list,
-      leader,
-      one,
-      two,
-    ])
-  })
-
-  it('has a hash of its own', async () => {
-    const hash = await receiptHash(good)
-    expect(hash).toMatch(/^0x[0-9a-f]{64}$/)
-    expect(await receiptHash(structuredClone(good))).toBe(hash)
-    expect(await receiptHash({ ...good, client_nonce: 99n })).not.toBe(hash)
-  })
-})
-
-it('has no form of a receipt with fewer than two verifiers', () => {
-  const one = z.encode(Receipt, good)
-  expect(Receipt.safeParse(one).success).toBe(true)
-  expect(Receipt.safeParse({ ...one, verifiers: one.verifiers.slice(1) }).success).toBe(false)
-})
-
-it('a no-match without a reason does not hold, nor a match with one', async () => {
-  const dissent = { verdict: 'no-match', reason: undefined } as const
-  const votes = { matches: 1, no_matches: 1 }
-  for (const [verifiers, tally] of [
-    [[{}, dissent], votes],
-    [[{}, { verdict: 'match', reason: 'inconclusive' }], {}],
-  ] as const) {
-    expect(await objection(await restated({ verifiers, tally }))).toContain('gave no reason')
-  }
 })
