@@ -43,11 +43,12 @@ export async function startIcl(options: {
 }): Promise<IclProcess> {
   const { processes, folder, chain, mockAttestationKey, env, signal } = options
   const { runtime = 'bun', name = 'icl' } = options
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
+  const port = env?.SVC_ICL_PORT ?? String(await freePort())
+  // Something else may stand in front of it: then it is reached there.
+  const url = env?.SVC_ICL_PUBLIC_URL ?? `http://127.0.0.1:${port}`
   const given: Record<string, string> = {
     SVC_ICL_HOST: '127.0.0.1',
-    SVC_ICL_PORT: String(port),
+    SVC_ICL_PORT: port,
     SVC_ICL_PUBLIC_URL: url,
     SVC_ICL_SECRET: randomHex(),
     SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'icl.db')}`,

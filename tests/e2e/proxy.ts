@@ -9,6 +9,7 @@ type Passing = {
   /** Which node signed it, in lower case. */
   readonly node: string | undefined
   readonly body: string
+  readonly authorization: string | undefined
 }
 
 /**
@@ -20,8 +21,9 @@ export type Fate =
   | 'lose-request'
   | 'cut-answer'
   | { readonly loseAnswer: () => void }
-  | { readonly change: (json: Record<string, unknown>) => unknown }
+  | { readonly change: (json: Record<string, unknown>) => unknown | Promise<unknown> }
   | { readonly status: number; readonly json: unknown; readonly headers?: Record<string, string> }
+  | { readonly bytes: Uint8Array }
 
 /** What callers take for a server; a test stands between. */
 export type HttpProxy = {
@@ -59,12 +61,15 @@ async function serve(proxy: HttpProxy, request: IncomingMessage, response: Serve
   const body = await buffer(request)
   const { method = '', url: path = '', headers } = request
   const node = /keyid="svc-node:(0x[0-9a-f]{40})/.exec(String(headers['signature-input']))?.[1]
-  const fate = (await proxy.decide?.({ method, path, node, body: body.toString() })) ?? 'pass'
+  const { authorization } = headers
+  const asked = { method, path, node, body: body.toString(), authorization }
+  const fate = (await proxy.decide?.(asked)) ?? 'pass'
   if (fate === 'lose-request') return response.destroy()
   if (typeof fate === 'object' && 'status' in fate) {
     response.writeHead(fate.status, { 'content-type': 'application/json', ...fate.headers })
     return response.end(JSON.stringify(fate.json))
   }
+  if (typeof fate === 'object' && 'bytes' in fate) return response.end(fate.bytes)
   const url = `${proxy.target}${path}`
   const onward = send(url, { method, headers }, (answer) => void passOn(fate, answer, response))
   onward.once('error', () => response.destroy())
@@ -83,7 +88,7 @@ async function passOn(fate: Fate, answer: IncomingMessage, response: ServerRespo
     const { 'content-length': _, ...rest } = headers
     response.writeHead(status, rest)
     const json = JSON.parse((await buffer(answer)).toString()) as Record<string, unknown>
-    return response.end(JSON.stringify(fate.change(json)))
+    return response.end(JSON.stringify(await fate.change(json)))
   }
   response.writeHead(status, headers)
   if (fate === 'cut-answer') {

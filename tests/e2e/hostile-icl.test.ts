@@ -1,0 +1,289 @@
+/*
+ * The real ICL with the real client, and between them a server that has the ICL's secret: it changes what the ICL says and signs that
+ * with the ICL's own keys. So it can do what an ICL can whose operator has changed its program.
+ */
+
+import { createPublicClient, hexToBytes, http } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { runInfer } from '../../client/infer/run-infer.ts'
+import { clientEnvironment } from '../../demo/client-environment.ts'
+import { freePort } from '../../demo/free-port.ts'
+import { randomHex } from '../../demo/random-hex.ts'
+import { startWorld, type World } from '../../demo/world.ts'
+import { deriveSigningKeys } from '../../icl/keys.ts'
+import { unixSeconds } from '../../lib/clock.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { drawList } from '../../lib/list.ts'
+import { snapshotPool } from '../../lib/pool-snapshot.ts'
+import { receiptHash, recordHash } from '../../lib/receipt.ts'
+import { ListRequest, SignedList } from '../../lib/schemas/list.ts'
+import { Receipt, type Tally } from '../../lib/schemas/receipt.ts'
+import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
+import { statementBytes } from '../../lib/statements.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import { termsHash } from '../../lib/terms.ts'
+import { type Draft, listLies, type Means, receiptLies } from './lies.ts'
+import { type ProviderServer, startProviderServer } from './provider-server.ts'
+import { type Fate, type HttpProxy, startProxy } from './proxy.ts'
+
+const model = 'openai:gpt-4o-mini'
+const keyOf = (index: number) => `key-of-node-${index + 1}`
+const means: { -readonly [K in keyof Means]: Means[K] } = {
+  ownNode: privateKeyToAddress(generatePrivateKey()).toLowerCase() as Address,
+  earlier: undefined,
+}
+
+let world: World
+let provider: ProviderServer
+let front: HttpProxy
+let tallyKey: SigningKey
+let environment: Readonly<Record<string, string>>
+/** The node that asks its provider first, which says something else to it: its answer is the dissent. */
+let dissenter: string | undefined
+
+beforeAll(async () => {
+  const secret = randomHex()
+  const port = await freePort()
+  tallyKey = (await deriveSigningKeys(hexToBytes(`0x${secret.replace(/^0x/, '')}`), 1)).tally
+  provider = await startProviderServer(({ key }) => {
+    dissenter ??= key
+    return key === dissenter ? 'The train leaves in the evening' : 'The ferry leaves at noon'
+  })
+  front = await startProxy()
+  front.target = `http://127.0.0.1:${port}`
+  world = await startWorld({
+    nodes: 4,
+    models: [model],
+    providerEnv: (index) => ({
+      OPENAI_API_KEY: keyOf(index),
+      SVC_OPENAI_BASE_URL: provider.openaiUrl,
+    }),
+    iclEnv: { SVC_ICL_PORT: String(port), SVC_ICL_PUBLIC_URL: front.url, SVC_ICL_SECRET: secret },
+  })
+  environment = await clientEnvironment(world)
+}, 240_000)
+
+afterAll(async () => {
+  await world?.stop()
+  await provider.stop()
+  await front.stop()
+})
+
+/** Runs the command; one answer of four differs. */
+async function infer() {
+  dissenter = undefined
+  let output = ''
+  const exitCode = await runInfer(
+    ['--model', model, '--comparator', 'exact', '--json', 'When does it leave?'],
+    {
+      environment,
+      input: (async function* () {})(),
+      output: {
+        write: (text: string) => {
+          output += text
+          return true
+        },
+      },
+      errors: { write: () => true },
+      clock: systemClock,
+      random: systemRandom,
+      signal: new AbortController().signal,
+    },
+  )
+  const told = JSON.parse(output) as {
+    output: string | null
+    error?: { code: string; message: string }
+  }
+  return { exitCode, told }
+}
+
+const signedList = async (body: SignedList['body']) =>
+  z.encode(SignedList, {
+    body,
+    key: tallyKey.publicKey,
+    signature: await tallyKey.sign(statementBytes(body)),
+  })
+
+async function signedReceipt({ record, group, deliverer, settledAt }: Draft) {
+  const tally: Tally = {
+    statement: 'svc-tally-v3',
+    jobId: record.jobId,
+    record: await recordHash(record),
+    group,
+    deliverer,
+    settled_at: settledAt,
+  }
+  const signature = await tallyKey.sign(statementBytes(tally))
+  return { ...record, tally: { body: tally, key: tallyKey.publicKey, signature } }
+}
+
+const forged = async (json: unknown, lie: (draft: Draft, means: Means) => Draft) => {
+  const { tally, ...record } = Receipt.parse(json)
+  const { group, deliverer, settled_at: settledAt } = tally.body
+  return await signedReceipt(lie({ record, group, deliverer, settledAt }, means))
+}
+
+const otherCid = `bafkrei${'d'.repeat(52)}`
+
+/** The list that a key's terms and block give, drawn from a pool. */
+async function listFrom(pool: Parameters<typeof drawList>[2], json: unknown) {
+  const { terms, block_number: number, ...handles } = ListRequest.parse(json)
+  const { rpcUrl, chainId, contracts, client, coordinatorKey } = world.chain
+  const chain = createPublicClient({ transport: http(rpcUrl) })
+  const { hash } = await chain.getBlock({ blockNumber: number })
+  const address = client.address.toLowerCase() as Address
+  const key = {
+    ...handles,
+    chainId,
+    store: contracts.promptKeyStore,
+    client: address,
+    termsHash: await termsHash(terms),
+    blockHash: hash as Hash32,
+  }
+  return {
+    statement: 'svc-list-v2' as const,
+    ...handles,
+    client: address,
+    terms,
+    block: { number, hash: hash as Hash32 },
+    list: [...drawList(key, terms, pool)],
+    passed: [],
+    coordinator: privateKeyToAddress(coordinatorKey).toLowerCase() as Address,
+    at: unixSeconds(systemClock),
+  }
+}
+
+const jobPath = /^\/v1\/inference\/0x[0-9a-f]{64}$/
+
+/** The ICL lies about every list that it is asked for. */
+const lyingAboutLists =
+  (lie: (body: SignedList['body'], means: Means) => SignedList['body']) =>
+  ({ path }: { readonly path: string }): Fate =>
+    path === '/v1/inference/list'
+      ? { change: async (json) => signedList(lie(SignedList.parse(json).body, means)) }
+      : 'pass'
+
+/** The ICL lies in every receipt, and names the hash of the false one. */
+const lyingInReceipts =
+  (lie: (draft: Draft, means: Means) => Draft) =>
+  ({ path, authorization = '' }: { path: string; authorization?: string | undefined }): Fate => {
+    if (path.endsWith('/receipt')) {
+      return { change: async (json) => z.encode(Receipt, await forged(json, lie)) }
+    }
+    if (!jobPath.test(path)) return 'pass'
+    return {
+      change: async (job) => {
+        if (job.status !== 'accepted') return job
+        const answer = await fetch(`${front.target}${path}/receipt`, { headers: { authorization } })
+        const receipt = await forged(await answer.json(), lie)
+        return { ...job, receipt_hash: await receiptHash(receipt) }
+      },
+    }
+  }
+
+describe('an honest ICL', () => {
+  it('has its answer taken, with one of four that differs', async () => {
+    let receipt: Receipt | undefined
+    let list: SignedList['body'] | undefined
+    front.decide = ({ path }) =>
+      path.endsWith('/receipt') || path === '/v1/inference/list'
+        ? {
+            change: (json) => {
+              if (path.endsWith('/receipt')) receipt = Receipt.parse(json)
+              else list = SignedList.parse(json).body
+              return json
+            },
+          }
+        : 'pass'
+    const { exitCode, told } = await infer()
+    expect(told.output).toBe('The ferry leaves at noon')
+    expect(exitCode).toBe(0)
+    if (!receipt || !list) throw new Error('It asked for no receipt or no list')
+    means.earlier = { receipt, list }
+    expect(receipt.answers).toHaveLength(4)
+  })
+})
+
+describe('an ICL that lies about the list', () => {
+  for (const [what, [code, why, lie]] of Object.entries(listLies)) {
+    it(`gets no prompt: ${what}`, async () => {
+      front.decide = lyingAboutLists(lie)
+      const { exitCode, told } = await infer()
+      expect(told.error).toMatchObject({ code, message: expect.stringMatching(why) })
+      expect(told.output).toBeNull()
+      expect(exitCode).not.toBe(0)
+    })
+  }
+})
+
+describe('an ICL that lies about the nodes', () => {
+  it('gets no prompt with a pool of its own nodes, which have no stake', async () => {
+    const nodes = Array.from({ length: 3 }, () => ({
+      address: privateKeyToAddress(generatePrivateKey()).toLowerCase() as Address,
+      weight: 100,
+      tiers: [0],
+      models: [model],
+      comparators: ['exact' as const],
+    }))
+    const { root, parts } = await snapshotPool(nodes)
+    front.decide = async ({ path, body }) => {
+      const bytes = parts.get(path.replace('/ipfs/', ''))
+      if (bytes) return { bytes }
+      if (path.startsWith('/v1/inference/quorum-preview')) {
+        return { change: (json) => ({ ...json, pool_cid: root }) }
+      }
+      if (path !== '/v1/inference/list') return 'pass'
+      return { status: 200, json: await signedList(await listFrom(nodes, JSON.parse(body))) }
+    }
+    const { exitCode, told } = await infer()
+    expect(told.error).toMatchObject({
+      code: 'quorum-untrusted',
+      message: expect.stringMatching(/which is not active on chain/),
+    })
+    expect(exitCode).not.toBe(0)
+  })
+
+  it('has no answer printed when it names another output', async () => {
+    front.decide = ({ path }) =>
+      jobPath.test(path)
+        ? { change: (job) => ({ ...job, ...(job.output_cid ? { output_cid: otherCid } : {}) }) }
+        : 'pass'
+    const { exitCode, told } = await infer()
+    expect(told.error).toMatchObject({
+      code: 'receipt-invalid',
+      message: expect.stringMatching(/it is about another output/),
+    })
+    expect(told.output).toBeNull()
+    expect(exitCode).not.toBe(0)
+  })
+
+  it('has no answer printed when a key has signed the tally that it has not published', async () => {
+    const stranger = await signingKeyFromSeed(systemRandom.bytes(32))
+    const known = tallyKey
+    front.decide = ({ path, authorization }) => {
+      tallyKey = path.startsWith('/v1/inference/0x') ? stranger : known
+      return lyingInReceipts((draft) => draft)({ path, authorization })
+    }
+    const { exitCode, told } = await infer()
+    tallyKey = known
+    expect(told.error).toMatchObject({
+      code: 'receipt-invalid',
+      message: expect.stringMatching(/the tally key is not one of the ICL/),
+    })
+    expect(exitCode).not.toBe(0)
+  })
+})
+
+describe('an ICL that lies about the agreement', () => {
+  for (const [what, [code, why, lie]] of Object.entries(receiptLies)) {
+    it(`has no answer printed: ${what}`, async () => {
+      front.decide = lyingInReceipts(lie)
+      const { exitCode, told } = await infer()
+      expect(told.error).toMatchObject({ code, message: expect.stringMatching(why) })
+      expect(told.output).toBeNull()
+      expect(exitCode).not.toBe(0)
+    })
+  }
+})
