@@ -389,7 +389,7 @@ export async function claim(node: TestNode) {
 
 /** The answer of a node to the work that it claimed, signed. */
 export async function answerOf(
-  { address, key }: TestNode,
+  { address, key }: Pick<TestNode, 'address' | 'key'>,
   claimed: Claimed,
   answer: string,
 ): Promise<AnswerPost> {
@@ -421,7 +421,8 @@ export async function commitTo(
   return post
 }
 
-const givenIn = (node: TestNode, jobId: JobId): Given => {
+/** What a node has committed to in a job. */
+export const givenIn = (node: TestNode, jobId: JobId): Given => {
   const given = node.given.get(jobId)
   if (!given) throw new Error(`${node.name} has committed to nothing in ${jobId}`)
   return given
