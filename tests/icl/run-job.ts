@@ -33,7 +33,7 @@ export async function answerJob(
     for (const node of batch) {
       const answer = answers[seated.push(node) - 1]
       if (answer === undefined) throw new Error(`no answer is given for ${seated.length} seats`)
-      await commitTo(node, await claim(node), answer)
+      await commitTo(node, await claim(node, jobId), answer)
     }
     for (const node of batch) await reveal(node, jobId)
     if (seated.length < answers.length) await icl.clock.advance(2_000)

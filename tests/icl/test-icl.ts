@@ -380,9 +380,10 @@ export async function offersOf(node: TestNode) {
   return answer.assignments
 }
 
-/** Claims the first offer of a node. */
-export async function claim(node: TestNode) {
-  const [offer] = await offersOf(node)
+/** Claims the first offer of a node, or its offer in a job. */
+export async function claim(node: TestNode, jobId?: JobId) {
+  const offers = await offersOf(node)
+  const offer = offers.find((each) => jobId === undefined || each.jobId === jobId)
   if (!offer) throw new Error(`${node.name} is offered nothing`)
   return node.api.claimAssignment({ body: { jobId: offer.jobId, fence: offer.fence } })
 }

@@ -1,0 +1,328 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { JobId } from '../../lib/codecs.ts'
+import { comparators } from '../../lib/comparators/all.ts'
+import { toBase64Url } from '../../lib/digest.ts'
+import { type NodeStatement, signed } from '../../lib/statements.ts'
+import { aHash } from '../branded.ts'
+import { codeOf } from '../code-of.ts'
+import { answerJob, checkAll, delivererOf } from './run-job.ts'
+import {
+  answerOf,
+  attestationOf,
+  claim,
+  commitTo,
+  createTestIcl,
+  deliver,
+  deliveryOf,
+  evidenceOf,
+  givenIn,
+  joinNode,
+  ownAssignment,
+  reveal,
+  submit,
+  type TestIcl,
+  type TestNode,
+  verdictOf,
+  walletOf,
+} from './test-icl.ts'
+
+let icl: TestIcl
+let nodes: TestNode[]
+
+beforeEach(async () => {
+  icl = await createTestIcl()
+  nodes = []
+  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+})
+afterEach(() => icl.stop())
+
+const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
+const other = aHash(`0x${'9'.repeat(64)}`)
+
+/** A statement that was posted, changed and signed anew. */
+const changed = <S extends NodeStatement>(
+  { key }: TestNode,
+  { signature: _, ...statement }: S & { readonly signature: string },
+  change: Partial<S>,
+) => signed({ ...statement, ...change } as unknown as S, key)
+
+/** A node that has claimed, and whether the others of its batch have committed. */
+async function claimed() {
+  const job = await submit(icl)
+  const seated = [job.leader, ...job.verifiers].map(nodeAt) as [TestNode, TestNode, TestNode]
+  const [node, ...others] = seated
+  return { job, jobId: job.jobId, seated, node, others, work: await claim(node) }
+}
+
+/** All nodes of a batch have committed: the first to `answer`. */
+async function committed(answer = 'yes') {
+  const world = await claimed()
+  await commitTo(world.node, world.work, answer)
+  for (const each of world.others) await commitTo(each, await claim(each), 'yes')
+  return { ...world, post: givenIn(world.node, world.jobId).answer }
+}
+
+/** The three nodes of a job have answered the same, and this one delivers. */
+async function agreed() {
+  const { jobId, job, seated } = await answerJob(icl, nodes.slice(0, 4), ['yes', 'yes', 'yes'])
+  const deliverer = (await delivererOf(seated, jobId))!
+  const checkers = seated.filter((node) => node !== deliverer) as [TestNode, TestNode]
+  return { jobId, job, seated, deliverer, checkers }
+}
+
+describe('a commitment is refused', () => {
+  it('without a claim, twice with another answer, and under another fence', async () => {
+    const job = await submit(icl)
+    const { jobId } = job
+    const node = nodeAt(job.leader)
+    const [offer] = (
+      await node.api.getAssignments({ params: { address: node.address }, query: { wait: 0 } })
+    ).assignments
+    const post = (fence: number, commitment = other) =>
+      codeOf(node.api.commitAssignment({ body: { jobId, fence, commitment } }))
+    expect(await post(offer!.fence)).toBe('not-claimed')
+    await claim(node)
+    expect(await post(offer!.fence + 7)).toBe('stale-fence')
+    expect(await post(offer!.fence)).toBeUndefined()
+    expect(await post(offer!.fence, aHash(`0x${'8'.repeat(64)}`))).toBe('already-committed')
+  })
+})
+
+describe('an answer is refused', () => {
+  it('before all have committed, and from a node that has not', async () => {
+    const { node, others, work, jobId } = await claimed()
+    const early = await answerOf(node, work, 'yes')
+    expect(await codeOf(node.api.revealAnswer({ body: early }))).toBe('not-committed')
+    await commitTo(node, work, 'yes')
+    expect(await codeOf(reveal(node, jobId))).toBe('too-early')
+    for (const each of others) await commitTo(each, await claim(each), 'yes')
+    expect(await codeOf(reveal(node, jobId))).toBeUndefined()
+  })
+
+  it('that is not the one committed to: other evidence, or another salt', async () => {
+    const { node, work, post } = await committed()
+    const bodies = [
+      await answerOf(node, work, 'no'),
+      await changed(node, post, { salt: toBase64Url(new Uint8Array(32).fill(8)) }),
+    ]
+    for (const body of bodies) {
+      expect(await codeOf(node.api.revealAnswer({ body }))).toBe('commitment-mismatch')
+    }
+    expect(await codeOf(node.api.revealAnswer({ body: post }))).toBeUndefined()
+  })
+
+  it('that is about another model, length, place or list', async () => {
+    const { node, post } = await committed()
+    for (const change of [
+      { model_id: 'openai:cheaper' },
+      { max_output_tokens: 1 },
+      { position: post.position + 1 },
+      { list: other },
+    ]) {
+      const body = await changed(node, post, change)
+      expect([change, await codeOf(node.api.revealAnswer({ body }))]).toEqual([
+        change,
+        'statement-mismatch',
+      ])
+    }
+  })
+
+  it('whose evidence is of another comparator or malformed', async () => {
+    const { node, work, jobId } = await claimed()
+    const foreign = await comparators['similar/2'].evidenceOf({
+      text: 'yes',
+      prompt: '',
+      key: new Uint8Array(32).fill(3),
+    })
+    const own = await answerOf(node, work, 'yes')
+    for (const evidence of [foreign, { ...own.evidence, sketch: foreign.sketch }]) {
+      const body = await changed(node, own, { evidence })
+      expect(await codeOf(node.api.revealAnswer({ body }))).toBe('evidence-invalid')
+    }
+    expect((await ownAssignment(node, jobId)).status).toBe('claimed')
+  })
+
+  it('with a session that ends before the job', async () => {
+    const { node, post, jobId } = await committed()
+    const api = icl.api(walletOf(node.name).signer)
+    const { nonce } = await api.getChallenge({ params: { address: node.address } })
+    const soon = Math.floor(icl.clock.now() / 1000) + 60
+    await api.verifyAttestation({ body: await attestationOf(node.name, nonce, node.key, soon) })
+    expect(await codeOf(node.api.revealAnswer({ body: post }))).toBe('certificate-expired')
+    expect((await ownAssignment(node, jobId)).status).toBe('committed')
+  })
+
+  it('once the job is over, unless it is the one that was taken', async () => {
+    const { jobId, deliverer, checkers, seated } = await agreed()
+    await deliver(icl, deliverer, jobId)
+    await checkAll(seated, jobId)
+    const [node] = checkers
+    expect(await codeOf(reveal(node, jobId))).toBeUndefined()
+    const { answer } = givenIn(node, jobId)
+    const body = await changed(node, answer, { evidence: await evidenceOf('no') })
+    expect(await codeOf(node.api.revealAnswer({ body }))).toBe('already-answered')
+  })
+})
+
+describe('a delivery is refused', () => {
+  it('from any node whose turn it is not, also before there is an agreement', async () => {
+    const { node, jobId } = await committed()
+    expect(await codeOf(deliver(icl, node, jobId))).toBe('not-your-turn')
+    const { checkers, jobId: agreedId } = await agreed()
+    for (const checker of checkers) {
+      expect(await codeOf(deliver(icl, checker, agreedId))).toBe('not-your-turn')
+    }
+  })
+
+  it('that names another answer, or comes under another fence', async () => {
+    const { jobId, deliverer } = await agreed()
+    const delivery = await deliveryOf(icl, deliverer, jobId)
+    const post = async (change: object) =>
+      codeOf(deliverer.api.postResult({ body: await changed(deliverer, delivery, change) }))
+    expect(await post({ answer: other })).toBe('statement-mismatch')
+    expect(await post({ fence: delivery.fence + 5 })).toBe('stale-fence')
+    expect(await post({})).toBeUndefined()
+    expect(await post({ output_cid: `bafkrei${'c'.repeat(52)}` })).toBe('already-answered')
+  })
+})
+
+describe('a verdict is refused', () => {
+  it('before there is a delivery, and from a node that has not answered', async () => {
+    const { node, jobId, work } = await claimed()
+    const body = await signed(
+      {
+        statement: 'svc-verdict-v2',
+        ...{ jobId, address: node.address, fence: work.fence },
+        ...{ answer: other, delivery: other, verdict: 'match' },
+      },
+      node.key,
+    )
+    expect(await codeOf(node.api.postVerdict({ body }))).toBe('not-revealed')
+    const { checkers, jobId: agreedId } = await agreed()
+    const [checker] = checkers
+    const { fence } = givenIn(checker, agreedId).claimed
+    const early = await changed(
+      checker,
+      { ...body, address: checker.address },
+      { jobId: agreedId, fence },
+    )
+    expect(await codeOf(checker.api.postVerdict({ body: early }))).toBe('too-early')
+  })
+
+  it('that names another delivery or another own answer, or is on the own delivery', async () => {
+    const { jobId, deliverer, checkers } = await agreed()
+    await deliver(icl, deliverer, jobId)
+    const [checker] = checkers
+    const verdict = await verdictOf(checker, jobId)
+    const post = async (node: TestNode, change: object) =>
+      codeOf(node.api.postVerdict({ body: await changed(node, verdict, change) }))
+    expect(await post(checker, { delivery: other })).toBe('statement-mismatch')
+    expect(await post(checker, { answer: other })).toBe('statement-mismatch')
+    const { delivery } = (await ownAssignment(checker, jobId)).to_check!
+    const own = { address: deliverer.address, fence: delivery.fence, answer: delivery.answer }
+    expect(await post(deliverer, own)).toBe('statement-mismatch')
+    expect(await post(checker, {})).toBeUndefined()
+  })
+
+  it('with a reason for a match, or without one for anything else', async () => {
+    const { jobId, deliverer, checkers } = await agreed()
+    await deliver(icl, deliverer, jobId)
+    const [checker] = checkers
+    for (const said of [
+      { verdict: 'match', reason: 'output-mismatch' },
+      { verdict: 'no-match' },
+    ] as const) {
+      const body = await verdictOf(checker, jobId, said)
+      expect(await codeOf(checker.api.postVerdict({ body }))).toBe('invalid-request')
+    }
+  })
+
+  it('once the job is over, unless it is the one that was taken', async () => {
+    const { jobId, deliverer, checkers } = await agreed()
+    await deliver(icl, deliverer, jobId)
+    const verdicts = [await verdictOf(checkers[0], jobId), await verdictOf(checkers[1], jobId)]
+    for (const [index, body] of verdicts.entries()) await checkers[index]!.api.postVerdict({ body })
+    for (const [index, body] of verdicts.entries()) {
+      expect(await checkers[index]!.api.postVerdict({ body })).toMatchObject({ phase: 'accepted' })
+    }
+    const body = await changed(deliverer, verdicts[0]!, {
+      address: deliverer.address,
+      fence: givenIn(deliverer, jobId).claimed.fence,
+    })
+    expect(await codeOf(deliverer.api.postVerdict({ body }))).toBe('job-settled')
+  })
+})
+
+describe('any statement', () => {
+  /** Posts what a node may say at this moment, as somebody makes it of what the node would. */
+  const kinds = {
+    answer: async () => {
+      const { node, post, jobId } = await committed()
+      const body = { ...post, evidence: await evidenceOf('no') }
+      return {
+        node,
+        jobId,
+        post,
+        tampered: body,
+        send: (sender: TestNode, said: object) =>
+          sender.api.revealAnswer({ body: said as typeof post }),
+      }
+    },
+    delivery: async () => {
+      const { deliverer, jobId } = await agreed()
+      const post = await deliveryOf(icl, deliverer, jobId)
+      const tampered = { ...post, output_cid: `bafkrei${'c'.repeat(52)}` }
+      return {
+        node: deliverer,
+        jobId,
+        post,
+        tampered,
+        send: (sender: TestNode, said: object) =>
+          sender.api.postResult({ body: said as typeof post }),
+      }
+    },
+    verdict: async () => {
+      const { deliverer, checkers, jobId } = await agreed()
+      await deliver(icl, deliverer, jobId)
+      const [node] = checkers
+      const post = await verdictOf(node, jobId)
+      const tampered = { ...post, verdict: 'no-match', reason: 'output-mismatch' }
+      return {
+        node,
+        jobId,
+        post,
+        tampered,
+        send: (sender: TestNode, said: object) =>
+          sender.api.postVerdict({ body: said as typeof post }),
+      }
+    },
+  }
+  for (const [kind, make] of Object.entries(kinds)) {
+    it(`counts only when the session key of its own node signed it, in a job of its own (${kind})`, async () => {
+      const { node, jobId, post, tampered, send } = await make()
+      const statement = post as NodeStatement & { readonly signature: string }
+      expect(await codeOf(send(node, tampered))).toBe('statement-signature-invalid')
+      const seated = new Set(
+        (await icl.deps.store.findJob(jobId))!.document.assignments.map((each) => each.node),
+      )
+      const outsider = nodes.find(({ address }) => !seated.has(address))!
+      const neighbour = nodes.find(
+        ({ address }) => seated.has(address) && address !== node.address,
+      )!
+      const forged = await changed(neighbour, statement, {})
+      expect(await codeOf(send(node, forged))).toBe('statement-signature-invalid')
+      // In its own name, signed by another; and another's, sent by itself.
+      expect(await codeOf(send(neighbour, post))).toBe('statement-mismatch')
+      expect(
+        await codeOf(
+          send(outsider, await changed(outsider, statement, { address: outsider.address })),
+        ),
+      ).toBe('not-assigned')
+      const nowhere = `0x${'7'.repeat(64)}` as JobId
+      expect(await codeOf(send(node, await changed(node, statement, { jobId: nowhere })))).toBe(
+        'job-not-found',
+      )
+      expect(await codeOf(send(node, post))).toBeUndefined()
+    })
+  }
+})
