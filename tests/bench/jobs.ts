@@ -59,8 +59,10 @@ const phasesOf = (times: JobTimes) => {
     'preview and signature': times.submitted - times.previewed,
     submission: times.taken - times.submitted,
     'offers and claims': last(times.claimed) - times.taken,
-    'commitments and result': Math.max(last(times.committed), times.answered) - last(times.claimed),
-    verdicts: times.settled - Math.max(last(times.committed), times.answered),
+    commitments: last(times.committed) - last(times.claimed),
+    answers: last(times.revealed) - last(times.committed),
+    delivery: times.delivered - last(times.revealed),
+    verdicts: times.settled - times.delivered,
     'from submission to settled': times.settled - times.submitted,
   }
 }
@@ -176,7 +178,7 @@ function findingsOf(form: Form, sqlite: Found, memory: Found): Findings {
     0.5,
   )
   return {
-    method: `${nodes} simulated nodes and their clients, in another process, talk to the ICL over HTTP: every request is a real one with its signature (a preview, a list, a submission, and for the three nodes polls, claims, two commitments, a result, two looks at it and two verdicts: about 15 requests). The provider answers at once and prompts are not decrypted; the chain answers at once. First one job at a time, then ${workers} clients at once. Both processes share the machine.`,
+    method: `${nodes} simulated nodes and their clients, in another process, talk to the ICL over HTTP: every request is a real one with its signature (a preview, a list, a submission, and for the three nodes polls, claims, commitments, answers, looks at the next step, a delivery and two verdicts: 24 requests). The provider answers at once and prompts are not decrypted; the chain answers at once. First one job at a time, then ${workers} clients at once. Both processes share the machine.`,
     tables: [
       { title: 'One job at a time: what coordination adds, by phase', rows: phaseRows },
       { title: `${workers} clients at once`, rows: loadRows },
@@ -193,12 +195,12 @@ function findingsOf(form: Form, sqlite: Found, memory: Found): Findings {
           'the chain of commits that have to follow one another, each with its fsync, and nodes that sign in one process beside the ICL',
       },
       {
-        what: 'settled jobs a second on sqlite, all three roles over HTTP',
+        what: 'settled jobs a second on sqlite, all three nodes over HTTP',
         found: sqlite.loaded.perSecond,
         unit: 'jobs/s',
         limit: 500,
         better: 'higher',
-        heldBackBy: `the ICL's one thread: a job takes ${sqlite.loaded.cpuMs.toFixed(1)} ms of it for 14 requests, 13 signatures and about 25 saves, and the nodes and clients need the other core`,
+        heldBackBy: `the ICL's one thread: a job takes ${sqlite.loaded.cpuMs.toFixed(1)} ms of it for 24 requests, 23 signatures and about 25 saves, and the nodes and clients need the other core`,
       },
     ],
     plots: [

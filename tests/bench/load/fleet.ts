@@ -1,5 +1,6 @@
 import type { JobId } from '../../../lib/codecs.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
+import { OwnAssignment } from '../../../lib/schemas/assignments.ts'
 import { SignedList } from '../../../lib/schemas/list.ts'
 import { walletOf } from '../../icl/test-icl.ts'
 import { type Answer, type Connection, connect, connectMany } from './connection.ts'
@@ -7,12 +8,13 @@ import { type Call, requestBytes } from './signed-request.ts'
 import {
   claim,
   commitment,
-  type LeaderView,
+  delivery,
+  givenTo,
   list,
   type Offer,
   poll,
   preview,
-  result,
+  reveal,
   storedKey,
   submission,
   task,
@@ -27,7 +29,8 @@ export type JobTimes = {
   readonly offered: number[]
   readonly claimed: number[]
   readonly committed: number[]
-  answered: number
+  readonly revealed: number[]
+  delivered: number
   settled: number
 }
 
@@ -133,26 +136,34 @@ export async function startFleet({
     onClaimed: () => void,
   ): Promise<void> => {
     const send = <T>(call: Call) => spare.use((connection) => ask<T>(connection, call, node))
-    await send(claim(offer))
+    const claimed = await send(claim(offer))
     const claimedAt = performance.now()
     onClaimed()
     const { times, claimedByAll, settled } = await jobOf(offer.jobId)
     times.offered.push(offeredAt)
     if (times.claimed.push(claimedAt) === 3) claimedByAll.resolve()
     if (!works) return
-    if (offer.role === 'leader') {
-      await send(await result(node, offer))
-      times.answered = performance.now()
-      return
-    }
-    await send(await commitment(node, offer))
+    const answer = await givenTo(node, claimed)
+    await send(await commitment(answer))
     times.committed.push(performance.now())
-    const seen = await send<LeaderView>(task(offer))
-    const { phase } = await send<{ phase: string }>(await verdict(node, offer, seen))
-    if (phase === 'running') return
-    times.settled = performance.now()
-    if (phase === 'accepted') settled.resolve()
-    else settled.reject(new Error(`A job ended ${phase}`))
+    for (;;) {
+      const { step, to_check: seen } = OwnAssignment.parse(await send(task(offer)))
+      if (step === 'reveal') {
+        await send(reveal(answer))
+        times.revealed.push(performance.now())
+      } else if (step === 'deliver') {
+        await send(await delivery(node, answer))
+        times.delivered = performance.now()
+        return
+      } else if (seen) {
+        const { phase } = await send<{ phase: string }>(await verdict(node, answer, seen))
+        if (phase === 'running') return
+        times.settled = performance.now()
+        if (phase === 'accepted') settled.resolve()
+        else settled.reject(new Error(`A job ended ${phase}`))
+        return
+      } else if (step !== 'wait') throw new Error(`A node has to ${step}`)
+    }
   }
   const live = async (node: NodeSigner, first: Connection): Promise<void> => {
     const seen = new Set<string>()
@@ -209,7 +220,8 @@ export async function startFleet({
           offered: [],
           claimed: [],
           committed: [],
-          answered: 0,
+          revealed: [],
+          delivered: 0,
           settled: 0,
         }
         const job = {

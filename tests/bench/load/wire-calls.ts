@@ -2,33 +2,25 @@ import { z } from 'zod'
 import type { Address, JobId } from '../../../lib/codecs.ts'
 import { toBase64Url } from '../../../lib/digest.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
-import { LeaderResult, VerifierVerdict } from '../../../lib/schemas/assignments.ts'
+import { ClaimResult, type DeliveryToCheck } from '../../../lib/schemas/assignments.ts'
 import { SubmitJob } from '../../../lib/schemas/jobs.ts'
 import { ListRequest, type SignedList } from '../../../lib/schemas/list.ts'
+import { AnswerPost, DeliveryPost, VerdictPost } from '../../../lib/schemas/statements.ts'
 import type { Terms } from '../../../lib/schemas/terms.ts'
-import {
-  commitmentOf,
-  leaderStatementOf,
-  signResult,
-  signVerdict,
-  statementHash,
-} from '../../../lib/statements.ts'
+import { commitmentOf, signed, statementHash } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { termsHash } from '../../../lib/terms.ts'
 import { commitListed, handlesOf, outputHandlesOf } from '../../contention/chain.ts'
-import { evidenceOf, modelId, origin } from '../../icl/test-icl.ts'
+import { answerOf, modelId, origin } from '../../icl/test-icl.ts'
 import type { Call } from './signed-request.ts'
 
-const evidence = await evidenceOf('yes')
-const salt = 'CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk'
-const maxOutputTokens = 1_024
 const cidOf = (letter: string) => `bafkrei${letter.repeat(52)}`
 
 /** An offer as a node gets it. */
-export type Offer = { readonly jobId: JobId; readonly fence: number; readonly role: string }
+export type Offer = { readonly jobId: JobId; readonly fence: number }
 
-/** The verifiers' part of what a leader stated. */
-export type LeaderView = { readonly leader_statement?: unknown }
+/** A node's answer to the work that it claimed. */
+export type Given = Awaited<ReturnType<typeof givenTo>>
 
 export const poll = (address: Address, waitSeconds: number): Call => ({
   method: 'GET',
@@ -54,7 +46,9 @@ export async function storedKey(client: Address, poolCid: string) {
     model_id: modelId,
     min_tier: 0,
     comparator: 'exact',
+    rule: 'three',
     quorum: 3,
+    max_answers: 7,
     min_matches: 1,
     list_length: 9,
     salt: toBase64Url(systemRandom.bytes(32)),
@@ -94,59 +88,56 @@ export function submission(client: Address, key: StoredKey, signed: SignedList):
   }
 }
 
-/** A leader's answer, which all give alike. */
-export async function result(node: NodeSigner, { jobId, fence }: Offer): Promise<Call> {
-  const [outHighHandle, outLowHandle] = outputHandlesOf(node.address)
-  const output_cid = cidOf('b')
-  const statement = {
-    jobId,
-    fence,
-    model_id: modelId,
-    max_output_tokens: maxOutputTokens,
-    output_cid,
-    outHighHandle,
-    outLowHandle,
-    evidence,
-  }
-  const body = await signResult(node.address, statement, node.key)
-  return { method: 'POST', path: '/internal/task/result', body: z.encode(LeaderResult, body) }
-}
+/** The answer to a claim, which all nodes give alike. */
+export const givenTo = (node: NodeSigner, claimed: unknown) =>
+  answerOf(node, ClaimResult.parse(claimed), 'yes')
 
-export async function commitment({ address }: NodeSigner, { jobId, fence }: Offer): Promise<Call> {
-  const sealed = await commitmentOf({ jobId, address, fence, evidence, salt })
-  return {
-    method: 'POST',
-    path: '/internal/task/commit',
-    body: { jobId, fence, commitment: sealed },
-  }
+export async function commitment(answer: Given): Promise<Call> {
+  const { jobId, fence } = answer
+  const body = { jobId, fence, commitment: await commitmentOf(answer) }
+  return { method: 'POST', path: '/internal/task/commit', body }
 }
 
 export const task = ({ jobId }: Offer): Call => ({
   method: 'GET',
-  path: `/internal/task/${jobId}?wait=30`,
+  path: `/internal/task/${jobId}?wait=20`,
 })
 
-/** A verifier's verdict that the leader's answer is its own. */
-export async function verdict(
-  node: NodeSigner,
-  { jobId, fence }: Offer,
-  seen: LeaderView,
-): Promise<Call> {
-  const { address, ...given } = seen.leader_statement as { readonly address: Address }
-  const statement = leaderStatementOf(address, LeaderResult.parse(given))
-  const body = await signVerdict(
-    node.address,
+export const reveal = (answer: Given): Call => ({
+  method: 'POST',
+  path: '/internal/task/reveal',
+  body: z.encode(AnswerPost, answer),
+})
+
+/** A node's delivery; on the chain of the run everybody may read its output key. */
+export async function delivery(node: NodeSigner, answer: Given): Promise<Call> {
+  const { jobId, address, fence } = answer
+  const [outHighHandle, outLowHandle] = outputHandlesOf(address)
+  const post = await signed(
     {
-      jobId,
-      fence,
-      model_id: modelId,
-      max_output_tokens: maxOutputTokens,
-      verdict: 'match',
-      evidence,
-      salt,
-      leader_statement: await statementHash(statement),
+      statement: 'svc-delivery-v2',
+      ...{ jobId, address, fence, answer: await statementHash(answer) },
+      ...{ output_cid: cidOf('b'), outHighHandle, outLowHandle },
     },
     node.key,
   )
-  return { method: 'POST', path: '/internal/task/verify', body: z.encode(VerifierVerdict, body) }
+  return { method: 'POST', path: '/internal/task/result', body: z.encode(DeliveryPost, post) }
+}
+
+/** A node's verdict that what was delivered is its answer, too. */
+export async function verdict(
+  node: NodeSigner,
+  answer: Given,
+  seen: DeliveryToCheck,
+): Promise<Call> {
+  const { jobId, address, fence } = answer
+  const post = await signed(
+    {
+      statement: 'svc-verdict-v2',
+      ...{ jobId, address, fence, answer: await statementHash(answer) },
+      ...{ delivery: await statementHash(seen.delivery), verdict: 'match' },
+    },
+    node.key,
+  )
+  return { method: 'POST', path: '/internal/task/verify', body: z.encode(VerdictPost, post) }
 }
