@@ -1,22 +1,24 @@
 import type { z } from 'zod'
 import type { Api } from '../../lib/api.ts'
-import { commitList } from '../../lib/chain/key-lists.ts'
+import { commitList, storeOutputKey } from '../../lib/chain/key-lists.ts'
 import { storeKey } from '../../lib/chain/prompt-key-store.ts'
-import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { maskOf } from '../../lib/list.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { AnswerPost } from '../../lib/schemas/statements.ts'
 import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
-import { signResult } from '../../lib/statements.ts'
+import { signed, statementHash } from '../../lib/statements.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import {
+  check,
   commitTo,
-  evidenceOf,
   modelId,
   type Outside,
   origin,
+  reveal,
   type TestNode,
   walletOf,
 } from '../icl/test-icl.ts'
@@ -47,27 +49,15 @@ export async function until<T>(what: string, look: () => Promise<T | undefined>)
   }
 }
 
-/** Stores a new key on the chain, under terms or for its readers, as a client or a leader does; gives its handles. */
-async function storeNewKey(
-  world: RuntimesWorld,
-  account: Account,
-  use: { readonly terms: Hash32 } | { readonly readers: readonly Address[]; delegate: Address },
-) {
+/** Makes a key and encrypts its halves, as a client or a node does. */
+async function newKey(world: RuntimesWorld, account: Account) {
   const { rpcUrl, chainId, contracts } = world.chain
-  const writer = world.writerOf(account)
   const key = newSealingKey(systemRandom)
   const halves = splitKey(key)
   const coprocessor = createCofheCoprocessor({ rpcUrl, chainId, account, clock: systemClock })
   const encrypted = await coprocessor.encrypt(halves.high, halves.low)
-  const delegation = { maxGrants: 6, until: await inAnHour(world, account) }
-  const stored = await storeKey({
-    ...writer,
-    ...encrypted,
-    contract: contracts.promptKeyStore,
-    ...('terms' in use ? use : { ...use, ...delegation }),
-  })
-  const { blockNumber } = await writer.publicClient.getTransactionReceipt({ hash: stored.txHash })
-  return { key, blockNumber, ...stored }
+  const writer = world.writerOf(account)
+  return { key, halves: { ...writer, ...encrypted, contract: contracts.promptKeyStore } }
 }
 
 /** Unix seconds by the chain's clock, which may be ahead of this machine's. */
@@ -95,9 +85,10 @@ export async function submitJob(
   const listed = await listKey(api, {
     ...{ origin, modelId },
     storeKey: async (terms) => {
-      const stored = await storeNewKey(world, account as Account, { terms })
-      key = stored.key
-      return stored
+      const made = await newKey(world, account as Account)
+      key = made.key
+      const stored = await storeKey({ ...made.halves, terms })
+      return { ...stored, blockNumber: stored.block.number }
     },
   })
   if (!key) throw new Error('No key was stored')
@@ -155,55 +146,70 @@ async function claimJob(node: TestNode, jobId: JobId): Promise<z.output<typeof C
   return node.api.claimAssignment({ body: { jobId, fence: offer.fence } })
 }
 
-/** Has the quorum of a job do it, all of one opinion, and waits until its result is on the chain. */
-export async function workOn(world: RuntimesWorld, job: SubmittedJob): Promise<void> {
-  const { jobId, readToken, api } = job
-  const [leader, ...verifiers] = job.quorum
-  if (!leader) throw new Error('The job has no leader')
-  const [leaderClaim, ...reveals] = await Promise.all([
-    claimJob(leader, jobId),
-    ...verifiers.map(async (node) => commitTo(node, await claimJob(node, jobId), 'yes')),
-  ])
-  const { account } = walletOf(leader.name)
-  const { output_readers: readers, output_delegate: delegate } = leaderClaim
-  const stored = await storeNewKey(world, account, { readers, delegate })
-  const blob = await seal('yes', stored.key, { kind: 'output', jobId }, systemRandom)
-  const { cid } = await leader.api.putBlob({
-    query: { jobId, fence: leaderClaim.fence },
-    body: blob,
+/** Waits, with long-polls, until a node has something to do besides waiting. */
+const nextStep = (node: TestNode, jobId: JobId) =>
+  until(`a step for ${node.name}`, async () => {
+    const own = await node.api.getAssignment(
+      { params: { jobId }, query: { wait: waitSeconds } },
+      { timeoutMs: patienceMs },
+    )
+    return own.step === 'wait' ? undefined : own
   })
-  const body = await signResult(
-    leader.address,
+
+/** Puts a node's answer where client and checkers can read it, and tells the ICL. */
+async function deliver(
+  world: RuntimesWorld,
+  node: TestNode,
+  claimed: z.output<typeof ClaimResult>,
+  answer: AnswerPost,
+  checkers: readonly number[],
+): Promise<void> {
+  const { jobId, fence, activator, until, list } = claimed
+  const made = await newKey(world, walletOf(node.name).account)
+  const stored = await storeOutputKey({
+    ...made.halves,
+    promptHighHandle: claimed.kpHighHandle,
+    terms: { jobId, activator, until, list },
+    self: claimed.position,
+    mask: maskOf(checkers),
+  })
+  const blob = await seal('yes', made.key, { kind: 'output', jobId }, systemRandom)
+  const { cid } = await node.api.putBlob({ query: { jobId, fence }, body: blob })
+  const { signature: _, ...statement } = answer
+  const body = await signed(
     {
-      jobId,
-      fence: leaderClaim.fence,
-      model_id: leaderClaim.model_id,
-      max_output_tokens: leaderClaim.parameters.max_output_tokens,
+      statement: 'svc-delivery-v2',
+      ...{ jobId, address: node.address, fence },
+      answer: await statementHash(statement),
       output_cid: cid,
       outHighHandle: stored.highHandle,
       outLowHandle: stored.lowHandle,
-      evidence: await evidenceOf('yes'),
     },
-    leader.key,
+    node.key,
   )
-  await leader.api.postResult({ body })
-  await Promise.all(
-    verifiers.map(async (node, index) => {
-      await until(`the leader's statement for ${node.name}`, async () => {
-        const query = { wait: waitSeconds }
-        const claim = await node.api.getAssignment(
-          { params: { jobId }, query },
-          { timeoutMs: patienceMs },
-        )
-        return claim.leader_statement
-      })
-      const verdict = await reveals[index]?.()
-      if (verdict) await node.api.postVerdict({ body: verdict })
-    }),
-  )
+  await node.api.postResult({ body })
+}
+
+/** Has a node do its part of a job, until nothing is left. */
+async function workAs(world: RuntimesWorld, node: TestNode, jobId: JobId): Promise<void> {
+  const claimed = await claimJob(node, jobId)
+  const answer = await commitTo(node, claimed, 'yes')
+  for (;;) {
+    const { step, checkers = [] } = await nextStep(node, jobId)
+    if (step === 'reveal') await reveal(node, jobId)
+    else if (step === 'deliver') await deliver(world, node, claimed, answer, checkers)
+    else if (step === 'check') await check(node, jobId)
+    else return
+  }
+}
+
+/** Has the quorum of a job do it, all of one opinion, and waits until its result is on the chain. */
+export async function workOn(world: RuntimesWorld, job: SubmittedJob): Promise<void> {
+  const { jobId, readToken, api } = job
+  await Promise.all(job.quorum.map((node) => workAs(world, node, jobId)))
   await until('the commitment', async () => {
     const view = await api.getJob({ params: { jobId } }, { readToken })
-    if (['rejected', 'disputed', 'expired', 'cancelled'].includes(view.status)) {
+    if (['disputed', 'expired', 'cancelled'].includes(view.status)) {
       throw new Error(`The job is ${view.status}: ${view.reason}`)
     }
     return view.commit_tx
