@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { type Hex, parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { ChainWriter } from '../lib/chain/clients.ts'
-import { waitForReceipt } from '../lib/chain/wait-for-receipt.ts'
 import { Address } from '../lib/codecs.ts'
+import { fundWallet } from './fund-wallet.ts'
 import { type LocalChain, stake } from './local-chain.ts'
 import type { Processes, Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
@@ -91,8 +91,7 @@ export async function prepareNode(
 
 /** Gives the node's wallet its gas and stake. */
 export async function fundNode(funder: ChainWriter, { address }: PreparedNode): Promise<void> {
-  const hash = await funder.walletClient.sendTransaction({ to: address, value: allowance })
-  await waitForReceipt(funder, hash)
+  await fundWallet(funder, address, allowance)
 }
 
 /** `svc-node register`: stakes the least, for tier 0. */

@@ -1,7 +1,7 @@
 import { parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { fundWallet } from '../../demo/fund-wallet.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
-import { waitForReceipt } from '../../lib/chain/wait-for-receipt.ts'
 import { type Client, createClient } from '../../lib/client/client.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import type { JobId } from '../../lib/codecs.ts'
@@ -108,10 +108,7 @@ async function newClient({ chain, iclUrl }: World): Promise<Client> {
   const account = privateKeyToAccount(generatePrivateKey())
   const writer = createChainWriter({ rpcUrl, chainId, account: funder })
   const value = parseEther('10')
-  await waitForReceipt(
-    writer,
-    await writer.walletClient.sendTransaction({ to: account.address, value }),
-  )
+  await fundWallet(writer, account.address, value)
   return createClient({
     ...{ icl: iclUrl, rpcUrl, account },
     contracts: {

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LocalAccount, toHex } from 'viem'
+import { fundWallet } from '../../demo/fund-wallet.ts'
 import { type IclProcess, startIcl } from '../../demo/icl-process.ts'
 import { type LocalChain, stake, startLocalChain } from '../../demo/local-chain.ts'
 import { createProcesses, type Processes } from '../../demo/processes.ts'
@@ -102,12 +103,7 @@ async function register(
   name: string,
 ): Promise<void> {
   const { account } = walletOf(name)
-  const funder = writerOf(chain.funder)
-  const funded = await funder.walletClient.sendTransaction({
-    to: account.address,
-    value: stake + gas,
-  })
-  await waitForReceipt(funder, funded)
+  await fundWallet(writerOf(chain.funder), account.address, stake + gas)
   const writer = writerOf(account)
   const registered = await writer.walletClient.writeContract({
     address: chain.contracts.nodeRegistry,

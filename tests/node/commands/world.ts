@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createTestClient, type Hex, http, parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { fundWallet } from '../../../demo/fund-wallet.ts'
 import { startWorld, type World } from '../../../demo/world.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
-import { waitForReceipt } from '../../../lib/chain/wait-for-receipt.ts'
 import type { Address } from '../../../lib/codecs.ts'
 
 const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
@@ -93,10 +93,7 @@ export async function startCommandWorld(): Promise<CommandWorld> {
       if (made.code !== 0) throw new Error(made.err)
       return { folder, address, privateKey, env, run }
     },
-    fund: async (to, ether) => {
-      const hash = await writer.walletClient.sendTransaction({ to, value: parseEther(ether) })
-      await waitForReceipt(writer, hash)
-    },
+    fund: (to, ether) => fundWallet(writer, to, parseEther(ether)),
     pass: async (seconds) => {
       await test.increaseTime({ seconds })
       await test.mine({ blocks: 1 })
