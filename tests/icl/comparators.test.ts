@@ -1,21 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { ineligibleReasons } from '../../icl/rules/eligibility.ts'
 import { noFormerRuns } from '../../icl/rules/runs.ts'
-import { comparators } from '../../lib/comparators/all.ts'
 import { newcomer } from '../../lib/reputation.ts'
-import { signResult } from '../../lib/statements.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { activeNode } from './fake-chain.ts'
 import {
-  claim,
   createTestIcl,
   joinNode,
   listedKey,
   modelId,
-  offersOf,
   origin,
-  resultBody,
-  submit,
   type TestIcl,
   type TestNode,
   walletOf,
@@ -80,30 +74,6 @@ describe('the comparator of a job', () => {
     expect((await previewOf(at)).comparator).toBe('similar/2')
     const { leader, verifiers } = await listedKey(at)
     expect(new Set([leader, ...verifiers])).toEqual(new Set(able.map(({ address }) => address)))
-  })
-
-  it('refuses evidence of another comparator and malformed evidence at the door', async () => {
-    const at = await world()
-    const nodes = await Promise.all(['a', 'b', 'c'].map((name) => joinNode(at, name)))
-    await submit(at)
-    const offered = await Promise.all(
-      nodes.map(async (node) => ({ node, offers: await offersOf(node) })),
-    )
-    const leader = offered.find(({ offers }) => offers.some(({ role }) => role === 'leader'))?.node
-    if (!leader) throw new Error('nobody leads')
-    const claimed = await claim(leader)
-    const foreign = await comparators['similar/2'].evidenceOf({
-      text: 'yes',
-      prompt: '',
-      key: new Uint8Array(32).fill(3),
-    })
-    const { signature: _, ...result } = await resultBody(at, leader, claimed, 'yes')
-    for (const evidence of [foreign, { ...result.evidence, sketch: foreign.sketch }]) {
-      const body = await signResult(leader.address, { ...result, evidence }, leader.key)
-      await expect(leader.api.postResult({ body })).rejects.toMatchObject({
-        code: 'evidence-invalid',
-      })
-    }
   })
 
   it('is exact or similar/2 for a node that does not say', () => {

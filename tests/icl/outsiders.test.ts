@@ -2,12 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { codeOf } from '../code-of.ts'
 import {
   claim,
-  commitTo,
   createTestIcl,
-  evidenceOf,
   joinNode,
   offersOf,
-  resultBody,
   submit,
   type TestIcl,
   type TestNode,
@@ -30,7 +27,7 @@ describe('a node without a part in a job', () => {
     const { jobId, leader, verifiers } = await submit(icl)
     const quorum: readonly string[] = [leader, ...verifiers]
     const stranger = nodes.find(({ address }) => !quorum.includes(address))!
-    await resultBody(icl, nodeAt(leader), await claim(nodeAt(leader)), 'yes')
+    await claim(nodeAt(leader))
     for (const fence of [1, 2, 3, 4]) {
       const body = { jobId, fence }
       expect(await codeOf(stranger.api.claimAssignment({ body }))).toBe('not-assigned')
@@ -52,28 +49,6 @@ describe('work', () => {
     icl.chain.readers.add(`${body.kpLowHandle}:${leader.address}`)
     await icl.clock.advance(15_000)
     expect((await offersOf(leader)).map((offer) => offer.jobId)).toEqual([jobId])
-  })
-})
-
-describe('a statement', () => {
-  it('counts only when the session key of its own node signed it', async () => {
-    const job = await submit(icl)
-    const [leader, verifier] = [nodeAt(job.leader), nodeAt(job.verifiers[0]!)]
-    const claimed = await claim(leader)
-    const forged = await resultBody(icl, { ...leader, key: verifier.key }, claimed, 'yes')
-    const post = (body: typeof forged) => codeOf(leader.api.postResult({ body }))
-    expect(await post(forged)).toBe('statement-signature-invalid')
-    const result = await resultBody(icl, leader, claimed, 'yes')
-    const changed = { ...result, evidence: await evidenceOf('no') }
-    expect(await post(changed)).toBe('statement-signature-invalid')
-
-    const reveal = await commitTo(verifier, await claim(verifier), 'yes')
-    await leader.api.postResult({ body: result })
-    const verdict = await reveal()
-    const vote = (body: typeof verdict) => codeOf(verifier.api.postVerdict({ body }))
-    const turned = { ...verdict, verdict: 'no-match' as const, reason: 'output-mismatch' as const }
-    expect(await vote(turned)).toBe('statement-signature-invalid')
-    await verifier.api.postVerdict({ body: verdict })
   })
 })
 

@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { runJob } from './run-job.ts'
+import { checkAll, delivererOf, runJob } from './run-job.ts'
 import {
   beat,
   claim,
   commitTo,
   createTestIcl,
+  deliver,
   joinNode,
   modelId,
   offersOf,
-  resultBody,
+  reveal,
   submit,
   type TestIcl,
   type TestNode,
@@ -49,10 +50,8 @@ describe('a replacement', () => {
     const spare = spareOf(job)
     const { activate } = icl.chain
     icl.chain.activate = () => Promise.reject(new Error('the chain is busy'))
-    const reveals = []
-    for (const verifier of job.verifiers.map(nodeAt)) {
-      reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
-    }
+    const others = job.verifiers.map(nodeAt)
+    for (const node of others) await commitTo(node, await claim(node), 'yes')
     const leader = nodeAt(job.leader)
     const { jobId, fence } = await claim(leader)
     await leader.api.abortAssignment({ body: { jobId, fence, reason: 'provider-refused' } })
@@ -66,11 +65,11 @@ describe('a replacement', () => {
     icl.chain.activate = activate
     await icl.clock.advance(10_000)
     expect((await viewOf(job)).reason).toBeUndefined()
-    const claimed = await claim(spare)
-    await spare.api.postResult({ body: await resultBody(icl, spare, claimed, 'yes') })
-    for (const [verifier, reveal] of reveals) {
-      await verifier.api.postVerdict({ body: await reveal() })
-    }
+    await commitTo(spare, await claim(spare), 'yes')
+    const seated = [spare, ...others]
+    for (const node of seated) await reveal(node, jobId)
+    await deliver(icl, (await delivererOf(seated, jobId))!, jobId)
+    await checkAll(seated, jobId)
     expect((await viewOf(job)).status).toBe('accepted')
   })
 })
@@ -86,7 +85,7 @@ describe('a node that fills up before it is offered its seat', () => {
     await icl.clock.advance(15_000)
     for (const verifier of job.verifiers.map(nodeAt)) await claim(verifier)
     const leaderAssignments = async () =>
-      (await viewOf(job)).quorum.filter(({ role }) => role === 'leader')
+      (await viewOf(job)).quorum.filter(({ seat }) => seat === 0)
     expect((await leaderAssignments()).map(({ status }) => status)).toEqual(['awaiting-grant'])
     for (const node of nodes) await offersOf(node)
     await icl.clock.advance(20_000)
@@ -142,7 +141,7 @@ describe('a node that stops', () => {
     await lastBeat(leader)
     job.commit()
     await icl.clock.advance(3_000)
-    expect((await viewOf(job)).quorum.filter(({ role }) => role === 'leader')).toMatchObject([
+    expect((await viewOf(job)).quorum.filter(({ seat }) => seat === 0)).toMatchObject([
       { node: leader.address, reason: 'node-left' },
       { node: spareOf(job).address, status: 'offered' },
     ])
