@@ -1,24 +1,26 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { toBase64Url } from '../../lib/digest.ts'
 import { faultEvidenceHash, faultIdOf, verifyFault } from '../../lib/fault.ts'
 import { FaultEvidence } from '../../lib/schemas/fault.ts'
-import { signResult, signVerdict } from '../../lib/statements.ts'
+import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { dayMs } from '../../lib/time.ts'
 import { aHash, anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { coordinator } from './fake-chain.ts'
+import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import {
-  claim,
-  commitTo,
   createTestIcl,
+  deliver,
+  deliveryOf,
+  givenIn,
   joinNode,
   origin,
-  resultBody,
-  submit,
   type TestIcl,
   type TestNode,
+  verdictOf,
 } from './test-icl.ts'
 
 let icl: TestIcl
@@ -27,8 +29,8 @@ afterEach(() => icl.stop())
 const slashWei = 5_000_000_000_000_000n
 const minuteMs = 60_000
 
-/** An ICL that slashes, with a job whose leader has answered and whose verifiers have committed to `answers`. */
-async function startJob(answers: readonly [string, string] = ['yes', 'yes'], wei = slashWei) {
+/** An ICL that slashes, with a job whose nodes have given `answers`, and whose deliverer has delivered. */
+async function startJob(answers: readonly string[] = ['yes', 'yes', 'yes'], wei = slashWei) {
   const network = sampleNetwork({
     public_url: origin,
     chain_id: 31_337,
@@ -38,23 +40,28 @@ async function startJob(answers: readonly [string, string] = ['yes', 'yes'], wei
   icl = await createTestIcl({ network })
   const nodes: TestNode[] = []
   for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
-  const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
-  const job = await submit(icl)
-  const leader = nodeAt(job.leader)
-  const verifiers = job.verifiers.map(nodeAt)
-  const leaderClaim = await claim(leader)
-  const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
-  for (const [index, verifier] of verifiers.entries()) {
-    reveals.push(await commitTo(verifier, await claim(verifier), answers[index]!))
-  }
-  const result = await resultBody(icl, leader, leaderClaim, 'yes')
-  await leader.api.postResult({ body: result })
-  const { signature: _, ...unsigned } = result
-  const other = { ...unsigned, output_cid: `bafkrei${'c'.repeat(52)}` }
-  const contradiction = await signResult(leader.address, other, leader.key)
+  const { job, jobId, seated } = await answerJob(icl, nodes, answers)
+  const deliverer = (await delivererOf(seated, jobId))!
+  const delivery = await deliveryOf(icl, deliverer, jobId)
+  await deliverer.api.postResult({ body: delivery })
+  const other = { output_cid: `bafkrei${'c'.repeat(52)}` }
+  const contradiction = await changed(deliverer, delivery, other)
   icl.chain.slashExecutableAt = Math.floor((icl.clock.now() + 3 * dayMs) / 1000)
-  return { job, leader, verifiers, reveals, result, contradiction }
+  const text = answers[seated.indexOf(deliverer)]
+  const inGroup = (node: TestNode) => answers[seated.indexOf(node)] === text
+  return {
+    ...{ job, jobId, seated, deliverer, delivery, contradiction },
+    checkers: seated.filter((node) => node !== deliverer && inGroup(node)),
+    others: seated.filter((node) => !inGroup(node)),
+  }
 }
+
+/** A statement that was made before, changed and signed anew. */
+const changed = <S extends NodeStatement>(
+  { key }: TestNode,
+  { signature: _, ...statement }: S & { readonly signature: string },
+  change: Partial<S>,
+) => signed({ ...statement, ...change } as unknown as S, key)
 
 const faultsOf = async (address: `0x${string}`) =>
   (await icl.api().getNodeFaults({ params: { address: anAddress(address) }, query: {} })).faults
@@ -71,22 +78,23 @@ const end = ({ job }: Awaited<ReturnType<typeof startJob>>) =>
 const recordOf = ({ job }: Awaited<ReturnType<typeof startJob>>) =>
   job.api.getRecord({ params: { jobId: job.jobId } }, { readToken: job.readToken })
 
-describe('a second, different, signed result', () => {
+describe('a second, different, signed delivery', () => {
   it('is refused and kept as a proof, which anybody can check, and the stake goes after the time to answer', async () => {
     const world = await startJob()
-    const { leader, contradiction, job } = world
-    const before = (await icl.api().getNode({ params: { address: leader.address } })).metrics
+    const { deliverer, contradiction, job } = world
+    const before = (await icl.api().getNode({ params: { address: deliverer.address } })).metrics
     for (let time = 0; time < 2; time++) {
-      expect(await codeOf(leader.api.postResult({ body: contradiction }))).toBe('already-answered')
+      expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe(
+        'already-answered',
+      )
     }
     await icl.clock.advance(minuteMs)
     await end(world)
-    const [fault, ...more] = await faultsOf(leader.address)
+    const [fault, ...more] = await faultsOf(deliverer.address)
     expect(more).toEqual([])
     expect(fault).toMatchObject({
       kind: 'equivocated',
-      role: 'leader',
-      address: leader.address,
+      address: deliverer.address,
       jobId: job.jobId,
       slash: { state: 'proposed', amount_wei: slashWei },
     })
@@ -95,24 +103,28 @@ describe('a second, different, signed result', () => {
     expect(icl.chain.proposals).toEqual([
       {
         faultId: faultIdOf(evidence!),
-        operator: leader.address,
+        operator: deliverer.address,
         amountWei: slashWei,
         evidenceHash: await faultEvidenceHash(evidence!),
       },
     ])
-    expect(await codesOf(leader.address)).toEqual(['equivocated'])
-    const after = (await icl.api().getNode({ params: { address: leader.address } })).metrics
+    expect((await codesOf(deliverer.address)).toSorted()).toEqual(['answer-agreed', 'equivocated'])
+    const after = (await icl.api().getNode({ params: { address: deliverer.address } })).metrics
     expect(after.reputation_score).toBeLessThan(before.reputation_score)
     expect(after.total_slash_amount).toBe(0)
 
     await icl.clock.jump(3 * dayMs)
     await icl.clock.advance(minuteMs)
-    const [settled] = await faultsOf(leader.address)
+    const [settled] = await faultsOf(deliverer.address)
     expect(settled?.slash).toMatchObject({ state: 'executed', taken_wei: slashWei })
     expect([settled?.evidence, settled?.evidence_hash]).toEqual([undefined, fault?.evidence_hash])
-    const { metrics } = await icl.api().getNode({ params: { address: leader.address } })
+    const { metrics } = await icl.api().getNode({ params: { address: deliverer.address } })
     expect(metrics.total_slash_amount).toBe(5_000_000)
-    expect((await codesOf(leader.address)).toSorted()).toEqual(['equivocated', 'slashed'])
+    expect((await codesOf(deliverer.address)).toSorted()).toEqual([
+      'answer-agreed',
+      'equivocated',
+      'slashed',
+    ])
     expect(icl.chain.proposals).toHaveLength(1)
     const { events } = await recordOf(world)
     expect(events.map(({ type }) => type).filter((type) => /fault|slash/.test(type))).toEqual([
@@ -122,70 +134,60 @@ describe('a second, different, signed result', () => {
     ])
   })
 
-  it("counts also when it is about another model, and not when the signature is a stranger's", async () => {
-    const { leader, result, verifiers } = await startJob()
-    const { signature: _, ...unsigned } = result
-    const forged = await signResult(
-      leader.address,
-      { ...unsigned, fence: result.fence },
-      verifiers[0]!.key,
-    )
-    const tampered = { ...forged, max_output_tokens: 5 }
-    expect(await codeOf(leader.api.postResult({ body: tampered }))).toBe(
-      'statement-signature-invalid',
-    )
-    expect(await leader.api.postResult({ body: result })).toMatchObject({ status: 'done' })
+  it("is no fault when the signature is a stranger's, or when it is the same again", async () => {
+    const { deliverer, delivery, contradiction, checkers } = await startJob()
+    const forged = await changed(checkers[0]!, contradiction, {})
+    const tampered = { ...contradiction, output_cid: delivery.output_cid, outHighHandle: 5n }
+    for (const body of [forged, tampered]) {
+      expect(await codeOf(deliverer.api.postResult({ body }))).toBe('statement-signature-invalid')
+    }
+    expect(await deliverer.api.postResult({ body: delivery })).toMatchObject({ phase: 'running' })
     await icl.clock.advance(minuteMs)
-    expect(await faultsOf(leader.address)).toEqual([])
-    const model = { ...unsigned, model_id: 'openai:other' }
-    const other = await signResult(leader.address, model, leader.key)
-    expect(await codeOf(leader.api.postResult({ body: other }))).toBe('already-answered')
-    await icl.clock.advance(minuteMs)
-    expect((await faultsOf(leader.address)).map(({ kind }) => kind)).toEqual(['equivocated'])
+    expect(await faultsOf(deliverer.address)).toEqual([])
   })
 
   it('costs nothing but its score where the arbiter dismisses it', async () => {
-    const { leader, contradiction } = await startJob()
-    expect(await codeOf(leader.api.postResult({ body: contradiction }))).toBe('already-answered')
+    const { deliverer, contradiction } = await startJob()
+    expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
     await icl.clock.advance(minuteMs)
     const { faultId } = icl.chain.proposals[0]!
     icl.chain.slashes.set(faultId, { state: 'cancelled', tx: aHash(`0x${'d'.repeat(64)}`) })
     await icl.clock.jump(60 * minuteMs)
     await icl.clock.advance(minuteMs)
-    expect((await faultsOf(leader.address))[0]?.slash?.state).toBe('cancelled')
-    const { metrics } = await icl.api().getNode({ params: { address: leader.address } })
+    expect((await faultsOf(deliverer.address))[0]?.slash?.state).toBe('cancelled')
+    const { metrics } = await icl.api().getNode({ params: { address: deliverer.address } })
     expect(metrics.total_slash_amount).toBe(0)
-    expect(await codesOf(leader.address)).toContain('slash-dismissed')
+    expect(await codesOf(deliverer.address)).toContain('slash-dismissed')
   })
 
   it('stays due, with what the chain says, until the coordinator may accuse', async () => {
     const world = await startJob()
-    const { leader, contradiction } = world
+    const { deliverer, contradiction } = world
     icl.chain.refusesSlashes = new SvcError('chain-reverted', 'NodeRegistry refused: MissingRole', {
       hint: 'Give it the role.',
       retryable: true,
     })
-    expect(await codeOf(leader.api.postResult({ body: contradiction }))).toBe('already-answered')
+    expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
     await end(world)
     await icl.clock.advance(minuteMs)
-    expect((await faultsOf(leader.address))[0]?.slash_error).toContain('MissingRole')
+    expect((await faultsOf(deliverer.address))[0]?.slash_error).toContain('MissingRole')
     const { pending } = await recordOf(world)
     expect(pending.find(({ type }) => type === 'slash-node')?.error).toContain('MissingRole')
     icl.chain.refusesSlashes = undefined
     await icl.clock.jump(10 * minuteMs)
     await icl.clock.advance(minuteMs)
-    const [fault] = await faultsOf(leader.address)
+    const [fault] = await faultsOf(deliverer.address)
     expect([fault?.slash?.state, fault?.slash_error]).toEqual(['proposed', undefined])
   })
 
   it('is given up, and its evidence forgotten, when a month has passed since the accused left with its stake', async () => {
     const world = await startJob()
-    const { leader, contradiction, job } = world
+    const { deliverer, contradiction, job } = world
     icl.chain.refusesSlashes = new SvcError('stake-gone', 'NodeRegistry refused: NotRegistered', {
       hint: 'It has left.',
       retryable: true,
     })
-    expect(await codeOf(leader.api.postResult({ body: contradiction }))).toBe('already-answered')
+    expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
     await end(world)
     await icl.clock.jump(29 * dayMs)
     await icl.clock.advance(minuteMs)
@@ -194,63 +196,145 @@ describe('a second, different, signed result', () => {
     await icl.clock.advance(2 * 60 * minuteMs)
     expect(await icl.deps.store.findJob(job.jobId)).toBeUndefined()
     expect(icl.chain.proposals).toEqual([])
-    expect(await codesOf(leader.address)).toEqual(['equivocated'])
+    expect(await codesOf(deliverer.address)).toContain('equivocated')
   })
 
   it('is proposed once, also when the answer to the proposal is lost', async () => {
-    const { leader, contradiction } = await startJob()
+    const { deliverer, contradiction } = await startJob()
     const { proposeSlash } = icl.chain
     icl.chain.proposeSlash = async (slash) => {
       await proposeSlash(slash)
       throw new SvcError('chain-unavailable', 'The answer was lost', { hint: '', retryable: true })
     }
-    expect(await codeOf(leader.api.postResult({ body: contradiction }))).toBe('already-answered')
+    expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
     await icl.clock.advance(minuteMs)
     expect(icl.chain.proposals).toHaveLength(1)
-    expect((await faultsOf(leader.address))[0]).toMatchObject({ slash: { state: 'proposed' } })
+    expect((await faultsOf(deliverer.address))[0]).toMatchObject({ slash: { state: 'proposed' } })
   })
 
   it('is proposed to nobody where the operator wants no slashes, but is on record', async () => {
-    const world = await startJob(['yes', 'yes'], 0n)
-    const { leader, contradiction } = world
-    expect(await codeOf(leader.api.postResult({ body: contradiction }))).toBe('already-answered')
+    const world = await startJob(undefined, 0n)
+    const { deliverer, contradiction } = world
+    expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
     await icl.clock.advance(minuteMs)
     await end(world)
-    const [fault] = await faultsOf(leader.address)
+    const [fault] = await faultsOf(deliverer.address)
     expect([fault?.slash?.state, icl.chain.proposals]).toEqual(['off', []])
     expect(await verifyFault(fault!.evidence!)).toBe('equivocated')
   })
 })
 
-describe('a verdict that its own evidence refutes', () => {
-  it('is a proven fault of the verifier', async () => {
-    const world = await startJob(['no', 'yes'])
-    const { verifiers, reveals } = world
-    const liar = verifiers[0]!
-    const { signature: _, reason: __, ...honest } = await reveals[0]!()
-    const lie = await signVerdict(liar.address, { ...honest, verdict: 'match' }, liar.key)
-    await liar.api.postVerdict({ body: lie })
-    await icl.clock.advance(10_000)
+describe('a second, different statement', () => {
+  it('is a proven fault of each node: two answers, two verdicts on one delivery', async () => {
+    const world = await startJob()
+    const { jobId, checkers } = world
+    const [first, second] = checkers as [TestNode, TestNode]
+    const { answer } = givenIn(first, jobId)
+    const salt = toBase64Url(new Uint8Array(32).fill(1))
+    const answers = await changed(first, answer, { salt })
+    expect(await codeOf(first.api.revealAnswer({ body: answers }))).toBe('already-answered')
+    const verdict = await verdictOf(second, jobId)
+    await second.api.postVerdict({ body: verdict })
+    const said = { verdict: 'no-match', reason: 'output-mismatch' } as const
+    const body = await changed(second, verdict, said)
+    expect(await codeOf(second.api.postVerdict({ body }))).toBe('already-answered')
     await end(world)
-    const [fault] = await faultsOf(liar.address)
-    expect(fault).toMatchObject({ kind: 'verdict-refuted', role: 'verifier' })
-    expect(await verifyFault(fault!.evidence!)).toBe('verdict-refuted')
-    expect(await codesOf(liar.address)).toEqual(['verdict-refuted'])
+    for (const [node, kind] of [
+      [first, 'svc-answer-v2'],
+      [second, 'svc-verdict-v2'],
+    ] as const) {
+      const [fault, ...more] = await faultsOf(node.address)
+      expect([fault?.kind, more]).toEqual(['equivocated', []])
+      const { evidence } = fault!
+      expect(evidence?.statements.map((each) => each.body.statement)).toEqual([kind, kind])
+      expect(await verifyFault(evidence!)).toBe('equivocated')
+    }
+    await icl.clock.advance(minuteMs)
+    expect(icl.chain.proposals.map(({ operator }) => operator).toSorted()).toEqual(
+      [first.address, second.address].toSorted(),
+    )
   })
+
+  it('is a fault also after the job has settled', async () => {
+    const { deliverer, contradiction, seated, jobId } = await startJob()
+    await checkAll(seated, jobId)
+    expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
+    await icl.clock.advance(minuteMs)
+    const [fault] = await faultsOf(deliverer.address)
+    expect(fault).toMatchObject({ kind: 'equivocated', slash: { state: 'proposed' } })
+    expect(await verifyFault(fault!.evidence!)).toBe('equivocated')
+  })
+
+  it('is none when the verdicts are on different deliveries', async () => {
+    const { jobId, checkers, seated } = await startJob()
+    const said = { verdict: 'no-match', reason: 'output-mismatch' } as const
+    for (const node of checkers) {
+      await node.api.postVerdict({ body: await verdictOf(node, jobId, said) })
+    }
+    await deliver(icl, (await delivererOf(seated, jobId))!, jobId)
+    await checkAll(seated, jobId)
+    await icl.clock.advance(minuteMs)
+    for (const { address } of seated) expect(await faultsOf(address)).toEqual([])
+  })
+})
+
+describe('a verdict that the evidence of its own answer refutes', () => {
+  const lies: Readonly<
+    Record<string, { readonly isMember: boolean; readonly said: Parameters<typeof verdictOf>[2] }>
+  > = {
+    'match, though the answers differ': { isMember: false, said: { verdict: 'match' } },
+    'inconclusive, though the answers differ': {
+      isMember: false,
+      said: { verdict: 'no-match', reason: 'inconclusive' },
+    },
+    'different, though the answers match': {
+      isMember: true,
+      said: { verdict: 'no-match', reason: 'different-answer' },
+    },
+  }
+  for (const [name, { isMember, said }] of Object.entries(lies)) {
+    it(`is a proven fault with four statements, and counts for nothing: ${name}`, async () => {
+      const world = await startJob(['yes', 'yes', 'no', 'yes'])
+      const { job, jobId, checkers, others, seated } = world
+      const liar = (isMember ? checkers : others)[0]!
+      const body = await verdictOf(liar, jobId, said)
+      for (let time = 0; time < 2; time++) await liar.api.postVerdict({ body })
+      await icl.clock.advance(10_000)
+      const params = { address: liar.address }
+      expect(
+        (await icl.api().getNodeFaults({ params, query: {} })).faults[0]?.evidence,
+      ).toBeUndefined()
+      await checkAll(seated, jobId)
+      const token = { readToken: job.readToken }
+      const receipt = await job.api.getReceipt({ params: { jobId } }, token)
+      expect(receipt.verdicts.map((each) => each.body.address)).not.toContain(liar.address)
+      const [fault, ...more] = await faultsOf(liar.address)
+      expect([fault?.kind, more]).toEqual(['verdict-refuted', []])
+      const { evidence } = fault!
+      expect(evidence?.statements.map((each) => each.body.statement)).toEqual([
+        'svc-answer-v2',
+        'svc-delivery-v2',
+        'svc-answer-v2',
+        'svc-verdict-v2',
+      ])
+      expect(await verifyFault(evidence!)).toBe('verdict-refuted')
+      await icl.clock.advance(2_000)
+      const own = isMember ? 'answer-agreed' : 'answer-differed'
+      expect((await codesOf(liar.address)).toSorted()).toEqual([own, 'verdict-refuted'])
+    })
+  }
 })
 
 describe('a proof', () => {
   it('proves nothing once anything in it is changed', async () => {
-    const world = await startJob(['no', 'yes'])
-    const { leader, contradiction, verifiers, reveals } = world
-    const liar = verifiers[0]!
-    expect(await codeOf(leader.api.postResult({ body: contradiction }))).toBe('already-answered')
-    const { signature: _, reason: __, ...honest } = await reveals[0]!()
-    const lie = await signVerdict(liar.address, { ...honest, verdict: 'match' }, liar.key)
-    await liar.api.postVerdict({ body: lie })
+    const world = await startJob(['yes', 'yes', 'no', 'yes'])
+    const { jobId, deliverer, contradiction, others } = world
+    const liar = others[0]!
+    expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
+    await liar.api.postVerdict({ body: await verdictOf(liar, jobId, { verdict: 'match' }) })
     await icl.clock.advance(10_000)
     await end(world)
-    const proofs = [(await faultsOf(leader.address))[0]!, (await faultsOf(liar.address))[0]!]
+    const proofs = [(await faultsOf(deliverer.address))[0]!, (await faultsOf(liar.address))[0]!]
     let refused = 0
     for (const { evidence } of proofs) {
       for (const changed of changedOnce(z.encode(FaultEvidence, evidence!))) {
