@@ -1,26 +1,31 @@
 import { expect, it } from 'vitest'
+import type { Address } from '../../../lib/codecs.ts'
 import {
-  answered,
-  claimed,
-  committed,
-  nodeA,
-  nodeB,
-  nodeC,
+  decidedJob,
+  deliverBy,
+  delivered,
+  inTurn,
   refusalOf,
-  reveal,
-  sampleJob,
+  revealBy,
   take,
+  voteBy,
 } from './sample-job.ts'
 
 // A receipt must not be of a time for which no session was checked.
 it('nothing comes in after the deadline of a job, also while no tick has seen it', () => {
-  let job = sampleJob({ deadline: 100_000 })
-  for (const node of [nodeA, nodeB, nodeC]) job = claimed(job, node, 50_000)
-  for (const node of [nodeB, nodeC]) job = committed(job, node, 'x', 60_000)
-  job = answered(job, nodeA, 'x', 99_900)
-  job = take(job, reveal(job, nodeB, 'x'), 99_999)
-  expect(take(job, reveal(job, nodeC, 'x'), 99_999).phase).toBe('accepted')
-  expect(refusalOf(job, reveal(job, nodeC, 'x'), 100_000)).toBe('job-settled')
-  expect(take(job, reveal(job, nodeB, 'x'), 100_000)).toBe(job)
-  expect(take(job, { type: 'tick' }, 100_000).phase).toBe('expired')
+  const agreed = decidedJob('x', 'x', 'x', { deadline: 30_000 })
+  const [deliverer, second, third] = inTurn(agreed) as [Address, Address, Address]
+  const open = delivered(agreed, 29_900)
+  const once = take(open, voteBy(open, second, 'match'), 29_999)
+  const last = voteBy(once, third, 'match')
+  expect(take(once, last, 29_999).phase).toBe('accepted')
+  expect(refusalOf(once, last, 30_000)).toBe('job-settled')
+  for (const repeat of [
+    revealBy(once, third, 'x'),
+    deliverBy(once, deliverer),
+    voteBy(once, second, 'match'),
+  ]) {
+    expect(take(once, repeat, 30_000)).toBe(once)
+  }
+  expect(take(once, { type: 'tick' }, 30_000).phase).toBe('expired')
 })

@@ -3,150 +3,148 @@ import type { NodeCommand } from '../../../icl/rules/commands.ts'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import type { Address } from '../../../lib/codecs.ts'
-import { aHash } from '../../branded.ts'
 import {
-  answered,
+  abortBy,
+  accepted,
   claimed,
-  commitmentTo,
+  commitBy,
   committed,
-  fenceOf,
+  decidedJob,
+  deliverBy,
+  delivered,
+  inTurn,
   nodeA,
   nodeB,
   nodeC,
   nodeD,
-  resultOf,
-  reveal,
+  revealBy,
   sampleJob,
   take,
-  verdictOf,
+  voteBy,
 } from './sample-job.ts'
 
 const said = (job: Job, command: NodeCommand, now = 60) => {
   const next = transition(job, command, now, defaultJobLimits)
   return 'refused' in next ? [next.refused, next.detail] : 'taken'
 }
-const wanted = (code: string, detail: string) => [code, detail]
+const offered = (job: Job, node: Address) => take(job, { type: 'see-access', node, fence: 1 }, 5)
 
-const post = (job: Job, node: Address, answer = 'x'): NodeCommand => {
-  const fence = fenceOf(job, node)
-  return { type: 'post-result', node, fence, result: resultOf(node, fence, answer) }
-}
-const commit = (job: Job, node: Address, answer = 'x'): NodeCommand => {
-  const fence = fenceOf(job, node)
-  return { type: 'commit', node, fence, commitment: commitmentTo(node, fence, answer) }
-}
-const vote = (job: Job, node: Address, leaderHash = job.result?.hash): NodeCommand => {
-  const fence = fenceOf(job, node)
-  const hash = leaderHash ?? `0x${'0'.repeat(64)}`
-  return {
-    type: 'post-verdict',
-    node,
-    fence,
-    verdict: verdictOf(node, fence, 'x', aHash(hash), 'match'),
-    commitment: commitmentTo(node, fence, 'x'),
-  }
-}
-const offered = (job: Job, node: Address) =>
-  take(job, { type: 'see-access', node, fence: fenceOf(job, node) }, 5)
-
-/** A job in which B has committed and C has only claimed, without a result. */
-const underWay = () => {
-  let job = sampleJob()
-  for (const node of [nodeA, nodeB, nodeC]) job = claimed(job, node, 10)
-  return committed(job, nodeB, 'x', 20)
-}
+/** A job in which A and B have committed and C has only claimed. */
+const underWay = () =>
+  committed(
+    claimed(sampleJob(), nodeC, 10),
+    [
+      [nodeA, 'x'],
+      [nodeB, 'x'],
+    ],
+    10,
+  )
 
 describe('a node is told why', () => {
-  it('it cannot claim what it was not offered', () => {
+  it('it cannot claim what it was not offered, nor commit to what it has not claimed', () => {
     const job = sampleJob()
-    expect(said(job, { type: 'claim', node: nodeA, fence: 1 })).toEqual(
-      wanted('not-claimed', 'The assignment is awaiting-grant'),
-    )
-  })
-
-  it('it cannot do the work of the other role', () => {
-    const job = answered(underWay(), nodeA, 'x', 30)
-    expect(said(job, post(job, nodeB))).toEqual(wanted('wrong-role', 'Only a leader posts results'))
-    expect(said(job, commit(job, nodeA))).toEqual(wanted('wrong-role', 'Only a verifier commits'))
-    expect(said(job, vote(job, nodeA))).toEqual(wanted('wrong-role', 'Only a verifier votes'))
-  })
-
-  it('it cannot answer before it has claimed', () => {
-    const job = offered(offered(sampleJob(), nodeA), nodeB)
-    const detail = 'The assignment is offered'
-    expect(said(job, post(job, nodeA))).toEqual(wanted('not-claimed', detail))
-    expect(said(job, commit(job, nodeB))).toEqual(wanted('not-claimed', detail))
-    expect(said(job, vote(job, nodeB))).toEqual(wanted('not-committed', detail))
-  })
-
-  it('it cannot vote without its commitment, without a result, or on another statement', () => {
-    const job = underWay()
-    expect(said(job, vote(job, nodeC))).toEqual(
-      wanted('not-committed', 'The assignment is claimed'),
-    )
-    expect(said(job, vote(job, nodeB))).toEqual(
-      wanted('no-result-yet', 'There is nothing to compare with'),
-    )
-    const done = answered(job, nodeA, 'x', 30)
-    expect(said(done, vote(done, nodeB, aHash(`0x${'9'.repeat(64)}`)))).toEqual(
-      wanted('statement-mismatch', 'Another leader statement was compared with'),
-    )
-    expect(said(done, reveal(done, nodeB, 'y') as NodeCommand)).toEqual(
-      wanted('commitment-mismatch', 'Evidence and salt make another commitment'),
-    )
-    expect(said(done, vote(done, nodeB))).toBe('taken')
-  })
-
-  it('it cannot change what it has committed to or answered', () => {
-    const job = underWay()
-    expect(said(job, commit(job, nodeB, 'y'))).toEqual(
-      wanted('already-committed', 'The assignment has another commitment'),
-    )
-    expect(said(job, commit(job, nodeB))).toBe('taken')
-    const done = answered(job, nodeA, 'x', 30)
-    expect(said(done, post(done, nodeA, 'y'))).toEqual(
-      wanted('already-answered', 'The leader gave another answer for this fence before'),
-    )
-    const voted = take(done, vote(done, nodeB), 40)
-    const fence = fenceOf(voted, nodeB)
-    const other = verdictOf(nodeB, fence, 'x', done.result!.hash, 'output-mismatch')
-    const commitment = commitmentTo(nodeB, fence, 'x')
-    const again = { type: 'post-verdict', node: nodeB, fence, verdict: other, commitment } as const
-    expect(said(voted, again)).toEqual(
-      wanted('already-answered', 'The verifier gave another answer for this fence before'),
-    )
-    const next = transition(voted, again, 60, defaultJobLimits)
-    const noted = 'refused' in next ? next.noted?.job.faults : undefined
-    expect(noted?.[0]?.statements?.map(({ hash }) => hash)).toEqual([
-      voted.assignments.find((assignment) => assignment.fence === fence)?.verdict?.hash,
-      other.hash,
+    expect(said(job, { type: 'claim', node: nodeA, fence: 1 })).toEqual([
+      'not-claimed',
+      'The assignment is awaiting-grant',
     ])
+    expect(said(offered(job, nodeA), commitBy(job, nodeA, 'x'))).toEqual([
+      'not-claimed',
+      'The assignment is offered',
+    ])
+  })
+
+  it('it cannot reveal without its commitment, before the others, or anything else', () => {
+    const job = underWay()
+    expect(said(job, revealBy(job, nodeC, 'x'))).toEqual([
+      'not-committed',
+      'The assignment is claimed',
+    ])
+    expect(said(job, revealBy(job, nodeB, 'x'))).toEqual([
+      'too-early',
+      'Not all nodes of the batch have committed',
+    ])
+    const bound = take(job, commitBy(job, nodeC, 'x'), 20)
+    expect(said(bound, revealBy(bound, nodeB, 'y'))).toEqual([
+      'commitment-mismatch',
+      'Evidence and salt make another commitment',
+    ])
+    expect(said(bound, revealBy(bound, nodeB, 'x'))).toBe('taken')
+  })
+
+  it('it cannot deliver or check out of turn', () => {
+    const job = decidedJob('x', 'x', 'x')
+    const [first, second] = inTurn(job) as [Address, Address]
+    expect(said(job, deliverBy(job, second))).toEqual([
+      'not-your-turn',
+      'Another node delivers, or nobody yet',
+    ])
+    const late = take(job, abortBy(job, first), 20)
+    expect(said(late, deliverBy(late, first))).toEqual([
+      'not-your-turn',
+      'The time to deliver is over',
+    ])
+    expect(said(job, voteBy(job, second, 'match'))).toEqual([
+      'too-early',
+      'There is no delivery to check',
+    ])
+    const open = delivered(job, 20)
+    expect(said(open, voteBy(open, second, 'match', job.submissionHash))).toEqual([
+      'statement-mismatch',
+      'The verdict is on another delivery',
+    ])
+    expect(said(open, voteBy(open, first, 'match'))).toEqual([
+      'statement-mismatch',
+      "The verdict does not name its node's answer",
+    ])
+    expect(said(underWay(), voteBy(underWay(), nodeA, 'match'))).toEqual([
+      'not-revealed',
+      'The assignment is committed',
+    ])
+  })
+
+  it('it cannot change what it has committed to, answered, delivered or found', () => {
+    const job = underWay()
+    expect(said(job, commitBy(job, nodeB, 'y'))).toEqual([
+      'already-committed',
+      'The assignment has another commitment',
+    ])
+    const agreed = decidedJob('x', 'x', 'x')
+    expect(said(agreed, revealBy(agreed, nodeB, 'y'))).toEqual([
+      'already-answered',
+      'The node gave another answer for this fence before',
+    ])
+    const [first, second] = inTurn(agreed) as [Address, Address]
+    const open = delivered(agreed, 20)
+    const another = ['already-answered', 'The node gave another statement for this fence before']
+    expect(said(open, deliverBy(open, first, 'other'))).toEqual(another)
+    const once = take(open, voteBy(open, second, 'match'), 30)
+    expect(said(once, voteBy(once, second, 'output-mismatch'))).toEqual(another)
   })
 
   it('it has no part, an old fence, or a job that is over', () => {
     const job = underWay()
-    expect(said(job, { type: 'claim', node: nodeD, fence: 1 })).toEqual(
-      wanted('not-assigned', `Node ${nodeD} has no assignment in this job`),
-    )
-    expect(said(job, { type: 'claim', node: nodeB, fence: 9 })).toEqual(
-      wanted('stale-fence', 'Fence 9 is not the current 2'),
-    )
+    expect(said(job, { type: 'claim', node: nodeD, fence: 1 })).toEqual([
+      'not-assigned',
+      `Node ${nodeD} has no assignment in this job`,
+    ])
+    expect(said(job, { type: 'claim', node: nodeB, fence: 9 })).toEqual([
+      'stale-fence',
+      'Fence 9 is not the current 2',
+    ])
     const over = take(job, { type: 'cancel' }, 50)
-    expect(said(over, commit(over, nodeC))).toEqual(
-      wanted('job-settled', 'The job is already cancelled'),
-    )
-    expect(said(job, commit(job, nodeC), 600_000)).toEqual(
-      wanted('job-settled', 'The job has passed its deadline'),
-    )
-    const given = take(job, { type: 'abort', node: nodeC, fence: 3, reason: 'node-failed' }, 50)
-    expect(said(given, { type: 'claim', node: nodeC, fence: 3 })).toEqual(
-      wanted('stale-fence', 'The assignment was given up: node-failed'),
-    )
-    const settled = transition(over, { type: 'cancel' }, 60, defaultJobLimits)
-    expect(settled).toEqual({ job: over, effects: [] })
-    let accepted = committed(answered(job, nodeA, 'x', 30), nodeC, 'x', 30)
-    for (const node of [nodeB, nodeC]) accepted = take(accepted, reveal(accepted, node, 'x'), 40)
-    expect(transition(accepted, { type: 'cancel' }, 60, defaultJobLimits)).toEqual({
+    expect(said(over, commitBy(over, nodeC, 'x'))).toEqual(['job-settled', 'The job is cancelled'])
+    expect(said(over, commitBy(over, nodeA, 'x'))).toBe('taken')
+    expect(said(job, commitBy(job, nodeC, 'x'), 600_000)).toEqual([
+      'job-settled',
+      'The job is past its deadline',
+    ])
+    const given = take(job, abortBy(job, nodeC), 50)
+    expect(said(given, { type: 'claim', node: nodeC, fence: 3 })).toEqual([
+      'stale-fence',
+      'The assignment was given up: node-failed',
+    ])
+    const done = accepted(decidedJob('x', 'x', 'x'), 30)
+    expect(transition(done, { type: 'cancel' }, 60, defaultJobLimits)).toEqual({
       refused: 'job-settled',
       detail: 'The job is already accepted',
     })

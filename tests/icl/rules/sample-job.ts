@@ -300,3 +300,11 @@ export const scoresOf = (job: Job): Readonly<Record<string, string>> =>
       scores?.length ? [[node.at(-1)!, scores.join(' ')]] : [],
     ),
   )
+
+/** Whose turn it is delivers, and all others of the agreement find that it matches: the job is accepted. */
+export function accepted(job: Job, now: number): Job {
+  const open = delivered(job, now)
+  const fence = currentTurn(open)?.fence
+  const checkers = inTurn(open).filter((node) => fenceOf(open, node) !== fence)
+  return checkers.reduce((next, node) => take(next, voteBy(next, node, 'match'), now), open)
+}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { assignmentAt, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
+import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
+import { assignmentAt } from '../../../icl/rules/seats.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
 import { needsMembers } from '../../../icl/rules/tick.ts'
 import type { Address } from '../../../lib/codecs.ts'
