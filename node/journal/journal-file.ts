@@ -111,6 +111,8 @@ function add(jobs: Jobs, step: JournalStep): void {
 
 /** Keeps in mind what was signed for an assignment, for so many of the latest. */
 function remember(signed: Signed, step: JournalStep): void {
+  // Nothing more is signed for a job that has ended.
+  if (step.step === 'ended') signed.get(nameOf(step))?.statements.add('signed')
   const statement = signedIn(step)
   if (statement === undefined) return
   const { jobId, fence } = step

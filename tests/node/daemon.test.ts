@@ -154,19 +154,11 @@ describe('jobs that a killed daemon left', () => {
       assignment: { ...assignment, jobId: aJobId(`0x${String(index + 1).repeat(64)}`) },
       startedAt: 1,
       asked: 1,
+      verdicts: [],
     }))
   }
-  const stillClaimed = (world: DaemonWorld) =>
-    world.api.getAssignment.mockImplementation(async ({ params }) => ({
-      ...world.view,
-      jobId: params.jobId,
-      status: 'claimed',
-      deadline: world.view.server_time + 100,
-    }))
-
   it('are finished once, also when the ICL offers them again meanwhile', async () => {
     const world = await createDaemonWorld({ unfinished: await leftBy(1) })
-    stillClaimed(world)
     world.offer(1)
     const running = world.start()
     await world.clock.advance(30_000)
@@ -178,7 +170,6 @@ describe('jobs that a killed daemon left', () => {
 
   it('take their slots before new ones do', async () => {
     const world = await createDaemonWorld({ unfinished: await leftBy(3), jobs: 2 })
-    stillClaimed(world)
     world.complete.mockImplementation(() => world.clock.sleep(20_000).then(() => 'Four.'))
     world.offer(8)
     world.offer(9)

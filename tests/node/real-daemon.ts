@@ -8,11 +8,12 @@ import { type Attestor, createAttestor } from '../../node/attestation/attestor.t
 import { newSessionKey } from '../../node/attestation/session.ts'
 import type { NodeChain } from '../../node/chain/chain.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
+import { createIclKeys } from '../../node/icl-keys.ts'
 import { createOpenAi } from '../../node/inference/openai.ts'
 import { createLog } from '../../node/log.ts'
 import { activeNode } from '../icl/fake-chain.ts'
 import { modelId, walletOf } from '../icl/test-icl.ts'
-import { memoryHistory, memoryJournal, storeCosts } from './fakes.ts'
+import { memoryAcks, memoryHistory, memoryJournal, storeCosts } from './fakes.ts'
 import { mockKeyHex, type RealIcl } from './real-icl.ts'
 
 /** What a test may break; undefined works as it should. */
@@ -81,12 +82,14 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     log,
     fetch: async (request) => (await faults.provider?.(request)) ?? answered('Four.'),
   })
+  const api = createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } })
   const journal = memoryJournal()
   const history = memoryHistory()
   const deps: Omit<DaemonDeps, 'expiresAt'> = {
     address,
     sessionKey,
-    api: createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } }),
+    api,
+    iclKeys: createIclKeys(api),
     coprocessor: coprocessorOf(icl, address, faults),
     blobs: createGatewayBlobs({
       gateways: ['http://gateway.test'],
@@ -99,6 +102,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     models: new Map([[modelId, { provider, model: 'test' }]]),
     journal,
     history,
+    acks: memoryAcks(),
     clock,
     random: systemRandom,
     log,

@@ -54,7 +54,7 @@ async function expectReassigned(breakIt: (faults: Faults) => void, line: RegExp,
   const given = view.quorum.find(({ node }) => node === job.leader)
   expect(given).toMatchObject({ role: 'leader', status: 'aborted', reason })
   expect(view.status).toBe('accepted')
-  const done = view.quorum.filter(({ status }) => status === 'done').map(({ node }) => node)
+  const done = view.quorum.filter(({ status }) => status === 'revealed').map(({ node }) => node)
   expect(done).toHaveLength(3)
   expect(done).not.toContain(job.leader)
   expect(broken.history.records.at(-1)).toMatchObject({ outcome: 'aborted', reason })
@@ -188,7 +188,7 @@ describe('the provider', () => {
     expect(log.join('\n')).toMatch(/Inference complete in 40\.\d s/)
     expect(log.join('\n')).toMatch(/\[WARNING\] .*slow inference, 40\.\d s/)
     expect(view.status).toBe('accepted')
-    expect(view.quorum.find(({ node }) => node === job.leader)?.status).toBe('done')
+    expect(view.quorum.find(({ node }) => node === job.leader)?.status).toBe('revealed')
   }, 240_000)
 
   it('asks for a longer wait than the lease has: the job is given back at once', async () => {

@@ -57,7 +57,7 @@ function supervise(answer: string, restarts: (exitCode: number) => boolean) {
     isUp: () => current !== undefined,
     signed: () =>
       journal?.steps.flatMap((step) =>
-        step.step === 'result' || step.step === 'verdict' ? [`${step.jobId} ${step.fence}`] : [],
+        step.step === 'answer' ? [`${step.jobId} ${step.fence}`] : [],
       ) ?? [],
     stop: async () => {
       isOver = true

@@ -22,7 +22,7 @@ beforeAll(async () => {
         id: `0x${'1'.repeat(64)}:${index}:x`,
         node: nodes[0]!.address,
         jobId: aJobId(`0x${'1'.repeat(64)}`),
-        code: index % 3 === 0 ? 'verdict-outvoted' : 'verdict-upheld',
+        code: index % 3 === 0 ? 'verdict-outvoted' : 'answer-agreed',
         // Many in one second: within it, the id says which comes first.
         at: icl.clock.now() + ((index * 37) % 500),
       },

@@ -16,8 +16,8 @@ import type { JobId } from '../../../lib/codecs.ts'
 import { openJournal } from '../../../node/journal/journal-file.ts'
 import { journalPathOf, readJournal } from '../../../node/journal/read-journal.ts'
 import { lineOf } from '../../../node/journal/step-lines.ts'
-import type { JournalStep } from '../../../node/journal/steps.ts'
-import { aJobId } from '../../branded.ts'
+import type { JournalStep, SignedStep } from '../../../node/journal/steps.ts'
+import { aHash, aJobId } from '../../branded.ts'
 import { createJobWorld } from '../job-world.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
@@ -30,8 +30,8 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-const { assignment, claim, leader } = await createJobWorld('leader')
-const { address: _, ...signedResult } = await leader('Four.')
+const { assignment, claim, delivered } = await createJobWorld('leader')
+const { answer, delivery } = await delivered('Four.')
 const idOf = (digit: number): JobId => aJobId(`0x${digit.toString(16).padStart(64, '0')}`)
 const started = (digit: number): JournalStep => {
   const jobId = idOf(digit)
@@ -155,17 +155,50 @@ describe('the journal', () => {
     journal.close()
   })
 
-  const resultOf = (digit: number): JournalStep => {
+  const answerOf = (digit: number): SignedStep => {
     const jobId = idOf(digit)
-    return { step: 'result', jobId, fence: 1, result: { ...signedResult, jobId } }
+    return { step: 'answer', jobId, fence: 1, answer: { ...answer, jobId } }
   }
+  const verdictOf = (digit: number, on: string): SignedStep => {
+    const jobId = idOf(digit)
+    const verdict = {
+      ...({ statement: 'svc-verdict-v2', verdict: 'match' } as const),
+      ...{ jobId, address: answer.address, fence: 1, answer: delivery.answer },
+      ...{ delivery: aHash(`0x${on.repeat(32)}`), signature: answer.signature },
+    }
+    return { step: 'verdict', jobId, fence: 1, verdict }
+  }
+
+  it('knows which statements of a job it has signed: one verdict for each delivery', () => {
+    const journal = openJournal(path)
+    journal.note(started(1))
+    const signed = [answerOf(1), verdictOf(1, '77')]
+    for (const step of signed) journal.note(step)
+    const { jobId, fence } = answerOf(1)
+    const others: SignedStep[] = [
+      verdictOf(1, '88'),
+      { step: 'delivery', jobId, fence, delivery } as const,
+      answerOf(2),
+    ]
+    for (const from of [journal, reopen()]) {
+      expect(signed.map(from.hasSigned)).toEqual([true, true])
+      expect(others.map(from.hasSigned)).toEqual([false, false, false])
+    }
+    journal.close()
+    const again = openJournal(path)
+    again.note(stepOf(1, 'ended'))
+    again.close()
+    // Of an ended job only that is kept: nothing more may be signed for it.
+    expect(others.map(reopen().hasSigned)).toEqual([true, true, false])
+    expect(reopen().unfinished).toEqual([])
+  })
 
   it('knows what it has signed when the job has long ended, and not what it has not', () => {
     const journal = openJournal(path)
     for (const digit of [1, 2]) journal.note(started(digit))
-    journal.note(resultOf(1))
+    journal.note(answerOf(1))
     const known = (from: typeof journal) =>
-      [1, 2].map((digit) => from.hasSigned({ jobId: idOf(digit), fence: 1 }))
+      [1, 2].map((digit) => from.isSigned({ jobId: idOf(digit), fence: 1 }))
     expect(known(journal)).toEqual([true, false])
     for (const digit of [1, 2]) journal.note(stepOf(digit, 'ended'))
     expect(known(journal)).toEqual([true, false])
@@ -175,7 +208,7 @@ describe('the journal', () => {
     }
     journal.close()
     for (let restart = 0; restart < 3; restart++) expect(known(reopen())).toEqual([true, false])
-    expect(reopen().hasSigned({ jobId: idOf(1), fence: 2 })).toBe(false)
+    expect(reopen().isSigned({ jobId: idOf(1), fence: 2 })).toBe(false)
     expect(readFileSync(path, 'utf8').trimEnd().split('\n')).toHaveLength(1)
   })
 
@@ -185,8 +218,8 @@ describe('the journal', () => {
     )
     writeFileSync(path, lines.join(''))
     const journal = reopen()
-    expect(journal.hasSigned({ jobId: idOf(49), fence: 1 })).toBe(false)
-    expect(journal.hasSigned({ jobId: idOf(50), fence: 1 })).toBe(true)
+    expect(journal.isSigned({ jobId: idOf(49), fence: 1 })).toBe(false)
+    expect(journal.isSigned({ jobId: idOf(50), fence: 1 })).toBe(true)
     expect(readFileSync(path, 'utf8').trimEnd().split('\n')).toHaveLength(10_000)
   })
 
