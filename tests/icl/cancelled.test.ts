@@ -1,66 +1,148 @@
-import { afterEach, expect, it } from 'vitest'
-import { claim, commitTo, createTestIcl, joinNode, resultBody, submit } from './test-icl.ts'
+import { afterEach, describe, expect, it } from 'vitest'
+import { answerJob, delivererOf } from './run-job.ts'
+import {
+  check,
+  claim,
+  commitTo,
+  createTestIcl,
+  deliver,
+  joinNode,
+  offersOf,
+  ownAssignment,
+  reveal,
+  submit,
+  type TestIcl,
+  type TestNode,
+} from './test-icl.ts'
 
-let icl: Awaited<ReturnType<typeof createTestIcl>>
+let icl: TestIcl
 afterEach(() => icl.stop())
 
-/** A client cancels its job when this many verdicts are there, or before; `afterMs` later. */
-type Moment = {
-  readonly answers: readonly [string, string, string]
-  readonly until: 'claims' | 'commitments' | 'result' | 1 | 2
-  readonly afterMs?: number
+async function join(count: number): Promise<TestNode[]> {
+  icl = await createTestIcl()
+  const nodes: TestNode[] = []
+  for (let index = 1; index <= count; index++) nodes.push(await joinNode(icl, `n${index}`))
+  return nodes
 }
 
-const moments: readonly Moment[] = [
-  { answers: ['yes', 'yes', 'yes'], until: 'claims' },
-  { answers: ['yes', 'yes', 'yes'], until: 'commitments' },
-  { answers: ['yes', 'yes', 'yes'], until: 'result' },
-  { answers: ['yes', 'yes', 'no'], until: 1 },
-  { answers: ['yes', 'no', 'no'], until: 1 },
-  { answers: ['yes', 'yes', 'no'], until: 2, afterMs: 2_000 },
-  { answers: ['yes', 'no', 'no'], until: 2 },
-  { answers: ['yes', 'no', 'no'], until: 2, afterMs: 2_000 },
-]
+type Submitted = Pick<Awaited<ReturnType<typeof submit>>, 'api' | 'jobId' | 'readToken'>
 
-it('sixteen jobs cancelled at chosen moments leave the weight of every node as it was', async () => {
-  icl = await createTestIcl()
-  const nodes: Awaited<ReturnType<typeof joinNode>>[] = []
-  for (let index = 1; index <= 6; index++) nodes.push(await joinNode(icl, `n${index}`))
-  const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
-  const standings = async () => {
-    const listed = await icl.api().getConsoleNodes({ query: {} })
-    return listed.nodes.map(({ address, weight, score }) => ({ address, weight, score }))
+/** Cancels a job; the client is shown that it is at once, whatever its nodes have still to do. */
+async function cancel({ api, jobId, readToken }: Submitted) {
+  const path = { params: { jobId } }
+  expect((await api.cancelJob(path, { readToken })).status).toBe('cancelled')
+  expect(await api.getJob(path, { readToken })).toMatchObject({
+    status: 'cancelled',
+    reason: 'cancelled-by-client',
+  })
+}
+
+const phaseOf = async ({ jobId }: Submitted) =>
+  (await icl.deps.store.findJob(jobId))!.document.phase
+
+/** What the nodes were scored for, by node. */
+const codesOf = async (nodes: readonly TestNode[]) => {
+  await icl.clock.advance(1_500)
+  const pages = nodes.map(({ address }) =>
+    icl.api().getNodeEvents({ params: { address }, query: {} }),
+  )
+  return (await Promise.all(pages)).map(({ events }) => events.map(({ body }) => body.code))
+}
+
+/** A job whose first `commits` nodes have committed, all of those that have claimed. */
+async function committed(nodes: readonly TestNode[], answers: readonly string[], commits: number) {
+  const job = await submit(icl)
+  const seated = job.first.map((address) => nodes.find((node) => node.address === address)!)
+  for (const [index, node] of seated.entries()) {
+    const claimed = await claim(node, job.jobId)
+    if (index < commits) await commitTo(node, claimed, answers[index]!)
   }
-  const cancelAt = async ({ answers, until, afterMs = 0 }: Moment) => {
-    const job = await submit(icl)
-    const leader = nodeAt(job.leader)
-    const leaderClaim = await claim(leader)
-    const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
-    for (const [index, address] of job.verifiers.entries()) {
-      const claimed = await claim(nodeAt(address))
-      if (until === 'claims') continue
-      reveals.push(await commitTo(nodeAt(address), claimed, answers[index + 1]!))
+  return { job, jobId: job.jobId, seated }
+}
+
+describe('a job that its client cancels', () => {
+  it('before all have committed is over, and leaves the standing of every node as it was', async () => {
+    const nodes = await join(6)
+    const standings = async () =>
+      (await icl.api().getConsoleNodes({ query: {} })).nodes.map(({ address, weight, score }) => ({
+        address,
+        weight,
+        score,
+      }))
+    const before = await standings()
+    for (let round = 0; round < 4; round++) {
+      for (const commits of [0, 1, 2]) {
+        const { job, seated, jobId } = await committed(nodes, ['yes', 'no', 'yes'], commits)
+        await cancel(job)
+        expect(await phaseOf(job)).toBe('cancelled')
+        for (const node of seated) expect((await ownAssignment(node, jobId)).step).toBe('over')
+      }
     }
-    if (until !== 'claims' && until !== 'commitments') {
-      await leader.api.postResult({ body: await resultBody(icl, leader, leaderClaim, answers[0]) })
-    }
-    const verdicts = typeof until === 'number' ? until : 0
-    for (const [index, reveal] of reveals.slice(0, verdicts).entries()) {
-      await nodeAt(job.verifiers[index]!).api.postVerdict({ body: await reveal() })
-    }
-    await icl.clock.advance(afterMs)
-    const path = { params: { jobId: job.jobId } }
-    const { status } = await job.api.cancelJob(path, { readToken: job.readToken })
-    expect(status).toBe('cancelled')
-    await icl.clock.advance(1_000)
+    await icl.clock.advance(120_000)
+    expect(await standings()).toEqual(before)
+    expect(await codesOf(nodes)).toEqual(nodes.map(() => []))
+  })
+
+  for (const reveals of [0, 1, 2]) {
+    it(`once ${reveals} of its answers may be known still hears the others, and scores as if it went on`, async () => {
+      const nodes = await join(3)
+      const answers = ['yes', 'no', 'yes']
+      const { job, jobId, seated } = await committed(nodes, answers, 3)
+      for (const node of seated.slice(0, reveals)) await reveal(node, jobId)
+      await cancel(job)
+      expect(await phaseOf(job)).toBe('running')
+      for (const node of seated.slice(reveals)) {
+        expect((await ownAssignment(node, jobId)).step).toBe('reveal')
+        await reveal(node, jobId)
+      }
+      expect(await phaseOf(job)).toBe('cancelled')
+      expect(await codesOf(seated)).toEqual([
+        ['answer-agreed'],
+        ['answer-differed'],
+        ['answer-agreed'],
+      ])
+    })
   }
-  const before = await standings()
-  expect(before).toHaveLength(6)
-  for (const moment of [...moments, ...moments]) await cancelAt(moment)
-  await icl.clock.advance(120_000)
-  expect(await standings()).toEqual(before)
-  for (const { address } of nodes) {
-    const { events } = await icl.api().getNodeEvents({ params: { address }, query: {} })
-    expect(events).toEqual([])
-  }
+
+  it('while answers are opened does not excuse those that keep theirs back', async () => {
+    const nodes = await join(4)
+    const { job, jobId, seated } = await committed(nodes, ['yes', 'yes', 'yes'], 3)
+    await reveal(seated[0]!, jobId)
+    await cancel(job)
+    await icl.clock.advance(31_000)
+    expect(await phaseOf(job)).toBe('cancelled')
+    expect(await codesOf(seated)).toEqual([
+      ['answer-undecided'],
+      ['never-revealed'],
+      ['never-revealed'],
+    ])
+    for (const node of nodes) expect(await offersOf(node)).toEqual([])
+  })
+
+  it('seats nobody any more, though its answers disagree', async () => {
+    const nodes = await join(6)
+    const { job, jobId, seated } = await committed(nodes, ['a', 'b', 'c'], 3)
+    await cancel(job)
+    for (const node of seated) await reveal(node, jobId)
+    await icl.clock.advance(2_000)
+    for (const node of nodes) expect(await offersOf(node)).toEqual([])
+    expect(await codesOf(seated)).toEqual(Array(3).fill(['answer-undecided']))
+  })
+
+  it('while its nodes deliver and check is over, and scores its answers', async () => {
+    const nodes = await join(3)
+    for (const hasDelivered of [false, true]) {
+      const { job, jobId, seated } = await answerJob(icl, nodes, ['yes', 'yes', 'yes'])
+      const deliverer = (await delivererOf(seated, jobId))!
+      if (hasDelivered) {
+        await deliver(icl, deliverer, jobId)
+        await check(seated.find((node) => node !== deliverer)!, jobId)
+      }
+      await cancel(job)
+      expect(await phaseOf(job)).toBe('cancelled')
+      const view = await job.api.getJob({ params: { jobId } }, { readToken: job.readToken })
+      expect([view.output_cid, view.agreement?.deliverer]).toEqual([undefined, undefined])
+    }
+    expect(await codesOf(nodes)).toEqual(Array(3).fill(['answer-agreed', 'answer-agreed']))
+  })
 })

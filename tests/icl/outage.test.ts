@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { at, useReplicas } from './replica-set.ts'
+import { checkAll, delivererOf } from './run-job.ts'
 import {
   beat,
   claim,
   commitTo,
   createShared,
+  deliver,
   joinNode,
   offersOf,
-  resultBody,
+  ownAssignment,
+  reveal,
   type Shared,
   submit,
   type TestIcl,
@@ -70,27 +73,54 @@ describe.each([90_000, 280_000])('an ICL that was away for %i ms', (awayMs) => {
     const again = await restart(icl, awayMs)
     await shared.clock.advance(5_000)
     // Those who had an offer find it still there, and the leader may take its time.
-    const reveals = []
-    for (const node of verifiers) {
-      const verifier = at(again, node)
-      reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'x')] as const)
-    }
+    const others = verifiers.map((node) => at(again, node))
+    for (const node of others) await commitTo(node, await claim(node), 'x')
     await shared.clock.advance(90_000)
     const leading = at(again, leader)
-    const view = await leading.api.getAssignment({
-      params: { jobId: claimed.jobId },
-      query: { wait: 0 },
-    })
-    expect((view.deadline ?? 0) - view.server_time).toBeGreaterThan(5)
-    await leading.api.postResult({ body: await resultBody(again, leading, claimed, 'x') })
-    for (const [verifier, reveal] of reveals) {
-      await verifier.api.postVerdict({ body: await reveal() })
-    }
+    const { deadline, server_time } = await ownAssignment(leading, claimed.jobId)
+    expect((deadline ?? 0) - server_time).toBeGreaterThan(5)
+    await commitTo(leading, claimed, 'x')
+    const seated = [leading, ...others]
+    for (const node of seated) await reveal(node, claimed.jobId)
+    await deliver(shared, (await delivererOf(seated, claimed.jobId))!, claimed.jobId)
+    await checkAll(seated, claimed.jobId)
     await shared.clock.advance(5_000)
     const settled = (await shared.store.findJob(claimed.jobId))?.document
     expect(settled?.phase).toBe('accepted')
     const codes = await scoresOf(nodes)
-    expect(codes.toSorted()).toEqual(['result-accepted', 'verdict-upheld', 'verdict-upheld'])
+    expect(codes.toSorted()).toEqual(['answer-agreed', 'answer-agreed', 'answer-delivered'])
+  })
+
+  it('costs nobody its turn: the time to reveal, to deliver and to check goes on afterwards', async () => {
+    const { icl, nodes } = await begin()
+    const job = await submit(icl)
+    const { jobId } = job
+    const { leader, verifiers } = rolesOf(nodes, job)
+    let seated = [leader, ...verifiers]
+    let running = icl
+    const away = async () => {
+      await shared.clock.advance(20_000)
+      running = await restart(running, awayMs)
+      seated = seated.map((node) => at(running, node))
+      await shared.clock.advance(5_000)
+    }
+    for (const node of seated) await commitTo(node, await claim(node), 'x')
+    await away()
+    for (const node of seated) await reveal(node, jobId)
+    const turn = async () => (await delivererOf(seated, jobId))?.address
+    const deliverer = await turn()
+    await away()
+    expect(await turn()).toBe(deliverer)
+    const byTurn = seated.find(({ address }) => address === deliverer)!
+    const own = await ownAssignment(byTurn, jobId)
+    expect(own.deadline! - own.server_time).toBeGreaterThan(9)
+    await deliver(shared, byTurn, jobId)
+    await away()
+    await checkAll(seated, jobId)
+    await shared.clock.advance(5_000)
+    expect((await shared.store.findJob(jobId))?.document.phase).toBe('accepted')
+    const codes = await scoresOf(nodes)
+    expect(codes.toSorted()).toEqual(['answer-agreed', 'answer-agreed', 'answer-delivered'])
   })
 })
 
