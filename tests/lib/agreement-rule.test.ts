@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import {
-  type AgreementRule,
   decide,
   mostAnswers,
   type Placed,
@@ -8,6 +7,7 @@ import {
   type QuotaRequest,
   quotaOf,
 } from '../../lib/agreement-rule.ts'
+import type { AgreementRule } from '../../lib/schemas/terms.ts'
 import { createDice } from '../simulation/dice.ts'
 
 type Graph = readonly (readonly boolean[])[]

@@ -4,48 +4,62 @@ import { faultEvidenceHash, faultIdOf, isRefuted, verifyFault } from '../../lib/
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { FaultEvidence } from '../../lib/schemas/fault.ts'
 import type { VerdictReason } from '../../lib/schemas/jobs.ts'
-import type { LeaderStatement, Receipt, VerifierStatement } from '../../lib/schemas/receipt.ts'
-import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
+import type { Receipt } from '../../lib/schemas/receipt.ts'
+import type {
+  AnswerStatement,
+  DeliveryStatement,
+  SignedAnswer,
+  SignedDelivery,
+  VerdictStatement,
+} from '../../lib/schemas/statements.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
 import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
-import { makeReceipt, signerOf } from './make-receipt.ts'
+import { answerOf, makeReceipt, signedByNode, signerOf } from './make-receipt.ts'
 
 let receipt: Receipt
-let leaderKey: SigningKey
-let verifierKey: SigningKey
+/** Of the node that delivers, and of one that said something else. */
+let answer: SignedAnswer
+let delivery: SignedDelivery
+let own: SignedAnswer
 let refuted: FaultEvidence
 let equivocated: FaultEvidence
 
-/** The statement with its author's session, signed again by it. */
-const signed = async <T extends LeaderStatement | VerifierStatement>(
-  { session }: Receipt['leader'] | Receipt['verifiers'][number],
-  body: T,
-  key: SigningKey,
-) => ({ body, session, signature: await key.sign(statementBytes(body)) })
+const otherHash = aHash(`0x${'1'.repeat(64)}`)
+const otherCid = `bafkrei${'c'.repeat(52)}`
 
-const byLeader = (changes: Partial<LeaderStatement> = {}) =>
-  signed(receipt.leader, { ...receipt.leader.body, ...changes }, leaderKey)
-const byVerifier = (changes: Partial<VerifierStatement> = {}) => {
-  const [verifier] = receipt.verifiers
-  return signed(verifier!, { ...verifier!.body, ...changes }, verifierKey)
+const deliveryWith = (changes: Partial<DeliveryStatement>) =>
+  signedByNode({ ...delivery.body, ...changes })
+const ownWith = (changes: Partial<AnswerStatement>) => signedByNode({ ...own.body, ...changes })
+
+/** A verdict of the node that said something else: that its answer matches. */
+async function verdictWith(changes: Partial<VerdictStatement> = {}) {
+  const { jobId, address, fence } = own.body
+  const body: VerdictStatement = {
+    statement: 'svc-verdict-v2',
+    ...{ jobId, address, fence, verdict: 'match' },
+    answer: await statementHash(own.body),
+    delivery: await statementHash(delivery.body),
+    ...changes,
+  }
+  return signedByNode(body)
 }
 
 beforeAll(async () => {
-  receipt = (await makeReceipt('exact', ['yes', 'no', 'yes'])).receipt
-  leaderKey = await signingKeyFromSeed(new Uint8Array(32).fill(21))
-  verifierKey = await signingKeyFromSeed(new Uint8Array(32).fill(22))
-  const { icl_origin, chain_id, jobId, leader, verifiers } = receipt
-  const about = { version: 1, icl_origin, chain_id, jobId } as const
-  const { fence, address } = verifiers[0]!.body
+  receipt = (await makeReceipt('exact', ['yes', 'no', 'yes', 'yes'])).receipt
+  delivery = receipt.delivery
+  answer = answerOf(receipt, delivery.body.address)
+  own = answerOf(receipt, receipt.list.members[1]!)
+  const { icl_origin, chain_id, jobId } = receipt
+  const about = { version: 2, icl_origin, chain_id, jobId } as const
+  const { fence, address } = own.body
   refuted = {
-    ...{ ...about, kind: 'verdict-refuted', role: 'verifier', fence, address },
-    statements: [leader, verifiers[0]!],
+    ...{ ...about, kind: 'verdict-refuted', fence, address },
+    statements: [answer, delivery, own, await verdictWith()],
   }
   equivocated = {
-    ...{ ...about, kind: 'equivocated', role: 'leader', fence: leader.body.fence },
-    address: leader.body.address,
-    statements: [leader, await byLeader({ output_cid: `bafkrei${'c'.repeat(52)}` })],
+    ...{ ...about, kind: 'equivocated', fence, address },
+    statements: [own, await ownWith({ salt: 'AA' })],
   }
 })
 
@@ -58,110 +72,99 @@ const refusal = (evidence: FaultEvidence) =>
     },
   )
 
-describe('a proof of a fault', () => {
-  it('proves what it says, of a leader as of a verifier', async () => {
-    expect(await verifyFault(refuted)).toBe('verdict-refuted')
-    expect(await verifyFault(equivocated)).toBe('equivocated')
-    const statements = [receipt.verifiers[0]!, await byVerifier({ salt: 'b3RoZXI' })]
-    const { role, fence, address } = refuted
-    expect(await verifyFault({ ...equivocated, role, fence, address, statements })).toBe(
-      'equivocated',
-    )
+describe('the proof of a fault', () => {
+  it('holds for two answers, two deliveries, two verdicts on one delivery, and a verdict that is refuted', async () => {
+    expect(await refusal(refuted)).toBe('proves verdict-refuted')
+    expect(await refusal(equivocated)).toBe('proves equivocated')
+    const { fence, address } = delivery.body
+    const deliveries = [delivery, await deliveryWith({ output_cid: otherCid })]
+    const twice = { ...equivocated, fence, address, statements: deliveries }
+    expect(await refusal(twice)).toBe('proves equivocated')
+    const changed = { verdict: 'no-match', reason: 'inconclusive' } as const
+    const verdicts = [await verdictWith(), await verdictWith(changed)]
+    expect(await refusal({ ...equivocated, statements: verdicts })).toBe('proves equivocated')
   })
 
-  it('is none where two runs of the node, so two session keys, signed', async () => {
-    const { leader } = receipt
-    const { key, session } = await signerOf('n1', 77)
-    const other = { ...leader.body, output_cid: `bafkrei${'c'.repeat(52)}` }
-    const statements = [leader, await signed({ ...leader, session }, other, key)]
-    expect(await refusal({ ...equivocated, statements })).toBe(
+  it('is about one job, by keys that the wallets granted and that signed', async () => {
+    for (const proof of [refuted, equivocated]) {
+      const [{ body }, second] = proof.statements as [SignedAnswer, SignedAnswer]
+      expect(await refusal({ ...proof, jobId: aJobId(otherHash) })).toBe(
+        `${body.address} spoke of another job`,
+      )
+      const ungranted = `the wallet of ${body.address} did not grant the session key`
+      expect(await refusal({ ...proof, icl_origin: 'https://other.test' })).toBe(ungranted)
+      expect(await refusal({ ...proof, chain_id: 1 })).toBe(ungranted)
+      const [first, , ...rest] = proof.statements
+      const unsigned = { ...second, signature: first!.signature }
+      expect(await refusal({ ...proof, statements: [first!, unsigned, ...rest] })).toBe(
+        `${second.body.address} did not sign its statement`,
+      )
+    }
+  })
+
+  it('of two statements needs two of a kind that differ, by one run of the accused, for one fence', async () => {
+    const [first, second] = equivocated.statements
+    const of = (statements: FaultEvidence['statements']) => refusal({ ...equivocated, statements })
+    expect(await of([first!, first!])).toBe('both statements are the same')
+    expect(await of([first!])).toBe('it needs two statements')
+    expect(await of([])).toBe('it needs two statements')
+    expect(await of([first!, second!, second!])).toBe('it needs two statements')
+    expect(await of([first!, await verdictWith()])).toBe('the statements are of different kinds')
+    expect(await refusal({ ...equivocated, address: nodeAddress('a') })).toBe(
+      'the statements are of different nodes',
+    )
+    expect(await of([first!, answer])).toBe('the statements are of different nodes')
+    const later = await ownWith({ fence: 9 })
+    expect(await of([first!, later])).toBe('the statements are for different fences')
+    expect(await of([later, first!])).toBe('the statements are for different fences')
+    const elsewhere = await verdictWith({ delivery: otherHash })
+    expect(await of([await verdictWith(), elsewhere])).toBe(
+      'the verdicts are on different deliveries',
+    )
+    const { key, session } = await signerOf('n2', 99)
+    const { body } = second!
+    const restarted = { body, session, signature: await key.sign(statementBytes(body)) }
+    expect(await of([first!, restarted] as FaultEvidence['statements'])).toBe(
       'two runs of the node signed the statements',
     )
   })
 
-  it('is about one job, by keys that the wallets granted and that signed', async () => {
-    const other = aHash(`0x${'1'.repeat(64)}`)
-    const leader = receipt.leader.body.address
-    for (const proof of [refuted, equivocated]) {
-      expect(await refusal({ ...proof, jobId: aJobId(other) })).toBe(
-        `${leader} spoke of another job`,
-      )
-      const ungranted = `the wallet of ${leader} did not grant the session key`
-      expect(await refusal({ ...proof, icl_origin: 'https://other.test' })).toBe(ungranted)
-      expect(await refusal({ ...proof, chain_id: 1 })).toBe(ungranted)
-      const [first, second] = proof.statements
-      const unsigned = { ...second!, signature: first!.signature }
-      expect(await refusal({ ...proof, statements: [first!, unsigned] })).toBe(
-        `${second!.body.address} did not sign its statement`,
-      )
-    }
-  })
-
-  it('of two statements needs two that differ, by the accused, for one fence', async () => {
-    const [first] = equivocated.statements
-    expect(await refusal({ ...equivocated, statements: [first!, first!] })).toBe(
-      'both statements are the same',
+  it('of a verdict is about that very delivery of that very answer, and the own one', async () => {
+    const verdict = await verdictWith()
+    const of = (statements: FaultEvidence['statements']) => refusal({ ...refuted, statements })
+    expect(await of([answer, delivery, own])).toBe('it needs four statements')
+    expect(await of([delivery, answer, own, verdict])).toBe(
+      'it needs an answer, its delivery, the own answer and the verdict',
     )
-    expect(await refusal({ ...equivocated, address: nodeAddress('a') })).toBe(
-      'the statements are of different nodes',
-    )
-    const later = await byLeader({ fence: 2 })
-    for (const statements of [
-      [first!, later],
-      [later, first!],
-    ]) {
-      expect(await refusal({ ...equivocated, statements })).toBe(
-        'the statements are for different fences',
-      )
-    }
-    const verdict = receipt.verifiers[0]!
-    expect(await refusal({ ...equivocated, statements: [first!, verdict] })).toBe(
-      'it has no two statements of a leader',
-    )
-    expect(await refusal({ ...equivocated, role: 'verifier' })).toBe(
-      'it has no two statements of a verifier',
-    )
-  })
-
-  it('of one statement alone, or of none, is not asked for', async () => {
-    const [first] = equivocated.statements
-    for (const statements of [[first!], []]) {
-      await expect(verifyFault({ ...equivocated, statements })).rejects.toThrow(
-        'A proof has two statements',
-      )
-    }
-  })
-
-  it('of a verdict is about a verifier, and a verdict on that very statement', async () => {
-    expect(await refusal({ ...refuted, role: 'leader' })).toBe('only a verifier gives verdicts')
     expect(await refusal({ ...refuted, address: nodeAddress('a') })).toBe(
       'the statements are of different nodes',
     )
     expect(await refusal({ ...refuted, fence: 9 })).toBe('the statements are for different fences')
-    const [leader, verdict] = refuted.statements
-    expect(await refusal({ ...refuted, statements: [verdict!, verdict!] })).toBe(
-      'it is not about a verdict',
+    const third = answerOf(receipt, receipt.verdicts[0]!.body.address)
+    expect(await of([third, delivery, own, verdict])).toBe(
+      'the delivery is not of the other answer',
     )
-    const { address, fence } = receipt.leader.body
-    expect(await refusal({ ...refuted, address, fence, statements: [leader!, leader!] })).toBe(
-      'it has no two statements of a verifier',
+    const { address, fence } = own.body
+    const ofOwn = await deliveryWith({ address, fence, answer: await statementHash(own.body) })
+    expect(await of([own, ofOwn, own, verdict])).toBe('the delivery is not of the other answer')
+    expect(await of([answer, await deliveryWith({ answer: otherHash }), own, verdict])).toBe(
+      'another answer was delivered',
     )
-    const elsewhere = await byVerifier({ leader_statement: aHash(`0x${'1'.repeat(64)}`) })
-    expect(await refusal({ ...refuted, statements: [leader!, elsewhere] })).toBe(
-      'the verdict is on another statement',
+    const elsewhere = await verdictWith({ delivery: otherHash })
+    expect(await of([answer, delivery, own, elsewhere])).toBe('the verdict is on another delivery')
+    expect(await of([answer, delivery, await ownWith({ salt: 'AA' }), verdict])).toBe(
+      'the verdict names another own answer',
     )
   })
 
   it('of a verdict needs evidence for the same comparator that contradicts it', async () => {
-    const [leader] = refuted.statements
-    const { evidence } = receipt.leader.body
-    const leader_statement = await statementHash(leader!.body)
-    const against = async (changes: Partial<VerifierStatement>) =>
-      refusal({
-        ...refuted,
-        statements: [leader!, await byVerifier({ leader_statement, ...changes })],
-      })
+    const against = async (change: Partial<AnswerStatement>) => {
+      const changed = await ownWith(change)
+      const verdict = await verdictWith({ answer: await statementHash(changed.body) })
+      return refusal({ ...refuted, statements: [answer, delivery, changed, verdict] })
+    }
     expect(await against({})).toBe('proves verdict-refuted')
+    const { evidence } = answer.body
     expect(await against({ evidence })).toBe('the evidence bears the verdict out')
     const other: Evidence = { ...evidence, comparator: 'similar/2' }
     expect(await against({ evidence: other })).toBe(
@@ -170,7 +173,7 @@ describe('a proof of a fault', () => {
   })
 })
 
-describe('a verdict is refuted by its own evidence', () => {
+describe('a verdict is refuted by the answers', () => {
   const shown = (digest: string): { evidence: Evidence } => ({
     evidence: { comparator: 'exact', digest: digest.repeat(43), tokens: 1 },
   })
@@ -185,22 +188,21 @@ describe('a verdict is refuted by its own evidence', () => {
     ['not', 'no-match', 'output-unavailable', 'A'],
     ['not', 'no-match', undefined, 'A'],
   ])('%s: %s (%s) with evidence %s on A', (outcome, verdict, reason, digest) => {
-    expect(isRefuted(shown('A'), { ...shown(digest), verdict, reason })).toBe(outcome === 'refuted')
+    const said = { verdict, ...(reason && { reason }) }
+    expect(isRefuted(shown('A'), shown(digest), said)).toBe(outcome === 'refuted')
   })
-})
 
-describe('a verdict that nothing can be said', () => {
-  it('is refuted only where something can', async () => {
+  it('where nothing can be said, unless it says so', async () => {
     const evidenceOf = async (text: string) => ({
       evidence: await similar.evidenceOf({ text, prompt: 'Who?', key: new Uint8Array(32).fill(3) }),
     })
     const [one, other] = [await evidenceOf('Paris'), await evidenceOf('Lyon')]
     expect(similar.compare(one.evidence, other.evidence)).toBe('inconclusive')
-    const said = { ...other, verdict: 'no-match' } as const
-    expect(isRefuted(one, { ...said, reason: 'inconclusive' })).toBe(false)
-    expect(isRefuted(one, { ...said, reason: 'different-answer' })).toBe(true)
-    expect(isRefuted(one, { ...other, verdict: 'match' })).toBe(true)
-    expect(isRefuted(one, { ...one, verdict: 'no-match', reason: 'inconclusive' })).toBe(true)
+    const unsure = { verdict: 'no-match', reason: 'inconclusive' } as const
+    expect(isRefuted(one, other, unsure)).toBe(false)
+    expect(isRefuted(one, one, unsure)).toBe(true)
+    expect(isRefuted(one, other, { verdict: 'no-match', reason: 'different-answer' })).toBe(true)
+    expect(isRefuted(one, other, { verdict: 'match' })).toBe(true)
   })
 })
 
@@ -210,20 +212,18 @@ describe('the name of a fault', () => {
     const parts = {
       kind: 'equivocated',
       jobId: aJobId(`0x${'1'.repeat(64)}`),
-      role: 'leader',
       fence: 3,
       address: nodeAddress('a'),
     } as const
     const known = faultIdOf(parts)
-    expect(known).toBe('0x2a5aea14d0bd1113dca089fb60de30e98da7bef6022476d0a0d0084b6d821737')
+    expect(known).toBe('0x0956c49a7f520cefdc3e6c7d7defbe595d089138c94accba0bf0ca533d3de5ef')
     const others = [
       { ...parts, kind: 'verdict-refuted' as const },
       { ...parts, jobId: aJobId(`0x${'2'.repeat(64)}`) },
-      { ...parts, role: 'verifier' as const },
       { ...parts, fence: 4 },
       { ...parts, address: nodeAddress('b') },
     ].map((other) => faultIdOf(other))
-    expect(new Set([known, ...others]).size).toBe(6)
+    expect(new Set([known, ...others]).size).toBe(5)
   })
 
   it('of its evidence changes with the evidence', async () => {

@@ -15,39 +15,7 @@ import { exact } from '../../lib/comparators/exact.ts'
 import { equalBytes } from '../../lib/digest.ts'
 import { countTokens, evidenceKey, normalise } from '../../lib/evidence.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
-import { accepts, rejects, type Vote } from '../../lib/tally.ts'
 import { aJobId, anAddress } from '../branded.ts'
-
-const match: Vote = { verdict: 'match' }
-const differs: Vote = { verdict: 'no-match', reason: 'different-answer' }
-const unclear: Vote = { verdict: 'no-match', reason: 'inconclusive' }
-
-describe('the tally', () => {
-  // m matches, d differing, i inconclusive -> what the rule says for an exact comparator.
-  it('follows the rule for every count of up to five verifiers', () => {
-    for (let m = 0; m <= 5; m++) {
-      for (let d = 0; m + d <= 5; d++) {
-        for (let i = 0; m + d + i <= 5; i++) {
-          const n = m + d + i
-          const votes = [
-            ...Array(m).fill(match),
-            ...Array(d).fill(differs),
-            ...Array(i).fill(unclear),
-          ]
-          expect(accepts('exact', votes, 1)).toBe(m >= 2 && 2 * m > n)
-          expect(rejects(votes, true)).toBe(d >= 2 && 2 * d > n)
-          expect(rejects(votes, false)).toBe(false)
-          expect(accepts('exact', votes, 1) && rejects(votes, true)).toBe(false)
-        }
-      }
-    }
-  })
-
-  it('accepts nothing below what the client asked for', () => {
-    expect(accepts('exact', [match, match], 2)).toBe(true)
-    expect(accepts('exact', [match, match], 3)).toBe(false)
-  })
-})
 
 describe('evidence', () => {
   it('is the same for texts that differ only in how they are written', () => {

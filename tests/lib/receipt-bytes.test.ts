@@ -47,17 +47,21 @@ for (const [comparator, answers] of kinds) {
       expect(await refusedBy(bytes, iclKey)).toBeUndefined()
       const counts = { json: 0, form: 0, content: 0 }
       const held: string[] = []
+      let tried = 0
       for (const [at, byte] of bytes.entries()) {
+        // All of one receipt; what is checked of the other's bytes is the same but for the evidence.
+        if (comparator !== 'exact' && at % 8 > 0) continue
+        tried += 1
         // The lowest bit: a digit stays one, a letter becomes another.
         const by = await refusedBy(bytes.with(at, byte ^ 1), iclKey)
         if (by) counts[by] += 1
         else held.push(`byte ${at}: ...${new TextDecoder().decode(bytes.slice(at - 20, at + 5))}`)
       }
       process.stdout.write(
-        `${comparator}: ${bytes.length} bytes, each changed: ${bytes.length - held.length} refused (${counts.json} no JSON, ${counts.form} no receipt, ${counts.content} do not hold)\n`,
+        `${comparator}: ${tried} of ${bytes.length} bytes, each changed: ${tried - held.length} refused (${counts.json} no JSON, ${counts.form} no receipt, ${counts.content} do not hold)\n`,
       )
       expect(held).toEqual([])
-      expect(counts.content).toBeGreaterThan(bytes.length / 3)
+      expect(counts.content).toBeGreaterThan(tried / 3)
     }, 300_000)
 
     it('is refused with any one signature missing, empty, or in the place of another', async () => {
@@ -65,8 +69,8 @@ for (const [comparator, answers] of kinds) {
       const json = z.encode(Receipt, receipt)
       const text = JSON.stringify(json)
       const signatures = [...text.matchAll(/"signature":("[^"]+")/g)].map(([, found]) => found!)
-      // Three statements, three wallets, one tally.
-      expect(signatures).toHaveLength(7)
+      // Three answers, a delivery and two verdicts, each with the grant of its wallet, and one tally.
+      expect(signatures).toHaveLength(13)
       let refused = 0
       for (const [index, signature] of signatures.entries()) {
         const field = `"signature":${signature}`
@@ -87,13 +91,23 @@ for (const [comparator, answers] of kinds) {
     it('is refused without one of its statements, or with one twice', async () => {
       const { receipt, iclKey } = await makeReceipt(comparator, answers)
       const iclKeys = [iclKey]
-      const [first, second] = receipt.verifiers
-      for (const verifiers of [[], [first!], [second!], [first!, first!], [second!, first!]]) {
-        await expect(verifyReceipt({ ...receipt, verifiers }, { iclKeys })).rejects.toMatchObject(
+      const [one, two, three] = receipt.answers
+      const [first, second] = receipt.verdicts
+      for (const answers of [
+        [one!, two!],
+        [two!, three!, one!],
+        [one!, two!, two!],
+      ]) {
+        await expect(verifyReceipt({ ...receipt, answers }, { iclKeys })).rejects.toMatchObject(
           refusal,
         )
       }
-      expect(await receiptHash({ ...receipt, verifiers: [second!, first!] })).not.toBe(
+      for (const verdicts of [[], [first!], [second!], [first!, first!], [second!, first!]]) {
+        await expect(verifyReceipt({ ...receipt, verdicts }, { iclKeys })).rejects.toMatchObject(
+          refusal,
+        )
+      }
+      expect(await receiptHash({ ...receipt, verdicts: [second!, first!] })).not.toBe(
         await receiptHash(receipt),
       )
     })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { viewTally } from '../../lib/agreement.ts'
+import { viewAgreement } from '../../lib/agreement.ts'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import { cidOf } from '../../lib/cid.ts'
 import { unixSeconds } from '../../lib/clock.ts'
@@ -174,19 +174,22 @@ describe('texts', () => {
   })
 })
 
-describe('the tally that a client sees', () => {
-  it('has the votes counted, and how far each two answers are apart', () => {
+describe('the agreement that a client sees', () => {
+  it('has who agrees, and how far each two answers are apart', () => {
     const shown = (digit: string, digest: string) => ({
       node: nodeAddress(digit),
       evidence: { comparator: 'exact', digest: digest.repeat(43), tokens: 1 } as const,
     })
     const { why } = exact.explain(shown('a', 'A').evidence, shown('b', 'E').evidence)
-    const view = viewTally('exact', shown('a', 'A'), [
-      { ...shown('b', 'A'), verdict: 'match' },
-      { ...shown('c', 'E'), verdict: 'no-match', reason: 'different-answer' },
-      { ...shown('d', 'E'), verdict: 'no-match', reason: 'inconclusive' },
-    ])
-    expect(view).toMatchObject({ matches: 1, no_matches: 1, inconclusive: 1 })
+    const agreement = {
+      ...({ comparator: 'exact', rule: 'any-two', needed: 2 } as const),
+      answers: [shown('a', 'A'), shown('b', 'A'), shown('c', 'E'), shown('d', 'E')],
+      group: [nodeAddress('a'), nodeAddress('b')],
+    }
+    const view = viewAgreement({ ...agreement, deliverer: nodeAddress('b') })
+    expect(view).toMatchObject({ rule: 'any-two', needed: 2, answers: 4 })
+    expect(view).toMatchObject({ group: agreement.group, deliverer: nodeAddress('b') })
+    expect('deliverer' in viewAgreement({ ...agreement, group: [] })).toBe(false)
     expect(
       view.pairs.map(({ nodes, outcome }) => [...nodes.map((node) => node[2]), outcome]),
     ).toEqual([
@@ -206,9 +209,11 @@ describe('the tally that a client sees', () => {
       node: nodeAddress(digit),
       evidence: await similar.evidenceOf({ text, prompt: 'Why?', key: new Uint8Array(32) }),
     })
-    const [one, other] = [await shown('a', liftAnswer), await shown('b', breadAnswer)]
-    const { pairs } = viewTally('similar/2', one, [{ ...other, verdict: 'match' }])
-    const { similarities } = similar.explain(one.evidence, other.evidence)
+    const answers = [await shown('a', liftAnswer), await shown('b', breadAnswer)]
+    const rule = { comparator: 'similar/2', rule: 'three', needed: 3 } as const
+    const { pairs } = viewAgreement({ ...rule, answers, group: [] })
+    const [one, other] = answers
+    const { similarities } = similar.explain(one!.evidence, other!.evidence)
     expect(Object.keys(similarities ?? {}).length).toBeGreaterThan(0)
     expect(pairs).toMatchObject([{ similarities: { ...similarities } }])
   })

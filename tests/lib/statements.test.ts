@@ -6,15 +6,19 @@ import { TpmEvidence } from '../../lib/schemas/attestation.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { PlaygroundSettings } from '../../lib/schemas/playground.ts'
 import type { Tally } from '../../lib/schemas/receipt.ts'
+import type {
+  AckStatement,
+  AnswerStatement,
+  DeliveryStatement,
+  VerdictStatement,
+} from '../../lib/schemas/statements.ts'
 import { signingKeyFromSeed, verifySignature } from '../../lib/session-key.ts'
 import {
   commitmentOf,
-  leaderStatementOf,
-  signResult,
-  signVerdict,
+  type NodeStatement,
+  signed,
   statementBytes,
   statementHash,
-  verifierStatementOf,
 } from '../../lib/statements.ts'
 import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
@@ -23,57 +27,69 @@ const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
 const address = nodeAddress('a')
 const jobId = aJobId(`0x${'1'.repeat(64)}`)
 const evidence = { comparator: 'exact', digest: 'A'.repeat(43), tokens: 1 } as const
-const terms = { jobId, fence: 2, model_id: 'openai:test', max_output_tokens: 5, evidence }
-const result = {
-  ...terms,
+const hash = aHash(`0x${'2'.repeat(64)}`)
+const about = { jobId, address, fence: 2 }
+const answer: AnswerStatement = {
+  ...{ statement: 'svc-answer-v2', ...about, position: 1, list: hash, salt: 'AA', evidence },
+  ...{ model_id: 'openai:test', max_output_tokens: 5 },
+}
+const delivery: DeliveryStatement = {
+  ...{ statement: 'svc-delivery-v2', ...about, answer: hash },
   ...{ output_cid: `bafkrei${'a'.repeat(52)}`, outHighHandle: 3n, outLowHandle: 4n },
 }
-const verdict = {
-  ...terms,
-  verdict: 'no-match',
-  reason: 'different-answer',
-  salt: 'AA',
-  leader_statement: aHash(`0x${'2'.repeat(64)}`),
-} as const
+const verdict: VerdictStatement = {
+  ...{ statement: 'svc-verdict-v2', ...about, answer: hash, delivery: hash },
+  ...{ verdict: 'no-match', reason: 'different-answer' },
+}
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
 describe('a statement', () => {
-  it('is canonical JSON of its wire form, with its kind and its author', async () => {
-    const leader = leaderStatementOf(address, { ...result, signature: 'any' })
-    expect(leader).toEqual({ statement: 'svc-leader-v1', address, ...result })
-    expect(text(statementBytes(leader))).toBe(
-      `{"address":"${address}","evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1},` +
-        `"fence":2,"jobId":"${jobId}","max_output_tokens":5,"model_id":"openai:test",` +
-        `"outHighHandle":"3","outLowHandle":"4","output_cid":"${result.output_cid}","statement":"svc-leader-v1"}`,
-    )
-    const verifier = verifierStatementOf(address, { ...verdict, signature: 'any' })
-    expect(verifier).toEqual({ statement: 'svc-verifier-v1', address, ...verdict })
-    expect(text(statementBytes(verifier))).toBe(text(canonicalJson(verifier)))
-    const tally: Tally = {
-      ...{
-        statement: 'svc-tally-v2',
-        jobId,
-        list: aHash(jobId),
-        leader_statement: aHash(jobId),
-        verifier_statements: [],
-      },
-      ...{ matches: 1, no_matches: 2, inconclusive: 3, settled_at: 4 },
+  it('is canonical JSON of its wire form', async () => {
+    const named = `"address":"${address}"`
+    const evidenceText = `"evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1}`
+    const wire: [NodeStatement, string][] = [
+      [
+        answer,
+        `{${named},${evidenceText},"fence":2,"jobId":"${jobId}","list":"${hash}","max_output_tokens":5,` +
+          `"model_id":"openai:test","position":1,"salt":"AA","statement":"svc-answer-v2"}`,
+      ],
+      [
+        delivery,
+        `{${named},"answer":"${hash}","fence":2,"jobId":"${jobId}","outHighHandle":"3","outLowHandle":"4",` +
+          `"output_cid":"${delivery.output_cid}","statement":"svc-delivery-v2"}`,
+      ],
+      [
+        verdict,
+        `{${named},"answer":"${hash}","delivery":"${hash}","fence":2,"jobId":"${jobId}",` +
+          `"reason":"different-answer","statement":"svc-verdict-v2","verdict":"no-match"}`,
+      ],
+    ]
+    for (const [statement, expected] of wire) {
+      expect(text(statementBytes(statement))).toBe(expected)
+      expect(await statementHash(statement)).toBe(await sha256Hex(utf8(expected)))
     }
-    expect(text(statementBytes(tally))).toBe(text(canonicalJson(tally)))
-    for (const statement of [leader, verifier, tally]) {
-      expect(await statementHash(statement)).toBe(await sha256Hex(statementBytes(statement)))
+  })
+
+  it('of the ICL is, too', () => {
+    const tally: Tally = {
+      ...{ statement: 'svc-tally-v3', jobId, record: hash, group: 7, deliverer: address },
+      settled_at: 4,
+    }
+    const ack: AckStatement = {
+      ...{ statement: 'svc-ack-v2', ...about, step: 'reveal', body_hash: hash, at: 4 },
+    }
+    for (const statement of [tally, ack]) {
+      expect(text(statementBytes(statement))).toBe(text(canonicalJson(statement)))
     }
   })
 
   it('is signed by the session key', async () => {
-    const signedResult = await signResult(address, result, key)
-    expect(signedResult).toMatchObject(result)
-    const leader = statementBytes(leaderStatementOf(address, signedResult))
-    expect(await verifySignature(key.publicKey, signedResult.signature, leader)).toBe(true)
-    const signedVerdict = await signVerdict(address, verdict, key)
-    expect(signedVerdict).toMatchObject(verdict)
-    const verifier = statementBytes(verifierStatementOf(address, signedVerdict))
-    expect(await verifySignature(key.publicKey, signedVerdict.signature, verifier)).toBe(true)
+    for (const statement of [answer, delivery, verdict]) {
+      const post = await signed(statement, key)
+      expect(post).toMatchObject(statement)
+      const bytes = statementBytes(statement)
+      expect(await verifySignature(key.publicKey, post.signature, bytes)).toBe(true)
+    }
   })
 })
 

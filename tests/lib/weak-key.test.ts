@@ -6,7 +6,7 @@ import { verifyReceipt } from '../../lib/receipt.ts'
 import { signedHeaders, verifyNodeSignature } from '../../lib/request-signature.ts'
 import type { FaultEvidence } from '../../lib/schemas/fault.ts'
 import { JsonWebKeySet } from '../../lib/schemas/network.ts'
-import { StatementSession } from '../../lib/schemas/receipt.ts'
+import { StatementSession } from '../../lib/schemas/statements.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { thumbprintOf } from '../../lib/session-key.ts'
 import { walletOf } from '../icl/test-icl.ts'
@@ -18,20 +18,23 @@ const thumbprint = await thumbprintOf(publicKey)
 /** Has no private half: whoever knows the public key can "sign" with it. */
 const nobodysKey = { publicKey, thumbprint, sign: async () => constantSignature }
 
-/** A receipt whose leader granted the key of nobody, so that its statement is signed by anybody. */
+/** A receipt whose first node granted the key of nobody, so that its statement is signed by anybody. */
 async function receiptOfNobody() {
   const { receipt, iclKey } = await makeReceipt('exact', ['yes', 'yes', 'yes'])
   const { account, address } = walletOf('n1')
-  const { icl_origin: iclOrigin, chain_id: chainId, leader } = receipt
-  const notAfter = leader.session.not_after
+  const { icl_origin: iclOrigin, chain_id: chainId } = receipt
+  const [first, ...rest] = receipt.answers
+  if (!first) throw new TypeError('there are answers')
+  const notAfter = first.session.not_after
   const grant = sessionTypedData({ address, key: publicKey, iclOrigin, chainId, notAfter })
   const session = {
     key: publicKey,
     not_after: notAfter,
     signature: await account.signTypedData(grant),
   }
-  const signed = { body: leader.body, session, signature: constantSignature }
-  return { receipt: { ...receipt, leader: signed }, iclKey, signed }
+  const signed = { body: first.body, session, signature: constantSignature }
+  const answers = [{ ...signed, batch: 0 }, ...rest]
+  return { receipt: { ...receipt, answers }, iclKey, signed }
 }
 
 describe('a session key of small order, under which one constant signs everything', () => {
@@ -51,9 +54,9 @@ describe('a session key of small order, under which one constant signs everythin
     const { receipt, iclKey } = await receiptOfNobody()
     await expect(verifyReceipt(receipt, { iclKeys: [iclKey] })).rejects.toMatchObject({
       code: 'receipt-invalid',
-      message: expect.stringContaining('did not sign the statement'),
+      message: expect.stringContaining('did not sign its statement'),
     })
-    expect(StatementSession.safeParse(receipt.leader.session).success).toBe(false)
+    expect(StatementSession.safeParse(receipt.answers[0]?.session).success).toBe(false)
   })
 
   it('signs no tally', async () => {
@@ -66,11 +69,11 @@ describe('a session key of small order, under which one constant signs everythin
 
   it('proves no fault', async () => {
     const { receipt, signed } = await receiptOfNobody()
-    const other = { ...signed, body: { ...signed.body, output_cid: `bafkrei${'c'.repeat(52)}` } }
+    const other = { ...signed, body: { ...signed.body, salt: 'AA' } }
     const { icl_origin, chain_id, jobId } = receipt
     const { address, fence } = signed.body
     const evidence: FaultEvidence = {
-      ...{ version: 1, kind: 'equivocated', role: 'leader', icl_origin, chain_id, jobId },
+      ...{ version: 2, kind: 'equivocated', icl_origin, chain_id, jobId },
       ...{ fence, address, statements: [signed, other] },
     }
     await expect(verifyFault(evidence)).rejects.toThrow('did not sign its statement')
