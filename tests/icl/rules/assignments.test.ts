@@ -3,14 +3,13 @@ import type { Command } from '../../../icl/rules/commands.ts'
 import { assignmentOf, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import {
-  answered,
+  abortBy,
   claimed,
   commitmentTo,
-  committed,
+  decidedJob,
   nodeA,
   nodeB,
   nodeC,
-  reveal,
   sampleJob,
   take,
 } from './sample-job.ts'
@@ -50,33 +49,15 @@ describe('an assignment', () => {
     }
   })
 
-  it('that is claimed once there is a result leaves the job where it is', () => {
-    let job = claimed(claimed(sampleJob(), nodeA, 10), nodeB, 10)
-    job = take(job, { type: 'see-access', node: nodeC, fence: 3 }, 10)
-    job = answered(job, nodeA, 'x', 30)
-    expect(assignmentOf(job, nodeB)?.deadline).toBe(120_010)
-    job = take(job, { type: 'claim', node: nodeC, fence: 3 }, 40)
-    expect(job.phase).toBe('running')
-    job = committed(job, nodeC, 'x', 50)
-    expect(assignmentOf(job, nodeC)?.deadline).toBe(60_050)
-  })
-
-  it('cannot be given back once it is done, and costs nothing before it is committed to', () => {
+  it('cannot be given back once it is answered, and costs nothing before it is committed to', () => {
     let job = sampleJob()
     for (const node of [nodeA, nodeB, nodeC]) job = claimed(job, node, 10)
-    job = answered(committed(job, nodeB, 'x', 20), nodeA, 'x', 30)
-    job = take(job, reveal(job, nodeB, 'x'), 40)
-    for (const [node, fence] of [
-      [nodeA, 1],
-      [nodeB, 2],
-    ] as const) {
-      expect(take(job, { type: 'abort', node, fence, reason: 'node-failed' }, 50)).toBe(job)
+    const given = quietly(job, abortBy(job, nodeC), 50)
+    expect(assignmentOf(given, nodeC)).toMatchObject({ status: 'aborted', reason: 'node-failed' })
+    const agreed = decidedJob('x', 'x', 'y')
+    for (const node of [nodeA, nodeB, nodeC]) {
+      expect(take(agreed, abortBy(agreed, node), 50)).toBe(agreed)
     }
-    const abort = { type: 'abort', node: nodeC, fence: 3, reason: 'node-failed' } as const
-    expect(assignmentOf(quietly(job, abort, 50), nodeC)).toMatchObject({
-      status: 'aborted',
-      reason: 'node-failed',
-    })
   })
 
   it('that a node gets access to does not hide why the job waits otherwise', () => {

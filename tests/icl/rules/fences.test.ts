@@ -2,40 +2,39 @@ import { describe, expect, it } from 'vitest'
 import type { NodeCommand } from '../../../icl/rules/commands.ts'
 import { isSettled, type Job } from '../../../icl/rules/job.ts'
 import type { Address } from '../../../lib/codecs.ts'
-import { aHash } from '../../branded.ts'
 import {
-  answered,
   claimed,
+  commitBy,
   commitmentTo,
-  committed,
+  decidedJob,
+  deliverBy,
+  delivered,
   fenceOf,
   nodeA,
   nodeB,
   nodeC,
   nodeD,
   refusalOf,
-  resultOf,
+  revealBy,
   sampleJob,
   take,
   tickWith,
-  verdictOf,
+  voteBy,
 } from './sample-job.ts'
+
+const agreed = decidedJob('x', 'x', 'x')
+const open = delivered(agreed, 20)
 
 const commandsAt = (node: Address, fence: number): readonly NodeCommand[] => [
   { type: 'claim', node, fence },
   { type: 'commit', node, fence, commitment: commitmentTo(node, fence, 'x') },
-  { type: 'post-result', node, fence, result: resultOf(node, fence, 'x') },
-  {
-    type: 'post-verdict',
-    node,
-    fence,
-    verdict: verdictOf(node, fence, 'x', aHash(`0x${'0'.repeat(64)}`), 'match'),
-    commitment: commitmentTo(node, fence, 'x'),
-  },
+  { ...revealBy(agreed, nodeA, 'x'), node, fence },
+  { ...deliverBy(agreed, nodeA), node, fence },
+  { ...voteBy(open, nodeA, 'match'), node, fence },
   { type: 'abort', node, fence, reason: 'node-stopping' },
 ]
 
-/** A job whose leader A gave its first assignment back and was offered the seat again, under a new fence. */
+/** A job whose node A gave its first assignment back and was offered the seat again, under a new fence. */
 function returned(): { readonly job: Job; readonly former: number } {
   let job = claimed(sampleJob(), nodeA, 10)
   const former = fenceOf(job, nodeA)
@@ -54,7 +53,7 @@ describe('a fence', () => {
     for (const command of commandsAt(nodeA, former)) {
       expect([command.type, refusalOf(job, command, 20_100)]).toEqual([command.type, 'stale-fence'])
     }
-    expect(answered(job, nodeA, 'x', 20_100).result?.body.fence).toBe(current)
+    expect(take(job, commitBy(job, nodeA, 'x'), 20_100).assignments.at(-1)?.fence).toBe(current)
   })
 
   it('that was never given is refused, above and below the current one', () => {
@@ -106,18 +105,5 @@ describe('what is found out about a node', () => {
     for (const type of findings) {
       expect(take(cancelled, { type, node: nodeA, fence: 1 }, 20)).toBe(cancelled)
     }
-  })
-})
-
-it('a commitment is for its own fence: the node that returns has to commit anew', () => {
-  let job = claimed(sampleJob(), nodeB, 10)
-  job = committed(job, nodeB, 'x', 20)
-  const fence = fenceOf(job, nodeB)
-  job = take(job, { type: 'abort', node: nodeB, fence, reason: 'node-stopping' }, 30)
-  expect(job.assignments.find((assignment) => assignment.fence === fence)).toMatchObject({
-    status: 'aborted',
-    reason: 'node-stopping',
-    endedAt: 30,
-    deadline: undefined,
   })
 })

@@ -2,18 +2,22 @@ import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { defaultJobLimits, type Job, recorded } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
+import type { Address } from '../../../lib/codecs.ts'
 import {
+  abortBy,
   answered,
   claimed,
-  committed,
+  decidedJob,
+  delivered,
+  inTurn,
   nodeA,
   nodeB,
   nodeC,
   nodeD,
-  reveal,
   sampleJob,
   take,
   tickWith,
+  voteBy,
 } from './sample-job.ts'
 
 /** The effects of a command by their types, and what it adds to the history of the job. */
@@ -30,26 +34,37 @@ const of = (node: string, role: 'leader' | 'verifier', fence: number) => ({ node
 
 describe('the history of a job', () => {
   it('tells every step with its time, its node and why, numbered from one', () => {
-    let job = sampleJob()
-    for (const node of [nodeA, nodeB, nodeC]) job = claimed(job, node, 1_500)
-    job = committed(committed(job, nodeB, 'x', 2_000), nodeC, 'y', 2_000)
-    job = answered(job, nodeA, 'x', 3_000)
-    job = take(job, reveal(job, nodeB, 'x'), 4_000)
-    job = take(job, reveal(job, nodeC, 'y'), 5_000)
+    const three = [
+      [nodeA, 'x'],
+      [nodeB, 'x'],
+      [nodeC, 'y'],
+    ] as const
+    const terms = { rule: 'any-two', max_answers: 5 } as const
+    let job = answered(sampleJob({ terms }), three, 1_500)
+    const [first, second] = inTurn(job) as [Address, Address]
+    job = take(job, abortBy(job, first), 2_000)
+    job = delivered(job, 3_000)
+    job = take(job, voteBy(job, nodeC, 'different-answer'), 4_000)
+    job = take(job, voteBy(job, first, 'match'), 5_000)
     expect(job.events.map(({ seq }) => seq)).toEqual(job.events.map((_, index) => index + 1))
-    expect(job.events.map(({ type, node }) => [type, node?.[2]])).toEqual([
+    expect(job.events.map(({ type, node }) => [type, node])).toEqual([
       ['submitted', undefined],
-      ...['a', 'b', 'c'].map((node) => ['chosen', node]),
-      ...['a', 'b', 'c'].flatMap((node) => [
+      ...[nodeA, nodeB, nodeC].map((node) => ['chosen', node]),
+      ...[nodeA, nodeB, nodeC].flatMap((node) => [
         ['offered', node],
         ['claimed', node],
       ]),
-      ['committed', 'b'],
-      ['committed', 'c'],
-      ['result-posted', 'a'],
-      ['verdict-match', 'b'],
-      ['verdict-no-match', 'c'],
-      ['verifier-added', undefined],
+      ...['committed', 'revealed'].flatMap((type) =>
+        [nodeA, nodeB, nodeC].map((node) => [type, node]),
+      ),
+      ['agreed', undefined],
+      ['to-deliver', first],
+      ['delivery-failed', first],
+      ['to-deliver', second],
+      ['delivered', second],
+      ['verdict-no-match', nodeC],
+      ['verdict-match', first],
+      ['accepted', undefined],
     ])
     const [, chosen] = job.events
     expect(chosen).toEqual({
@@ -59,16 +74,22 @@ describe('the history of a job', () => {
       phase: 'open',
       ...of(nodeA, 'leader', 1),
     })
-    const claimOfA = job.events.find(({ type }) => type === 'claimed')
-    expect(claimOfA).toMatchObject({ at: 1, phase: 'running', ...of(nodeA, 'leader', 1) })
-    expect(job.events.at(-2)).toMatchObject({
-      at: 5,
-      phase: 'running',
+    const eventOf = (type: string) => job.events.find((event) => event.type === type)
+    expect(eventOf('claimed')).toMatchObject({ at: 1, phase: 'running', ...of(nodeA, 'leader', 1) })
+    expect(eventOf('agreed')?.detail).toBe('2 of 3 answers match')
+    expect(eventOf('delivery-failed')?.detail).toBe('node-failed')
+    expect(eventOf('delivered')).toMatchObject({ at: 3, node: second, role: 'leader' })
+    expect(eventOf('verdict-no-match')).toMatchObject({
+      at: 4,
       detail: 'different-answer',
       ...of(nodeC, 'verifier', 3),
     })
-    expect(job.events.at(-3)?.detail).toBe('match')
-    expect([job.seats, job.fillAt]).toEqual([4, 5_000])
+    expect(eventOf('verdict-match')?.detail).toBe('match')
+  })
+
+  it('tells how many seats were added', () => {
+    const [event] = decidedJob('x', 'y', 'z').events.slice(-1)
+    expect(event).toMatchObject({ type: 'seats-added', detail: '2 more' })
   })
 
   it('tells why a seat fell empty, and costs a node nothing that could not begin', () => {
@@ -116,7 +137,7 @@ describe('the history of a job', () => {
     expect(job.events[0]?.seq).toBe(105)
   })
 
-  it('gives each refusal, lapse and new start an effect for its node, and no other', () => {
+  it('gives each lapse and new start an effect for its node, and no other', () => {
     let job = claimed(sampleJob(), nodeA, 10)
     const lapsed = outcomeOf(job, { type: 'tick' }, 10 + defaultJobLimits.leaseMs)
     expect(lapsed.effects).toEqual([

@@ -1,31 +1,34 @@
 import { describe, expect, it } from 'vitest'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
+import type { Address } from '../../../lib/codecs.ts'
 import {
-  answered,
   claimed,
-  committed,
+  decidedJob,
+  delivered,
   fenceOf,
+  inTurn,
   nodeA,
   nodeB,
   nodeC,
   nodeD,
-  reveal,
   sampleJob,
   take,
   tickWith,
+  voteBy,
 } from './sample-job.ts'
 
 const idsOf = (job: Job) => job.outbox.map(({ id }) => id)
 
+const agreed = decidedJob('x', 'x', 'x')
+const [, second, third] = inTurn(agreed) as [Address, Address, Address]
+
 /** A job that has everything but its last verdict. */
-function almostAccepted(): Job {
-  let job = sampleJob()
-  for (const node of [nodeA, nodeB, nodeC]) job = claimed(job, node, 10)
-  job = committed(committed(job, nodeB, 'x', 20), nodeC, 'x', 20)
-  job = answered(job, nodeA, 'x', 30)
-  return take(job, reveal(job, nodeB, 'x'), 40)
+const almostAccepted = (): Job => {
+  const open = delivered(agreed, 30)
+  return take(open, voteBy(open, second, 'match'), 40)
 }
+const lastVote = (job: Job) => voteBy(job, third, 'match')
 
 describe('the outbox of a job', () => {
   it('begins with the access of every node, due at once and not yet tried', () => {
@@ -43,7 +46,7 @@ describe('the outbox of a job', () => {
 
   it('keeps what is still to be done when more comes, under ids that are never given again', () => {
     const before = almostAccepted()
-    const after = take(before, reveal(before, nodeC, 'x'), 50)
+    const after = take(before, lastVote(before), 50)
     expect(after.outbox.slice(0, before.outbox.length)).toEqual(before.outbox)
     const added = after.outbox.slice(before.outbox.length)
     expect(added.map(({ effect }) => effect.type)).toEqual([
@@ -60,27 +63,16 @@ describe('the outbox of a job', () => {
 
   it('gives no id again that was delivered and has left it', () => {
     const before = almostAccepted()
-    const delivered: Job = { ...before, outbox: [] }
-    const after = take(delivered, reveal(delivered, nodeC, 'x'), 50)
+    const done: Job = { ...before, outbox: [] }
+    const after = take(done, lastVote(done), 50)
     expect(Math.min(...idsOf(after))).toBe(before.nextEffect)
   })
 
   it('gets no more by what is said a second time', () => {
     const before = almostAccepted()
-    expect(take(before, reveal(before, nodeB, 'x'), 60)).toBe(before)
-    const accepted = take(before, reveal(before, nodeC, 'x'), 50)
-    expect(take(accepted, reveal(accepted, nodeC, 'x'), 60)).toBe(accepted)
-  })
-
-  it('has every verifier seen to again once there is a result, for its output key', () => {
-    let job = sampleJob()
-    for (const node of [nodeA, nodeB]) job = claimed(job, node, 10)
-    job = { ...job, outbox: [] }
-    job = answered(job, nodeA, 'x', 20)
-    expect(job.outbox.map(({ effect }) => effect)).toEqual([
-      { type: 'ensure-access', node: nodeB, fence: fenceOf(job, nodeB) },
-      { type: 'ensure-access', node: nodeC, fence: fenceOf(job, nodeC) },
-    ])
+    expect(take(before, voteBy(before, second, 'match'), 60)).toBe(before)
+    const accepted = take(before, lastVote(before), 50)
+    expect(take(accepted, lastVote(accepted), 60)).toBe(accepted)
   })
 })
 

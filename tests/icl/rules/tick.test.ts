@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { needsMembers } from '../../../icl/rules/tick.ts'
-import { transition } from '../../../icl/rules/transition.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import {
   claimed,
-  commitmentTo,
+  commitBy,
   fenceOf,
   nodeA,
   nodeAddress,
@@ -13,7 +12,6 @@ import {
   nodeC,
   nodeD,
   nodeE,
-  resultOf,
   sampleJob,
   take,
   tickWith,
@@ -44,7 +42,7 @@ describe('a new job', () => {
   const passed = (...positions: readonly number[]) =>
     positions.map((position) => ({ position, reason: 'no-heartbeat' as const, at: 0 }))
 
-  it('seats the first of its list that were not passed over, the leader first', () => {
+  it('seats the first of its list that were not passed over', () => {
     expect(seatsOf(sampleJob())).toEqual([0, 1, 2].map((at) => [at, at]))
     const job = sampleJob({ passed: passed(0, 2) })
     expect(seatsOf(job)).toEqual([
@@ -52,7 +50,6 @@ describe('a new job', () => {
       [1, 3],
       [2, 4],
     ])
-    expect(job.assignments[0]?.role).toBe('leader')
   })
 
   it('passes over only those before whom another is seated', () => {
@@ -84,9 +81,7 @@ describe('a cause that lies in the job', () => {
 
   it('ends nothing while another node could do it, and a cause of the node never does', () => {
     const claimedC = claimed(sampleJob(), nodeC, 5)
-    const fence = fenceOf(claimedC, nodeC)
-    const commitment = commitmentTo(nodeC, fence, 'yes')
-    const could = take(claimedC, { type: 'commit', node: nodeC, fence, commitment }, 6)
+    const could = take(claimedC, commitBy(claimedC, nodeC, 'x'), 6)
     const twice = giveBack(giveBack(could, nodeA, 'provider-refused'), nodeB, 'provider-refused')
     expect(tick(twice, others, 20).phase).toBe('running')
     const failed = giveBack(giveBack(sampleJob(), nodeA, 'node-failed'), nodeB, 'node-failed')
@@ -99,12 +94,10 @@ describe('empty seats', () => {
     const job = abort(abort(sampleJob(), nodeA, 10), nodeB, 10)
     const filled = tick(job, [nodeE, nodeD, nodeA, nodeAddress('f')], 20)
     expect(
-      filled.assignments
-        .slice(3)
-        .map(({ seat, role, node, position }) => [seat, role, node, position]),
+      filled.assignments.slice(3).map(({ seat, node, position }) => [seat, node, position]),
     ).toEqual([
-      [0, 'leader', nodeD, 3],
-      [1, 'verifier', nodeE, 4],
+      [0, nodeD, 3],
+      [1, nodeE, 4],
     ])
     expect(filled.passed).toEqual([])
   })
@@ -170,30 +163,5 @@ describe('empty seats', () => {
     expect([ended.phase, ended.reason]).toEqual(['expired', 'list-ended'])
     const offered = take(filled, { type: 'see-access', node: nodeD, fence: 4 }, 30)
     expect(take(offered, command, 40)).toBe(offered)
-  })
-})
-
-describe('an answer after the lease', () => {
-  it('is of no use, but shows once that its node was at work', () => {
-    let job = claimed(claimed(sampleJob(), nodeA, 10), nodeB, 10)
-    const late = 10 + defaultJobLimits.leaseMs
-    job = take(job, { type: 'tick' }, late)
-    const commands = [
-      { type: 'post-result', node: nodeA, fence: 1, result: resultOf(nodeA, 1, 'x') },
-      { type: 'commit', node: nodeB, fence: 2, commitment: commitmentTo(nodeB, 2, 'x') },
-    ] as const
-    for (const command of commands) {
-      const next = transition(job, command, late + 1, defaultJobLimits)
-      if (!('refused' in next) || !next.noted) throw new Error('nothing was noted')
-      const { node, fence } = command
-      expect(next.refused).toBe('stale-fence')
-      expect(next.noted.effects).toEqual([
-        { type: 'score-node', node, fence, code: 'answered-late' },
-      ])
-      const again = transition(next.noted.job, command, late + 2, defaultJobLimits)
-      expect('refused' in again && again.noted).toBeFalsy()
-    }
-    const claim = transition(job, { type: 'claim', node: nodeB, fence: 2 }, late, defaultJobLimits)
-    expect('refused' in claim && claim.noted).toBeFalsy()
   })
 })

@@ -9,17 +9,7 @@ import {
   withNoticeDue,
 } from '../../../icl/rules/webhook.ts'
 import type { JobPhase, WebhookError } from '../../../lib/schemas/jobs.ts'
-import {
-  answered,
-  claimed,
-  committed,
-  nodeA,
-  nodeB,
-  nodeC,
-  reveal,
-  sampleJob,
-  take,
-} from './sample-job.ts'
+import { accepted, decidedJob, sampleJob, take } from './sample-job.ts'
 
 const url = 'https://receiver.test/hook'
 const hook = newWebhook(url)
@@ -84,7 +74,7 @@ describe('a webhook', () => {
 
 describe('the message that a job has settled', () => {
   it('is asked for in every settled phase, and only where the client wants it', () => {
-    const phases: JobPhase[] = ['accepted', 'rejected', 'disputed', 'expired', 'cancelled']
+    const phases: JobPhase[] = ['accepted', 'disputed', 'expired', 'cancelled']
     for (const phase of phases) {
       expect(noticesOf({ ...sampleJob(), phase })).toEqual([])
       const [notice, ...others] = noticesOf({ ...sampleJob({ webhook: hook }), phase })
@@ -94,12 +84,9 @@ describe('the message that a job has settled', () => {
   })
 
   it('waits a minute for the transaction of an accepted job, and for nothing else', () => {
-    let job = sampleJob({ webhook: hook })
-    for (const node of [nodeA, nodeB, nodeC]) job = claimed(job, node, 0)
-    for (const node of [nodeB, nodeC]) job = committed(job, node, 'x', 0)
-    job = answered(job, nodeA, 'x', 0)
-    const cancelled = take(job, { type: 'cancel' }, 5)
-    for (const node of [nodeB, nodeC]) job = take(job, reveal(job, node, 'x'), 5)
+    const agreed = decidedJob('x', 'x', 'x', { webhook: hook })
+    const cancelled = take(agreed, { type: 'cancel' }, 5)
+    const job = accepted(agreed, 5)
     const dueOf = ({ outbox }: typeof job) =>
       outbox.flatMap(({ effect, dueAt }) => (effect.type === 'notify' ? [dueAt] : []))
     expect(job.phase).toBe('accepted')
