@@ -6,15 +6,17 @@ import { statementBytes } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { at, useReplicas } from './replica-set.ts'
+import { checkAll, delivererOf } from './run-job.ts'
 import {
   beat,
   claim,
   commitTo,
+  deliver,
   joinNode,
   listedKey,
   modelId,
   offersOf,
-  resultBody,
+  reveal,
   submissionOf,
   submit,
   type TestIcl,
@@ -245,15 +247,12 @@ describe('the commitment on chain', () => {
     const name = `${job.highHandle}:${job.lowHandle}`
     chain.lists.set(name, { ...chain.lists.get(name)!, ended: true })
     const leader = nodeAt(job.leader)
-    const leaderClaim = await claim(leader)
-    const reveals = []
-    for (const verifier of job.verifiers.map(nodeAt)) {
-      reveals.push([verifier, await commitTo(verifier, await claim(verifier), 'yes')] as const)
-    }
-    await leader.api.postResult({ body: await resultBody(a, leader, leaderClaim, 'yes') })
-    for (const [verifier, reveal] of reveals) {
-      await at(b, verifier).api.postVerdict({ body: await reveal() })
-    }
+    const others = job.verifiers.map(nodeAt)
+    for (const node of [leader, ...others]) await commitTo(node, await claim(node), 'yes')
+    const seated = [leader, ...others.map((node) => at(b, node))]
+    for (const node of seated) await reveal(node, job.jobId)
+    await deliver(a, (await delivererOf(seated, job.jobId))!, job.jobId)
+    await checkAll(seated, job.jobId)
     await clock.advance(1_000)
     expect((await viewOf(job)).status).toBe('accepted')
   })

@@ -1,22 +1,29 @@
 import { describe, expect, it } from 'vitest'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
+import { commitmentOf } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
 import { startNode } from '../simulation/node.ts'
 import { createWorld } from '../simulation/world.ts'
 import { at, useReplicas } from './replica-set.ts'
 import { runJob } from './run-job.ts'
 import {
+  answerOf,
   beat,
   claim,
   commitTo,
   joinNode,
   offersOf,
-  resultBody,
   submit,
   type TestNode,
 } from './test-icl.ts'
 
 const { start, kill, pair } = useReplicas()
+
+/** What a node posts that is too late. */
+async function lateCommitment(node: TestNode, claimed: Awaited<ReturnType<typeof claim>>) {
+  const { jobId, fence } = claimed
+  return { jobId, fence, commitment: await commitmentOf(await answerOf(node, claimed, 'yes')) }
+}
 
 describe('a node that is killed after it has claimed', () => {
   for (const count of [1, 2]) {
@@ -34,7 +41,7 @@ describe('a node that is killed after it has claimed', () => {
         const leader = nodes.find(({ address }) => address === job.leader)!
         const claimed = await clock.until(claim(leader))
         const claimedAt = clock.now()
-        const late = await resultBody(icl, leader, claimed, 'yes')
+        const late = await lateCommitment(leader, claimed)
         const habits = { slots: 2, thinkMs: [50, 100], dies: 0, answer: 'yes' } as const
         for (const node of nodes) {
           if (node !== leader) world.nodes.push(startNode({ icl, clock, dice }, node, habits))
@@ -50,7 +57,9 @@ describe('a node that is killed after it has claimed', () => {
         }
         const { quorum, ...settled } = await view()
         expect(quorum[0]).toMatchObject({ node: leader.address, reason: 'lease-lapsed' })
-        expect(await codeOf(clock.until(leader.api.postResult({ body: late })))).toBe('job-settled')
+        expect(await codeOf(clock.until(leader.api.commitAssignment({ body: late })))).toBe(
+          'job-settled',
+        )
         expect(await view()).toMatchObject({ ...settled, quorum })
         expect(await world.broken()).toEqual([])
       } finally {
@@ -59,13 +68,13 @@ describe('a node that is killed after it has claimed', () => {
     })
   }
 
-  it('posts its late result in vain while its replacement works: 409, and nothing changes', async () => {
+  it('commits in vain while its replacement works: 409, and nothing changes', async () => {
     const { a, b, clock, nodes } = await pair()
     nodes.push(await joinNode(a, 'n4'))
     const job = await submit(a)
     const leader = nodes.find(({ address }) => address === job.leader)!
     const spare = nodes.find(({ address }) => ![job.leader, ...job.verifiers].includes(address))!
-    const late = await resultBody(a, leader, await claim(leader), 'yes')
+    const late = await lateCommitment(leader, await claim(leader))
     for (const address of job.verifiers) {
       const verifier = nodes.find((node) => node.address === address)!
       await commitTo(verifier, await claim(verifier), 'yes')
@@ -92,7 +101,7 @@ describe('a node that is killed after it has claimed', () => {
     const before = await course()
     for (const replica of [a, b]) {
       const { api } = at(replica, leader)
-      const error = await api.postResult({ body: late }).catch((reason: unknown) => reason)
+      const error = await api.commitAssignment({ body: late }).catch((reason: unknown) => reason)
       expect(error).toMatchObject({ code: 'stale-fence', status: 409 })
     }
     expect(await course()).toEqual(before)

@@ -1,17 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { verifyReceipt } from '../../lib/receipt.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
-import { signResult } from '../../lib/statements.ts'
+import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
+import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import {
   beat,
   claim,
   commitTo,
   createTestIcl,
+  deliver,
+  deliveryOf,
+  givenIn,
   joinNode,
-  resultBody,
   submit,
   type TestIcl,
   type TestNode,
+  verdictOf,
 } from './test-icl.ts'
 
 let icl: TestIcl
@@ -81,56 +86,79 @@ describe('daemons that supersede one another', () => {
 })
 
 describe('what a former run signed', () => {
-  /** A job of three nodes that all have claimed, its result and its verdicts signed and not yet posted. */
-  async function signedJob() {
+  /** Three nodes with an answer and whose turn it is to deliver. */
+  async function agreedJob() {
     const nodes: TestNode[] = []
     for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
-    const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
-    const job = await submit(icl)
-    const leader = nodeAt(job.leader)
-    const result = await resultBody(icl, leader, await claim(leader), 'yes')
-    const verifiers = job.verifiers.map(nodeAt)
-    const reveals: Awaited<ReturnType<typeof commitTo>>[] = []
-    for (const node of verifiers) reveals.push(await commitTo(node, await claim(node), 'yes'))
-    return { job, leader, result, verifiers, reveals }
+    const { job, jobId, seated } = await answerJob(icl, nodes, ['yes', 'yes', 'yes'])
+    const deliverer = (await delivererOf(seated, jobId))!
+    return { job, jobId, deliverer, checkers: seated.filter((node) => node !== deliverer) }
   }
 
-  it('is taken from the current run byte for byte, from every seat', async () => {
-    const { job, leader, result, verifiers, reveals } = await signedJob()
-    const restarted = await start(leader.name)
-    expect(await codeOf(leader.api.postResult({ body: result }))).toBe('run-superseded')
-    expect((await restarted.api.postResult({ body: result })).status).toBe('done')
-    for (const [index, verifier] of verifiers.entries()) {
-      const verdict = await reveals[index]!()
+  it('is taken from the current run byte for byte, from every node', async () => {
+    const nodes: TestNode[] = []
+    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+    const job = await submit(icl)
+    const { jobId } = job
+    for (const node of nodes) await commitTo(node, await claim(node), 'yes')
+    const restarted: TestNode[] = []
+    for (const node of nodes) {
+      const { answer } = givenIn(node, jobId)
       // Killed more than once, even.
-      await start(verifier.name)
-      const { api } = await start(verifier.name)
-      expect((await api.postVerdict({ body: verdict })).status).toBe('done')
+      await start(node.name)
+      const current = await start(node.name)
+      expect(await codeOf(node.api.revealAnswer({ body: answer }))).toBe('run-superseded')
+      expect((await current.api.revealAnswer({ body: answer })).status).toBe('revealed')
+      restarted.push({ ...current, given: node.given })
     }
-    await icl.clock.advance(1_500)
+    // What a run signs anew for the same fence is its own.
+    const deliverer = (await delivererOf(restarted, jobId))!
+    await deliver(icl, deliverer, jobId)
+    await checkAll(restarted, jobId)
     const options = { readToken: job.readToken }
-    const receipt = await job.api.getReceipt({ params: { jobId: job.jobId } }, options)
-    expect(receipt.leader.session.key).toBe(leader.key.publicKey)
+    const receipt = await job.api.getReceipt({ params: { jobId } }, options)
+    const keys = receipt.answers.map(({ session }) => session.key)
+    expect(new Set(keys)).toEqual(new Set(nodes.map(({ key }) => key.publicKey)))
+    expect(receipt.delivery.session.key).toBe(deliverer.key.publicKey)
+    const iclKeys = (await icl.api().getJwks()).keys.map(({ x }) => x)
+    await verifyReceipt(receipt, { iclKeys })
   })
 
   it('and what the current one signs for the same fence are no fault', async () => {
-    const { leader, result } = await signedJob()
-    const restarted = await start(leader.name)
-    await restarted.api.postResult({ body: result })
-    const { signature: _, ...unsigned } = result
-    const other = { ...unsigned, output_cid: `bafkrei${'c'.repeat(52)}` }
-    const again = await signResult(restarted.address, other, restarted.key)
-    expect(await codeOf(restarted.api.postResult({ body: again }))).toBe('already-answered')
-    const { address } = leader
-    expect((await icl.api().getNodeFaults({ params: { address }, query: {} })).faults).toEqual([])
+    const { jobId, deliverer, checkers } = await agreedJob()
+    const delivery = await deliveryOf(icl, deliverer, jobId)
+    await deliverer.api.postResult({ body: delivery })
+    const [checker] = checkers as [TestNode, TestNode]
+    const verdict = await verdictOf(checker, jobId)
+    await checker.api.postVerdict({ body: verdict })
+    const { answer } = givenIn(checker, jobId)
+    const current = [await start(deliverer.name), await start(checker.name)] as const
+    const signedBy = async <S extends NodeStatement>(
+      { key }: TestNode,
+      { signature: _, ...said }: S & { readonly signature: string },
+      change: Partial<S>,
+    ) => signed({ ...said, ...change } as unknown as S, key)
+    const output = { output_cid: `bafkrei${'c'.repeat(52)}` }
+    const [second, other] = current
+    const refused = [
+      second.api.postResult({ body: await signedBy(second, delivery, output) }),
+      other.api.postVerdict({
+        body: await signedBy(other, verdict, { verdict: 'no-match', reason: 'output-mismatch' }),
+      }),
+      other.api.revealAnswer({ body: await signedBy(other, answer, { max_output_tokens: 7 }) }),
+    ]
+    for (const call of refused) expect(await codeOf(call)).toBe('already-answered')
+    for (const { address } of current) {
+      const { faults } = await icl.api().getNodeFaults({ params: { address }, query: {} })
+      expect(faults).toEqual([])
+    }
   })
 
   it('is not taken when it was no run of the node', async () => {
-    const { leader, result } = await signedJob()
-    const stranger = await signingKeyFromSeed(new Uint8Array(32).fill(9))
-    const { signature: _, ...unsigned } = result
-    const body = await signResult(leader.address, unsigned, stranger)
-    const restarted = await start(leader.name)
-    expect(await codeOf(restarted.api.postResult({ body }))).toBe('statement-signature-invalid')
+    const { jobId, deliverer } = await agreedJob()
+    const key = await signingKeyFromSeed(new Uint8Array(32).fill(9))
+    const body = await deliveryOf(icl, { ...deliverer, key }, jobId)
+    const { api } = await start(deliverer.name)
+    expect(await codeOf(api.postResult({ body }))).toBe('statement-signature-invalid')
   })
 })
