@@ -79,7 +79,7 @@ async function take(
   } catch (error) {
     signal.throwIfAborted()
     const isOwed = next.step === 'work' || next.step === 'reveal'
-    if (isPassing(error) || (!isOwed && isPast(error))) {
+    if (isIclAway(error) || (!isOwed && isPast(error))) {
       log.warning(messages.stepFailed(jobId, next.step, errorText(error)))
       return
     }
@@ -118,6 +118,10 @@ const past: readonly string[] = ['not-your-turn', 'already-answered']
 
 const isPast = (error: unknown): boolean =>
   isGone(error) || (error instanceof ProblemError && past.includes(error.code))
+
+// A chain or a coprocessor that is away is this node's own trouble.
+const isIclAway = (error: unknown): boolean =>
+  isPassing(error) && (!(error instanceof SvcError) || error.code.startsWith('icl-'))
 
 const endless = (): SvcError =>
   new SvcError('node-failed', 'the job did not end within an hour', {

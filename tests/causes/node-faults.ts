@@ -6,7 +6,6 @@ import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { nodeStopping } from '../../node/jobs/job-end.ts'
 import type { RpcAnswer } from '../lib/chain/rpc-stand-in.ts'
-import { coordinatorAddress } from '../node/fakes.ts'
 import type { JobWorld } from '../node/job-world.ts'
 
 /** What goes wrong at a node besides its provider, the cause that it is, and what the node's log says of it. */
@@ -75,15 +74,6 @@ export const nodeFaults: readonly NodeFault[] = [
     arrange: coprocessorFails(new TypeError('fetch failed')),
     code: 'coprocessor-unavailable',
     said: /CoFHE decrypt failed/,
-  },
-  {
-    fault: 'readers of the output that are no nodes',
-    arrange: ({ api, claim }) =>
-      api.claimAssignment.mockResolvedValue({
-        ...{ ...claim, output_readers: [...claim.output_readers, coordinatorAddress] },
-      }),
-    code: 'output-readers-untrusted',
-    said: /the ICL names readers of the output key/,
   },
   {
     fault: 'a wallet without gas money',

@@ -46,6 +46,7 @@ async function observeProvider(row: ProviderFault): Promise<Observed> {
     })
     const claim = { ...world.claim, claimDeadline: world.claim.server_time + leaseSecondsOf(row) }
     world.api.claimAssignment.mockResolvedValue(claim)
+    world.api.getAssignment.mockResolvedValue(world.view)
     world.deps = {
       ...{ ...world.deps, clock: systemClock },
       models: new Map([[modelId, { provider, model: 'test-model' }]]),

@@ -353,6 +353,16 @@ describe('a delivery that comes to nothing', () => {
     abortsWith(world, 'store-key-reverted')
   })
 
+  it('for a chain that is away is given back, though the chain may return', async () => {
+    const world = await createJobWorld('leader')
+    const storeOutputKey = async () => {
+      throw new SvcError('chain-unavailable', 'gone', { hint: 'Wait.', retryable: true })
+    }
+    world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
+    await run(world)
+    abortsWith(world, 'node-chain-unavailable')
+  })
+
   it('leaves the answer standing', async () => {
     const world = await createJobWorld('leader')
     breakStore(world)
