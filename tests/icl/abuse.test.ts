@@ -7,18 +7,21 @@ import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
-import { runJob } from './run-job.ts'
+import { answerJob, delivererOf, runJob } from './run-job.ts'
 import {
   attestationOf,
   beat,
   claim,
+  commitTo,
   createTestIcl,
+  deliveryOf,
+  givenIn,
   joinNode,
   listedKey,
   modelId,
   offersOf,
   origin,
-  resultBody,
+  reveal,
   storedKey,
   submit,
   type TestIcl,
@@ -41,49 +44,24 @@ afterEach(() => icl.stop())
 const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
 const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
 
-describe('a leader', () => {
-  it('cannot slip a result past the check of its output key by claiming at the same time', async () => {
+describe('a node that delivers', () => {
+  it('cannot slip a delivery past the check of its output key by posting it while its turn begins', async () => {
     const job = await submit(icl)
-    const leader = nodeAt(job.leader)
-    const [offer] = await offersOf(leader)
-    const claimed = {
-      ...offer!,
-      output_readers: [],
-      parameters: { max_output_tokens: 1_024 },
-    } as unknown as Awaited<ReturnType<typeof claim>>
-    const body = await resultBody(icl, leader, claimed, 'yes')
-    const results = await Promise.all([
-      codeOf(leader.api.postResult({ body })),
-      codeOf(leader.api.claimAssignment({ body: { jobId: job.jobId, fence: offer!.fence } })),
+    const { jobId } = job
+    const seated = job.first.map(nodeAt)
+    for (const node of seated) await commitTo(node, await claim(node), 'yes')
+    const bodies = await Promise.all(seated.map((node) => deliveryOf(icl, node, jobId, [])))
+    for (const node of seated.slice(1)) await reveal(node, jobId)
+    const [taken, ...codes] = await Promise.all([
+      codeOf(reveal(seated[0]!, jobId)),
+      ...seated.flatMap((node, index) =>
+        [1, 2, 3].map(() => codeOf(node.api.postResult({ body: bodies[index]! }))),
+      ),
     ])
-    expect(results[0]).toBe('output-key-unreadable')
-    expect((await icl.deps.store.findJob(job.jobId))?.document.result).toBeUndefined()
-  })
-
-  it('cannot answer with a session that ends before the job', async () => {
-    const job = await submit(icl)
-    const leader = nodeAt(job.leader)
-    const claimed = await claim(leader)
-    const wallet = walletOf(leader.name)
-    const api = icl.api(wallet.signer)
-    const { nonce } = await api.getChallenge({ params: { address: leader.address } })
-    const soon = Math.floor(icl.clock.now() / 1000) + 60
-    await api.verifyAttestation({ body: await attestationOf(leader.name, nonce, leader.key, soon) })
-    const body = await resultBody(icl, leader, claimed, 'yes')
-    expect(await codeOf(leader.api.postResult({ body }))).toBe('certificate-expired')
-  })
-
-  it('cannot state another model or another length of answer', async () => {
-    const job = await submit(icl)
-    const leader = nodeAt(job.leader)
-    const claimed = await claim(leader)
-    for (const change of [
-      { model_id: 'openai:cheaper' },
-      { parameters: { max_output_tokens: 1 } },
-    ]) {
-      const body = await resultBody(icl, leader, { ...claimed, ...change }, 'yes')
-      expect(await codeOf(leader.api.postResult({ body }))).toBe('statement-mismatch')
-    }
+    expect(taken).toBeUndefined()
+    for (const code of codes) expect(['not-your-turn', 'output-key-unreadable']).toContain(code)
+    const { agreement } = (await icl.deps.store.findJob(jobId))!.document
+    expect(agreement?.turns.map(({ delivery }) => delivery)).toEqual([undefined])
   })
 })
 
@@ -128,49 +106,46 @@ describe('the room for blobs', () => {
     codeOf(icl.api(as).putBlob({ query: uses, body }))
   const bytesOf = (uploader: Uploader) => icl.deps.store.countBlobBytes(uploader)
 
-  /** Submits a job, and claims the seat of its leader. */
-  async function lead(client: string) {
-    const job = await submit(icl, { client })
-    const leader = nodeAt(job.leader)
-    const { jobId, fence } = (await offersOf(leader)).find((offer) => offer.jobId === job.jobId)!
-    const seat = { jobId, fence }
-    await leader.api.claimAssignment({ body: seat })
-    return { job, leader, seat }
+  /** Has a job answered: one of its nodes may upload an output now. */
+  async function agree(client: string) {
+    const { job, jobId, seated } = await answerJob(icl, nodes, ['yes', 'yes', 'yes'], { client })
+    const deliverer = (await delivererOf(seated, jobId))!
+    const { fence } = givenIn(deliverer, jobId).claimed
+    const checker = seated.find((node) => node !== deliverer)!
+    return { job, deliverer, checker, turn: { jobId, fence } }
   }
 
-  it('has not one byte for a node without a claimed leader seat', async () => {
+  it('has not one byte for a node whose turn it is not to deliver', async () => {
     const outsider = await joinNode(icl, 'attested only')
     icl.chain.nodes.delete(outsider.address)
-    const job = await submit(icl)
-    const [leader, verifier] = [nodeAt(job.leader), nodeAt(job.verifiers[0]!)]
     const body = prompt(1)
-    const { jobId } = job
-    const fence = (await offersOf(leader))[0]!.fence
-    const seat = { jobId, fence }
-    const unclaimed = await put(leader.signer, seat, body)
-    const verifying = await claim(verifier)
+    const working = await submit(icl, { client: 'other' })
+    const worker = nodeAt(working.leader)
+    const { fence: early } = await claim(worker)
+    const beforeAnswers = await put(worker.signer, { jobId: working.jobId, fence: early }, body)
+    const { job, deliverer, checker, turn } = await agree('client')
+    const { jobId, fence } = turn
     expect([
-      unclaimed,
+      beforeAnswers,
       await put(outsider.signer, {}, body),
       await put(outsider.signer, storedKey(icl, outsider.name), body),
-      await put(outsider.signer, seat, body),
-      await put(verifier.signer, seat, body),
-      await put(verifier.signer, { jobId, fence: verifying.fence }, body),
-      await put(leader.signer, { jobId, fence: fence + 9 }, body),
-      await put(leader.signer, { jobId: aJobId(`0x${'7'.repeat(64)}`), fence }, body),
+      await put(outsider.signer, turn, body),
+      await put(checker.signer, turn, body),
+      await put(checker.signer, { jobId, fence: givenIn(checker, jobId).claimed.fence }, body),
+      await put(deliverer.signer, { jobId, fence: fence + 9 }, body),
+      await put(deliverer.signer, { jobId: aJobId(`0x${'7'.repeat(64)}`), fence }, body),
     ]).toEqual([
-      'not-claimed',
+      'not-your-turn',
       'invalid-request',
       'invalid-request',
       'not-assigned',
       'stale-fence',
-      'wrong-role',
+      'not-your-turn',
       'stale-fence',
       'job-not-found',
     ])
-    await claim(leader)
     await job.api.cancelJob({ params: { jobId } }, { readToken: job.readToken })
-    expect(await put(leader.signer, seat, body)).toBe('job-settled')
+    expect(await put(deliverer.signer, turn, body)).toBe('job-settled')
     expect(await bytesOf('node')).toBe(0)
   })
 
@@ -189,10 +164,10 @@ describe('the room for blobs', () => {
   })
 
   it('has two places for each key and each fence, which the same bytes take once', async () => {
-    const { leader, seat } = await lead('client')
+    const { deliverer, turn } = await agree('client')
     for (const [signer, uses] of [
       [wallet, storedKey(icl, 'w')],
-      [leader.signer, seat],
+      [deliverer.signer, turn],
     ] as const) {
       for (const fill of [1, 2, 1, 2]) expect(await put(signer, uses, prompt(fill))).toBeUndefined()
       expect(await put(signer, uses, prompt(3))).toBe('too-many-blobs')
@@ -211,17 +186,17 @@ describe('the room for blobs', () => {
       expect(await put(wallet, storedKey(icl, 'w'), prompt(count))).toBeUndefined()
     }
     expect(await put(wallet, storedKey(icl, 'w'), prompt(200))).toBe('unavailable')
-    const first = await lead('one')
-    expect(await put(first.leader.signer, first.seat, mebibyte(10))).toBeUndefined()
+    const first = await agree('one')
+    expect(await put(first.deliverer.signer, first.turn, mebibyte(10))).toBeUndefined()
     // One node leaves the room of the others alone.
-    expect(await put(first.leader.signer, first.seat, mebibyte(11))).toBe('unavailable')
-    let second = await lead('two')
-    while (second.leader === first.leader) {
+    expect(await put(first.deliverer.signer, first.turn, mebibyte(11))).toBe('unavailable')
+    let second = await agree('two')
+    while (second.deliverer === first.deliverer) {
       const { job } = second
       await job.api.cancelJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
-      second = await lead('two')
+      second = await agree('two')
     }
-    expect(await put(second.leader.signer, second.seat, mebibyte(12))).toBeUndefined()
+    expect(await put(second.deliverer.signer, second.turn, mebibyte(12))).toBeUndefined()
     await icl.clock.jump(3_600_000)
     expect(await put(wallet, storedKey(icl, 'w'), prompt(200))).toBeUndefined()
   })
@@ -287,11 +262,8 @@ describe('while the chain is away', () => {
 
   it('a tie waits for it instead of ending as a dispute', async () => {
     nodes.push(await joinNode(icl, 'n4'))
-    const { job, view } = await runJob(icl, nodes, ['yes', 'yes', 'no'], {
-      beforeVerdicts: () => {
-        icl.chain.down = away
-      },
-    })
+    const { job, view } = await answerJob(icl, nodes, ['yes', 'yes', 'no'])
+    icl.chain.down = away
     await icl.clock.advance(2_000)
     expect((await view()).status).toBe('running')
     icl.chain.down = undefined
