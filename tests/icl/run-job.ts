@@ -77,7 +77,7 @@ async function offeredNodes(
   jobId: string,
 ): Promise<TestNode[]> {
   const offered: TestNode[] = []
-  for (const node of nodes) {
+  for (const node of nodes.filter(({ address }) => list.includes(address))) {
     const offers = await offersOf(node)
     if (offers.some((offer) => offer.jobId === jobId)) offered.push(node)
   }

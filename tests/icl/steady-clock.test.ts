@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { createSteadyClock } from '../../icl/steady-clock.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { useReplicas } from './replica-set.ts'
+import { checkAll, delivererOf } from './run-job.ts'
 import {
   claim,
   commitTo,
   createShared,
+  deliver,
   joinNode,
-  resultBody,
+  reveal,
   submit,
   type TestNode,
 } from './test-icl.ts'
@@ -68,13 +70,12 @@ it.each([
     shared.clock.leap(leap)
     await shared.clock.advance(15_000)
     expect((await icl.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toHaveLength(3)
-    const reveals = []
-    for (const node of job.verifiers.map(nodeAt)) {
-      reveals.push([node, await commitTo(node, await claim(node), 'x')] as const)
-    }
+    for (const node of job.verifiers.map(nodeAt)) await commitTo(node, await claim(node), 'x')
     await shared.clock.advance(95_000)
-    await leader.api.postResult({ body: await resultBody(icl, leader, claimed, 'x') })
-    for (const [node, reveal] of reveals) await node.api.postVerdict({ body: await reveal() })
+    await commitTo(leader, claimed, 'x')
+    for (const node of nodes) await reveal(node, job.jobId)
+    await deliver(icl, (await delivererOf(nodes, job.jobId))!, job.jobId)
+    await checkAll(nodes, job.jobId)
     await shared.clock.advance(5_000)
     expect((await shared.store.findJob(claimed.jobId))?.document.phase).toBe('accepted')
     const events = await Promise.all(
@@ -85,6 +86,6 @@ it.each([
         .flat()
         .map(({ code }) => code)
         .toSorted(),
-    ).toEqual(['result-accepted', 'verdict-upheld', 'verdict-upheld'])
+    ).toEqual(['answer-agreed', 'answer-agreed', 'answer-delivered'])
   },
 )

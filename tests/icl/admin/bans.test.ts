@@ -13,7 +13,6 @@ import {
   createTestIcl,
   joinNode,
   offersOf,
-  resultBody,
   submit,
   type TestIcl,
   type TestNode,
@@ -42,8 +41,8 @@ it('a banned node has no part in anything until it is let in again', async () =>
   const { nodes: active } = await icl.api().getActiveNodes({ query: { min_tier: 0 } })
   expect(active.map(({ operator_address: address }) => address)).not.toContain(first.address)
   expect(await attest('n1')).toBe('node-banned')
-  const { leader, verifiers } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
-  expect([leader, ...verifiers].map(({ name }) => name)).not.toContain('n1')
+  const { seated } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
+  expect(seated.map(({ name }) => name)).not.toContain('n1')
   await unbanNode(icl.deps, first.address)
   expect(await attest('n1')).toBeUndefined()
 })
@@ -56,12 +55,12 @@ it('what a banned node was doing goes to another', async () => {
   const drawn = [job.leader, ...job.verifiers]
   const leader = nodes.find(({ address }) => address === job.leader)!
   const spare = nodes.find(({ address }) => !drawn.includes(address))!
-  const late = await resultBody(icl, leader, await claim(leader), 'yes')
+  const claimed = await claim(leader)
   for (const verifier of nodes.filter((node) => node !== leader && node !== spare)) {
     await commitTo(verifier, await claim(verifier), 'yes')
   }
   await banNode(icl.deps, leader.address, 'it lies')
-  expect(await codeOf(leader.api.postResult({ body: late }))).toBe('certificate-expired')
+  expect(await codeOf(commitTo(leader, claimed, 'yes'))).toBe('certificate-expired')
   for (const ms of [50_000, 50_000, 22_000]) {
     await icl.clock.advance(ms)
     await beat(icl, spare)
