@@ -16,6 +16,7 @@ export const acceptedAs = (output: string, model: string): AcceptedInference =>
     status: 'accepted',
     model,
     output,
+    agreed: { agreed: 3, answers: 3, differed: [], listLength: 9, isWholePool: false },
     receiptHash: `0x${'cd'.repeat(32)}`,
     commitTx: `0x${'ef'.repeat(32)}`,
   }) as unknown as AcceptedInference
@@ -51,6 +52,7 @@ export function fakeGateway(
     },
     clock: systemClock,
     modelMap: new Map([['best', 'openai:one']]),
+    agreement: {},
     atOnce: 2,
     maxWaiting: 2,
     ignoreSampling: false,
