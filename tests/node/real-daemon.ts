@@ -26,7 +26,7 @@ export type Faults = {
   provider?: (request: Request) => Promise<Response>
   /** Why the coprocessor decrypts nothing. */
   decrypt?: Error
-  storeOutputKey?: NodeChain['storeOutputKey']
+  storeOutputKey?: NodeChain['storeOutputKey'] | undefined
   mockKey?: string | undefined
   /** Attests in place of the mock backend. */
   attestor?: Attestor
