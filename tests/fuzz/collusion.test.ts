@@ -3,13 +3,23 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { chanceOfFalseAnswer, chanceOfLeak, collusionRows } from './collusion.ts'
 
+/** How likely at least `least` of `count` nodes collude. */
+const atLeast = (least: number, count: number, share: number): number => {
+  let sum = 0
+  for (let mask = 0; mask < 1 << count; mask++) {
+    const colluding = [...mask.toString(2)].filter((bit) => bit === '1').length
+    if (colluding >= least) sum += share ** colluding * (1 - share) ** (count - colluding)
+  }
+  return sum
+}
+
 describe('the chances of colluding nodes', () => {
   it('are those of the formulas', () => {
     for (const share of [0, 0.05, 0.3, 0.5, 1]) {
-      const exact = { comparator: 'exact', honest: 'no-match' } as const
-      expect(chanceOfFalseAnswer(share, exact)).toBeCloseTo(share ** 3 * (3 - 2 * share), 12)
-      const worst = { comparator: 'similar/2', honest: 'inconclusive' } as const
-      expect(chanceOfFalseAnswer(share, worst)).toBeCloseTo(share * (1 - (1 - share) ** 5), 12)
+      expect(chanceOfFalseAnswer(share, 'three', 'agree')).toBeCloseTo(atLeast(3, 5, share), 12)
+      expect(chanceOfFalseAnswer(share, 'any-two', 'agree')).toBeCloseTo(atLeast(2, 3, share), 12)
+      expect(chanceOfFalseAnswer(share, 'three', 'differ')).toBeCloseTo(atLeast(3, 7, share), 12)
+      expect(chanceOfFalseAnswer(share, 'any-two', 'differ')).toBeCloseTo(atLeast(2, 5, share), 12)
       expect(chanceOfLeak(share)).toBeCloseTo(1 - (1 - share) ** 3, 12)
     }
   })
