@@ -6,7 +6,7 @@ type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 export type Slots = {
   /** How many more jobs may start now. */
   free(): number
-  /** Jobs that have not ended, those waiting for a leader included. */
+  /** Jobs that have not ended, those that wait for other nodes included. */
   running(): readonly Promise<void>[]
   /** True for an assignment that is being worked on or was tried already. */
   isTaken(id: AssignmentId): boolean

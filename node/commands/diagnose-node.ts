@@ -15,7 +15,7 @@ export type Trouble = {
   readonly retryable: boolean
 }
 
-// A leader's answer costs about three times as much gas as registering, and ten answers are a start.
+// A delivery costs about three times as much gas as registering, and ten answers are a start.
 /** Gas that a node should be able to pay for at any time. */
 export const workingGas = 30n * registerGas
 
