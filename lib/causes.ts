@@ -246,11 +246,6 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
     what: 'none of the other nodes could check the delivered output in time',
     remedy: 'see in the logs of these nodes why: their gateways or the coprocessor may be slow',
   },
-  'verdict-refuted': {
-    who: 'node operator',
-    what: "the node's own answer refutes its verdict",
-    remedy: 'answer the fault (`svc-node status` shows it); the node may run changed software',
-  },
   'list-ended': {
     who: 'client',
     what: 'a seat fell empty, and the commitment of the client on chain gives no other node of the list access',

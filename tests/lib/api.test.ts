@@ -82,7 +82,8 @@ const list = {
     ...{ kpHighHandle: 1n, kpLowHandle: 2n, coordinator: nodeAddress('d') },
     terms: {
       ...{ icl_origin: 'https://icl.test', pool_cid: cid, model_id: 'openai:test', min_tier: 0 },
-      ...{ comparator: 'exact' as const, quorum: 3, min_matches: 1, list_length: 9 },
+      ...{ comparator: 'exact' as const, rule: 'three' as const, quorum: 3 },
+      ...{ max_answers: 7, min_matches: 1, list_length: 9 },
       salt: 'A'.repeat(43),
     },
     block: { number: 7n, hash: aHash(`0x${'2'.repeat(64)}`) },

@@ -173,16 +173,16 @@ describe('a standing', () => {
       ...{ completed: 0, accepted: 0, rejected: 0 },
       ...{ score: 100, doubtMillinats: 0, slashedGwei: 0 },
     })
-    expect(after('result-rejected')).toEqual({
-      ...{ completed: 1, accepted: 0, rejected: 1 },
+    expect(after('output-refused')).toEqual({
+      ...{ completed: 0, accepted: 0, rejected: 1 },
       ...{ score: 90, doubtMillinats: 1_050, slashedGwei: 0 },
     })
-    expect(after('result-rejected', 'result-accepted')).toEqual({
-      ...{ completed: 2, accepted: 1, rejected: 1 },
+    expect(after('output-refused', 'answer-delivered')).toEqual({
+      ...{ completed: 1, accepted: 1, rejected: 1 },
       ...{ score: 100, doubtMillinats: 790, slashedGwei: 0 },
     })
     expect(after('equivocated', 'equivocated')).toMatchObject({ score: 0, doubtMillinats: 13_800 })
-    const best = Array.from({ length: 100 }, () => 'result-accepted' as const)
+    const best = Array.from({ length: 100 }, () => 'answer-delivered' as const)
     expect(after(...best)).toMatchObject({ score: 1_000, doubtMillinats: 0 })
   })
 
@@ -194,7 +194,7 @@ describe('a standing', () => {
     const named = {
       node: nodeAddress('a'),
       jobId: aJobId(`0x${'1'.repeat(64)}`),
-      code: 'result-accepted',
+      code: 'answer-delivered',
       at: 1,
     } as const
     // The score stops at its bound: what comes first counts.

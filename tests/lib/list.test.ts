@@ -33,7 +33,9 @@ const terms: Terms = {
   model_id: 'openai:test',
   min_tier: 1,
   comparator: 'exact',
+  rule: 'three',
   quorum: 3,
+  max_answers: 7,
   min_matches: 1,
   list_length: 5,
   salt: 'A'.repeat(43),
@@ -51,12 +53,12 @@ const node = (digit: string, changes: Partial<PoolNode> = {}): PoolNode => ({
 describe('terms', () => {
   it('are hashed as canonical JSON', async () => {
     const text =
-      `{"comparator":"exact","icl_origin":"https://icl.test","list_length":5,"min_matches":1,"min_tier":1,` +
-      `"model_id":"openai:test","pool_cid":"bafkrei${'a'.repeat(52)}","quorum":3,"salt":"${'A'.repeat(43)}"}`
+      `{"comparator":"exact","icl_origin":"https://icl.test","list_length":5,"max_answers":7,"min_matches":1,"min_tier":1,` +
+      `"model_id":"openai:test","pool_cid":"bafkrei${'a'.repeat(52)}","quorum":3,"rule":"three","salt":"${'A'.repeat(43)}"}`
     const hash = await termsHash(terms)
     expect(hash).toBe(await sha256Hex(utf8(text)))
     // Fixed: another implementation must come to the same hash.
-    expect<string>(hash).toBe('0x7dd895042044f3baa06db6cea3336d3d2549b4307cc340ede5acb87d4e8cf535')
+    expect<string>(hash).toBe('0x6e2649b5888c67e531a80c3bfffdc190b7d0099f27c1c18bbd81bc5dff389c3a')
   })
 
   it('have another hash when anything in them is another', async () => {
@@ -66,7 +68,9 @@ describe('terms', () => {
       { model_id: 'openai:other' },
       { min_tier: 0 },
       { comparator: 'similar/2' },
+      { rule: 'any-two' },
       { quorum: 4 },
+      { max_answers: 6 },
       { min_matches: 2 },
       { list_length: 6 },
       { salt: `${'A'.repeat(42)}E` },

@@ -171,7 +171,7 @@ export async function makeReceipt(
     given.push({
       statement: 'svc-answer-v2',
       ...about,
-      address: addressAt(position),
+      address: members[position] ?? addressAt(position),
       fence: 1 + index,
       position,
       evidence: await comparators[comparator].evidenceOf({ text, prompt, key }),

@@ -28,8 +28,8 @@ const times = (code: ReputationCode, count: number) =>
 
 describe('the fold of reputation events', () => {
   it('is the same in whatever order the events are given, and counts whole seconds', () => {
-    const codes = [...times('result-accepted', 5), ...times('equivocated', 1)]
-    const events = eventsOf(...codes, ...times('verdict-outvoted', 9), 'result-rejected')
+    const codes = [...times('answer-delivered', 5), ...times('equivocated', 1)]
+    const events = eventsOf(...codes, ...times('verdict-outvoted', 9), 'output-refused')
     const shuffled = events.map((event, index) => ({
       ...event,
       at: event.at + ((index * 7) % 900),
@@ -54,7 +54,7 @@ describe('the fold of reputation events', () => {
   })
 
   it('adds slashed amounts up', () => {
-    const events = eventsOf('slashed', 'slashed', 'result-accepted').map((event, index) => ({
+    const events = eventsOf('slashed', 'slashed', 'answer-delivered').map((event, index) => ({
       ...event,
       amountGwei: [7, 5][index],
     }))
@@ -80,16 +80,16 @@ describe('the weight in the draw', () => {
   it('falls with the odds against a node, and comes back with matches', () => {
     const of = (...codes: readonly ReputationCode[]) => weightOf(standingOf(eventsOf(...codes)))
     expect(of()).toBe(100)
-    expect(of('result-accepted')).toBe(110)
-    expect(of('result-rejected')).toBe(33)
-    expect(of(...times('result-rejected', 2))).toBe(9)
-    expect(of('result-rejected', ...times('result-accepted', 4))).toBe(129)
+    expect(of('answer-delivered')).toBe(110)
+    expect(of('output-refused')).toBe(33)
+    expect(of(...times('output-refused', 2))).toBe(9)
+    expect(of('output-refused', ...times('answer-delivered', 4))).toBe(129)
     expect(of('verdict-refuted')).toBe(1)
     expect(of('equivocated')).toBe(1)
   })
 
   it('changes slowly by events that say little of the node', () => {
-    const quiet = [...times('result-unmatched', 5), ...times('verdict-disputed', 30)]
+    const quiet = [...times('answer-differed', 5), ...times('answer-undecided', 30)]
     expect(weightOf(standingOf(eventsOf(...quiet)))).toBe(92)
   })
 
@@ -113,14 +113,14 @@ describe('the weight in the draw', () => {
 })
 
 describe('doubt over many jobs', () => {
-  // As measured at temperature 0: the leader matches, is contradicted, or nobody agrees.
+  // As measured at temperature 0: an answer matches, is contradicted, or matches nobody's.
   const rates = { honest: [0.878, 0.09], weaker: [0.071, 0.75] } as const
   const codeAt = ([matched, contradicted]: readonly [number, number], dice: number) => {
-    if (dice < matched) return 'result-accepted'
-    return dice < matched + contradicted ? 'result-contradicted' : 'result-unmatched'
+    if (dice < matched) return 'answer-delivered'
+    return dice < matched + contradicted ? 'answer-contradicted' : 'answer-differed'
   }
 
-  it('stays low for honest leaders and reaches certainty for those with a weaker model', () => {
+  it('stays low for honest nodes and reaches certainty for those with a weaker model', () => {
     let state = 1
     const dice = () => {
       state = (state * 48_271) % 2_147_483_647

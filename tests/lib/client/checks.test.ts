@@ -17,6 +17,7 @@ import type { JobView } from '../../../lib/schemas/jobs.ts'
 import type { ListStatement, SignedList } from '../../../lib/schemas/list.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import type { Terms } from '../../../lib/schemas/terms.ts'
+import { termsHash } from '../../../lib/terms.ts'
 import { aHash, aJobId } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
@@ -33,6 +34,11 @@ const failureOf = (call: Promise<unknown>) =>
 
 const client = nodeAddress('9')
 
+const codeFor = (message: string): string => {
+  if (message.includes('without a stake')) return 'signer-unstaked'
+  if (message.includes('is open to')) return 'reader-unknown'
+  return message.includes('the chain, which') ? 'receipt-differs' : 'receipt-invalid'
+}
 const wish = { model: 'openai:test', minTier: 0, verifierCount: 2 }
 
 describe('a commitment', () => {
@@ -113,7 +119,7 @@ describe('a receipt', () => {
     }
     job = expectedJob(order, { wish, preparedAt: receipt.tally.body.settled_at })
     view = {
-      ...{ receipt_hash: await receiptHash(receipt), output_cid: receipt.output_cid },
+      ...{ receipt_hash: await receiptHash(receipt), output_cid: receipt.delivery.body.output_cid },
     } as unknown as JobView
   })
 
@@ -124,14 +130,37 @@ describe('a receipt', () => {
       jwk?: object
       time?: number
       nodes?: Record<string, object>
-      onChain?: Hash32
+      bound?: object
+      key?: object | null
+      output?: object | null
     } = {},
   ) => {
     const key = { kty: 'OKP', crv: 'Ed25519', x: iclKey, ...changes.jwk }
     const context = contextOf({
       api: { getReceipt: async () => receipt, getJwks: async () => ({ keys: [key] }) },
       chain: {
-        listCommitmentOf: async () => changes.onChain ?? listCommitment(job.committed),
+        listOf: async () => ({
+          commitment: listCommitment(job.committed),
+          used: 7,
+          ...changes.bound,
+        }),
+        storedKeyAt: async (high: bigint, low: bigint, number: bigint) => {
+          const { client: owner, kpHighHandle, kpLowHandle, list } = receipt
+          expect([high, low, number]).toEqual([kpHighHandle, kpLowHandle, list.block.number])
+          const key = { owner, termsHash: await termsHash(list.terms), block: list.block }
+          return changes.key === null ? undefined : { ...key, ...changes.key }
+        },
+        outputKeyOf: async (high: bigint, low: bigint, from: bigint) => {
+          const { body } = receipt.delivery
+          expect([high, low, from]).toEqual([
+            ...[body.outHighHandle, body.outLowHandle],
+            receipt.list.block.number,
+          ])
+          const { members } = receipt.list
+          const self = members.indexOf(body.address)
+          const key = { promptHighHandle: receipt.kpHighHandle, self, readers: [receipt.client] }
+          return changes.output === null ? undefined : { ...key, ...changes.output }
+        },
         time: async () => changes.time ?? receipt.tally.body.settled_at,
         nodeOf: async (node: string) => ({
           ...{ staked: true, active: false, modelTiers: [0, 1], ...changes.nodes?.[node] },
@@ -147,10 +176,10 @@ describe('a receipt', () => {
     const failure = await failureOf(call)
     if (!failure) return await call
     expect(failure).toMatchObject({
-      code: failure.message.includes('stake') ? 'signer-unstaked' : 'receipt-invalid',
-      hint: expect.stringMatching(/^Do not/),
+      code: codeFor(failure.message),
+      hint: expect.stringMatching(/^Do not|^Take it as read/),
     })
-    return failure.message.replace('The receipt does not hold: ', '')
+    return failure.message.replace(/^The receipt does not (hold: |fit the chain, which )/, '')
   }
 
   it('is believed when it is of this job, as it was submitted', async () => {
@@ -185,7 +214,9 @@ describe('a receipt', () => {
       { model_id: 'a:b' },
       { min_tier: 1 },
       { comparator: 'similar/2' },
+      { rule: 'any-two' },
       { quorum: 4 },
+      { max_answers: 6 },
       { min_matches: 2 },
       { list_length: 10 },
       { salt: 'A'.repeat(43) },
@@ -205,8 +236,37 @@ describe('a receipt', () => {
       const why = 'its list has another activator, or another end'
       expect(await fetched({ job: { committed: { ...committed, ...change } } })).toBe(why)
     }
-    const why = 'the chain holds another list for its key'
-    expect(await fetched({ onChain: other })).toBe(why)
+    expect(await fetched({ bound: { commitment: other } })).toBe('holds another list for its key')
+    expect(await fetched({ bound: { commitment: undefined } })).toBe(
+      'holds another list for its key',
+    )
+  })
+
+  it('has a key that the chain stored for it, in that block and under these terms', async () => {
+    const other = aHash(`0x${'1'.repeat(64)}`)
+    const block = { number: 7n, hash: other }
+    for (const key of [null, { owner: client }, { termsHash: other }, { block }]) {
+      expect(await fetched({ key })).toBe('holds no such key in the block of its list')
+    }
+  })
+
+  it('names all who can read prompt and answer', async () => {
+    const { members } = receipt.list
+    const open = (what: string, reader: string) =>
+      `The ${what} is open to ${reader}, which the receipt does not name as a node of the job`
+    expect(await fetched({ bound: { used: 0b1111 } })).toBe(open('prompt', members[3]!))
+    // Who could read from the start was chosen by this client.
+    expect(await fetched({ bound: { used: 0b1111 }, job: { granted: 0b1000 } })).toMatchObject({
+      receipt,
+    })
+    const readers = [receipt.client, ...members.slice(0, 3)]
+    expect(await fetched({ output: { readers } })).toMatchObject({ receipt })
+    expect(await fetched({ output: { readers: [...readers, members[3]!] } })).toBe(
+      open('answer', members[3]!),
+    )
+    for (const output of [null, { promptHighHandle: 1n }, { self: 5 }]) {
+      expect(await fetched({ output })).toBe('holds no such output key of the node that delivered')
+    }
   })
 
   it('is signed by a key of the ICL that can sign', async () => {
@@ -235,7 +295,7 @@ describe('a receipt', () => {
   })
 
   it('has nodes with a stake for the tier, every one of them', async () => {
-    const nodes = [receipt.leader, ...receipt.verifiers].map(({ body }) => body.address)
+    const nodes = receipt.answers.map(({ body }) => body.address)
     for (const node of nodes) {
       for (const change of [{ staked: false }, { modelTiers: [] }]) {
         expect(await fetched({ nodes: { [node]: change } })).toBe(
@@ -252,7 +312,7 @@ describe('a receipt', () => {
     const wished = expectedJob(order, { wish, preparedAt: 7 })
     expect(wished).toEqual({
       ...{ jobId: jobIdOf(identity), identity, preparedAt: 7, maxOutputTokens: 1_024 },
-      ...{ terms, block, committed },
+      ...{ terms, block, committed, granted: 0b111 },
     })
     const parameters = { max_output_tokens: 9 }
     const shorter = { wish: { ...wish, parameters }, preparedAt: 7 }
@@ -261,7 +321,7 @@ describe('a receipt', () => {
 
   it('leads to an output whose key has two halves of 16 bytes', async () => {
     const decrypted = (high: bigint, low: bigint) => {
-      const { outHighHandle } = receipt.leader.body
+      const { outHighHandle } = receipt.delivery.body
       const coprocessor = {
         decrypt: async (handle: bigint) => (handle === outHighHandle ? high : low),
       }
@@ -274,7 +334,7 @@ describe('a receipt', () => {
     ] as const) {
       expect(await decrypted(high, low)).toMatchObject({
         ...{ code: 'output-key-invalid', hint: expect.stringContaining('Run the job again') },
-        message: 'What the leader stored is no key of an output',
+        message: 'What the node stored that delivered is no key of an output',
       })
     }
     expect((await decrypted(0n, largest))?.code).toBe('blob-unreadable')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chooseTerms } from '../../../lib/client/choose-terms.ts'
+import { type ChosenTerms, chooseTerms } from '../../../lib/client/choose-terms.ts'
 import { infer } from '../../../lib/client/infer.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { clientAddress, createFakeWorld, type FakeOptions, pool } from './fake-world.ts'
@@ -27,7 +27,7 @@ describe('the terms of a job', () => {
     expect(world.callsOf('previewQuorum')).toMatchObject([{ input: { query } }])
   })
 
-  it('allow six nodes more than the quorum, 16 at most, or as many as are wished for', async () => {
+  it('allow two nodes more than answers, 16 at most, or as many as are wished for', async () => {
     const lengthOf = async (verifierCount: number, listLength?: number) => {
       const many = [...'89abcdef'].map((digit) => ({
         ...pool[0]!,
@@ -40,13 +40,43 @@ describe('the terms of a job', () => {
       )
       return (outcome as { terms?: { list_length: number } }).terms?.list_length ?? outcome
     }
-    expect([await lengthOf(2), await lengthOf(5)]).toEqual([9, 12])
+    expect([await lengthOf(2), await lengthOf(5)]).toEqual([9, 9])
     expect([await lengthOf(2, 3), await lengthOf(2, 16)]).toEqual([3, 16])
     for (const wrong of [2, 17, 3.5]) {
       expect(await lengthOf(2, wrong)).toMatchObject({
-        ...{ code: 'list-length-wrong', hint: expect.stringContaining('3 (leader and verifiers)') },
+        ...{
+          code: 'list-length-wrong',
+          hint: expect.stringContaining('3 (one for each first answer)'),
+        },
       })
     }
+  })
+
+  it('name a rule, and the most answers that it looks at', async () => {
+    const termsOf = async (wanted: Partial<Parameters<typeof chooseTerms>[1]>) => {
+      const { outcome } = await chosen({}, { ...wish, ...wanted })
+      const { rule, max_answers, min_matches, list_length } = (outcome as ChosenTerms).terms
+      return [rule, max_answers, min_matches, list_length]
+    }
+    expect(await termsOf({})).toEqual(['three', 7, 1, 9])
+    expect(await termsOf({ rule: 'any-two' })).toEqual(['any-two', 5, 1, 7])
+    expect(await termsOf({ rule: 'majority', minMatches: 2 })).toEqual(['majority', 5, 2, 7])
+    expect(await termsOf({ maxAnswers: 4, listLength: 4 })).toEqual(['three', 4, 1, 4])
+  })
+
+  it('that no answers could meet are refused before a key is paid for', async () => {
+    const refused = { code: 'quota-refused', hint: expect.stringMatching(/^Ask for /) }
+    for (const wanted of [{ maxAnswers: 8 }, { minMatches: 5, maxAnswers: 5 }]) {
+      expect((await chosen({}, { ...wish, ...wanted })).outcome).toMatchObject(refused)
+    }
+    // Enough for a list of nine; the pool has four.
+    const { context, callsOf } = await createFakeWorld()
+    await expect(infer(context, 'Why?', { model, minMatches: 4 })).rejects.toMatchObject({
+      ...refused,
+      message:
+        'Such a job cannot agree: 5 answers have to match one another, and the job has at most 4',
+    })
+    expect(callsOf('storeKey')).toEqual([])
   })
 
   it('are not made when the ICL answers about something else', async () => {
@@ -94,7 +124,7 @@ describe('the terms of a job', () => {
     })
     expect(await served([model, 1])).toMatchObject({
       ...{ code: 'not-enough-nodes', retryable: true, cause: expect.any(ProblemError) },
-      message: `Not enough nodes: 1 node serves ${model} now, and a job needs 3 (1 leader and 2 verifiers)`,
+      message: `Not enough nodes: 1 node serves ${model} now, and a job needs 3`,
       hint: expect.stringContaining('Wait until more nodes'),
     })
     const messageOf = async (...counts: readonly (readonly [string, number])[]) =>

@@ -136,11 +136,11 @@ describe('what a client reads of its key', () => {
         result: [commitment, 7, false],
       })
       const { chain, seen } = await clientChain({ eth_call: result })
-      const found = await chain.listCommitmentOf(5n, 6n)
+      const found = await chain.listOf(5n, 6n)
       expect(JSON.parse(seen[0]!.body).params[0].to).toBe(nodeAddress('c'))
       return found
     }
-    expect(await boundTo(hash)).toBe(hash)
+    expect(await boundTo(hash)).toEqual({ commitment: hash, used: 7 })
     expect(await boundTo(zero)).toBeUndefined()
   })
 })

@@ -6,7 +6,7 @@ import { UncommittedError } from '../../../lib/client/inference.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import { aHash } from '../../branded.ts'
-import { createFakeWorld, type FakeOptions, verifierAddresses } from './fake-world.ts'
+import { clientAddress, createFakeWorld, type FakeOptions, nodes } from './fake-world.ts'
 
 const codeOf = async (options: FakeOptions): Promise<unknown> => {
   const { context } = await createFakeWorld(options)
@@ -26,19 +26,30 @@ describe('what the client does not believe', () => {
   })
 
   const changes: Record<string, (receipt: Receipt) => Receipt> = {
-    'another model': (receipt) => ({ ...receipt, model_id: 'openai:cheaper' }),
+    'another model': (receipt) => ({
+      ...receipt,
+      list: { ...receipt.list, terms: { ...receipt.list.terms, model_id: 'openai:cheaper' } },
+    }),
+    'another rule': (receipt) => ({
+      ...receipt,
+      list: { ...receipt.list, terms: { ...receipt.list.terms, rule: 'any-two' } },
+    }),
     'another length of answer': (receipt) => ({ ...receipt, max_output_tokens: 1 }),
     'another nonce': (receipt) => ({ ...receipt, client_nonce: receipt.client_nonce + 1n }),
     'another ICL': (receipt) => ({ ...receipt, icl_origin: 'http://other.test' }),
-    'another output': (receipt) => ({ ...receipt, output_cid: receipt.prompt_cid }),
-    'one verdict less': (receipt) => ({ ...receipt, verifiers: receipt.verifiers.slice(1) }),
+    'another output': ({ delivery, ...receipt }) => ({
+      ...receipt,
+      delivery: { ...delivery, body: { ...delivery.body, output_cid: receipt.prompt_cid } },
+    }),
+    'one verdict less': (receipt) => ({ ...receipt, verdicts: receipt.verdicts.slice(1) }),
+    'one answer less': (receipt) => ({ ...receipt, answers: receipt.answers.slice(1) }),
     'another order of the list': (receipt) => ({
       ...receipt,
       list: { ...receipt.list, members: receipt.list.members.toReversed() },
     }),
     'a forged tally': (receipt) => ({
       ...receipt,
-      tally: { ...receipt.tally, signature: receipt.leader.signature },
+      tally: { ...receipt.tally, signature: receipt.delivery.signature },
     }),
   }
   for (const [name, changeReceipt] of Object.entries(changes)) {
@@ -67,12 +78,35 @@ describe('what the client does not believe', () => {
 
   it('that its key is bound to the list that the receipt names, when the chain has another', async () => {
     expect(await codeOf({ commitmentOnChain: aHash(`0x${'ee'.repeat(32)}`) })).toBe(
-      'receipt-invalid',
+      'receipt-differs',
     )
   })
 
-  it('a verifier without a stake', async () => {
-    expect(await codeOf({ unstaked: verifierAddresses[1] })).toBe('signer-unstaked')
+  it('that its key was stored in that block, by it and under its terms, when the chain has another', async () => {
+    const other = aHash(`0x${'ee'.repeat(32)}`)
+    const changes: NonNullable<FakeOptions['keyOnChain']>[] = [
+      { owner: nodes[3]! },
+      { termsHash: other },
+      { block: { number: 7n, hash: other } },
+    ]
+    for (const keyOnChain of changes) {
+      expect(await codeOf({ keyOnChain })).toBe('receipt-differs')
+    }
+  })
+
+  it('that only nodes of the job read prompt and answer, when the chain shows another reader', async () => {
+    expect(await codeOf({ usedOnChain: 0b1111 })).toBe('reader-unknown')
+    const readers = [clientAddress, ...nodes.slice(0, 3)]
+    expect(await codeOf({ outputKeyOnChain: { readers } })).toBe('accepted')
+    expect(await codeOf({ outputKeyOnChain: { readers: [...readers, nodes[3]!] } })).toBe(
+      'reader-unknown',
+    )
+    expect(await codeOf({ outputKeyOnChain: { promptHighHandle: 1n } })).toBe('receipt-differs')
+    expect(await codeOf({ outputKeyOnChain: { self: 3 } })).toBe('receipt-differs')
+  })
+
+  it('a node that has answered without a stake', async () => {
+    expect(await codeOf({ unstaked: nodes[1]! })).toBe('signer-unstaked')
   })
 
   it('a receipt hash that is not on chain', async () => {
@@ -111,7 +145,9 @@ describe('what the client does not believe', () => {
     const uncommitted = error as UncommittedError
     await tellUncommitted(uncommitted, { json: false, quiet: true }, streams, progress)
     expect(told.out).toBe(`${inference.output}\n`)
-    expect(told.err).toMatch(/^warning: this answer was checked, but not seen on chain: The result/)
+    expect(told.err).toMatch(
+      /^3 of 3 agreed; the pool had 4 nodes\nwarning: this answer was checked/,
+    )
     told.out = ''
     await tellUncommitted(uncommitted, { json: true, quiet: true }, streams, progress)
     expect(JSON.parse(told.out)).toMatchObject({

@@ -337,22 +337,26 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         return found && { commitment: found, used: options.usedOnChain ?? committed?.used ?? 0 }
       },
       storedKeyAt: async (high, _, number) => {
-        const block = seen.at(-1) ?? keyBlock
+        const block = seen[0] ?? keyBlock
         const terms = keyTerms.get(high)
         if (terms === undefined || block.number !== number) return undefined
         const key = { owner: clientAddress, termsHash: terms, block, storedAt: 1_800_000_000 }
         return { ...key, ...options.keyOnChain }
       },
-      outputKeyOf: async () =>
-        job && {
+      outputKeyOf: async () => {
+        if (!job) return undefined
+        const { answers, list, delivery } = job.receipt
+        const deliverer = delivery.body.address
+        const others = answers.flatMap(({ body: { address } }) =>
+          address === deliverer ? [] : [address],
+        )
+        return {
           promptHighHandle: job.body.kpHighHandle,
-          self: nodes.indexOf(job.receipt.tally.body.deliverer),
-          readers: [
-            clientAddress,
-            ...nodes.slice(0, 3).filter((node) => node !== job?.receipt.tally.body.deliverer),
-          ],
+          self: list.members.indexOf(deliverer),
+          readers: [clientAddress, ...others],
           ...options.outputKeyOnChain,
-        },
+        }
+      },
       receiptHashIn: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
       nodeOf: async (node) => ({
         staked: !(job && node === options.unstaked),

@@ -4,12 +4,10 @@ import { faultEvidenceHash, faultIdOf } from '../../../lib/fault.ts'
 import type { FaultEvidence, FaultView } from '../../../lib/schemas/fault.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import type { JobRecord } from '../../../lib/schemas/record.ts'
-import { signingKeyFromSeed } from '../../../lib/session-key.ts'
-import { statementBytes, statementHash } from '../../../lib/statements.ts'
 import { aHash, aJobId } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { sampleNetwork } from '../../sample-network.ts'
-import { makeReceipt } from '../make-receipt.ts'
+import { answerOf, makeReceipt, signedByNode } from '../make-receipt.ts'
 
 const network = sampleNetwork({ public_url: 'https://icl.test/', chain_id: 31_337 })
 const otherHash = aHash(`0x${'1'.repeat(64)}`)
@@ -18,39 +16,42 @@ let receipt: Receipt
 let record: JobRecord
 let fault: FaultView
 
+type Signed = Receipt['answers'][number]
+let delivered: Signed
+let liar: Signed
+
 beforeAll(async () => {
-  receipt = (await makeReceipt('exact', ['yes', 'no', 'yes'])).receipt
-  const { leader, verifiers, jobId, icl_origin, chain_id } = receipt
-  const [liar] = verifiers as [Receipt['verifiers'][number]]
-  const about = {
-    kind: 'verdict-refuted',
-    jobId,
-    role: 'verifier',
-    fence: liar.body.fence,
-    address: liar.body.address,
-  } as const
+  receipt = (await makeReceipt('exact', ['yes', 'no', 'yes', 'yes'])).receipt
+  const { answers, delivery, verdicts, jobId, icl_origin, chain_id } = receipt
+  delivered = answers.find(({ body }) => body.address === delivery.body.address)!
+  liar = answers[1]!
+  const { fence, address } = liar.body
+  const about = { kind: 'verdict-refuted', jobId, fence, address } as const
+  const verdict = await signedByNode({
+    ...verdicts.find(({ body }) => body.address === address)!.body,
+    ...{ verdict: 'match' as const, reason: undefined },
+  })
+  const [one, other] = [answerOf(receipt, delivered.body.address), answerOf(receipt, address)]
   const evidence: FaultEvidence = {
-    ...{ ...about, version: 1, icl_origin, chain_id, statements: [leader, liar] },
+    ...{ ...about, version: 2, icl_origin, chain_id },
+    statements: [one, delivery, other, verdict],
   }
   fault = {
     ...{ ...about, fault_id: faultIdOf(about), at: 5, evidence },
     evidence_hash: await faultEvidenceHash(evidence),
   }
-  const assignments = await Promise.all(
-    verifiers.map(async (verifier) => ({
-      ...{ role: 'verifier', round: 0, node: verifier.body.address, fence: verifier.body.fence },
-      ...{ verdict_statement: verifier, verdict_hash: await statementHash(verifier.body) },
-    })),
-  )
-  const led = { role: 'leader', round: 0, node: leader.body.address, fence: leader.body.fence }
+  const assignments = answers.map((answer) => ({
+    ...{ node: answer.body.address, fence: answer.body.fence, answer },
+  }))
+  const turn = { deliverer: delivery.body.address, fence: delivery.body.fence }
   // What is checked of a record; the rest is told.
   record = {
     job: { jobId },
-    rounds: [
-      { round: 0, result: leader, result_hash: await statementHash(leader.body) },
-      { round: 1 },
+    assignments: [{ node: nodeAddress('a'), fence: 9 }, ...assignments],
+    deliveries: [
+      { ...turn, outcome: 'settled', delivery, verdicts },
+      { deliverer: nodeAddress('a'), fence: 9, outcome: 'failed', verdicts: [] },
     ],
-    assignments: [led, ...assignments],
     faults: [fault, { ...fault, evidence: undefined }],
   } as unknown as JobRecord
 })
@@ -81,9 +82,9 @@ const withAssignment = (index: number, change: Partial<Assignment>): JobRecord =
     at === index ? { ...assignment, ...change } : assignment,
   ),
 })
-const withRound = (change: Partial<JobRecord['rounds'][number]>): JobRecord => ({
+const withTurn = (change: Partial<JobRecord['deliveries'][number]>, index = 0): JobRecord => ({
   ...record,
-  rounds: record.rounds.map((round, at) => (at === 0 ? { ...round, ...change } : round)),
+  deliveries: record.deliveries.map((turn, at) => (at === index ? { ...turn, ...change } : turn)),
 })
 const withFault = (change: Partial<FaultView>): JobRecord => ({
   ...record,
@@ -91,12 +92,10 @@ const withFault = (change: Partial<FaultView>): JobRecord => ({
 })
 
 describe('the record of a job', () => {
-  it('holds when everybody has signed what it says, hashes given or not', async () => {
+  it('holds when everybody has signed what it says', async () => {
     expect(await read(record)).toBe(record)
-    const bare = { ...withRound({ result_hash: undefined }), faults: [] }
+    const bare = { ...record, faults: [] }
     expect(await read(bare)).toBe(bare)
-    const hashless = withAssignment(1, { verdict_hash: undefined })
-    expect(await read(hashless)).toBe(hashless)
   })
 
   it('is of the job that was asked for', async () => {
@@ -104,52 +103,61 @@ describe('the record of a job', () => {
     expect(await read(other)).toBe('record-invalid: it is of another job')
   })
 
-  it('has results of those who led their rounds', async () => {
-    const { address } = receipt.leader.body
-    for (const change of [
-      { role: 'verifier' as const },
-      { round: 1 },
-      { node: nodeAddress('a') },
-      { fence: 9 },
-    ]) {
-      expect(await read(withAssignment(0, change))).toBe(
-        `record-invalid: ${address} did not lead round 0`,
-      )
-    }
-    expect(await read(withRound({ result_hash: otherHash }))).toBe(
-      `record-invalid: the statement of ${address} has another hash`,
+  it('has answers of those who gave them', async () => {
+    const { address } = liar.body
+    expect(await read(withAssignment(2, { answer: delivered }))).toBe(
+      `record-invalid: a statement of ${address} is another node's`,
+    )
+    expect(await read(withAssignment(2, { fence: 9 }))).toBe(
+      `record-invalid: a statement of ${address} is for another attempt`,
+    )
+    const forged = { ...liar, signature: delivered.signature }
+    expect(await read(withAssignment(2, { answer: forged }))).toBe(
+      `record-invalid: ${address} did not sign its statement`,
+    )
+    const elsewhere = await signedByNode({ ...liar.body, jobId: aJobId(otherHash) })
+    expect(await read(withAssignment(2, { answer: elsewhere }))).toBe(
+      `record-invalid: ${address} spoke of another job`,
     )
   })
 
-  it('has verdicts of those who gave them', async () => {
-    const [one, two] = receipt.verifiers as [
-      Receipt['verifiers'][number],
-      Receipt['verifiers'][number],
-    ]
-    const { address } = one.body
-    expect(await read(withAssignment(1, { verdict_statement: two }))).toBe(
-      `record-invalid: the verdict of ${address} is somebody else's`,
+  it('has deliveries of whose turn it was, of its own answer, and verdicts on them', async () => {
+    const { delivery, verdicts } = receipt
+    const { address } = delivery.body
+    const other = nodeAddress('a')
+    expect(await read(withTurn({ deliverer: other }))).toBe(
+      `record-invalid: a statement of ${other} is another node's`,
     )
-    expect(await read(withAssignment(1, { fence: 9 }))).toBe(
-      `record-invalid: the verdict of ${address} is for another attempt`,
+    expect(await read(withTurn({ fence: 9 }))).toBe(
+      `record-invalid: a statement of ${address} is for another attempt`,
     )
-    expect(await read(withAssignment(1, { verdict_hash: otherHash }))).toBe(
-      `record-invalid: the statement of ${address} has another hash`,
+    const of = async (change: Partial<typeof delivery.body>) => ({
+      delivery: await signedByNode({ ...delivery.body, ...change }),
+    })
+    expect(await read(withTurn(await of({ answer: otherHash })))).toBe(
+      `record-invalid: ${address} delivered another answer`,
     )
-    const forged = { ...one, signature: two.signature }
-    expect(await read(withAssignment(1, { verdict_statement: forged }))).toBe(
-      `record-invalid: ${address} did not sign its statement`,
+    const [first] = verdicts
+    expect(await read(withTurn(await of({ outLowHandle: 99n })))).toBe(
+      `record-invalid: ${first!.body.address} looked at another delivery`,
     )
-    const key = await signingKeyFromSeed(new Uint8Array(32).fill(22))
-    const body = { ...one.body, jobId: aJobId(otherHash) }
-    const elsewhere = { ...one, body, signature: await key.sign(statementBytes(body)) }
-    expect(
-      await read(withAssignment(1, { verdict_statement: elsewhere, verdict_hash: undefined })),
-    ).toBe(`record-invalid: ${address} spoke of another job`)
+    const says = async (change: Partial<(typeof verdicts)[number]['body']>) => ({
+      verdicts: [await signedByNode({ ...first!.body, ...change })],
+    })
+    expect(await read(withTurn(await says({ answer: otherHash })))).toBe(
+      `record-invalid: the verdict of ${first!.body.address} is on no answer of its own`,
+    )
+    const forged = { ...first!, signature: delivery.signature }
+    expect(await read(withTurn({ verdicts: [forged] }))).toBe(
+      `record-invalid: ${first!.body.address} did not sign its statement`,
+    )
+    expect(await read(withTurn({ verdicts: [first!] }, 1))).toBe(
+      `record-invalid: ${other} had delivered nothing`,
+    )
   })
 
   it('has sessions that were granted for this ICL on its chain', async () => {
-    const ungranted = `record-invalid: the wallet of ${receipt.leader.body.address} did not grant the session key`
+    const ungranted = `record-invalid: the wallet of ${receipt.answers[0]!.body.address} did not grant the session key`
     expect(await read(record, { public_url: 'https://other.test' })).toBe(ungranted)
     expect(await read(record, { chain_id: 1 })).toBe(ungranted)
   })
@@ -165,14 +173,14 @@ describe('the record of a job', () => {
     expect(await read(withFault({ evidence_hash: otherHash }))).toBe(
       `record-invalid: the proof of the fault of ${address} has another hash`,
     )
-    const refuting = { ...fault.evidence!, statements: [receipt.leader, receipt.leader] }
+    const refuting = { ...fault.evidence!, statements: [delivered, delivered] }
     expect(await read(withFault({ evidence: refuting }))).toMatch(/^fault-invalid: /)
     const renamed = { kind: 'equivocated', ...{ fence: fault.fence } } as const
     const misnamed = { ...renamed, fault_id: faultIdOf({ ...fault, ...renamed }) }
     expect(await read(withFault(misnamed))).toBe(
       `record-invalid: the fault of ${address} has another's proof`,
     )
-    const alone = { ...record, rounds: [], assignments: [], faults: [fault] }
+    const alone = { ...record, deliveries: [], assignments: [], faults: [fault] }
     for (const change of [{ public_url: 'https://other.test' }, { chain_id: 1 }]) {
       expect(await read(alone, change)).toBe(
         `record-invalid: the fault of ${address} has another's proof`,

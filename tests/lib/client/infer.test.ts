@@ -6,14 +6,7 @@ import { inferenceSteps, type StepNews } from '../../../lib/client/steps.ts'
 import type { SubmitJob } from '../../../lib/schemas/jobs.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { termsHash } from '../../../lib/terms.ts'
-import {
-  clientAddress,
-  commitTx,
-  coordinator,
-  createFakeWorld,
-  leaderAddress,
-  verifierAddresses,
-} from './fake-world.ts'
+import { clientAddress, commitTx, coordinator, createFakeWorld, nodes } from './fake-world.ts'
 
 type ListCommitment = Parameters<ClientChain['commitList']>[0]
 
@@ -35,10 +28,12 @@ describe('infer', () => {
     const result = await infer(context, 'Why?', { model, onStep: (item) => news.push(item) })
     if (result.status !== 'accepted') throw new Error(result.status)
     expect(result.output).toBe('answer to Why?')
-    expect(result.leader).toBe(leaderAddress)
-    expect(result.verdicts).toEqual(
-      verifierAddresses.map((node) => ({ node, verdict: 'match' as const })),
-    )
+    expect(result.leader).toBe(result.receipt.delivery.body.address)
+    const others = nodes.slice(0, 3).filter((node) => node !== result.leader)
+    expect(result.verdicts).toEqual(others.map((node) => ({ node, verdict: 'match' as const })))
+    expect(result.agreed).toEqual({
+      ...{ agreed: 3, answers: 3, differed: [], listLength: 4, isWholePool: true },
+    })
     expect(result.commitTx).toBe(commitTx)
     expect(result.receipt.client).toBe(clientAddress)
     const begun = news.filter(({ phase }) => phase === 'start').map(({ step }) => step)
@@ -54,7 +49,7 @@ describe('infer', () => {
     expect(key.termsHash).toBe(await termsHash(body.terms))
     expect(new Set(Object.keys(key))).toEqual(new Set(['high', 'low', 'termsHash']))
     const { terms, mask } = callsOf('commitList')[0]!.input as ListCommitment
-    expect(terms.list.slice(0, 3)).toEqual([leaderAddress, ...verifierAddresses])
+    expect(terms.list.slice(0, 3)).toEqual(nodes.slice(0, 3))
     expect([terms.activator, mask]).toEqual([coordinator, 0b111])
     expect(terms.until - context.clock.now() / 1000).toBeGreaterThan(1_150)
   })
@@ -68,12 +63,17 @@ describe('infer', () => {
     expect(members).toHaveLength(3)
     expect(terms).toEqual({
       ...{ icl_origin: 'http://icl.test', model_id: model, min_tier: 0, quorum: 3 },
-      ...{ comparator: 'exact', min_matches: 2, list_length: 3 },
+      ...{ comparator: 'exact', min_matches: 2, list_length: 3, rule: 'three', max_answers: 7 },
       ...{ pool_cid: expect.stringMatching(/^bafkrei/), salt: expect.stringMatching(/^.{43}$/) },
     })
     await infer(context, 'Why?', { model })
     const [, later] = callsOf('submitJob').map(({ input }) => (input as SubmitJob).list.body)
-    expect(later?.terms).toMatchObject({ min_matches: 1, list_length: 9 })
+    expect(later?.terms).toMatchObject({
+      rule: 'three',
+      max_answers: 7,
+      min_matches: 1,
+      list_length: 9,
+    })
     expect(later?.terms.salt).not.toBe(terms.salt)
   })
 
@@ -116,7 +116,7 @@ describe('infer', () => {
           status: 'disputed',
           reason: 'quorum-disagreed',
           quorum: quorum.map((assignment) =>
-            assignment.seat === 2
+            assignment === quorum.findLast(({ role }) => role === 'verifier')
               ? { ...assignment, verdict: 'no-match', verdict_reason: 'different-answer' }
               : assignment,
           ),
@@ -127,7 +127,7 @@ describe('infer', () => {
     if (result.status === 'accepted') throw new Error('It was accepted')
     expect(result.status).toBe('disputed')
     expect('output' in result).toBe(false)
-    expect(result.leader).toBe(leaderAddress)
+    expect(nodes).toContain(result.leader!)
     expect(result.verdicts.map(({ verdict }) => verdict)).toEqual(['match', 'no-match'])
     expect(inferenceError(result).code).toBe('job-disputed')
   })

@@ -6,14 +6,7 @@ import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { statementBytes } from '../../../lib/statements.ts'
 import { aHash } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
-import {
-  createFakeWorld,
-  type FakeOptions,
-  keyBlock,
-  leaderAddress,
-  pool,
-  verifierAddresses,
-} from './fake-world.ts'
+import { createFakeWorld, type FakeOptions, keyBlock, nodes, pool } from './fake-world.ts'
 
 const model = 'openai:gpt-4o-mini'
 
@@ -89,7 +82,7 @@ describe('a list of the ICL', () => {
   })
 
   it('must seat nodes that are active on chain for the tier, every one of them', async () => {
-    for (const inactive of [leaderAddress, ...verifierAddresses]) {
+    for (const inactive of nodes.slice(0, 3)) {
       const what = `${inactive}, which is not active on chain for that tier`
       await untrusted({ inactive }, what)
     }

@@ -5,7 +5,7 @@ import { chooseTerms } from '../../../lib/client/choose-terms.ts'
 import type { PromptKey } from '../../../lib/client/client-chain.ts'
 import { toClientError } from '../../../lib/client/client-error.ts'
 import { encryptKey } from '../../../lib/client/encrypt-key.ts'
-import { type FailedInference, inferenceError, lastRound } from '../../../lib/client/inference.ts'
+import { type FailedInference, inferenceError, toldBy } from '../../../lib/client/inference.ts'
 import { nameJob } from '../../../lib/client/name-job.ts'
 import { checkPrompt } from '../../../lib/client/prompt-text.ts'
 import { createStepRunner, type StepNews } from '../../../lib/client/steps.ts'
@@ -25,12 +25,12 @@ type Assignment = JobView['quorum'][number]
 const assignment = (changes: Partial<Assignment>): Assignment => ({
   ...{
     seat: 0,
-    round: 0,
+    batch: 0,
     position: 0,
     role: 'leader',
     node: nodeAddress('a'),
     fence: 1,
-    status: 'done',
+    status: 'revealed',
   },
   ...changes,
 })
@@ -116,31 +116,26 @@ describe('a job that finds no nodes', () => {
 })
 
 describe('a job that ended without an answer', () => {
-  it('shows the verdicts of its last round, and who led it', () => {
-    const verdict = { role: 'verifier', verdict: 'match' } as const
-    const reasoned = {
-      role: 'verifier',
-      verdict: 'no-match',
-      verdict_reason: 'different-answer',
-    } as const
-    const first = [assignment({}), assignment({ ...verdict, node: nodeAddress('9') })]
-    const lapsed = assignment({ round: 1, node: nodeAddress('b'), status: 'lapsed' })
-    const done = assignment({ round: 1, node: nodeAddress('c') })
-    const last = assignment({ round: 1, node: nodeAddress('d'), status: 'claimed' })
-    const round = [
-      assignment({ ...verdict, round: 1, node: nodeAddress('e') }),
-      assignment({ ...reasoned, round: 1, node: nodeAddress('f') }),
-      assignment({ role: 'verifier', round: 1 }),
+  it('shows the verdicts, and who delivered or was to deliver', () => {
+    const first = assignment({})
+    const others = [
+      assignment({ role: 'verifier', verdict: 'match', node: nodeAddress('e') }),
+      assignment({
+        ...{ role: 'verifier', verdict: 'no-match', verdict_reason: 'different-answer' },
+        node: nodeAddress('f'),
+      }),
+      assignment({ role: 'verifier' }),
     ]
-    expect(lastRound(viewOf([...first, lapsed, done, last, ...round]))).toEqual({
-      leader: nodeAddress('c'),
-      verdicts: [
-        { node: nodeAddress('e'), verdict: 'match' },
-        { node: nodeAddress('f'), verdict: 'no-match', reason: 'different-answer' },
-      ],
-    })
-    expect(lastRound(viewOf([lapsed, last])).leader).toBe(nodeAddress('d'))
-    expect(lastRound(viewOf([]))).toEqual({ leader: undefined, verdicts: [] })
+    const verdicts = [
+      { node: nodeAddress('e'), verdict: 'match' },
+      { node: nodeAddress('f'), verdict: 'no-match', reason: 'different-answer' },
+    ]
+    expect(toldBy(viewOf([first, ...others]))).toEqual({ leader: nodeAddress('a'), verdicts })
+    const agreement = { deliverer: nodeAddress('e') } as JobView['agreement']
+    expect(toldBy({ ...viewOf([first]), agreement }).leader).toBe(nodeAddress('e'))
+    const later = assignment({ node: nodeAddress('d'), status: 'claimed' })
+    expect(toldBy(viewOf([first, later])).leader).toBe(nodeAddress('d'))
+    expect(toldBy(viewOf([]))).toEqual({ leader: undefined, verdicts: [] })
   })
 
   const errorOfEnd = (end: Partial<FailedInference>) =>
@@ -148,7 +143,7 @@ describe('a job that ended without an answer', () => {
 
   it.each([
     ['disputed', 'quorum-disagreed', /did not agree/, /^Run it again, or use a model that answers/],
-    ['rejected', undefined, /leader's answer is wrong/, /: run it again when more nodes/],
+    ['disputed', 'undelivered', /none of them delivered it/, /: run the job again/],
     ['expired', undefined, /not done before its deadline/, /: run it again; .* overloaded/],
     ['expired', 'not-enough-nodes', /too few nodes are free/, /^Service operator: wait/],
     ['cancelled', undefined, /cancelled by its client/, /^Submit it again/],

@@ -177,7 +177,7 @@ describe('following a job', () => {
   const stuck = view({ status: 'open', reason: 'not-enough-nodes' })
 
   it('ends with the job in any settled phase', async () => {
-    for (const status of ['accepted', 'rejected', 'disputed', 'expired', 'cancelled'] as const) {
+    for (const status of ['accepted', 'disputed', 'expired', 'cancelled'] as const) {
       const { outcome, looks } = await follow([
         view({}),
         view({ status: 'running' }),

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { decide, quotaOf } from '../../../lib/agreement-rule.ts'
 import { similar } from '../../../lib/comparators/similar.ts'
-import { accepts, type Vote } from '../../../lib/tally.ts'
 import { breadAnswer, keyOf, liftAnswer } from './texts.ts'
 
 const lighthouse = {
@@ -19,7 +18,7 @@ type Lie = { readonly prompt: string; readonly honest: string; readonly said: st
 
 const lift = { prompt: 'How does the lift work?', honest: liftAnswer }
 
-/** What a leader that lies says, where the honest answer shares nothing with it. */
+/** What a node that lies says, where the honest answer shares nothing with it. */
 const unrelated: readonly (readonly [string, Lie])[] = [
   ['filler for a paragraph', { ...lift, said: lorem }],
   ['filler for two sentences', { ...lighthouse, said: lorem }],
@@ -60,13 +59,9 @@ async function outcomesOf({ prompt, honest, said }: Lie) {
   )
 }
 
-const collusion: Vote = { verdict: 'match' }
-
-describe('a lie that one colluding verifier confirms', () => {
-  it.each(unrelated)('is no match for an honest one, and refused: %s', async (_, lie) => {
+describe('a lie that one colluding node confirms', () => {
+  it.each(unrelated)('is no match for an honest one: %s', async (_, lie) => {
     expect(new Set(await outcomesOf(lie))).toEqual(new Set(['no-match']))
-    const honest: Vote = { verdict: 'no-match', reason: 'different-answer' }
-    expect(accepts('similar/2', [collusion, honest], 1)).toBe(false)
   })
 
   it.each(undecided)('is never a match for an honest one: %s', async (_, lie) => {
