@@ -44,8 +44,10 @@ export async function startIcl(options: {
   const { processes, folder, chain, mockAttestationKey, env, signal } = options
   const { runtime = 'bun', name = 'icl' } = options
   const port = env?.SVC_ICL_PORT ?? String(await freePort())
-  // Something else may stand in front of it: then it is reached there.
-  const url = env?.SVC_ICL_PUBLIC_URL ?? `http://127.0.0.1:${port}`
+  const own = `http://127.0.0.1:${port}`
+  // What stands in front of an ICL knows its port beforehand: then it is reached there.
+  const front = env?.SVC_ICL_PORT && env.SVC_ICL_PUBLIC_URL
+  const url = front || own
   const given: Record<string, string> = {
     SVC_ICL_HOST: '127.0.0.1',
     SVC_ICL_PORT: port,
@@ -66,7 +68,7 @@ export async function startIcl(options: {
   const { SVC_ICL_DATABASE_URL: databaseUrl = '' } = command.env
   const process = processes.start({ name, ...command })
   const untilMs = systemClock.now() + readyTimeoutMs
-  while (!(await answersReady(url))) {
+  while (!(await answersReady(own))) {
     signal?.throwIfAborted()
     if (process.hasExited() || systemClock.now() > untilMs) {
       const how = process.hasExited() ? `ended with ${await process.exited}` : 'is not ready'
