@@ -123,7 +123,7 @@ export const checks: readonly Check[] = [
       await verifyReceipt(receipt, { iclKeys })
       const view = await api.getJob(path, { readToken })
       expect(await receiptHash(receipt)).toBe(view.receipt_hash!)
-      const changed = { ...receipt, output_cid: receipt.prompt_cid }
+      const changed = { ...receipt, prompt_cid: receipt.delivery.body.output_cid }
       await expect(verifyReceipt(changed, { iclKeys })).rejects.toMatchObject({
         code: 'receipt-invalid',
       })

@@ -165,7 +165,7 @@ export const libCases: readonly Case[] = [
         same('its hash', await receiptHash(receipt), receiptHashes[comparator])
         const again = Receipt.parse(JSON.parse(JSON.stringify(z.encode(Receipt, receipt))))
         await verifyReceipt(again, { iclKeys: [iclKey] })
-        const changed = { ...again, output_cid: again.prompt_cid }
+        const changed = { ...again, prompt_cid: again.delivery.body.output_cid }
         await failing('receipt-invalid', verifyReceipt(changed, { iclKeys: [iclKey] }))
       },
     },
@@ -177,8 +177,8 @@ const evidenceHashes = {
   'similar/2': aHash('0x3d4ac701d1f5befa66263a39256eff54543ea3a7b58885fd084e2894d1361a38'),
 }
 const receiptHashes = {
-  exact: aHash('0xdfd154b443808d77518f2de2470ea995d136a8b95320859ab8e340f164367b57'),
-  'similar/2': aHash('0x1cd9bc9a39dbfc9ae9ecd180c0feebbb884342d7fcf7c4d99f9a8253a2dc9611'),
+  exact: aHash('0xa3230db4095fece4755e5af633fba85b786d7d548991907bc5d7d1ebb848349b'),
+  'similar/2': aHash('0x5759344f524ede98080cb6ce988f033b10807dc5bc13eb90a503a9631c444420'),
 }
 
 const unreadable = (call: Promise<unknown>) => failing('blob-unreadable', call)
