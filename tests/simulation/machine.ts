@@ -7,8 +7,9 @@ import { attest } from '../../node/attestation/attest.ts'
 import { createAttestor } from '../../node/attestation/attestor.ts'
 import { newSessionKey } from '../../node/attestation/session.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
+import { createIclKeys } from '../../node/icl-keys.ts'
 import type { Journal } from '../../node/journal/journal.ts'
-import { entryOf, type JournalEntry, JournalStep } from '../../node/journal/steps.ts'
+import { entryOf, type JournalEntry, JournalStep, signedIn } from '../../node/journal/steps.ts'
 import type { Log } from '../../node/log.ts'
 import { activeNode } from '../icl/fake-chain.ts'
 import { chainId, createLife, mockKey, modelId, origin, walletOf } from '../icl/test-icl.ts'
@@ -191,10 +192,13 @@ function depsOf(
       onTrouble: ground.trouble,
     }),
   )
+  const api = createApi({ ...open, signer: { kind: 'node', address, key: sessionKey } })
   return {
     address,
     sessionKey,
-    api: createApi({ ...open, signer: { kind: 'node', address, key: sessionKey } }),
+    api,
+    iclKeys: createIclKeys(api),
+    acks: { keep: () => {} },
     coprocessor: life.of(ground.coprocessor.of(address, ground.clock, own)),
     blobs: createGatewayBlobs({ gateways: [origin], fetch, clock }),
     chain: life.of(nodeChainOf(ground, address)),
@@ -253,11 +257,17 @@ function openJournal(place: Place, isAlive: () => boolean, die: () => void): Jou
     const entry = entryOf(known.filter((step) => placeOf(step) === name))
     return entry ? [entry] : []
   })
-  const isSigned = ({ step }: JournalStep) => step === 'result' || step === 'verdict'
   return {
     unfinished,
-    hasSigned: ({ jobId, fence }) =>
-      known.some((step) => isSigned(step) && step.jobId === jobId && step.fence === fence),
+    isSigned: (id) =>
+      known.some(
+        (step) =>
+          step.jobId === id.jobId && step.fence === id.fence && signedIn(step) !== undefined,
+      ),
+    hasSigned: (signed) =>
+      known.some(
+        (step) => placeOf(step) === placeOf(signed) && signedIn(step) === signedIn(signed),
+      ),
     note: (step) => {
       if (!isAlive()) return
       const diesBefore = own.chance(habits.dies)
