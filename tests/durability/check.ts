@@ -1,7 +1,7 @@
 // After each fault, and once more in the end: all that was acknowledged is there, the same as it was told, and was done once.
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { isSettled, type Job } from '../../icl/rules/job.ts'
+import { isSettled, type Job, type PostedVerdict } from '../../icl/rules/job.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { createChainReader } from '../../lib/chain/clients.ts'
@@ -118,11 +118,13 @@ const plain = (value: unknown): unknown => value && JSON.parse(JSON.stringify(va
 /** What a node noted as posted was acknowledged to it. */
 type Statement = JobRecord & { readonly node: string }
 
+const signedOutcomes: readonly string[] = ['answered', 'result-posted', 'match', 'no-match']
+
 async function historiesOf({ nodes }: World): Promise<readonly Statement[]> {
   const all = nodes.map(async ({ address: node, folder }) => {
     const history = await readHistory(join(folder, 'jobs.jsonl'))
     return history
-      .filter(({ outcome }) => ['result-posted', 'match', 'no-match'].includes(outcome))
+      .filter(({ outcome }) => signedOutcomes.includes(outcome))
       .map((record): Statement => ({ ...record, node }))
   })
   return (await Promise.all(all)).flat()
@@ -130,11 +132,16 @@ async function historiesOf({ nodes }: World): Promise<readonly Statement[]> {
 
 function lostStatement({ node, jobId, fence, outcome }: Statement, job: Job | undefined) {
   const assignment = job?.assignments.find((one) => one.fence === fence && one.node === node)
-  const kept =
-    outcome === 'result-posted'
-      ? assignment?.status === 'done'
-      : assignment?.verdict?.body.verdict === outcome
-  return problem('lost', jobId)(!kept, `the statement (${outcome}) of ${node} is gone`)
+  const turns = job?.agreement?.turns ?? []
+  const saysSo = ({ body }: PostedVerdict) => body.fence === fence && body.verdict === outcome
+  const kept = {
+    answered: true,
+    'result-posted': turns.some((turn) => turn.fence === fence && turn.delivery),
+    match: turns.some(({ verdicts }) => verdicts.some(saysSo)),
+    'no-match': turns.some(({ verdicts }) => verdicts.some(saysSo)),
+  }[outcome as string]
+  const isGone = assignment?.answer === undefined || !kept
+  return problem('lost', jobId)(isGone, `the statement (${outcome}) of ${node} is gone`)
 }
 
 /** The receipt hashes that were committed on chain for each job; a conflict counts as one more. */

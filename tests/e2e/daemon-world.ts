@@ -122,7 +122,7 @@ async function build(options: WorldOptions, stops: (() => Promise<unknown>)[]) {
     // What other comparators make of unrelated answers has a little chance in it.
     ask: (prompt: string): Promise<Inference> =>
       ask({ chain, icl: { url: proxy.url } }, { prompt, model, comparator: 'exact' }),
-    /** Which node got which role in the job that began last: `[leader, verifier, verifier]`. */
+    /** Which nodes have the seats of the job that began last, the first seat first. */
     rolesOf: (calls: number) =>
       eventually('three nodes work', async () => {
         const logs = await Promise.all([0, 1, 2].map(logOf))
@@ -130,8 +130,8 @@ async function build(options: WorldOptions, stops: (() => Promise<unknown>)[]) {
           log.split('\n').filter((line) => /: starting as /.test(line)),
         )
         if (!starts.every((lines) => lines.length >= calls)) return undefined
-        const leader = starts.findIndex((lines) => lines.at(-1)?.endsWith('leader'))
-        return leader < 0 ? undefined : [leader, ...[0, 1, 2].filter((node) => node !== leader)]
+        const first = starts.findIndex((lines) => lines.at(-1)?.endsWith('leader'))
+        return first < 0 ? undefined : [first, ...[0, 1, 2].filter((node) => node !== first)]
       }),
     /** kill -9. */
     kill: async (index: number): Promise<void> => {
