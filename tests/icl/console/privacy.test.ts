@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { refOf } from '../../../icl/console/public-job.ts'
 import { ConsoleJobs } from '../../../lib/schemas/console.ts'
 import { aJobId } from '../../branded.ts'
-import { runJob } from '../run-job.ts'
+import { answerJob, checkAll, delivererOf } from '../run-job.ts'
 import {
-  claim,
-  commitTo,
+  check,
   createTestIcl,
+  deliver,
+  givenIn,
   joinNode,
   origin,
-  resultBody,
   submit,
   type TestIcl,
   type TestNode,
@@ -22,7 +22,7 @@ const outputCid = `bafkrei${'b'.repeat(52)}`
 async function start() {
   const icl = await createTestIcl()
   const nodes: TestNode[] = []
-  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) nodes.push(await joinNode(icl, name))
   return { icl, nodes }
 }
 
@@ -69,58 +69,63 @@ const found = (text: string, planted: Readonly<Record<string, string>>): readonl
 describe('the console', () => {
   it('shows of a running job neither whose it is, nor its id, nor who works on it, nor what they found', async () => {
     const { icl, nodes } = await start()
-    const job = await submit(icl, { promptCid })
-    const [leader, one, two] = [job.leader, ...job.verifiers].map(
-      (address) => nodes.find((node) => node.address === address)!,
-    ) as [TestNode, TestNode, TestNode]
-    const claimed = await claim(leader)
-    const reveals = [
-      await commitTo(one, await claim(one), 'no'),
-      await commitTo(two, await claim(two), 'yes'),
-    ]
-    await leader.api.postResult({ body: await resultBody(icl, leader, claimed, 'yes') })
-    const text = await everything(icl, async () =>
-      one.api.postVerdict({ body: await reveals[0]!() }),
-    )
+    const answered = await answerJob(icl, nodes, ['yes', 'no', 'yes', 'yes'], { promptCid })
+    const { job, jobId, seated } = answered
+    const deliverer = (await delivererOf(seated, jobId))!
+    await deliver(icl, deliverer, jobId)
+    const [one, two, three, four] = seated as [TestNode, TestNode, TestNode, TestNode]
+    const { evidence } = givenIn(one, jobId).answer
+    const text = await everything(icl, () => check(two, jobId))
     expect(text).toContain('"type":"claimed"')
     expect(text).toContain('"status":"running"')
-    expect(text).toContain('"list":{"members":4,"passed":{}}')
+    expect(text).toContain('"list":{"members":5,"passed":{}}')
     const planted = {
       ...ofTheClient(job),
       'job id': job.jobId.slice(2),
       output: outputCid,
-      leader: leader.address,
-      'verifier 1': one.address,
-      'verifier 2': two.address,
-      'not seated': nodes.find(({ address }) => !job.first.includes(address))!.address,
+      'node 1': one.address,
+      'node 2': two.address,
+      'node 3': three.address,
+      'node that joined': four.address,
+      'not seated': nodes.find((node) => !seated.includes(node))!.address,
+      evidence: evidence.comparator === 'exact' ? evidence.digest : '',
       verdict: 'no-match',
       why: 'different-answer',
+      'agreement found': '"agreed"',
+      'a delivery': '"delivered"',
+      delivery: 'deliver',
     }
     expect(found(text, planted)).toEqual([])
     expect(text).toContain(await refOf(job.jobId))
-    // The search finds what is there: the client may see all of it but the other's verdict.
+    // The search finds what is there: the ICL knows all of it.
     const view = await icl.deps.store.findJob(job.jobId)
     const whole = JSON.stringify(view, (_, value) =>
       typeof value === 'bigint' ? `${value} ${value.toString(16)}` : value,
     )
-    expect(found(whole, planted).length).toBeGreaterThan(8)
+    expect(found(whole, planted).length).toBeGreaterThan(12)
     await icl.stop()
   })
 
   it('shows of a settled job who did what and why, and nothing of its client', async () => {
     const { icl, nodes } = await start()
-    const before = await runJob(icl, nodes, ['yes', 'yes', 'no'], { promptCid })
-    const { job, leader } = before
-    const text = await everything(icl, () => job.api.cancelJob({ params: { jobId: job.jobId } }))
+    const answered = await answerJob(icl, nodes, ['yes', 'no', 'yes', 'yes'], { promptCid })
+    const { job, jobId, seated } = answered
+    const deliverer = (await delivererOf(seated, jobId))!
+    await deliver(icl, deliverer, jobId)
+    const text = await everything(icl, () => checkAll(seated, jobId))
     expect(found(text, { ...ofTheClient(job), output: outputCid })).toEqual([])
-    expect(text).toContain(leader.address)
+    expect(text).toContain(deliverer.address)
     expect(text).toContain(job.jobId)
     const detail = JSON.parse(await get(icl, `/v1/console/jobs/${job.jobId}`))
     const types = detail.timeline.map(({ type }: { type: string }) => type)
-    expect(types).toEqual(expect.arrayContaining(['claimed', 'committed', 'result-posted']))
+    expect(types).toEqual(
+      expect.arrayContaining(['claimed', 'committed', 'revealed', 'agreed', 'delivered']),
+    )
     expect(detail.assignments.map(({ verdict }: { verdict?: string }) => verdict)).toEqual(
       expect.arrayContaining(['match', 'no-match']),
     )
+    expect(detail.agreement).toMatchObject({ needed: 3, deliverer: deliverer.address })
+    expect(detail.deliveries).toEqual([{ node: deliverer.address, outcome: 'settled' }])
     await icl.stop()
   })
 
