@@ -104,7 +104,7 @@ async function act(
       return await reveal(deps, claim, own, signal)
     case 'deliver': {
       const { checkers = [] } = next.view
-      const lease = leaseOf(deps, claim, next.secondsLeft)
+      const lease = leaseOf(deps, claim, next.secondsLeft, 'deliver')
       return await lease.within(signal, (leased) => deliver(deps, claim, own, checkers, leased))
     }
     case 'check':

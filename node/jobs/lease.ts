@@ -1,4 +1,6 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { NextStep } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { isPassing } from './abort-reason.ts'
 import type { AssignmentId, JobDeps } from './job-deps.ts'
@@ -19,9 +21,9 @@ export type LeftMs = () => number
 
 /**
  * A lease of `seconds` from now, for work that ends with it. The ICL adds time in which it was away, so that it is asked before the
- * work is given up; the lease goes on while the ICL does not answer.
+ * work is given up; the lease goes on while the ICL does not answer. A lease for one `step` ends with ProblemError `not-your-turn` when the ICL names another.
  */
-export function leaseOf(deps: Deps, id: AssignmentId, seconds: number) {
+export function leaseOf(deps: Deps, id: AssignmentId, seconds: number, step?: NextStep) {
   const term = termOf(deps.clock, seconds)
   return {
     async within<T>(
@@ -35,7 +37,7 @@ export function leaseOf(deps: Deps, id: AssignmentId, seconds: number) {
       const aborted = new Promise<never>((_, reject) => {
         leased.addEventListener('abort', () => reject(leased.reason), { once: true })
       })
-      endOf(deps, id, term, AbortSignal.any([signal, done.signal])).then(
+      endOf(deps, { ...id, step }, term, AbortSignal.any([signal, done.signal])).then(
         (why) => over.abort(why),
         () => {},
       )
@@ -81,7 +83,7 @@ function termOf(clock: Clock, seconds: number) {
 /** Resolves with the reason once the lease is over, also by what the ICL says. */
 async function endOf(
   { api, clock }: Deps,
-  { jobId, fence }: AssignmentId,
+  { jobId, fence, step }: AssignmentId & { readonly step: NextStep | undefined },
   term: Term,
   signal: AbortSignal,
 ): Promise<unknown> {
@@ -93,6 +95,7 @@ async function endOf(
       const input = { params: { jobId }, query: { wait: 0 } }
       const view = await api.getAssignment(input, { signal, timeoutMs: askMs })
       if (view.fence !== fence) break
+      if (step !== undefined && view.step !== step) return turnOver()
       term.answered(view.deadline && view.deadline - view.server_time)
     } catch (error) {
       signal.throwIfAborted()
@@ -102,6 +105,8 @@ async function endOf(
   }
   return leaseOver()
 }
+
+const turnOver = () => new ProblemError('not-your-turn', 'its time is over')
 
 const leaseOver = (): SvcError =>
   new SvcError('deadline-too-close', 'the deadline came before the work was done', {

@@ -122,6 +122,19 @@ describe('the daemon', () => {
     await end(world, running)
   })
 
+  it('has an output key ready before a job comes, and makes the next after each delivery', async () => {
+    const world = await createDaemonWorld()
+    const encrypt = vi.spyOn(world.deps.coprocessor, 'encrypt')
+    const running = world.start()
+    await world.clock.advance(30_000)
+    expect(encrypt).toHaveBeenCalledTimes(1)
+    world.offer(1)
+    await world.clock.advance(30_000)
+    expect(world.chain.stored).toHaveLength(1)
+    expect(encrypt).toHaveBeenCalledTimes(2)
+    await end(world, running)
+  })
+
   it('runs an assignment once, however often it is offered', async () => {
     const world = await createDaemonWorld()
     world.api.claimAssignment.mockImplementation(async ({ body }) => ({ ...world.claim, ...body }))

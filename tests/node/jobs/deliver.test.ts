@@ -384,6 +384,20 @@ describe('a delivery that comes to nothing', () => {
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
   })
 
+  it('because its turn has passed is not given back: it might be the next turn that this ends', async () => {
+    const world = await createJobWorld('leader')
+    const storeOutputKey: JobWorld['chain']['storeOutputKey'] = async (key) => {
+      world.turns.shift()
+      world.turns.push({ step: 'check', to_check: await world.delivered('Four.') })
+      await world.clock.sleep(100_000)
+      return await world.chain.storeOutputKey(key)
+    }
+    world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
+    await run(world)
+    expect(world.api.abortAssignment).not.toHaveBeenCalled()
+    expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
+  })
+
   it('because its time is over is given back', async () => {
     const world = await createJobWorld('leader')
     const storeOutputKey: JobWorld['chain']['storeOutputKey'] = async (key) => {
