@@ -14,6 +14,8 @@ type BuiltIn = {
   readonly api: ProviderApi
   /** Models that `init` suggests and the demo's stand-in plays. */
   readonly models: readonly [string, ...string[]]
+  /** Models of which no call can ask for the likeliest answer: their wording differs from call to call. */
+  readonly onlySamples?: RegExp
 }
 
 /** The providers that need no base URL, by name. */
@@ -23,12 +25,15 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     baseUrl: 'https://api.openai.com/v1',
     api: 'openai',
     models: ['gpt-4o-mini', 'gpt-4o'],
+    // The reasoning models refuse a temperature.
+    onlySamples: /^(o\d|gpt-5)/,
   },
   anthropic: {
     label: 'Anthropic',
     baseUrl: 'https://api.anthropic.com/v1',
     api: 'anthropic',
     models: ['claude-sonnet-4-5', 'claude-haiku-4-5'],
+    onlySamples: /^/,
   },
 }
 
@@ -48,3 +53,7 @@ export const providerNameOf = (modelId: string): string => modelId.slice(0, mode
 
 /** The provider's own name for a model. */
 export const modelNameOf = (modelId: string): string => modelId.slice(modelId.indexOf(':') + 1)
+
+/** True for a known model whose answers vary in wording: that nodes agree on one says next to nothing beyond the topic. */
+export const onlySamples = (modelId: string): boolean =>
+  builtIn[providerNameOf(modelId)]?.onlySamples?.test(modelNameOf(modelId)) === true

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { abortable } from '../../lib/chain/abortable.ts'
-import { describeAgreed } from '../../lib/client/agreed.ts'
+import { type Agreed, describeAgreed } from '../../lib/client/agreed.ts'
 import type {
   AcceptedInference,
   UncommittedError,
@@ -9,6 +9,7 @@ import type {
 import { printable } from '../../lib/host/printable.ts'
 import { writePrivateJson } from '../../lib/host/private-files.ts'
 import { outputFailure } from '../../lib/host/stop-signals.ts'
+import { onlySamples } from '../../lib/providers.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { jsonResult, jsonUncommitted } from './json-line.ts'
 import type { InferCommand } from './options.ts'
@@ -25,8 +26,8 @@ export async function tellAnswer(
   streams: Streams,
   progress: Progress,
 ): Promise<void> {
-  const { output: answer, agreed, jobId, receiptHash, commitTx } = inference
-  if (!quiet) progress.say(describeAgreed(agreed))
+  const { output: answer, agreed, jobId, receiptHash, commitTx, model } = inference
+  if (!quiet) tellAgreed(agreed, model, progress)
   if (!quiet) progress.say(`job ${jobId}, receipt ${receiptHash}, on chain in ${commitTx}`)
   if (json) await print(`${JSON.stringify(jsonResult(inference))}\n`, streams)
   else await printAnswer(answer, streams)
@@ -39,13 +40,21 @@ export async function tellUncommitted(
   streams: Streams,
   progress: Progress,
 ): Promise<void> {
-  const { output: answer, agreed, jobId, receiptHash } = error.inference
-  progress.say(describeAgreed(agreed))
+  const { output: answer, agreed, jobId, receiptHash, model } = error.inference
+  tellAgreed(agreed, model, progress)
   progress.say(`warning: this answer was checked, but not seen on chain: ${error.message}`)
   progress.say(`hint: ${error.hint}`)
   progress.say(`job ${jobId}, receipt ${receiptHash}; running it again would pay for it again`)
   if (json) await print(`${JSON.stringify(jsonUncommitted(error))}\n`, streams)
   else await printAnswer(answer, streams)
+}
+
+function tellAgreed(agreed: Agreed, model: string, progress: Progress): void {
+  progress.say(describeAgreed(agreed))
+  if (!onlySamples(model)) return
+  progress.say(
+    `note: ${model} words each answer anew, so that one job shows no more than that the nodes spoke of the same thing`,
+  )
 }
 
 function printAnswer(answer: string, streams: Streams): Promise<void> {
