@@ -5,7 +5,7 @@ import { numberOf, type SqliteDatabase } from './sqlite-database.ts'
 const applicationId = 0x53_56_43_69
 
 /** A file's `user_version`: one more with each change of the tables or of the documents in them. */
-const schemaVersion = 4
+const schemaVersion = 5
 
 const tables = `
   CREATE TABLE counters (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;

@@ -43,17 +43,17 @@ describe('a replica that others have passed by', () => {
     world.connection.cut = 'before'
     await store.findJob(one.id)
     const other = await createOther(world).start()
-    expect(await update(other, { seats: 9 })).toBe(true)
+    expect(await update(other, { minTier: 9 })).toBe(true)
     await other.close()
     world.connection.cut = 'none'
     await world.clock.advance(20_000)
     world.connection.cut = 'before'
-    expect((await store.findJob(one.id))?.document.seats).toBe(9)
-    expect(await update(store, { seats: 10 })).toBe(true)
+    expect((await store.findJob(one.id))?.document.minTier).toBe(9)
+    expect(await update(store, { minTier: 10 })).toBe(true)
     world.connection.cut = 'none'
     await world.clock.advance(20_000)
     expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
-    expect((await world.database.findJob(one.id))?.document.seats).toBe(10)
+    expect((await world.database.findJob(one.id))?.document.minTier).toBe(10)
   })
 
   it('knows what others saved while it alone was cut off', async () => {
@@ -64,11 +64,11 @@ describe('a replica that others have passed by', () => {
     await world.clock.advance(20_000)
     world.connection.cut = 'before'
     await store.findJob(one.id)
-    expect(await update(other, { seats: 9 })).toBe(true)
+    expect(await update(other, { minTier: 9 })).toBe(true)
     world.connection.cut = 'none'
     await world.clock.advance(20_000)
     world.connection.cut = 'before'
-    expect((await store.findJob(one.id))?.document.seats).toBe(9)
+    expect((await store.findJob(one.id))?.document.minTier).toBe(9)
     expect(store.status().writable).toBe(false)
   })
 
@@ -85,8 +85,8 @@ describe('a replica that others have passed by', () => {
     await world.clock.until(insert(store, '1'))
     await world.clock.advance(10_000)
     world.connection.cut = 'before'
-    for (const seats of [4, 5, 6, 7, 8]) {
-      expect(await world.clock.until(update(store, { seats }))).toBe(true)
+    for (const minTier of [4, 5, 6, 7, 8]) {
+      expect(await world.clock.until(update(store, { minTier }))).toBe(true)
     }
     const other = createOther(world)
     other.connection.cut = 'before'
@@ -101,8 +101,8 @@ describe('a replica that others have passed by', () => {
     await world.clock.advance(20_000)
     expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
     expect(second.status()).toEqual({ connected: true, writable: true, reasons: [] })
-    expect((await second.findJob(one.id))?.document.seats).toBe(8)
-    expect(await update(second, { seats: 9 })).toBe(true)
+    expect((await second.findJob(one.id))?.document.minTier).toBe(8)
+    expect(await update(second, { minTier: 9 })).toBe(true)
   })
 })
 
@@ -118,7 +118,7 @@ describe('a replica that another one leaves in order', () => {
     await world.clock.advance(6_000)
     expect(world.logged).toContain('No other replica runs: this one can work from memory {}')
     world.connection.cut = 'before'
-    expect(await update(store, { seats: 9 })).toBe(true)
+    expect(await update(store, { minTier: 9 })).toBe(true)
   })
 
   it('refuses saves when the database is away before that look', async () => {
@@ -129,11 +129,11 @@ describe('a replica that another one leaves in order', () => {
     await world.clock.advance(20_000)
     await other.close()
     world.connection.cut = 'before'
-    await expect(update(store, { seats: 9 })).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(update(store, { minTier: 9 })).rejects.toMatchObject({ code: 'unavailable' })
     world.connection.cut = 'none'
     await world.clock.advance(20_000)
     world.connection.cut = 'before'
-    expect(await update(store, { seats: 9 })).toBe(true)
+    expect(await update(store, { minTier: 9 })).toBe(true)
   })
 })
 

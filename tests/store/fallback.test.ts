@@ -31,8 +31,8 @@ describe('a store whose database goes away', () => {
     const { world, store } = await start()
     await insert(store, '1')
     world.connection.cut = 'before'
-    expect(await update(store, one.id, { seats: 4 })).toBe(true)
-    expect(await update(store, one.id, { seats: 5 })).toBe(true)
+    expect(await update(store, one.id, { minTier: 4 })).toBe(true)
+    expect(await update(store, one.id, { minTier: 5 })).toBe(true)
     expect(await insert(store, '2')).toBe(true)
     expect(await insert(store, '2')).toBe(false)
     expect(await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 10 })).toBe(
@@ -52,11 +52,11 @@ describe('a store whose database goes away', () => {
     expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
     expect(world.disk.file).toBeUndefined()
     expect(await world.database.findJob(one.id)).toEqual(
-      expect.objectContaining({ document: { ...one, seats: 5 }, version: 3 }),
+      expect.objectContaining({ document: { ...one, minTier: 5 }, version: 3 }),
     )
     expect((await world.database.findJob(jobOf('2').id))?.version).toBe(1)
     expect(await world.database.findKey('k', 0)).toBe('v')
-    expect(await update(store, one.id, { seats: 6 })).toBe(true)
+    expect(await update(store, one.id, { minTier: 6 })).toBe(true)
   })
 
   it('is used with a record that cannot be read, and takes no saves from memory, where that would be a new one', async () => {
@@ -112,14 +112,14 @@ describe('a store whose database goes away', () => {
     const { world, store } = await start()
     await insert(store, '1')
     world.connection.cut = 'after'
-    expect(await store.save({ kind: 'job', job: { ...one, seats: 4 }, base: 1 })).toBe(true)
+    expect(await store.save({ kind: 'job', job: { ...one, minTier: 4 }, base: 1 })).toBe(true)
     expect((await world.database.findJob(one.id))?.version).toBe(2)
     expect((await store.findJob(one.id))?.version).toBe(2)
-    expect(await update(store, one.id, { seats: 5 })).toBe(true)
+    expect(await update(store, one.id, { minTier: 5 })).toBe(true)
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
     expect(await world.database.findJob(one.id)).toEqual(
-      expect.objectContaining({ document: { ...one, seats: 5 }, version: 3 }),
+      expect.objectContaining({ document: { ...one, minTier: 5 }, version: 3 }),
     )
   })
 
@@ -127,12 +127,14 @@ describe('a store whose database goes away', () => {
     const { world, store } = await start()
     await insert(store, '1')
     world.connection.cut = 'after'
-    const both = [4, 5].map((seats) => store.save({ kind: 'job', job: { ...one, seats }, base: 1 }))
+    const both = [4, 5].map((minTier) =>
+      store.save({ kind: 'job', job: { ...one, minTier }, base: 1 }),
+    )
     expect(await Promise.all(both)).toEqual([true, false])
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
     expect(store.status().connected).toBe(true)
-    expect((await world.database.findJob(one.id))?.document.seats).toBe(4)
+    expect((await world.database.findJob(one.id))?.document.minTier).toBe(4)
   })
 
   it('does not wait for a database that says nothing', async () => {
@@ -166,7 +168,7 @@ describe('a store whose database goes away', () => {
     // The same submission must not become a second job.
     expect(await insert(store, '1')).toBe(false)
     await expect(
-      store.save({ kind: 'job', job: jobOf('1', { seats: 9 }), base: 1 }),
+      store.save({ kind: 'job', job: jobOf('1', { minTier: 9 }), base: 1 }),
     ).rejects.toMatchObject(unavailable)
     expect(await store.countJobsOfClient(one.client, 0)).toBe(2)
     await expect(store.listJobsOfClient(one.client, { limit: 9 })).rejects.toMatchObject(
@@ -231,21 +233,21 @@ describe('a process that starts', () => {
     await insert(store, '1')
     await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 10 })
     world.connection.cut = 'before'
-    await update(store, one.id, { seats: 4 })
+    await update(store, one.id, { minTier: 4 })
     await insert(store, '2')
     world.crash()
     world.connection.cut = 'before'
     const second = await world.start()
     expect(second.status()).toEqual(expect.objectContaining({ connected: false, writable: true }))
-    expect((await second.findJob(one.id))?.document.seats).toBe(4)
+    expect((await second.findJob(one.id))?.document.minTier).toBe(4)
     expect(await second.findKey('k', 0)).toBe('v')
     expect(await insert(second, '2')).toBe(false)
-    expect(await update(second, one.id, { seats: 5 })).toBe(true)
+    expect(await update(second, one.id, { minTier: 5 })).toBe(true)
     world.crash()
     await world.start()
     expect(world.disk.file).toBeUndefined()
     expect(await world.database.findJob(one.id)).toEqual(
-      expect.objectContaining({ document: { ...one, seats: 5 }, version: 3 }),
+      expect.objectContaining({ document: { ...one, minTier: 5 }, version: 3 }),
     )
     expect(await world.database.findJob(jobOf('2').id)).toBeDefined()
   })
@@ -254,7 +256,7 @@ describe('a process that starts', () => {
     const { world, store } = await start()
     await insert(store, '1')
     world.connection.cut = 'mute'
-    const job = { ...one, seats: 4 }
+    const job = { ...one, minTier: 4 }
     const told: unknown[] = []
     store.save({ kind: 'job', job, base: 1 }).then(
       (saved) => told.push(saved),
@@ -267,13 +269,13 @@ describe('a process that starts', () => {
     world.connection.cut = 'before'
     const second = await world.start()
     expect(told).toEqual([])
-    expect((await second.findJob(one.id))?.document.seats).toBe(4)
-    expect(await update(second, one.id, { seats: 5 })).toBe(true)
+    expect((await second.findJob(one.id))?.document.minTier).toBe(4)
+    expect(await update(second, one.id, { minTier: 5 })).toBe(true)
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
     expect(second.status().connected).toBe(true)
     expect(await world.database.findJob(one.id)).toEqual(
-      expect.objectContaining({ document: { ...one, seats: 5 }, version: 3 }),
+      expect.objectContaining({ document: { ...one, minTier: 5 }, version: 3 }),
     )
   })
 
@@ -306,15 +308,15 @@ describe('a process that starts', () => {
       world.crash()
       const first = await world.start()
       world.connection.cut = 'before'
-      for (const seats of [4, 5, 6]) {
-        expect(await update(first, jobOf(digit).id, { seats })).toBe(true)
+      for (const minTier of [4, 5, 6]) {
+        expect(await update(first, jobOf(digit).id, { minTier })).toBe(true)
         expect(
           await first.save({
             kind: 'key',
             key: `${calls}`,
-            value: `v${seats}`,
-            now: seats,
-            expiresAt: seats + 1,
+            value: `v${minTier}`,
+            now: minTier,
+            expiresAt: minTier + 1,
           }),
         ).toBe(true)
       }
@@ -329,7 +331,7 @@ describe('a process that starts', () => {
       const last = await world.start()
       expect(last.status()).toEqual({ connected: true, writable: true, reasons: [] })
       expect(await world.database.findJob(jobOf(digit).id)).toEqual(
-        expect.objectContaining({ document: jobOf(digit, { seats: 6 }), version: 4 }),
+        expect.objectContaining({ document: jobOf(digit, { minTier: 6 }), version: 4 }),
       )
       expect(await world.database.findKey(`${calls}`, 6)).toBe('v6')
     }
@@ -343,7 +345,7 @@ describe('a store that cannot write its journal', () => {
     world.connection.cut = 'before'
     await insert(store, '2')
     world.disk.isFull = true
-    await expect(update(store, one.id, { seats: 4 })).rejects.toMatchObject(unavailable)
+    await expect(update(store, one.id, { minTier: 4 })).rejects.toMatchObject(unavailable)
     expect((await store.findJob(one.id))?.document).toEqual(one)
     expect(store.status()).toEqual({
       connected: false,
@@ -352,11 +354,11 @@ describe('a store that cannot write its journal', () => {
     })
     expect(await store.listDueTicks(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
     world.disk.isFull = false
-    expect(await update(store, one.id, { seats: 5 })).toBe(true)
+    expect(await update(store, one.id, { minTier: 5 })).toBe(true)
     expect(store.status().writable).toBe(true)
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
-    expect((await world.database.findJob(one.id))?.document.seats).toBe(5)
+    expect((await world.database.findJob(one.id))?.document.minTier).toBe(5)
     expect(await world.database.findJob(jobOf('2').id)).toBeDefined()
   })
 })
@@ -367,12 +369,12 @@ describe('a save that neither the database nor the journal answered for', () => 
     await insert(store, '1')
     world.connection.cut = 'after'
     world.disk.isFull = true
-    const save = (seats: number, base: number) =>
-      store.save({ kind: 'job', job: { ...one, seats }, base })
+    const save = (minTier: number, base: number) =>
+      store.save({ kind: 'job', job: { ...one, minTier }, base })
     await expect(save(4, 1)).rejects.toMatchObject(unavailable)
     world.disk.isFull = false
     expect(await save(5, 1)).toBe(false)
-    expect((await store.findJob(one.id))?.document.seats).toBe(4)
+    expect((await store.findJob(one.id))?.document.minTier).toBe(4)
     expect(await save(6, 2)).toBe(true)
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
@@ -386,8 +388,8 @@ describe('a store that another process has saved to meanwhile', () => {
     const { world, store } = await start()
     await insert(store, '1')
     world.connection.cut = 'before'
-    await update(store, one.id, { seats: 4 })
-    await update(world.database, one.id, { seats: 9 })
+    await update(store, one.id, { minTier: 4 })
+    await update(world.database, one.id, { minTier: 9 })
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
     const stopped = {
@@ -397,11 +399,11 @@ describe('a store that another process has saved to meanwhile', () => {
     }
     expect(store.status()).toEqual(stopped)
     await expect(insert(store, '2')).rejects.toMatchObject(unavailable)
-    expect((await store.findJob(one.id))?.document.seats).toBe(4)
+    expect((await store.findJob(one.id))?.document.minTier).toBe(4)
     expect(world.disk.file?.writes).toHaveLength(1)
     world.crash()
     expect((await world.start()).status()).toEqual(stopped)
-    expect((await world.database.findJob(one.id))?.document.seats).toBe(9)
+    expect((await world.database.findJob(one.id))?.document.minTier).toBe(9)
     expect(world.disk.file?.writes).toHaveLength(1)
   })
 
@@ -498,7 +500,7 @@ describe('a store with other replicas', () => {
     await insert(store, '1')
     await renew(world, 'b')
     await world.clock.advance(10_000)
-    await update(world.database, one.id, { seats: 9 })
+    await update(world.database, one.id, { minTier: 9 })
     await insert(world.database, '2')
     await world.clock.advance(6_000)
     world.connection.cut = 'before'
@@ -508,7 +510,7 @@ describe('a store with other replicas', () => {
       writable: false,
       reasons: [expect.stringContaining('other replicas may be at work')],
     })
-    expect((await store.findJob(one.id))?.document.seats).toBe(9)
+    expect((await store.findJob(one.id))?.document.minTier).toBe(9)
     expect(await store.findJob(jobOf('2').id)).toBeDefined()
     // Another replica may have taken it in just before.
     await expect(store.findJob(jobOf('3').id)).rejects.toMatchObject(unavailable)
@@ -525,7 +527,7 @@ describe('a store with other replicas', () => {
     await insert(store, '1')
     await renew(world, 'b')
     await world.clock.advance(10_000)
-    await update(world.database, one.id, { seats: 9 })
+    await update(world.database, one.id, { minTier: 9 })
     await world.clock.advance(5 * minuteMs - 30_000)
     world.connection.cut = 'before'
     await expect(insert(store, '3')).rejects.toMatchObject(unavailable)
@@ -533,11 +535,11 @@ describe('a store with other replicas', () => {
     await world.clock.advance(minuteMs)
     world.connection.cut = 'before'
     expect(await insert(store, '3')).toBe(true)
-    expect((await store.findJob(one.id))?.document.seats).toBe(9)
-    expect(await update(store, one.id, { seats: 10 })).toBe(true)
+    expect((await store.findJob(one.id))?.document.minTier).toBe(9)
+    expect(await update(store, one.id, { minTier: 10 })).toBe(true)
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
-    expect((await world.database.findJob(one.id))?.document.seats).toBe(10)
+    expect((await world.database.findJob(one.id))?.document.minTier).toBe(10)
   })
 
   it('does not take a history for whole to which others may have added', async () => {
@@ -545,7 +547,7 @@ describe('a store with other replicas', () => {
     expect(await store.listReputationEvents(nodeA)).toEqual([])
     await renew(world, 'b')
     await world.clock.advance(10_000)
-    const event = { id: 'e', node: nodeA, jobId: one.id, code: 'result-accepted', at: 1 } as const
+    const event = { id: 'e', node: nodeA, jobId: one.id, code: 'answer-delivered', at: 1 } as const
     await world.database.save({ kind: 'event', event })
     await world.clock.advance(6 * minuteMs)
     world.connection.cut = 'before'

@@ -29,7 +29,7 @@ const writes: readonly Write[] = [
       id: 'e',
       node: anAddress(`0x${'1'.repeat(40)}`),
       jobId: aJobId(`0x${'2'.repeat(64)}`),
-      code: 'result-accepted',
+      code: 'answer-delivered',
       at: 1,
     },
   },

@@ -64,12 +64,12 @@ describe('the mongodb store, when things go wrong', () => {
   const insert = (job: Job, into = store) => into.save({ kind: 'job', job, base: 0 })
 
   it('answers true for a save whose answer was lost, and makes it once', async () => {
-    const event = { id: 'e', node: nodeA, jobId: jobOf('1').id, code: 'result-accepted', at: 1 }
+    const event = { id: 'e', node: nodeA, jobId: jobOf('1').id, code: 'answer-delivered', at: 1 }
     const blob = { cid: 'c', bytes: new Uint8Array([1]), uploader: 'node', until: 5 } as const
     const writes: readonly (readonly [string, Write])[] = [
       ['update', { kind: 'job', job: jobOf('1'), base: 0 }],
-      ['update', { kind: 'job', job: jobOf('1', { seats: 7 }), base: 1 }],
-      ['insert', { kind: 'event', event: { ...event, code: 'result-accepted' } }],
+      ['update', { kind: 'job', job: jobOf('1', { minTier: 7 }), base: 1 }],
+      ['insert', { kind: 'event', event: { ...event, code: 'answer-delivered' } }],
       ['update', { kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 9 }],
       ['update', { kind: 'release-key', key: 'k', value: 'v' }],
       ['update', { kind: 'blob', ...blob }],
@@ -86,7 +86,7 @@ describe('the mongodb store, when things go wrong', () => {
       expect(sent).toBeGreaterThan(1)
     }
     expect(await other.findJob(jobOf('1').id)).toEqual({
-      document: jobOf('1', { seats: 7 }),
+      document: jobOf('1', { minTier: 7 }),
       version: 2,
     })
     expect(await other.listReputationEvents(nodeA)).toHaveLength(1)
@@ -96,10 +96,10 @@ describe('the mongodb store, when things go wrong', () => {
   it('says that it does not know when others saved on top of a save whose answer was lost', async () => {
     await insert(jobOf('1'))
     const overtake = async (): Promise<Fate> => {
-      expect(await other.save({ kind: 'job', job: jobOf('1', { seats: 9 }), base: 2 })).toBe(true)
+      expect(await other.save({ kind: 'job', job: jobOf('1', { minTier: 9 }), base: 2 })).toBe(true)
       return 'forward'
     }
-    const save = () => store.save({ kind: 'job', job: jobOf('1', { seats: 7 }), base: 1 })
+    const save = () => store.save({ kind: 'job', job: jobOf('1', { minTier: 7 }), base: 1 })
     proxy.fateOf = fates('update', 'lose-answer', overtake)
     expect(await codeOf(save())).toBe('unavailable')
     expect((await other.findJob(jobOf('1').id))?.version).toBe(3)
@@ -108,12 +108,12 @@ describe('the mongodb store, when things go wrong', () => {
   it('answers false when others saved before a save that never arrived', async () => {
     await insert(jobOf('1'))
     const overtake = async (): Promise<Fate> => {
-      expect(await other.save({ kind: 'job', job: jobOf('1', { seats: 9 }), base: 1 })).toBe(true)
+      expect(await other.save({ kind: 'job', job: jobOf('1', { minTier: 9 }), base: 1 })).toBe(true)
       return 'forward'
     }
     proxy.fateOf = fates('update', 'cut', overtake)
-    expect(await store.save({ kind: 'job', job: jobOf('1', { seats: 7 }), base: 1 })).toBe(false)
-    expect((await other.findJob(jobOf('1').id))?.document.seats).toBe(9)
+    expect(await store.save({ kind: 'job', job: jobOf('1', { minTier: 7 }), base: 1 })).toBe(false)
+    expect((await other.findJob(jobOf('1').id))?.document.minTier).toBe(9)
   })
 
   it('is unavailable while the server is away, says so, and goes on afterwards', async () => {

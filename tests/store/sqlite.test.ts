@@ -58,10 +58,10 @@ describe('a sqlite file', () => {
     await insert(store, '1')
     const found = await guest.findJob(jobOf('1').id)
     expect(found?.version).toBe(1)
-    const changed = { ...jobOf('1'), seats: 9 }
+    const changed = { ...jobOf('1'), minTier: 9 }
     expect(await guest.save({ kind: 'job', job: changed, base: 1 })).toBe(true)
     expect(await store.save({ kind: 'job', job: jobOf('1'), base: 1 })).toBe(false)
-    expect((await store.findJob(jobOf('1').id))?.document.seats).toBe(9)
+    expect((await store.findJob(jobOf('1').id))?.document.minTier).toBe(9)
     await guest.close()
     expect(await insert(store, '2')).toBe(true)
     await store.close()
@@ -85,7 +85,7 @@ describe('a sqlite file', () => {
     }
     expect(await codeOf(openSqliteStore(join(folder, 'no', 'x.db')))).toBe('store-unavailable')
     // None of them is left locked.
-    change(newer, 'PRAGMA user_version = 4')
+    change(newer, 'PRAGMA user_version = 5')
     await (await openSqliteStore(newer)).close()
   })
 

@@ -31,7 +31,7 @@ export const eventOf = (id: string, at: number, node = nodeA): ReputationEvent =
   id,
   node,
   jobId: jobOf('1').id,
-  code: 'result-accepted',
+  code: 'answer-delivered',
   at,
 })
 const effect = (dueAt: number) => ({
@@ -81,8 +81,8 @@ export function describeStore(
         const job = jobOf('1')
         await insert(job)
         const { version: base } = (await store.findJob(job.id))!
-        const changes = Array.from({ length: 8 }, (_, seats) =>
-          store.save({ kind: 'job', job: { ...job, seats }, base }),
+        const changes = Array.from({ length: 8 }, (_, minTier) =>
+          store.save({ kind: 'job', job: { ...job, minTier }, base }),
         )
         expect((await Promise.all(changes)).filter(Boolean)).toHaveLength(1)
         expect(await store.save({ kind: 'job', job, base })).toBe(false)
@@ -96,7 +96,7 @@ export function describeStore(
         expect(await store.save({ kind: 'job', job, base: 0 }, 'w1')).toBe(true)
         expect(await store.save({ kind: 'job', job, base: 0 }, 'w1')).toBe(true)
         const { version: base } = (await store.findJob(job.id))!
-        const next: Job = { ...job, seats: 7 }
+        const next: Job = { ...job, minTier: 7 }
         expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(true)
         expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(true)
         expect((await store.findJob(job.id))?.version).toBe(base + 1)
@@ -373,7 +373,7 @@ export function describeStore(
       const blob = { cid: 'c', bytes: bytes(1, 2), uploader: 'node', until: 10 } as const
       await store.save({ kind: 'blob', ...blob })
       const { version: base } = (await store.findJob(jobOf('1').id))!
-      await store.save({ kind: 'job', job: jobOf('1', { seats: 7 }), base })
+      await store.save({ kind: 'job', job: jobOf('1', { minTier: 7 }), base })
       const records = await recordsOf(store)
       expect(
         records

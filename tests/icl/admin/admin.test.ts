@@ -298,7 +298,7 @@ describe('a backup', () => {
       id: 'e',
       node: nodeA,
       jobId: sampleJob().id,
-      code: 'result-accepted' as const,
+      code: 'answer-delivered' as const,
       at,
     }
     await store.save({ kind: 'event', event })
