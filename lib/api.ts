@@ -175,14 +175,8 @@ function bodyOf(
 function problemOf(response: Response, bytes: Uint8Array): Error {
   const parsed = Problem.safeParse(parseJson(bytes))
   if (!parsed.success || !isProblemCode(parsed.data.code)) {
-    return new SvcError(
-      'icl-unexpected-answer',
-      `The ICL answered ${response.status} without a known problem`,
-      {
-        hint: remedyFor('client', 'icl-unexpected-answer'),
-        retryable: response.status >= 500,
-      },
-    )
+    const { status } = response
+    return unexpected(`The ICL answered ${status} without a known problem`, status >= 500)
   }
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   return new ProblemError(parsed.data.code, parsed.data.detail ?? parsed.data.title, {
@@ -196,18 +190,20 @@ function problemOf(response: Response, bytes: Uint8Array): Error {
 function decodeAnswer(endpoint: Endpoint, bytes: Uint8Array<ArrayBuffer>): unknown {
   if (endpoint.response === rawBytes) return bytes
   const json = parseJson(bytes)
+  const call = `${endpoint.method} ${endpoint.path}`
+  // It was cut off on its way: an ICL that is killed ends its answers so.
+  if (json === undefined) throw unexpected(`The ICL's answer to ${call} broke off`, true)
   const parsed = (endpoint.response as z.ZodType).safeParse(json)
   if (parsed.success) return parsed.data
-  throw new SvcError(
-    'icl-unexpected-answer',
-    `The ICL's answer to ${endpoint.method} ${endpoint.path} has another form: ${z.prettifyError(parsed.error)}`,
-    {
-      hint: remedyFor('client', 'icl-unexpected-answer'),
-      // What is no JSON at all was cut off on its way.
-      retryable: json === undefined,
-    },
-  )
+  const how = z.prettifyError(parsed.error)
+  throw unexpected(`The ICL's answer to ${call} has another form: ${how}`, false)
 }
+
+const unexpected = (message: string, retryable: boolean): SvcError =>
+  new SvcError('icl-unexpected-answer', message, {
+    hint: remedyFor('client', 'icl-unexpected-answer'),
+    retryable,
+  })
 
 function parseJson(bytes: Uint8Array): unknown {
   try {

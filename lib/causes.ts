@@ -312,7 +312,8 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   'quorum-disagreed': {
     who: 'client',
     what: 'the nodes did not agree on an answer',
-    remedy: 'run it again, or use a model that answers the same each time',
+    remedy:
+      'run it again, use a model that answers the same each time, or accept two answers that match (--rule any-two)',
   },
   undelivered: {
     who: 'nobody',
