@@ -35,9 +35,10 @@ let receipt: Receipt
 
 /** A receipt of the key on chain, with another list if a test wants one. */
 const receiptWith = async (changes: Partial<JobListView> = {}) => {
-  const made = await makeReceipt('exact', ['yes', 'yes', 'yes'], [], {
-    ...{ client: anAddress(chain.addressOf(clientIndex)), list: { ...list, ...changes } },
-    ...{ kpHighHandle: stored.highHandle, kpLowHandle: stored.lowHandle },
+  const client = anAddress(chain.addressOf(clientIndex))
+  const made = await makeReceipt('exact', ['yes', 'yes', 'yes'], {
+    identity: { client, kpHighHandle: stored.highHandle, kpLowHandle: stored.lowHandle },
+    list: { ...list, ...changes },
   })
   return made.receipt
 }
@@ -45,7 +46,7 @@ const receiptWith = async (changes: Partial<JobListView> = {}) => {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-receipt-chain-'))
   chain = await startTestChain()
-  const sample = sampleList('exact', 2)
+  const sample = sampleList('exact')
   const pool = sample.members.map((address) => ({
     ...{ address, weight: 100, tiers: [0], models: ['openai:test'] },
     comparators: ['exact' as const],
@@ -80,15 +81,17 @@ afterAll(async () => {
 })
 
 const commit = async (change: object = {}) => {
-  const { body } = receipt.tally
+  const { deliverer } = receipt.tally.body
   const result = {
     jobId: receipt.jobId,
-    outputCidHash: keccak256(stringToHex(receipt.output_cid)),
+    outputCidHash: keccak256(stringToHex(receipt.delivery.body.output_cid)),
     receiptHash: await receiptHash(receipt),
-    leader: receipt.leader.body.address,
-    matchCount: body.matches,
-    noMatchCount: body.no_matches,
-    verifiers: receipt.verifiers.map((verifier) => verifier.body.address),
+    leader: deliverer,
+    matchCount: 2,
+    noMatchCount: 0,
+    verifiers: receipt.answers.flatMap(({ body: { address } }) =>
+      address === deliverer ? [] : [address],
+    ),
     ...change,
   }
   await send(chain.wallet(1), {
@@ -128,13 +131,17 @@ describe('svc-node receipt verify --rpc', () => {
   it('asks ResultRegistry: nothing there yet, the very receipt, or another one', async () => {
     const early = await verify(receipt)
     expect([early.code, early.verdict]).toEqual([75, 'unknown'])
-    expect(early.checks.map(({ status }) => status)).toEqual(['ok', 'ok', 'failed', 'ok', 'ok'])
+    expect(early.checks.map(({ status }) => status)).toEqual([
+      ...['ok', 'ok', 'skipped'],
+      ...['failed', 'ok', 'ok'],
+    ])
     await commit()
     const { code, verdict, not_checked, checks } = await verify(receipt)
     expect([code, verdict]).toEqual([0, 'valid'])
-    expect(checks.every(({ status }) => status === 'ok')).toBe(true)
+    expect(checks.every(({ name, status }) => name === 'acks' || status === 'ok')).toBe(true)
     expect(not_checked).toEqual([
       'that the tally is signed by the ICL (--icl-key)',
+      expect.stringContaining('--with'),
       'that its nodes have a stake, and that its pool left none out',
     ])
     // The chain commits to a job once: another receipt of it has come too late.
@@ -163,7 +170,7 @@ describe('svc-node receipt verify --rpc', () => {
   it('refuses a list that the client has not committed to', async () => {
     const changes: readonly Partial<JobListView>[] = [
       { members: list.members.toReversed() },
-      { members: [...list.members, nodeAddress('7')] },
+      { members: list.members.slice(0, -1) },
       { activator: nodeAddress('7') },
       { until: list.until + 1 },
     ]
@@ -188,8 +195,9 @@ describe('svc-node receipt verify --rpc', () => {
         ...{ code: 1, list: { status: 'failed', detail: expect.stringContaining(why) } },
       })
     }
-    const { receipt: anothers } = await makeReceipt('exact', ['yes', 'yes', 'yes'], [], {
-      ...{ kpHighHandle: stored.highHandle, kpLowHandle: stored.lowHandle, list },
+    const { receipt: anothers } = await makeReceipt('exact', ['yes', 'yes', 'yes'], {
+      identity: { kpHighHandle: stored.highHandle, kpLowHandle: stored.lowHandle },
+      list,
     })
     expect(await verify(anothers)).toMatchObject({
       list: { detail: expect.stringContaining('another owner on chain') },
@@ -200,9 +208,12 @@ describe('svc-node receipt verify --rpc', () => {
     const writer = { ...chain.wallet(clientIndex), contract: chain.promptKeyStore as Hex }
     const halves = await createKeyActions(chain).encryptAs(clientIndex)
     const key = await storeKey({ ...writer, ...halves, terms: await termsHash(list.terms) })
-    const { receipt: uncommitted } = await makeReceipt('exact', ['yes', 'yes', 'yes'], [], {
-      ...{ client: anAddress(chain.addressOf(clientIndex)), list: { ...list, block: key.block } },
-      ...{ kpHighHandle: key.highHandle, kpLowHandle: key.lowHandle },
+    const { receipt: uncommitted } = await makeReceipt('exact', ['yes', 'yes', 'yes'], {
+      identity: {
+        client: anAddress(chain.addressOf(clientIndex)),
+        ...{ kpHighHandle: key.highHandle, kpLowHandle: key.lowHandle },
+      },
+      list: { ...list, block: key.block },
     })
     expect(await verify(uncommitted)).toMatchObject({
       list: { detail: expect.stringContaining('has committed to no list') },

@@ -5,11 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { receiptHash } from '../../../lib/receipt.ts'
 import { Receipt } from '../../../lib/schemas/receipt.ts'
+import type { AckStatement } from '../../../lib/schemas/statements.ts'
+import { statementBytes, statementHash } from '../../../lib/statements.ts'
 import type { Check } from '../../../node/commands/checks.ts'
 import type { Flags } from '../../../node/commands/flags.ts'
 import { checkReceipt } from '../../../node/commands/receipt.ts'
+import { aHash, aJobId } from '../../branded.ts'
 import { runJob } from '../../icl/run-job.ts'
 import { createTestIcl, joinNode } from '../../icl/test-icl.ts'
+import { makeReceipt, tallyKey } from '../../lib/make-receipt.ts'
 import { quietContext } from './context.ts'
 
 let folder: string
@@ -51,10 +55,11 @@ describe('svc-node receipt verify', () => {
   it('accepts a receipt without a network, and gives its hash', async () => {
     const { code, verdict, not_checked, checks, receipt_hash } = await verify(text)
     expect([code, verdict, receipt_hash]).toEqual([0, 'consistent', await receiptHash(receipt)])
-    expect(not_checked.join()).toMatch(/chain.*--rpc.*--gateway.*--icl-key.*stake/)
+    expect(not_checked.join()).toMatch(/chain.*--rpc.*--gateway.*--icl-key.*--with.*stake/)
     expect(checks.map(({ name, status }) => [name, status])).toEqual([
       ['form', 'ok'],
       ['content', 'ok'],
+      ['acks', 'skipped'],
       ['chain', 'skipped'],
       ['list', 'skipped'],
       ['draw', 'skipped'],
@@ -81,7 +86,7 @@ describe('svc-node receipt verify', () => {
   }, 60_000)
 
   it('refuses what the hash does not cover', async () => {
-    const withMore = text.replace('{"version":2,', '{"version":2,"note":"trust me",')
+    const withMore = text.replace('{"version":3,', '{"version":3,"note":"trust me",')
     expect((await verify(withMore)).failed[0]?.detail).toContain('fields that no receipt has')
     const upper = text.replace(receipt.client, receipt.client.toUpperCase().replace('0X', '0x'))
     expect((await verify(upper)).failed[0]?.detail).toContain('another spelling')
@@ -89,8 +94,8 @@ describe('svc-node receipt verify', () => {
 
   it('refuses a field that comes twice, and other spellings of a number or text', async () => {
     const spellings = [
-      text.replace('{"version":2,', '{"version":3,"version":2,'),
-      text.replace('"version":2,', '"version":2.0,'),
+      text.replace('{"version":3,', '{"version":2,"version":3,'),
+      text.replace('"version":3,', '"version":3.0,'),
       text.replace('"max_output_tokens":1024', '"max_output_tokens":1.024e3'),
       text.replace('"comparator":"e', '"comparator":"\\u0065'),
       text.replace('"version"', '"\\u0076ersion"'),
@@ -115,12 +120,52 @@ describe('svc-node receipt verify', () => {
 
   it("holds the tally against the ICL's key", async () => {
     expect((await verify(text, { iclKey })).code).toBe(0)
-    const { failed } = await verify(text, { iclKey: receipt.leader.session.key })
+    const { failed } = await verify(text, { iclKey: receipt.answers[0]!.session.key })
     expect(failed[0]?.detail).toContain('the tally key is not one of the ICL')
   })
 
+  it('compares it with acknowledgements of the ICL: one, or one a line', async () => {
+    const { receipt: made } = await makeReceipt('exact', ['yes', 'yes', 'yes'])
+    const { body: answer } = made.answers[0]!
+    const { address, fence, jobId } = answer
+    const key = await tallyKey()
+    const ackOf = async (changes: Partial<AckStatement> = {}) => {
+      const body: AckStatement = {
+        ...{ statement: 'svc-ack-v2', jobId, address, fence, step: 'reveal', at: 1 },
+        body_hash: await statementHash(answer),
+        ...changes,
+      }
+      const signature = await key.sign(statementBytes(body))
+      return JSON.stringify({ body, key: key.publicKey, signature })
+    }
+    const path = join(folder, 'acks.jsonl')
+    const against = async (...lines: readonly string[]) => {
+      await writeFile(path, lines.join('\n'))
+      return await verify(JSON.stringify(z.encode(Receipt, made)), { with: path })
+    }
+    const other = aHash(`0x${'1'.repeat(64)}`)
+    const [good, elsewhere] = [await ackOf(), await ackOf({ jobId: aJobId(other) })]
+    const told = { name: 'acks', status: 'ok', detail: expect.stringContaining('1 of the 1 ') }
+    const alone = await against(good)
+    expect([alone.code, alone.checks[2]]).toEqual([0, told])
+    expect(alone.not_checked.join()).not.toContain('--with')
+    const both = await against(good, elsewhere, '')
+    expect(both.checks[2]?.detail).toContain('1 of the 2 ')
+    const lied = await against(elsewhere, await ackOf({ body_hash: other }))
+    expect([lied.code, lied.verdict, lied.failed[0]?.detail]).toEqual([
+      ...[1, 'invalid'],
+      expect.stringContaining('the receipt has another answer of it'),
+    ])
+    const forged = good.replace('"at":1', '"at":2')
+    for (const wrong of [[forged], ['{}'], [good, 'x']]) {
+      await expect(against(...wrong)).rejects.toMatchObject({ code: 'ack-invalid' })
+    }
+    await rm(path)
+    await expect(verify(text, { with: path })).rejects.toMatchObject({ code: 'file-unreadable' })
+  })
+
   it('asks nobody about a receipt that does not hold by itself', async () => {
-    const forged = text.replace(`"matches":2`, `"matches":1`)
+    const forged = text.replace(`"group":7`, `"group":3`)
     expect(forged).not.toBe(text)
     // Without --result-registry the receipt itself would say whom to ask.
     const { code, checks, failed } = await verify(forged, { rpc: 'http://127.0.0.1:9' })
