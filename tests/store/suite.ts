@@ -4,7 +4,7 @@ import type { Job } from '../../icl/rules/job.ts'
 import type { Store, StoreRecord } from '../../icl/store/store.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import { aJobId } from '../branded.ts'
-import { claimed, nodeA, nodeB, sampleJob } from '../icl/rules/sample-job.ts'
+import { accepted, claimed, decidedJob, nodeA, nodeB, sampleJob } from '../icl/rules/sample-job.ts'
 
 const certificate: Certificate = {
   id: 'jti',
@@ -75,6 +75,13 @@ export function describeStore(
         expect(await insert(job)).toBe(true)
         expect(await insert({ ...job, modelId: 'openai:other' })).toBe(false)
         expect(await store.findJob(job.id)).toEqual(expect.objectContaining({ document: job }))
+      })
+
+      it('are given back with their answers, their deliveries and what was said of them', async () => {
+        const job = accepted(decidedJob('a', 'a', 'a'), 20)
+        expect(job.agreement?.turns[0]?.verdicts).toHaveLength(2)
+        expect(await insert(job)).toBe(true)
+        expect((await store.findJob(job.id))?.document).toEqual(job)
       })
 
       it('are replaced only at the version that was read', async () => {
