@@ -6,7 +6,6 @@ import { transition } from '../../../icl/rules/transition.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import {
   abortBy,
-  answered,
   answerOf,
   decidedJob,
   deliverBy,
@@ -195,16 +194,9 @@ describe('a check', () => {
       'statement-mismatch',
     )
     expect(refusalOf(open, voteBy(open, first, 'match'), 30)).toBe('statement-mismatch')
-    const seated = answered(
-      take(decidedJob('x', 'x', 'y'), tickWith([nodeD]), 100),
-      [[nodeD, 'x']],
-      200,
-    )
     const before = decidedJob('x', 'x', 'y')
     const joiner = take(before, tickWith([nodeD]), 100)
-    expect(
-      refusalOf(joiner, voteBy(joiner, nodeD, 'match', delivered(seated, 300).jobId as never), 300),
-    ).toBe('not-revealed')
+    expect(refusalOf(joiner, voteBy(joiner, nodeD, 'match'), 300)).toBe('not-revealed')
   })
 
   it('is made once: the same again changes nothing, another is refused, also once the job has settled', () => {

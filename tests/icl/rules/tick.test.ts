@@ -156,6 +156,15 @@ describe('empty seats', () => {
     expect([job.phase, job.reason]).toEqual(['expired', 'attempts-exhausted'])
   })
 
+  it('are given up when a node leaves and comes back for ever', () => {
+    let job = sampleJob({ members: [nodeA, nodeB, nodeC], deadline: 10_000_000 })
+    for (let now = 0; job.phase === 'open'; now += 10_000) {
+      job = take(job, { type: 'find-gone', node: nodeA, fence: fenceOf(job, nodeA) }, now)
+      job = tick(job, [nodeA], now + 5_000)
+    }
+    expect([job.reason, job.assignments.length]).toEqual(['attempts-exhausted', 64])
+  })
+
   it('end the job when nobody else gets to read the prompt', () => {
     const filled = tick(abort(sampleJob(), nodeA, 10), [nodeD], 20)
     const command = { type: 'find-ended', node: nodeD, fence: 4 } as const
