@@ -118,6 +118,9 @@ function lapseOne(job: Job, assignment: Assignment, now: number): Change {
   }
 }
 
+/** A receipt names each of them. A node that leaves and comes back uses none of a seat's attempts up. */
+const mostAssignments = 64
+
 function fillSeats(
   job: Job,
   members: readonly MemberState[],
@@ -125,7 +128,9 @@ function fillSeats(
   limits: JobLimits,
 ): Change {
   const seats = emptySeats(job)
-  const isUsedUp = seats.some((seat) => attemptsAt(job, seat) >= limits.maxAttempts)
+  const isUsedUp =
+    seats.some((seat) => attemptsAt(job, seat) >= limits.maxAttempts) ||
+    job.assignments.length + seats.length > mostAssignments
   if (isUsedUp || failsAnywhere(job)) {
     return settle(job, 'expired', 'attempts-exhausted', now)
   }
