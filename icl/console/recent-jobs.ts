@@ -118,6 +118,9 @@ async function newestJobs(store: Store, since: number): Promise<readonly Job[]> 
   }
 }
 
+const isSame = (one: ConsoleJob | undefined, other: ConsoleJob): boolean =>
+  JSON.stringify(one) === JSON.stringify(other)
+
 /** What is remembered, at most 5,000 jobs. */
 function createKept() {
   const entries = new Map<JobId, Entry>()
@@ -157,8 +160,14 @@ function createKept() {
     change: async (changed: readonly JobId[], jobs: readonly (Job | undefined)[]) => {
       const shown = await shownOf(jobs.filter((job) => job !== undefined))
       change += 1
-      for (const id of changed) forget(id)
-      for (const [job, asShown] of shown) put(job, asShown)
+      // A change that nobody is shown is no news: how many there are would say whether the answers of a running job agree.
+      const news = shown.filter(([{ id }, job]) => !isSame(entries.get(id)?.job, job))
+      const left = new Set(shown.map(([{ id }]) => id))
+      for (const id of changed) if (!left.has(id)) forget(id)
+      for (const [job, asShown] of news) {
+        forget(job.id)
+        put(job, asShown)
+      }
       trim()
     },
     reads: {

@@ -5,7 +5,20 @@ import type { Store } from '../../../icl/store/store.ts'
 import { ConsoleNews } from '../../../lib/schemas/console.ts'
 import { aJobId } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
-import { createReplica, createShared, joinNode, origin, submit, type TestIcl } from '../test-icl.ts'
+import { answerJob, checkAll, delivererOf } from '../run-job.ts'
+import {
+  check,
+  createReplica,
+  createShared,
+  createTestIcl,
+  deliver,
+  joinNode,
+  origin,
+  ownAssignment,
+  submit,
+  type TestIcl,
+  type TestNode,
+} from '../test-icl.ts'
 
 /** An ICL whose calls of the store are counted. */
 async function start() {
@@ -68,6 +81,39 @@ describe('the stream of news', () => {
     let last = await stream.next('jobs')
     while (last?.jobs[0]?.status === 'open') last = await stream.next('jobs')
     expect(last?.jobs[0]).toMatchObject({ status: 'cancelled', jobId: job.jobId })
+    await stream.leave()
+    await icl.stop()
+  })
+
+  it('does not tell that a running job changed when nothing of the change is shown', async () => {
+    const icl = await createTestIcl()
+    const nodes: TestNode[] = []
+    for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+    const stream = await follow(icl)
+    await stream.next('overview')
+    const { jobId, seated } = await answerJob(icl, nodes, ['yes', 'no', 'yes', 'yes'])
+    // Read while all of it happens.
+    const told: string[] = []
+    const reading = (async () => {
+      for (;;) {
+        const [one] = (await stream.next('jobs'))?.jobs ?? []
+        if (!one) return
+        told.push(one.status)
+        if (one.status === 'accepted' && one.commit_tx !== undefined) return
+      }
+    })()
+    await icl.clock.advance(3_000)
+    const before = told.length
+    await deliver(icl, (await delivererOf(seated, jobId))!, jobId)
+    await icl.clock.advance(3_000)
+    for (const node of seated) {
+      if ((await ownAssignment(node, jobId)).step === 'differ') await check(node, jobId)
+    }
+    await icl.clock.advance(3_000)
+    expect(told.slice(before)).toEqual([])
+    await checkAll(seated, jobId)
+    await icl.clock.until(reading)
+    expect(told.slice(before)).toContain('accepted')
     await stream.leave()
     await icl.stop()
   })
