@@ -121,6 +121,23 @@ describe('a node that fills up before it is offered its seat', () => {
   })
 })
 
+describe('a slot', () => {
+  it('is free again once its node has committed, however long the others take', async () => {
+    await icl.clock.advance(1_000)
+    for (const node of nodes) await beat(icl, node, 1)
+    const first = await submit(icl, { client: 'c1' })
+    const second = await submit(icl, { client: 'c2' })
+    const [node] = nodes as [TestNode]
+    expect((await offersOf(node)).map(({ jobId }) => jobId)).toEqual([first.jobId])
+    const claimed = await claim(node)
+    await icl.clock.advance(2_000)
+    expect(await offersOf(node)).toEqual([])
+    await commitTo(node, claimed, 'yes')
+    await icl.clock.advance(2_000)
+    expect((await offersOf(node)).map(({ jobId }) => jobId)).toEqual([second.jobId])
+  })
+})
+
 describe('a node that stops', () => {
   const lastBeat = (node: TestNode) =>
     node.api.postHeartbeat({

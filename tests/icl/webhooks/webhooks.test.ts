@@ -11,11 +11,14 @@ import { startServer } from '../../local-server.ts'
 import { holdTime } from '../../virtual-clock.ts'
 import { useReplicas } from '../replica-set.ts'
 import { sampleJob } from '../rules/sample-job.ts'
-import { runJob } from '../run-job.ts'
+import { answerJob, runJob } from '../run-job.ts'
 import {
+  claim,
+  commitTo,
   createShared,
   createTestIcl,
   joinNode,
+  reveal,
   submit,
   type TestIcl,
   type TestNode,
@@ -108,6 +111,29 @@ describe('a settled job', () => {
     expect(sent.map(({ body }) => JSON.parse(body).data)).toEqual([
       { jobId, icl: 'https://icl.test', status: 'cancelled', reason: 'cancelled-by-client' },
     ])
+  })
+
+  it('is told when it has really settled: not when its client cancels while answers are opened', async () => {
+    const { webhooks, sent } = receivers(() => ({ status: 200 }))
+    const { icl, nodes } = await withNodes(webhooks)
+    const { api, jobId, readToken } = await submit(icl, { webhook: url })
+    for (const node of nodes) await commitTo(node, await claim(node), 'yes')
+    expect((await api.cancelJob({ params: { jobId } }, { readToken })).status).toBe('cancelled')
+    await icl.clock.advance(5_000)
+    expect(sent).toEqual([])
+    for (const node of nodes) await reveal(node, jobId)
+    await icl.clock.advance(500)
+    expect(sent.map(({ body }) => JSON.parse(body).data.status)).toEqual(['cancelled'])
+  })
+
+  it('is told that nobody delivered what its nodes agreed on', async () => {
+    const { webhooks, sent } = receivers(() => ({ status: 200 }))
+    const { icl, nodes } = await withNodes(webhooks)
+    const { view } = await answerJob(icl, nodes, yes, { webhook: url })
+    await icl.clock.advance(3 * 46_000)
+    expect((await view()).webhook?.state).toBe('delivered')
+    const [data, ...more] = sent.map(({ body }) => JSON.parse(body).data)
+    expect([data.status, data.reason, more]).toEqual(['disputed', 'undelivered', []])
   })
 
   it('is told without its transaction when the chain takes none for a minute', async () => {
