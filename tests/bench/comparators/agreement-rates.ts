@@ -161,7 +161,12 @@ export function hiddenRuns(
   const complete = questions.filter(({ texts }) => texts.length >= seats)
   const hidden = complete.map(({ keys, texts }) => ({
     texts: texts.slice(0, left),
-    keys: keys.map((key) => ({ ...key, runs: key.runs.slice(0, left), weak: new Map() })),
+    keys: keys.map((key) => ({
+      ...key,
+      runs: key.runs.slice(0, left),
+      weak: new Map(),
+      weakNoMatch: new Map(),
+    })),
   }))
   const differing = differingMatch(complete)
   const accepted = (from: readonly MeasuredQuestion[]) => {

@@ -7,6 +7,7 @@ import { comparators } from '../../../lib/comparators/all.ts'
 import { answerJson, startServer } from '../../local-server.ts'
 import { ratesOf } from './agreement-rates.ts'
 import { readAnswers } from './answers-file.ts'
+import { doubtsOf } from './doubt.ts'
 import { figuresOf } from './figures.ts'
 import type { MeasuredQuestion } from './measure.ts'
 import { lieChances, type MeasuredRule, measuredRules, pairBit, playJob } from './play-job.ts'
@@ -166,7 +167,7 @@ it('a weaker model that matches every run is taken, and one that matches none is
   ])
   const question: MeasuredQuestion = {
     texts: [0, 1, 2, 3, 4, 5, 6],
-    keys: [{ runs: all, noMatch: none, weak }],
+    keys: [{ runs: all, noMatch: none, weak, weakNoMatch: new Map() }],
   }
   for (const { weak: found, honest } of ratesOf([question], measuredRules)) {
     expect(honest.rate.rate).toBe(1)
@@ -175,4 +176,32 @@ it('a weaker model that matches every run is taken, and one that matches none is
       ['other', 0, [0, 0]],
     ])
   }
+})
+
+it('the doubt about an answer grows with how much likelier it is for a weaker model', () => {
+  const all = Array.from({ length: 7 }, () => Array.from({ length: 7 }, () => true))
+  const none = all.map((row) => row.map(() => false))
+  const [yes = [], no = []] = [all[0], none[0]]
+  const key = { runs: all, noMatch: none, weak: new Map([['other', no]]) }
+  const texts = [0, 1, 2, 3, 4, 5, 6]
+  const apart = { texts, keys: [{ ...key, weakNoMatch: new Map([['other', yes]]) }] }
+  const vague = { texts, keys: [{ ...key, weakNoMatch: new Map([['other', no]]) }] }
+  const found = (question: MeasuredQuestion) =>
+    doubtsOf([question])?.map(({ outcome, honest, weaker }) => [outcome, honest, weaker])
+  expect(found(apart)).toEqual([
+    ['agreed', 1, 0],
+    ['differed', 0, 0],
+    ['contradicted', 0, 1],
+    ['undecided', 0, 0],
+  ])
+  expect(found(vague)?.[1]).toEqual(['differed', 0, 1])
+  const [agreed, , contradicted] = doubtsOf([apart]) ?? []
+  // Of 8 seatings, each outcome gets half a one more: ln((3/4 x 8.5 + 1/4 x 0.5) / 8.5), ln((3/4 x 0.5 + 1/4 x 8.5) / 0.5).
+  expect([agreed?.millinats, contradicted?.millinats]).toEqual([-268, 1_609])
+})
+
+it('there is no doubt where no weaker model was recorded', () => {
+  const runs = [[true]]
+  const key = { runs, noMatch: [[false]], weak: new Map(), weakNoMatch: new Map() }
+  expect(doubtsOf([{ texts: [0], keys: [key] }])).toBeUndefined()
 })

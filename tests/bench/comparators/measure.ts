@@ -14,6 +14,8 @@ type Matches = {
   readonly noMatch: readonly (readonly boolean[])[]
   /** Whether each run matches another model's answer, by that model. */
   readonly weak: ReadonlyMap<string, readonly boolean[]>
+  /** Whether each run and another model's answer are no match, beyond not being a match, by that model. */
+  readonly weakNoMatch: ReadonlyMap<string, readonly boolean[]>
 }
 
 /** A question as it was measured. */
@@ -73,12 +75,21 @@ async function compareAll(
   const table = (outcome: 'match' | 'no-match') =>
     shown.map((one) => shown.map((other) => comparator.compare(one, other) === outcome))
   const others = await Promise.all(
-    Object.entries(weak).map(async ([model, text]) => {
-      const evidence = await evidenceOf(text)
-      return [model, shown.map((run) => comparator.compare(run, evidence) === 'match')] as const
-    }),
+    Object.entries(weak).map(async ([model, text]) => [model, await evidenceOf(text)] as const),
   )
-  return { runs: table('match'), noMatch: table('no-match'), weak: new Map(others) }
+  const against = (outcome: 'match' | 'no-match') =>
+    new Map(
+      others.map(([model, evidence]) => [
+        model,
+        shown.map((run) => comparator.compare(run, evidence) === outcome),
+      ]),
+    )
+  return {
+    runs: table('match'),
+    noMatch: table('no-match'),
+    weak: against('match'),
+    weakNoMatch: against('no-match'),
+  }
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()

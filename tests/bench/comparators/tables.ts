@@ -1,5 +1,6 @@
 import { table } from '../table.ts'
 import type { BoundedRate, RuleRates } from './agreement-rates.ts'
+import type { Doubt } from './doubt.ts'
 import { ringShares } from './play-job.ts'
 import type { Rate } from './rates.ts'
 
@@ -22,6 +23,8 @@ export type SetFigures = {
     readonly copied: readonly number[]
   }[]
   readonly rules: readonly RuleRates[]
+  /** By `three`; undefined without answers of weaker models. */
+  readonly doubts: readonly Doubt[] | undefined
 }
 
 /** What a rule of agreement should reach: shares, and inferences a job. */
@@ -55,10 +58,25 @@ export function textOf(figures: SetFigures): string {
     models.length === 0
       ? 'answers of weaker models: not recorded\n'
       : `a weaker model in one seat of the quorum, its answer accepted\n${table([['', ...models], ...weak])}`,
+    doubtText(figures),
     hiddenText(figures),
     ...rules.map(missesOf),
     '',
   ].join('\n')
+}
+
+function doubtText({ doubts }: SetFigures): string {
+  if (doubts === undefined) return 'doubt: no answers of weaker models to fit it by\n'
+  const rows = doubts.map(({ outcome, honest, weaker, millinats }) => [
+    outcome,
+    (100 * honest).toFixed(2),
+    (100 * weaker).toFixed(2),
+    String(millinats),
+  ])
+  return `doubt: what becomes of an answer in a quorum of honest ones, by three\n${table([
+    ['', 'honest, %', 'weaker, %', 'doubt of one weaker in four, 1/1000 nat'],
+    ...rows,
+  ])}`
 }
 
 function hiddenText({ hidden, rules }: SetFigures): string {
