@@ -7,7 +7,6 @@ import type {
   VerdictPost,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
-
 import type { Dependencies } from '../dependencies.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
 import { checkersOf } from '../rules/delivery.ts'
@@ -17,7 +16,7 @@ import { acknowledged } from './acknowledge.ts'
 import { viewAssignmentState } from './assignments.ts'
 import { changeJob } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
-import { loadOwnJob, postedBy } from './own-statement.ts'
+import { checkSession, loadOwnJob, postedBy } from './own-statement.ts'
 
 /** Takes a delivery once its signature holds, and the client and all checkers can read the output key. */
 export async function takeDelivery(
@@ -31,7 +30,10 @@ export async function takeDelivery(
   const delivery = await postedBy<DeliveryStatement>(node, post)
   const changed = await changeJob(deps, jobId, async (current) => {
     // A repeated delivery is answered from the job: the chain need not be asked again.
-    if (!hasDelivered(current, fence)) await checkOutputKey(deps, current, delivery.body)
+    if (!hasDelivered(current, fence)) {
+      checkSession(current, delivery.session)
+      await checkOutputKey(deps, current, delivery.body)
+    }
     return { type: 'deliver', node: address, fence, delivery }
   })
   await deps.blobs.keep(post.output_cid, keepBlobsUntil(deps, changed))
@@ -89,6 +91,14 @@ export async function takeVerdict(
   }
   await loadOwnJob(deps, jobId, address)
   const verdict = await postedBy<VerdictStatement>(node, post)
-  const command = { type: 'post-verdict', node: address, fence, verdict } as const
-  return viewAssignmentState(await changeJob(deps, jobId, command), address)
+  const changed = await changeJob(deps, jobId, async (current) => {
+    if (!hasSpoken(current, post)) checkSession(current, verdict.session)
+    return { type: 'post-verdict', node: address, fence, verdict }
+  })
+  return viewAssignmentState(changed, address)
 }
+
+const hasSpoken = ({ agreement }: Job, { address, delivery }: VerdictPost): boolean =>
+  agreement?.turns.some(({ verdicts }) =>
+    verdicts.some(({ body }) => body.address === address && body.delivery === delivery),
+  ) === true

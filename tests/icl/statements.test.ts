@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
+import { verifyReceipt } from '../../lib/receipt.ts'
 import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
@@ -9,6 +10,7 @@ import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import {
   answerOf,
   attestationOf,
+  check,
   claim,
   commitTo,
   createTestIcl,
@@ -68,6 +70,14 @@ async function agreed() {
   const deliverer = (await delivererOf(seated, jobId))!
   const checkers = seated.filter((node) => node !== deliverer) as [TestNode, TestNode]
   return { jobId, job, seated, deliverer, checkers }
+}
+
+/** Attests a node again, with a session that ends in a minute. */
+async function shortenSession(node: TestNode) {
+  const api = icl.api(walletOf(node.name).signer)
+  const { nonce } = await api.getChallenge({ params: { address: node.address } })
+  const soon = Math.floor(icl.clock.now() / 1000) + 60
+  await api.verifyAttestation({ body: await attestationOf(node.name, nonce, node.key, soon) })
 }
 
 describe('a commitment is refused', () => {
@@ -144,10 +154,7 @@ describe('an answer is refused', () => {
 
   it('with a session that ends before the job', async () => {
     const { node, post, jobId } = await committed()
-    const api = icl.api(walletOf(node.name).signer)
-    const { nonce } = await api.getChallenge({ params: { address: node.address } })
-    const soon = Math.floor(icl.clock.now() / 1000) + 60
-    await api.verifyAttestation({ body: await attestationOf(node.name, nonce, node.key, soon) })
+    await shortenSession(node)
     expect(await codeOf(node.api.revealAnswer({ body: post }))).toBe('certificate-expired')
     expect((await ownAssignment(node, jobId)).status).toBe('committed')
   })
@@ -183,6 +190,24 @@ describe('a delivery is refused', () => {
     expect(await post({ fence: delivery.fence + 5 })).toBe('stale-fence')
     expect(await post({})).toBeUndefined()
     expect(await post({ output_cid: `bafkrei${'c'.repeat(52)}` })).toBe('already-answered')
+  })
+})
+
+describe('a delivery or a verdict is refused', () => {
+  it('with a session that ends before the job: its receipt would not hold', async () => {
+    const { jobId, job, deliverer, checkers, seated } = await agreed()
+    await shortenSession(deliverer)
+    expect(await codeOf(deliver(icl, deliverer, jobId))).toBe('certificate-expired')
+    const { fence } = givenIn(deliverer, jobId).claimed
+    await deliverer.api.abortAssignment({ body: { jobId, fence, reason: 'node-failed' } })
+    const next = (await delivererOf(seated, jobId))!
+    await deliver(icl, next, jobId)
+    expect(await codeOf(check(deliverer, jobId))).toBe('certificate-expired')
+    await check(checkers.find((node) => node !== next)!, jobId)
+    await icl.clock.advance(61_000)
+    const receipt = await job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
+    const { keys } = await icl.api().getJwks()
+    await verifyReceipt(receipt, { iclKeys: keys.map(({ x }) => x) })
   })
 })
 
