@@ -44,7 +44,6 @@ type OfAssignment = (
 ) => Promised
 
 type Told = {
-  readonly status: string
   readonly jobId: JobId
   readonly fence: number
   readonly signature?: string
@@ -86,20 +85,29 @@ function promisedBy(
       )
     case '/internal/task/commit':
       return ofAssignment('committed', ({ commitment }, _, body) => commitment === body.commitment)
-    case '/internal/task/result':
-      return ofAssignment('posted a result', ({ status, round }, job, body) => {
-        const result =
-          round === job.round
-            ? job.result
-            : job.rounds?.find((past) => past.round === round)?.result
-        return status === 'done' && result?.signature === body.signature
-      })
-    case '/internal/task/verify':
-      return promisedByVerdict(ofAssignment, told().status)
-    case '/internal/task/abort':
+    case '/internal/task/reveal':
       return ofAssignment(
-        'gave it back',
-        ({ status }) => status === 'aborted' || status === 'lapsed',
+        'revealed',
+        ({ answer: own }, _, { signature }) => own?.signature === signature,
+      )
+    case '/internal/task/result':
+      return ofAssignment('delivered', ({ fence }, { agreement }, { signature }) =>
+        turnsOf(agreement).some(
+          (turn) => turn.fence === fence && turn.delivery?.signature === signature,
+        ),
+      )
+    case '/internal/task/verify':
+      return ofAssignment(
+        'posted a verdict',
+        ({ fence }, { agreement, faults = [] }, { signature }) =>
+          turnsOf(agreement).some(({ verdicts }) =>
+            verdicts.some((verdict) => verdict.signature === signature),
+          ) || faults.some((fault) => fault.kind === 'verdict-refuted' && fault.fence === fence),
+      )
+    case '/internal/task/abort':
+      // A node that was late may reveal all the same, and an answer stays.
+      return ofAssignment('gave it back', ({ status }) =>
+        ['aborted', 'lapsed', 'revealed'].includes(status),
       )
     case '/internal/attestation/verify':
       return ofNode(caller)
@@ -108,18 +116,7 @@ function promisedBy(
   }
 }
 
-/** A verdict that its own evidence refutes ends its node's part, and is kept as the proof of a fault. */
-const promisedByVerdict = (ofAssignment: OfAssignment, told: string): Promised =>
-  told === 'done'
-    ? ofAssignment(
-        'posted a verdict',
-        ({ verdict }, _, body) => verdict?.signature === body.signature,
-      )
-    : ofAssignment(
-        'posted a refuted verdict',
-        ({ status, fence }, { faults = [] }) =>
-          status === told && faults.some((fault) => fault.fence === fence),
-      )
+const turnsOf = (agreement: Job['agreement']) => agreement?.turns ?? []
 
 const ofJob = (jobId: JobId, what: string, holds: (job: Job) => boolean): Promised => ({
   what: `job ${jobId.slice(0, 10)}: ${what}`,

@@ -1,11 +1,13 @@
 import {
   colluder,
-  copyingVerifier,
-  equivocatingLeader,
-  lazyVerifier,
+  copier,
+  denier,
+  equivocator,
+  late,
+  lazy,
+  neverDelivers,
   neverReveals,
   newDiary,
-  type Ring,
   silent,
   wrongAnswers,
 } from '../scenarios/conducts.ts'
@@ -19,18 +21,19 @@ export async function addCheats(
   seed: number,
   kinds: readonly CheatKind[],
 ): Promise<void> {
-  const ring: Ring = { members: new Set(), leads: new Map() }
   const conducts: Record<CheatKind, () => Conduct> = {
-    colluder: () => colluder(ring),
-    copier: () => copyingVerifier(newDiary()),
-    equivocator: () => equivocatingLeader(newDiary()),
-    lazy: () => lazyVerifier,
+    colluder: () => colluder,
+    copier: () => copier(newDiary()),
+    denier: () => denier,
+    equivocator: () => equivocator(newDiary()),
+    late: () => late,
+    lazy: () => lazy,
     liar: () => wrongAnswers(),
+    'never-delivers': () => neverDelivers,
     'never-reveals': () => neverReveals,
     silent: () => silent,
   }
   for (const [index, kind] of kinds.entries()) {
-    const node = await world.addNode(`seed ${seed} ${kind} ${index}`, { conduct: conducts[kind]() })
-    if (kind === 'colluder') ring.members.add(node.address)
+    await world.addNode(`seed ${seed} ${kind} ${index}`, { conduct: conducts[kind]() })
   }
 }

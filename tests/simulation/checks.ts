@@ -36,9 +36,10 @@ function wronglyBlamed({ machines, parameters }: Stage, job: Job): readonly stri
     return name ? [`${about}: ${name} was found to be at fault: ${kind}`] : []
   })
   if (parameters.disagrees > 0 || parameters.cheats.length > 0) return faulty
-  const different = job.assignments.flatMap(({ node, verdict }) =>
-    ['different-answer', 'output-mismatch'].includes(verdict?.body.reason ?? '')
-      ? [`${about}: ${nameOf(node)} found ${verdict?.body.reason}, and nobody lied`]
+  const verdicts = job.agreement?.turns.flatMap((turn) => turn.verdicts) ?? []
+  const different = verdicts.flatMap(({ body: { address, reason = 'match' } }) =>
+    ['different-answer', 'output-mismatch'].includes(reason)
+      ? [`${about}: ${nameOf(address)} found ${reason}, and nobody lied`]
       : [],
   )
   return [...faulty, ...different]

@@ -67,16 +67,13 @@ function checkProblem({ story, errors }: Watch, { answer, method, path }: Exchan
   if (!type.startsWith('application/problem+json')) story.violate(`${about} as ${type}`)
 }
 
-/** What the leader found is for itself, and for those who cannot follow it any more. */
+/** What another node answered is for those who have revealed their own answer. */
 function checkReveal({ story, jobs, addressOf }: Watch, { caller, path, answer }: Exchange): void {
-  const { leader_statement: statement } = jsonOf(answer.body)
+  const { to_check: seen } = jsonOf(answer.body)
   const address = addressOf(caller)
   const assignments = jobs.get(path.split('/').at(-1) ?? '')?.assignments ?? []
-  const may = assignments.some(
-    ({ node, commitment, role, status }) =>
-      node === address && (commitment !== undefined || (role === 'leader' && status === 'done')),
-  )
-  if (statement && !may) story.violate(`${caller} saw the leader's statement before it committed`)
+  const may = assignments.some((own) => own.node === address && own.answer !== undefined)
+  if (seen && !may) story.violate(`${caller} saw an answer before it revealed its own`)
 }
 
 /** Key handles are only for those who have a part in the job. */

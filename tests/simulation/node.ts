@@ -1,14 +1,16 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
+import type { AssignmentOffer, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import {
   type beat,
   commitTo,
+  deliveryOf,
+  givenIn,
   modelId,
   type Outside,
-  resultBody,
   type TestNode,
+  verdictOf,
 } from '../icl/test-icl.ts'
 import type { Dice } from './dice.ts'
 
@@ -41,10 +43,14 @@ export type Work = {
   leave(): void
 }
 
-/** How a node leads or verifies. */
+/** How a node works; whatever is left out, it does as it should. */
 export type Conduct = {
-  readonly lead?: (work: Work) => Promise<void>
-  readonly verify?: (work: Work) => Promise<void>
+  /** Answers and commits to the answer; false when it does nothing more. */
+  readonly commit?: (work: Work) => Promise<boolean>
+  readonly reveal?: (work: Work) => Promise<void>
+  readonly deliver?: (work: Work) => Promise<void>
+  /** Looks at the delivery of another, whether its own answer matches it or not. */
+  readonly check?: (work: Work, seen: OwnAssignment) => Promise<void>
 }
 
 /** A node that works by itself. */
@@ -57,7 +63,8 @@ export type SimulatedNode = TestNode & {
 }
 
 const heartbeatMs = 60_000
-const patient = { attempts: 30, timeoutMs: 5_000 }
+/** Tries that outlast whatever goes wrong. */
+export const patient = { attempts: 30, timeoutMs: 5_000 }
 const held = { timeoutMs: 40_000 }
 
 /** Lets an attested node beat, poll and work, until it is killed. */
@@ -100,8 +107,7 @@ export function startNode(
     claims.push(`${jobId}:${claimed.fence}`)
     const answer = typeof habits.answer === 'string' ? habits.answer : habits.answer(claimed.jobId)
     const given: Work = { icl, node, claimed, clock, signal, answer, think, leave }
-    const { lead = leadWell, verify = verifyWell } = habits.conduct ?? {}
-    await (claimed.role === 'leader' ? lead(given) : verify(given))
+    await workBy(habits.conduct ?? {}, given)
   }
 
   const beatLoop = async () => {
@@ -144,35 +150,66 @@ export function startNode(
   }
 }
 
-/** Leads as a node should. */
-async function leadWell({ icl, node, claimed, signal, answer, think }: Work): Promise<void> {
-  await think()
-  const body = await resultBody(icl, node, claimed, answer)
-  await node.api.postResult({ body }, { ...patient, signal })
-}
+const pauseMs = 2_000
 
-/** Verifies as a node should, but for the output, which nobody looks at here. */
-async function verifyWell(work: Work): Promise<void> {
-  const { node, claimed, clock, signal, answer } = work
-  await work.think()
-  const reveal = await untilHeard(clock, signal, () => commitTo(node, claimed, answer))
-  // Committing frees the slot: what is left is a wait.
+/** Commits, and does each step that the ICL names, once, until nothing is left to do. */
+async function workBy(conduct: Conduct, work: Work): Promise<void> {
+  const { node, claimed, clock, signal } = work
+  const { commit = commitWell, reveal = revealWell } = conduct
+  const { deliver = deliverWell, check = checkWell } = conduct
+  if (!(await commit(work))) return
+  // Committing frees the slot: what is left is mostly a wait.
   work.leave()
-  if (!(await leaderStatementFor(work))) return
-  const body = await untilHeard(clock, signal, reveal)
-  await node.api.postVerdict({ body }, { ...patient, signal })
-}
-
-/** Waits for the leader's statement; undefined when the node has no part any more. */
-export async function leaderStatementFor({ node, claimed, clock, signal }: Work) {
   const input = { params: { jobId: claimed.jobId }, query: { wait: 20 } }
+  const done = new Set<string>()
   for (;;) {
     const seen = await untilHeard(clock, signal, () =>
       node.api.getAssignment(input, { ...held, signal }),
     )
-    if (seen.leader_statement) return seen.leader_statement
-    if (seen.status !== 'committed') return undefined
+    const { step, to_check: delivered } = seen
+    if (step === 'over' || seen.fence !== claimed.fence) return
+    const name = `${step} ${delivered?.delivery.signature}`
+    if (step === 'wait') continue
+    if (done.has(name)) await clock.sleep(pauseMs, signal)
+    else if (step === 'reveal') await reveal(work)
+    else if (step === 'deliver') await deliver(work)
+    else if (delivered) await check(work, seen)
+    done.add(name)
   }
+}
+
+/** Works, and commits to its answer. */
+async function commitWell(work: Work): Promise<boolean> {
+  await work.think()
+  return commitAs(work, work.answer)
+}
+
+/** Commits to an answer. */
+export async function commitAs({ node, claimed, clock, signal }: Work, answer: string) {
+  await untilHeard(clock, signal, () => commitTo(node, claimed, answer))
+  return true
+}
+
+const revealWell = async ({ node, claimed, signal }: Work): Promise<void> => {
+  const body = givenIn(node, claimed.jobId).answer
+  await node.api.revealAnswer({ body }, { ...patient, signal })
+}
+
+/** Delivers as a node should, but for the output, which nobody looks at here. */
+const deliverWell = async ({ icl, node, claimed, clock, signal }: Work): Promise<void> => {
+  const body = await untilHeard(clock, signal, () => deliveryOf(icl, node, claimed.jobId))
+  await node.api.postResult({ body }, { ...patient, signal })
+}
+
+const checkWell = (work: Work): Promise<void> => say(work)
+
+/** Says of the current delivery what the evidence shows, or something else. */
+export async function say(
+  { node, claimed, clock, signal }: Work,
+  said?: Parameters<typeof verdictOf>[2],
+): Promise<void> {
+  const body = await untilHeard(clock, signal, () => verdictOf(node, claimed.jobId, said))
+  await node.api.postVerdict({ body }, { ...patient, signal })
 }
 
 /** Tries again while nobody was heard; a refusal is final. */

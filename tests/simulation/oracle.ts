@@ -1,65 +1,77 @@
 import type { ChainResult } from '../../icl/chain/chain.ts'
-import type { Assignment, Job } from '../../icl/rules/job.ts'
+import type { Assignment, Job, PostedAnswer } from '../../icl/rules/job.ts'
+import { comparators } from '../../lib/comparators/all.ts'
 
-/**
- * Why a job may not be accepted by what stands in it, in words; empty when it may. Written from the rules, not from the code that
- * applies them: two matches that are more than half; or, but for `exact`, one match and nobody against it.
- */
+type Answered = Assignment & { readonly answer: PostedAnswer }
+
+const membersOf = ({ agreement, assignments }: Job): readonly Answered[] =>
+  assignments.filter(
+    (assignment): assignment is Answered =>
+      assignment.answer !== undefined && agreement?.group.includes(assignment.fence) === true,
+  )
+
+/** Why a job may not be accepted by what stands in it, in words; empty when it may. Written from the protocol, not from the code that applies it. */
 export function whyNotAccepted(job: Job): readonly string[] {
-  const seats = [...new Set(job.assignments.filter(({ round }) => round === job.round).map(seatOf))]
-  const assignments = seats.map((seat) => lastOf(job, seat))
-  const [leader, ...others] = assignments.sort((a, b) => a.seat - b.seat)
-  const verifiers = others.filter(({ role }) => role === 'verifier')
   const about = `job ${job.id.slice(0, 10)} was accepted`
-  const nodes = new Set(assignments.map(({ node }) => node))
+  const answers = job.assignments.filter(({ answer }) => answer !== undefined)
+  const nodes = new Set(answers.map(({ node }) => node))
+  const members = membersOf(job)
+  const seats = job.batches.reduce((sum, size) => sum + size, 0)
   const wrong: string[] = []
-  if (leader?.role !== 'leader' || leader.status !== 'done') wrong.push('without a leader')
-  if (!job.result) wrong.push('without a result')
-  if (assignments.some(({ status }) => status !== 'done'))
-    wrong.push('before every seat had answered')
-  if (nodes.size !== assignments.length) wrong.push('by a node that had two seats')
+  if (answers.length !== seats) wrong.push('before every seat had answered')
+  if (nodes.size !== answers.length) wrong.push('by a node that had two seats')
   if (nodes.has(job.client)) wrong.push('by its own client')
-  if (verifiers.length > 5) wrong.push('by more than five verifiers')
-  if (!isEnough(job, verifiers)) wrong.push(`by ${verifiers.map(voteOf).join(', ') || 'nobody'}`)
-  if (verifiers.some((assignment) => isFalseMatch(job, assignment))) {
-    wrong.push("by a match that is not the leader's answer")
+  if (answers.length > mostAnswersOf(job)) wrong.push('by too many answers')
+  if (answers.length < job.list.terms.quorum) wrong.push('by fewer than the quorum')
+  if (members.length < neededIn(job)) wrong.push(`by ${members.length} that match`)
+  if (!members.every((one) => members.every((other) => isMatch(one, other)))) {
+    wrong.push('by answers that do not match one another')
   }
+  wrong.push(...whyNotDelivered(job, members))
   return wrong.map((how) => `${about} ${how}`)
 }
 
-const seatOf = ({ seat }: Assignment) => seat
-const lastOf = ({ assignments, round }: Job, seat: number): Assignment =>
-  assignments.findLast(
-    (assignment) => assignment.round === round && assignment.seat === seat,
-  ) as Assignment
+const mostAnswersOf = ({ list }: Job): number =>
+  Math.min(list.terms.max_answers, list.members.length)
 
-const voteOf = ({ verdict }: Assignment): string =>
-  verdict?.body.reason ?? verdict?.body.verdict ?? 'no vote'
-
-function isEnough({ comparator, minMatches }: Job, verifiers: readonly Assignment[]): boolean {
-  const votes = verifiers.map(voteOf)
-  const matches = votes.filter((vote) => vote === 'match').length
-  const against = votes.filter((vote) => vote !== 'match' && vote !== 'inconclusive').length
-  if (matches < minMatches) return false
-  if (matches > 1 && matches > votes.length / 2) return true
-  return comparator !== 'exact' && matches > 0 && against === 0
+function neededIn(job: Job): number {
+  const { rule, quorum, min_matches: matches } = job.list.terms
+  const most = mostAnswersOf(job)
+  const base = { 'any-two': 2, three: most === 3 ? 2 : 3, majority: Math.floor(most / 2) + 1 }
+  return Math.max(base[rule], Math.floor(quorum / 2) + 1, matches + 1)
 }
 
-const isFalseMatch = ({ comparator, result }: Job, { verdict }: Assignment): boolean =>
-  comparator === 'exact' &&
-  verdict?.body.verdict === 'match' &&
-  verdict.body.evidence.digest !== result?.body.evidence.digest
+const isMatch = (one: Answered, other: Answered): boolean =>
+  comparators[one.answer.body.evidence.comparator].compare(
+    one.answer.body.evidence,
+    other.answer.body.evidence,
+  ) === 'match'
+
+function whyNotDelivered({ agreement }: Job, members: readonly Answered[]): readonly string[] {
+  const turn = agreement?.turns.at(-1)
+  const deliverer = members.find(({ fence }) => fence === turn?.fence)
+  if (!turn?.delivery || turn.failed) return ['without a delivery']
+  if (!deliverer) return ['by the delivery of a node outside the agreement']
+  const wrong: string[] = []
+  if (turn.delivery.body.answer !== deliverer.answer.hash) wrong.push('by another answer')
+  const others = members.filter((member) => member !== deliverer)
+  const votes = others.flatMap(({ node }) =>
+    turn.verdicts.filter(({ body }) => body.address === node).map(({ body }) => body.verdict),
+  )
+  const matches = votes.filter((vote) => vote === 'match').length
+  if (matches === 0 || matches < votes.length - matches) wrong.push(`by ${votes.join(', ')}`)
+  return wrong
+}
 
 /** What is wrong with a result that was put on chain, in words. */
 export function whyNotOnChain(result: ChainResult, job: Job | undefined): readonly string[] {
   const about = `the result of ${result.jobId.slice(0, 10)} on chain`
   if (!job) return [`${about} is of no job`]
   if (job.phase !== 'accepted') return [`${about} is of a job that is ${job.phase}`]
-  const current = job.assignments.filter(
-    ({ round, status }) => round === job.round && status === 'done',
-  )
-  const verifiers = current.filter(({ role }) => role === 'verifier').map(({ node }) => node)
-  const leader = current.find(({ role }) => role === 'leader')?.node
+  const deliverer = job.agreement?.turns.at(-1)?.fence
+  const members = membersOf(job)
+  const leader = members.find(({ fence }) => fence === deliverer)?.node
+  const verifiers = members.flatMap(({ node }) => (node === leader ? [] : [node]))
   const wrong: string[] = [...whyNotAccepted(job)]
   if (result.receiptHash !== job.receiptHash) wrong.push(`${about} has another receipt`)
   if (result.leader !== leader) wrong.push(`${about} names another leader`)

@@ -11,9 +11,12 @@ export type CheatKind = (typeof cheatKinds)[number]
 const cheatKinds = [
   'colluder',
   'copier',
+  'denier',
   'equivocator',
+  'late',
   'lazy',
   'liar',
+  'never-delivers',
   'never-reveals',
   'silent',
 ] as const

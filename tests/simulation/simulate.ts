@@ -1,4 +1,4 @@
-import type { Job } from '../../icl/rules/job.ts'
+import { type Job, roleOf } from '../../icl/rules/job.ts'
 import { coordinator } from '../icl/fake-chain.ts'
 import { chainId, origin } from '../icl/test-icl.ts'
 import { sampleNetwork } from '../sample-network.ts'
@@ -187,15 +187,16 @@ function watch(
   return { acknowledged, requests: () => requests }
 }
 
-/** A prompt's key is for the nodes of its job, an output's for its client and verifiers; the owner always may. */
+/** A prompt's key is for the nodes of its job, an output's for its client and the nodes that agreed. */
 function mayHave(jobs: Iterable<Job>, handle: bigint, reader: string): boolean {
   for (const job of jobs) {
     if (job.kpHighHandle === handle || job.kpLowHandle === handle) {
       return job.assignments.some(({ node }) => node === reader)
     }
-    const results = [job.result, ...(job.rounds ?? []).map(({ result }) => result)]
-    if (results.some((result) => isOf(result?.body, handle))) {
-      return job.client === reader || job.assignments.some(({ node }) => node === reader)
+    const { group = [], turns = [] } = job.agreement ?? {}
+    if (turns.some(({ delivery }) => isOf(delivery?.body, handle))) {
+      const members = job.assignments.filter(({ fence }) => group.includes(fence))
+      return job.client === reader || members.some(({ node }) => node === reader)
     }
   }
   return false
@@ -212,15 +213,28 @@ function changesOf(
   nameOf: (address: string) => string,
 ): readonly string[] {
   const phase = before?.phase === after.phase ? [] : [`is ${after.phase}`]
-  const assignments = after.assignments.flatMap(
-    ({ fence, role, node, status, reason, verdict }) => {
-      const old = before?.assignments.find((assignment) => assignment.fence === fence)
-      if (old?.status === status) return []
-      const vote = verdict ? `: ${verdict.body.reason ?? verdict.body.verdict}` : ''
-      return [`${role} ${nameOf(node)} (fence ${fence}) ${status}${reason ? `: ${reason}` : vote}`]
+  const assignments = after.assignments.flatMap((assignment) => {
+    const { fence, node, status, reason } = assignment
+    const old = before?.assignments.find((known) => known.fence === fence)
+    if (old?.status === status) return []
+    const why = reason ? `: ${reason}` : ''
+    return [`${roleOf(after, assignment)} ${nameOf(node)} (fence ${fence}) ${status}${why}`]
+  })
+  const turns = before?.agreement?.turns ?? []
+  const delivered = (after.agreement?.turns ?? []).flatMap(
+    ({ fence, delivery, failed, verdicts }, at) => {
+      const was = turns[at]
+      return [
+        ...(was ? [] : [`fence ${fence} is to deliver`]),
+        ...(delivery && !was?.delivery ? [`fence ${fence} delivered`] : []),
+        ...verdicts
+          .slice(was?.verdicts.length ?? 0)
+          .map(({ body }) => `${nameOf(body.address)} says ${body.reason ?? body.verdict}`),
+        ...(failed && !was?.failed ? [`fence ${fence} failed: ${failed.reason}`] : []),
+      ]
     },
   )
-  return [...assignments, ...phase]
+  return [...assignments, ...delivered, ...phase]
 }
 
 type Books = ReturnType<typeof watch>

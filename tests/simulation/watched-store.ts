@@ -1,4 +1,5 @@
 import type { Job } from '../../icl/rules/job.ts'
+import { seatCount } from '../../icl/rules/seats.ts'
 import type { MemoryStore } from '../../icl/store/memory.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
@@ -91,7 +92,7 @@ const away = () => new ProblemError('unavailable', 'The database is away', { ret
 function brokenBy(before: Job | undefined, after: Job): string[] {
   const about = `job ${after.id.slice(0, 10)}`
   const fences = after.assignments.map(({ fence }) => fence)
-  const seats = Array.from({ length: after.seats }, (_, seat) => seat)
+  const seats = Array.from({ length: seatCount(after) }, (_, seat) => seat)
   const checks: readonly [boolean, string][] = [
     [after.nextFence < (before?.nextFence ?? 0), 'a fence went back'],
     [new Set(fences).size !== fences.length, 'one fence was given out twice'],
@@ -108,11 +109,16 @@ function brokenBy(before: Job | undefined, after: Job): string[] {
     ],
     [(before?.nextEffect ?? 0) > after.nextEffect, 'an effect was lost'],
     [
-      before?.round === after.round && before.result !== undefined && after.result === undefined,
-      'a result was lost',
+      before?.agreement !== undefined &&
+        String(before.agreement.order) !== String(after.agreement?.order),
+      'an agreement was lost',
     ],
     [
-      seats.some((seat) => after.assignments.filter(holds(after, seat)).length > 1),
+      (before?.agreement?.turns.length ?? 0) > (after.agreement?.turns.length ?? 0),
+      'a turn was lost',
+    ],
+    [
+      seats.some((seat) => after.assignments.filter(holds(seat)).length > 1),
       'two nodes hold one seat',
     ],
     [isOpen(after) && after.tickAt === undefined, 'nothing wakes it'],
@@ -125,9 +131,10 @@ const progress: Record<AssignmentIn['status'], number> = {
   offered: 1,
   claimed: 2,
   committed: 3,
-  done: 4,
   aborted: 4,
   lapsed: 4,
+  // A node that was late may reveal all the same.
+  revealed: 5,
 }
 
 const isOpen = ({ phase }: Job) => ['open', 'running'].includes(phase)
@@ -136,7 +143,9 @@ const isOpen = ({ phase }: Job) => ['open', 'running'].includes(phase)
 function wentBack(before: AssignmentIn, { assignments }: Job): boolean {
   const after = assignments.find(same(before))
   if (!after || progress[after.status] < progress[before.status]) return true
-  return progress[before.status] === 4 && after.status !== before.status
+  if (before.answer !== undefined && after.answer?.hash !== before.answer.hash) return true
+  const isBack = before.reason === 'never-revealed' && after.status === 'revealed'
+  return progress[before.status] === 4 && after.status !== before.status && !isBack
 }
 
 type AssignmentIn = Job['assignments'][number]
@@ -144,10 +153,8 @@ const same =
   ({ fence }: AssignmentIn) =>
   (assignment: AssignmentIn) =>
     assignment.fence === fence
-const holds = (job: Job, seat: number) => (assignment: AssignmentIn) =>
-  assignment.round === job.round &&
-  assignment.seat === seat &&
-  !['aborted', 'lapsed'].includes(assignment.status)
+const holds = (seat: number) => (assignment: AssignmentIn) =>
+  assignment.seat === seat && !['aborted', 'lapsed'].includes(assignment.status)
 
 /** Nodes that were offered more than they take. */
 async function overfull(store: Store, before: Job | undefined, after: Job): Promise<string[]> {
