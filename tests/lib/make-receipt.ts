@@ -50,8 +50,7 @@ export async function signerOf(name: string, byte: number, at = iclOrigin) {
 }
 
 /** The node at a position of the sample list: n1 at 0. Its session key is made from the byte 21 and up. */
-export const nodeAt = (position: number, at = iclOrigin) =>
-  signerOf(`n${position + 1}`, 21 + position, at)
+const nodeAt = (position: number, at = iclOrigin) => signerOf(`n${position + 1}`, 21 + position, at)
 
 /** The address of the node at a position of the sample list. */
 export const addressAt = (position: number): Address => walletOf(`n${position + 1}`).address
@@ -95,10 +94,7 @@ export const sampleList = (
 })
 
 /** A turn that came to nothing: without a delivery, or with one that all others refused. */
-export type FailedTurn = Extract<
-  DeliveryReason,
-  'never-delivered' | 'output-refused' | 'node-failed'
->
+type FailedTurn = Extract<DeliveryReason, 'never-delivered' | 'output-refused' | 'node-failed'>
 
 /** What a receipt is made of besides its answers. */
 export type ReceiptChanges = {

@@ -39,6 +39,8 @@ describe('a stream', () => {
     const last = chunks.at(-2)
     expect(last.choices[0].finish_reason).toBe('stop')
     expect(last.svc.receipt_hash).toBe(response.headers.get('x-svc-receipt-hash'))
+    expect(response.headers.get('x-svc-agreement')).toMatch(/^\d of \d agreed/)
+    expect(last.svc.agreement).toBe(response.headers.get('x-svc-agreement'))
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: null })
   })
 

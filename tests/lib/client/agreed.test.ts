@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { agreedIn, describeAgreed } from '../../../lib/client/agreed.ts'
+import { makeReceipt, type ReceiptChanges } from '../make-receipt.ts'
+
+const told = async (texts: readonly string[], changes: ReceiptChanges = {}) => {
+  const { receipt } = await makeReceipt('exact', texts, changes)
+  return describeAgreed(agreedIn(receipt))
+}
+
+describe('what is said of an agreement', () => {
+  it('counts who agreed, and how the others differ', async () => {
+    expect(await told(['a', 'a', 'a'])).toBe('3 of 3 agreed')
+    expect(await told(['a', 'b', 'a', 'a'])).toBe('3 of 4 agreed; 1 differed (different answer)')
+    expect(await told(['a', 'b', 'c', 'a', 'a'])).toBe(
+      '3 of 5 agreed; 2 differed (different answer)',
+    )
+    const { receipt } = await makeReceipt('similar/2', ['Paris', 'Lyon', 'Paris', 'Paris'])
+    expect(describeAgreed(agreedIn(receipt))).toBe('3 of 4 agreed; 1 differed (inconclusive)')
+    expect(agreedIn(receipt).differed).toEqual([
+      { node: receipt.list.members[1]!, how: 'inconclusive' },
+    ])
+  })
+
+  it('has the length of a short list, and whether the pool had no more', async () => {
+    expect(await told(['a', 'a', 'b'], { listLength: 3 })).toBe(
+      '2 of 3 agreed; 1 differed (different answer); the pool had 3 nodes',
+    )
+    const two = { rule: 'any-two', terms: { list_length: 7 }, listLength: 7 } as const
+    expect(await told(['a', 'a', 'a'], two)).toBe('3 of 3 agreed; the list had 7 nodes')
+  })
+})
