@@ -4,12 +4,14 @@ import { codeOf } from '../code-of.ts'
 import { at, useReplicas } from './replica-set.ts'
 import {
   claim,
+  commitTo,
   createShared,
   joinNode,
   listedKey,
   modelId,
   submit,
   type TestIcl,
+  type TestNode,
 } from './test-icl.ts'
 
 const { start, pair } = useReplicas()
@@ -27,6 +29,23 @@ describe('news', () => {
     const before = clock.now()
     await submit(a)
     for (const poll of polls) expect((await clock.until(poll)).assignments).toHaveLength(1)
+    expect(clock.now() - before).toBeLessThan(700)
+  })
+
+  it('of the next step reaches a node that waits at another replica at once', async () => {
+    const { a, b, clock, nodes } = await pair()
+    const { jobId } = await submit(a)
+    const [first, ...others] = nodes as [TestNode, ...TestNode[]]
+    for (const node of [first, ...others.slice(1)]) await commitTo(node, await claim(node), 'yes')
+    const claimed = await claim(others[0]!)
+    const poll = at(b, first).api.getAssignment(
+      { params: { jobId }, query: { wait: 20 } },
+      { timeoutMs: 30_000 },
+    )
+    await clock.advance(1_000)
+    const before = clock.now()
+    await commitTo(others[0]!, claimed, 'yes')
+    expect((await clock.until(poll)).step).toBe('reveal')
     expect(clock.now() - before).toBeLessThan(700)
   })
 
