@@ -142,7 +142,7 @@ describe('a job that ended without an answer', () => {
     inferenceError({ model: 'openai:m', ...end } as FailedInference)
 
   it.each([
-    ['disputed', 'quorum-disagreed', /did not agree/, /^Run it again, or use a model that answers/],
+    ['disputed', 'quorum-disagreed', /did not agree/, /^Run it again/],
     ['disputed', 'undelivered', /none of them delivered it/, /: run the job again/],
     ['expired', undefined, /not done before its deadline/, /: run it again; .* overloaded/],
     ['expired', 'not-enough-nodes', /too few nodes are free/, /^Service operator: wait/],
