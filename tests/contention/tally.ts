@@ -1,4 +1,4 @@
-import type { Assignment, Job } from '../../icl/rules/job.ts'
+import type { Job } from '../../icl/rules/job.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 
 /** A claim as its caller saw it; times in milliseconds. */
@@ -81,14 +81,12 @@ const unknownGrants = (job: Job, grants: readonly Claim[]): number => {
   return [...granted].filter((grant) => !known.has(grant)).length
 }
 
-const seatOf = ({ round, seat }: Assignment): string => `${round}:${seat}`
-
 /** Seats that were given to another before the one who had them lost them. */
 const overlaps = (job: Job): number =>
   job.assignments.filter((assignment, index) => {
     const before = job.assignments
       .slice(0, index)
-      .findLast((other) => seatOf(other) === seatOf(assignment))
+      .findLast((other) => other.seat === assignment.seat)
     if (!before) return false
     const ended = seqOf(job, before.fence, ['lapsed', 'aborted'])
     const chosen = seqOf(job, assignment.fence, ['chosen'])
@@ -100,7 +98,7 @@ const fencesGoingBack = ({ assignments }: Job): number =>
 
 /** Grants of a seat that began after a later fence of the same seat had been granted. */
 const grantsGoingBack = (job: Job, grants: readonly Claim[]): number => {
-  const seats = new Map(job.assignments.map((assignment) => [assignment.fence, seatOf(assignment)]))
+  const seats = new Map(job.assignments.map(({ fence, seat }) => [fence, seat]))
   return grants.filter((grant) =>
     grants.some(
       (other) =>

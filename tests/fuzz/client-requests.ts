@@ -8,7 +8,7 @@ import { firstPositions } from '../../lib/list.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
 import { ListRequest, SignedList } from '../../lib/schemas/list.ts'
-import type { Terms } from '../../lib/schemas/terms.ts'
+import { AgreementRule, type Terms } from '../../lib/schemas/terms.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { aJobId } from '../branded.ts'
 import { chainId, modelId, origin } from '../icl/test-icl.ts'
@@ -58,7 +58,9 @@ export const clientRequests: Requests = {
       model_id: modelId,
       min_tier: 0,
       comparator: preview.comparator,
+      rule: dice.pick(AgreementRule.options),
       quorum: preview.quorum,
+      max_answers: dice.between(preview.quorum, 7),
       min_matches: 1,
       list_length: dice.between(3, 16),
       salt: toBase64Url(dice.bytes(32)),
@@ -125,8 +127,8 @@ export const clientRequests: Requests = {
   }),
   putBlob: async (world, operation) => {
     const { dice, model } = world
-    const leading = dice.chance(0.3) ? model.leading.at(-1) : undefined
-    const { query, sender } = leading ? forSeat(leading) : forNewKey(world)
+    const delivering = dice.chance(0.3) ? model.delivering.at(-1) : undefined
+    const { query, sender } = delivering ? forSeat(delivering) : forNewKey(world)
     const body = dice.bytes(dice.between(1, 200))
     const learn = (answer: { cid: string }) => remember(model.cids, answer.cid)
     return { operation, params: {}, query, body, sender, learn }

@@ -3,9 +3,10 @@ import { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import {
   claim,
+  commitTo,
   createTestIcl,
   joinNode,
-  resultBody,
+  reveal,
   submit,
   type TestIcl,
   type TestNode,
@@ -26,7 +27,11 @@ it('claiming what one has done already is refused with a code that the document 
   const submitted = await submit(icl)
   const leader = nodes.find(({ address }) => address === submitted.leader)!
   const claimed = await claim(leader)
-  await leader.api.postResult({ body: await resultBody(icl, leader, claimed, 'yes') })
+  for (const node of nodes) {
+    const own = node === leader ? claimed : await claim(node)
+    await commitTo(node, own, 'yes')
+  }
+  await reveal(leader, claimed.jobId)
   const body = { jobId: claimed.jobId, fence: claimed.fence }
   const error = await leader.api.claimAssignment({ body }).catch((refused: unknown) => refused)
   if (!(error instanceof ProblemError)) throw error

@@ -1,16 +1,17 @@
 import { z } from 'zod'
-import type { Address } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
-import { LeaderResult, VerifierVerdict } from '../../lib/schemas/assignments.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
+import { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import {
-  commitmentOf,
-  leaderStatementOf,
-  signResult,
-  signVerdict,
-  statementHash,
-} from '../../lib/statements.ts'
-import { coordinator } from '../icl/fake-chain.ts'
+  AnswerPost,
+  type AnswerStatement,
+  DeliveryPost,
+  type DeliveryStatement,
+  VerdictPost,
+  type VerdictStatement,
+} from '../../lib/schemas/statements.ts'
+import { commitmentOf, signed, statementHash } from '../../lib/statements.ts'
 import { modelId } from '../icl/test-icl.ts'
 import type { Operation } from './api-document.ts'
 import type { Requests } from './request-makers.ts'
@@ -18,13 +19,19 @@ import { type ClaimedAssignment, type FuzzWorld, remember } from './world.ts'
 
 const salt = toBase64Url(new Uint8Array(32).fill(9))
 
-/** What a node would answer, as evidence under a fixed key. */
-const evidenceOf = ({ claim, answer }: ClaimedAssignment) =>
-  comparators[claim.comparator].evidenceOf({
-    text: answer,
-    prompt: '',
-    key: new Uint8Array(32).fill(3),
-  })
+/** A node's answer, its evidence under a fixed key. */
+async function answerOf({ node, claim, answer }: ClaimedAssignment): Promise<AnswerStatement> {
+  const { jobId, fence, position, list, activator, until } = claim
+  const key = new Uint8Array(32).fill(3)
+  return {
+    statement: 'svc-answer-v2',
+    ...{ jobId, address: node.address, fence, position, salt },
+    list: listCommitment({ jobId, activator, until, list }),
+    model_id: claim.model_id,
+    max_output_tokens: claim.parameters.max_output_tokens,
+    evidence: await comparators[claim.comparator].evidenceOf({ text: answer, prompt: '', key }),
+  }
+}
 
 type Assigned = { jobId: `0x${string}`; fence: number; role: string }
 
@@ -60,10 +67,8 @@ export const nodeRequests: Requests = {
     if (!offer) return undefined
     const { node, jobId, fence } = offer
     const giveBack = () => remember(model.offers, offer, 30)
-    const learn = (claim: ClaimedAssignment['claim']) => {
-      const claimed = { node, claim, answer: dice.chance(0.95) ? 'yes' : 'no' }
-      remember(claim.role === 'leader' ? model.leading : model.verifying, claimed, 20)
-    }
+    const learn = (claim: ClaimedAssignment['claim']) =>
+      remember(model.working, { node, claim, answer: dice.chance(0.95) ? 'yes' : 'no' }, 20)
     return {
       operation,
       params: {},
@@ -75,96 +80,92 @@ export const nodeRequests: Requests = {
     }
   },
   commitAssignment: async ({ model }, operation) => {
-    const claimed = model.verifying.pop()
+    const claimed = model.working.pop()
     if (!claimed) return undefined
     const { node, claim } = claimed
     const { jobId, fence } = claim
-    const evidence = await evidenceOf(claimed)
-    const { address } = node
-    const commitment = await commitmentOf({ jobId, address, fence, evidence, salt })
+    const commitment = await commitmentOf(await answerOf(claimed))
     const learn = () => remember(model.committed, claimed, 20)
-    const giveBack = () => remember(model.verifying, claimed, 20)
+    const giveBack = () => remember(model.working, claimed, 20)
     const body = { jobId, fence, commitment }
     return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }
   },
   getAssignment: async (world, operation) => viewOf(world, operation),
-  postResult: async ({ icl, model }, operation) => {
-    const claimed = model.leading.pop()
+  revealAnswer: async ({ model }, operation) => {
+    const claimed = model.revealing.pop()
     if (!claimed) return undefined
-    const { node, claim } = claimed
+    const { node } = claimed
+    const body = z.encode(AnswerPost, await signed(await answerOf(claimed), node.key))
+    const learn = () => remember(model.committed, claimed, 20)
+    const giveBack = () => remember(model.revealing, claimed, 20)
+    return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }
+  },
+  postResult: async ({ icl, model }, operation) => {
+    const claimed = model.delivering.pop()
+    if (!claimed) return undefined
+    const { node, claim, told } = claimed
     const [high, low] = [model.nextHandle, model.nextHandle + 1n]
     model.nextHandle += 2n
-    icl.chain.store(high, low, node.address, claim.output_readers as never, coordinator)
-    const result = await signResult(
-      node.address,
-      {
-        jobId: claim.jobId,
-        fence: claim.fence,
-        model_id: claim.model_id,
-        max_output_tokens: claim.parameters.max_output_tokens,
-        output_cid: model.cids.at(-1) ?? `bafkrei${'b'.repeat(52)}`,
-        outHighHandle: high,
-        outLowHandle: low,
-        evidence: await evidenceOf(claimed),
-      },
-      node.key,
-    )
-    const body = z.encode(LeaderResult, result)
-    const giveBack = () => remember(model.leading, claimed, 20)
+    const checkers = (told?.checkers ?? []).flatMap((position) => claim.list[position] ?? [])
+    icl.chain.store(high, low, node.address, [claim.client, ...checkers])
+    const statement: DeliveryStatement = {
+      statement: 'svc-delivery-v2',
+      ...{ jobId: claim.jobId, address: node.address, fence: claim.fence },
+      answer: await statementHash(await answerOf(claimed)),
+      output_cid: model.cids.at(-1) ?? `bafkrei${'b'.repeat(52)}`,
+      ...{ outHighHandle: high, outLowHandle: low },
+    }
+    const body = z.encode(DeliveryPost, await signed(statement, node.key))
+    const giveBack = () => remember(model.delivering, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: node.signer, giveBack }
   },
   postVerdict: async ({ model }, operation) => {
-    const claimed = model.comparing.pop()
-    if (!claimed?.seen) return undefined
-    const { node, claim, seen } = claimed
-    const { address: leaderAddress, ...leaderBody } = seen
-    const evidence = await evidenceOf(claimed)
-    const matches = comparators[claim.comparator].compare(seen.evidence, evidence) === 'match'
-    const verdict = await signVerdict(
-      node.address,
-      {
-        jobId: claim.jobId,
-        fence: claim.fence,
-        model_id: claim.model_id,
-        max_output_tokens: claim.parameters.max_output_tokens,
-        verdict: matches ? 'match' : 'no-match',
-        ...(!matches && { reason: 'different-answer' as const }),
-        evidence,
-        salt,
-        leader_statement: await statementHash(leaderStatementOf(leaderAddress, leaderBody)),
-      },
-      node.key,
-    )
-    const body = z.encode(VerifierVerdict, verdict)
-    const giveBack = () => remember(model.comparing, claimed, 20)
+    const claimed = model.checking.pop()
+    if (!claimed?.told?.to_check) return undefined
+    const { node, claim } = claimed
+    const { delivery, answer } = claimed.told.to_check
+    const { signature: _, ...delivered } = delivery
+    const own = await answerOf(claimed)
+    const matches = comparators[claim.comparator].compare(answer.evidence, own.evidence) === 'match'
+    const statement: VerdictStatement = {
+      statement: 'svc-verdict-v2',
+      ...{ jobId: claim.jobId, address: node.address, fence: claim.fence },
+      answer: await statementHash(own),
+      delivery: await statementHash(delivered),
+      verdict: matches ? 'match' : 'no-match',
+      ...(!matches && { reason: 'different-answer' as const }),
+    }
+    const body = z.encode(VerdictPost, await signed(statement, node.key))
+    const giveBack = () => remember(model.checking, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: node.signer, giveBack }
   },
   abortAssignment: async ({ dice, model }, operation) => {
-    const claimed = model.verifying.pop() ?? model.leading.pop()
+    const claimed = model.working.pop()
     if (!claimed) return undefined
     const { jobId, fence } = claimed.claim
     const reason = dice.pick(['node-failed', 'provider-rate-limited', 'prompt-unavailable'])
     const body = { jobId, fence, reason }
-    const list = claimed.claim.role === 'leader' ? model.leading : model.verifying
-    const giveBack = () => remember(list, claimed, 20)
+    const giveBack = () => remember(model.working, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: claimed.node.signer, giveBack }
   },
 }
 
-/** A verifier that has committed looks whether it may compare; others look at what they have. */
+/** A node that has committed asks what to do; others look at what they have. */
 function viewOf({ dice, model }: FuzzWorld, operation: Operation) {
   const committed = model.committed.shift()
-  const claimed = committed ?? model.verifying.at(-1) ?? model.leading.at(-1)
+  const claimed = committed ?? model.working.at(-1)
   if (!claimed) return undefined
   const { node, claim } = claimed
-  const learn = (view: { phase: string; leader_statement?: unknown }) => {
+  const learn = (answer: unknown) => {
     if (!committed) return
-    if (view.leader_statement !== undefined) {
-      const seen = LeaderResult.extend({ address: z.custom<Address>() }).parse(
-        view.leader_statement,
-      )
-      remember(model.comparing, { ...claimed, seen }, 20)
-    } else if (['running', 'open'].includes(view.phase)) remember(model.committed, committed, 20)
+    const told = OwnAssignment.parse(answer)
+    const next = { reveal: model.revealing, deliver: model.delivering, check: model.checking }
+    const { step } = told
+    if (step === 'wait') remember(model.committed, committed, 20)
+    else if (step === 'differ') remember(model.checking, { ...claimed, told }, 20)
+    else if (step === 'reveal' || step === 'deliver' || step === 'check') {
+      remember(next[step], { ...claimed, told }, 20)
+    }
   }
   const giveBack = () => {
     if (committed) remember(model.committed, committed, 20)

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { openAccess } from '../../icl/access.ts'
 import { isHeld, listen } from '../../icl/start/listen.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
@@ -28,7 +27,6 @@ import { createPlanted, type Planted } from './secrets.ts'
 
 type Claim = Awaited<ReturnType<typeof claim>>
 type Wallet = ReturnType<typeof walletOf>
-type LeaderStatement = NonNullable<z.output<typeof OwnAssignment>['leader_statement']>
 
 /** A job as its client knows it. */
 export type KnownJob = {
@@ -41,12 +39,12 @@ export type KnownJob = {
 
 /** An assignment that a node was offered. */
 type Offer = { readonly node: TestNode; readonly jobId: JobId; readonly fence: number }
-/** What a node has claimed, and, of a verifier, what it has committed to and seen. */
+/** What a node has claimed, its answer, and what it was told to do next when it asked last. */
 export type ClaimedAssignment = {
   readonly node: TestNode
   readonly claim: Claim
   readonly answer: string
-  readonly seen?: LeaderStatement
+  readonly told?: OwnAssignment
 }
 
 /** What is known of the state of the ICL: what requests are made of. The newest stands last. */
@@ -60,10 +58,12 @@ type Model = {
   readonly jobs: KnownJob[]
   readonly accepted: KnownJob[]
   readonly offers: Offer[]
-  readonly leading: ClaimedAssignment[]
-  readonly verifying: ClaimedAssignment[]
+  readonly working: ClaimedAssignment[]
+  /** Those that have committed: the ICL tells them what to do. */
   readonly committed: ClaimedAssignment[]
-  readonly comparing: ClaimedAssignment[]
+  readonly revealing: ClaimedAssignment[]
+  readonly delivering: ClaimedAssignment[]
+  readonly checking: ClaimedAssignment[]
   readonly challenges: { readonly address: Address; readonly nonce: string }[]
   readonly enrollments: {
     readonly node: TpmNode
@@ -226,10 +226,11 @@ export async function createWorld(
       jobs: [],
       accepted: [],
       offers: [],
-      leading: [],
-      verifying: [],
+      working: [],
       committed: [],
-      comparing: [],
+      revealing: [],
+      delivering: [],
+      checking: [],
       challenges: [],
       enrollments: [],
       cids: [],

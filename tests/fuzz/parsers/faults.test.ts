@@ -3,39 +3,38 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifyFault } from '../../../lib/fault.ts'
 import { FaultEvidence } from '../../../lib/schemas/fault.ts'
-import { signingKeyFromSeed } from '../../../lib/session-key.ts'
-import { statementBytes } from '../../../lib/statements.ts'
+import type { VerdictStatement } from '../../../lib/schemas/statements.ts'
+import { statementHash } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
-import { makeReceipt } from '../../lib/make-receipt.ts'
+import { answerOf, makeReceipt, signedByNode } from '../../lib/make-receipt.ts'
 import { changedJson, expectUnpolluted, hostileJson, patience, runs } from './runs.ts'
 
-const { receipt } = await makeReceipt('exact', ['yes', 'no', 'yes'])
-const { icl_origin, chain_id, jobId, leader, verifiers } = receipt
-const about = { version: 1 as const, icl_origin, chain_id, jobId }
-const refutedVerdict = verifiers[0]!
+const { receipt } = await makeReceipt('exact', ['yes', 'no', 'yes', 'yes'])
+const { icl_origin, chain_id, jobId, delivery } = receipt
+const about = { version: 2 as const, icl_origin, chain_id, jobId }
+const answer = answerOf(receipt, delivery.body.address)
+const own = answerOf(receipt, receipt.list.members[1]!)
+const { fence, address } = own.body
 
-/** A verifier that says `match` of an answer that is not its own. */
+/** A node that says `match` of an answer that is not its own. */
 const refuted: FaultEvidence = {
-  ...about,
-  kind: 'verdict-refuted',
-  role: 'verifier',
-  fence: refutedVerdict.body.fence,
-  address: refutedVerdict.body.address,
-  statements: [leader, refutedVerdict],
-}
-const leaderKey = await signingKeyFromSeed(new Uint8Array(32).fill(21))
-const otherBody = { ...leader.body, output_cid: `bafkrei${'c'.repeat(52)}` }
-/** A leader that has signed two answers. */
-const equivocated: FaultEvidence = {
-  ...about,
-  kind: 'equivocated',
-  role: 'leader',
-  fence: leader.body.fence,
-  address: leader.body.address,
+  ...{ ...about, kind: 'verdict-refuted', fence, address },
   statements: [
-    leader,
-    { ...leader, body: otherBody, signature: await leaderKey.sign(statementBytes(otherBody)) },
+    answer,
+    delivery,
+    own,
+    await signedByNode<VerdictStatement>({
+      statement: 'svc-verdict-v2',
+      ...{ jobId, address, fence, verdict: 'match' },
+      answer: await statementHash(own.body),
+      delivery: await statementHash(delivery.body),
+    }),
   ],
+}
+/** A node that has signed two answers. */
+const equivocated: FaultEvidence = {
+  ...{ ...about, kind: 'equivocated', fence, address },
+  statements: [own, await signedByNode({ ...own.body, salt: 'AA' })],
 }
 
 describe('proofs of faults', () => {
