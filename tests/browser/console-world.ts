@@ -27,7 +27,8 @@ const hex = (prefix: string, index: number, digits: number): `0x${string}` =>
 export const nodeAt = (index: number): Address => anAddress(hex('a7', index, 40))
 // Must never be shown.
 const client: Address = anAddress(hex('c1', 7, 40))
-const idAt = (index: number): JobId => aJobId(hex('1d', index, 64))
+/** The id of one of the jobs; each ninth from the fourth on has four nodes to ask. */
+export const idAt = (index: number): JobId => aJobId(hex('1d', index, 64))
 
 // The same numbers on every run, so that a picture changes only with the page.
 const spread = (index: number, salt: number): number =>

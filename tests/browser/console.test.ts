@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { browserNote, itInBrowser, startChromium } from './chromium.ts'
-import { nodeAt, seededJob, startConsoleWorld } from './console-world.ts'
+import { idAt, nodeAt, seededJob, startConsoleWorld } from './console-world.ts'
 import { seriousViolations, watchPage } from './watch-page.ts'
 
 const testMs = 180_000
@@ -144,8 +144,8 @@ describe(`the console in a browser${browserNote}`, () => {
       const answers = page.getByRole('table').filter({ hasText: 'Agrees' })
       expect(await answers.getByText('agrees', { exact: true }).count()).toBe(3)
       expect(await answers.getByText('match', { exact: true }).count()).toBe(6)
-      const deliveries = page.getByRole('list').filter({ hasText: 'failed' }).first()
-      expect(await deliveries.getByRole('listitem').count()).toBe(3)
+      const deliveries = page.getByRole('table').filter({ hasText: 'Turn of' })
+      expect(await deliveries.getByText('failed', { exact: true }).count()).toBe(3)
       await keepPicture(page, 'jobs')
       expect(await violations(page)).toEqual([])
       // The address leads there again, and whoever turns back finds the list.
@@ -153,6 +153,24 @@ describe(`the console in a browser${browserNote}`, () => {
       await timeline.getByText('undelivered').waitFor()
       await page.getByRole('link', { name: 'Close' }).click()
       await timeline.waitFor({ state: 'detached' })
+      expect(problems).toEqual([])
+      await close()
+    },
+    testMs,
+  )
+
+  itInBrowser(
+    'tells who joined, whose answer differs, and who delivered',
+    async () => {
+      const { page, problems, close } = await open(`#/jobs/${idAt(22)}`)
+      const tables = page.locator('.detail').getByRole('table')
+      await page.getByText('3 of 4 answers match; the rule (three) takes 3.').waitFor()
+      const rowsWith = (text: string) => tables.first().getByText(text, { exact: true }).count()
+      expect([await rowsWith('delivered'), await rowsWith('agrees')]).toEqual([1, 2])
+      expect([await rowsWith('differs'), await rowsWith('no match')]).toEqual([1, 6])
+      expect(await tables.nth(1).getByText('settled', { exact: true }).count()).toBe(1)
+      const joined = tables.nth(2).getByRole('row').filter({ hasText: 'joined, batch 2' })
+      expect(await joined.count()).toBe(1)
       expect(problems).toEqual([])
       await close()
     },

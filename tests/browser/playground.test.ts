@@ -96,7 +96,7 @@ describe(`the playground in a browser${browserNote}`, () => {
       await page.getByRole('heading', { name: 'Receipt' }).waitFor()
       expect(await page.locator('.answer').innerText()).toBe(playgroundAnswer)
       expect(await page.locator('.answer b').count()).toBe(0)
-      expect(await checksOf(page)).toEqual(Array.from({ length: 9 }, () => 'true'))
+      expect(await checksOf(page)).toEqual(Array.from({ length: 11 }, () => 'true'))
       expect(await stepsOf(page)).toEqual(Array.from({ length: 13 }, () => 'done'))
       const rows = (await page.locator('tr[data-role]').allInnerTexts()).map((row) => {
         const [role, , lastDid] = row.split('\t')
@@ -146,7 +146,7 @@ describe(`the playground in a browser${browserNote}`, () => {
       await page.getByText('Waiting for Stub wallet').first().waitFor()
       connecting.resolve()
       await page.getByRole('heading', { name: 'Receipt' }).waitFor()
-      expect(await checksOf(page)).toEqual(Array.from({ length: 9 }, () => 'true'))
+      expect(await checksOf(page)).toEqual(Array.from({ length: 11 }, () => 'true'))
       expect(asked.filter((method) => method === 'eth_requestAccounts')).toHaveLength(1)
       // The key is stored, and then bound to its list.
       expect(asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(2)

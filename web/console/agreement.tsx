@@ -112,15 +112,28 @@ export function Deliveries({
   readonly model: string
 }) {
   return (
-    <ol class="timeline">
-      {deliveries.map(({ node, outcome, reason }) => (
-        <li key={node} class={outcome === 'settled' ? 'good' : 'bad'}>
-          <span>
-            <NodeLink node={node} /> <strong>{words(outcome)}</strong>
-            {reason !== undefined && <small> {whyText(reason, model)}</small>}
-          </span>
-        </li>
-      ))}
-    </ol>
+    <div class="wide">
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">Turn of</th>
+            <th scope="col">Outcome</th>
+          </tr>
+        </thead>
+        <tbody>
+          {deliveries.map(({ node, outcome, reason }) => (
+            <tr key={node}>
+              <th scope="row">
+                <NodeLink node={node} />
+              </th>
+              <td>
+                <Mark tone={outcome === 'settled' ? 'good' : 'bad'}>{words(outcome)}</Mark>
+                {reason !== undefined && <small> {whyText(reason, model)}</small>}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   )
 }
