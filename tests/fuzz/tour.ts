@@ -7,8 +7,9 @@ const lifeOfAJob = [
   'getAssignments',
   'claimAssignment',
   'commitAssignment',
-  'postResult',
   'getAssignment',
+  'revealAnswer',
+  'postResult',
   'postVerdict',
   'getJob',
 ]
