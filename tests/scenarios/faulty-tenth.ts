@@ -2,24 +2,26 @@ import { isSettled } from '../../icl/rules/job.ts'
 import { median, table } from '../bench/table.ts'
 import { createDice } from '../simulation/dice.ts'
 import {
-  equivocatingLeader,
-  lazyVerifier,
+  equivocator,
+  lazy,
+  neverDelivers,
   neverReveals,
   newDiary,
   revealsAnother,
   silent,
   wrongAnswers,
 } from './conducts.ts'
-import { countsOf, wronglyAccepted } from './report.ts'
+import { countsOf, isTurned, wronglyAccepted } from './report.ts'
 import { type Cheat, type Outcome, runScenario } from './run-scenario.ts'
 
 /** The ways to be at fault that are dealt out. */
 const kinds: readonly Cheat[] = [
   { name: 'wrong answers', conduct: wrongAnswers() },
-  { name: 'lazy verifier', conduct: lazyVerifier },
+  { name: 'lazy', conduct: lazy },
   { name: 'never reveals', conduct: neverReveals },
   { name: 'reveals another', conduct: revealsAnother(newDiary()) },
-  { name: 'equivocates', conduct: equivocatingLeader(newDiary()) },
+  { name: 'equivocates', conduct: equivocator(newDiary()) },
+  { name: 'never delivers', conduct: neverDelivers },
   { name: 'no output', conduct: {}, output: 'output-unavailable' },
   { name: 'silent', conduct: silent },
 ]
@@ -103,7 +105,7 @@ export function facesOf({ outcome, wrong, problems }: TenthReport): string {
     ])
   return [
     `seed ${seed}: ${jobs.length} jobs among ${nodes.length} nodes: ${countsOf(jobs.map(({ phase, reason }) => `${phase} (${reason})`))}`,
-    `wrong answers accepted: ${wrong}; redone: ${jobs.filter(({ round }) => round > 0).length}`,
+    `wrong answers accepted: ${wrong}; failed turns in ${jobs.filter(isTurned).length}`,
     table([['lowest scores', 'score', 'weight', 'jobs', 'seen after', '', 'scored for'], ...rows]),
     problems.length === 0
       ? `every job settled; no honest node was accused or slashed; every faulty node that was seen ended below ${jobs.length < manyJobs ? 'half of the honest ones' : 'every honest one'}`

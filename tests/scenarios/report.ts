@@ -15,12 +15,18 @@ export function countsOf(texts: readonly string[]): string {
 export async function wronglyAccepted({ jobs }: Outcome): Promise<readonly Job[]> {
   const wrong: Job[] = []
   for (const job of jobs) {
-    const evidence = job.receipt?.leader.body.evidence
+    const { answers, delivery } = job.receipt ?? {}
+    const deliverer = delivery?.body.address
+    const evidence = answers?.find(({ body }) => body.address === deliverer)?.body.evidence
     if (!evidence) continue
     if (evidence.digest !== (await evidenceOf(rightAnswer(job.id))).digest) wrong.push(job)
   }
   return wrong
 }
+
+/** True when a member of the job's agreement failed to deliver. */
+export const isTurned = ({ agreement }: Job): boolean =>
+  agreement?.turns.some(({ failed }) => failed) === true
 
 /** The nodes of a simulation that cheat. */
 export const cheatsOf = ({ nodes }: Outcome): readonly NodeOutcome[] =>
@@ -33,7 +39,7 @@ export async function rowOf(name: string, outcome: Outcome): Promise<readonly st
   const cheats = cheatsOf(outcome)
   const honest = outcome.nodes.filter(({ isHonest }) => isHonest)
   const wrong = await wronglyAccepted(outcome)
-  const redone = outcome.jobs.filter(({ round }) => round > 0).length
+  const turned = outcome.jobs.filter(isTurned).length
   return [
     name,
     cheats.map(({ parts }) => parts.length).join(' '),
@@ -44,12 +50,12 @@ export async function rowOf(name: string, outcome: Outcome): Promise<readonly st
     cheats.map(({ weight }) => weight).join(' '),
     `${cheats.filter(({ address }) => outcome.accused.has(address)).length} of ${cheats.length}`,
     countsOf(outcome.jobs.map(({ phase }) => phase)),
-    String(redone),
+    String(turned),
     String(wrong.length),
     countsOf(
       cheats
         .flatMap(({ events }) => events.map(({ code }) => code))
-        .filter((code) => !/upheld|accepted$|slashed/.test(code)),
+        .filter((code) => !/agreed$|delivered$|slashed/.test(code) || code === 'never-delivered'),
     ),
   ]
 }
@@ -65,7 +71,7 @@ export const headings = [
   'weights',
   'accused',
   'jobs ended',
-  'redone',
+  'turns failed in',
   'wrong accepted',
   'what the service noted of them',
 ]

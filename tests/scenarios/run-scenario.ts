@@ -31,10 +31,7 @@ export type Plan = {
   readonly seed: number
   readonly jobs: number
   readonly honestNodes: number
-  /** The nodes that cheat; they are told one another's addresses. */
   readonly cheats: readonly Cheat[]
-  /** Told who the cheats are, once they have joined. */
-  readonly onJoined?: ((cheats: readonly SimulatedNode[]) => void) | undefined
   /** Asked before each job, with how the cheats stand: true when no more jobs are needed. */
   readonly isEnough?: ((cheats: readonly Standing[]) => boolean) | undefined
 }
@@ -96,7 +93,6 @@ export async function runScenario(plan: Plan): Promise<Outcome> {
     if (output) outputs.set(node.address, output)
     cheats.push(node)
   }
-  plan.onJoined?.(cheats)
   const clients = Array.from({ length: plan.jobs }, async (_, index) => {
     await clock.sleep(index * 1_500 + dice.between(0, 1_000))
     if (plan.isEnough?.(await standingsOf(world.store, cheats))) return undefined

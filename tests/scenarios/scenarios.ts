@@ -1,68 +1,56 @@
 import { newcomer } from '../../lib/reputation.ts'
-import { anAddress } from '../branded.ts'
 import {
   colluder,
-  copyingVerifier,
+  copier,
   type Diary,
-  equivocatingLeader,
-  lazyVerifier,
+  denier,
+  equivocator,
+  lazy,
+  neverDelivers,
   newDiary,
-  type Ring,
   revealsAnother,
 } from './conducts.ts'
-import { type Cheat, type Outcome, type Plan, runScenario } from './run-scenario.ts'
+import { type Cheat, type Outcome, runScenario } from './run-scenario.ts'
 
 /** A way to cheat. */
 export type Scenario = {
   readonly name: string
   /** How many of its kind there are. */
   readonly count: number
-  prepare(diary: Diary): Pick<Plan, 'onJoined'> & { readonly cheat: Omit<Cheat, 'name'> }
-}
-
-const withConduct = (conduct: Cheat['conduct']) => ({ cheat: { conduct } })
-
-const ringOf = (): Ring => ({ members: new Set(), leads: new Map() })
-
-function colluding() {
-  const ring = ringOf()
-  return {
-    ...withConduct(colluder(ring)),
-    onJoined: (cheats: readonly { readonly address: `0x${string}` }[]) => {
-      for (const { address } of cheats) ring.members.add(anAddress(address))
-    },
-  }
+  prepare(diary: Diary): Omit<Cheat, 'name'>
 }
 
 /** Every way to cheat that is tried. */
 export const scenarios = {
-  lazy: { name: 'lazy verifier', count: 3, prepare: () => withConduct(lazyVerifier) },
-  copying: {
-    name: 'copying verifier',
-    count: 3,
-    prepare: (diary) => withConduct(copyingVerifier(diary)),
-  },
-  pair: { name: 'colluding pair', count: 2, prepare: colluding },
-  ring: { name: 'colluding ring of 6', count: 6, prepare: colluding },
+  lazy: { name: 'lazy node', count: 3, prepare: () => ({ conduct: lazy }) },
+  copying: { name: 'copying node', count: 3, prepare: (diary) => ({ conduct: copier(diary) }) },
+  pair: { name: 'colluding pair', count: 2, prepare: () => ({ conduct: colluder }) },
+  ring: { name: 'colluding ring of 6', count: 6, prepare: () => ({ conduct: colluder }) },
   withholding: {
-    name: 'withholding leader: no output',
+    name: 'deliverer without an output',
     count: 3,
-    prepare: () => ({ cheat: { conduct: {}, output: 'output-unavailable' } }),
-  },
-  unreadable: {
-    name: 'withholding leader: unreadable',
-    count: 3,
-    prepare: () => ({ cheat: { conduct: {}, output: 'output-mismatch' } }),
-  },
-  equivocating: {
-    name: 'equivocating leader',
-    count: 3,
-    prepare: (diary) => withConduct(equivocatingLeader(diary)),
+    prepare: () => ({ conduct: {}, output: 'output-unavailable' }),
   },
   another: {
-    name: 'verifier reveals another',
+    name: 'deliverer of another text',
     count: 3,
-    prepare: (diary) => withConduct(revealsAnother(diary)),
+    prepare: () => ({ conduct: {}, output: 'output-mismatch' }),
+  },
+  refusing: {
+    name: 'deliverer that is silent',
+    count: 3,
+    prepare: () => ({ conduct: neverDelivers }),
+  },
+  denying: { name: 'false verdicts', count: 3, prepare: () => ({ conduct: denier }) },
+  equivocating: {
+    name: 'equivocating node',
+    count: 3,
+    prepare: (diary) => ({ conduct: equivocator(diary) }),
+  },
+  revealing: {
+    name: 'node reveals another',
+    count: 3,
+    prepare: (diary) => ({ conduct: revealsAnother(diary) }),
   },
 } as const satisfies Record<string, Scenario>
 
@@ -78,7 +66,7 @@ export async function playScenario(
   { jobs, until }: Length,
 ): Promise<{ readonly outcome: Outcome; readonly diary: Diary }> {
   const diary = newDiary()
-  const { cheat, onJoined } = scenario.prepare(diary)
+  const cheat = scenario.prepare(diary)
   const outcome = await runScenario({
     seed,
     jobs,
@@ -87,7 +75,6 @@ export async function playScenario(
       ...cheat,
       name: `cheat ${index}`,
     })),
-    onJoined,
     isEnough: until && ((cheats) => cheats.some(({ score }) => score < newcomer.score)),
   })
   return { outcome, diary }
