@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import {
   Address,
-  Base64Url,
+  Base64Url32,
   Cid,
   Hash32,
   JobId,
@@ -35,8 +35,7 @@ export const AnswerStatement = z
     model_id: ModelId,
     max_output_tokens: MaxOutputTokens,
     evidence: Evidence,
-    /** 32 bytes. */
-    salt: Base64Url(32),
+    salt: Base64Url32,
   })
   .meta({ id: 'AnswerStatement' })
 export type AnswerStatement = z.output<typeof AnswerStatement>

@@ -59,7 +59,7 @@ beforeAll(async () => {
   }
   equivocated = {
     ...{ ...about, kind: 'equivocated', fence, address },
-    statements: [own, await ownWith({ salt: 'AA' })],
+    statements: [own, await ownWith({ salt: 'A'.repeat(43) })],
   }
 })
 
@@ -152,7 +152,7 @@ describe('the proof of a fault', () => {
     )
     const elsewhere = await verdictWith({ delivery: otherHash })
     expect(await of([answer, delivery, own, elsewhere])).toBe('the verdict is on another delivery')
-    expect(await of([answer, delivery, await ownWith({ salt: 'AA' }), verdict])).toBe(
+    expect(await of([answer, delivery, await ownWith({ salt: 'A'.repeat(43) }), verdict])).toBe(
       'the verdict names another own answer',
     )
   })

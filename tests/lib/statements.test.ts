@@ -29,8 +29,9 @@ const jobId = aJobId(`0x${'1'.repeat(64)}`)
 const evidence = { comparator: 'exact', digest: 'A'.repeat(43), tokens: 1 } as const
 const hash = aHash(`0x${'2'.repeat(64)}`)
 const about = { jobId, address, fence: 2 }
+const salt = 'A'.repeat(43)
 const answer: AnswerStatement = {
-  ...{ statement: 'svc-answer-v2', ...about, position: 1, list: hash, salt: 'AA', evidence },
+  ...{ statement: 'svc-answer-v2', ...about, position: 1, list: hash, salt, evidence },
   ...{ model_id: 'openai:test', max_output_tokens: 5 },
 }
 const delivery: DeliveryStatement = {
@@ -51,7 +52,7 @@ describe('a statement', () => {
       [
         answer,
         `{${named},${evidenceText},"fence":2,"jobId":"${jobId}","list":"${hash}","max_output_tokens":5,` +
-          `"model_id":"openai:test","position":1,"salt":"AA","statement":"svc-answer-v2"}`,
+          `"model_id":"openai:test","position":1,"salt":"${salt}","statement":"svc-answer-v2"}`,
       ],
       [
         delivery,
@@ -101,7 +102,7 @@ describe('a commitment', () => {
       await sha256Hex(
         utf8(
           `{"address":"${address}","evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1},` +
-            `"fence":2,"jobId":"${jobId}","salt":"AA"}`,
+            `"fence":2,"jobId":"${jobId}","salt":"${salt}"}`,
         ),
       ),
     )

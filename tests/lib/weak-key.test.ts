@@ -69,7 +69,7 @@ describe('a session key of small order, under which one constant signs everythin
 
   it('proves no fault', async () => {
     const { receipt, signed } = await receiptOfNobody()
-    const other = { ...signed, body: { ...signed.body, salt: 'AA' } }
+    const other = { ...signed, body: { ...signed.body, salt: 'A'.repeat(43) } }
     const { icl_origin, chain_id, jobId } = receipt
     const { address, fence } = signed.body
     const evidence: FaultEvidence = {

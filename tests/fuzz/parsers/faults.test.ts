@@ -34,7 +34,7 @@ const refuted: FaultEvidence = {
 /** A node that has signed two answers. */
 const equivocated: FaultEvidence = {
   ...{ ...about, kind: 'equivocated', fence, address },
-  statements: [own, await signedByNode({ ...own.body, salt: 'AA' })],
+  statements: [own, await signedByNode({ ...own.body, salt: 'A'.repeat(43) })],
 }
 
 describe('proofs of faults', () => {
