@@ -96,7 +96,7 @@ describe('a statement', () => {
 
 describe('a commitment', () => {
   it('is to the evidence of one node for one attempt at one job, under a salt', async () => {
-    const parts = { jobId, address, fence: 2, evidence, salt: 'AA' }
+    const parts = { jobId, address, fence: 2, evidence, salt }
     const commitment = await commitmentOf(parts)
     expect(commitment).toBe(
       await sha256Hex(
