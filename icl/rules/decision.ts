@@ -5,7 +5,7 @@ import type { Job } from './job.ts'
 import { batchOf } from './seats.ts'
 
 /** True when two nodes' answers match by their evidence. */
-const isMatch = (one: Answered, other: Answered): boolean =>
+export const isMatch = (one: Answered, other: Answered): boolean =>
   comparators[one.answer.body.evidence.comparator].compare(
     one.answer.body.evidence,
     other.answer.body.evidence,

@@ -1,6 +1,7 @@
 import type { NextStep } from '../../lib/schemas/assignments.ts'
-import { currentTurn } from './agreed.ts'
+import { answersOf, currentTurn } from './agreed.ts'
 import { mayStillReveal } from './answers.ts'
+import { isMatch } from './decision.ts'
 import { type Assignment, isRevealing, isSettled, type Job } from './job.ts'
 
 /** What a node has to do next for its assignment, and until when (milliseconds). */
@@ -34,5 +35,15 @@ function afterReveal(job: Job, { fence, node }: Assignment): Next {
   const hasSpoken =
     turn.absent.includes(fence) || turn.verdicts.some(({ body }) => body.address === node)
   if (!delivery || hasSpoken) return { step: 'wait' }
-  return { step: isMember ? 'check' : 'differ', deadline }
+  if (isMember) return { step: 'check', deadline }
+  // An answer that matches the delivered one, and not all of the group, is no dissent: there is nothing to say.
+  return differs(job, fence, turn.fence) ? { step: 'differ', deadline } : { step: 'wait' }
+}
+
+function differs(job: Job, one: number, other: number): boolean {
+  const answers = answersOf(job)
+  const [own, delivered] = [one, other].map((fence) =>
+    answers.find((answered) => answered.fence === fence),
+  )
+  return own !== undefined && delivered !== undefined && !isMatch(own, delivered)
 }

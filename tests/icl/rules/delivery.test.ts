@@ -4,6 +4,7 @@ import { assignmentOf, defaultJobLimits, type Job } from '../../../icl/rules/job
 import { nextStep } from '../../../icl/rules/next-step.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import type { Address } from '../../../lib/codecs.ts'
+import { comparators } from '../../../lib/comparators/all.ts'
 import {
   abortBy,
   answerOf,
@@ -184,6 +185,28 @@ describe('a check', () => {
       },
     ])
     expect(currentTurn(done)?.verdicts.map(({ body }) => body.address)).toEqual([nodeC, checker])
+  })
+
+  it('is not asked of a node that matches the deliverer, and not all of the agreement', async () => {
+    const words = Array.from({ length: 120 }, (_, index) => `word${(index * 7919).toString(36)}`)
+    const evidenceWithout = (from: number, to: number) => {
+      const changed = words.map((word, at) => (at >= from && at < to ? `other${at}` : word))
+      const key = new Uint8Array(32).fill(3)
+      return comparators['similar/2'].evidenceOf({ text: changed.join(' '), prompt: '', key })
+    }
+    // The second answer lies between the others, which do not match one another.
+    const job = decidedJob(
+      await evidenceWithout(0, 30),
+      await evidenceWithout(0, 0),
+      await evidenceWithout(60, 90),
+      { comparator: 'similar/2', terms: { rule: 'any-two', max_answers: 5 } },
+    )
+    const [one, other] = inTurn(job) as [Address, Address]
+    expect([one, other].toSorted()).toEqual([nodeA, nodeB])
+    const wanted = (deliverer: Address) => (deliverer === nodeB ? 'wait' : 'differ')
+    expect(stepOf(delivered(job, 20), nodeC)).toBe(wanted(one))
+    const next = take(job, abortBy(job, one, 'node-failed'), 20)
+    expect(stepOf(delivered(next, 30), nodeC)).toBe(wanted(other))
   })
 
   it('needs an answer, a delivery, and is on this one', () => {
