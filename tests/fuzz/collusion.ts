@@ -40,7 +40,7 @@ type Answer = { readonly isFalse: boolean; readonly batch: number; readonly posi
 export const chanceOfLeak = (share: number): number => 1 - (1 - share) ** quorum
 
 /** What a client pays on average, in gas, until the first nodes of a list are all its own: for each list it stores a key. */
-export const gasOfOwnQuorum = (share: number): number => gasOfKey / share ** quorum
+const gasOfOwnQuorum = (share: number): number => gasOfKey / share ** quorum
 
 const percent = (chance: number): string => {
   const value = 100 * chance

@@ -134,7 +134,7 @@ export const deliveryOf = (job: Job, node: Address, output = 'cid'): PostedDeliv
 export type Vote = 'match' | (typeof VerdictReason)['options'][number]
 
 /** A node's verdict on the current delivery, or on another. */
-export const verdictOf = (
+const verdictOf = (
   job: Job,
   node: Address,
   vote: Vote,
