@@ -129,8 +129,16 @@ export const causes: Readonly<Record<CauseCode, Cause>> = {
   },
   'prompt-unreadable': {
     who: 'client',
-    what: 'the encrypted prompt does not open with the stored key',
-    remedy: 'store the key that the prompt was sealed with, and submit again',
+    what: 'the encrypted prompt does not open with the stored key, or holds no prompt document',
+    remedy:
+      'store the key that the prompt was sealed with, seal a document of version 1, and submit again',
+    sameAnywhere: true,
+  },
+  'prompt-not-supported': {
+    who: 'client',
+    what: 'the model {model} cannot take a part of the prompt, or answered with a call of a tool',
+    remedy:
+      'leave out what it cannot take (such as seed, stop, response_format, tools), or choose another model',
     sameAnywhere: true,
   },
   'fhe-decrypt-denied': {

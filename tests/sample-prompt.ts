@@ -34,6 +34,6 @@ export const samplePrompt: PromptDocument = {
     schema: { type: 'object', properties: { Kiel: { type: 'string' } } },
     strict: true,
   },
-  stop: ['\n\n', 'END'],
+  stop: ['\n---', 'END'],
   seed: 7,
 }

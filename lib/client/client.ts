@@ -14,6 +14,7 @@ import type { WalletSigner } from '../request-signature.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 import type { JobPhase, JobView } from '../schemas/jobs.ts'
 import type { Network } from '../schemas/network.ts'
+import type { PromptDocument } from '../schemas/prompt.ts'
 import type { JobRecord } from '../schemas/record.ts'
 import { SvcError } from '../svc-error.ts'
 import { systemClock, systemRandom } from '../system.ts'
@@ -59,8 +60,11 @@ export type Client = {
   readonly network: Network
   /** What the single steps need. */
   readonly context: ClientContext
-  /** Uses a key that was stored ahead for exactly these terms, if there is one; stores a new one else. */
-  readonly infer: (prompt: string, options: InferOptions) => Promise<Inference>
+  /**
+   * Uses a key that was stored ahead for exactly these terms, if there is one; stores a new one else. A text is one message of the user. The
+   * answer is one text: where a model calls a tool instead, the job fails with `prompt-not-supported`.
+   */
+  readonly infer: (prompt: string | PromptDocument, options: InferOptions) => Promise<Inference>
   /**
    * Makes and stores the prompt key of a job to come, so that its `infer` waits for one transaction less and for no proof.
    * It costs that transaction's gas now, and lapses when no `infer` uses it for 25 minutes. It is in this client's memory only.

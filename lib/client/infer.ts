@@ -3,6 +3,7 @@ import type { JobId } from '../codecs.ts'
 import { jobIdOf } from '../job-id.ts'
 import { ProblemError } from '../problem.ts'
 import type { JobEvent, JobView } from '../schemas/jobs.ts'
+import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
 import { agreedIn } from './agreed.ts'
 import { checkCommitment } from './check-commitment.ts'
@@ -75,21 +76,21 @@ type PreparedJob = {
   /** Unix seconds. */
   readonly preparedAt: number
   readonly order: JobOrder
-  readonly prompt: string
+  readonly prompt: PromptDocument
   readonly promptKey: Uint8Array<ArrayBuffer>
   readonly readToken: string
   readonly webhookSecret: string | undefined
   readonly proof: ProofTimings | undefined
 }
 
-/** Encrypts a prompt with a key of `keys` if one fits, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError, UncommittedError when only the commitment is not there. */
+/** Encrypts a prompt (a text is one message of the user) with a key of `keys` if one fits, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError, UncommittedError when only the commitment is not there. */
 export async function infer(
   context: ClientContext,
-  prompt: string,
+  prompt: string | PromptDocument,
   options: InferOptions,
   keys?: Pick<KeysAhead, 'take'>,
 ): Promise<Inference> {
-  checkPrompt(prompt, context.network.limits.prompt_bytes)
+  const document = checkPrompt(prompt, context.network.limits.prompt_bytes)
   const { model, parameters, webhook } = options
   const run: Run = {
     context,
@@ -99,7 +100,7 @@ export async function infer(
     steps: createStepRunner(context.clock, options.onStep),
   }
   try {
-    const job = await prepare(run, prompt)
+    const job = await prepare(run, document)
     const view = await follow(run, job)
     if (view.status === 'accepted') return await collect(run, job, view)
     return {
@@ -119,7 +120,7 @@ export async function infer(
   }
 }
 
-async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
+async function prepare(run: Run, prompt: PromptDocument): Promise<PreparedJob> {
   const { context, steps, wish } = run
   const { signal } = run.options
   const preparedAt = await context.chain.time(signal)
@@ -132,7 +133,7 @@ async function prepare(run: Run, prompt: string): Promise<PreparedJob> {
   return { preparedAt, order, prompt, promptKey, readToken, webhookSecret, proof }
 }
 
-async function storeNewKey(run: Run, prompt: string): Promise<ListedPrompt> {
+async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedPrompt> {
   const { context, steps, wish } = run
   const { signal } = run.options
   const chosen = await steps.run('preview', () => chooseTerms(context, wish, signal))
@@ -155,7 +156,7 @@ const agedCodes: ReadonlySet<string> = new Set([
 /** Undefined when no key fits, or when the ICL draws no list for it any more. */
 async function useKeyAhead(
   { context, options, wish, steps, keys }: Run,
-  prompt: string,
+  prompt: PromptDocument,
   now: number,
 ): Promise<ListedPrompt | undefined> {
   const { signal } = options

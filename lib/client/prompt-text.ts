@@ -1,20 +1,34 @@
 import { utf8 } from '../digest.ts'
+import { promptOfText, promptText, writePrompt } from '../prompt.ts'
+import { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
 
-/** The longest prompt that an ICL takes unless it says otherwise, in UTF-8 bytes. */
+/** The longest prompt that an ICL takes unless it says otherwise: bytes of the document as it is sealed. */
 export const maxPromptBytes = 32 * 1024
 
-/** Throws SvcError `prompt-empty` or `prompt-too-long`. */
-export function checkPrompt(prompt: string, limitBytes: number): void {
-  if (prompt.trim() === '') {
+/** The document of a prompt, a text being one message of the user; throws SvcError `prompt-empty`, `prompt-invalid` or `prompt-too-long`. */
+export function checkPrompt(prompt: string | PromptDocument, limitBytes: number): PromptDocument {
+  const document = typeof prompt === 'string' ? promptOfText(prompt) : checkDocument(prompt)
+  if (promptText(document).trim() === '') {
     throw new SvcError('prompt-empty', 'The prompt is empty', { hint: 'Write what to ask.' })
   }
-  const { length } = utf8(prompt)
+  const { length } = utf8(writePrompt(document))
   if (length > limitBytes) {
     throw new SvcError(
       'prompt-too-long',
-      `The prompt has ${length} bytes, and at most ${limitBytes} fit`,
+      `The prompt has ${length} bytes as it is sealed, and at most ${limitBytes} fit`,
       { hint: `Shorten it by ${length - limitBytes} bytes or more.` },
     )
   }
+  return document
+}
+
+function checkDocument(prompt: PromptDocument): PromptDocument {
+  const parsed = PromptDocument.safeParse(prompt)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const where = issue?.path.join('.') || 'prompt'
+  throw new SvcError('prompt-invalid', `The prompt is not valid: ${where}: ${issue?.message}`, {
+    hint: 'Correct it; docs/protocol.md has what a prompt document may hold.',
+  })
 }

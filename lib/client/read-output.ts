@@ -1,5 +1,7 @@
 import { comparators } from '../comparators/all.ts'
 import { evidenceKey } from '../evidence.ts'
+import { promptOfText, promptText } from '../prompt.ts'
+import type { PromptDocument } from '../schemas/prompt.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import { joinKey, unseal } from '../sealing.ts'
 import { SvcError } from '../svc-error.ts'
@@ -39,11 +41,12 @@ export async function decryptOutput(
 export async function checkOutput(
   text: string,
   receipt: Receipt,
-  { prompt, promptKey }: { readonly prompt: string; readonly promptKey: Bytes },
+  { prompt, promptKey }: { readonly prompt: string | PromptDocument; readonly promptKey: Bytes },
 ): Promise<void> {
   const comparator = comparators[receipt.list.terms.comparator]
   const key = await evidenceKey(promptKey, receipt.jobId)
-  const shown = await comparator.evidenceOf({ text, prompt, key })
+  const asked = promptText(typeof prompt === 'string' ? promptOfText(prompt) : prompt)
+  const shown = await comparator.evidenceOf({ text, prompt: asked, key })
   if (comparator.reproduces(shown, deliveredAnswer(receipt).evidence)) return
   throw new SvcError(
     'output-mismatch',

@@ -1,3 +1,5 @@
+import { writePrompt } from '../prompt.ts'
+import type { PromptDocument } from '../schemas/prompt.ts'
 import { newSealingKey, seal } from '../sealing.ts'
 import type { ClientContext } from './context.ts'
 import { checkPrompt } from './prompt-text.ts'
@@ -8,13 +10,14 @@ export type SealedPrompt = {
   readonly promptKey: Uint8Array<ArrayBuffer>
 }
 
-/** Encrypts a prompt with a new key (or one that has sealed nothing yet), bound to this client; throws SvcError `prompt-empty` or `prompt-too-long`. */
+/** Encrypts a prompt with a new key (or one that has sealed nothing yet), bound to this client; throws SvcError `prompt-empty`, `prompt-invalid` or `prompt-too-long`. */
 export async function sealPrompt(
   { address, network, random }: Pick<ClientContext, 'address' | 'network' | 'random'>,
-  prompt: string,
+  prompt: string | PromptDocument,
   promptKey: Uint8Array<ArrayBuffer> = newSealingKey(random),
 ): Promise<SealedPrompt> {
-  checkPrompt(prompt, network.limits.prompt_bytes)
-  const blob = await seal(prompt, promptKey, { kind: 'prompt', client: address }, random)
+  const document = checkPrompt(prompt, network.limits.prompt_bytes)
+  const purpose = { kind: 'prompt', client: address } as const
+  const blob = await seal(writePrompt(document), promptKey, purpose, random)
   return { blob, promptKey }
 }

@@ -54,6 +54,7 @@ export const AbortReason = z.enum([
   'key-handles-missing',
   'prompt-unavailable',
   'prompt-unreadable',
+  'prompt-not-supported',
   'fhe-decrypt-denied',
   'coprocessor-unavailable',
   'chain-rate-limited',

@@ -2,6 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { anthropicPrompt } from './anthropic-prompt.ts'
 import type { InferenceProvider } from './provider.ts'
 import {
   askedWaitMsOf,
@@ -10,6 +11,7 @@ import {
   type ProviderFailure,
   type ProviderOptions,
 } from './provider-call.ts'
+import { calledTool } from './provider-fault.ts'
 import { notOfProtocol, providerFetch } from './provider-fetch.ts'
 
 // Only what is used; other kinds of blocks have no text.
@@ -38,12 +40,13 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
           {
             model,
             max_tokens: maxOutputTokens,
-            messages: [{ role: 'user', content: prompt }],
+            ...anthropicPrompt(prompt),
           },
           { signal: ended },
         )
         const parsed = Answer.safeParse(answer)
         if (!parsed.success) throw notOfProtocol()
+        if (parsed.data.content.some(({ type }) => type === 'tool_use')) throw calledTool()
         return parsed.data.content.map(({ type, text }) => (type === 'text' ? text : '')).join('')
       }),
   }

@@ -2,6 +2,7 @@ import OpenAI from 'openai'
 import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { openAiPrompt, partRefusedIn } from './openai-prompt.ts'
 import type { Completion, InferenceProvider } from './provider.ts'
 import {
   askedWaitMsOf,
@@ -10,16 +11,26 @@ import {
   type ProviderFailure,
   type ProviderOptions,
 } from './provider-call.ts'
+import { calledTool, ProviderFault } from './provider-fault.ts'
 import { notOfProtocol, providerFetch } from './provider-fetch.ts'
 
 // Only what is used; a content in parts belongs to another protocol.
 const Answer = z.object({
-  choices: z.array(z.object({ message: z.object({ content: z.string().nullish() }) })).min(1),
+  choices: z
+    .array(
+      z.object({
+        message: z.object({
+          content: z.string().nullish(),
+          tool_calls: z.array(z.unknown()).nullish(),
+        }),
+      }),
+    )
+    .min(1),
 })
 
 type Sampling = { readonly temperature?: 0 | undefined; readonly seed?: 0 | undefined }
 
-/** OpenAI's chat completions, or any server that speaks them; temperature 0 and a fixed seed where the model takes them. */
+/** OpenAI's chat completions, or any server that speaks them; temperature 0, and a fixed seed where the prompt has none, where the model takes them. */
 export function createOpenAi(options: ProviderOptions): InferenceProvider {
   const { apiKey, baseUrl } = options
   const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com'
@@ -49,31 +60,40 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
       return await askOnce(completion, sampling, signal)
     } catch (error) {
       const refused = refusedIn(error, sampling)
-      if (refused === undefined) throw error
-      return await ask(completion, { ...sampling, [refused]: undefined }, signal)
+      if (refused) return await ask(completion, { ...sampling, [refused]: undefined }, signal)
+      const part = partRefusedIn(error, completion.prompt)
+      if (part === undefined) throw error
+      throw new ProviderFault('prompt-not-supported', `does not take ${part} as it is given`)
     }
   }
 
   const askOnce = async (completion: Completion, sampling: Sampling, signal: AbortSignal) => {
+    const { seed = sampling.seed } = completion.prompt
     const answer = await client.chat.completions.create(
       {
         model: completion.model,
-        messages: [{ role: 'user', content: completion.prompt }],
+        ...openAiPrompt(completion.prompt),
         [limitName]: completion.maxOutputTokens,
         ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
-        ...(sampling.seed !== undefined && { seed: sampling.seed }),
+        ...(seed !== undefined && { seed }),
       },
       { signal },
     )
     const parsed = Answer.safeParse(answer)
     if (!parsed.success) throw notOfProtocol()
-    return parsed.data.choices[0]?.message.content
+    const message = parsed.data.choices[0]?.message
+    if (message?.tool_calls?.length) throw calledTool()
+    return message?.content
   }
 
   return {
     complete: (completion) =>
       callProvider(options, completion, failureOf, (signal) =>
-        ask(completion, { temperature: 0, seed: 0 }, signal),
+        ask(
+          completion,
+          { temperature: 0, ...(completion.prompt.seed === undefined && { seed: 0 }) },
+          signal,
+        ),
       ),
   }
 }

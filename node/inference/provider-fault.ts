@@ -1,14 +1,18 @@
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 
-/** What is wrong with a provider's answer itself; `said` quotes nothing of it. */
+/** What is wrong with a provider's answer itself, or what of a prompt it cannot take; `said` quotes nothing of either. */
 export class ProviderFault extends Error {
-  readonly code: Extract<AbortReason, `provider-${string}`>
+  readonly code: Extract<AbortReason, `provider-${string}` | 'prompt-not-supported'>
 
   constructor(code: ProviderFault['code'], said: string) {
     super(said)
     this.code = code
   }
 }
+
+/** An answer is one text: where a model calls a tool instead, there is none. */
+export const calledTool = (): ProviderFault =>
+  new ProviderFault('prompt-not-supported', 'answered with a call of a tool in place of a text')
 
 /** The fault in an error of an SDK, which wraps what its fetch throws. */
 export function faultIn(error: unknown): ProviderFault | undefined {

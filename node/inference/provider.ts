@@ -1,7 +1,9 @@
+import type { PromptDocument } from '../../lib/schemas/prompt.ts'
+
 /** One inference: an already decrypted prompt for one model. */
 export type Completion = {
   readonly model: string
-  readonly prompt: string
+  readonly prompt: PromptDocument
   readonly maxOutputTokens: number
   /** Milliseconds until an answer is too late, which may become more: no try begins that could not end before. */
   readonly leftMs?: (() => number) | undefined
@@ -10,7 +12,7 @@ export type Completion = {
   readonly onFailedTry?: ((why: string, waitMs: number) => void) | undefined
 }
 
-/** A hosted LLM provider (spec 4); its errors are SvcErrors whose codes are abort reasons, `provider-...`. */
+/** A hosted LLM provider (spec 4); its errors are SvcErrors whose codes are abort reasons, `provider-...` or `prompt-not-supported`. */
 export interface InferenceProvider {
   /** The model's answer, never empty and never invented. */
   complete(completion: Completion): Promise<string>

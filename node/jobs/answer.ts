@@ -4,8 +4,10 @@ import { comparators } from '../../lib/comparators/all.ts'
 import type { EvidenceInput } from '../../lib/comparators/comparator.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
+import { promptText, readPrompt } from '../../lib/prompt.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
+import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { unseal } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
@@ -39,7 +41,7 @@ export async function produceAnswer(
   if (!isCommitted) throw untrusted('to which the client has not committed on chain')
   const prompt = await openPrompt(deps, claim, promptKey, signal)
   const text = await runInference(deps, claim, prompt, signal, leftMs)
-  const secrets = { prompt, key: await evidenceKey(promptKey, jobId) }
+  const secrets = { prompt: promptText(prompt), key: await evidenceKey(promptKey, jobId) }
   const evidence = await comparators[comparator].evidenceOf({ text, ...secrets })
   return { text, evidence, secrets }
 }
@@ -52,7 +54,7 @@ export async function recoverSecrets(
 ): Promise<EvidenceSecrets> {
   const promptKey = await decryptPromptKey(deps, claim, signal)
   const prompt = await openPrompt(deps, claim, promptKey, signal)
-  return { prompt, key: await evidenceKey(promptKey, claim.jobId) }
+  return { prompt: promptText(prompt), key: await evidenceKey(promptKey, claim.jobId) }
 }
 
 /** The error of a claim that failed or gave no handles (spec 7). */
@@ -78,15 +80,15 @@ async function openPrompt(
   { jobId, client, prompt_cid }: ClaimResult,
   key: Uint8Array<ArrayBuffer>,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<PromptDocument> {
   const blob = await blobs.download(prompt_cid, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     throw promptUnavailable(error)
   })
   log.info(messages.promptDownloaded(jobId, blob.length))
-  const prompt = await unseal(blob, key, { kind: 'prompt', client })
-  log.debug(`Job ${jobId}: prompt: ${prompt}`)
-  return prompt
+  const sealed = await unseal(blob, key, { kind: 'prompt', client })
+  log.debug(`Job ${jobId}: prompt: ${sealed}`)
+  return readPrompt(sealed)
 }
 
 const promptUnavailable = (error: unknown): SvcError =>
@@ -99,7 +101,7 @@ const promptUnavailable = (error: unknown): SvcError =>
 async function runInference(
   { models, journal, clock, log }: JobDeps,
   { jobId, fence, model_id, parameters }: ClaimResult,
-  prompt: string,
+  prompt: PromptDocument,
   signal: AbortSignal,
   leftMs: LeftMs,
 ): Promise<string> {

@@ -99,6 +99,12 @@ export const providerFaults: readonly ProviderFault[] = [
   },
   { fault: '400', answer: status(400), code: 'provider-refused', said: failed(400) },
   { fault: '413', answer: status(413), code: 'provider-refused', said: failed(413) },
+  {
+    fault: 'a call of a tool',
+    answer: status(200, { choices: [{ message: { tool_calls: [{ id: 'a' }] } }] }),
+    code: 'prompt-not-supported',
+    said: 'answered with a call of a tool in place of a text',
+  },
   { fault: '500', answer: status(500), code: 'provider-unavailable', said: failed(500) },
   {
     fault: '502 as a page',

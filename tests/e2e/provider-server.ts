@@ -8,6 +8,8 @@ export type ProviderCall = {
   readonly key: string
   readonly model: string
   readonly prompt: string
+  /** The whole request. */
+  readonly body: Readonly<Record<string, unknown>>
 }
 
 /** A provider in this test's hands. */
@@ -69,11 +71,9 @@ export async function startProviderServer(
     const protocol = request.url?.endsWith('/messages') ? 'anthropic' : 'openai'
     const authorization = request.headers.authorization ?? String(request.headers['x-api-key'])
     const key = authorization.replace(/^Bearer /, '')
-    const { model, messages } = JSON.parse(await bodyOf(request)) as {
-      model: string
-      messages: Message[]
-    }
-    const call = { protocol, key, model, prompt: promptOf(messages) } as const
+    const body = JSON.parse(await bodyOf(request)) as { model: string; messages: Message[] }
+    const { model, messages } = body
+    const call = { protocol, key, model, prompt: promptOf(messages), body } as const
     calls.push(call)
     const text = await answer(call)
     if (text === undefined) {

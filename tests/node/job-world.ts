@@ -4,12 +4,14 @@ import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
+import { promptOfText, writePrompt } from '../../lib/prompt.ts'
 import type {
   AssignmentOffer,
   ClaimResult,
   DeliveryToCheck,
   OwnAssignment,
 } from '../../lib/schemas/assignments.ts'
+import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
@@ -38,8 +40,12 @@ import {
 } from './fakes.ts'
 import { createSeat } from './seat.ts'
 
-/** What the answers of a job are compared by. */
-type ComparingBy = { readonly comparator?: ComparatorId }
+/** What a job asks in place of the usual, and what its answers are compared by. */
+type Asked = {
+  readonly comparator?: ComparatorId
+  /** The sealed prompt; a text is sealed as it is, whatever it is. */
+  readonly document?: PromptDocument | string
+}
 
 type Secrets = {
   readonly prompt: string
@@ -53,7 +59,7 @@ type Secrets = {
 export async function createJobWorld(
   role: 'leader' | 'verifier',
   answer = 'Four.',
-  { comparator = 'exact' }: ComparingBy = {},
+  { comparator = 'exact', document }: Asked = {},
 ) {
   const clock = createVirtualClock()
   const random = countingRandom()
@@ -67,8 +73,10 @@ export async function createJobWorld(
   const promptKey = await bytesOf('prompt key')
   const halves = splitKey(promptKey)
   const prompt = 'What is two and two?'
+  const sealed =
+    typeof document === 'string' ? document : writePrompt(document ?? promptOfText(prompt))
   const promptCid = await blobs.put(
-    await seal(prompt, promptKey, { kind: 'prompt', client: clientAddress }, random),
+    await seal(sealed, promptKey, { kind: 'prompt', client: clientAddress }, random),
   )
   const now = Math.floor(clock.now() / 1000)
   const [verifier, otherVerifier] = verifierAddresses

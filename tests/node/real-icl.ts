@@ -7,6 +7,7 @@ import { createApi, type Fetch } from '../../lib/api.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
+import { promptOfText, writePrompt } from '../../lib/prompt.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
 import { systemRandom } from '../../lib/system.ts'
@@ -115,7 +116,7 @@ export async function startRealIcl({
         (async () => {
           const key = systemRandom.bytes(32)
           const blob = await seal(
-            prompt,
+            writePrompt(promptOfText(prompt)),
             key,
             { kind: 'prompt', client: client.address },
             systemRandom,

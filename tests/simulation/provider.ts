@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
+import { promptText } from '../../lib/prompt.ts'
 import type { InferenceProvider } from '../../node/inference/provider.ts'
 import { callProvider, type ProviderFailure } from '../../node/inference/provider-call.ts'
 import type { Log } from '../../node/log.ts'
@@ -82,7 +83,7 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
           onCalls(++calls)
           try {
             return await callProvider(options, completion, failureOf, (signal) =>
-              ask(completion.prompt, signal),
+              ask(promptText(completion.prompt), signal),
             )
           } finally {
             calls--

@@ -1,4 +1,5 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
+import { promptOfText } from '../../../lib/prompt.ts'
 import { baseUrlVariable } from '../../../lib/providers.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
@@ -58,7 +59,12 @@ async function askAll(
   signal: AbortSignal | undefined,
 ): Promise<RecordedQuestion> {
   const ask = (of: string) =>
-    provider.complete({ model: of, prompt, maxOutputTokens, ...(signal && { signal }) })
+    provider.complete({
+      model: of,
+      prompt: promptOfText(prompt),
+      maxOutputTokens,
+      ...(signal && { signal }),
+    })
   const answers = await Promise.all(Array.from({ length: runs }, () => ask(model)))
   return {
     q: prompt,

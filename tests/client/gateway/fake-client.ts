@@ -27,10 +27,14 @@ type FakeChanges = Partial<Omit<GatewayOptions, 'client'>> & {
 
 /** A gateway in this process with a client that does what a test says, and what the client was asked. */
 export function fakeGateway(
-  answer: (prompt: string, options: Parameters<Infer>[1]) => Promise<Inference> | Inference,
+  answer: (
+    prompt: Parameters<Infer>[0],
+    options: Parameters<Infer>[1],
+  ) => Promise<Inference> | Inference,
   { client, ...changes }: FakeChanges = {},
 ) {
-  const asked: { readonly prompt: string; readonly options: Parameters<Infer>[1] }[] = []
+  const asked: { readonly prompt: Parameters<Infer>[0]; readonly options: Parameters<Infer>[1] }[] =
+    []
   const lines: Parameters<GatewayOptions['onAnswered']>[0][] = []
   const stop = new AbortController()
   const app = createGateway({

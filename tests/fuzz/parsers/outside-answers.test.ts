@@ -4,6 +4,7 @@ import { createApi } from '../../../lib/api.ts'
 import { createGatewayBlobs } from '../../../lib/blobs/gateways.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { endpoints, type OperationId } from '../../../lib/endpoints.ts'
+import { promptOfText } from '../../../lib/prompt.ts'
 import { retryAfterMsOf } from '../../../lib/retry-after.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
@@ -136,7 +137,7 @@ describe('answers from outside', () => {
                 return respond()
               },
             })
-            const completion = { model: 'm', prompt: 'p', maxOutputTokens: 5 }
+            const completion = { model: 'm', prompt: promptOfText('p'), maxOutputTokens: 5 }
             const outcome = await provider.complete(completion).catch((error: unknown) => {
               expect(error).toBeInstanceOf(SvcError)
               expect(String(error)).not.toContain(key)

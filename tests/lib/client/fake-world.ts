@@ -13,9 +13,11 @@ import { drawList, type ListSource, listSeedOf } from '../../../lib/list.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
 import { type PoolNode, snapshotPool } from '../../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../../lib/problem.ts'
+import { promptText, readPrompt } from '../../../lib/prompt.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { JobEvent, JobView, SubmitJob } from '../../../lib/schemas/jobs.ts'
 import type { BlockId, JobListView, ListStatement, SignedList } from '../../../lib/schemas/list.ts'
+import type { PromptDocument } from '../../../lib/schemas/prompt.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import { joinKey, newSealingKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
 import { statementBytes } from '../../../lib/statements.ts'
@@ -117,6 +119,8 @@ type Call = { readonly name: string; readonly input: unknown; readonly options: 
 /** A client's surroundings in memory: a quorum that really signs, and an ICL that keeps no secrets from the test. */
 export async function createFakeWorld(options: FakeOptions = {}) {
   const calls: Call[] = []
+  /** The prompts as the nodes read them. */
+  const prompts: PromptDocument[] = []
   const blobs = new Map<string, Uint8Array<ArrayBuffer>>()
   const plain = new Map<bigint, bigint>()
   const iclKey = await tallyKey()
@@ -253,7 +257,10 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       low: plain.get(body.kpLowHandle) ?? 0n,
     })
     const promptBlob = blobs.get(body.prompt_cid) ?? new Uint8Array()
-    const prompt = await unseal(promptBlob, promptKey, { kind: 'prompt', client: clientAddress })
+    const sealed = await unseal(promptBlob, promptKey, { kind: 'prompt', client: clientAddress })
+    const document = readPrompt(sealed)
+    prompts.push(document)
+    const prompt = promptText(document)
     const answer = options.answer?.(prompt) ?? `answer to ${prompt}`
     const { terms, block, list: members, passed, coordinator: activator } = body.list.body
     const { comparator } = terms
@@ -386,5 +393,5 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     random: countingRandom(),
   }
   const callsOf = (name: string) => calls.filter((call) => call.name === name)
-  return { context, callsOf, blobs }
+  return { context, callsOf, blobs, prompts }
 }

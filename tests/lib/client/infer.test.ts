@@ -3,9 +3,11 @@ import type { ClientChain, PromptKey } from '../../../lib/client/client-chain.ts
 import { infer } from '../../../lib/client/infer.ts'
 import { inferenceError } from '../../../lib/client/inference.ts'
 import { inferenceSteps, type StepNews } from '../../../lib/client/steps.ts'
+import { promptText } from '../../../lib/prompt.ts'
 import type { SubmitJob } from '../../../lib/schemas/jobs.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { termsHash } from '../../../lib/terms.ts'
+import { samplePrompt } from '../../sample-prompt.ts'
 import { clientAddress, commitTx, coordinator, createFakeWorld, nodes } from './fake-world.ts'
 
 type ListCommitment = Parameters<ClientChain['commitList']>[0]
@@ -90,7 +92,44 @@ describe('infer', () => {
     expect((await errorOf(infer(context, ' \n', { model }))).code).toBe('prompt-empty')
     const long = await errorOf(infer(context, 'é'.repeat(16_385), { model }))
     expect(long.code).toBe('prompt-too-long')
-    expect(long.message).toContain('32770')
+    // 32,770 bytes of text, and the document around it.
+    expect(long.message).toContain('32825')
+    expect(callsOf('previewQuorum')).toEqual([])
+  })
+
+  it('seals a document with every part, and checks the answer by what all messages say', async () => {
+    for (const comparator of ['exact', 'similar/2'] as const) {
+      const { context, prompts } = await createFakeWorld()
+      const result = await infer(context, samplePrompt, { model, comparator })
+      expect([result.status, 'output' in result && result.output]).toEqual([
+        'accepted',
+        `answer to ${promptText(samplePrompt)}`,
+      ])
+      expect(prompts[0]).toEqual(samplePrompt)
+    }
+  })
+
+  it('makes a text one message of the user', async () => {
+    const { context, prompts } = await createFakeWorld()
+    await infer(context, '  Why?\n', { model })
+    expect(prompts[0]).toEqual({
+      version: 1,
+      messages: [{ role: 'user', content: '  Why?\n' }],
+    })
+  })
+
+  it('refuses a document that no node would read, and says what is wrong', async () => {
+    const { context, callsOf } = await createFakeWorld()
+    const messages = [{ role: 'assistant' as const, content: 'x' }]
+    const error = await errorOf(infer(context, { version: 1, messages }, { model }))
+    expect([error.code, error.message]).toEqual([
+      'prompt-invalid',
+      'The prompt is not valid: messages.0.role: must not be the assistant: its turn is next',
+    ])
+    const blank = [{ role: 'user' as const, content: ' ' }]
+    expect((await errorOf(infer(context, { version: 1, messages: blank }, { model }))).code).toBe(
+      'prompt-empty',
+    )
     expect(callsOf('previewQuorum')).toEqual([])
   })
 

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { elapsedSince } from '../../../lib/clock.ts'
 import { maxBlobBytes } from '../../../lib/endpoints.ts'
+import { promptOfText } from '../../../lib/prompt.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createAnthropic } from '../../../node/inference/anthropic.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
@@ -48,7 +49,7 @@ async function ask(
     firstBackoffMs: 5,
   }
   const provider = makers[name](options)
-  const completion = { model: 'model-x', prompt: 'Two?', maxOutputTokens: 99 }
+  const completion = { model: 'model-x', prompt: promptOfText('Two?'), maxOutputTokens: 99 }
   return await provider.complete({ ...completion, signal, onFailedTry, leftMs })
 }
 
@@ -290,7 +291,11 @@ describe('openai alone', () => {
     const reached = { name: 'ollama', baseUrl: `${server.url}/v1`, keyVariable: 'OLLAMA_API_KEY' }
     const provider = createOpenAi({ ...reached, apiKey: undefined, clock: systemClock, log })
     try {
-      await provider.complete({ model: 'llama3:8b', prompt: 'Two?', maxOutputTokens: 9 })
+      await provider.complete({
+        model: 'llama3:8b',
+        prompt: promptOfText('Two?'),
+        maxOutputTokens: 9,
+      })
     } finally {
       delete process.env.OPENAI_API_KEY
       delete process.env.OPENAI_ORG_ID

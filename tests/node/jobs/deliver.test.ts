@@ -3,6 +3,7 @@ import { exact } from '../../../lib/comparators/exact.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
 import { ProblemError } from '../../../lib/problem.ts'
+import { promptOfText } from '../../../lib/prompt.ts'
 import { joinKey, unseal } from '../../../lib/sealing.ts'
 import { verifySignature } from '../../../lib/session-key.ts'
 import { commitmentOf, statementBytes, statementHash } from '../../../lib/statements.ts'
@@ -29,7 +30,7 @@ describe('a deliverer', () => {
 
     const [{ body: answer }] = world.api.revealAnswer.mock.calls[0]!
     const [{ body: result }] = world.api.postResult.mock.calls[0]!
-    expect(world.complete.mock.calls[0]![0].prompt).toBe(world.prompt)
+    expect(world.complete.mock.calls[0]![0].prompt).toEqual(promptOfText(world.prompt))
     expect(world.complete.mock.calls[0]![0].model).toBe('test-model')
     expect(answer.evidence).toEqual(
       await exact.evidenceOf({

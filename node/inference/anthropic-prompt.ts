@@ -1,0 +1,98 @@
+import type Anthropic from '@anthropic-ai/sdk'
+import type { PromptDocument, PromptMessage } from '../../lib/schemas/prompt.ts'
+import { ProviderFault } from './provider-fault.ts'
+
+type Request = Anthropic.MessageCreateParamsNonStreaming
+type Turn = Exclude<PromptMessage, { readonly role: 'system' }>
+
+/** A prompt as Anthropic's interface takes it; throws ProviderFault `prompt-not-supported` for what it has no place for. */
+export function anthropicPrompt(prompt: PromptDocument): Omit<Request, 'model' | 'max_tokens'> {
+  const { messages, tools, tool_choice: choice, response_format: format, stop, seed } = prompt
+  if (seed !== undefined) throw cannotTake('a seed')
+  if (format?.type === 'json_object') throw cannotTake('the response format json_object')
+  if (stop?.some((one) => one.trim() === '')) throw cannotTake('a stop that is white space')
+  if (messages.some((message) => 'name' in message && message.name !== undefined)) {
+    throw cannotTake('names of speakers')
+  }
+  const { system, turns } = splitSystem(messages)
+  return {
+    ...(system.length > 0 && { system: system.map((text) => ({ type: 'text' as const, text })) }),
+    messages: turnsOf(turns),
+    ...(tools && {
+      tools: tools.map(({ parameters, ...tool }) => ({
+        ...tool,
+        input_schema: { ...parameters, type: 'object' as const },
+      })),
+    }),
+    ...(choice && { tool_choice: choiceOf(choice) }),
+    ...(format?.type === 'json_schema' && {
+      output_config: { format: { type: 'json_schema', schema: schemaOf(format) } },
+    }),
+    ...(stop && { stop_sequences: stop }),
+  }
+}
+
+const cannotTake = (what: string): ProviderFault =>
+  new ProviderFault('prompt-not-supported', `does not take ${what}`)
+
+function splitSystem(messages: readonly PromptMessage[]) {
+  const system: string[] = []
+  const turns: Turn[] = []
+  for (const message of messages) {
+    if (message.role !== 'system') turns.push(message)
+    else if (turns.length > 0) throw cannotTake('a system message after others')
+    else system.push(message.content)
+  }
+  if (turns.length === 0) throw cannotTake('a prompt of system messages alone')
+  return { system, turns }
+}
+
+/** Results of tools that follow one another are one turn of the user. */
+function turnsOf(turns: readonly Turn[]): Anthropic.MessageParam[] {
+  const params: Anthropic.MessageParam[] = []
+  let results: Anthropic.ToolResultBlockParam[] = []
+  for (const turn of turns) {
+    if (turn.role === 'tool') {
+      if (results.length === 0) params.push({ role: 'user', content: results })
+      const { tool_call_id: tool_use_id, content } = turn
+      results.push({ type: 'tool_result', tool_use_id, content })
+      continue
+    }
+    results = []
+    if (turn.role === 'user') params.push({ role: 'user', content: turn.content })
+    else params.push({ role: 'assistant', content: blocksOf(turn) })
+  }
+  return params
+}
+
+function blocksOf({
+  content: text,
+  tool_calls: calls = [],
+}: Extract<Turn, { readonly role: 'assistant' }>): Anthropic.ContentBlockParam[] {
+  return [
+    ...(text === undefined ? [] : [{ type: 'text' as const, text }]),
+    ...calls.map(({ id, name, arguments: written }) => ({
+      ...{ type: 'tool_use' as const, id, name, input: inputOf(written) },
+    })),
+  ]
+}
+
+function inputOf(written: string): object {
+  try {
+    const input: unknown = JSON.parse(written)
+    if (typeof input === 'object' && input !== null && !Array.isArray(input)) return input
+  } catch {}
+  throw cannotTake('a call of a tool whose arguments are no object of JSON')
+}
+
+function choiceOf(choice: NonNullable<PromptDocument['tool_choice']>): Anthropic.ToolChoice {
+  if (typeof choice === 'object') return { type: 'tool', name: choice.name }
+  return { type: choice === 'required' ? 'any' : choice }
+}
+
+// There is no other place for what the schema is for.
+const schemaOf = ({
+  schema,
+  description,
+}: Extract<PromptDocument['response_format'], { readonly type: 'json_schema' }>) =>
+  description === undefined ? schema : { description, ...schema }

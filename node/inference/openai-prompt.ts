@@ -1,0 +1,48 @@
+import OpenAI from 'openai'
+import type { PromptDocument, PromptMessage } from '../../lib/schemas/prompt.ts'
+
+type Request = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming
+
+/** A prompt as OpenAI's interface takes it, without its seed. */
+export const openAiPrompt = ({
+  messages,
+  tools,
+  tool_choice: choice,
+  response_format: format,
+  stop,
+}: PromptDocument): Omit<Request, 'model'> => ({
+  messages: messages.map(messageOf),
+  ...(tools && { tools: tools.map((tool) => ({ type: 'function' as const, function: tool })) }),
+  ...(choice && {
+    tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: choice },
+  }),
+  ...(format && format.type !== 'text' && { response_format: formatOf(format) }),
+  ...(stop && { stop }),
+})
+
+function messageOf(message: PromptMessage): OpenAI.Chat.ChatCompletionMessageParam {
+  if (message.role !== 'assistant') return message
+  const { tool_calls: calls, content = null, ...rest } = message
+  const called = calls?.map(({ id, ...call }) => ({
+    id,
+    type: 'function' as const,
+    function: call,
+  }))
+  return { ...rest, content, ...(called && { tool_calls: called }) }
+}
+
+function formatOf(format: NonNullable<PromptDocument['response_format']>) {
+  if (format.type !== 'json_schema') return format
+  const { type, ...schema } = format
+  return { type, json_schema: schema }
+}
+
+const parts = ['tools', 'tool_choice', 'response_format', 'stop', 'seed'] as const
+
+/** The part of a prompt that an error says a model or a server does not take: OpenAI names it as `param`, others in words. */
+export function partRefusedIn(error: unknown, prompt: PromptDocument): string | undefined {
+  if (!(error instanceof OpenAI.APIError) || ![400, 422].includes(error.status)) return undefined
+  const { param, message } = error
+  const isNamed = (name: string) => new RegExp(`\\b${name}\\b`).test(param || message)
+  return parts.find((name) => prompt[name] !== undefined && isNamed(name))
+}

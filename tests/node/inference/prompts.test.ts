@@ -1,0 +1,255 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { promptOfText } from '../../../lib/prompt.ts'
+import type { PromptDocument } from '../../../lib/schemas/prompt.ts'
+import { systemClock } from '../../../lib/system.ts'
+import { createAnthropic } from '../../../node/inference/anthropic.ts'
+import { createOpenAi } from '../../../node/inference/openai.ts'
+import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
+import { samplePrompt } from '../../sample-prompt.ts'
+import { recordingLog } from '../fakes.ts'
+
+const makers = { openai: createOpenAi, anthropic: createAnthropic }
+type Name = keyof typeof makers
+type Body = Record<string, unknown>
+const texts: Record<Name, unknown> = {
+  openai: { choices: [{ message: { role: 'assistant', content: 'Yes.' } }] },
+  anthropic: { type: 'message', content: [{ type: 'text', text: 'Yes.' }] },
+}
+
+let server: LocalServer | undefined
+afterEach(async () => {
+  await server?.close()
+  server = undefined
+})
+
+type Reply = (body: Body) => readonly [status: number, json: unknown]
+
+async function ask(
+  name: Name,
+  prompt: PromptDocument,
+  reply: Reply = () => [200, texts[name]],
+): Promise<Body> {
+  server = await startServer((response, { body }) =>
+    answerJson(response, ...reply(JSON.parse(body) as Body)),
+  )
+  const provider = makers[name]({
+    ...{ name, apiKey: 'a-key', keyVariable: 'A_KEY', baseUrl: `${server.url}/v1` },
+    ...{ clock: systemClock, log: recordingLog(), firstBackoffMs: 5 },
+  })
+  await provider.complete({ model: 'm', prompt, maxOutputTokens: 9 })
+  return JSON.parse(server.seen.at(-1)!.body) as Body
+}
+
+const refusalOf = (name: Name, prompt: PromptDocument, reply?: Reply) =>
+  ask(name, prompt, reply).then(
+    () => 'answered',
+    ({ code, message, retryable }: { code: string; message: string; retryable: boolean }) => {
+      expect(retryable).toBe(false)
+      return [code, message.replace(/^.*\/v1 /, '')]
+    },
+  )
+
+const { seed: _, ...withoutSeed } = samplePrompt
+const user = { role: 'user', content: 'Who?' } as const
+const prompt = (more: Partial<PromptDocument>): PromptDocument => ({
+  ...{ version: 1, messages: [user] },
+  ...more,
+})
+
+describe('a prompt document at OpenAI', () => {
+  it('has each part where that interface has it', async () => {
+    const call = (id: string, port: string) => ({
+      ...{ id, type: 'function' },
+      function: { name: 'departures', arguments: `{"port":"${port}"}` },
+    })
+    const { schema, ...named } = {
+      ...{ name: 'times', description: 'Times by port', strict: true },
+      schema: { type: 'object', properties: { Kiel: { type: 'string' } } },
+    }
+    expect(await ask('openai', samplePrompt)).toEqual({
+      model: 'm',
+      max_tokens: 9,
+      temperature: 0,
+      seed: 7,
+      messages: [
+        { role: 'system', content: 'Be short.' },
+        { role: 'user', content: 'When does the ferry leave?' },
+        {
+          role: 'assistant',
+          content: 'I look.',
+          tool_calls: [call('call_1', 'Kiel'), call('call_2', 'Oslo')],
+        },
+        { role: 'tool', tool_call_id: 'call_1', content: '9:10' },
+        { role: 'tool', tool_call_id: 'call_2', content: '14:00' },
+        { role: 'user', content: 'And in short?' },
+      ],
+      tools: [{ type: 'function', function: samplePrompt.tools![0] }],
+      tool_choice: 'none',
+      response_format: { type: 'json_schema', json_schema: { ...named, schema } },
+      stop: ['\n---', 'END'],
+    })
+  })
+
+  it('is sent with nothing else when it is one text', async () => {
+    expect(await ask('openai', promptOfText('Who?'))).toEqual({
+      ...{ model: 'm', max_tokens: 9, temperature: 0, seed: 0 },
+      messages: [user],
+    })
+    const text = prompt({ response_format: { type: 'text' } })
+    expect(await ask('openai', text)).not.toHaveProperty('response_format')
+  })
+
+  it('may choose one tool, and ask for any JSON', async () => {
+    const tools = [{ name: 'look' }]
+    const asked = prompt({
+      ...{ tools, tool_choice: { name: 'look' }, response_format: { type: 'json_object' } },
+    })
+    expect(await ask('openai', asked)).toMatchObject({
+      tools: [{ type: 'function', function: { name: 'look' } }],
+      tool_choice: { type: 'function', function: { name: 'look' } },
+      response_format: { type: 'json_object' },
+    })
+  })
+
+  it('is not supported where the model refuses a part that the client gave, and only then', async () => {
+    const refusing =
+      (param: string | null, message = ''): Reply =>
+      () => [400, { error: { message, param, code: 'x' } }]
+    for (const [reply, part] of [
+      [refusing('response_format.json_schema'), 'response_format'],
+      [refusing('tools[0].function'), 'tools'],
+      [refusing(null, 'this model has no `stop` parameter'), 'stop'],
+    ] as const) {
+      expect(await refusalOf('openai', withoutSeed, reply)).toEqual([
+        'prompt-not-supported',
+        `does not take ${part} as it is given`,
+      ])
+    }
+    expect((await refusalOf('openai', promptOfText('x'), refusing('stop')))[0]).toBe(
+      'provider-refused',
+    )
+    expect((await refusalOf('openai', samplePrompt, refusing('messages')))[0]).toBe(
+      'provider-refused',
+    )
+  })
+
+  it('loses the usual seed at a model that takes none, and never the client’s', async () => {
+    const noSeed: Reply = (body) =>
+      'seed' in body ? [400, { error: { message: 'no seed', param: 'seed' } }] : [200, texts.openai]
+    expect(await ask('openai', promptOfText('x'), noSeed)).not.toHaveProperty('seed')
+    expect(await refusalOf('openai', prompt({ seed: 0 }), noSeed)).toEqual([
+      'prompt-not-supported',
+      'does not take seed as it is given',
+    ])
+  })
+})
+
+describe('a prompt document at Anthropic', () => {
+  it('has each part where that interface has it', async () => {
+    const use = (id: string, port: string) => ({
+      ...{ type: 'tool_use', id, name: 'departures', input: { port } },
+    })
+    const { name, description, parameters, strict } = samplePrompt.tools![0]!
+    expect(await ask('anthropic', withoutSeed)).toEqual({
+      model: 'm',
+      max_tokens: 9,
+      system: [{ type: 'text', text: 'Be short.' }],
+      messages: [
+        { role: 'user', content: 'When does the ferry leave?' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'text', text: 'I look.' },
+            use('call_1', 'Kiel'),
+            use('call_2', 'Oslo'),
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'call_1', content: '9:10' },
+            { type: 'tool_result', tool_use_id: 'call_2', content: '14:00' },
+          ],
+        },
+        { role: 'user', content: 'And in short?' },
+      ],
+      tools: [{ name, description, strict, input_schema: parameters }],
+      tool_choice: { type: 'none' },
+      output_config: {
+        format: {
+          type: 'json_schema',
+          schema: {
+            description: 'Times by port',
+            ...{ type: 'object', properties: { Kiel: { type: 'string' } } },
+          },
+        },
+      },
+      stop_sequences: ['\n---', 'END'],
+    })
+  })
+
+  it('is sent with nothing else when it is one text', async () => {
+    const body = { model: 'm', max_tokens: 9, messages: [user] }
+    expect(await ask('anthropic', promptOfText('Who?'))).toEqual(body)
+  })
+
+  it('may choose a tool, also one without arguments', async () => {
+    const tools = [{ name: 'look' }]
+    for (const [tool_choice, sent] of [
+      ['auto', { type: 'auto' }],
+      ['required', { type: 'any' }],
+      [{ name: 'look' }, { type: 'tool', name: 'look' }],
+    ] as const) {
+      expect(await ask('anthropic', prompt({ tools, tool_choice }))).toMatchObject({
+        tools: [{ name: 'look', input_schema: { type: 'object' } }],
+        tool_choice: sent,
+      })
+    }
+  })
+
+  const call = { id: 'a', name: 'look', arguments: '[]' }
+  it.each<readonly [string, Partial<PromptDocument>]>([
+    ['a seed', { seed: 0 }],
+    ['the response format json_object', { response_format: { type: 'json_object' } }],
+    ['a stop that is white space', { stop: ['END', '\n'] }],
+    ['names of speakers', { messages: [{ ...user, name: 'ann' }] }],
+    ['a prompt of system messages alone', { messages: [{ role: 'system', content: 'x' }] }],
+    ['a system message after others', { messages: [user, { role: 'system', content: 'x' }] }],
+    [
+      'a call of a tool whose arguments are no object of JSON',
+      {
+        messages: [
+          user,
+          { role: 'assistant', tool_calls: [call] },
+          { role: 'tool', tool_call_id: 'a', content: '' },
+        ],
+      },
+    ],
+  ])('is not supported with %s, and is not sent', async (what, more) => {
+    expect(await refusalOf('anthropic', prompt(more))).toEqual([
+      'prompt-not-supported',
+      `does not take ${what}`,
+    ])
+    expect(server!.seen).toEqual([])
+  })
+})
+
+describe('an answer that calls a tool', () => {
+  const calls: Record<Name, unknown> = {
+    openai: { choices: [{ message: { content: 'I look.', tool_calls: [{ id: 'a' }] } }] },
+    anthropic: {
+      content: [
+        { type: 'text', text: 'I look.' },
+        { type: 'tool_use', id: 'a' },
+      ],
+    },
+  }
+  it.each(['openai', 'anthropic'] as const)('of %s is never given as a text', async (name) => {
+    const asked = prompt({ tools: [{ name: 'look' }] })
+    expect(await refusalOf(name, asked, () => [200, calls[name]])).toEqual([
+      'prompt-not-supported',
+      'answered with a call of a tool in place of a text',
+    ])
+    expect(server!.seen).toHaveLength(1)
+  })
+})
