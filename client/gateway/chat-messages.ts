@@ -1,55 +1,72 @@
 import { z } from 'zod'
+import type { PromptMessage } from '../../lib/schemas/prompt.ts'
 
-const Text = z.string().max(262_144)
+const Text = z.string().max(1_048_576)
 
 const Part = z.object({ type: z.literal('text'), text: Text })
 
 /** What a message says, of parts that are text. */
 const Content = z.union([Text, z.array(Part).min(1).max(256)])
+type Content = z.output<typeof Content>
 
-const Name = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{1,64}$/)
-  .optional()
+const name = z.string().max(64).optional()
 
-/** One message of a conversation; what is no text is refused. */
-export const ChatMessage = z.strictObject({
-  role: z.enum(['system', 'developer', 'user', 'assistant']),
+const Call = z.strictObject({
+  id: z.string().max(256),
+  type: z.literal('function'),
+  function: z.strictObject({ name: z.string().max(64), arguments: Text }),
+})
+
+const Spoken = z.strictObject({
+  role: z.enum(['system', 'developer', 'user']),
   content: Content,
-  name: Name,
+  name,
+})
+
+const Answered = z.strictObject({
+  role: z.literal('assistant'),
+  content: Content.nullish(),
+  tool_calls: z.array(Call).max(128).nullish(),
+  name,
   // What the official clients repeat of an earlier answer, as long as it holds nothing.
   refusal: z.null().optional(),
   annotations: z.array(z.unknown()).max(0).optional(),
-  tool_calls: z.array(z.unknown()).max(0).nullable().optional(),
   function_call: z.null().optional(),
   audio: z.null().optional(),
 })
-export type ChatMessage = z.output<typeof ChatMessage>
 
-/** The line above each message of a conversation. */
-const headingOf = ({ role, name }: Pick<ChatMessage, 'role' | 'name'>): string =>
-  `[${role === 'developer' ? 'system' : role}${name === undefined ? '' : ` ${name}`}]`
+const ToolResult = z.strictObject({
+  role: z.literal('tool'),
+  content: Content,
+  tool_call_id: z.string().max(256),
+})
 
-/** Lines that could be taken for one of our headings, whatever they are indented by; lines end where JavaScript ends them. */
-const likeHeading =
-  /^[^\S\n\r\u2028\u2029]*\[(?:system|developer|user|assistant)(?: [A-Za-z0-9_-]+)?\][^\S\n\r\u2028\u2029]*$/gim
+/** One message of a conversation; what is no text, and no call of a tool, is refused. */
+export const ChatMessage = z.discriminatedUnion('role', [Spoken, Answered, ToolResult])
+type ChatMessage = z.output<typeof ChatMessage>
 
-const opening = 'Below is a conversation. Write the next message of [assistant], and nothing else.'
-
-/**
- * The one prompt that a job takes, made of a conversation: the same messages give the same prompt. A single message of the user is the
- * prompt as it is. Else each message stands under its role; a line of a message that looks like such a heading is quoted with `> `.
- */
-export function promptOfMessages(messages: readonly ChatMessage[]): string {
-  const [first, ...others] = messages
-  if (first?.role === 'user' && first.name === undefined && others.length === 0) {
-    return textOf(first)
+/** A message as a prompt document has it: `developer` is `system`, parts are lines, and what is empty is left out. */
+export function promptMessageOf(message: ChatMessage): PromptMessage {
+  if (message.role === 'tool') {
+    const { role, content, tool_call_id } = message
+    return { role, content: textOf(content), tool_call_id }
   }
-  const turns = messages.map((message) => `${headingOf(message)}\n${quoted(textOf(message))}`)
-  return [opening, ...turns, headingOf({ role: 'assistant' })].join('\n\n')
+  const named = message.name !== undefined && { name: message.name }
+  if (message.role !== 'assistant') {
+    const role = message.role === 'user' ? 'user' : 'system'
+    return { role, content: textOf(message.content), ...named }
+  }
+  const content = textOf(message.content ?? '')
+  const calls = message.tool_calls ?? []
+  return {
+    role: 'assistant',
+    ...(content !== '' && { content }),
+    ...(calls.length > 0 && {
+      tool_calls: calls.map(({ id, function: called }) => ({ id, ...called })),
+    }),
+    ...named,
+  }
 }
 
-const textOf = ({ content }: ChatMessage): string =>
+const textOf = (content: Content): string =>
   typeof content === 'string' ? content : content.map(({ text }) => text).join('\n')
-
-const quoted = (text: string): string => text.replace(likeHeading, '> $&')

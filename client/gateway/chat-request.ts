@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { MaxOutputTokens } from '../../lib/schemas/jobs.ts'
-import { ChatMessage, promptOfMessages } from './chat-messages.ts'
+import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { badRequest } from './openai-error.ts'
+import { paramOf } from './param-of.ts'
+import { promptOfRequest, promptParameters } from './prompt-request.ts'
 
 const mostOutputTokens = 8_192
 
@@ -10,7 +12,7 @@ const Limit = z.int().min(1).max(10_000_000).nullish()
 /** What a request may ask for, and what the service does with it. */
 const supported = {
   model: z.string().min(1).max(256),
-  messages: z.array(ChatMessage).min(1).max(1_024),
+  ...promptParameters,
   stream: z.boolean().nullish(),
   stream_options: z
     .strictObject({
@@ -28,12 +30,8 @@ const asItIs = {
   logprobs: z.literal(false).nullish(),
   top_logprobs: z.literal(0).nullish(),
   logit_bias: z.strictObject({}).nullish(),
-  stop: z.array(z.never()).nullish(),
-  tools: z.array(z.never()).nullish(),
-  tool_choice: z.enum(['none', 'auto']).nullish(),
   functions: z.array(z.never()).nullish(),
   function_call: z.enum(['none', 'auto']).nullish(),
-  response_format: z.strictObject({ type: z.literal('text') }).nullish(),
   modalities: z.tuple([z.literal('text')]).nullish(),
   audio: z.null().optional(),
   prediction: z.null().optional(),
@@ -46,7 +44,6 @@ const asItIs = {
 const sampling = {
   temperature: z.literal(0).nullish(),
   top_p: z.literal(1).nullish(),
-  seed: z.literal(0).nullish(),
   frequency_penalty: z.literal(0).nullish(),
   presence_penalty: z.literal(0).nullish(),
 }
@@ -68,7 +65,7 @@ const Strict = z.strictObject({ ...supported, ...asItIs, ...sampling })
 /** A request for a completion as the service can run it. */
 export type ChatRequest = {
   readonly model: string
-  readonly prompt: string
+  readonly prompt: PromptDocument
   readonly stream: boolean
   readonly includeUsage: boolean
   readonly maxOutputTokens: number | undefined
@@ -78,7 +75,7 @@ export type ChatRequest = {
 
 /** How requests are read. */
 export type ReadingOptions = {
-  /** Ignores temperature, top_p, seed and penalties, and says so, instead of refusing other values than the service's own. */
+  /** Ignores temperature, top_p and penalties, and says so, instead of refusing other values than the service's own; and seed, which not every model takes. */
   readonly ignoreSampling: boolean
 }
 
@@ -88,21 +85,18 @@ export function readChatRequest(body: unknown, { ignoreSampling }: ReadingOption
     throw badRequest('The body must be a JSON object', undefined, 'invalid_json')
   }
   const isIgnored = (name: string) =>
-    ignored.some((other) => other === name) || (ignoreSampling && Object.hasOwn(sampling, name))
+    ignored.some((other) => other === name) ||
+    (ignoreSampling && (name === 'seed' || Object.hasOwn(sampling, name)))
   const given = Object.entries(body).filter(([, value]) => value !== undefined && value !== null)
   const parsed = Strict.safeParse(Object.fromEntries(given.filter(([name]) => !isIgnored(name))))
   if (!parsed.success) throw refusal(parsed.error.issues[0], body)
-  const { model, messages, stream, stream_options: options } = parsed.data
-  if (messages.at(-1)?.role === 'assistant') {
-    const param = `messages[${messages.length - 1}].role`
-    throw badRequest('The last message must not be of the assistant', param, 'unsupported_value')
-  }
+  const { model, stream, stream_options: options } = parsed.data
   if (options && stream !== true) {
     throw badRequest('stream_options needs stream: true', 'stream_options', 'invalid_value')
   }
   return {
     model,
-    prompt: promptOfMessages(messages),
+    prompt: promptOfRequest(parsed.data),
     stream: stream === true,
     includeUsage: options?.include_usage === true,
     maxOutputTokens: limitOf(parsed.data),
@@ -129,11 +123,7 @@ function refusal(issue: z.core.$ZodIssue | undefined, body: object) {
     return badRequest(`Unknown parameter: ${name}`, name, 'unknown_parameter')
   }
   const path = issue?.path ?? []
-  const param = path
-    .map((step, at) =>
-      typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${String(step)}`,
-    )
-    .join('')
+  const param = paramOf(path)
   const [name = ''] = path.map(String)
   if (!(name in body)) return badRequest(`${name} is missing`, name, 'missing_required_parameter')
   if (name in sampling) {
@@ -141,11 +131,11 @@ function refusal(issue: z.core.$ZodIssue | undefined, body: object) {
     return badRequest(message, param, 'unsupported_value')
   }
   if (name in asItIs) {
-    const message = `The service answers one text with text alone and cannot honour ${name}; leave it out`
+    const message = `The service answers with one text and cannot honour ${name}; leave it out`
     return badRequest(message, param, 'unsupported_value')
   }
   if (name === 'messages' && path.length > 1) {
-    const message = `${param}: only text messages of system, developer, user and assistant can be sent`
+    const message = `${param}: only texts of system, developer, user, assistant and tool, and calls of functions, can be sent`
     return badRequest(message, param, 'unsupported_value')
   }
   return badRequest(`${param}: ${issue?.message ?? 'it is not valid'}`, param, 'invalid_value')

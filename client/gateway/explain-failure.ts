@@ -17,6 +17,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
     { code: 'model_not_found', param: 'model' },
   ],
   'prompt-empty': [400, 'invalid_request_error', { param: 'messages' }],
+  'prompt-not-supported': [400, 'invalid_request_error', { code: 'unsupported_value' }],
   'prompt-too-long': [
     400,
     'invalid_request_error',

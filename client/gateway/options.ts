@@ -18,7 +18,7 @@ request becomes a job: encrypted here, answered by a quorum, decrypted and check
   --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')}; three when left out
   --min-matches N         others that have to match each of them, 1 to 6; 1 when left out
   --at-once N             jobs that run at the same time, 1 to 64; 4 when left out, and 64 more requests may wait
-  --ignore-sampling       ignores temperature, top_p, seed and penalties, in place of refusing other values than the service's
+  --ignore-sampling       ignores temperature, top_p and penalties, in place of refusing other values than the service's, and seed
   --keep-alive SECONDS    begins streams at once and sends comments this often, 1 to 300; the receipt is then in the last chunk only
   --store-ahead           after a job, stores the key of the model's next one, which then waits less; an unused key is gas lost
   --allow-origin ORIGIN   a web page's origin that may call; may be given several times

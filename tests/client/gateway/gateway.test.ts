@@ -93,6 +93,7 @@ describe('a failure', () => {
   const cases: readonly (readonly [string, boolean, number, string, string])[] = [
     ['model-unknown', false, 404, 'invalid_request_error', 'model_not_found'],
     ['prompt-too-long', false, 400, 'invalid_request_error', 'context_length_exceeded'],
+    ['prompt-not-supported', false, 400, 'invalid_request_error', 'unsupported_value'],
     ['rate-limited', true, 429, 'rate_limit_error', 'rate_limited'],
     ['quota-exceeded', true, 429, 'rate_limit_error', 'insufficient_quota'],
     ['not-enough-nodes', true, 503, 'server_error', 'not_enough_nodes'],

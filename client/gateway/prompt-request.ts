@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { PromptDocument } from '../../lib/schemas/prompt.ts'
+import { ChatMessage, promptMessageOf } from './chat-messages.ts'
+import { badRequest } from './openai-error.ts'
+import { paramOf } from './param-of.ts'
+
+/*
+ * The parameters of a request that become the prompt document, in OpenAI's form. What they may hold is said once, by the schema of the
+ * document: it has OpenAI's names, so that a refusal of the one names the parameter of the other.
+ */
+
+const Text = z.string().max(1_048_576)
+const JsonSchema = z.record(z.string(), z.unknown())
+
+const Tool = z.strictObject({
+  type: z.literal('function'),
+  function: z.strictObject({
+    name: Text,
+    description: Text.exactOptional(),
+    parameters: JsonSchema.exactOptional(),
+    strict: z.boolean().nullish(),
+  }),
+})
+
+const ToolChoice = z.union([
+  z.enum(['none', 'auto', 'required']),
+  z.strictObject({ type: z.literal('function'), function: z.strictObject({ name: Text }) }),
+])
+
+const ResponseFormat = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('text') }),
+  z.strictObject({ type: z.literal('json_object') }),
+  z.strictObject({
+    type: z.literal('json_schema'),
+    json_schema: z.strictObject({
+      name: Text,
+      description: Text.exactOptional(),
+      schema: JsonSchema,
+      strict: z.boolean().nullish(),
+    }),
+  }),
+])
+
+/** The parameters that say what is asked. */
+export const promptParameters = {
+  messages: z.array(ChatMessage).min(1).max(1_024),
+  tools: z.array(Tool).max(128).nullish(),
+  tool_choice: ToolChoice.nullish(),
+  response_format: ResponseFormat.nullish(),
+  stop: z.union([Text, z.array(Text).max(4)]).nullish(),
+  seed: z.int().nullish(),
+}
+type PromptParameters = z.output<z.ZodObject<typeof promptParameters>>
+
+/** The prompt document of a request; throws OpenAiError 400 that names the parameter. */
+export function promptOfRequest(request: PromptParameters): PromptDocument {
+  const { messages, response_format: format, stop, seed } = request
+  const stops = typeof stop === 'string' ? [stop] : stop
+  const parsed = PromptDocument.safeParse({
+    version: 1,
+    messages: messages.map(promptMessageOf),
+    ...toolsOf(request),
+    ...(format && format.type !== 'text' && { response_format: formatOf(format) }),
+    ...(stops?.length && { stop: stops }),
+    ...(typeof seed === 'number' && { seed }),
+  })
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const param = paramOf(issue?.path ?? [])
+  throw badRequest(`${param}: ${issue?.message}`, param, 'invalid_value')
+}
+
+/** Tools are for a conversation that has called them: nobody could be given a call as an answer, which is one text. */
+function toolsOf({
+  tools,
+  tool_choice: choice,
+}: PromptParameters): Pick<PromptDocument, 'tools' | 'tool_choice'> {
+  if (!tools?.length) {
+    if (!choice || choice === 'none' || choice === 'auto') return {}
+    throw badRequest('tool_choice needs tools', 'tool_choice', 'invalid_value')
+  }
+  if (choice !== 'none') {
+    throw badRequest(
+      'The service answers with one text, and cannot return a call of a tool; set tool_choice to "none", or leave tools out',
+      choice ? 'tool_choice' : 'tools',
+      'unsupported_value',
+    )
+  }
+  return {
+    tools: tools.map(({ function: { strict, ...tool } }) => ({ ...tool, ...strictly(strict) })),
+    tool_choice: 'none',
+  }
+}
+
+function formatOf(format: z.output<typeof ResponseFormat>) {
+  if (format.type !== 'json_schema') return format
+  const { strict, ...schema } = format.json_schema
+  return { type: format.type, ...schema, ...strictly(strict) }
+}
+
+const strictly = (strict: boolean | null | undefined) =>
+  typeof strict === 'boolean' ? { strict } : {}
