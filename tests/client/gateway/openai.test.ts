@@ -127,6 +127,44 @@ describe('the openai package at the gateway', () => {
     expect(log).not.toContain(key)
   })
 
+  it('has a conversation reach the providers with every part, and hears what a model cannot take', async () => {
+    answer = () => '{"Kiel": "9:10"}'
+    provider.calls.length = 0
+    const parameters = { type: 'object', properties: { port: { type: 'string' } } }
+    const called = { name: 'departures', arguments: '{"port":"Kiel"}' }
+    const asked = {
+      messages: [
+        { role: 'system' as const, content: 'Be short.' },
+        { role: 'user' as const, content: 'When does the ferry leave?' },
+        {
+          ...{ role: 'assistant' as const, content: null },
+          tool_calls: [{ id: 'call_1', type: 'function' as const, function: called }],
+        },
+        { role: 'tool' as const, tool_call_id: 'call_1', content: '9:10' },
+      ],
+      tools: [{ type: 'function' as const, function: { name: 'departures', parameters } }],
+      tool_choice: 'none' as const,
+      response_format: {
+        type: 'json_schema' as const,
+        json_schema: { name: 'times', schema: { type: 'object' }, strict: true },
+      },
+      stop: ['END'],
+      seed: 7,
+    }
+    const { choices } = await openai.chat.completions.create({ ...asked, model })
+    expect(choices[0]?.message.content).toBe('{"Kiel": "9:10"}')
+    expect(provider.calls).toHaveLength(3)
+    for (const { body } of provider.calls) expect(body).toMatchObject(asked)
+
+    provider.calls.length = 0
+    const refused = await openai.chat.completions
+      .create({ ...ask('Who?'), seed: 7, model: 'anthropic:claude-sonnet-4-5' })
+      .catch((error: unknown) => error)
+    expect(refused).toMatchObject({ status: 400, code: 'unsupported_value' })
+    expect((refused as Error).message).toContain('cannot take a part of the prompt')
+    expect(provider.calls).toEqual([])
+  })
+
   it('gets the same as a stream, which begins when the quorum has agreed', async () => {
     const token = `${'a long answer '.repeat(12)}${randomUUID()}`
     answer = () => token
