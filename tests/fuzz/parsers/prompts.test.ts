@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { promptOfText, readPrompt, writePrompt } from '../../../lib/prompt.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { samplePrompt } from '../../sample-prompt.ts'
+import { patience, runs } from './runs.ts'
+
+/** Reads what was sealed, and is sure that a failure is the one that a node gives back, without the text in it. */
+const read = (sealed: string) => {
+  try {
+    return readPrompt(sealed)
+  } catch (error) {
+    expect(error).toBeInstanceOf(SvcError)
+    const { code, cause } = error as SvcError
+    expect([code, cause]).toEqual(['prompt-unreadable', undefined])
+    return undefined
+  }
+}
+
+const isSame = (sealed: string) => {
+  const prompt = read(sealed)
+  // Whatever is read can be written and read again.
+  if (prompt !== undefined) expect(readPrompt(writePrompt(prompt))).toEqual(prompt)
+}
+
+describe('prompt documents', () => {
+  it(
+    'hold any text',
+    () => {
+      fc.assert(
+        fc.property(fc.string({ unit: 'binary', minLength: 1 }), (text) => {
+          expect(readPrompt(writePrompt(promptOfText(text)))).toEqual(promptOfText(text))
+        }),
+        runs(300),
+      )
+    },
+    patience,
+  )
+
+  it(
+    'are read, or refused as unreadable, whatever was sealed',
+    () => {
+      fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), isSame), runs(300))
+    },
+    patience,
+  )
+
+  it(
+    'are so with any of their values exchanged',
+    () => {
+      const parts = JSON.stringify(samplePrompt).split(/("[^"]*"|\d+|true)/)
+      const values = parts.flatMap((_, at) => (at % 2 === 1 ? [at] : []))
+      fc.assert(
+        fc.property(fc.constantFrom(...values), fc.json({ maxDepth: 2 }), (at, value) => {
+          isSame(parts.with(at, value).join(''))
+        }),
+        runs(500),
+      )
+    },
+    patience,
+  )
+})
