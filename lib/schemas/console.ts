@@ -69,7 +69,6 @@ const ConsoleAssignment = z
 const ConsoleAgreement = AgreementView.extend({
   pairs: z.array(AnswerPair.omit({ why: true, similarities: true })),
 }).meta({ id: 'ConsoleAgreement' })
-export type ConsoleAgreement = z.output<typeof ConsoleAgreement>
 
 /** The turn of a member of the agreement to deliver. */
 const ConsoleDelivery = z
