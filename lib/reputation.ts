@@ -1,5 +1,5 @@
-import type { Address, JobId } from './codecs.ts'
-import { toSeconds } from './time.ts'
+import type { Address, Hash32, JobId } from './codecs.ts'
+import { dayMs, toSeconds } from './time.ts'
 
 type Worth = {
   readonly completed: 0 | 1
@@ -48,6 +48,9 @@ export type ReputationCode = keyof typeof reputationCodes
 export const isReputationCode = (code: string): code is ReputationCode =>
   Object.hasOwn(reputationCodes, code)
 
+/** Whose allowance an event uses: its client's, or the one that all clients share who are new. */
+export type AllowanceHolder = Address | 'newcomers'
+
 /** One thing that a node did; its id makes it count once. */
 export type ReputationEvent = {
   readonly id: string
@@ -58,6 +61,11 @@ export type ReputationEvent = {
   readonly at: number
   /** Of `slashed`: what the node lost, in gwei. */
   readonly amountGwei?: number | undefined
+  readonly client?: AllowanceHolder | undefined
+  /** Of gains: the hash of who else was in the agreement. */
+  readonly partners?: Hash32 | undefined
+  /** These partners brought the node a gain before on this UTC day: this one counts for nothing. */
+  readonly again?: true | undefined
 }
 
 /** A node's standing: the fold of its events (spec 2.2). */
@@ -84,23 +92,90 @@ export const newcomer: Standing = {
   slashedGwei: 0,
 }
 
-const within = (value: number, most: number): number => Math.min(Math.max(value, 0), most)
+/** What a node can lose in one UTC day through the jobs of one client, provable faults aside. */
+export const dayAllowance = { score: 5, doubtMillinats: 70 } as const
 
-/** The standing after one more event. */
+type Loss = { readonly score: number; readonly doubtMillinats: number }
+
+/** What a node has lost on a UTC day (days since 1970), by the client whose allowance that used. */
+export type DayLosses = { readonly day: number; readonly byClient: Readonly<Record<string, Loss>> }
+
+/** The fold of a node's events: its standing, and what is used of the allowances of the last event's day. */
+export type ReputationFold = { readonly standing: Standing; readonly losses: DayLosses }
+
+/** The fold of no events. */
+export const emptyFold: ReputationFold = { standing: newcomer, losses: { day: 0, byClient: {} } }
+
+/** How much of its code's worth an event counts: in full, as far as the client's allowance of the day goes, or not again for the same partners. */
+export type Counted = 'full' | 'bounded' | 'again'
+
+type Step = {
+  readonly counted: Counted
+  readonly score: number
+  readonly doubtMillinats: number
+  readonly losses: DayLosses
+}
+
+const isProvable = (code: ReputationCode): boolean =>
+  code === 'verdict-refuted' || code === 'equivocated' || code === 'slashed'
+
+const within = (value: number, most: number, least = 0): number =>
+  Math.min(Math.max(value, least), most)
+
+/** What an event moves, after those whose losses are known. */
+function stepOf(before: DayLosses, event: FoldedEvent): Step {
+  const { score, doubtMillinats }: Worth = reputationCodes[event.code]
+  const day = utcDayOf(event.at)
+  const losses = before.day === day ? before : { day, byClient: {} }
+  if (event.again) return { counted: 'again', score: 0, doubtMillinats: 0, losses }
+  // An answer that came late takes back what its lapsed lease cost, and is no gain.
+  const isLoss = score < 0 || doubtMillinats > 0 || event.code === 'answered-late'
+  if (!isLoss || isProvable(event.code) || event.client === undefined) {
+    return { counted: 'full', score, doubtMillinats, losses }
+  }
+  const known = losses.byClient[event.client] ?? { score: 0, doubtMillinats: 0 }
+  // Below 0 is a late answer whose lapse is still to come: both may be of one second.
+  const loss: Loss = {
+    score: within(known.score - score, dayAllowance.score, -dayAllowance.score),
+    doubtMillinats: within(known.doubtMillinats + doubtMillinats, dayAllowance.doubtMillinats),
+  }
+  const moved = {
+    score: Math.max(known.score, 0) - Math.max(loss.score, 0),
+    doubtMillinats: loss.doubtMillinats - known.doubtMillinats,
+  }
+  const isWhole = moved.score === score && moved.doubtMillinats === doubtMillinats
+  const byClient = { ...losses.byClient, [event.client]: loss }
+  return { counted: isWhole ? 'full' : 'bounded', ...moved, losses: { day, byClient } }
+}
+
+type FoldedEvent = Pick<ReputationEvent, 'code' | 'at' | 'amountGwei' | 'client' | 'again'>
+
+/** The fold after one more event, which is not from an earlier second than those before. */
 export function afterEvent(
-  standing: Standing,
-  { code, amountGwei = 0 }: Pick<ReputationEvent, 'code' | 'amountGwei'>,
-): Standing {
-  const change: Worth = reputationCodes[code]
+  { standing, losses }: ReputationFold,
+  event: FoldedEvent,
+): ReputationFold {
+  const { completed, accepted, rejected }: Worth = reputationCodes[event.code]
+  const step = stepOf(losses, event)
   return {
-    completed: standing.completed + change.completed,
-    accepted: standing.accepted + change.accepted,
-    rejected: standing.rejected + change.rejected,
-    score: within(standing.score + change.score, maxScore),
-    doubtMillinats: within(standing.doubtMillinats + change.doubtMillinats, maxDoubtMillinats),
-    slashedGwei: standing.slashedGwei + amountGwei,
+    standing: {
+      completed: standing.completed + completed,
+      accepted: standing.accepted + accepted,
+      rejected: standing.rejected + rejected,
+      score: within(standing.score + step.score, maxScore),
+      doubtMillinats: within(standing.doubtMillinats + step.doubtMillinats, maxDoubtMillinats),
+      slashedGwei: standing.slashedGwei + (event.amountGwei ?? 0),
+    },
+    losses: step.losses,
   }
 }
+
+/** How much an event counts after those in `fold`. */
+export const countedAfter = ({ losses }: ReputationFold, event: FoldedEvent): Counted =>
+  stepOf(losses, event).counted
+
+/** The UTC day of a time in milliseconds, as days since 1970. */
+export const utcDayOf = (at: number): number => Math.floor(at / dayMs)
 
 const secondsOf = ({ at }: Pick<ReputationEvent, 'at'>): number => toSeconds(at)
 
@@ -112,7 +187,7 @@ export const inOrder = <T extends Pick<ReputationEvent, 'at' | 'id'>>(
 
 /** The standing that events add up to, in whatever order they are given. */
 export const standingOf = (events: readonly ReputationEvent[]): Standing =>
-  inOrder(events).reduce(afterEvent, newcomer)
+  inOrder(events).reduce(afterEvent, emptyFold).standing
 
 /** The most that a node can weigh: twice a newcomer's weight, however long it has fed itself. */
 export const maxWeight = 200

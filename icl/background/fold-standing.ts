@@ -1,8 +1,9 @@
 import {
   afterEvent,
+  emptyFold,
   inOrder,
-  newcomer,
   type ReputationEvent,
+  type ReputationFold,
   type Standing,
 } from '../../lib/reputation.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -28,24 +29,25 @@ export async function foldStanding(
   nowSeconds: number,
 ): Promise<{ readonly standing: Standing; readonly folded?: Folded }> {
   const known = from !== undefined && from >= (node.folded?.before ?? 0) ? node.folded : undefined
-  const start = known?.standing ?? newcomer
+  const start = known ?? emptyFold
   const events = known
     ? await listSince(store, node, known.before)
     : await store.listReputationEvents(node.address)
   const ordered = inOrder(events)
-  const standing = ordered.reduce(afterEvent, start)
+  const { standing } = ordered.reduce(afterEvent, start)
   const folded = ordered.length > mostUnfolded ? foldedBefore(nowSeconds, start, ordered) : known
   return { standing, ...(folded && { folded }) }
 }
 
 function foldedBefore(
   nowSeconds: number,
-  start: Standing,
+  start: ReputationFold,
   ordered: readonly ReputationEvent[],
 ): Folded {
   const before = nowSeconds - settlingSeconds
   const old = ordered.filter((event) => secondOf(event) < before)
-  return { before, standing: old.reduce(afterEvent, start) }
+  const { standing, losses } = old.reduce(afterEvent, start)
+  return { before, standing, losses }
 }
 
 /** A node's events of a second and later, read from the newest on. */

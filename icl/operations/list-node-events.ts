@@ -32,13 +32,16 @@ export async function listNodeEvents(
 /** The signature is over the canonical JSON (RFC 8785) of the body. */
 async function signed({ keys: { tally } }: Dependencies, event: ReputationEvent) {
   const body: ReputationStatement = {
-    statement: 'svc-reputation-v1',
+    statement: 'svc-reputation-v2',
     id: event.id,
     address: event.node,
     jobId: event.jobId,
     code: event.code,
     at: toSeconds(event.at),
     ...(event.amountGwei !== undefined && { amount_gwei: event.amountGwei }),
+    ...(event.client !== undefined && { client: event.client }),
+    ...(event.partners !== undefined && { partners: event.partners }),
+    ...(event.again && { again: event.again }),
   }
   const signature = await tally.sign(canonicalJson(z.encode(ReputationStatement, body)))
   return { body, key: tally.publicKey, signature }

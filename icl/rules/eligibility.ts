@@ -1,5 +1,5 @@
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
-import { newcomer, type Standing } from '../../lib/reputation.ts'
+import { newcomer, type ReputationFold, type Standing } from '../../lib/reputation.ts'
 import type { AttestationBackend, IneligibleReason } from '../../lib/schemas/nodes.ts'
 import type { StatementSession } from '../../lib/schemas/statements.ts'
 import type { Enrollment } from './enrollment.ts'
@@ -29,7 +29,7 @@ export const ended = (certificate: Certificate): Certificate => ({
 })
 
 /** The fold of a node's events that came before a second (Unix time), so that they need not be read for each new one. */
-export type Folded = { readonly before: number; readonly standing: Standing }
+export type Folded = ReputationFold & { readonly before: number }
 
 /** What the ICL knows of a node by its own words; times in milliseconds. */
 export type Node = {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   Address,
+  Hash32,
   JobId,
   ModelId,
   ModelTier,
@@ -48,7 +49,7 @@ export const NodeRecord = z
 /** One thing that a node did, as the ICL signs it; the codes and what each is worth are in docs/protocol.md. */
 export const ReputationStatement = z
   .object({
-    statement: z.literal('svc-reputation-v1'),
+    statement: z.literal('svc-reputation-v2'),
     id: z.string().max(256),
     address: Address,
     jobId: JobId,
@@ -56,6 +57,12 @@ export const ReputationStatement = z
     at: UnixSeconds,
     /** Of `slashed`: what the node lost. */
     amount_gwei: z.int().min(0).optional(),
+    /** Whose allowance of the day it uses: all clients share one until 7 days after their first accepted job. */
+    client: z.union([Address, z.literal('newcomers')]).optional(),
+    /** Of gains: SHA-256 of the canonical JSON of the sorted addresses of the agreement's other members. */
+    partners: Hash32.optional(),
+    /** These partners brought the node a gain before on this UTC day. */
+    again: z.literal(true).optional(),
   })
   .meta({ id: 'ReputationStatement' })
 export type ReputationStatement = z.output<typeof ReputationStatement>

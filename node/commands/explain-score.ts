@@ -4,6 +4,9 @@ import type { Address } from '../../lib/codecs.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import {
   afterEvent,
+  type Counted,
+  countedAfter,
+  emptyFold,
   inOrder,
   isReputationCode,
   newcomer,
@@ -21,7 +24,12 @@ const maxPages = 1_000
 const maxLooks = 3
 const lookAgainMs = 1_000
 
-type Step = { readonly event: ReputationEvent; readonly before: Standing; readonly after: Standing }
+type Step = {
+  readonly event: ReputationEvent
+  readonly counted: Counted
+  readonly before: Standing
+  readonly after: Standing
+}
 type Row = { readonly name: string; readonly computed: number; readonly told: number }
 
 /** What a node's events add up to, beside what the ICL says of it. */
@@ -73,22 +81,24 @@ async function lookOnce(
   return { steps, standing, rows, faults }
 }
 
-function eventOf({ id, address, jobId, code, at, amount_gwei }: ReputationStatement) {
+function eventOf(body: ReputationStatement): ReputationEvent {
+  const { id, address, jobId, code, at, amount_gwei, client, partners, again } = body
   if (!isReputationCode(code)) {
     throw new SvcError('reputation-code-unknown', `this version does not know the event ${code}`, {
       hint: 'Update svc-node: the ICL is newer.',
     })
   }
-  return { id, node: address, jobId, code, at: at * 1000, amountGwei: amount_gwei }
+  const what = { amountGwei: amount_gwei, client, partners, again }
+  return { id, node: address, jobId, code, at: at * 1000, ...what }
 }
 
 function stepsOf(events: readonly ReputationEvent[]): readonly Step[] {
-  let before = newcomer
+  let fold = emptyFold
   return events.map((event) => {
-    const after = afterEvent(before, event)
-    const step = { event, before, after }
-    before = after
-    return step
+    const before = fold
+    fold = afterEvent(before, event)
+    const counted = countedAfter(before, event)
+    return { event, counted, before: before.standing, after: fold.standing }
   })
 }
 
@@ -109,16 +119,24 @@ function rowsOf(standing: Standing, { metrics, draw }: z.output<typeof NodeRecor
   ]
 }
 
+/** What an event counted, in words; nothing when it counted in full. */
+const countedText = (counted: Counted, client: ReputationEvent['client']): string => {
+  if (counted === 'full') return ''
+  if (counted === 'again') return ', not again for the same partners on this day'
+  const whose = client === 'newcomers' ? 'all new clients' : `the client ${client}`
+  return `, bounded by what ${whose} may move in a day`
+}
+
 const withSign = (change: number): string => (change < 0 ? String(change) : `+${change}`)
 
 function printAccount({ steps, rows, faults }: Account, print: (line: string) => void): void {
   print(`A node begins with a score of ${newcomer.score} and no doubt.`)
-  for (const { event, before, after } of steps) {
+  for (const { event, counted, before, after } of steps) {
     const score = `${withSign(after.score - before.score)} = ${after.score}`
     const doubt = `${withSign(after.doubtMillinats - before.doubtMillinats)} = ${after.doubtMillinats}`
     const amount = event.amountGwei === undefined ? '' : `, ${event.amountGwei} gwei slashed`
     print(
-      `${timeText(event.at / 1000)}  ${event.jobId}  ${event.code.padEnd(19)}  score ${score}, doubt ${doubt}${amount}`,
+      `${timeText(event.at / 1000)}  ${event.jobId}  ${event.code.padEnd(19)}  score ${score}, doubt ${doubt}${amount}${countedText(counted, event.client)}`,
     )
   }
   for (const { name, computed, told } of rows) {
@@ -139,15 +157,17 @@ const jsonOf = (address: Address, { steps, rows, faults }: Account) => ({
   holds: faults.length === 0,
   faults,
   record: Object.fromEntries(rows.map(({ name, computed, told }) => [name, { computed, told }])),
-  events: steps.map(({ event: { id, jobId, code, at, amountGwei }, before, after }) => ({
+  events: steps.map(({ event: { id, jobId, code, at, amountGwei, client }, ...step }) => ({
     id,
     jobId,
     code,
     at: at / 1000,
     ...(amountGwei !== undefined && { amount_gwei: amountGwei }),
-    score_change: after.score - before.score,
-    score: after.score,
-    doubt_change: after.doubtMillinats - before.doubtMillinats,
-    doubt_millinats: after.doubtMillinats,
+    ...(client !== undefined && { client }),
+    counted: step.counted,
+    score_change: step.after.score - step.before.score,
+    score: step.after.score,
+    doubt_change: step.after.doubtMillinats - step.before.doubtMillinats,
+    doubt_millinats: step.after.doubtMillinats,
   })),
 })

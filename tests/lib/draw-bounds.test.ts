@@ -5,6 +5,7 @@ import { drawNodes, inPoolOrder } from '../../lib/draw.ts'
 import { readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
 import {
   afterEvent,
+  emptyFold,
   inOrder,
   isReputationCode,
   newcomer,
@@ -166,7 +167,7 @@ describe('a pool snapshot', () => {
 
 describe('a standing', () => {
   const after = (...codes: readonly Parameters<typeof afterEvent>[1]['code'][]) =>
-    codes.reduce((standing, code) => afterEvent(standing, { code }), newcomer)
+    codes.reduce((fold, code) => afterEvent(fold, { code, at: 0 }), emptyFold).standing
 
   it('counts what each event is worth', () => {
     expect(newcomer).toEqual({

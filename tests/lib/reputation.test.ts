@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   afterEvent,
+  emptyFold,
   maxDoubtMillinats,
-  newcomer,
   type ReputationCode,
   type ReputationEvent,
   reputationCodes,
@@ -41,9 +41,10 @@ describe('the fold of reputation events', () => {
 
   it('keeps score and doubt within their bounds after every event', () => {
     for (const code of Object.keys(reputationCodes) as ReputationCode[]) {
-      let standing = newcomer
+      let fold = emptyFold
       for (const step of eventsOf(...times(code, 300))) {
-        standing = afterEvent(standing, step)
+        fold = afterEvent(fold, step)
+        const { standing } = fold
         expect(standing.score).toBeGreaterThanOrEqual(0)
         expect(standing.score).toBeLessThanOrEqual(1_000)
         expect(standing.doubtMillinats).toBeGreaterThanOrEqual(0)

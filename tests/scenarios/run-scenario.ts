@@ -3,6 +3,7 @@ import type { Store } from '../../icl/store/store.ts'
 import type { Address } from '../../lib/codecs.ts'
 import {
   afterEvent,
+  emptyFold,
   inOrder,
   newcomer,
   type ReputationEvent,
@@ -150,8 +151,8 @@ function outcomeOf(
 }
 
 const isBad = (code: ReputationEvent['code']): boolean => {
-  const after = afterEvent({ ...newcomer, doubtMillinats: 1_000 }, { code })
-  return after.score < newcomer.score
+  const { standing } = afterEvent(emptyFold, { code, at: 0 })
+  return standing.score < newcomer.score
 }
 
 /** How many of its parts a node had begun when its events first met a condition. */
@@ -160,10 +161,10 @@ function partsUntil(
   events: readonly ReputationEvent[],
   isMet: (standing: Standing, event: ReputationEvent) => boolean,
 ): number | undefined {
-  let standing = newcomer
+  let fold = emptyFold
   for (const event of events) {
-    standing = afterEvent(standing, event)
-    if (isMet(standing, event)) return parts.findIndex(({ id }) => id === event.jobId) + 1
+    fold = afterEvent(fold, event)
+    if (isMet(fold.standing, event)) return parts.findIndex(({ id }) => id === event.jobId) + 1
   }
   return undefined
 }

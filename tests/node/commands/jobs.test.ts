@@ -24,7 +24,7 @@ let address: string
 /** Signs as the ICL does. */
 const event = async (job: string, code: string, signer = key, shownKey = key) => {
   const body = {
-    statement: 'svc-reputation-v1' as const,
+    statement: 'svc-reputation-v2' as const,
     id: `${job}:${code}`,
     address,
     jobId: job,

@@ -1,0 +1,193 @@
+import { describe, expect, it } from 'vitest'
+import {
+  afterEvent,
+  type Counted,
+  countedAfter,
+  dayAllowance,
+  emptyFold,
+  inOrder,
+  maxDoubtMillinats,
+  newcomer,
+  type ReputationCode,
+  type ReputationEvent,
+  type ReputationFold,
+  reputationCodes,
+  type Standing,
+  standingOf,
+  weightOf,
+} from '../../lib/reputation.ts'
+import { dayMs } from '../../lib/time.ts'
+import { aJobId, anAddress } from '../branded.ts'
+
+const node = anAddress(`0x${'a'.repeat(40)}`)
+const jobId = aJobId(`0x${'1'.repeat(64)}`)
+const clientOf = (index: number) => anAddress(`0x${index.toString(16).padStart(40, '0')}`)
+const codes = Object.keys(reputationCodes) as ReputationCode[]
+const provable = ['verdict-refuted', 'equivocated', 'slashed', 'slash-dismissed']
+const unprovable = codes.filter((code) => !provable.includes(code))
+
+type Choice = Pick<ReputationEvent, 'code' | 'client' | 'again'> & { readonly day?: number }
+
+/** Events in the order given, a second apart in each day. */
+const eventsOf = (choices: readonly Choice[]): readonly ReputationEvent[] =>
+  choices.map(({ day = 0, ...choice }, index) => ({
+    ...choice,
+    id: String(index).padStart(4, '0'),
+    node,
+    jobId,
+    at: day * dayMs + index * 1_000,
+  }))
+
+/** The fold after each event, with how much that counted. */
+function stepsOf(events: readonly ReputationEvent[]) {
+  let fold: ReputationFold = emptyFold
+  return events.map((event) => {
+    const before = fold
+    fold = afterEvent(before, event)
+    return { event, before, after: fold, counted: countedAfter(before, event) }
+  })
+}
+
+function* sequencesOf<T>(choices: readonly T[], length: number): Generator<readonly T[]> {
+  if (length === 0) return yield []
+  for (const rest of sequencesOf(choices, length - 1)) {
+    for (const choice of choices) yield [...rest, choice]
+  }
+}
+
+describe('what jobs of one client can take from a node in a day', () => {
+  const choices: readonly Choice[] = [
+    { code: 'answer-contradicted', client: clientOf(1) },
+    { code: 'answer-differed', client: clientOf(1) },
+    { code: 'lease-lapsed', client: 'newcomers' },
+    { code: 'answered-late', client: 'newcomers' },
+    { code: 'offer-lapsed', client: 'newcomers' },
+    { code: 'answer-agreed', client: clientOf(1) },
+    { code: 'answer-delivered', client: clientOf(1), again: true },
+    { code: 'verdict-refuted', client: clientOf(1) },
+    { code: 'output-refused', client: clientOf(1), day: 1 },
+  ]
+  const inDays = (sequence: readonly Choice[]) =>
+    inOrder(eventsOf(sequence.toSorted((a, b) => (a.day ?? 0) - (b.day ?? 0))))
+
+  it('is at most 5 of score and 70 of doubt, whatever else happens; provable faults count in full', () => {
+    let seen = 0
+    for (const sequence of sequencesOf(choices, 5)) {
+      // At 0 nothing can be lost, so that what is given back there is more than was taken.
+      const isFloored = stepsOf(inDays(sequence)).some(({ after }) => after.standing.score === 0)
+      const lost = new Map<string, { score: number; doubt: number }>()
+      for (const { event, before, after, counted } of stepsOf(inDays(sequence))) {
+        const worth = reputationCodes[event.code]
+        const score = after.standing.score - before.standing.score
+        const doubt = after.standing.doubtMillinats - before.standing.doubtMillinats
+        expect(after.standing.completed - before.standing.completed).toBe(worth.completed)
+        expect(after.standing.accepted - before.standing.accepted).toBe(worth.accepted)
+        expect(after.standing.rejected - before.standing.rejected).toBe(worth.rejected)
+        if (event.again) expect([counted, score, doubt]).toEqual(['again', 0, 0])
+        else if (event.code === 'verdict-refuted') {
+          const room = maxDoubtMillinats - before.standing.doubtMillinats
+          const worst = Math.min(50, before.standing.score)
+          expect([counted, doubt]).toEqual(['full', Math.min(6_900, room)])
+          expect(after.standing.score).toBe(before.standing.score - worst)
+        } else if (event.code === 'answer-agreed') expect([counted, score]).toEqual(['full', 5])
+        else {
+          const name = `${Math.floor(event.at / dayMs)} ${event.client}`
+          const known = lost.get(name) ?? { score: 0, doubt: 0 }
+          lost.set(name, { score: known.score - score, doubt: known.doubt + doubt })
+          if (counted === 'full' && before.standing.score >= 5) expect(score).toBe(worth.score)
+        }
+      }
+      for (const { score, doubt } of lost.values()) {
+        // A late answer gives back what was lost, and no more.
+        if (!isFloored) expect(score).toBeGreaterThanOrEqual(0)
+        expect(score).toBeLessThanOrEqual(dayAllowance.score)
+        expect(doubt).toBeLessThanOrEqual(dayAllowance.doubtMillinats)
+      }
+      seen++
+    }
+    expect(seen).toBe(9 ** 5)
+  })
+
+  it('begins anew with the next UTC day, and with the next client', () => {
+    const bad = { code: 'answer-contradicted', client: clientOf(1) } as const
+    const lossOf = (...more: readonly Choice[]) => {
+      const { score, doubtMillinats } = standingOf(eventsOf([bad, ...more]))
+      return [newcomer.score - score, doubtMillinats]
+    }
+    expect(lossOf()).toEqual([5, 70])
+    expect(lossOf(bad, bad)).toEqual([5, 70])
+    expect(lossOf({ ...bad, day: 1 })).toEqual([10, 140])
+    expect(lossOf({ ...bad, client: clientOf(2) })).toEqual([10, 140])
+    expect(lossOf({ ...bad, client: 'newcomers' }, { ...bad, client: 'newcomers' })).toEqual([
+      10, 140,
+    ])
+  })
+
+  it('is given back by an answer that comes late, whichever of the two comes first, and no more', () => {
+    const lapsed = { code: 'lease-lapsed', client: 'newcomers' } as const
+    const late = { code: 'answered-late', client: 'newcomers' } as const
+    const scoreOf = (...choices: readonly Choice[]) => standingOf(eventsOf(choices)).score
+    expect(scoreOf(lapsed, late)).toBe(100)
+    expect(scoreOf(late, lapsed)).toBe(100)
+    expect(scoreOf(late, late, late)).toBe(100)
+    expect(scoreOf(lapsed, lapsed, lapsed)).toBe(95)
+    expect(scoreOf(lapsed, lapsed, late, lapsed)).toBe(95)
+  })
+
+  it('goes on in the same way from what was folded before', () => {
+    for (const sequence of sequencesOf(choices, 4)) {
+      const events = inDays(sequence)
+      for (let cut = 0; cut <= events.length; cut++) {
+        const first = events.slice(0, cut).reduce(afterEvent, emptyFold)
+        const kept: ReputationFold = JSON.parse(JSON.stringify(first))
+        const { standing } = events.slice(cut).reduce(afterEvent, kept)
+        expect(standing).toEqual(standingOf(events))
+      }
+    }
+  })
+
+  it('is said in words: in full, bounded, or not again', () => {
+    const told = (...choices: readonly Choice[]): readonly Counted[] =>
+      stepsOf(eventsOf(choices)).map(({ counted }) => counted)
+    const differed = { code: 'answer-differed', client: clientOf(1) } as const
+    expect(told(differed, differed, differed, differed, differed)).toEqual([
+      ...['full', 'full', 'full', 'bounded', 'bounded'],
+    ])
+    const delivered = { code: 'answer-delivered', client: clientOf(1) } as const
+    expect(told(delivered, { ...delivered, again: true })).toEqual(['full', 'again'])
+  })
+})
+
+describe('an owner without nodes', () => {
+  // It may bring about every loss that there is, and of each as many as it likes.
+  const losses = unprovable.filter((code) => {
+    const { score, doubtMillinats } = reputationCodes[code]
+    return score < 0 || doubtMillinats > 0
+  })
+  const attacked = (start: Pick<Standing, 'score' | 'doubtMillinats'>, wallets: number) => {
+    const jobs = Array.from({ length: wallets }, () => losses).flat()
+    const events = eventsOf(jobs.map((code) => ({ code, client: 'newcomers' })))
+    const fold = { ...emptyFold, standing: { ...newcomer, ...start } }
+    return weightOf(events.reduce(afterEvent, fold).standing)
+  }
+
+  it.each([1, 10, 100])(
+    'takes at most a tenth of the weight of a node without doubt in a day, with %i fresh wallets',
+    (wallets) => {
+      for (let score = newcomer.score; score <= 1_000; score += wallets === 1 ? 1 : 50) {
+        const before = { score, doubtMillinats: 0 }
+        expect(attacked(before, wallets)).toBeGreaterThanOrEqual(Math.floor(0.9 * weightOf(before)))
+      }
+    },
+  )
+
+  it('takes at most 15 of a hundred from one in doubt, by which a step of doubt weighs more', () => {
+    for (let score = newcomer.score; score <= 205; score += 5) {
+      for (let doubtMillinats = 0; doubtMillinats <= maxDoubtMillinats; doubtMillinats += 7) {
+        const before = { score, doubtMillinats }
+        const least = Math.floor(0.85 * weightOf(before))
+        expect(attacked(before, 2)).toBeGreaterThanOrEqual(least)
+      }
+    }
+  })
+})
