@@ -3,6 +3,7 @@ import { Address, JobId } from '../../lib/codecs.ts'
 import { fromBase64Url, toBase64Url } from '../../lib/digest.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import { JobPhase } from '../../lib/schemas/jobs.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import { decodeDocument, encodeDocument } from '../store/encoding.ts'
@@ -16,6 +17,7 @@ const time = z.number()
 const RecordLine = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), version, document }),
   z.object({ kind: z.literal('node'), version, document }),
+  z.object({ kind: z.literal('client'), version, document }),
   z.object({ kind: z.literal('event'), document }),
   z.object({ kind: z.literal('key'), key: z.string(), value: z.string(), expiresAt: time }),
   z.object({
@@ -46,6 +48,7 @@ export const BackupTrailer = z.object({
 // What a document must have to be put where it is found again.
 const JobShape = z.looseObject({ id: JobId, client: Address, phase: JobPhase })
 const NodeShape = z.looseObject({ address: Address })
+const ClientShape = NodeShape.extend({ firstAcceptedAt: time })
 const EventShape = z.looseObject({ id: z.string(), node: Address, at: time })
 
 /** A record as a line of a backup, without the line's end. */
@@ -57,6 +60,8 @@ function lineOf(record: StoreRecord): RecordLine {
       return { kind: 'job', version: record.version, document: encodeDocument(record.job) }
     case 'node':
       return { kind: 'node', version: record.version, document: encodeDocument(record.node) }
+    case 'client':
+      return { kind: 'client', version: record.version, document: encodeDocument(record.client) }
     case 'event':
       return { kind: 'event', document: encodeDocument(record.event) }
     case 'key': {
@@ -83,6 +88,11 @@ export function decodeRecord(text: string): StoreRecord {
       const node = decodeDocument<Node>(line.document)
       NodeShape.parse(node)
       return { kind: 'node', version: line.version, node }
+    }
+    case 'client': {
+      const client = decodeDocument<Client>(line.document)
+      ClientShape.parse(client)
+      return { kind: 'client', version: line.version, client }
     }
     case 'event': {
       const event = decodeDocument<ReputationEvent>(line.document)

@@ -1,8 +1,9 @@
 import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 
-type Document = Job | Node | ReputationEvent
+export type Document = Job | Node | Client | ReputationEvent
 
 const bigintTag = '$bigint'
 

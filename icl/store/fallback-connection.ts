@@ -244,6 +244,7 @@ const limited = (fallback: Fallback): Parameters<typeof loadMirror>[1] => {
     findJob: (id) => ask((store) => store.findJob(id)),
     findNode: (address) => ask((store) => store.findNode(address)),
     listNodes: (now) => ask((store) => store.listNodes(now)),
+    listClients: (after, limit) => ask((store) => store.listClients(after, limit)),
     listKeys: (prefix, now) => ask((store) => store.listKeys(prefix, now)),
     listDueTicks: (now, limit) => ask((store) => store.listDueTicks(now, limit)),
     listDueEffects: (now, limit) => ask((store) => store.listDueEffects(now, limit)),

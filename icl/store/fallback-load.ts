@@ -1,4 +1,4 @@
-import type { JobId } from '../../lib/codecs.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
 import type { KeyedMutex } from '../mutex.ts'
 import { jobLock, nodeLock } from './fallback-locks.ts'
 import type { Mirror } from './fallback-mirror.ts'
@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 import { isUnreadable } from './unreadable.ts'
 
 const everything = 1_000_000
-const originsPage = 2_000
+const pageSize = 2_000
 const atOnce = 16
 
 type Source = Pick<
@@ -14,6 +14,7 @@ type Source = Pick<
   | 'findJob'
   | 'findNode'
   | 'listNodes'
+  | 'listClients'
   | 'listKeys'
   | 'listDueTicks'
   | 'listDueEffects'
@@ -28,9 +29,9 @@ export async function loadMirror(
   now: number,
 ): Promise<void> {
   for (let after: JobId | undefined; ; ) {
-    const origins = await store.listJobOrigins(after, originsPage)
+    const origins = await store.listJobOrigins(after, pageSize)
     for (const origin of origins) mirror.origins.add(origin)
-    if (origins.length < originsPage) break
+    if (origins.length < pageSize) break
     after = origins.at(-1)?.id
   }
   for (const key of await store.listKeys('', now)) {
@@ -39,6 +40,7 @@ export async function loadMirror(
       mirror.memory.put({ kind: 'key', ...key })
   }
   await loadJobs(mirror, store, mutex, await listHeldJobs(store))
+  await loadClients(mirror, store)
   // An expired node may come back: its version must be known then, too.
   const nodes = await store.listNodes(0)
   await each(nodes, ({ address }) =>
@@ -48,6 +50,18 @@ export async function loadMirror(
       if (found) await mirror.put({ kind: 'node', node: found.document, version: found.version })
     }),
   )
+}
+
+async function loadClients(mirror: Mirror, store: Source): Promise<void> {
+  for (let after: Address | undefined; ; ) {
+    const clients = await store.listClients(after, pageSize)
+    // What was noted since has a higher version, and stays.
+    for (const { document: client, version } of clients) {
+      await mirror.put({ kind: 'client', client, version })
+    }
+    after = clients.at(-1)?.document.address
+    if (after === undefined) return
+  }
 }
 
 /** Fills a mirror with these jobs as the store holds them. */

@@ -7,6 +7,8 @@ export function lockOf(write: Write): string {
       return jobLock(write.job.id)
     case 'node':
       return nodeLock(write.node.address)
+    case 'client':
+      return `client ${write.client.address}`
     case 'event':
       return `event ${write.event.id}`
     case 'key':

@@ -4,11 +4,11 @@ import { createMemoryStore, type MemoryStore } from './memory.ts'
 import type { JobOrigin, StoreRecord, Write } from './store.ts'
 
 /** The writes whose outcome is in the mirror. */
-type MirroredWrite = Extract<Write, { kind: 'job' | 'node' | 'key' | 'release-key' }>
+type MirroredWrite = Extract<Write, { kind: 'job' | 'node' | 'client' | 'key' | 'release-key' }>
 
-type Versioned = Extract<StoreRecord, { kind: 'job' | 'node' }>
+type Versioned = Extract<StoreRecord, { kind: 'job' | 'node' | 'client' }>
 
-/** What the ICL holds in memory of its database: open jobs, nodes, keys, and which other jobs there are. */
+/** What the ICL holds in memory of its database: open jobs, nodes, clients, keys, and which other jobs there are. */
 export type Mirror = {
   readonly memory: MemoryStore
   /** Every job that there is, also those that are not held. */
@@ -26,12 +26,13 @@ export type Mirror = {
 export function createMirror(): Mirror {
   const memory = createMemoryStore()
   const origins = createOrigins()
+  const find = (record: Versioned | Extract<MirroredWrite, { base: number }>) => {
+    if (record.kind === 'job') return memory.findJob(record.job.id)
+    if (record.kind === 'node') return memory.findNode(record.node.address)
+    return memory.findClient(record.client.address)
+  }
   const versionOf = async (record: Versioned | Extract<MirroredWrite, { base: number }>) => {
-    const found =
-      record.kind === 'job'
-        ? await memory.findJob(record.job.id)
-        : await memory.findNode(record.node.address)
-    return found?.version ?? 0
+    return (await find(record))?.version ?? 0
   }
   const putNewer = async (record: Versioned) => {
     if ((await versionOf(record)) < record.version) memory.put(record)
@@ -65,7 +66,8 @@ export function createMirror(): Mirror {
     wouldAccept: async (write, id) => {
       switch (write.kind) {
         case 'job':
-        case 'node': {
+        case 'node':
+        case 'client': {
           const version = await versionOf(write)
           if (version === write.base)
             return write.base > 0 || !isElsewhere(write) ? 'take' : 'refuse'
@@ -89,7 +91,7 @@ export function createMirror(): Mirror {
 
 async function* heldBy(memory: MemoryStore, origins: Origins): AsyncGenerator<MirrorRecord> {
   for await (const record of memory.scan()) {
-    if (record.kind === 'job' || record.kind === 'node' || record.kind === 'key') yield record
+    if (record.kind !== 'event' && record.kind !== 'blob') yield record
   }
   for (const origin of origins.all()) yield { kind: 'job-origin', ...origin }
 }

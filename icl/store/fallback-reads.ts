@@ -21,6 +21,8 @@ export type Reads = Pick<
   | 'listJobOrigins'
   | 'findNode'
   | 'listNodes'
+  | 'findClient'
+  | 'listClients'
   | 'listReputationEvents'
   | 'pageReputationEvents'
   | 'findKey'
@@ -63,6 +65,7 @@ export function readsOf(
   return {
     findJob: async (id) => found('The job', await memory.findJob(id), isWhole && !origins.has(id)),
     findNode: async (address) => found('The node', await memory.findNode(address), isWhole),
+    findClient: async (address) => found('The client', await memory.findClient(address), isWhole),
     findKey: async (key, now) => found('The key', await memory.findKey(key, now), isWhole),
     findBlob: async (cid) => found('The blob', blobs.find(cid), false),
     countBlobBytes: async (uploader) => blobs.pinnedBytes(uploader),
@@ -103,6 +106,7 @@ export function readsOf(
     countOccupiedSlots: memory.countOccupiedSlots,
     countUnsettledJobsOfClient: memory.countUnsettledJobsOfClient,
     listNodes: memory.listNodes,
+    listClients: memory.listClients,
     listKeys: memory.listKeys,
     stats: memory.stats,
   }

@@ -85,6 +85,7 @@ async function isHarmless(write: Write, store: Target, now: number): Promise<boo
   switch (write.kind) {
     case 'job':
     case 'node':
+    case 'client':
       return false
     case 'key':
       return write.expiresAt <= now || (await store.findKey(write.key, now)) === write.value
@@ -104,6 +105,8 @@ function nameOf(write: Write): string {
       return `Job ${write.job.id} (saved at version ${write.base})`
     case 'node':
       return `Node ${write.node.address} (saved at version ${write.base})`
+    case 'client':
+      return `Client ${write.client.address} (saved at version ${write.base})`
     case 'event':
       return `Event ${write.event.id}`
     case 'key':

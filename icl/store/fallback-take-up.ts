@@ -15,7 +15,7 @@ export async function takeUpJournal(fallback: Fallback): Promise<void> {
   const decided = new Set<string>()
   for await (const { id, seq, write } of journal.readWrites(0)) {
     decided.add(lockOf(write))
-    const isVersioned = write.kind === 'job' || write.kind === 'node'
+    const isVersioned = 'base' in write
     if (isVersioned && (await wouldAccept(fallback, write, id)) !== 'take')
       throw contradiction(fallback, seq)
     await applyHere(fallback, write, id)

@@ -3,7 +3,7 @@
  * acknowledged may be lost, and two replicas must never decide the same thing differently.
  *
  * Idea: while MongoDB answers, this store passes everything on, and keeps a copy in memory of what may still
- * change (the mirror: open and newly settled jobs, nodes, keys, ids of all jobs). When MongoDB is away, reads come
+ * change (the mirror: open and newly settled jobs, nodes, clients, keys, ids of all jobs). When MongoDB is away, reads come
  * from the mirror, and a save is accepted or refused by it as the database would, written to a journal on the local disk,
  * flushed, applied to the mirror, and then acknowledged. When MongoDB is back, the journal is replayed in order;
  * saves go on, at half its speed, until few writes are left, wait behind a gate for these, and then go to the
@@ -152,6 +152,8 @@ function reads(fallback: Fallback): Reads {
     listJobOrigins: (after, limit) => from((store) => store.listJobOrigins(after, limit)),
     findNode: (address) => from((store) => store.findNode(address)),
     listNodes: (now) => from((store) => store.listNodes(now)),
+    findClient: (address) => from((store) => store.findClient(address)),
+    listClients: (after, limit) => from((store) => store.listClients(after, limit)),
     listReputationEvents: async (node) => {
       const { events: cache } = fallback
       const events = await from((store) => store.listReputationEvents(node))

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Address, JobId } from '../../lib/codecs.ts'
 import { fromBase64Url, toBase64Url } from '../../lib/digest.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import { decodeDocument, encodeDocument } from './encoding.ts'
@@ -16,6 +17,7 @@ const Uploader = z.enum(['wallet', 'node', 'icl'])
 const Saved = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), base: Count, document }),
   z.object({ kind: z.literal('node'), base: Count, document }),
+  z.object({ kind: z.literal('client'), base: Count, document }),
   z.object({ kind: z.literal('event'), document }),
   z.object({
     kind: z.literal('key'),
@@ -39,6 +41,7 @@ type Saved = z.input<typeof Saved>
 const Held = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), version: Count, document }),
   z.object({ kind: z.literal('node'), version: Count, document }),
+  z.object({ kind: z.literal('client'), version: Count, document }),
   z.object({ kind: z.literal('key'), key: z.string(), value: z.string(), expiresAt: Time }),
   z.object({ kind: z.literal('attempt'), id: z.string(), write: Saved }),
   z.object({ kind: z.literal('job-origin'), id: JobId, client: Address, createdAt: Time }),
@@ -68,6 +71,8 @@ export function encodeHeld(record: HeldRecord): Held {
       return { kind: 'job', version: record.version, document: encodeDocument(record.job) }
     case 'node':
       return { kind: 'node', version: record.version, document: encodeDocument(record.node) }
+    case 'client':
+      return { kind: 'client', version: record.version, document: encodeDocument(record.client) }
     case 'attempt':
       return { ...record, write: encodeWrite(record.write) }
     case 'key':
@@ -83,6 +88,10 @@ export function decodeHeld(held: z.output<typeof Held>): HeldRecord {
       return { kind: 'job', version: held.version, job: decodeDocument<Job>(held.document) }
     case 'node':
       return { kind: 'node', version: held.version, node: decodeDocument<Node>(held.document) }
+    case 'client': {
+      const client = decodeDocument<Client>(held.document)
+      return { kind: 'client', version: held.version, client }
+    }
     case 'attempt':
       return { ...held, write: decodeWrite(held.write) }
     case 'key':
@@ -98,6 +107,8 @@ export function encodeWrite(write: Write): Saved {
       return { kind: 'job', base: write.base, document: encodeDocument(write.job) }
     case 'node':
       return { kind: 'node', base: write.base, document: encodeDocument(write.node) }
+    case 'client':
+      return { kind: 'client', base: write.base, document: encodeDocument(write.client) }
     case 'event':
       return { kind: 'event', document: encodeDocument(write.event) }
     case 'blob':
@@ -116,6 +127,8 @@ export function decodeWrite(saved: z.output<typeof Saved>): Write {
       return { kind: 'job', base: saved.base, job: decodeDocument<Job>(saved.document) }
     case 'node':
       return { kind: 'node', base: saved.base, node: decodeDocument<Node>(saved.document) }
+    case 'client':
+      return { kind: 'client', base: saved.base, client: decodeDocument<Client>(saved.document) }
     case 'event':
       return { kind: 'event', event: decodeDocument<ReputationEvent>(saved.document) }
     case 'blob':

@@ -1,7 +1,7 @@
 import type { JobOrigin, StoreRecord, Write } from './store.ts'
 
 /**
- * What was known when the database went away: open jobs, nodes, keys, the ids of all other jobs, and the saves that had been
+ * What was known when the database went away: open jobs, nodes, clients, keys, the ids of all other jobs, and the saves that had been
  * sent and not answered.
  */
 export type HeldRecord =
@@ -10,7 +10,7 @@ export type HeldRecord =
 
 /** What a mirror holds. */
 export type MirrorRecord =
-  | Extract<StoreRecord, { kind: 'job' | 'node' | 'key' }>
+  | Extract<StoreRecord, { kind: 'job' | 'node' | 'client' | 'key' }>
   | ({ readonly kind: 'job-origin' } & JobOrigin)
 
 /** A write that was acknowledged while the database was away; `seq` counts from 1. */

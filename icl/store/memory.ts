@@ -1,6 +1,7 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { indexOfJob } from './job-index.ts'
@@ -32,6 +33,7 @@ export type MemoryStore = Store & {
 type State = {
   readonly jobs: Documents<Job>
   readonly nodes: Documents<Node>
+  readonly clients: Documents<Client>
   /** The ids of jobs that have not settled. */
   readonly open: Set<string>
   /** The ids of jobs with effects to deliver. */
@@ -47,6 +49,7 @@ export function createMemoryStore(): MemoryStore {
   const state: State = {
     jobs: createDocuments(),
     nodes: createDocuments(),
+    clients: createDocuments(),
     open: new Set(),
     withEffects: new Set(),
     events: createEvents(),
@@ -54,7 +57,7 @@ export function createMemoryStore(): MemoryStore {
     blobs: createMemoryBlobs(),
     changes: createChanges(),
   }
-  const { jobs, nodes, events, keys, blobs } = state
+  const { jobs, nodes, clients, events, keys, blobs } = state
   return {
     durable: false,
     shared: false,
@@ -79,6 +82,7 @@ export function createMemoryStore(): MemoryStore {
     dump: () => ({
       jobs: jobs.all(),
       nodes: nodes.all(),
+      clients: clients.all(),
       events: events.all(),
       keys: keys.all(),
       blobs: blobs.all(),
@@ -95,6 +99,8 @@ function save(state: State, write: Write, writeId?: string): boolean {
     }
     case 'node':
       return state.nodes.save(write.node.address, write.node, write.base, writeId)
+    case 'client':
+      return state.clients.save(write.client.address, write.client, write.base, writeId)
     case 'event':
       if (state.events.has(write.event.id)) return false
       state.events.put(write.event)
@@ -125,6 +131,9 @@ function put(state: State, record: StoreRecord): void {
     case 'node':
       state.nodes.put(record.node.address, record.node, record.version)
       return
+    case 'client':
+      state.clients.put(record.client.address, record.client, record.version)
+      return
     case 'event':
       state.events.put(record.event)
       return
@@ -143,6 +152,8 @@ function isThere(state: State, record: StoreRecord): boolean {
       return state.jobs.find(record.job.id) !== undefined
     case 'node':
       return state.nodes.find(record.node.address) !== undefined
+    case 'client':
+      return state.clients.find(record.client.address) !== undefined
     case 'event':
       return state.events.has(record.event.id)
     case 'key':
@@ -152,12 +163,16 @@ function isThere(state: State, record: StoreRecord): boolean {
   }
 }
 
-async function* scan({ jobs, nodes, events, keys, blobs }: State): AsyncGenerator<StoreRecord> {
+async function* scan(state: State): AsyncGenerator<StoreRecord> {
+  const { jobs, nodes, clients, events, keys, blobs } = state
   for (const { document, version } of jobs.entries()) {
     yield { kind: 'job', job: document, version }
   }
   for (const { document, version } of nodes.entries()) {
     yield { kind: 'node', node: document, version }
+  }
+  for (const { document, version } of clients.entries()) {
+    yield { kind: 'client', client: document, version }
   }
   for (const event of events.all()) yield { kind: 'event', event }
   for (const held of keys.all()) yield { kind: 'key', ...held }
@@ -214,7 +229,7 @@ function jobReads({ jobs, open, withEffects, changes }: State) {
   } satisfies Partial<Store>
 }
 
-function otherReads({ nodes, events, keys, blobs }: State) {
+function otherReads({ nodes, clients, events, keys, blobs }: State) {
   return {
     findNode: async (address) => nodes.find(address),
     listNodes: async (now) =>
@@ -222,6 +237,12 @@ function otherReads({ nodes, events, keys, blobs }: State) {
         .all()
         .filter(({ certificate }) => certificate.expiresAt > now)
         .sort((a, b) => (a.address < b.address ? -1 : 1)),
+    findClient: async (address) => clients.find(address),
+    listClients: async (after, limit) =>
+      [...clients.entries()]
+        .filter(({ document }) => document.address > (after ?? ''))
+        .sort((a, b) => (a.document.address < b.document.address ? -1 : 1))
+        .slice(0, limit),
     listReputationEvents: async (node) => events.of(node).toSorted(byTime),
     pageReputationEvents: async (node, { before, limit }) =>
       events
@@ -292,7 +313,7 @@ function statsOf(jobs: readonly Job[]): StoreStats {
 
 type Documents<T> = ReturnType<typeof createDocuments<T>>
 
-/** Versioned documents by id. Jobs and nodes are never changed in place, so they need no copies. */
+/** Versioned documents by id. Jobs, nodes and clients are never changed in place, so they need no copies. */
 function createDocuments<T>() {
   type Entry = Versioned<T> & { readonly writeId: string | undefined }
   const documents = new Map<string, Entry>()

@@ -3,6 +3,7 @@ import type { Address } from '../../lib/codecs.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import { encodeDocument } from './encoding.ts'
@@ -36,6 +37,9 @@ export type JobRow = JobFields &
 export type NodeFields = { readonly document: string; readonly certificateExpiresAt: number }
 type NodeRow = NodeFields & Stand & { readonly _id: string }
 
+type ClientFields = { readonly document: string }
+type ClientRow = ClientFields & Stand & { readonly _id: string }
+
 export type EventRow = {
   readonly _id: string
   readonly node: Address
@@ -67,6 +71,7 @@ type FormatRow = { readonly _id: string; readonly version: number }
 export type MongoCollections = {
   readonly jobs: Collection<JobRow>
   readonly nodes: Collection<NodeRow>
+  readonly clients: Collection<ClientRow>
   readonly events: Collection<EventRow>
   readonly keys: Collection<KeyRow>
   readonly blobs: Collection<BlobRow>
@@ -75,6 +80,7 @@ export type MongoCollections = {
 export const collectionsOf = (db: Db): MongoCollections => ({
   jobs: db.collection('jobs'),
   nodes: db.collection('nodes'),
+  clients: db.collection('clients'),
   events: db.collection('events'),
   keys: db.collection('keys'),
   blobs: db.collection('blobs'),
@@ -103,6 +109,11 @@ export const nodeFieldsOf = (node: Node): NodeFields => ({
   certificateExpiresAt: node.certificate.expiresAt,
 })
 
+/** A client as it is kept. */
+export const clientFieldsOf = (client: Client): ClientFields => ({
+  document: encodeDocument(client),
+})
+
 /** An event as it is kept. */
 export const eventRowOf = (event: ReputationEvent, writeId: string): EventRow => ({
   _id: event.id,
@@ -128,6 +139,7 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
     { _id: 1, client: 1, createdAt: 1 },
   ],
   nodes: [{ certificateExpiresAt: 1 }],
+  clients: [],
   events: [{ node: 1, at: 1, _id: 1 }],
   keys: [{ expiresAt: 1 }],
   blobs: [{ uploader: 1, size: 1 }, { until: 1 }],

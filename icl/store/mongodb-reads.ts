@@ -2,6 +2,7 @@ import type { Filter, Sort } from 'mongodb'
 import type { z } from 'zod'
 import { Address } from '../../lib/codecs.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import type { EventRow, JobRow } from './mongodb-collections.ts'
@@ -89,7 +90,7 @@ export function jobReads({ run }: MongoConnection, unreadable: Unreadable) {
   } satisfies Partial<Store>
 }
 
-const versioned = <T extends Job | Node>(row: unknown): Versioned<T> => ({
+const versioned = <T extends Job | Node | Client>(row: unknown): Versioned<T> => ({
   document: documentOf<T>(row),
   version: parseRow(VersionedDocument, row).version,
 })
@@ -156,6 +157,16 @@ export function otherReads({ run }: MongoConnection, unreadable: Unreadable) {
         nodes.find(filter, { ...documentOnly, sort: { _id: 1 } }).toArray(),
       )
       return unreadable.readAll(rows, idOf, (row) => documentOf<Node>(row))
+    },
+    findClient: async (address) => {
+      const row = await run(({ clients }) => clients.findOne({ _id: address }))
+      return row ? unreadable.read(address, () => versioned<Client>(row)) : undefined
+    },
+    listClients: async (after, limit) => {
+      const options = { sort: { _id: 1 }, limit } as const
+      const filter = { _id: { $gt: after ?? '' } }
+      const rows = await run(({ clients }) => clients.find(filter, options).toArray())
+      return unreadable.readAll(rows, idOf, (row) => versioned<Client>(row))
     },
     listReputationEvents: async (node) => {
       const options = { ...documentOnly, sort: byTime }

@@ -1,12 +1,9 @@
 import { Binary, Timestamp } from 'mongodb'
 import { z } from 'zod'
 import { Address, JobId } from '../../lib/codecs.ts'
-import type { ReputationEvent } from '../../lib/reputation.ts'
 import { JobPhase } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Node } from '../rules/eligibility.ts'
-import type { Job } from '../rules/job.ts'
-import { decodeDocumentOf } from './encoding.ts'
+import { decodeDocumentOf, type Document as StoreDocument } from './encoding.ts'
 
 const Id = z.string()
 const Version = z.int().positive()
@@ -45,7 +42,7 @@ export function parseRow<T>(schema: z.ZodType<T>, row: unknown): T {
 }
 
 /** The document of a row. */
-export function documentOf<T extends Job | Node | ReputationEvent>(row: unknown): T {
+export function documentOf<T extends StoreDocument>(row: unknown): T {
   const { _id, document } = parseRow(Document, row)
   try {
     return decodeDocumentOf<T>(_id, document)

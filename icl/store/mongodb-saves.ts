@@ -7,6 +7,7 @@ import {
 } from 'mongodb'
 import { ProblemError } from '../../lib/problem.ts'
 import {
+  clientFieldsOf,
   eventRowOf,
   jobFieldsOf,
   type KeyRow,
@@ -29,7 +30,7 @@ export async function saveOnce(
   write: Write,
   attempt: Attempt,
 ): Promise<boolean> {
-  const { jobs, nodes } = collections
+  const { jobs, nodes, clients } = collections
   switch (write.kind) {
     case 'job':
       return saveVersioned(jobs, write.job.id, jobFieldsOf(write.job), write.base, attempt, {
@@ -37,6 +38,10 @@ export async function saveOnce(
       })
     case 'node':
       return saveVersioned(nodes, write.node.address, nodeFieldsOf(write.node), write.base, attempt)
+    case 'client': {
+      const { client, base } = write
+      return saveVersioned(clients, client.address, clientFieldsOf(client), base, attempt)
+    }
     case 'event':
       return saveEvent(collections, write, attempt)
     case 'key':

@@ -1,8 +1,10 @@
 import { Binary, type Collection, type Filter, type MatchKeysAndValues, type Sort } from 'mongodb'
 import type { ReputationEvent } from '../../lib/reputation.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import {
+  clientFieldsOf,
   eventRowOf,
   type JobRow,
   jobFieldsOf,
@@ -64,6 +66,10 @@ export async function* scanAll(connection: MongoConnection): AsyncGenerator<Stor
     const { version } = parseRow(VersionedDocument, row)
     yield { kind: 'node', node: documentOf<Node>(row), version }
   }
+  for await (const row of pages(({ clients }) => clients)) {
+    const { version } = parseRow(VersionedDocument, row)
+    yield { kind: 'client', client: documentOf<Client>(row), version }
+  }
   for await (const row of pages(({ events }) => events)) {
     yield { kind: 'event', event: documentOf<ReputationEvent>(row) }
   }
@@ -98,7 +104,7 @@ export function restoreOnce(
   record: StoreRecord,
   writeId: string,
 ): Promise<boolean> {
-  const { jobs, nodes, events, keys, blobs } = collections
+  const { jobs, nodes, clients, events, keys, blobs } = collections
   switch (record.kind) {
     case 'job': {
       const { job, version } = record
@@ -107,6 +113,10 @@ export function restoreOnce(
     case 'node': {
       const { node, version } = record
       return insert(nodes, node.address, { ...nodeFieldsOf(node), version, writeId })
+    }
+    case 'client': {
+      const { client, version } = record
+      return insert(clients, client.address, { ...clientFieldsOf(client), version, writeId })
     }
     case 'event': {
       const { _id, ...row } = eventRowOf(record.event, writeId)

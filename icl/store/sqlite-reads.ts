@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { Address, JobId } from '../../lib/codecs.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import { JobPhase } from '../../lib/schemas/jobs.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
-import { decodeDocumentOf } from './encoding.ts'
+import { type Document, decodeDocumentOf } from './encoding.ts'
 import {
   asStoreError,
   bytesOf,
@@ -58,6 +59,9 @@ export const queries = {
   listNodes: `
     SELECT address AS id, document FROM nodes INDEXED BY nodes_by_expiry
     WHERE expires_at > ? ORDER BY address`,
+  findClient: 'SELECT address AS id, version, document FROM clients WHERE address = ?',
+  listClients: `
+    SELECT address AS id, version, document FROM clients WHERE address > ? ORDER BY address LIMIT ?`,
   listReputationEvents: 'SELECT id, document FROM events WHERE node = ? ORDER BY at, id',
   pageReputationEvents: `
     SELECT id, at, document FROM events WHERE node = ? AND (at, id) < (?, ?)
@@ -119,7 +123,7 @@ const positionOf = (row: Row): Position => ({ at: numberOf(row, 'at'), id: textO
 
 /** Reads the documents of one kind that can be read. */
 const readingAll =
-  <T extends Job | Node | ReputationEvent>(unreadable: Unreadable, what: string) =>
+  <T extends Document>(unreadable: Unreadable, what: string) =>
   (found: readonly Row[]): readonly T[] =>
     unreadable.readAll(
       found,
@@ -201,6 +205,16 @@ function otherReads({ all, one }: Rows, unreadable: Unreadable) {
     findNode: async (address) =>
       unreadable.read(`node ${address}`, () => versionedOf<Node>(one('findNode', address), 'node')),
     listNodes: async (now) => nodes(all('listNodes', now)),
+    findClient: async (address) =>
+      unreadable.read(`client ${address}`, () =>
+        versionedOf<Client>(one('findClient', address), 'client'),
+      ),
+    listClients: async (after, limit) =>
+      unreadable.readAll(
+        all('listClients', after ?? '', limit),
+        ({ id }) => `client ${String(id)}`,
+        (row) => versioned<Client>(row, 'client'),
+      ),
     listReputationEvents: async (node) => events(all('listReputationEvents', node)),
     pageReputationEvents: (node, page) => {
       const ask = ({ at, id } = end, limit: number) =>
@@ -226,7 +240,7 @@ function otherReads({ all, one }: Rows, unreadable: Unreadable) {
 }
 
 /** The document of a row; throws SvcError `store-corrupt` when it cannot be read. */
-export function documentOf<T extends Job | Node | ReputationEvent>(row: Row, what: string): T {
+export function documentOf<T extends Document>(row: Row, what: string): T {
   try {
     return decodeDocumentOf<T>(row.id, textOf(row, 'document'))
   } catch (error) {
@@ -234,11 +248,15 @@ export function documentOf<T extends Job | Node | ReputationEvent>(row: Row, wha
   }
 }
 
-const versionedOf = <T extends Job | Node>(
+const versionedOf = <T extends Document>(
   row: Row | undefined,
   what: string,
-): Versioned<T> | undefined =>
-  row && { document: documentOf<T>(row, what), version: numberOf(row, 'version') }
+): Versioned<T> | undefined => row && versioned<T>(row, what)
+
+const versioned = <T extends Document>(row: Row, what: string): Versioned<T> => ({
+  document: documentOf<T>(row, what),
+  version: numberOf(row, 'version'),
+})
 
 /** A column that has to fit a schema. */
 function parsed<T>(schema: z.ZodType<T>, row: Row, column: string): T {

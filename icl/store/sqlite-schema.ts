@@ -59,6 +59,10 @@ const tables = `
   ) STRICT;
   CREATE INDEX nodes_by_expiry ON nodes (expires_at);
 
+  CREATE TABLE clients (
+    address TEXT PRIMARY KEY NOT NULL, version INTEGER NOT NULL, write_id TEXT, document TEXT NOT NULL
+  ) STRICT;
+
   CREATE TABLE events (
     id TEXT PRIMARY KEY NOT NULL, node TEXT NOT NULL, at REAL NOT NULL, document TEXT NOT NULL
   ) STRICT;

@@ -1,3 +1,4 @@
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import { encodeDocument } from './encoding.ts'
@@ -9,6 +10,7 @@ import type { Store, StoreRecord, Write } from './store.ts'
 export function createSqliteWrites(db: SqliteDatabase) {
   const jobs = createJobWrites(db)
   const nodes = createNodeWrites(db)
+  const clients = createClientWrites(db)
   const insertEvent = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
   const keys = createKeyWrites(db)
   const blobs = createBlobWrites(db)
@@ -23,6 +25,8 @@ export function createSqliteWrites(db: SqliteDatabase) {
           return saveVersioned(jobs, write.job.id, write.job, write.base, writeId)
         case 'node':
           return saveVersioned(nodes, write.node.address, write.node, write.base, writeId)
+        case 'client':
+          return saveVersioned(clients, write.client.address, write.client, write.base, writeId)
         case 'event':
           return saveEvent(write)
         case 'key':
@@ -42,6 +46,10 @@ export function createSqliteWrites(db: SqliteDatabase) {
         case 'node':
           if (nodes.find.get(record.node.address)) return false
           nodes.put(record.node, record.version, undefined)
+          return true
+        case 'client':
+          if (clients.find.get(record.client.address)) return false
+          clients.put(record.client, record.version, undefined)
           return true
         case 'event':
           return saveEvent(record)
@@ -137,6 +145,19 @@ function createNodeWrites(db: SqliteDatabase) {
     put: (node: Node, version: number, writeId: string | undefined): void => {
       const { address, certificate } = node
       upsert.run(address, version, writeId ?? null, certificate.expiresAt, encodeDocument(node))
+    },
+  }
+}
+
+function createClientWrites(db: SqliteDatabase) {
+  const upsert = db.prepare(`
+    INSERT INTO clients VALUES (?, ?, ?, ?)
+    ON CONFLICT (address) DO UPDATE SET
+      version = excluded.version, write_id = excluded.write_id, document = excluded.document`)
+  return {
+    find: db.prepare('SELECT version, write_id FROM clients WHERE address = ?'),
+    put: (client: Client, version: number, writeId: string | undefined): void => {
+      upsert.run(client.address, version, writeId ?? null, encodeDocument(client))
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import type { Log } from '../log.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import { type Commits, createCommits } from './sqlite-commits.ts'
@@ -77,6 +78,11 @@ async function* scan(openReader: () => SqliteDatabase): AsyncGenerator<StoreReco
     const nodes = db.prepare('SELECT address AS id, version, document FROM nodes')
     for (const row of nodes.iterate()) {
       yield { kind: 'node', node: documentOf<Node>(row, 'node'), version: numberOf(row, 'version') }
+    }
+    const clients = db.prepare('SELECT address AS id, version, document FROM clients')
+    for (const row of clients.iterate()) {
+      const client = documentOf<Client>(row, 'client')
+      yield { kind: 'client', client, version: numberOf(row, 'version') }
     }
     for (const row of db.prepare('SELECT id, document FROM events').iterate()) {
       yield { kind: 'event', event: documentOf<ReputationEvent>(row, 'event') }

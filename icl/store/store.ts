@@ -1,6 +1,7 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
+import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 
@@ -18,6 +19,7 @@ export type Write =
   /** `base` is the version that the job was read at, 0 for a new one. */
   | { readonly kind: 'job'; readonly job: Job; readonly base: number }
   | { readonly kind: 'node'; readonly node: Node; readonly base: number }
+  | { readonly kind: 'client'; readonly client: Client; readonly base: number }
   /** Refused when an event with this id was recorded before. */
   | { readonly kind: 'event'; readonly event: ReputationEvent }
   /** Gives `key` to `value` until `expiresAt`; refused while another value has it. Its holder renews it so. */
@@ -45,6 +47,7 @@ export type Write =
 export type StoreRecord =
   | { readonly kind: 'job'; readonly job: Job; readonly version: number }
   | { readonly kind: 'node'; readonly node: Node; readonly version: number }
+  | { readonly kind: 'client'; readonly client: Client; readonly version: number }
   | { readonly kind: 'event'; readonly event: ReputationEvent }
   | {
       readonly kind: 'key'
@@ -121,7 +124,7 @@ export interface Store {
   close(): Promise<void>
 
   /**
-   * Saves unless the condition of the write fails. A job or node whose save is repeated with its id is not saved twice, and answers
+   * Saves unless the condition of the write fails. A job, node or client whose save is repeated with its id is not saved twice, and answers
    * true unless others saved since; the other kinds may be repeated as they are.
    */
   save(write: Write, writeId?: string): Promise<boolean>
@@ -164,6 +167,10 @@ export interface Store {
   findNode(address: Address): Promise<Versioned<Node> | undefined>
   /** All nodes whose certificate lasts beyond `now`, by address. */
   listNodes(now: number): Promise<readonly Node[]>
+
+  findClient(address: Address): Promise<Versioned<Client> | undefined>
+  /** Clients by address, after `after`. */
+  listClients(after: Address | undefined, limit: number): Promise<readonly Versioned<Client>[]>
 
   /** A node's events, by time and id, oldest first. */
   listReputationEvents(node: Address): Promise<readonly ReputationEvent[]>

@@ -4,7 +4,7 @@ import type { Job } from '../../icl/rules/job.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { nodeA } from '../icl/rules/sample-job.ts'
+import { nodeA, nodeB } from '../icl/rules/sample-job.ts'
 import { createCutStore } from './cut-store.ts'
 import { createFallbackWorld, type FallbackWorld, jobOf } from './fallback-world.ts'
 import { createMemoryJournal, emptyDisk } from './memory-journal.ts'
@@ -57,6 +57,26 @@ describe('a store whose database goes away', () => {
     expect((await world.database.findJob(jobOf('2').id))?.version).toBe(1)
     expect(await world.database.findKey('k', 0)).toBe('v')
     expect(await update(store, one.id, { minTier: 6 })).toBe(true)
+  })
+
+  it('knows the clients that the database held, and those that it is told of', async () => {
+    const world = createFallbackWorld()
+    const save = (store: Pick<Store, 'save'>, address: typeof nodeA, base: number, at: number) =>
+      store.save({ kind: 'client', client: { address, firstAcceptedAt: at }, base })
+    await save(world.database, nodeA, 0, 5)
+    const store = await world.start()
+    world.connection.cut = 'before'
+    expect((await store.findClient(nodeA))?.document.firstAcceptedAt).toBe(5)
+    expect(await store.findClient(nodeB)).toBeUndefined()
+    expect(await save(store, nodeA, 0, 9)).toBe(false)
+    expect(await save(store, nodeA, 1, 4)).toBe(true)
+    expect(await save(store, nodeB, 0, 7)).toBe(true)
+    world.crash()
+    const next = await world.start()
+    expect((await next.findClient(nodeB))?.document.firstAcceptedAt).toBe(7)
+    await world.clock.advance(10_000)
+    expect((await world.database.findClient(nodeA))?.document.firstAcceptedAt).toBe(4)
+    expect((await world.database.findClient(nodeB))?.document.firstAcceptedAt).toBe(7)
   })
 
   it('is used with a record that cannot be read, and takes no saves from memory, where that would be a new one', async () => {

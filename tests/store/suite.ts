@@ -269,6 +269,43 @@ export function describeStore(
       })
     })
 
+    describe('clients', () => {
+      const save = (address: Node['address'], firstAcceptedAt: number, base = 0, id?: string) =>
+        store.save({ kind: 'client', client: { address, firstAcceptedAt }, base }, id)
+
+      it('are replaced only at the version that was read', async () => {
+        expect(await store.findClient(nodeA)).toBeUndefined()
+        expect(await save(nodeA, 5)).toBe(true)
+        expect(await save(nodeA, 6)).toBe(false)
+        const { version } = (await store.findClient(nodeA))!
+        expect(await save(nodeA, 4, version)).toBe(true)
+        expect(await save(nodeA, 3, version)).toBe(false)
+        expect(await save(nodeB, 3, 1)).toBe(false)
+        expect(await store.findClient(nodeA)).toEqual(
+          expect.objectContaining({ document: { address: nodeA, firstAcceptedAt: 4 } }),
+        )
+        expect(await store.findClient(nodeB)).toBeUndefined()
+      })
+
+      it('are not saved twice by a save that is repeated', async () => {
+        expect(await save(nodeA, 5, 0, 'w1')).toBe(true)
+        expect(await save(nodeA, 5, 0, 'w1')).toBe(true)
+        expect((await store.findClient(nodeA))?.version).toBe(1)
+      })
+
+      it('are listed by their address, page by page', async () => {
+        const [first, second] = [nodeA, nodeB].toSorted()
+        await save(nodeB, 1)
+        await save(nodeA, 1)
+        const list = async (after: Node['address'] | undefined, limit: number) =>
+          (await store.listClients(after, limit)).map(({ document }) => document.address)
+        expect(await list(undefined, 9)).toEqual([first, second])
+        expect(await list(undefined, 1)).toEqual([first])
+        expect(await list(first, 9)).toEqual([second])
+        expect(await list(second, 9)).toEqual([])
+      })
+    })
+
     describe('keys', () => {
       const claim = (key: string, value: string, now: number, expiresAt: number) =>
         store.save({ kind: 'key', key, value, now, expiresAt })
@@ -375,6 +412,8 @@ export function describeStore(
     it('gives back from a backup what it held', async () => {
       await insert(jobOf('1', { clientNonce: 2n ** 255n, outbox: [effect(3)] }))
       await store.save({ kind: 'node', node: nodeOf(nodeA), base: 0 })
+      const client = { address: nodeB, firstAcceptedAt: 7 }
+      await store.save({ kind: 'client', client, base: 0 })
       await store.save({ kind: 'event', event: eventOf('e', 1) })
       await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 10 })
       const blob = { cid: 'c', bytes: bytes(1, 2), uploader: 'node', until: 10 } as const
@@ -387,7 +426,7 @@ export function describeStore(
           .map(({ kind }) => kind)
           .sort()
           .join(),
-      ).toBe('blob,event,job,key,node')
+      ).toBe('blob,client,event,job,key,node')
       expect(await Promise.all(records.map((record) => store.restore(record)))).toEqual(
         records.map(() => false),
       )

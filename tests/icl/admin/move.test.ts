@@ -75,6 +75,8 @@ describe('from a file to a server', () => {
       session: { key: 'k', not_after: 1, signature: '0x' as const },
     }
     await store.save({ kind: 'node', node: attestedNode(nodeA, certificate), base: 0 })
+    const client = { address: nodeB, firstAcceptedAt: now }
+    await store.save({ kind: 'client', client, base: 0 })
     const bytes = new Uint8Array([0, 1, 255])
     await store.save({ kind: 'blob', cid: 'c', bytes, uploader: 'wallet', until: now })
     const before = await contentOf(store)
