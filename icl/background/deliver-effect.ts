@@ -56,7 +56,7 @@ async function perform(
     case 'ensure-access':
       return giveAccess(deps, job, effect, attempts, delivering)
     case 'score-node':
-      await scoreNode(deps, job.id, effect)
+      await scoreNode(deps, job, effect)
       return { done: true }
     case 'slash-node':
       return slashNode(deps, job, effect, attempts, delivering.term)

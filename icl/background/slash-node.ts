@@ -126,7 +126,7 @@ const score = (
   job: Job,
   { node, fence }: { readonly node: Address; readonly fence: number },
   what: { readonly code: 'slashed' | 'slash-dismissed'; readonly amountGwei?: number },
-): Promise<void> => scoreNode(deps, job.id, { node, fence, ...what })
+): Promise<void> => scoreNode(deps, job, { node, fence, ...what })
 
 /** The job as it stands with an open slash, and with an event for each thing that is new. */
 function noted(job: Job, fault: Fault, slash: Slash, now: number): Job {

@@ -12,6 +12,8 @@ export type Effect =
       readonly node: Address
       readonly fence: number
       readonly code: ReputationCode
+      /** Of a gain: the other members of the agreement that brought it. */
+      readonly partners?: readonly Address[]
     }
   /** Have a node that is provably at fault slashed, and see to it until that is settled. */
   | {

@@ -1,3 +1,4 @@
+import type { Address } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
 import { type Answered, answersOf } from './agreed.ts'
@@ -9,9 +10,11 @@ import type { Job, Turn } from './job.ts'
 export const scoresOf = (job: Job): readonly Effect[] => {
   const answers = answersOf(job)
   const group = groupOf(job)
-  const effects: Effect[] = answers.map((answered) =>
-    scored(answered, codeOf(job, answered, group, answers)),
-  )
+  const members = answers.filter(({ fence }) => group?.includes(fence))
+  const effects: Effect[] = answers.map((answered) => ({
+    ...scored(answered, codeOf(job, answered, group, members)),
+    ...(members.includes(answered) && { partners: partnersOf(answered, members) }),
+  }))
   for (const turn of job.agreement?.turns ?? []) effects.push(...turnScores(job, turn, answers))
   return effects
 }
@@ -19,7 +22,10 @@ export const scoresOf = (job: Job): readonly Effect[] => {
 const scored = (
   { node, fence }: Pick<Answered, 'node' | 'fence'>,
   code: ReputationCode,
-): Effect => ({ type: 'score-node', node, fence, code })
+): Extract<Effect, { type: 'score-node' }> => ({ type: 'score-node', node, fence, code })
+
+const partnersOf = (one: Answered, members: readonly Answered[]): readonly Address[] =>
+  members.filter((member) => member !== one).map(({ node }) => node)
 
 /** The agreement, if there is one: also of a job that was cancelled meanwhile. */
 function groupOf(job: Job): readonly number[] | undefined {
@@ -32,14 +38,13 @@ function codeOf(
   { phase, agreement }: Job,
   answered: Answered,
   group: readonly number[] | undefined,
-  answers: readonly Answered[],
+  members: readonly Answered[],
 ): ReputationCode {
   if (!group) return 'answer-undecided'
   if (group.includes(answered.fence)) {
     const isDeliverer = phase === 'accepted' && agreement?.turns.at(-1)?.fence === answered.fence
     return isDeliverer ? 'answer-delivered' : 'answer-agreed'
   }
-  const members = answers.filter(({ fence }) => group.includes(fence))
   return members.every((member) => contradicts(answered, member))
     ? 'answer-contradicted'
     : 'answer-differed'

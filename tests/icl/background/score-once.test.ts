@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest'
 import { scoreNode } from '../../../icl/background/score-node.ts'
 import { newcomer } from '../../../lib/reputation.ts'
-import { aJobId } from '../../branded.ts'
+import { sampleJob } from '../rules/sample-job.ts'
 import { createTestIcl, joinNode } from '../test-icl.ts'
 
-const jobId = `0x${'5'.repeat(64)}` as const
+const job = sampleJob()
 
 it('what a node did counts once, however often and by whomever it is noted', async () => {
   const icl = await createTestIcl()
   const { address: node } = await joinNode(icl, 'n1')
   const note = (fence: number, code: 'answer-delivered' | 'lease-lapsed' = 'answer-delivered') =>
-    scoreNode(icl.deps, aJobId(jobId), { node, fence, code })
+    scoreNode(icl.deps, job, { node, fence, code })
   await Promise.all([note(1), note(1)])
   await icl.clock.advance(5_000)
   await note(1)

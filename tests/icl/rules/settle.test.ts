@@ -5,7 +5,17 @@ import { settle } from '../../../icl/rules/settle.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
 import type { Evidence } from '../../../lib/schemas/evidence.ts'
-import { accepted, answerOf, decidedJob, nodeA, sampleJob, scoresOf, take } from './sample-job.ts'
+import {
+  accepted,
+  answerOf,
+  decidedJob,
+  nodeA,
+  nodeB,
+  nodeC,
+  sampleJob,
+  scoresOf,
+  take,
+} from './sample-job.ts'
 
 const twoOf = (comparator: 'exact' | 'similar/2') =>
   ({ comparator, terms: { rule: 'any-two', max_answers: 5 } }) as const
@@ -28,6 +38,18 @@ describe('what a job says of an answer', () => {
       'answer-differed',
     ])
     expect(scoresOf(done).b).toBe('answer-differed')
+  })
+
+  it('with whom it agreed, for a gain only', () => {
+    const done = accepted(decidedJob('x', 'y', 'x', twoOf('exact')), 30)
+    const partners = done.outbox.flatMap(({ effect }) =>
+      effect.type === 'score-node' ? [[effect.node, effect.partners]] : [],
+    )
+    expect(Object.fromEntries(partners)).toEqual({
+      [nodeA]: [nodeC],
+      [nodeB]: undefined,
+      [nodeC]: [nodeA],
+    })
   })
 
   it('that has nothing in common with any answer of the agreement: it contradicts them', async () => {

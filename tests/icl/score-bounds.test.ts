@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { scoreNode } from '../../icl/background/score-node.ts'
+import type { Dependencies } from '../../icl/dependencies.ts'
+import { isReputationCode, type ReputationCode, reputationCodes } from '../../lib/reputation.ts'
+import { dayMs } from '../../lib/time.ts'
+import { explainScore } from '../../node/commands/explain-score.ts'
+import { aJobId, anAddress } from '../branded.ts'
+import { quietContext } from '../node/commands/context.ts'
+import { sampleJob } from './rules/sample-job.ts'
+import { runJob } from './run-job.ts'
+import {
+  beat,
+  claim,
+  commitTo,
+  createTestIcl,
+  joinNode,
+  origin,
+  reveal,
+  submit,
+  type TestIcl,
+  type TestNode,
+} from './test-icl.ts'
+
+let icl: TestIcl
+let nodes: TestNode[]
+beforeEach(async () => {
+  icl = await createTestIcl()
+  nodes = []
+  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+})
+afterEach(() => icl.stop())
+
+const eventsOf = async ({ address }: { address: TestNode['address'] }) =>
+  (await icl.api().getNodeEvents({ params: { address }, query: {} })).events.map(({ body }) => body)
+const weightOf = async ({ address }: TestNode) =>
+  (await icl.api().getNode({ params: { address } })).draw?.weight ?? 0
+
+/** The ICL at a time of its own. */
+const depsAt = (at: number): Dependencies => ({
+  ...icl.deps,
+  clock: { ...icl.clock, now: () => at },
+})
+const jobOf = (index: number, client = sampleJob().client) => ({
+  ...sampleJob(),
+  id: aJobId(`0x${index.toString(16).padStart(64, '0')}`),
+  client,
+})
+
+describe('a client without nodes', () => {
+  /** A coin-toss prompt under `exact`, in which the victim differs; cancelled once the victim has shown that it does. */
+  async function tossCoin(client: string, victim: TestNode): Promise<void> {
+    const job = await submit(icl, { client, comparator: 'exact' })
+    for (const node of nodes) {
+      const answer = node === victim ? 'tails' : 'heads'
+      await commitTo(node, await claim(node, job.jobId), answer)
+    }
+    await reveal(victim, job.jobId)
+    const params = { jobId: job.jobId }
+    await job.api.cancelJob({ params }, { readToken: job.readToken })
+    for (const node of nodes) if (node !== victim) await reveal(node, job.jobId)
+    await icl.clock.advance(1_500)
+    for (const node of nodes) await beat(icl, node)
+  }
+
+  it.each([1, 10, 100])(
+    'takes at most a tenth of the weight of its victim in a day, with %i fresh wallets',
+    async (wallets) => {
+      const victim = nodes[0]!
+      const before = await weightOf(victim)
+      for (let job = 0; job < Math.max(wallets, 10); job++) {
+        await tossCoin(`w${job % wallets}`, victim)
+      }
+      const events = await eventsOf(victim)
+      expect(new Set(events.map(({ code, client }) => `${code} ${client}`))).toEqual(
+        new Set(['answer-differed newcomers']),
+      )
+      expect(events).toHaveLength(Math.max(wallets, 10))
+      expect(before).toBe(100)
+      expect(await weightOf(victim)).toBeGreaterThanOrEqual(90)
+      expect(await weightOf(victim)).toBeLessThan(before)
+    },
+  )
+})
+
+describe('the allowance of a client', () => {
+  const [node] = ['a'].map((digit) => anAddress(`0x${digit.repeat(40)}`))
+  const note = async (at: number, index: number, phase: 'accepted' | 'disputed') => {
+    const job = { ...jobOf(index), phase, settledAt: at }
+    await scoreNode(depsAt(at), job, { node: node!, fence: 1, code: 'answer-differed' })
+    const events = await icl.deps.store.listReputationEvents(node!)
+    return events.find(({ jobId }) => jobId === job.id)?.client
+  }
+
+  it('is its own a week after its first accepted job, and shared with all new ones before', async () => {
+    const { client } = sampleJob()
+    const start = 1_000 * dayMs
+    expect(await note(start, 1, 'disputed')).toBe('newcomers')
+    expect(await icl.deps.store.findClient(client)).toBeUndefined()
+    expect(await note(start + 5, 2, 'accepted')).toBe('newcomers')
+    expect(await note(start + 9, 3, 'accepted')).toBe('newcomers')
+    expect((await icl.deps.store.findClient(client))?.document.firstAcceptedAt).toBe(start + 5)
+    expect(await note(start + 5 + 7 * dayMs - 1, 4, 'disputed')).toBe('newcomers')
+    expect(await note(start + 5 + 7 * dayMs, 5, 'disputed')).toBe(client)
+  })
+})
+
+describe('a ring that feeds itself', () => {
+  it('gains once with the same partners, however many jobs and wallets it pays for', async () => {
+    for (const client of ['c1', 'c2', 'c3']) {
+      await runJob(icl, nodes, ['yes', 'yes', 'yes'], { client })
+      await icl.clock.advance(2_000)
+    }
+    for (const node of nodes) {
+      const events = (await eventsOf(node)).toReversed()
+      expect(events.map(({ again }) => again)).toEqual([undefined, true, true])
+      expect(new Set(events.map(({ partners }) => partners)).size).toBe(1)
+      const { code } = events[0]!
+      const gain = isReputationCode(code) ? reputationCodes[code].score : 0
+      const { metrics } = await icl.api().getNode({ params: { address: node.address } })
+      expect([metrics.reputation_score, metrics.tasks_completed]).toEqual([100 + gain, 3])
+    }
+  })
+
+  it('gains again with others and on the next UTC day; a gain that is noted twice is one', async () => {
+    const [node, a, b] = nodes.map(({ address }) => address)
+    const gain = async (index: number, at: number, partners: readonly (typeof a)[]) => {
+      const members = partners.flatMap((partner) => partner ?? [])
+      const what = { node: node!, fence: 1, code: 'answer-agreed' as const, partners: members }
+      await scoreNode(depsAt(at), jobOf(index), what)
+      const events = await icl.deps.store.listReputationEvents(node!)
+      return events.find(({ jobId }) => jobId === jobOf(index).id)?.again
+    }
+    const at = icl.clock.now()
+    const midnight = (Math.floor(at / dayMs) + 1) * dayMs
+    expect(await gain(1, at, [a, b])).toBeUndefined()
+    expect(await gain(1, at, [a, b])).toBeUndefined()
+    expect(await gain(2, at, [b, a])).toBe(true)
+    expect(await gain(3, at, [a])).toBeUndefined()
+    expect(await gain(4, midnight - 1, [a, b])).toBe(true)
+    expect(await gain(5, midnight, [a, b])).toBeUndefined()
+  })
+})
+
+it('a node’s record of 1,000 events follows from the signed events', async () => {
+  const [node, ...others] = nodes.map(({ address }) => address)
+  const codes = Object.keys(reputationCodes) as ReputationCode[]
+  const clients = [1, 2, 3].map((digit) => anAddress(`0x${String(digit).repeat(40)}`))
+  let state = 7
+  const dice = (sides: number) => {
+    state = (state * 48_271) % 2_147_483_647
+    return state % sides
+  }
+  let at = icl.clock.now()
+  for (let index = 0; index < 1_000; index++) {
+    at += dice(4) * 700_000
+    // Faults and slashes are rare: each would hide what smaller things move.
+    const code = codes[dice(dice(40) === 0 ? codes.length : 12)]!
+    const isGain = reputationCodes[code].doubtMillinats < 0
+    const job = { ...jobOf(index, clients[dice(3)]), phase: 'accepted', settledAt: at } as const
+    await scoreNode(depsAt(at), job, {
+      ...{ node: node!, fence: 1, code },
+      ...(isGain && { partners: others.slice(dice(2)) }),
+    })
+  }
+  const context = { ...quietContext({}), fetch: icl.fetch, clock: icl.clock }
+  const work = explainScore(node!, origin, { json: true }, context)
+  expect(await icl.clock.until(work)).toBe(0)
+  const told = JSON.parse(context.printed.join(''))
+  expect([told.holds, told.events.length]).toEqual([true, 1_000])
+  const counted = told.events.map((event: { counted: string }) => event.counted)
+  expect(new Set(counted)).toEqual(new Set(['full', 'bounded', 'again']))
+  const whose = told.events.map((event: { client: string }) => event.client)
+  expect(new Set(whose)).toEqual(new Set(['newcomers', ...clients]))
+})
