@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { type Api, createApi } from '../../lib/api.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { countedText, eventOf } from '../../lib/counted-events.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import {
   afterEvent,
@@ -8,7 +9,6 @@ import {
   countedAfter,
   emptyFold,
   inOrder,
-  isReputationCode,
   newcomer,
   type ReputationEvent,
   type Standing,
@@ -68,7 +68,7 @@ async function lookOnce(
 ): Promise<Account> {
   const { events, unsigned, isComplete } = await readSignedEvents(api, address, maxPages)
   const record = await api.getNode({ params: { address } }, { attempts: 5 })
-  const steps = stepsOf(inOrder(events.map(eventOf)))
+  const steps = stepsOf(inOrder(events.map(knownEventOf)))
   const standing = steps.at(-1)?.after ?? newcomer
   const rows = rowsOf(standing, record)
   const faults = [
@@ -81,15 +81,16 @@ async function lookOnce(
   return { steps, standing, rows, faults }
 }
 
-function eventOf(body: ReputationStatement): ReputationEvent {
-  const { id, address, jobId, code, at, amount_gwei, client, partners, again } = body
-  if (!isReputationCode(code)) {
-    throw new SvcError('reputation-code-unknown', `this version does not know the event ${code}`, {
+function knownEventOf(body: ReputationStatement): ReputationEvent {
+  const event = eventOf(body)
+  if (event) return event
+  throw new SvcError(
+    'reputation-code-unknown',
+    `this version does not know the event ${body.code}`,
+    {
       hint: 'Update svc-node: the ICL is newer.',
-    })
-  }
-  const what = { amountGwei: amount_gwei, client, partners, again }
-  return { id, node: address, jobId, code, at: at * 1000, ...what }
+    },
+  )
 }
 
 function stepsOf(events: readonly ReputationEvent[]): readonly Step[] {
@@ -119,14 +120,6 @@ function rowsOf(standing: Standing, { metrics, draw }: z.output<typeof NodeRecor
   ]
 }
 
-/** What an event counted, in words; nothing when it counted in full. */
-const countedText = (counted: Counted, client: ReputationEvent['client']): string => {
-  if (counted === 'full') return ''
-  if (counted === 'again') return ', not again for the same partners on this day'
-  const whose = client === 'newcomers' ? 'all new clients' : `the client ${client}`
-  return `, bounded by what ${whose} may move in a day`
-}
-
 const withSign = (change: number): string => (change < 0 ? String(change) : `+${change}`)
 
 function printAccount({ steps, rows, faults }: Account, print: (line: string) => void): void {
@@ -134,9 +127,10 @@ function printAccount({ steps, rows, faults }: Account, print: (line: string) =>
   for (const { event, counted, before, after } of steps) {
     const score = `${withSign(after.score - before.score)} = ${after.score}`
     const doubt = `${withSign(after.doubtMillinats - before.doubtMillinats)} = ${after.doubtMillinats}`
+    const bound = countedText(counted, event.client)
     const amount = event.amountGwei === undefined ? '' : `, ${event.amountGwei} gwei slashed`
     print(
-      `${timeText(event.at / 1000)}  ${event.jobId}  ${event.code.padEnd(19)}  score ${score}, doubt ${doubt}${amount}${countedText(counted, event.client)}`,
+      `${timeText(event.at / 1000)}  ${event.jobId}  ${event.code.padEnd(19)}  score ${score}, doubt ${doubt}${amount}${bound && `, ${bound}`}`,
     )
   }
   for (const { name, computed, told } of rows) {

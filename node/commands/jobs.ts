@@ -1,5 +1,6 @@
 import { createApi } from '../../lib/api.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { countedTexts } from '../../lib/counted-events.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { keystoreAddress } from '../../lib/host/keystore.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -22,7 +23,10 @@ export type JobsFlags = {
   readonly json?: boolean
 }
 
-type Event = Pick<ReputationStatement, 'jobId' | 'code' | 'at'>
+type Event = Pick<ReputationStatement, 'jobId' | 'code' | 'at'> & {
+  /** What it counted, in words, where that is less than in full. */
+  readonly counted?: string | undefined
+}
 type Job = JobRecord & { readonly events: readonly Event[] }
 
 const defaultLimit = 20
@@ -96,13 +100,16 @@ async function eventsOf(
   const baseUrl = new URL(iclEndpoint).origin
   const api = createApi({ ...context, baseUrl })
   try {
-    const { events, unsigned } = await withTimeout(context, `the ICL at ${baseUrl}`, (signal) =>
-      readSignedEvents(api, address, maxPages, signal),
+    const { events, unsigned, isComplete } = await withTimeout(
+      context,
+      `the ICL at ${baseUrl}`,
+      (signal) => readSignedEvents(api, address, maxPages, signal),
     )
     if (unsigned > 0) {
       context.warn(`warning: ${unsigned} events are not signed by the ICL and are left out`)
     }
-    return events
+    const counted = countedTexts(events, isComplete)
+    return events.map((event) => ({ ...event, counted: counted.get(event.id) }))
   } catch (error) {
     if (error instanceof ProblemError && error.code === 'node-not-found') return []
     context.warn(`warning: only this machine's own history: ${errorText(error)}`)
@@ -135,6 +142,9 @@ const csvOf = (jobs: readonly Job[]): readonly string[] => [
   ),
 ]
 
+const textOf = ({ code, counted }: Event): string =>
+  counted === undefined ? code : `${code} (${counted})`
+
 function printTable(
   jobs: readonly Job[],
   others: readonly Event[],
@@ -144,11 +154,11 @@ function printTable(
   for (const { jobId, role, model_id, started_at, ended_at, outcome, reason, events } of jobs) {
     const took = ended_at === undefined ? '' : ` in ${durationText(ended_at - started_at)}`
     const why = reason === undefined ? '' : ` (${reason})`
-    const codes = events.length === 0 ? '' : `; ${events.map(({ code }) => code).join(', ')}`
+    const codes = events.length === 0 ? '' : `; ${events.map(textOf).join(', ')}`
     print(
       `${timeText(started_at)}  ${jobId.slice(0, 10)}..${jobId.slice(-4)}  ${role.padEnd(8)}  ${model_id}  ${outcome}${why}${took}${codes}`,
     )
   }
   if (others.length > 0) print('Reputation events of other jobs:')
-  for (const { jobId, code, at } of others) print(`${timeText(at)}  ${jobId}  ${code}`)
+  for (const event of others) print(`${timeText(event.at)}  ${event.jobId}  ${textOf(event)}`)
 }

@@ -5,6 +5,7 @@ import type {
   ConsoleOverview,
 } from '../../lib/schemas/console.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
+import type { ReputationStatement } from '../../lib/schemas/nodes.ts'
 
 const timeoutMs = 15_000
 
@@ -24,14 +25,7 @@ export class IclError extends Error {
 type Page<K extends string, T> = { readonly [key in K]: readonly T[] } & {
   readonly next_cursor: string | null
 }
-type NodeEvent = {
-  readonly body: {
-    readonly id: string
-    readonly jobId: string
-    readonly code: string
-    readonly at: number
-  }
-}
+type NodeEvent = { readonly body: ReputationStatement }
 
 // Never stored: a reload asks for it again.
 let token: string | undefined

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { countedTexts } from '../../lib/counted-events.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import type { ConsoleNode } from '../../lib/schemas/console.ts'
 import { count, fullTime, short, span, words } from './format.ts'
@@ -85,6 +86,7 @@ function Events({ address, turn }: { address: string; turn: string | undefined }
     [...(first?.events ?? []), ...(older?.events ?? [])].map(({ body }) => [body.id, body]),
   )
   const cursor = older ? older.next_cursor : (first?.next_cursor ?? null)
+  const counted = countedTexts([...byId.values()], cursor === null)
   const more = () => {
     icl.nodeEvents(address, cursor).then(
       (page) => {
@@ -104,6 +106,7 @@ function Events({ address, turn }: { address: string; turn: string | undefined }
             <thead>
               <tr>
                 <th scope="col">What</th>
+                <th scope="col">Counted</th>
                 <th scope="col">Job</th>
                 <th scope="col">When</th>
               </tr>
@@ -112,6 +115,7 @@ function Events({ address, turn }: { address: string; turn: string | undefined }
               {[...byId.values()].map(({ id, code, jobId, at }) => (
                 <tr key={id}>
                   <th scope="row">{words(code)}</th>
+                  <td>{counted.get(id)}</td>
                   <td>
                     <a href={hrefOf('jobs', jobId)}>
                       <code>{short(jobId)}</code>

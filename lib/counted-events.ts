@@ -1,0 +1,49 @@
+import {
+  afterEvent,
+  type Counted,
+  countedAfter,
+  emptyFold,
+  inOrder,
+  isReputationCode,
+  type ReputationEvent,
+  utcDayOf,
+} from './reputation.ts'
+import type { ReputationStatement } from './schemas/nodes.ts'
+
+/** The event that a statement tells of; undefined when this version does not know its code. */
+export function eventOf(body: ReputationStatement): ReputationEvent | undefined {
+  const { id, address: node, jobId, code, amount_gwei: amountGwei, client, partners, again } = body
+  if (!isReputationCode(code)) return undefined
+  const at = body.at * 1000
+  return { id, node, jobId, code, at, amountGwei, client, partners, again }
+}
+
+/** What an event counted, in words; nothing when it counted in full. */
+export function countedText(counted: Counted, client: ReputationEvent['client']): string {
+  if (counted === 'full') return ''
+  if (counted === 'again') return 'not again for the same partners on this day'
+  const whose = client === 'newcomers' ? 'all new clients' : `the client ${client}`
+  return `bounded by what ${whose} may move in a day`
+}
+
+/**
+ * What the latest events of one node counted, in words by their ids, where it was less than in full. What is before them may be
+ * unknown: then the bounds of their first day are, too.
+ */
+export function countedTexts(
+  bodies: readonly ReputationStatement[],
+  isWhole: boolean,
+): ReadonlyMap<string, string> {
+  const events = inOrder(bodies.flatMap((body) => eventOf(body) ?? []))
+  const first = utcDayOf(events[0]?.at ?? 0)
+  const texts = new Map<string, string>()
+  let fold = emptyFold
+  for (const event of events) {
+    const counted = countedAfter(fold, event)
+    fold = afterEvent(fold, event)
+    const isKnown = isWhole || counted === 'again' || utcDayOf(event.at) > first
+    const text = countedText(counted, event.client)
+    if (isKnown && text !== '') texts.set(event.id, text)
+  }
+  return texts
+}
