@@ -22,7 +22,7 @@ export function eventOf(body: ReputationStatement): ReputationEvent | undefined 
 export function countedText(counted: Counted, client: ReputationEvent['client']): string {
   if (counted === 'full') return ''
   if (counted === 'again') return 'not again for the same partners on this day'
-  const whose = client === 'newcomers' ? 'all new clients' : `the client ${client}`
+  const whose = client === 'newcomers' ? 'all new clients' : 'its client'
   return `bounded by what ${whose} may move in a day`
 }
 

@@ -98,7 +98,7 @@ export const dayAllowance = { score: 5, doubtMillinats: 70 } as const
 type Loss = { readonly score: number; readonly doubtMillinats: number }
 
 /** What a node has lost on a UTC day (days since 1970), by the client whose allowance that used. */
-export type DayLosses = { readonly day: number; readonly byClient: Readonly<Record<string, Loss>> }
+type DayLosses = { readonly day: number; readonly byClient: Readonly<Record<string, Loss>> }
 
 /** The fold of a node's events: its standing, and what is used of the allowances of the last event's day. */
 export type ReputationFold = { readonly standing: Standing; readonly losses: DayLosses }

@@ -30,7 +30,7 @@ describe('what the latest events of a node counted', () => {
     body('4', daySeconds + 12, again),
     body('5', daySeconds + 13, { code: 'from-a-later-version' }),
   ]
-  const ofClient = `bounded by what the client ${client} may move in a day`
+  const ofClient = 'bounded by what its client may move in a day'
   const ofNewcomers = 'bounded by what all new clients may move in a day'
   const notAgain = 'not again for the same partners on this day'
 
