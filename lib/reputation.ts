@@ -23,13 +23,14 @@ export const maxDoubtMillinats = 13_800
  * logarithm of how much likelier the event is for a node that takes one answer in four from elsewhere than for an honest one.
  */
 export const reputationCodes = {
-  'answer-delivered': worth([1, 1, 0], 10, -260),
-  'answer-agreed': worth([1, 1, 0], 5, -260),
-  'answer-contradicted': worth([1, 0, 1], -5, 1_050),
-  'answer-differed': worth([1, 0, 0], 0, 20),
+  'answer-delivered': worth([1, 1, 0], 10, -287),
+  'answer-agreed': worth([1, 1, 0], 5, -287),
+  'answer-contradicted': worth([1, 0, 1], -5, 774),
+  'answer-dissented': worth([1, 0, 0], 0, 279),
+  'answer-differed': worth([1, 0, 0], 0, 0),
   'answer-undecided': worth([1, 0, 0], 0, 0),
   'never-delivered': worth([0, 0, 0], -5, 260),
-  'output-refused': worth([0, 0, 1], -10, 1_050),
+  'output-refused': worth([0, 0, 1], -10, 774),
   'never-checked': worth([0, 0, 0], -5, 0),
   'verdict-outvoted': worth([0, 0, 0], -5, 260),
   'never-revealed': worth([0, 0, 0], -5, 260),
@@ -93,7 +94,7 @@ export const newcomer: Standing = {
 }
 
 /** What a node can lose in one UTC day through the jobs of one client, provable faults aside. */
-export const dayAllowance = { score: 5, doubtMillinats: 70 } as const
+export const dayAllowance = { score: 5, doubtMillinats: 36 } as const
 
 type Loss = { readonly score: number; readonly doubtMillinats: number }
 

@@ -1,28 +1,50 @@
 import type { Address } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
+import { shortTokens } from '../../lib/comparators/similar/thresholds.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
 import { type Answered, answersOf } from './agreed.ts'
 import { decisionOf } from './decision.ts'
 import type { Effect } from './effects.ts'
 import type { Job, Turn } from './job.ts'
 
-/** What a settled job says of the nodes that answered, and of those that had to deliver or to check. */
+type Score = Extract<Effect, { type: 'score-node' }>
+
+/**
+ * What a settled job says of the nodes that answered, and of those that had to deliver or to check. A member of the agreement gains nothing by
+ * its answer when it did not deliver or check as it should have: else it would pay to leave that to others.
+ */
 export const scoresOf = (job: Job): readonly Effect[] => {
   const answers = answersOf(job)
+  const turns = job.agreement?.turns ?? []
+  const blames = turns.flatMap((turn) => turnScores(job, turn, answers))
+  const idle = new Set([
+    ...blames.map(({ fence }) => fence),
+    ...turns.flatMap(({ fence, failed }) =>
+      failed && failed.reason !== 'never-checked' ? [fence] : [],
+    ),
+  ])
   const group = groupOf(job)
   const members = answers.filter(({ fence }) => group?.includes(fence))
-  const effects: Effect[] = answers.map((answered) => ({
-    ...scored(answered, codeOf(job, answered, group, members)),
-    ...(members.includes(answered) && { partners: partnersOf(answered, members) }),
-  }))
-  for (const turn of job.agreement?.turns ?? []) effects.push(...turnScores(job, turn, answers))
-  return effects
+  const effects = answers.map((answered): Effect => {
+    if (!members.includes(answered)) return scored(answered, outsideCode(answered, members))
+    if (idle.has(answered.fence)) return scored(answered, 'answer-undecided')
+    return {
+      ...scored(answered, memberCode(job, answered)),
+      partners: partnersOf(answered, members),
+    }
+  })
+  return [...effects, ...blames]
 }
 
 const scored = (
   { node, fence }: Pick<Answered, 'node' | 'fence'>,
   code: ReputationCode,
-): Extract<Effect, { type: 'score-node' }> => ({ type: 'score-node', node, fence, code })
+): Score => ({
+  type: 'score-node',
+  node,
+  fence,
+  code,
+})
 
 const partnersOf = (one: Answered, members: readonly Answered[]): readonly Address[] =>
   members.filter((member) => member !== one).map(({ node }) => node)
@@ -34,34 +56,31 @@ function groupOf(job: Job): readonly number[] | undefined {
   return decision.outcome === 'accepted' ? decision.group.map(({ fence }) => fence) : undefined
 }
 
-function codeOf(
-  { phase, agreement }: Job,
-  answered: Answered,
-  group: readonly number[] | undefined,
-  members: readonly Answered[],
-): ReputationCode {
-  if (!group) return 'answer-undecided'
-  if (group.includes(answered.fence)) {
-    const isDeliverer = phase === 'accepted' && agreement?.turns.at(-1)?.fence === answered.fence
-    return isDeliverer ? 'answer-delivered' : 'answer-agreed'
-  }
-  return members.every((member) => contradicts(answered, member))
-    ? 'answer-contradicted'
-    : 'answer-differed'
+const memberCode = ({ phase, agreement }: Job, { fence }: Answered): ReputationCode =>
+  phase === 'accepted' && agreement?.turns.at(-1)?.fence === fence
+    ? 'answer-delivered'
+    : 'answer-agreed'
+
+/** Of an answer outside the agreement, or without one. That short answers differ, or any by `exact`, says nothing of a node. */
+function outsideCode(one: Answered, members: readonly Answered[]): ReputationCode {
+  if (members.length === 0) return 'answer-undecided'
+  const { evidence } = one.answer.body
+  const { canBeInconclusive, compare } = comparators[evidence.comparator]
+  if (!canBeInconclusive || isShort(evidence)) return 'answer-differed'
+  const contradictsAll = members.every(
+    ({ answer }) => compare(answer.body.evidence, evidence) === 'no-match',
+  )
+  return contradictsAll ? 'answer-contradicted' : 'answer-dissented'
 }
 
-/** True when two answers have next to nothing in common; short ones may look so by chance, and `exact` calls each difference so. */
-function contradicts(one: Answered, other: Answered): boolean {
-  const [a, b] = [one.answer.body.evidence, other.answer.body.evidence]
-  const comparator = comparators[a.comparator]
-  return comparator.canBeInconclusive && comparator.compare(a, b) === 'no-match'
-}
+const isShort = ({ tokens }: Answered['answer']['body']['evidence']): boolean =>
+  tokens <= shortTokens
 
-function turnScores(job: Job, turn: Turn, answers: readonly Answered[]): readonly Effect[] {
+function turnScores(job: Job, turn: Turn, answers: readonly Answered[]): readonly Score[] {
   const deliverer = answers.find(({ fence }) => fence === turn.fence)
   if (!deliverer) return []
   const reason = turn.failed?.reason
-  const effects: Effect[] = []
+  const effects: Score[] = []
   if (reason === 'never-delivered' || reason === 'output-refused') {
     effects.push(scored(deliverer, reason))
   }

@@ -63,7 +63,7 @@ describe('a client without nodes', () => {
   }
 
   it.each([1, 10, 100])(
-    'takes at most a tenth of the weight of its victim in a day, with %i fresh wallets',
+    'takes nothing of the weight of its victim by coin tosses under exact, with %i fresh wallets',
     async (wallets) => {
       const victim = nodes[0]!
       const before = await weightOf(victim)
@@ -76,8 +76,7 @@ describe('a client without nodes', () => {
       )
       expect(events).toHaveLength(Math.max(wallets, 10))
       expect(before).toBe(100)
-      expect(await weightOf(victim)).toBeGreaterThanOrEqual(90)
-      expect(await weightOf(victim)).toBeLessThan(before)
+      expect(await weightOf(victim)).toBe(before)
     },
   )
 })

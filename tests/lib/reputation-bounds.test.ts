@@ -70,7 +70,7 @@ describe('what jobs of one client can take from a node in a day', () => {
   const inDays = (sequence: readonly Choice[]) =>
     inOrder(eventsOf(sequence.toSorted((a, b) => (a.day ?? 0) - (b.day ?? 0))))
 
-  it('is at most 5 of score and 70 of doubt, whatever else happens; provable faults count in full', () => {
+  it('is at most 5 of score and 36 of doubt, whatever else happens; provable faults count in full', () => {
     let seen = 0
     for (const sequence of sequencesOf(choices, 5)) {
       // At 0 nothing can be lost, so that what is given back there is more than was taken.
@@ -114,12 +114,12 @@ describe('what jobs of one client can take from a node in a day', () => {
       const { score, doubtMillinats } = standingOf(eventsOf([bad, ...more]))
       return [newcomer.score - score, doubtMillinats]
     }
-    expect(lossOf()).toEqual([5, 70])
-    expect(lossOf(bad, bad)).toEqual([5, 70])
-    expect(lossOf({ ...bad, day: 1 })).toEqual([10, 140])
-    expect(lossOf({ ...bad, client: clientOf(2) })).toEqual([10, 140])
+    expect(lossOf()).toEqual([5, 36])
+    expect(lossOf(bad, bad)).toEqual([5, 36])
+    expect(lossOf({ ...bad, day: 1 })).toEqual([10, 72])
+    expect(lossOf({ ...bad, client: clientOf(2) })).toEqual([10, 72])
     expect(lossOf({ ...bad, client: 'newcomers' }, { ...bad, client: 'newcomers' })).toEqual([
-      10, 140,
+      10, 72,
     ])
   })
 
@@ -149,10 +149,11 @@ describe('what jobs of one client can take from a node in a day', () => {
   it('is said in words: in full, bounded, or not again', () => {
     const told = (...choices: readonly Choice[]): readonly Counted[] =>
       stepsOf(eventsOf(choices)).map(({ counted }) => counted)
-    const differed = { code: 'answer-differed', client: clientOf(1) } as const
-    expect(told(differed, differed, differed, differed, differed)).toEqual([
-      ...['full', 'full', 'full', 'bounded', 'bounded'],
+    const lapsed = { code: 'offer-lapsed', client: clientOf(1) } as const
+    expect(told(...Array.from({ length: 7 }, () => lapsed))).toEqual([
+      ...['full', 'full', 'full', 'full', 'full', 'bounded', 'bounded'],
     ])
+    expect(told({ code: 'answer-dissented', client: clientOf(1) })).toEqual(['bounded'])
     const delivered = { code: 'answer-delivered', client: clientOf(1) } as const
     expect(told(delivered, { ...delivered, again: true })).toEqual(['full', 'again'])
   })
@@ -181,11 +182,11 @@ describe('an owner without nodes', () => {
     },
   )
 
-  it('takes at most 15 of a hundred from one in doubt, by which a step of doubt weighs more', () => {
+  it('takes at most a tenth from one in doubt, by which a step of doubt weighs more', () => {
     for (let score = newcomer.score; score <= 205; score += 5) {
       for (let doubtMillinats = 0; doubtMillinats <= maxDoubtMillinats; doubtMillinats += 7) {
         const before = { score, doubtMillinats }
-        const least = Math.floor(0.85 * weightOf(before))
+        const least = Math.floor(0.9 * weightOf(before))
         expect(attacked(before, 2)).toBeGreaterThanOrEqual(least)
       }
     }

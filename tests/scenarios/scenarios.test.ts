@@ -4,9 +4,6 @@ import { type Length, playScenario, type Scenario, scenarios } from './scenarios
 
 const seed = Number(process.env.SCENARIO_SEED ?? 1)
 
-/** Long enough for what costs a node no more than its answers bring it. */
-const some: Length = { jobs: 40 }
-
 /** Plays, until any cheat is seen if nothing else is said; what is wrong in every scenario is told with the seed. */
 async function play(scenario: Scenario, length: Length = { jobs: 150, until: 'any is seen' }) {
   const { outcome, diary } = await playScenario(scenario, seed, length)
@@ -64,7 +61,7 @@ describe('the service sees', () => {
     [scenarios.refusing, 'never-delivered'],
   ] as const) {
     it(`a ${scenario.name}: another member of the agreement delivers`, async () => {
-      const { outcome, codes, phases } = await play(scenario, some)
+      const { outcome, codes, phases } = await play(scenario)
       expect(codes).toContain(code)
       expect(outcome.jobs.some(isTurned)).toBe(true)
       expect(phases).toEqual(new Set(['accepted']))
@@ -72,7 +69,7 @@ describe('the service sees', () => {
   }
 
   it('a false verdict: the others outvote it, and the delivery stands', async () => {
-    const { outcome, codes } = await play(scenarios.denying, some)
+    const { outcome, codes } = await play(scenarios.denying)
     expect(codes).toContain('verdict-outvoted')
     expect(outcome.jobs.some(({ phase }) => phase === 'accepted')).toBe(true)
   }, 600_000)

@@ -67,7 +67,7 @@ describe('a delivery', () => {
   it('settles by a tie, and against the one that refused it', () => {
     const done = voted(delivered(agreed(), 20), [second, 'output-mismatch'], [third, 'match'])
     expect(done.phase).toBe('accepted')
-    expect(scoresOf(done)[code(second)]).toBe('answer-agreed verdict-outvoted')
+    expect(scoresOf(done)[code(second)]).toBe('answer-undecided verdict-outvoted')
   })
 
   it('that the others refuse gives the turn to the next, who is checked by the first one, too', () => {
@@ -85,7 +85,7 @@ describe('a delivery', () => {
     expect([done.phase, scoresOf(done)]).toEqual([
       'accepted',
       {
-        [code(first)]: 'answer-agreed output-refused',
+        [code(first)]: 'answer-undecided output-refused',
         [code(second)]: 'answer-delivered',
         [code(third)]: 'answer-agreed',
       },
@@ -97,7 +97,7 @@ describe('a delivery', () => {
     const done = take(once, { type: 'tick' }, 20 + checkMs)
     expect([done.phase, scoresOf(done)[code(third)]]).toEqual([
       'accepted',
-      'answer-agreed never-checked',
+      'answer-undecided never-checked',
     ])
   })
 
@@ -129,9 +129,9 @@ describe('a delivery', () => {
       ['never-delivered', 'node-failed', 'node-crashed'],
     ])
     expect(scoresOf(none)).toEqual({
-      [code(first)]: 'answer-agreed never-delivered',
-      [code(second)]: 'answer-agreed',
-      [code(third)]: 'answer-agreed',
+      [code(first)]: 'answer-undecided never-delivered',
+      [code(second)]: 'answer-undecided',
+      [code(third)]: 'answer-undecided',
     })
   })
 

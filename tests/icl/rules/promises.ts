@@ -111,6 +111,21 @@ function checkReplay(job: Job): void {
   }
 }
 
+/** Codes that blame a member of the agreement for what it did after its answer. */
+const blames: readonly string[] = [
+  'never-delivered',
+  'output-refused',
+  'never-checked',
+  'verdict-outvoted',
+]
+
+/** Whether a member left it to others to deliver or to check: then its answer is worth nothing to it. */
+const leftToOthers = ({ agreement }: Job, fence: number, scores: readonly string[]): boolean =>
+  scores.some((code) => blames.includes(code)) ||
+  agreement?.turns.some(
+    (turn) => turn.fence === fence && turn.failed && turn.failed.reason !== 'never-checked',
+  ) === true
+
 /** A settled job scores each answer once, by the agreement that its answers make, and no other assignment for an answer. */
 function checkScores(job: Job): void {
   const decision = replayed(job)
@@ -121,12 +136,9 @@ function checkScores(job: Job): void {
     if (!code) continue
     const isDeliverer = job.phase === 'accepted' && job.agreement?.turns.at(-1)?.fence === fence
     const agreed = isDeliverer ? 'answer-delivered' : 'answer-agreed'
-    const wanted =
-      typeof decision === 'string'
-        ? 'answer-undecided'
-        : decision.includes(fence)
-          ? agreed
-          : 'answer-differed'
+    const member = leftToOthers(job, fence, scores) ? 'answer-undecided' : agreed
+    const outside = typeof decision === 'string' ? 'answer-undecided' : 'answer-differed'
+    const wanted = typeof decision !== 'string' && decision.includes(fence) ? member : outside
     promise(code === wanted, `it is scored ${wanted}, not ${code}`, job)
   }
 }
