@@ -27,7 +27,7 @@ import type { JobDeps } from './job-deps.ts'
 import { type Ending, giveBack, leave } from './job-end.ts'
 import { judge } from './judge.ts'
 import { leaseOf } from './lease.ts'
-import { endingOf, type Own, type Statements } from './own.ts'
+import { endingOf, type Own, type Taken } from './own.ts'
 import { reveal } from './reveal.ts'
 
 const longestJobMs = 3_600_000
@@ -44,7 +44,7 @@ export function afterCommit(
     let last: string | undefined
     for (;;) {
       const next = await awaitStep(deps, claim, { last, refused }, ended)
-      if ('over' in next) return whenOver(deps, claim, own, next.over)
+      if ('over' in next) return whenOver(deps, claim, own.taken, next.over)
       last = next.key
       await take(deps, claim, own, next, refused, ended)
     }
@@ -55,10 +55,10 @@ export function afterCommit(
 export function whenOver(
   deps: JobDeps,
   id: Pick<ClaimResult, 'jobId'>,
-  statements: Readonly<Statements>,
+  taken: Readonly<Taken>,
   why: string,
 ): Ending {
-  const ending = endingOf(statements, why)
+  const ending = endingOf(taken, why)
   if (ending.outcome === 'given-up') return leave(deps, id, why)
   deps.log.info(messages.over(id.jobId, why))
   return ending

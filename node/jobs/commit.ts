@@ -21,7 +21,7 @@ export async function commit(
   const commitmentStep = { evidence, salt, commitment }
   deps.journal.note({ step: 'committed', jobId, fence, ...commitmentStep })
   await sendCommitment(deps, claim, commitmentStep, signal)
-  return { committed: commitmentStep, text, secrets: async () => secrets, verdicts: [] }
+  return { committed: commitmentStep, text, secrets: async () => secrets, verdicts: [], taken: {} }
 }
 
 /** Sends a commitment; sending the same one again changes nothing. */

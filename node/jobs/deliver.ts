@@ -30,6 +30,7 @@ export async function deliver(
   await acknowledged(deps, expected, signal, () =>
     deps.api.postResult({ body }, { signal, attempts: callAttempts }),
   )
+  own.taken.delivery = body
   deps.log.info(messages.leaderAccepted(jobId))
 }
 

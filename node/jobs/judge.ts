@@ -48,6 +48,7 @@ export async function judge(
   await withDeadline(clock, Math.max(leftMs, minPostMs), signal, tooLate, (ended) =>
     api.postVerdict({ body }, { signal: ended, attempts: callAttempts }),
   )
+  own.taken.verdict = body
   log.info(messages.verdict(claim.jobId, body.verdict, body.reason))
 }
 

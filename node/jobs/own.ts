@@ -11,8 +11,17 @@ export type Statements = {
   verdicts: readonly VerdictPost[]
 }
 
+/** What of a node's statements the ICL has acknowledged: after a restart only what it is known to have. */
+export type Taken = {
+  answer?: AnswerPost | undefined
+  delivery?: DeliveryPost | undefined
+  /** The last one. */
+  verdict?: VerdictPost | undefined
+}
+
 /** What a node has of its own in a job after its commitment; it grows with each statement that it signs. */
 export type Own = Statements & {
+  readonly taken: Taken
   readonly committed: Commitment
   /** The answer, nowhere but in memory: gone after a restart. */
   readonly text?: string | undefined
@@ -20,12 +29,8 @@ export type Own = Statements & {
   readonly secrets: (signal: AbortSignal) => Promise<EvidenceSecrets>
 }
 
-/** What became of a job that is over, by what the node has signed in it. */
-export function endingOf(
-  { answer, delivery, verdicts }: Readonly<Statements>,
-  why: string,
-): Ending {
-  const verdict = verdicts.at(-1)
+/** What became of a job that is over, by what the ICL took of the node. */
+export function endingOf({ answer, delivery, verdict }: Readonly<Taken>, why: string): Ending {
   if (verdict) {
     return { outcome: verdict.verdict, ...(verdict.reason && { reason: verdict.reason }) }
   }

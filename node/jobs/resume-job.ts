@@ -50,7 +50,15 @@ export async function resumeJob(
   try {
     await toItsEnd(deps, { ...assignment, startedAt }, signal, async () => {
       const found = await ownAssignmentOf(deps, entry, signal)
-      if ('over' in found) return whenOver(deps, assignment, entry, found.over)
+      if ('over' in found) {
+        // Of what the killed daemon sent last, the ICL tells only whether it has the answer.
+        return whenOver(
+          deps,
+          assignment,
+          found.isAnswered ? { answer: entry.answer } : {},
+          found.over,
+        )
+      }
       return await goOn(deps, entry, found, signal, steps)
     })
   } finally {
@@ -76,7 +84,8 @@ async function goOn(
     steps.onSlotFree()
     // Neither the prompt nor the key of the evidence is on disk: both are had again from the prompt key.
     const secrets = (ended: AbortSignal) => recoverSecrets(deps, claim, ended)
-    const own = { committed, secrets, answer, delivery, verdicts }
+    const taken = view.status === 'revealed' ? { answer } : {}
+    const own = { committed, secrets, answer, delivery, verdicts, taken }
     return await afterCommit(deps, claim, own, signal)
   }
   if (!isWorking) throw cannotGoOn('the journal does not hold its commitment')
@@ -89,15 +98,15 @@ async function ownAssignmentOf(
   { api, clock, random, log }: JobDeps,
   { assignment: { jobId, fence } }: JournalEntry,
   signal: AbortSignal,
-): Promise<OwnAssignment | { readonly over: string }> {
+): Promise<OwnAssignment | { readonly over: string; readonly isAnswered: boolean }> {
   for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, maxRetryMs)) {
     try {
       const view = await api.getAssignment({ params: { jobId }, query: { wait: 0 } }, { signal })
       const over = overWith(view, fence)
-      return over === undefined ? view : { over }
+      return over === undefined ? view : { over, isAnswered: view.status === 'revealed' }
     } catch (error) {
       signal.throwIfAborted()
-      if (isGone(error)) return { over: errorText(error) }
+      if (isGone(error)) return { over: errorText(error), isAnswered: false }
       if (!isPassing(error)) throw error
       log.warning(messages.resumeDelayed(jobId, errorText(error)))
     }

@@ -142,7 +142,7 @@ describe('a deliverer killed', () => {
     expect(second).toEqual(first!)
     expect(world.complete).toHaveBeenCalledTimes(1)
     expect(world.chain.stored).toHaveLength(1)
-    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'result-posted' })
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'answered' })
   })
 
   it('just after its delivery arrived sends nothing', async () => {
@@ -150,7 +150,7 @@ describe('a deliverer killed', () => {
     const entry = await killedAt(world, 'postResult', true)
     await resume(world, entry)
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
-    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'result-posted' })
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'answered' })
     expect(world.journal.entry()).toBeUndefined()
   })
 })
