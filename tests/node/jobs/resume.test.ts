@@ -142,7 +142,7 @@ describe('a deliverer killed', () => {
     expect(second).toEqual(first!)
     expect(world.complete).toHaveBeenCalledTimes(1)
     expect(world.chain.stored).toHaveLength(1)
-    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'answered' })
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'result-posted' })
   })
 
   it('just after its delivery arrived sends nothing', async () => {
