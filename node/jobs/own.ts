@@ -4,7 +4,7 @@ import type { EvidenceSecrets } from './answer.ts'
 import type { Ending } from './job-end.ts'
 
 /** What a node has signed in a job. */
-export type Statements = {
+type Statements = {
   answer?: AnswerPost | undefined
   delivery?: DeliveryPost | undefined
   /** One for each delivery, oldest first. */
