@@ -16,6 +16,7 @@ import {
   verifyWalletSignature,
 } from '../../../lib/request-signature.ts'
 import { Receipt } from '../../../lib/schemas/receipt.ts'
+import { AgreementRule } from '../../../lib/schemas/terms.ts'
 import { newSealingKey, seal, unseal } from '../../../lib/sealing.ts'
 import { signingKeyFromSeed, verifySignature } from '../../../lib/session-key.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
@@ -170,6 +171,24 @@ export const libCases: readonly Case[] = [
       },
     },
   ]),
+  ...AgreementRule.options.map(
+    (rule): Case => ({
+      name: `a receipt by ${rule}, with a joiner, dissent and a turn that failed, is decided again without a network`,
+      run: async () => {
+        const texts = {
+          three: ['yes', 'no', 'yes', 'yes'],
+          'any-two': ['one', 'two', 'three', 'two'],
+          majority: ['yes', 'no', 'yes', 'yes'],
+        }[rule]
+        const failed = ['never-delivered'] as const
+        const { receipt, iclKey } = await makeReceipt('exact', texts, { rule, failed })
+        await verifyReceipt(receipt, { iclKeys: [iclKey] })
+        const [, ...others] = receipt.answers
+        const changed = { ...receipt, answers: others }
+        await failing('receipt-invalid', verifyReceipt(changed, { iclKeys: [iclKey] }))
+      },
+    }),
+  ),
 ]
 
 const evidenceHashes = {
