@@ -44,7 +44,11 @@ export async function viewNode(
   const found = await deps.store.findNode(address)
   if (!found) throw new ProblemError('node-not-found', `No node ${address} has attested here`)
   const node = found.document
-  const [chain, outages] = await Promise.all([deps.chain.nodeOf(address), deps.outages.known()])
+  const [chain, outages, eligible] = await Promise.all([
+    deps.chain.nodeOf(address),
+    deps.outages.known(),
+    loadEligible(deps, { minTier: 0 }),
+  ])
   // What was saved by an earlier version lacks what was not counted then.
   const standing = { ...newcomer, ...node.standing }
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, deps.clock.now(), outages)
@@ -62,6 +66,7 @@ export async function viewNode(
     },
     draw: {
       weight: weightOf(standing),
+      pool_weight: eligible.reduce((sum, { node }) => sum + weightOf(node.standing), 0),
       doubt_millinats: standing.doubtMillinats,
     },
   }

@@ -41,8 +41,11 @@ export const NodeRecord = z
       total_slash_amount: z.int(),
       last_heartbeat: UnixSeconds,
     }),
-    /** What the draw makes of the events: the weight, and the doubt in thousandths of a natural logarithm. */
-    draw: z.object({ weight: z.int(), doubt_millinats: z.int() }).optional(),
+    /**
+     * What the draw makes of the events: the weight, the weights of all active nodes together, and the doubt in thousandths of a natural
+     * logarithm. Of two active nodes with the same models one is as likelier to stand first on a list as it weighs more.
+     */
+    draw: z.object({ weight: z.int(), pool_weight: z.int(), doubt_millinats: z.int() }).optional(),
   })
   .meta({ id: 'NodeRecord' })
 

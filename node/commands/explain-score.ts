@@ -38,6 +38,7 @@ type Account = {
   readonly standing: Standing
   readonly rows: readonly Row[]
   readonly faults: readonly string[]
+  readonly share: string | undefined
 }
 
 /**
@@ -78,8 +79,14 @@ async function lookOnce(
       computed === told ? [] : [`${name}: the events make ${computed}, the ICL says ${told}`],
     ),
   ]
-  return { steps, standing, rows, faults }
+  return { steps, standing, rows, faults, share: record.draw && shareText(record.draw) }
 }
+
+/** A node's share of the draws from all active nodes, as percent. */
+export const shareText = ({ weight, pool_weight: all }: NonNullable<Draw>): string =>
+  `${((100 * weight) / Math.max(all, weight)).toFixed(2)} % (weight ${weight} of ${all})`
+
+type Draw = z.output<typeof NodeRecord>['draw']
 
 function knownEventOf(body: ReputationStatement): ReputationEvent {
   const event = eventOf(body)
@@ -122,7 +129,10 @@ function rowsOf(standing: Standing, { metrics, draw }: z.output<typeof NodeRecor
 
 const withSign = (change: number): string => (change < 0 ? String(change) : `+${change}`)
 
-function printAccount({ steps, rows, faults }: Account, print: (line: string) => void): void {
+function printAccount(
+  { steps, rows, faults, share }: Account,
+  print: (line: string) => void,
+): void {
   print(`A node begins with a score of ${newcomer.score} and no doubt.`)
   for (const { event, counted, before, after } of steps) {
     const score = `${withSign(after.score - before.score)} = ${after.score}`
@@ -138,6 +148,7 @@ function printAccount({ steps, rows, faults }: Account, print: (line: string) =>
       `${`${name}:`.padEnd(20)}${computed}${computed === told ? '' : ` (the ICL says ${told})`}`,
     )
   }
+  if (share) print(`${'share of draws:'.padEnd(20)}${share}`)
   for (const fault of faults) print(`! ${fault}`)
   print(
     faults.length === 0
@@ -146,8 +157,9 @@ function printAccount({ steps, rows, faults }: Account, print: (line: string) =>
   )
 }
 
-const jsonOf = (address: Address, { steps, rows, faults }: Account) => ({
+const jsonOf = (address: Address, { steps, rows, faults, share }: Account) => ({
   address,
+  ...(share && { share }),
   holds: faults.length === 0,
   faults,
   record: Object.fromEntries(rows.map(({ name, computed, told }) => [name, { computed, told }])),

@@ -4,6 +4,7 @@ import { loadConfig } from '../config-file.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { diagnoseNode, type Trouble } from './diagnose-node.ts'
+import { shareText } from './explain-score.ts'
 import { lookAround, type OnChain, type Surroundings } from './look-around.ts'
 
 /** Shows what ICL, chain, certificate and providers say of this node; 1 when the operator has to act, 75 when something is away. */
@@ -56,6 +57,7 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
   }
   const metrics = 'value' in record ? record.value?.metrics : undefined
   if (metrics !== undefined) {
+    const draw = 'value' in record ? record.value?.draw : undefined
     const { tasks_completed, tasks_accepted, tasks_rejected, reputation_score } = metrics
     rows.push(
       [
@@ -63,6 +65,7 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
         `${tasks_completed} completed, ${tasks_accepted} accepted, ${tasks_rejected} rejected`,
       ],
       ['Reputation', String(reputation_score)],
+      ...(draw ? [['Share of draws', shareText(draw)] as const] : []),
       ['Heartbeat', heartbeatText(metrics.last_heartbeat, now)],
     )
   }

@@ -56,6 +56,7 @@ describe('svc-node jobs --explain', () => {
     const { reputation_score: score, doubt_millinats: doubt } = told.record
     expect([score.computed, score.told]).toEqual([last.score, last.score])
     expect([doubt.computed, doubt.told]).toEqual([last.doubt_millinats, last.doubt_millinats])
+    expect(told.share).toMatch(/^\d+\.\d\d % \(weight \d+ of \d+\)$/)
     const sum = told.events.reduce(
       (total: number, event: { score_change: number }) => total + event.score_change,
       100,
