@@ -167,7 +167,7 @@ describe('a turn that comes to nothing', () => {
     expect(signed.verdicts.map(({ body }) => body.address).toSorted()).toEqual(
       addressesOf(seated.filter((node) => node !== next)).toSorted(),
     )
-    expect(await codesOf(deliverer)).toEqual(['answer-agreed'])
+    expect(await codesOf(deliverer)).toEqual(['answer-undecided'])
     expect(await codesOf(next)).toEqual(['answer-delivered'])
   })
 
@@ -185,7 +185,7 @@ describe('a turn that comes to nothing', () => {
     const signed = await receipt()
     await expectValid(signed)
     expect(signed.failed_deliveries).toMatchObject([{ reason: 'never-delivered' }])
-    expect(await codesOf(deliverer)).toEqual(['answer-agreed', 'never-delivered'])
+    expect(await codesOf(deliverer)).toEqual(['answer-undecided', 'never-delivered'])
   })
 
   it('goes to the next member when the others refuse the output, with what they said in the receipt', async () => {
@@ -210,7 +210,7 @@ describe('a turn that comes to nothing', () => {
       'output-mismatch',
       'output-unavailable',
     ])
-    expect(await codesOf(deliverer)).toEqual(['answer-agreed', 'output-refused'])
+    expect(await codesOf(deliverer)).toEqual(['answer-undecided', 'output-refused'])
   })
 
   it('goes to the next member when nobody can check it; a checker that says so is not blamed', async () => {
@@ -265,7 +265,7 @@ describe('a delivery', () => {
     await check(checkers[1]!, jobId)
     expect((await view()).status).toBe('accepted')
     await expectValid(await receipt())
-    expect(await codesOf(checkers[0]!)).toEqual(['answer-agreed', 'verdict-outvoted'])
+    expect(await codesOf(checkers[0]!)).toEqual(['answer-undecided', 'verdict-outvoted'])
     await icl.clock.advance(1_500)
     expect(icl.chain.committed).toMatchObject([{ matches: 1, noMatches: 1 }])
   })
@@ -279,7 +279,7 @@ describe('a delivery', () => {
     await icl.clock.advance(2_000)
     expect((await view()).status).toBe('accepted')
     await expectValid(await receipt())
-    expect(await codesOf(checkers[1]!)).toEqual(['answer-agreed', 'never-checked'])
+    expect(await codesOf(checkers[1]!)).toEqual(['answer-undecided', 'never-checked'])
   })
 
   it('waits for no node outside the agreement, whose word is kept when it comes in time', async () => {

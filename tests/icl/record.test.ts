@@ -85,7 +85,8 @@ describe("a job's record", () => {
       expect(answer?.body.address).toBe(node)
       const own = node === second.address ? 'answer-delivered' : 'answer-agreed'
       const said = seat === 1 ? ['answer-differed'] : [own]
-      expect(scores).toEqual(node === first.address ? [...said, 'output-refused'] : said)
+      const refused = ['answer-undecided', 'output-refused']
+      expect(scores).toEqual(node === first.address ? refused : said)
     }
     expect(record.commit).toMatchObject({ state: 'done', tx: expect.stringMatching(/^0x/) })
     expect([record.pending, record.faults]).toEqual([[], []])

@@ -176,11 +176,11 @@ describe('a standing', () => {
     })
     expect(after('output-refused')).toEqual({
       ...{ completed: 0, accepted: 0, rejected: 1 },
-      ...{ score: 90, doubtMillinats: 1_050, slashedGwei: 0 },
+      ...{ score: 90, doubtMillinats: 774, slashedGwei: 0 },
     })
     expect(after('output-refused', 'answer-delivered')).toEqual({
       ...{ completed: 1, accepted: 1, rejected: 1 },
-      ...{ score: 100, doubtMillinats: 790, slashedGwei: 0 },
+      ...{ score: 100, doubtMillinats: 487, slashedGwei: 0 },
     })
     expect(after('equivocated', 'equivocated')).toMatchObject({ score: 0, doubtMillinats: 13_800 })
     const best = Array.from({ length: 100 }, () => 'answer-delivered' as const)

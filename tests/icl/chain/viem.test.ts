@@ -6,7 +6,7 @@ import { createViemChain, type ViemChainOptions } from '../../../icl/chain/viem.
 import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
 import { commitList, endList } from '../../../lib/chain/key-lists.ts'
 import { storeKey } from '../../../lib/chain/prompt-key-store.ts'
-import type { Address, Hash32 } from '../../../lib/codecs.ts'
+import type { Hash32 } from '../../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
