@@ -1,4 +1,4 @@
-// In a browser: the key stays in the user's wallet (EIP-1193), which signs the requests and sends the transaction.
+// In a browser: the key stays in the user's wallet (EIP-1193), which signs the requests and sends the transactions.
 
 import { createClient, type WalletProvider, walletAccount } from '../lib/client/mod.ts'
 

@@ -83,7 +83,7 @@ export const problemCodes = {
   'not-your-turn': row(409, 'Another node delivers now, or nobody'),
   'not-claimed': row(409, 'The assignment is not claimed'),
   'already-committed': row(409, 'Another commitment was made for this assignment'),
-  'already-answered': row(409, 'Another answer was given for this assignment'),
+  'already-answered': row(409, 'Another statement was given for this assignment before'),
   'not-committed': row(409, 'The node has not committed yet'),
   'not-revealed': row(409, 'The node has not revealed its answer'),
   'too-early': row(409, 'Other nodes have not committed yet, or there is no delivery', true),

@@ -1,7 +1,7 @@
 import type { JobRecord } from '../../lib/schemas/record.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { type Assignment, isSettled, type Job, type Turn } from '../rules/job.ts'
+import type { Assignment, Job, Turn } from '../rules/job.ts'
 import { shownJob } from '../rules/shown-job.ts'
 import { signedOf } from './signed-of.ts'
 import { viewFault } from './view-fault.ts'
@@ -48,8 +48,7 @@ function recordOfTurn(
 
 function outcomeOf({ phase }: Job, isFailed: boolean) {
   if (isFailed) return 'failed'
-  if (phase === 'accepted') return 'settled'
-  return isSettled(phase) ? 'unfinished' : 'open'
+  return phase === 'accepted' ? 'settled' : 'unfinished'
 }
 
 function recordOfAssignment(job: Job, assignment: Assignment): JobRecord['assignments'][number] {

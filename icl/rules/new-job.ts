@@ -23,7 +23,7 @@ export type Submission = Pick<
   readonly passed: readonly Passed[]
 }
 
-/** A new job with the first members of its list seated, the leader first; nothing is offered before the chain shows access. */
+/** A new job with the first members of its list seated; nothing is offered before the chain shows access. */
 export function newJob(submission: Submission): Job {
   const { list, createdAt: now } = submission
   const { quorum, model_id: modelId, min_tier: minTier, comparator } = list.terms

@@ -30,7 +30,7 @@ const graceSeconds = 600
 /** The list of a stored key, which this client has drawn as well. */
 export type JobList = {
   readonly signed: SignedList
-  /** The members that are seated first, by their positions: the leader and its verifiers. */
+  /** The members that are seated first, by their positions: the quorum. */
   readonly positions: readonly number[]
   /** The end of the commitment, Unix seconds by the chain's clock: until then the ICL may activate further members. */
   readonly until: number

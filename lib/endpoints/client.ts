@@ -9,7 +9,7 @@ import { JobRecord } from '../schemas/record.ts'
 import { Fence } from '../schemas/statements.ts'
 import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from './parts.ts'
 
-/** Whose place a blob takes: of a wallet the stored key of its prompt, of a node the leader seat that it has claimed. */
+/** Whose place a blob takes: of a wallet the stored key of its prompt, of a node its turn to deliver. */
 const BlobQuery = z.object({
   kpHighHandle: Uint256.optional(),
   kpLowHandle: Uint256.optional(),

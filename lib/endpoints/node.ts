@@ -219,7 +219,7 @@ export const nodeEndpoints = {
   abortAssignment: defineEndpoint({
     method: 'POST',
     path: '/internal/task/abort',
-    summary: 'Give an assignment back',
+    summary: 'Give back an assignment, a turn to deliver or a check',
     auth: 'node',
     body: AbortRequest,
     response: AssignmentState,

@@ -21,7 +21,7 @@ export type Role = z.output<typeof Role>
 export const Verdict = z.enum(['match', 'no-match'])
 export type Verdict = z.output<typeof Verdict>
 
-/** Why a verdict is `no-match`; `inconclusive` counts against nobody. */
+/** Why a verdict is `no-match`: the first two by the evidence alone, of nodes outside the agreement; the others of an output that was opened. */
 export const VerdictReason = z.enum([
   'different-answer',
   'inconclusive',
@@ -236,7 +236,7 @@ export const JobView = z
     list: JobListView,
     /** Only once the job has settled. */
     agreement: AgreementView.optional(),
-    /** The output and its key once the job has settled: until then a verifier could copy it. */
+    /** The output and its key, once the job has settled. */
     output_cid: Cid.optional(),
     outHighHandle: Uint256.optional(),
     outLowHandle: Uint256.optional(),

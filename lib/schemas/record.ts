@@ -9,7 +9,7 @@ const DeliveryRecord = z
   .object({
     deliverer: Address,
     fence: z.int(),
-    outcome: z.enum(['open', 'settled', 'failed', 'unfinished']),
+    outcome: z.enum(['settled', 'failed', 'unfinished']),
     reason: DeliveryReason.optional(),
     ended_at: UnixSeconds.optional(),
     delivery: SignedDelivery.optional(),

@@ -163,7 +163,6 @@ const unshown: ReadonlySet<string> = new Set([
   'nextEffect',
   'tickAt',
   'fillAt',
-  'tickAt',
   'outbox',
 ])
 

@@ -91,7 +91,7 @@ describe('svc-node jobs --explain', () => {
     [
       'an event says something else than was signed',
       (_: string, text: string) =>
-        text.replace('"code":"verdict-outvoted"', '"code":"verdict-upheld"'),
+        text.replace('"code":"verdict-outvoted"', '"code":"answer-agreed"'),
       'not signed by a key',
     ],
     [

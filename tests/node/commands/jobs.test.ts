@@ -57,7 +57,7 @@ beforeAll(async () => {
       return answerJson(response, 200, { keys: [jwk] })
     }
     const first = [
-      await event(jobId('a'), 'result-accepted'),
+      await event(jobId('a'), 'answer-delivered'),
       await event(jobId('b'), 'forged', stranger),
       await event(jobId('b'), 'invented', stranger, stranger),
     ]
@@ -104,7 +104,7 @@ describe('svc-node jobs', () => {
     expect(shown[0]).toMatchObject({
       jobId: jobId('a'),
       outcome: 'result-posted',
-      events: [{ code: 'result-accepted' }],
+      events: [{ code: 'answer-delivered' }],
     })
     expect(shown[1]).toMatchObject({ outcome: 'aborted', events: [] })
     expect(other_events).toMatchObject([{ jobId: jobId('c'), code: 'offer-lapsed' }])
@@ -116,7 +116,7 @@ describe('svc-node jobs', () => {
     const { printed } = await jobs({ csv: true })
     expect(printed).toEqual([
       'jobId,role,model_id,fence,started_at,ended_at,outcome,reason,events',
-      `${jobId('a')},leader,openai:x,1,${startedAt},${startedAt + 75},result-posted,,result-accepted`,
+      `${jobId('a')},leader,openai:x,1,${startedAt},${startedAt + 75},result-posted,,answer-delivered`,
       `${jobId('b')},leader,openai:x,1,${startedAt},${startedAt + 75},aborted,"provider-refused, ""twice""",`,
     ])
   })
@@ -124,7 +124,7 @@ describe('svc-node jobs', () => {
   it('prints lines for people, and no more jobs than asked for', async () => {
     const all = (await jobs({})).printed.join('\n')
     expect(all).toContain('2027-01-15 08:00:00 UTC  0xaaaaaaaa..aaaa  leader')
-    expect(all).toContain('result-posted in 1 min 15 s; result-accepted')
+    expect(all).toContain('result-posted in 1 min 15 s; answer-delivered')
     const last = await jobs({ limit: '1', json: true })
     expect(JSON.parse(last.printed.join('')).jobs).toHaveLength(1)
   })
