@@ -37,7 +37,7 @@ describe('a job behind real ciphertexts, with executables as the nodes', () => {
   })
 
   it.skipIf(process.platform === 'win32')(
-    "is answered although the leader's proof process is killed in the middle",
+    "is answered although a node's proof process is killed in the middle",
     async () => {
       const asked = ask(world, { prompt: `Which token, ${randomUUID()}?`, model })
       const hit = await killFirstProof(world.nodes, asked)
@@ -48,7 +48,6 @@ describe('a job behind real ciphertexts, with executables as the nodes', () => {
         proof: { bytes: proofBytes },
       })
       expect(result.verdicts.map(({ verdict }) => verdict)).toEqual(['match', 'match'])
-      expect(hit?.address).toBe(result.leader)
       const log = await readFile(hit?.process.logFile ?? '', 'utf8')
       expect(log).toMatch(/WARNING.*starting it again/)
     },
