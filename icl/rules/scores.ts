@@ -19,9 +19,10 @@ export const scoresOf = (job: Job): readonly Effect[] => {
   const blames = turns.flatMap((turn) => turnScores(job, turn, answers))
   const idle = new Set([
     ...blames.map(({ fence }) => fence),
-    ...turns.flatMap(({ fence, failed }) =>
-      failed && failed.reason !== 'never-checked' ? [fence] : [],
-    ),
+    ...turns.flatMap(({ fence, failed, absent }) => [
+      ...absent,
+      ...(failed && failed.reason !== 'never-checked' ? [fence] : []),
+    ]),
   ])
   const group = groupOf(job)
   const members = answers.filter(({ fence }) => group?.includes(fence))

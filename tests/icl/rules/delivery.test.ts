@@ -110,9 +110,9 @@ describe('a delivery', () => {
     }
     expect([delivererOf(away), failures(away)]).toEqual([second, ['never-checked', undefined]])
     expect(scoresOf(take(away, { type: 'cancel' }, 50))).toEqual({
-      a: 'answer-agreed',
-      b: 'answer-agreed',
-      c: 'answer-agreed',
+      [code(first)]: 'answer-agreed',
+      [code(second)]: 'answer-undecided',
+      [code(third)]: 'answer-undecided',
     })
   })
 
@@ -264,7 +264,7 @@ describe('a check', () => {
       const done = voted(refuted, [third, 'match'])
       expect([done.phase, scoresOf(done)[code(second)]]).toEqual([
         'accepted',
-        'verdict-refuted answer-agreed',
+        'verdict-refuted answer-undecided',
       ])
     },
   )

@@ -123,7 +123,9 @@ const blames: readonly string[] = [
 const leftToOthers = ({ agreement }: Job, fence: number, scores: readonly string[]): boolean =>
   scores.some((code) => blames.includes(code)) ||
   agreement?.turns.some(
-    (turn) => turn.fence === fence && turn.failed && turn.failed.reason !== 'never-checked',
+    (turn) =>
+      turn.absent.includes(fence) ||
+      (turn.fence === fence && turn.failed && turn.failed.reason !== 'never-checked'),
   ) === true
 
 /** A settled job scores each answer once, by the agreement that its answers make, and no other assignment for an answer. */
