@@ -79,6 +79,14 @@ function checkSeats({ answers, over, list: { members, passed } }: Receipt): void
   )
 }
 
+/** A seat is filled later than those of the batches before it are: else the order of the salts would be the ICL's choice. */
+function checkOrder(answers: readonly NamedAnswer[]): void {
+  const isLate = answers.every(({ batch, fence }) =>
+    answers.every((other) => other.batch >= batch || other.fence < fence),
+  )
+  check(isLate, 'an answer of a later batch was asked for before one of an earlier')
+}
+
 /** Decides again after each batch, and checks that the next one was asked for; returns the answers of the group. */
 export function replayBatches(
   receipt: Receipt,
@@ -89,6 +97,7 @@ export function replayBatches(
   const isMatch = (one: NamedAnswer, other: NamedAnswer) =>
     compare(one.evidence, other.evidence) === 'match'
   check(answers.length <= quota.maxAnswers, 'it has more answers than its terms allow')
+  checkOrder(answers)
   const last = answers.at(-1)?.batch ?? 0
   let missing = quota.quorum
   for (let batch = 0; batch <= last; batch++) {

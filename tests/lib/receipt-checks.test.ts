@@ -200,6 +200,10 @@ describe('the agreement of a receipt', () => {
     expect(
       await afterRecord(split, { answers: [one!, two!, three!, { ...four!, batch: 0 }, five!] }),
     ).toBe('batch 0 has 4 answers, where 3 were missing')
+    const relabelled = [one!, two!, { ...four!, batch: 0 }, { ...three!, batch: 1 }, five!]
+    expect(await afterRecord(split, { answers: relabelled })).toBe(
+      'an answer of a later batch was asked for before one of an earlier',
+    )
     expect(await afterRecord(split, { answers: [one!, two!, three!] })).toBe(
       'its answers do not agree',
     )
