@@ -114,7 +114,7 @@ async function act(
 }
 
 // Of a turn that has passed meanwhile.
-const past: readonly string[] = ['not-your-turn', 'already-answered']
+const past: readonly string[] = ['not-your-turn', 'already-answered', 'statement-mismatch']
 
 const isPast = (error: unknown): boolean =>
   isGone(error) || (error instanceof ProblemError && past.includes(error.code))
