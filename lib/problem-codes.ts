@@ -89,7 +89,11 @@ export const problemCodes = {
   'too-early': row(409, 'Other nodes have not committed yet, or there is no delivery', true),
   'commitment-mismatch': row(409, 'The evidence is not the one committed to'),
   'statement-mismatch': row(409, 'The statement is about another model, list, answer or delivery'),
-  'output-key-unreadable': row(409, 'The client or a checker cannot read the output key', true),
+  'output-key-unreadable': row(
+    409,
+    'The readers of the output key are not the client and the checkers',
+    true,
+  ),
 
   'request-timeout': row(408, 'The request did not arrive in time', true),
   'body-too-large': row(413, 'The body is too large'),

@@ -1,4 +1,5 @@
 import type { KeyList } from '../../lib/chain/key-lists.ts'
+import type { OutputKey } from '../../lib/chain/output-key-of.ts'
 import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 import type { BlockId } from '../../lib/schemas/list.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
@@ -81,8 +82,8 @@ export interface Chain {
   nodeOf(address: Address): Promise<ChainNode>
   /** The same for many at once. */
   nodesOf(addresses: readonly Address[]): Promise<ReadonlyMap<Address, ChainNode>>
-  /** The owner of a key; undefined when the two handles are not one record. */
-  keyOwnerOf(high: bigint, low: bigint): Promise<Address | undefined>
+  /** An output key by its events, from a block on; undefined when the two handles are none. */
+  outputKeyOf(high: bigint, low: bigint, fromBlock: bigint): Promise<OutputKey | undefined>
   /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. */
   storedKeyAt(high: bigint, low: bigint, blockNumber: bigint): Promise<StoredKey | undefined>
   /** Without a commitment, too, when the two handles are not one record. */

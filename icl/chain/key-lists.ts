@@ -3,7 +3,7 @@ import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { revertNameOf } from '../../lib/chain/chain-error.ts'
 import type { ChainReader } from '../../lib/chain/clients.ts'
 import { listOf } from '../../lib/chain/key-lists.ts'
-import { ownerOf } from '../../lib/chain/prompt-key-store.ts'
+import { outputKeyOf } from '../../lib/chain/output-key-of.ts'
 import { storedKeyAt } from '../../lib/chain/stored-key-at.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
@@ -12,7 +12,7 @@ import { reading } from './reading.ts'
 import { refusalOf } from './refusal.ts'
 import type { Sender } from './sender.ts'
 
-type Lists = Pick<Chain, 'keyOwnerOf' | 'storedKeyAt' | 'listOf' | 'activate'>
+type Lists = Pick<Chain, 'outputKeyOf' | 'storedKeyAt' | 'listOf' | 'activate'>
 
 /** What PromptKeyStore knows of keys and of the lists that their owners committed to. */
 export function createKeyLists(
@@ -22,7 +22,10 @@ export function createKeyLists(
   coordinator: Address,
 ): Lists {
   return {
-    keyOwnerOf: (high, low) => ownerOf(reader, promptKeyStore, high, low),
+    outputKeyOf: (high, low, fromBlock) =>
+      reading('reading an output key', () =>
+        outputKeyOf(reader, promptKeyStore, [high, low], fromBlock),
+      ),
     storedKeyAt: (high, low, blockNumber) =>
       reading(`reading block ${blockNumber}`, () =>
         storedKeyAt(reader, promptKeyStore, [high, low], blockNumber),

@@ -43,7 +43,10 @@ export async function takeDelivery(
 const hasDelivered = ({ agreement }: Job, fence: number): boolean =>
   agreement?.turns.some((turn) => turn.fence === fence && turn.delivery !== undefined) === true
 
-/** The client would pay for an answer that it cannot open, and a checker that is not let in would be outvoted. */
+/**
+ * The client would pay for an answer that it cannot open, or refuse one that is open to somebody else, and a checker that is not let in would be
+ * outvoted: the readers have to be these, and nobody else.
+ */
 async function checkOutputKey(
   { chain }: Dependencies,
   job: Job,
@@ -52,25 +55,19 @@ async function checkOutputKey(
   const turn = currentTurn(job)
   // The rules refuse what is not this node's turn.
   if (!job.agreement || turn?.fence !== fence) return
-  const owner = await chain.keyOwnerOf(outHighHandle, outLowHandle)
-  if (owner !== address) {
-    throw unreadable(
-      'PromptKeyStore does not show the deliverer as owner of the output key handles',
-    )
+  const { members: list, block } = job.list
+  const key = await chain.outputKeyOf(outHighHandle, outLowHandle, block.number)
+  if (key?.promptHighHandle !== job.kpHighHandle || list[key.self] !== address) {
+    throw unreadable("PromptKeyStore does not show the handles as the deliverer's output key")
   }
-  const checkers = new Set(checkersOf(job.agreement, turn))
-  const members = answersOf(job).filter((answered) => checkers.has(answered.fence))
-  for (const reader of [job.client, ...members.map(({ node }) => node)]) {
-    const [high, low] = await Promise.all([
-      chain.isAllowed(outHighHandle, reader),
-      chain.isAllowed(outLowHandle, reader),
-    ])
-    if (!high || !low) {
-      throw unreadable(
-        `${reader} may not read the output key: store it with the checkers that the ICL names`,
-      )
-    }
-  }
+  const checkers = checkersOf(job.agreement, turn)
+  const members = answersOf(job).filter((answered) => checkers.includes(answered.fence))
+  const wanted = [job.client, ...members.map(({ node }) => node)]
+  const missing = wanted.find((reader) => !key.readers.includes(reader))
+  const stranger = key.readers.find((reader) => !wanted.includes(reader))
+  const remedy = 'store another with the checkers that the ICL names'
+  if (missing) throw unreadable(`${missing} may not read the output key: ${remedy}`)
+  if (stranger) throw unreadable(`The output key is open to ${stranger} as well: ${remedy}`)
 }
 
 const unreadable = (why: string) => new ProblemError('output-key-unreadable', why)

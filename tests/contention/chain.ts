@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Chain } from '../../icl/chain/chain.ts'
+import type { OutputKey } from '../../lib/chain/output-key-of.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
@@ -13,9 +14,13 @@ import { chainId } from '../icl/test-icl.ts'
 
 const addressBits = 64n
 
-/** The handles of a key that an account stored, on the chain below. */
-export const outputHandlesOf = (owner: Address): readonly [bigint, bigint] => {
-  const high = BigInt(owner) << addressBits
+let stored = 0n
+
+/** Stores an output key of a node on the chain below; gives its handles. */
+export function storeOutput(node: Address, key: OutputKey): readonly [bigint, bigint] {
+  const high = (BigInt(node) << addressBits) + 2n * stored++
+  const text = JSON.stringify({ ...key, promptHighHandle: `${key.promptHighHandle}` })
+  writeFileSync(fileOf(high, high + 1n), text)
   return [high, high + 1n]
 }
 
@@ -70,7 +75,11 @@ export function createOpenChain(): Chain {
       const text = await readFile(fileOf(high, low), 'utf8').catch(() => undefined)
       return { commitment: text === undefined ? undefined : aHash(text), used: 0, ended: false }
     },
-    keyOwnerOf: async (high) => ownerOf(high),
+    outputKeyOf: async (high, low) => {
+      const text = await readFile(fileOf(high, low), 'utf8')
+      const { promptHighHandle, ...key } = JSON.parse(text)
+      return { ...key, promptHighHandle: BigInt(promptHighHandle) }
+    },
     storedKeyAt: async (high, low, number) => ({
       owner: ownerOf(high),
       termsHash: aHash(`0x${low.toString(16).padStart(64, '0')}`),

@@ -107,7 +107,11 @@ export const nodeRequests: Requests = {
     const [high, low] = [model.nextHandle, model.nextHandle + 1n]
     model.nextHandle += 2n
     const checkers = (told?.checkers ?? []).flatMap((position) => claim.list[position] ?? [])
-    icl.chain.store(high, low, node.address, [claim.client, ...checkers])
+    icl.chain.storeOutput(high, low, node.address, {
+      promptHighHandle: BigInt(claim.kpHighHandle),
+      self: claim.position,
+      readers: [claim.client, ...checkers],
+    })
     const statement: DeliveryStatement = {
       statement: 'svc-delivery-v2',
       ...{ jobId: claim.jobId, address: node.address, fence: claim.fence },

@@ -3,6 +3,7 @@ import type { Address, JobId } from '../../lib/codecs.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import {
@@ -92,7 +93,7 @@ describe('the node whose turn it is to deliver', () => {
     }
   })
 
-  it('is heard only once the chain lets the client and all checkers read both halves of its own key', async () => {
+  it('is heard only once the chain shows its own output key of this prompt, open to the client and all checkers and nobody else', async () => {
     const { jobId, client, deliverer, checkers, view, seated } = await agreed()
     const [one, two] = addressesOf(checkers) as [Address, Address]
     for (const readers of [[], [client], [one, two], [client, one], [client, two]]) {
@@ -101,15 +102,21 @@ describe('the node whose turn it is to deliver', () => {
         'output-key-unreadable',
       ])
     }
+    const stranger = anAddress(`0x${'9'.repeat(40)}`)
+    const open = deliver(icl, deliverer, jobId, [client, one, two, stranger])
+    expect(await codeOf(open)).toBe('output-key-unreadable')
     const half = await deliveryOf(icl, deliverer, jobId)
-    icl.chain.readers.delete(`${half.outLowHandle}:${two}`)
+    const name = `${half.outHighHandle}:${half.outLowHandle}`
+    const key = icl.chain.outputs.get(name)!
+    for (const other of [{ self: key.self + 1 }, { promptHighHandle: 1n }, { readers: [] }]) {
+      icl.chain.outputs.set(name, { ...key, ...other })
+      expect(await codeOf(deliverer.api.postResult({ body: half }))).toBe('output-key-unreadable')
+    }
+    icl.chain.outputs.delete(name)
     expect(await codeOf(deliverer.api.postResult({ body: half }))).toBe('output-key-unreadable')
-    const stolen = await deliveryOf(icl, deliverer, jobId)
-    icl.chain.owners.set(`${stolen.outHighHandle}:${stolen.outLowHandle}`, two)
-    expect(await codeOf(deliverer.api.postResult({ body: stolen }))).toBe('output-key-unreadable')
     expect((await ownAssignment(deliverer, jobId)).step).toBe('deliver')
     // What the chain shows later is looked at anew.
-    icl.chain.readers.add(`${half.outLowHandle}:${two}`)
+    icl.chain.outputs.set(name, key)
     expect(await codeOf(deliverer.api.postResult({ body: half }))).toBeUndefined()
     await checkAll(seated, jobId)
     expect(await view()).toMatchObject({ status: 'accepted', outHighHandle: half.outHighHandle })

@@ -62,6 +62,8 @@ export type FakeChain = Chain & {
   blockHash: Hash32
   /** Stores a key as its owner would; an output key has readers. */
   store(high: bigint, low: bigint, owner: Address, readers: readonly Address[]): void
+  /** Stores an output key without looking whether PromptKeyStore would. */
+  storeOutput(high: bigint, low: bigint, node: Address, key: StoredOutputKey): void
   /** Stores an output key as PromptKeyStore does; throws the name of its error. */
   storeOutputKey(high: bigint, low: bigint, node: Address, key: ListedOutputKey): void
 }
@@ -114,8 +116,11 @@ export function createFakeChain(): FakeChain {
         throw new Error('NotActivated')
       }
       const readers = [client, ...checkers.flatMap((at) => list[at] ?? [])]
-      chain.store(high, low, node, readers)
-      chain.outputs.set(`${high}:${low}`, { promptHighHandle: promptHigh, self, readers })
+      chain.storeOutput(high, low, node, { promptHighHandle: promptHigh, self, readers })
+    },
+    storeOutput: (high, low, node, key) => {
+      chain.store(high, low, node, key.readers)
+      chain.outputs.set(`${high}:${low}`, key)
     },
     storeKey: (high, low, owner, termsHash, storedAt) => {
       chain.store(high, low, owner, [])
@@ -176,9 +181,9 @@ export function createFakeChain(): FakeChain {
       await up()
       return []
     },
-    keyOwnerOf: async (high, low) => {
+    outputKeyOf: async (high, low) => {
       await up()
-      return chain.owners.get(`${high}:${low}`)
+      return chain.outputs.get(`${high}:${low}`)
     },
     isAllowed: async (handle, account) => {
       await up()

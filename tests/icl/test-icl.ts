@@ -450,7 +450,11 @@ export async function deliveryOf(
   const members = checkers.flatMap((position) => claimed.list[position] ?? [])
   const [outHighHandle, outLowHandle] = [nextHandle++, nextHandle++]
   const allowed = readers ?? [claimed.client, ...members]
-  icl.chain.store(outHighHandle, outLowHandle, node.address, allowed)
+  icl.chain.storeOutput(outHighHandle, outLowHandle, node.address, {
+    promptHighHandle: claimed.kpHighHandle,
+    self: claimed.position,
+    readers: allowed,
+  })
   return signed(
     {
       statement: 'svc-delivery-v2',

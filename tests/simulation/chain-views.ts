@@ -69,10 +69,7 @@ export const clientChainOf = (ground: Ground, address: Address): ClientChain => 
       return commitment && { commitment, used }
     },
     storedKeyAt: (high, low, block) => chain.storedKeyAt(high, low, block),
-    outputKeyOf: async (high, low) => {
-      await chain.ping()
-      return chain.outputs.get(`${high}:${low}`)
-    },
+    outputKeyOf: (high, low, from) => chain.outputKeyOf(high, low, from),
     receiptHashIn: async (tx, jobId) => chain.receiptHashIn(tx, jobId),
     nodeOf: async (node) => {
       const { registered, active, modelTiers } = await chain.nodeOf(node)

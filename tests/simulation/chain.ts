@@ -114,7 +114,7 @@ export function createSimulatedChain(
 }
 
 function throttling(base: FakeChain, up: () => void): Partial<FakeChain> {
-  const { latestBlock, nodesOf, keyOwnerOf, isAllowed, storedKeyAt, listOf } = base
+  const { latestBlock, nodesOf, outputKeyOf, isAllowed, storedKeyAt, listOf } = base
   const through =
     <A extends unknown[], R>(read: (...args: A) => Promise<R>) =>
     async (...args: A) => {
@@ -124,7 +124,7 @@ function throttling(base: FakeChain, up: () => void): Partial<FakeChain> {
   return {
     latestBlock: through(latestBlock),
     nodesOf: through(nodesOf),
-    keyOwnerOf: through(keyOwnerOf),
+    outputKeyOf: through(outputKeyOf),
     isAllowed: through(isAllowed),
     storedKeyAt: through(storedKeyAt),
     listOf: through(listOf),

@@ -147,12 +147,12 @@ export async function startFleet({
     await send(await commitment(answer))
     times.committed.push(performance.now())
     for (;;) {
-      const { step, to_check: seen } = OwnAssignment.parse(await send(task(offer)))
+      const { step, to_check: seen, checkers = [] } = OwnAssignment.parse(await send(task(offer)))
       if (step === 'reveal') {
         await send(reveal(answer))
         times.revealed.push(performance.now())
       } else if (step === 'deliver') {
-        await send(await delivery(node, answer))
+        await send(await delivery(node, answer, claimed, checkers))
         times.delivered = performance.now()
         return
       } else if (seen) {

@@ -10,7 +10,7 @@ import type { Terms } from '../../../lib/schemas/terms.ts'
 import { commitmentOf, signed, statementHash } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { termsHash } from '../../../lib/terms.ts'
-import { commitListed, handlesOf, outputHandlesOf } from '../../contention/chain.ts'
+import { commitListed, handlesOf, storeOutput } from '../../contention/chain.ts'
 import { answerOf, modelId, origin } from '../../icl/test-icl.ts'
 import type { Call } from './signed-request.ts'
 
@@ -109,10 +109,20 @@ export const reveal = (answer: Given): Call => ({
   body: z.encode(AnswerPost, answer),
 })
 
-/** A node's delivery; on the chain of the run everybody may read its output key. */
-export async function delivery(node: NodeSigner, answer: Given): Promise<Call> {
+/** A node's delivery, whose output key the client and the checkers can read on the chain of the run. */
+export async function delivery(
+  node: NodeSigner,
+  answer: Given,
+  claimed: unknown,
+  checkers: readonly number[],
+): Promise<Call> {
   const { jobId, address, fence } = answer
-  const [outHighHandle, outLowHandle] = outputHandlesOf(address)
+  const { client, list, position, kpHighHandle } = ClaimResult.parse(claimed)
+  const [outHighHandle, outLowHandle] = storeOutput(address, {
+    promptHighHandle: kpHighHandle,
+    self: position,
+    readers: [client, ...checkers.flatMap((at) => list[at] ?? [])],
+  })
   const post = await signed(
     {
       statement: 'svc-delivery-v2',

@@ -98,7 +98,7 @@ describe('answers of a chain', () => {
         ping: chain.ping,
         latestBlock: chain.latestBlock,
         nodesOf: () => chain.nodesOf([address(7), address(8)]),
-        keyOwnerOf: () => chain.keyOwnerOf(1n, 2n),
+        outputKeyOf: () => chain.outputKeyOf(1n, 2n, 3n),
         isAllowed: () => chain.isAllowed(1n, address(4)),
         findCommitment: () => chain.findCommitment(committed, hash('d')),
         slashOf: () => chain.slashOf(hash('9')),

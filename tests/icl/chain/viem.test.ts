@@ -147,8 +147,7 @@ describe('the list of a prompt key', () => {
       storedAt: await chain.now(),
     })
     expect(await icl.storedKeyAt(low, high, number)).toBeUndefined()
-    expect(await icl.keyOwnerOf(high, low)).toBe(member(owner))
-    expect(await icl.keyOwnerOf(low, high)).toBeUndefined()
+    expect(await icl.outputKeyOf(high, low, number)).toBeUndefined()
     expect(await icl.storedKeyAt(high, low, number - 1n)).toBeUndefined()
     expect(await icl.storedKeyAt(high, low, number + 1_000n)).toBeUndefined()
   })
