@@ -93,29 +93,36 @@ export const newcomer: Standing = {
   slashedGwei: 0,
 }
 
-/** What a node can lose in one UTC day through the jobs of one client, provable faults aside. */
+/**
+ * How far the jobs of one client can move a node in one UTC day, provable faults aside: the score down, and the doubt either way. What they say of the
+ * doubt is summed up before it is bounded: else one good answer would make up for any number of bad ones, or the other way round.
+ */
 export const dayAllowance = { score: 5, doubtMillinats: 36 } as const
 
-type Loss = { readonly score: number; readonly doubtMillinats: number }
+/** What the jobs of one client said of a node on one day: what they took of the score, and the sum of all doubts, not bounded yet. */
+type ClientDay = { readonly score: number; readonly doubtMillinats: number }
 
-/** What a node has lost on a UTC day (days since 1970), by the client whose allowance that used. */
-type DayLosses = { readonly day: number; readonly byClient: Readonly<Record<string, Loss>> }
+/** A node's UTC day (days since 1970), by the client whose allowance each event uses. */
+type Day = {
+  readonly day: number
+  /** The doubt without the events of these clients. */
+  readonly doubtBefore: number
+  readonly byClient: Readonly<Record<string, ClientDay>>
+}
 
 /** The fold of a node's events: its standing, and what is used of the allowances of the last event's day. */
-export type ReputationFold = { readonly standing: Standing; readonly losses: DayLosses }
+export type ReputationFold = { readonly standing: Standing; readonly losses: Day }
 
 /** The fold of no events. */
-export const emptyFold: ReputationFold = { standing: newcomer, losses: { day: 0, byClient: {} } }
+export const emptyFold: ReputationFold = {
+  standing: newcomer,
+  losses: { day: 0, doubtBefore: 0, byClient: {} },
+}
 
 /** How much of its code's worth an event counts: in full, as far as the client's allowance of the day goes, or not again for the same partners. */
 export type Counted = 'full' | 'bounded' | 'again'
 
-type Step = {
-  readonly counted: Counted
-  readonly score: number
-  readonly doubtMillinats: number
-  readonly losses: DayLosses
-}
+type FoldedEvent = Pick<ReputationEvent, 'code' | 'at' | 'amountGwei' | 'client' | 'again'>
 
 const isProvable = (code: ReputationCode): boolean =>
   code === 'verdict-refuted' || code === 'equivocated' || code === 'slashed'
@@ -123,57 +130,72 @@ const isProvable = (code: ReputationCode): boolean =>
 const within = (value: number, most: number, least = 0): number =>
   Math.min(Math.max(value, least), most)
 
-/** What an event moves, after those whose losses are known. */
-function stepOf(before: DayLosses, event: FoldedEvent): Step {
-  const { score, doubtMillinats }: Worth = reputationCodes[event.code]
-  const day = utcDayOf(event.at)
-  const losses = before.day === day ? before : { day, byClient: {} }
-  if (event.again) return { counted: 'again', score: 0, doubtMillinats: 0, losses }
-  // An answer that came late takes back what its lapsed lease cost, and is no gain.
-  const isLoss = score < 0 || doubtMillinats > 0 || event.code === 'answered-late'
-  if (!isLoss || isProvable(event.code) || event.client === undefined) {
-    return { counted: 'full', score, doubtMillinats, losses }
-  }
-  const known = losses.byClient[event.client] ?? { score: 0, doubtMillinats: 0 }
-  // Below 0 is a late answer whose lapse is still to come: both may be of one second.
-  const loss: Loss = {
-    score: within(known.score - score, dayAllowance.score, -dayAllowance.score),
-    doubtMillinats: within(known.doubtMillinats + doubtMillinats, dayAllowance.doubtMillinats),
-  }
-  const moved = {
-    score: Math.max(known.score, 0) - Math.max(loss.score, 0),
-    doubtMillinats: loss.doubtMillinats - known.doubtMillinats,
-  }
-  const isWhole = moved.score === score && moved.doubtMillinats === doubtMillinats
-  const byClient = { ...losses.byClient, [event.client]: loss }
-  return { counted: isWhole ? 'full' : 'bounded', ...moved, losses: { day, byClient } }
-}
-
-type FoldedEvent = Pick<ReputationEvent, 'code' | 'at' | 'amountGwei' | 'client' | 'again'>
-
-/** The fold after one more event, which is not from an earlier second than those before. */
-export function afterEvent(
+/** The score that an event moves, and the day after it. */
+function dayAfter(
   { standing, losses }: ReputationFold,
   event: FoldedEvent,
-): ReputationFold {
+): { readonly score: number; readonly today: Day } {
+  const { score, doubtMillinats }: Worth = reputationCodes[event.code]
+  const day = utcDayOf(event.at)
+  const today =
+    losses.day === day ? losses : { day, doubtBefore: standing.doubtMillinats, byClient: {} }
+  if (event.again) return { score: 0, today }
+  if (isProvable(event.code) || event.client === undefined) {
+    const doubtBefore = within(today.doubtBefore + doubtMillinats, maxDoubtMillinats)
+    return { score, today: { ...today, doubtBefore } }
+  }
+  const known = today.byClient[event.client] ?? { score: 0, doubtMillinats: 0 }
+  // An answer that came late takes back what its lapsed lease cost, and is no gain.
+  const isScored = score < 0 || event.code === 'answered-late'
+  // Below 0 is a late answer whose lapse is still to come: both may be of one second.
+  const lost = isScored
+    ? within(known.score - score, dayAllowance.score, -dayAllowance.score)
+    : known.score
+  const own = { score: lost, doubtMillinats: known.doubtMillinats + doubtMillinats }
+  return {
+    score: isScored ? Math.max(known.score, 0) - Math.max(lost, 0) : score,
+    today: { ...today, byClient: { ...today.byClient, [event.client]: own } },
+  }
+}
+
+function doubtOf({ doubtBefore, byClient }: Day): number {
+  const { doubtMillinats: most } = dayAllowance
+  const moved = Object.values(byClient).reduce(
+    (sum, { doubtMillinats }) => sum + within(doubtMillinats, most, -most),
+    0,
+  )
+  return within(doubtBefore + moved, maxDoubtMillinats)
+}
+
+/** The fold after one more event, which is not from an earlier second than those before. */
+export function afterEvent(fold: ReputationFold, event: FoldedEvent): ReputationFold {
+  const { standing } = fold
   const { completed, accepted, rejected }: Worth = reputationCodes[event.code]
-  const step = stepOf(losses, event)
+  const { score, today } = dayAfter(fold, event)
   return {
     standing: {
       completed: standing.completed + completed,
       accepted: standing.accepted + accepted,
       rejected: standing.rejected + rejected,
-      score: within(standing.score + step.score, maxScore),
-      doubtMillinats: within(standing.doubtMillinats + step.doubtMillinats, maxDoubtMillinats),
+      score: within(standing.score + score, maxScore),
+      doubtMillinats: doubtOf(today),
       slashedGwei: standing.slashedGwei + (event.amountGwei ?? 0),
     },
-    losses: step.losses,
+    losses: today,
   }
 }
 
-/** How much an event counts after those in `fold`. */
-export const countedAfter = ({ losses }: ReputationFold, event: FoldedEvent): Counted =>
-  stepOf(losses, event).counted
+/** How much an event counts after those in `fold`. A gain is not called bounded: without doubt it has nothing to take back. */
+export function countedAfter(fold: ReputationFold, event: FoldedEvent): Counted {
+  if (event.again) return 'again'
+  const worth: Worth = reputationCodes[event.code]
+  if (isProvable(event.code) || event.client === undefined) return 'full'
+  const { score, today } = dayAfter(fold, event)
+  const doubt = doubtOf(today) - fold.standing.doubtMillinats
+  const isWhole =
+    score === worth.score && (worth.doubtMillinats <= 0 || doubt === worth.doubtMillinats)
+  return isWhole ? 'full' : 'bounded'
+}
 
 /** The UTC day of a time in milliseconds, as days since 1970. */
 export const utcDayOf = (at: number): number => Math.floor(at / dayMs)

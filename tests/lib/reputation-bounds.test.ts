@@ -75,9 +75,15 @@ describe('what jobs of one client can take from a node in a day', () => {
     for (const sequence of sequencesOf(choices, 5)) {
       // At 0 nothing can be lost, so that what is given back there is more than was taken.
       const isFloored = stepsOf(inDays(sequence)).some(({ after }) => after.standing.score === 0)
-      const lost = new Map<string, { score: number; doubt: number }>()
+      const lost = new Map<string, number>()
+      // What the day began with, what was proved on it, and whose jobs said something of the node.
+      let today = { day: -1, doubt: 0, clients: new Set<string | undefined>() }
       for (const { event, before, after, counted } of stepsOf(inDays(sequence))) {
         const worth = reputationCodes[event.code]
+        const day = Math.floor(event.at / dayMs)
+        if (day !== today.day) {
+          today = { day, doubt: before.standing.doubtMillinats, clients: new Set() }
+        }
         const score = after.standing.score - before.standing.score
         const doubt = after.standing.doubtMillinats - before.standing.doubtMillinats
         expect(after.standing.completed - before.standing.completed).toBe(worth.completed)
@@ -85,27 +91,50 @@ describe('what jobs of one client can take from a node in a day', () => {
         expect(after.standing.rejected - before.standing.rejected).toBe(worth.rejected)
         if (event.again) expect([counted, score, doubt]).toEqual(['again', 0, 0])
         else if (event.code === 'verdict-refuted') {
-          const room = maxDoubtMillinats - before.standing.doubtMillinats
-          const worst = Math.min(50, before.standing.score)
-          expect([counted, doubt]).toEqual(['full', Math.min(6_900, room)])
-          expect(after.standing.score).toBe(before.standing.score - worst)
-        } else if (event.code === 'answer-agreed') expect([counted, score]).toEqual(['full', 5])
-        else {
-          const name = `${Math.floor(event.at / dayMs)} ${event.client}`
-          const known = lost.get(name) ?? { score: 0, doubt: 0 }
-          lost.set(name, { score: known.score - score, doubt: known.doubt + doubt })
+          today.doubt = Math.min(today.doubt + 6_900, maxDoubtMillinats)
+          expect(counted).toBe('full')
+          expect(after.standing.score).toBe(Math.max(before.standing.score - 50, 0))
+        } else if (event.code === 'answer-agreed') {
+          today.clients.add(event.client)
+          expect([counted, score]).toEqual(['full', 5])
+        } else {
+          today.clients.add(event.client)
+          const name = `${day} ${event.client}`
+          lost.set(name, (lost.get(name) ?? 0) - score)
           if (counted === 'full' && before.standing.score >= 5) expect(score).toBe(worth.score)
         }
+        const room = dayAllowance.doubtMillinats * today.clients.size
+        const moved = after.standing.doubtMillinats - today.doubt
+        expect(Math.abs(moved)).toBeLessThanOrEqual(room)
       }
-      for (const { score, doubt } of lost.values()) {
+      for (const score of lost.values()) {
         // A late answer gives back what was lost, and no more.
         if (!isFloored) expect(score).toBeGreaterThanOrEqual(0)
         expect(score).toBeLessThanOrEqual(dayAllowance.score)
-        expect(doubt).toBeLessThanOrEqual(dayAllowance.doubtMillinats)
       }
       seen++
     }
     expect(seen).toBe(9 ** 5)
+  })
+
+  it('is summed up over the day: good answers do not make up for more bad ones', () => {
+    const agreed = { code: 'answer-agreed', client: clientOf(1) } as const
+    const dissented = { code: 'answer-dissented', client: clientOf(1) } as const
+    const doubtAfter = (days: number, ofDay: readonly Choice[]) =>
+      standingOf(
+        Array.from({ length: days }, (_, day) =>
+          eventsOf(ofDay.map((choice) => ({ ...choice, day }))),
+        )
+          .flat()
+          .map((event, index) => ({ ...event, id: `${index}` })),
+      ).doubtMillinats
+    const times = (count: number, choice: Choice) => Array.from({ length: count }, () => choice)
+    // One in a hundred agrees: a day's doubt counts in full, in whatever order they came.
+    expect(doubtAfter(20, [...times(99, dissented), agreed])).toBe(20 * 36)
+    expect(doubtAfter(20, [agreed, ...times(99, dissented)])).toBe(20 * 36)
+    // An honest node that differs now and then.
+    expect(doubtAfter(20, [...times(5, agreed), dissented])).toBe(0)
+    expect(doubtAfter(20, [dissented, ...times(5, agreed)])).toBe(0)
   })
 
   it('begins anew with the next UTC day, and with the next client', () => {
