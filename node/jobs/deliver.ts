@@ -1,4 +1,5 @@
 import { cidOf } from '../../lib/cid.ts'
+import type { JobId } from '../../lib/codecs.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
@@ -37,21 +38,25 @@ export async function deliver(
 async function prepare(
   deps: JobDeps,
   claim: ClaimResult,
-  { text, answer }: Own,
+  own: Own,
   checkers: readonly number[],
   signal: AbortSignal,
 ): Promise<DeliveryPost> {
-  const { address, sessionKey, outputKeys, random } = deps
+  const { address, sessionKey } = deps
   const { jobId, fence } = claim
+  const { text, answer } = own
   if (text === undefined) throw textLost()
   if (answer === undefined) throw notRevealed()
-  const outputKey = await outputKeys.take(signal)
-  const blob = await seal(text, outputKey.key, { kind: 'output', jobId }, random)
-  // The upload does not depend on the key's place on chain.
+  own.output ??= await sealedOutput(deps, jobId, text, signal)
+  const { output } = own
+  // The upload does not depend on the key's place on chain. An upload that fails costs no second key: that takes gas.
   const [stored, outputCid] = await sideBySide(
     signal,
-    (shared) => storeOutputKey(deps, claim, outputKey, checkers, shared),
-    (shared) => uploadOutput(deps, claim, blob, shared),
+    async (shared) => {
+      output.stored ??= await storeOutputKey(deps, claim, output.key, checkers, shared)
+      return output.stored
+    },
+    (shared) => uploadOutput(deps, claim, output.blob, shared),
   )
   const delivery = await signed(
     {
@@ -69,6 +74,16 @@ async function prepare(
   // From here on a restart sends these very bytes again.
   noteSigned(deps.journal, { step: 'delivery', jobId, fence, delivery })
   return delivery
+}
+
+async function sealedOutput(
+  { outputKeys, random }: JobDeps,
+  jobId: JobId,
+  text: string,
+  signal: AbortSignal,
+) {
+  const key = await outputKeys.take(signal)
+  return { key, blob: await seal(text, key.key, { kind: 'output', jobId }, random) }
 }
 
 async function storeOutputKey(

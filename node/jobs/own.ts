@@ -2,6 +2,7 @@ import type { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/st
 import type { Commitment } from '../journal/steps.ts'
 import type { EvidenceSecrets } from './answer.ts'
 import type { Ending } from './job-end.ts'
+import type { OutputKey } from './output-keys.ts'
 
 /** What a node has signed in a job. */
 type Statements = {
@@ -19,12 +20,20 @@ export type Taken = {
   verdict?: VerdictPost | undefined
 }
 
+type SealedOutput = {
+  readonly key: OutputKey
+  readonly blob: Uint8Array<ArrayBuffer>
+  stored?: { readonly highHandle: bigint; readonly lowHandle: bigint } | undefined
+}
+
 /** What a node has of its own in a job after its commitment; it grows with each statement that it signs. */
 export type Own = Statements & {
   readonly taken: Taken
   readonly committed: Commitment
   /** The answer, nowhere but in memory: gone after a restart. */
   readonly text?: string | undefined
+  /** The sealed answer with its key, and where that stands on chain: made once, however often the ICL asks. */
+  output?: SealedOutput | undefined
   /** What makes evidence of the output of another node. */
   readonly secrets: (signal: AbortSignal) => Promise<EvidenceSecrets>
 }

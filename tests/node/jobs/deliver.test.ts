@@ -412,6 +412,33 @@ describe('a delivery that comes to nothing', () => {
     abortsWith(world, 'deadline-too-close')
   })
 
+  it('for an upload that the ICL refuses and asks for again costs no second key', async () => {
+    const world = await createJobWorld('leader')
+    const { putBlob } = world.api
+    const taken = putBlob.getMockImplementation()!
+    const storing = Promise.withResolvers<void>()
+    const chain = {
+      ...world.chain,
+      storeOutputKey: async (...of: Parameters<typeof world.chain.storeOutputKey>) => {
+        const stored = await world.chain.storeOutputKey(...of)
+        storing.resolve()
+        return stored
+      },
+    }
+    world.deps = { ...world.deps, chain }
+    putBlob
+      .mockImplementationOnce(async () => {
+        await storing.promise
+        await new Promise((resolve) => setImmediate(resolve))
+        throw new ProblemError('job-settled', 'it is not')
+      })
+      .mockImplementation(taken)
+    await run(world)
+    expect(putBlob).toHaveBeenCalledTimes(2)
+    expect(world.chain.stored).toHaveLength(1)
+    expect(world.api.postResult).toHaveBeenCalledTimes(1)
+  })
+
   it('is sent again, the same bytes, when the ICL was away', async () => {
     const world = await createJobWorld('leader')
     const { postResult } = world.api
