@@ -321,7 +321,7 @@ describe('a verdict that the evidence of its own answer refutes', () => {
       ])
       expect(await verifyFault(evidence!)).toBe('verdict-refuted')
       await icl.clock.advance(2_000)
-      const own = isMember ? 'answer-agreed' : 'answer-differed'
+      const own = isMember ? 'answer-undecided' : 'answer-differed'
       expect((await codesOf(liar.address)).toSorted()).toEqual([own, 'verdict-refuted'])
     })
   }
