@@ -19,4 +19,9 @@ export const regressions: readonly Regression[] = [
     store: 'memory',
     found: 'a daemon that is killed while it stops does not keep its simulation waiting',
   },
+  {
+    seed: 95,
+    store: 'memory',
+    found: 'an offer may cross the report of a node that leaves',
+  },
 ]

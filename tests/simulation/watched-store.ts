@@ -1,3 +1,4 @@
+import type { Node } from '../../icl/rules/eligibility.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import { seatCount } from '../../icl/rules/seats.ts'
 import type { MemoryStore } from '../../icl/store/memory.ts'
@@ -28,6 +29,9 @@ export type WatchedStore = Store &
     onSaved: (write: Write) => void
   }
 
+/** The ICL reads the node, then saves the offer; each may be slow. */
+const crossingMs = 500
+
 const synchronous: ReadonlySet<string> = new Set(['status', 'scan', 'dump'])
 
 /** Watches a store that several replicas may share; it is in memory unless another is given. */
@@ -41,14 +45,27 @@ export function createWatchedStore(
   const slowly = async () => {
     if (dice.chance(0.05)) await clock.sleep(dice.between(1, 40))
   }
+  const reports = new Map<string, { readonly capacity: number; readonly replacedAt: number }>()
+  /** What the node takes. An offer may cross a report that the node takes less, so the report before counts for a moment. */
+  const capacityOf = (node: Node) => {
+    const last = reports.get(node.address)
+    const crossed = last !== undefined && clock.now() - last.replacedAt < crossingMs
+    return crossed ? Math.max(node.capacity, last.capacity) : node.capacity
+  }
   const save = async (write: Write, writeId?: string) => {
     const before = write.kind === 'job' ? (await base.findJob(write.job.id))?.document : undefined
+    const known =
+      write.kind === 'node' ? (await base.findNode(write.node.address))?.document : undefined
     const saved = await base.save(write, writeId)
     if (saved) watched.onSaved(write)
+    if (saved && known) {
+      reports.set(known.address, { capacity: known.capacity, replacedAt: clock.now() })
+    }
     if (saved && write.kind === 'job') {
       latest.set(write.job.id, write.job)
       broken.push(...brokenBy(before, write.job))
-      if (!watched.isThawing()) broken.push(...(await overfull(base, before, write.job)))
+      if (!watched.isThawing())
+        broken.push(...(await overfull(base, before, write.job, capacityOf)))
       watched.onJob(before, write.job)
     }
     if (watched.lostAnswers > 0 && dice.chance(watched.lostAnswers)) {
@@ -157,7 +174,12 @@ const holds = (seat: number) => (assignment: AssignmentIn) =>
   assignment.seat === seat && !['aborted', 'lapsed'].includes(assignment.status)
 
 /** Nodes that were offered more than they take. */
-async function overfull(store: Store, before: Job | undefined, after: Job): Promise<string[]> {
+async function overfull(
+  store: Store,
+  before: Job | undefined,
+  after: Job,
+  capacityOf: (node: Node) => number,
+): Promise<string[]> {
   const offered = after.assignments.filter(
     (assignment) =>
       assignment.status === 'offered' &&
@@ -166,7 +188,8 @@ async function overfull(store: Store, before: Job | undefined, after: Job): Prom
   const occupied = await store.countOccupiedSlots()
   const full: string[] = []
   for (const { node } of offered) {
-    const capacity = (await store.findNode(node))?.document.capacity ?? 0
+    const found = (await store.findNode(node))?.document
+    const capacity = found ? capacityOf(found) : 0
     const counted = occupied.get(node)
     if ((counted?.offered ?? 0) + (counted?.claimed ?? 0) > capacity) {
       full.push(`node ${node.slice(0, 8)} was offered more than it takes`)
