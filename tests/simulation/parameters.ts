@@ -48,13 +48,15 @@ export type Parameters = {
 }
 
 const mostSkewMs = 300_000
+/** The fewest nodes that a service works with: each of them has to answer every job. */
+const smallestPool = 3
 
 /** Draws a world. */
 export function drawParameters(dice: Dice, store: StoreKind): Parameters {
   const sometimes = (most: number, probability = 0.6) =>
     dice.chance(probability) ? dice.next() * most : 0
   const isCheating = dice.chance(0.35)
-  return {
+  const drawn: Parameters = {
     store,
     replicas: store === 'sqlite' ? 1 : dice.between(1, 3),
     nodes: dice.between(4, 7),
@@ -76,4 +78,8 @@ export function drawParameters(dice: Dice, store: StoreKind): Parameters {
     hangs: sometimes(0.1, 0.3),
     skewMs: dice.pick([0, 1_000, 30_000, mostSkewMs]),
   }
+  if (!dice.fork('pool').chance(0.15)) return drawn
+  // Two cheats of three would be the agreement.
+  const cheats = drawn.cheats.slice(0, 1)
+  return { ...drawn, cheats, nodes: smallestPool - cheats.length }
 }

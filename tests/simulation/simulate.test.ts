@@ -22,6 +22,32 @@ describe('a simulated service with real daemons and clients', () => {
   }
 })
 
+describe('nodes that answer differently and die as they write', () => {
+  const ways = [
+    'accepted by a list of three',
+    'accepted with a joiner',
+    'accepted over dissent',
+    'accepted from a later deliverer',
+  ]
+
+  it('make joiners, dissent and failed deliveries, and every promise is kept', async () => {
+    const missing = new Set(ways)
+    for (let seed = 20; missing.size > 0 && seed < 40; seed++) {
+      const isSmallest = missing.has(ways[0]!)
+      const { reached, violations } = await simulate(seed, {
+        store: 'memory',
+        change: (drawn) => ({
+          ...{ ...drawn, cheats: [], nodes: isSmallest ? 3 : 5 },
+          ...{ disagrees: 0.25, dies: 0.04, comparator: 'exact' },
+        }),
+      })
+      expect(violations).toEqual([])
+      for (const way of Object.keys(reached)) missing.delete(way)
+    }
+    expect([...missing]).toEqual([])
+  }, 600_000)
+})
+
 describe('seeds that once broke a promise', () => {
   for (const { seed, store, found } of regressions) {
     it(`keep it now: ${found} (seed ${seed}, ${store})`, async () => {

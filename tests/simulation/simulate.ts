@@ -33,6 +33,8 @@ export type Outcome = {
   readonly acknowledged: number
   /** How many jobs ended how. */
   readonly jobs: Readonly<Record<string, number>>
+  /** How many jobs came to what not every job comes to. */
+  readonly reached: Readonly<Record<string, number>>
   readonly faults: Readonly<Record<string, number>>
   readonly violations: readonly string[]
   readonly events: readonly StoryEvent[]
@@ -118,17 +120,38 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
     virtualMs: clock.now() - startedAt,
     requests: books.requests(),
     acknowledged: books.acknowledged.count,
-    jobs: tally(world.store.latest.values()),
+    jobs: tally(world.store.latest.values(), ({ phase }) => [phase]),
+    reached: tally(world.store.latest.values(), reachedBy),
     faults: Object.fromEntries(counts),
     violations: story.violations,
     events: story.events,
   }
 }
 
-function tally(jobs: Iterable<Job>): Record<string, number> {
+function tally(
+  jobs: Iterable<Job>,
+  namesOf: (job: Job) => readonly string[],
+): Record<string, number> {
   const counts = new Map<string, number>()
-  for (const { phase } of jobs) count(counts, phase)
+  for (const job of jobs) for (const name of namesOf(job)) count(counts, name)
   return Object.fromEntries(counts)
+}
+
+/** What has to be covered besides the plain way, on which the quorum agrees and the first of it delivers. */
+function reachedBy({ agreement, assignments, batches, list, phase }: Job): readonly string[] {
+  const answers = assignments.filter(({ answer }) => answer !== undefined)
+  const isAccepted = phase === 'accepted'
+  const { group = [], turns = [] } = agreement ?? {}
+  const isReached = {
+    'list of three': list.members.length === 3,
+    'accepted by a list of three': isAccepted && list.members.length === 3,
+    joiner: batches.length > 1,
+    'accepted with a joiner': isAccepted && batches.length > 1,
+    'accepted over dissent': isAccepted && answers.length > group.length,
+    'failed delivery': turns.some(({ failed }) => failed !== undefined),
+    'accepted from a later deliverer': isAccepted && turns.length > 1,
+  }
+  return Object.entries(isReached).flatMap(([name, is]) => (is ? [name] : []))
 }
 
 /** Whether everything is as it should be once all is over. */

@@ -10,6 +10,7 @@ export type Totals = {
   readonly requests: number
   readonly acknowledged: number
   readonly jobs: Readonly<Record<string, number>>
+  readonly reached: Readonly<Record<string, number>>
   readonly faults: Readonly<Record<string, number>>
 }
 
@@ -21,6 +22,7 @@ export const noTotals: Totals = {
   requests: 0,
   acknowledged: 0,
   jobs: {},
+  reached: {},
   faults: {},
 }
 
@@ -33,6 +35,7 @@ export const withOutcome = (totals: Totals, outcome: Outcome): Totals => ({
   requests: totals.requests + outcome.requests,
   acknowledged: totals.acknowledged + outcome.acknowledged,
   jobs: sum(totals.jobs, outcome.jobs),
+  reached: sum(totals.reached, outcome.reached),
   faults: sum(totals.faults, outcome.faults),
 })
 
@@ -52,6 +55,7 @@ export function describeTotals(totals: Totals): string {
   return [
     `${totals.virtualHours.toFixed(1)} virtual hours, ${totals.requests} requests, ${totals.acknowledged} acknowledged changes`,
     `jobs: ${list(totals.jobs)}`,
+    `of these: ${list(totals.reached)}`,
     `faults: ${list(totals.faults)}`,
   ].join('\n')
 }
