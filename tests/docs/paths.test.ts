@@ -37,8 +37,10 @@ describe('the maps of the sources', () => {
     expect(await missingIn(text)).toEqual([])
   })
 
-  it('docs/architecture.md does', async () => {
-    const text = await readFile(join(root, 'docs', 'architecture.md'), 'utf8')
-    expect(await missingIn(text)).toEqual([])
-  })
+  for (const page of ['architecture.md', 'security.md']) {
+    it(`docs/${page} does`, async () => {
+      const text = await readFile(join(root, 'docs', page), 'utf8')
+      expect(await missingIn(text)).toEqual([])
+    })
+  }
 })

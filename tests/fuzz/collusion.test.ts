@@ -1,7 +1,28 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { chanceOfFalseAnswer, chanceOfLeak, collusionRows } from './collusion.ts'
+import {
+  chanceOfAtLeast,
+  chanceOfFalseAnswer,
+  chanceOfLeak,
+  collusionRows,
+  gasOfOwnQuorum,
+} from './collusion.ts'
+
+const linesOf = (page: string): readonly string[] =>
+  readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8')
+    .split('\n')
+    .map((line) => line.replace(/ +/g, ' '))
+
+/** The gas of a call by the table of docs/contracts.md, whose numbers tests/contracts/gas.test.ts measures. */
+const gasOf = (call: string): number => {
+  const row = linesOf('contracts.md').find((line) => line.startsWith(`| ${call} | `))
+  return Number(row?.split(' | ')[1]?.replace(/[ ,|]/g, ''))
+}
+const gas = {
+  storeKey: gasOf('`storeKey`, terms'),
+  commitList: gasOf('`commitList`, 9 nodes, 3 with access'),
+}
 
 /** How likely at least `least` of `count` nodes collude. */
 const atLeast = (least: number, count: number, share: number): number => {
@@ -25,8 +46,23 @@ describe('the chances of colluding nodes', () => {
   })
 
   it('are those that the docs tell', () => {
-    const docs = readFileSync(join(import.meta.dirname, '../../docs/security.md'), 'utf8')
-    const told = docs.split('\n').map((line) => line.replace(/ +/g, ' '))
-    for (const row of collusionRows()) expect(told).toContain(row)
+    const told = linesOf('security.md')
+    for (const row of collusionRows(gas)) expect(told).toContain(row)
+  })
+})
+
+describe('the price of an own quorum', () => {
+  it('is a stored key for each list that does not suit, and one commitment', () => {
+    expect(gasOfOwnQuorum(1, gas, 'alone')).toBe(gas.storeKey + gas.commitList)
+    for (const share of [0.05, 0.1, 0.2]) {
+      const [alone, helped] = [atLeast(3, 5, share), atLeast(3, 9, share)]
+      expect(chanceOfAtLeast(3, 9, share)).toBeCloseTo(helped, 12)
+      const prices = [
+        gasOfOwnQuorum(share, gas, 'alone'),
+        gasOfOwnQuorum(share, gas, 'with the ICL'),
+      ]
+      expect(prices[0]).toBeCloseTo(gas.storeKey / alone + gas.commitList, 0)
+      expect(prices[1]).toBeCloseTo(gas.storeKey / helped + gas.commitList, 0)
+    }
   })
 })

@@ -3,8 +3,6 @@ import type { AgreementRule } from '../../lib/schemas/terms.ts'
 
 const quorum = 3
 const listLength = 9
-/** What storing a prompt key costs, see docs/contracts.md. */
-const gasOfKey = 247_079
 
 /** Whether the answers of honest nodes match one another: all of them, or, of a model that only samples, none. */
 export type Honest = 'agree' | 'differ'
@@ -39,8 +37,39 @@ type Answer = { readonly isFalse: boolean; readonly batch: number; readonly posi
 /** How likely at least one node of the first quorum colludes: it has read the prompt. */
 export const chanceOfLeak = (share: number): number => 1 - (1 - share) ** quorum
 
-/** What a client pays on average, in gas, until the first nodes of a list are all its own: for each list it stores a key. */
-const gasOfOwnQuorum = (share: number): number => gasOfKey / share ** quorum
+/** How likely at least `least` of `count` independent draws fall on nodes with this share of the weight. */
+export function chanceOfAtLeast(least: number, count: number, share: number): number {
+  if (least <= 0) return 1
+  if (count < least) return 0
+  return (
+    share * chanceOfAtLeast(least - 1, count - 1, share) +
+    (1 - share) * chanceOfAtLeast(least, count - 1, share)
+  )
+}
+
+/** What a list costs its client, in gas. */
+export type ListGas = {
+  /** `storeKey` with terms: each list that is drawn takes one. */
+  readonly storeKey: number
+  /** `commitList` of nine nodes: only the list that is used takes one. */
+  readonly commitList: number
+}
+
+/**
+ * What a client pays on average, in gas, until a list has enough nodes of its own for an agreement under `three`. It sees the list before it
+ * commits to it, so a list that does not suit costs one stored key. By itself it needs its nodes among the first to be seated. An ICL that helps
+ * calls the others busy, so any of the list will do.
+ */
+export function gasOfOwnQuorum(share: number, gas: ListGas, help: 'alone' | 'with the ICL') {
+  const result = quotaOf({ rule: 'three', quorum, listLength })
+  if (result.outcome === 'refused') throw new RangeError(result.why)
+  const { needed } = result.quota
+  const chance =
+    help === 'alone'
+      ? chanceOfFalseAnswer(share, 'three', 'agree')
+      : chanceOfAtLeast(needed, listLength, share)
+  return gas.storeKey / chance + gas.commitList
+}
 
 const percent = (chance: number): string => {
   const value = 100 * chance
@@ -51,7 +80,7 @@ const millions = (gas: number): string =>
   `${(gas / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })} M`
 
 /** The rows of the table in docs/security.md. */
-export const collusionRows = (): readonly string[] =>
+export const collusionRows = (gas: ListGas): readonly string[] =>
   [0.01, 0.05, 0.1, 0.2, 0.33, 0.5].map((share) => {
     const cells = [
       `${Math.round(100 * share)} %`,
@@ -60,7 +89,8 @@ export const collusionRows = (): readonly string[] =>
       percent(chanceOfFalseAnswer(share, 'any-two', 'agree')),
       percent(chanceOfFalseAnswer(share, 'three', 'differ')),
       percent(chanceOfFalseAnswer(share, 'any-two', 'differ')),
-      millions(gasOfOwnQuorum(share)),
+      millions(gasOfOwnQuorum(share, gas, 'alone')),
+      millions(gasOfOwnQuorum(share, gas, 'with the ICL')),
     ]
     return `| ${cells.join(' | ')} |`
   })
