@@ -7,6 +7,7 @@ import { endpoints, maxBlobBytes } from '../../lib/endpoints.ts'
 import { createTestIcl, type TestIcl } from '../icl/test-icl.ts'
 
 let icl: TestIcl
+let served: Parameters<typeof listen>[0]
 let server: ReturnType<typeof listen>
 /** The addresses of the requests that have reached the application, as they came. */
 const arrived: string[] = []
@@ -18,7 +19,8 @@ beforeAll(async () => {
     arrived.push(request.url)
     return app.fetch(request, ...more)
   }
-  server = listen({ fetch }, { hostname: '127.0.0.1', port: 0 })
+  served = { fetch }
+  server = listen(served, { hostname: '127.0.0.1', port: 0 })
 })
 afterAll(async () => {
   await server.stop(true)
@@ -38,10 +40,10 @@ async function problemOf(response: Response) {
 }
 
 /** Sends bytes as they are, which fetch would put right. */
-const sendRaw = (text: string): Promise<string> =>
+const sendRaw = (text: string, { port } = server): Promise<string> =>
   new Promise((resolve, reject) => {
     let answer = ''
-    const socket = connect(server.port!, '127.0.0.1', () => socket.write(text))
+    const socket = connect(port!, '127.0.0.1', () => socket.write(text))
     socket.on('data', (chunk) => {
       answer += chunk.toString()
     })
@@ -172,6 +174,24 @@ describe('a body that is too large', () => {
     await arrival('/v1/blobs')
     await icl.clock.advance(30_000)
     expect(await answer).toContain('"code":"request-timeout"')
+  })
+
+  it('may take longer than the server leaves a connection without a request', async () => {
+    arrived.length = 0
+    const impatient = listen(served, { hostname: '127.0.0.1', port: 0 }, 1)
+    try {
+      const answer = sendRaw(
+        'POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\nsignature-input: eth=()\r\ncontent-length: 9\r\n\r\nabc',
+        impatient,
+      )
+      await arrival('/v1/blobs')
+      // Idle from a later time on, and ended by the server itself.
+      await sendRaw('GET /livez HTTP/1.1\r\nhost: icl.test\r\n\r\n', impatient)
+      await icl.clock.advance(30_000)
+      expect(await answer).toContain('"code":"request-timeout"')
+    } finally {
+      await impatient.stop(true)
+    }
   })
 
   it('that is broken off is no failure of the ICL', async () => {
