@@ -1,3 +1,16 @@
+/*
+ * Here belong facts of a client: what the ICL has learnt of one wallet, that no other document or the chain tells again, and that rules read.
+ * Today that is one, its first accepted job.
+ *
+ * Elsewhere, on purpose:
+ * - What one job or key asks for belongs to it: its webhook and what became of that is in the job, the room for a blob is held under the key or
+ *   the fence.
+ * - Places for running jobs and jobs of a day are keys of the store, each held by one job: with a counter in this document, all
+ *   submissions of a client would wait for one another.
+ * - Who may submit, and how much, is the operator's setting. Rates are counts of one process, and may be lost.
+ * - Secrets (read tokens, those of webhooks) are derived from the ICL's secret and stored nowhere.
+ */
+
 import type { Address } from '../../lib/codecs.ts'
 import type { AllowanceHolder } from '../../lib/reputation.ts'
 import { dayMs } from '../../lib/time.ts'
