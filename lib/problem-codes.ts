@@ -76,7 +76,7 @@ export const problemCodes = {
   'key-unknown': row(409, 'The ICL does not see the prompt key in that block', true),
   'key-expired': row(409, 'The prompt key was stored too long ago'),
   'key-used': row(409, 'The prompt key has a job already'),
-  'too-many-blobs': row(409, 'The prompt key or the fence has other blobs already'),
+  'too-many-blobs': row(409, 'The prompt key or the fence has another blob already'),
   'job-conflict': row(409, 'This job exists with another body'),
   'job-settled': row(409, 'The job has settled'),
   'stale-fence': row(409, 'The assignment has been offered again since'),

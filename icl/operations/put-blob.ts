@@ -5,10 +5,10 @@
  * its turn to deliver.
  *
  * Invariants:
- * - Each key and each fence has places for two blobs: a client or node that restarts seals again, under a new key, and
- *   a node works on one assignment at most twice.
- * - The same bytes take the same place, however often they come.
- * - A place is taken before the blob is kept, and lasts longer than a key is good for, or a job goes on.
+ * - Each key and each fence has room for one blob: a key seals one prompt, and a node that lost its text in a restart
+ *   delivers no more.
+ * - The same bytes come as often as they like.
+ * - The place is taken before the blob is kept, and lasts longer than a key is good for, or a job goes on.
  *
  * Failure cases: while the chain is away a wallet gets `chain-unavailable`. A blob that finds no room keeps its place,
  * for its next try.
@@ -33,7 +33,6 @@ import { findOwnKey } from './own-key.ts'
 const unusedBlobMs = hourMs
 /** How old a key may be: a list is drawn for 30 minutes, and its job taken for ten more. */
 const keySeconds = 2_400
-const places = [0, 1] as const
 /** What sealing may add to a prompt. */
 const sealingBytes = 1_024
 
@@ -116,11 +115,10 @@ async function takePlace(
   cid: string,
   until: number,
 ): Promise<void> {
-  for (const place of places) {
-    if ((await claimKey(deps, `${name}:${place}`, cid, until)) === cid) return
-  }
+  const other = await claimKey(deps, name, cid, until)
+  if (other === cid) return
   throw new ProblemError(
     'too-many-blobs',
-    `There are ${places.length} other blobs of this key or fence; upload one of them again, or store another key`,
+    `This key or fence has the blob ${other}; upload that again, or store another key`,
   )
 }
