@@ -1,11 +1,11 @@
 import { type Hex, type LocalAccount, parseEventLogs, TransactionReceiptNotFoundError } from 'viem'
-import { nodeRegistryAbi } from '../abi/node-registry.ts'
 import { resultRegistryAbi } from '../abi/result-registry.ts'
 import { abortable } from '../chain/abortable.ts'
 import { toChainError } from '../chain/chain-error.ts'
 import { chainHash } from '../chain/chain-hash.ts'
 import { createChainWriter } from '../chain/clients.ts'
-import { commitList, listOf } from '../chain/key-lists.ts'
+import { commitList, endList, listOf } from '../chain/key-lists.ts'
+import { type RegisteredNode, readNode } from '../chain/node-registry.ts'
 import { type OutputKey, outputKeyOf } from '../chain/output-key-of.ts'
 import { storeKey } from '../chain/prompt-key-store.ts'
 import { type StoredKey, storedKeyAt } from '../chain/stored-key-at.ts'
@@ -48,6 +48,8 @@ export interface ClientChain {
     },
     signal?: AbortSignal,
   ): Promise<void>
+  /** Ends the list of a key: no further member gets access. */
+  endList(highHandle: bigint, lowHandle: bigint, signal?: AbortSignal): Promise<void>
   /** What a key is bound to, and the members (by position) that read it; undefined before it is bound. */
   listOf(
     highHandle: bigint,
@@ -71,15 +73,7 @@ export interface ClientChain {
   /** The receipt hash that a transaction put on chain for a job; undefined when it did not, or is not mined. */
   receiptHashIn(tx: Hash32, jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** What NodeRegistry says of a node. */
-  nodeOf(
-    node: Address,
-    signal?: AbortSignal,
-  ): Promise<{
-    readonly active: boolean
-    /** Whether it has the least stake there now; a node that is leaving still has, until it withdraws it. */
-    readonly staked: boolean
-    readonly modelTiers: readonly number[]
-  }>
+  nodeOf(node: Address, signal?: AbortSignal): Promise<RegisteredNode>
   /** Unix seconds of the latest block: a time that neither this machine nor the ICL makes up. */
   time(signal?: AbortSignal): Promise<number>
 }
@@ -125,6 +119,9 @@ export function createClientChain(options: {
     commitList: async (commitment, signal) => {
       await commitList({ ...chain, contract, ...commitment, ...(signal && { signal }) })
     },
+    endList: async (highHandle, lowHandle, signal) => {
+      await endList({ ...chain, contract, highHandle, lowHandle, ...(signal && { signal }) })
+    },
     listOf: async (highHandle, lowHandle, signal) => {
       const { commitment, used } = await listOf(chain, contract, highHandle, lowHandle, signal)
       return commitment && { commitment, used }
@@ -154,20 +151,12 @@ export function createClientChain(options: {
       }).find(({ args }) => args.jobId === jobId)
       return committed && Hash32.parse(committed.args.receiptHash)
     },
-    nodeOf: async (node, signal) => {
-      const contract = { address: network.contracts.node_registry, abi: nodeRegistryAbi } as const
-      const { publicClient } = chain
-      const read = Promise.all([
-        publicClient.readContract({ ...contract, functionName: 'nodeOf', args: [node] }),
-        publicClient.readContract({ ...contract, functionName: 'minStake' }),
-      ])
-      const [state, minStake] = await reading('reading the node registry', read, signal)
-      return {
-        active: state.active,
-        staked: state.registeredAt > 0n && state.stake >= minStake,
-        modelTiers: state.modelTiers,
-      }
-    },
+    nodeOf: (node, signal) =>
+      reading(
+        'reading the node registry',
+        readNode(chain, network.contracts.node_registry, node),
+        signal,
+      ),
     time: async (signal) => {
       const block = await reading('reading the latest block', chain.publicClient.getBlock(), signal)
       return Number(block.timestamp)

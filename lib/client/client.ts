@@ -22,6 +22,7 @@ import { type TermsOptions, wishOf } from './choose-terms.ts'
 import { createClientChain } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
 import type { ClientContext } from './context.ts'
+import { endList, type KeyHandles } from './end-list.ts'
 import { getRecord } from './get-record.ts'
 import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
@@ -83,6 +84,8 @@ export type Client = {
   readonly job: (jobId: JobId, options?: CallOptions) => Promise<JobView>
   /** Cancels one of this client's jobs; throws SvcError `job-settled` when it is too late. */
   readonly cancel: (jobId: JobId, options?: CallOptions) => Promise<JobView>
+  /** Ends the list of a prompt key on chain, which `cancel` cannot: no further node can be let in to read the prompt. */
+  readonly endList: (key: KeyHandles, options?: CallOptions) => Promise<void>
   /** Everything that happened in one of this client's jobs: what each node said, signed, and what was made of it. */
   readonly record: (jobId: JobId, options?: CallOptions) => Promise<JobRecord>
 }
@@ -146,6 +149,7 @@ function clientOf(context: ClientContext, api: Api): Client {
       told(api.getJob({ params: { jobId } }, { signal, attempts: 3 })),
     cancel: (jobId, { signal } = {}) =>
       told(api.cancelJob({ params: { jobId } }, { signal, attempts: 3 })),
+    endList: (key, { signal } = {}) => endList(context, key, signal),
     record: (jobId, { signal } = {}) => told(getRecord({ api, network }, jobId, signal)),
   }
 }

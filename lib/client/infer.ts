@@ -14,6 +14,7 @@ import { toClientError } from './client-error.ts'
 import type { JobOrder } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
 import { encryptKey } from './encrypt-key.ts'
+import type { KeyHandles } from './end-list.ts'
 import { followJob } from './follow-job.ts'
 import {
   type AcceptedInference,
@@ -41,10 +42,11 @@ export type InferOptions = TermsOptions & {
   /** A server that the ICL tells once the job has settled; `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']
   readonly onStep?: (news: StepNews) => void
-  /** Told as soon as the ICL has the job; whoever has the token can read and cancel it. */
+  /** Told as soon as the ICL has the job; whoever has the token can read and cancel it. `key` is what `endList` takes. */
   readonly onSubmitted?: (job: {
     readonly jobId: JobId
     readonly readToken: string
+    readonly key: KeyHandles
     readonly webhookSecret?: string
   }) => void
   /** Told of each event of the job, such as a node that claimed its assignment. */
@@ -179,9 +181,11 @@ async function useKeyAhead(
 
 async function follow({ context, options, steps }: Run, job: PreparedJob): Promise<JobView> {
   const { readToken, webhookSecret } = job
-  const jobId = jobIdOf(job.order.identity)
+  const { identity } = job.order
+  const jobId = jobIdOf(identity)
+  const key = { highHandle: identity.kpHighHandle, lowHandle: identity.kpLowHandle }
   try {
-    options.onSubmitted?.({ jobId, readToken, ...(webhookSecret && { webhookSecret }) })
+    options.onSubmitted?.({ jobId, readToken, key, ...(webhookSecret && { webhookSecret }) })
     return await steps.run(
       'inference',
       (progress) =>
@@ -198,7 +202,7 @@ async function follow({ context, options, steps }: Run, job: PreparedJob): Promi
       ({ status }) => status === 'accepted',
     )
   } catch (error) {
-    await cancelJob(context, job.order.identity, job.readToken)
+    await cancelJob(context, identity, job.readToken)
     throw error
   }
 }

@@ -56,6 +56,7 @@ export { toClientError } from './client-error.ts'
 export { commitList, type JobOrder } from './commit-list.ts'
 export type { ClientContext } from './context.ts'
 export { encryptKey } from './encrypt-key.ts'
+export { endList, type KeyHandles } from './end-list.ts'
 export { type Follow, followJob } from './follow-job.ts'
 export type { InferOptions } from './infer.ts'
 export {

@@ -64,6 +64,12 @@ export const clientChainOf = (ground: Ground, address: Address): ClientChain => 
         chain.commitList(highHandle, lowHandle, listCommitment(terms), readers, mask),
       )
     },
+    endList: async (high, low, signal) => {
+      await chain.mined(signal, () => {
+        const list = chain.lists.get(`${high}:${low}`)
+        if (list) chain.lists.set(`${high}:${low}`, { ...list, ended: true })
+      })
+    },
     listOf: async (high, low) => {
       const { commitment, used } = await chain.listOf(high, low)
       return commitment && { commitment, used }

@@ -339,6 +339,9 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         await options.committing?.(signal)
         committed = { commitment: listCommitment(input.terms), used: input.mask }
       },
+      endList: async (...handles) => {
+        calls.push({ name: 'endList', input: handles, options: undefined })
+      },
       listOf: async () => {
         const found = options.commitmentOnChain ?? committed?.commitment
         return found && { commitment: found, used: options.usedOnChain ?? committed?.used ?? 0 }

@@ -92,8 +92,9 @@ describe('who runs an inference', () => {
         'Why?',
         { model, onSubmitted: (job) => submitted.push(job) },
       )
+      const key = { highHandle: expect.any(BigInt), lowHandle: expect.any(BigInt) }
       expect(submitted).toEqual([
-        { jobId: result.jobId, readToken: 'read-token', webhookSecret: 'secret' },
+        { jobId: result.jobId, readToken: 'read-token', key, webhookSecret: 'secret' },
       ])
       return result
     }
