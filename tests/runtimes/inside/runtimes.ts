@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { freePort } from '../../../demo/free-port.ts'
-import { type IclRuntime, programOf } from '../../../demo/runtime-programs.ts'
+import type { IclRuntime } from '../../../demo/runtime-programs.ts'
+import { bundle } from './bundle.ts'
 import type { CaseResult } from './case.ts'
 
 const run = promisify(execFile)
 const patienceMs = 100_000
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-const folder = import.meta.dirname
-const script = join(folder, 'run.ts')
+const script = join(import.meta.dirname, 'run.ts')
 
 /** Runs every case inside a runtime. */
 export function runInside(runtime: IclRuntime, program: string): Promise<readonly CaseResult[]> {
@@ -45,12 +45,7 @@ async function runOnWorkerd(program: string): Promise<readonly CaseResult[]> {
   const place = await mkdtemp(join(tmpdir(), 'svc-workerd-'))
   try {
     const port = await freePort()
-    const bun = programOf('bun')
-    if (!bun) throw new Error('There is no Bun to bundle the suite with')
-    const bundle = join(place, 'worker.js')
-    const source = join(folder, 'worker.ts')
-    const args = ['build', '--target=browser', '--format=esm', `--outfile=${bundle}`, source]
-    await run(bun, args, { cwd: root, timeout: patienceMs })
+    await bundle('worker.ts', 'esm', join(place, 'worker.js'))
     await writeFile(join(place, 'worker.capnp'), configOf(port))
     return await askWorker(program, place, port)
   } finally {
