@@ -5,6 +5,7 @@ import type { ComparatorId } from '../lib/codecs.ts'
 import { createCofheCoprocessor } from '../lib/coprocessor/cofhe.ts'
 import { createProcessProver } from '../lib/host/coprocessor/process-prover.ts'
 import type { JobEvent } from '../lib/schemas/jobs.ts'
+import type { AgreementRule } from '../lib/schemas/terms.ts'
 import { systemClock } from '../lib/system.ts'
 import type { LocalChain } from './local-chain.ts'
 
@@ -18,6 +19,7 @@ export async function ask(
     readonly prompt: string
     readonly model: string
     readonly comparator?: ComparatorId
+    readonly rule?: AgreementRule
     readonly onStep?: (news: StepNews) => void
     readonly onEvent?: (event: JobEvent) => void
     readonly signal?: AbortSignal
