@@ -1,0 +1,21 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import { answerCases } from './check/answers.ts'
+import { ruleCases } from './check/rules.ts'
+import { secretCases } from './check/secrets.ts'
+import { vectorFiles, vectorPath, vectorText } from './files.ts'
+
+describe('a file of vectors', () => {
+  it.each(Object.entries(vectorFiles))('%s is what `npm run vectors` makes', async (name, make) => {
+    expect(vectorText(await make())).toBe(await readFile(vectorPath(name), 'utf8'))
+  })
+
+  it('is made by the command', async () => {
+    const names = (await readdir(import.meta.dirname)).filter((name) => name.endsWith('.json'))
+    expect(new Set(names)).toEqual(new Set(Object.keys(vectorFiles)))
+  })
+})
+
+describe('what the vectors say', () => {
+  it.each([...secretCases, ...ruleCases, ...answerCases])('$name', async ({ run }) => run())
+})
