@@ -56,6 +56,7 @@ function asGuest(store: Store): Store {
   return {
     ...store,
     save: (write, writeId) => say().then(() => store.save(write, writeId)),
+    saveAll: (writes, writeId) => say().then(() => store.saveAll(writes, writeId)),
     restore: (record) => say().then(() => store.restore(record)),
     prune: (what) => say().then(() => store.prune(what)),
   }

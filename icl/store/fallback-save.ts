@@ -4,7 +4,7 @@ import { lockOf } from './fallback-locks.ts'
 import { onlyInDatabase } from './fallback-reads.ts'
 import { askPrimary, type Fallback, isAway, noteAway, whyNotWritable } from './fallback-state.ts'
 import type { HeldRecord } from './journal.ts'
-import type { Write } from './store.ts'
+import { documentIn, type Write } from './store.ts'
 
 const retryAfterSeconds = 5
 
@@ -20,6 +20,53 @@ export function saveWith(
   return fallback.mutex(lockOf(write), () =>
     saveWhere(fallback, write, id).finally(() => fallback.sent.delete(id)),
   )
+}
+
+/** The same for several writes; while the database is away they go to the journal one by one, the document with a version last. */
+export async function saveAllWith(
+  fallback: Fallback,
+  writes: readonly Write[],
+  id = toBase64Url(fallback.options.random.bytes(12)),
+): Promise<Write | undefined> {
+  const [first, ...others] = writes
+  if (!first) return undefined
+  if (others.length === 0) return (await saveWith(fallback, first, id)) ? undefined : first
+  const locks = [...new Set(writes.map(lockOf))].toSorted((a, b) => (a < b ? -1 : 1))
+  const locked = locks.reduceRight<() => Promise<Write | undefined>>(
+    (work, lock) => () => fallback.mutex(lock, work),
+    () => saveAllWhere(fallback, writes, id),
+  )
+  return locked()
+}
+
+async function saveAllWhere(
+  fallback: Fallback,
+  writes: readonly Write[],
+  id: string,
+): Promise<Write | undefined> {
+  const document = documentIn(writes)
+  const inOrder = [
+    ...writes.filter((write) => write !== document && write.kind !== 'release-key'),
+    ...(document ? [document] : []),
+    ...writes.filter((write) => write.kind === 'release-key'),
+  ]
+  if (fallback.mode === 'connected') {
+    const { era } = fallback
+    try {
+      const refused = await askPrimary(fallback, (store) => store.saveAll(writes, id))
+      if (!refused) for (const write of writes) await note(fallback, write, id)
+      return refused
+    } catch (error) {
+      if (!isAway(error)) throw error
+      noteAway(fallback, era, error)
+    }
+  }
+  if (document && (await wouldAccept(fallback, document, id)) === 'taken') return undefined
+  for (const write of inOrder) {
+    if ((await wouldAccept(fallback, write, id)) === 'refuse') return write
+  }
+  for (const write of inOrder) if (!(await saveWhere(fallback, write, id))) return write
+  return undefined
 }
 
 async function saveWhere(fallback: Fallback, write: Write, id: string): Promise<boolean> {

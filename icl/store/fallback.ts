@@ -36,7 +36,7 @@
 import { releaseReplica } from '../replicas.ts'
 import { keepUp, reconnect, watchConnection } from './fallback-connection.ts'
 import { onlyInDatabase, type Reads, readsOf } from './fallback-reads.ts'
-import { saveWith } from './fallback-save.ts'
+import { saveAllWith, saveWith } from './fallback-save.ts'
 import {
   askPrimary,
   createFallback,
@@ -79,6 +79,7 @@ export async function openFallbackStore(options: FallbackOptions): Promise<Store
       await close(fallback)
     },
     save: (write, id) => saveWith(fallback, write, id),
+    saveAll: (writes, id) => saveAllWith(fallback, writes, id),
     ...reads(fallback),
     listChanges: (cursor) => listChanges(fallback, cursor),
     prune: async (what) => {

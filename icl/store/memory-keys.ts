@@ -13,13 +13,14 @@ export function createMemoryKeys() {
     return held && held.expiresAt > now ? held : undefined
   }
   return {
-    save: (write: KeyWrite): boolean => {
+    isAcceptable: (write: KeyWrite): boolean => {
       const { key, value } = write
-      if (write.kind === 'release-key') return keys.get(key)?.value === value && keys.delete(key)
+      if (write.kind === 'release-key') return keys.get(key)?.value === value
       const held = at(key, write.now)
-      if (held && held.value !== value) return false
-      keys.set(key, { key, value, expiresAt: write.expiresAt })
-      return true
+      return held === undefined || held.value === value
+    },
+    remove: (key: string): void => {
+      keys.delete(key)
     },
     put: ({ key, value, expiresAt }: HeldKey): void => {
       keys.set(key, { key, value, expiresAt })
@@ -52,14 +53,14 @@ type Blob = {
 export function createMemoryBlobs() {
   const blobs = new Map<string, Blob>()
   return {
-    save: (write: BlobWrite): boolean => {
+    /** Puts a blob in, or keeps one that is there longer. */
+    put: (write: BlobWrite): void => {
       const { cid } = write
       const known = blobs.get(cid)
       const until = Math.max(write.until, known?.until ?? 0)
       if (known) blobs.set(cid, { ...known, until })
-      else if (write.kind === 'keep-blob') return false
-      else blobs.set(cid, { cid, bytes: write.bytes, uploader: write.uploader, until })
-      return true
+      else if (write.kind === 'blob')
+        blobs.set(cid, { cid, bytes: write.bytes, uploader: write.uploader, until })
     },
     find: (cid: string) => blobs.get(cid)?.bytes,
     count: (uploader: Uploader): number =>

@@ -11,15 +11,17 @@ import {
   type MemoryBlobs,
   type MemoryKeys,
 } from './memory-keys.ts'
-import type {
-  JobChange,
-  OccupiedSlots,
-  Position,
-  Store,
-  StoreRecord,
-  StoreStats,
-  Versioned,
-  Write,
+import {
+  documentIn,
+  type JobChange,
+  type OccupiedSlots,
+  type Position,
+  type Store,
+  type StoreRecord,
+  type StoreStats,
+  type Versioned,
+  type VersionedWrite,
+  type Write,
 } from './store.ts'
 
 /** A store that lives and dies with its process. */
@@ -68,7 +70,8 @@ export function createMemoryStore(): MemoryStore {
     }),
     ping: async () => {},
     close: async () => {},
-    save: async (write, writeId) => save(state, write, writeId),
+    save: async (write, writeId) => saveAll(state, [write], writeId) === undefined,
+    saveAll: async (writes, writeId) => saveAll(state, writes, writeId),
     ...jobReads(state),
     ...otherReads(state),
     prune: async (options) => prune(state, options),
@@ -90,27 +93,66 @@ export function createMemoryStore(): MemoryStore {
   }
 }
 
-function save(state: State, write: Write, writeId?: string): boolean {
+function saveAll(state: State, writes: readonly Write[], writeId?: string): Write | undefined {
+  const document = documentIn(writes)
+  if (writeId !== undefined && document && standOf(state, document)?.writeId === writeId) {
+    return undefined
+  }
+  const refused = writes.find((write) => !isAcceptable(state, write))
+  if (refused) return refused
+  for (const write of writes) apply(state, write, writeId)
+  return undefined
+}
+
+function standOf(state: State, write: VersionedWrite) {
+  if (write.kind === 'job') return state.jobs.find(write.job.id)
+  if (write.kind === 'node') return state.nodes.find(write.node.address)
+  return state.clients.find(write.client.address)
+}
+
+function isAcceptable(state: State, write: Write): boolean {
   switch (write.kind) {
-    case 'job': {
-      const saved = state.jobs.save(write.job.id, write.job, write.base, writeId)
-      if (saved) noteJob(state, write.job)
-      return saved
-    }
+    case 'job':
     case 'node':
-      return state.nodes.save(write.node.address, write.node, write.base, writeId)
     case 'client':
-      return state.clients.save(write.client.address, write.client, write.base, writeId)
+      return (standOf(state, write)?.version ?? 0) === write.base
     case 'event':
-      if (state.events.has(write.event.id)) return false
-      state.events.put(write.event)
-      return true
+      return !state.events.has(write.event.id)
     case 'key':
     case 'release-key':
-      return state.keys.save(write)
+      return state.keys.isAcceptable(write)
+    case 'blob':
+      return true
+    case 'keep-blob':
+      return state.blobs.find(write.cid) !== undefined
+  }
+}
+
+function apply(state: State, write: Write, writeId: string | undefined): void {
+  switch (write.kind) {
+    case 'job':
+      state.jobs.put(write.job.id, write.job, write.base + 1, writeId)
+      noteJob(state, write.job)
+      return
+    case 'node':
+      state.nodes.put(write.node.address, write.node, write.base + 1, writeId)
+      return
+    case 'client':
+      state.clients.put(write.client.address, write.client, write.base + 1, writeId)
+      return
+    case 'event':
+      state.events.put(write.event)
+      return
+    case 'key':
+      state.keys.put(write)
+      return
+    case 'release-key':
+      state.keys.remove(write.key)
+      return
     case 'blob':
     case 'keep-blob':
-      return state.blobs.save(write)
+      state.blobs.put(write)
+      return
   }
 }
 
@@ -141,7 +183,7 @@ function put(state: State, record: StoreRecord): void {
       state.keys.put(record)
       return
     case 'blob':
-      state.blobs.save(record)
+      state.blobs.put(record)
       return
   }
 }
@@ -318,16 +360,9 @@ function createDocuments<T>() {
   type Entry = Versioned<T> & { readonly writeId: string | undefined }
   const documents = new Map<string, Entry>()
   return {
-    find: (id: string): Versioned<T> | undefined => documents.get(id),
-    save: (id: string, document: T, base: number, writeId: string | undefined): boolean => {
-      const known = documents.get(id)
-      if (writeId !== undefined && known?.writeId === writeId) return true
-      if ((known?.version ?? 0) !== base) return false
-      documents.set(id, { document, version: base + 1, writeId })
-      return true
-    },
-    put: (id: string, document: T, version: number): void => {
-      documents.set(id, { document, version, writeId: undefined })
+    find: (id: string): Entry | undefined => documents.get(id),
+    put: (id: string, document: T, version: number, writeId?: string): void => {
+      documents.set(id, { document, version, writeId })
     },
     remove: (id: string) => documents.delete(id),
     entries: (): Iterable<Versioned<T>> => documents.values(),

@@ -1,3 +1,23 @@
+/*
+ * Problem: some commands change several documents at once, and not every server that speaks MongoDB's protocol has
+ * transactions.
+ *
+ * Idea: several writes are done one by one, in an order that is safe to break off and to repeat. First a look whether
+ * the keys to be released are held. Then what only reserves or adds: keys, blobs, events. Then the one document with a
+ * version, which decides: with it, all is done. Last the releases of keys, which nobody can refuse any more.
+ *
+ * Invariants:
+ * - When a write is refused before or at the document, nothing after it is done, and what was added before is taken
+ *   back: an event that this save inserted, and a key that this save took from nobody and that nobody renewed since.
+ *   Both are told by the id of the save, which is in their rows.
+ * - A repeated save whose document has its id already is done: only its releases are repeated.
+ *
+ * Failure cases: a process that dies in between leaves keys that are held for what their value names until they
+ * expire, an event without its document, or a key that should have been released. Repeating the command finds its own
+ * key, saves the document without the event that is there, and releases again. Others may see a key or an event a
+ * moment before the document.
+ */
+
 import {
   Binary,
   type Collection,
@@ -15,7 +35,7 @@ import {
   nodeFieldsOf,
 } from './mongodb-collections.ts'
 import { unlessTaken } from './mongodb-taken.ts'
-import type { Write } from './store.ts'
+import { documentIn, type VersionedWrite, type Write } from './store.ts'
 
 /** One attempt of a save; `mayBeDone` when an earlier one may have gone through unheard. */
 export type Attempt = {
@@ -45,7 +65,7 @@ export async function saveOnce(
     case 'event':
       return saveEvent(collections, write, attempt)
     case 'key':
-      return saveKey(collections, write, attempt)
+      return (await takeKey(collections, write, attempt)) !== undefined
     case 'release-key':
       return releaseKey(collections, write, attempt)
     case 'blob':
@@ -56,6 +76,85 @@ export async function saveOnce(
         { $max: { until: write.until } },
       )
       return matchedCount === 1
+    }
+  }
+}
+
+/** Carries out several writes in the order above; returns the one that was refused. */
+export async function saveAllOnce(
+  collections: MongoCollections,
+  writes: readonly Write[],
+  attempt: Attempt,
+): Promise<Write | undefined> {
+  const document = documentIn(writes)
+  const releases = writes.filter((write) => write.kind === 'release-key')
+  if (!(document && attempt.mayBeDone && (await isSaved(collections, document, attempt)))) {
+    const refused = await saveBeforeReleases(collections, { writes, releases, document }, attempt)
+    if (refused) return refused
+  }
+  for (const write of releases) await releaseKey(collections, write, attempt)
+  return undefined
+}
+
+type Parts = {
+  readonly writes: readonly Write[]
+  readonly releases: readonly Extract<Write, { kind: 'release-key' }>[]
+  readonly document: VersionedWrite | undefined
+}
+
+async function saveBeforeReleases(
+  collections: MongoCollections,
+  { writes, releases, document }: Parts,
+  attempt: Attempt,
+): Promise<Write | undefined> {
+  for (const write of releases) {
+    const isHeld = await collections.keys.findOne({ _id: write.key, value: write.value })
+    if (!isHeld) return write
+  }
+  const additions = writes.filter((write) => write !== document && write.kind !== 'release-key')
+  const isEvent = ({ kind }: Write) => kind === 'event'
+  const taken: Write[] = []
+  for (const write of [
+    ...additions.filter((write) => !isEvent(write)),
+    ...additions.filter(isEvent),
+    ...(document ? [document] : []),
+  ]) {
+    const outcome =
+      write.kind === 'key'
+        ? await takeKey(collections, write, attempt)
+        : (await saveOnce(collections, write, attempt)) && 'taken'
+    if (!outcome) {
+      await takeBack(collections, taken, attempt)
+      return write
+    }
+    if (outcome === 'taken') taken.push(write)
+  }
+  return undefined
+}
+
+async function isSaved(
+  { jobs, nodes, clients }: MongoCollections,
+  write: VersionedWrite,
+  { writeId }: Attempt,
+): Promise<boolean> {
+  if (write.kind === 'job') return (await jobs.findOne({ _id: write.job.id, writeId })) !== null
+  if (write.kind === 'node') {
+    return (await nodes.findOne({ _id: write.node.address, writeId })) !== null
+  }
+  return (await clients.findOne({ _id: write.client.address, writeId })) !== null
+}
+
+/** Only what has the id of this save: what others have renewed since is theirs. */
+async function takeBack(
+  { keys, events }: MongoCollections,
+  taken: readonly Write[],
+  { writeId }: Attempt,
+): Promise<void> {
+  for (const write of taken) {
+    if (write.kind === 'event') await events.deleteOne({ _id: write.event.id, writeId })
+    if (write.kind === 'key') {
+      const mine = { _id: write.key, value: write.value, writeId }
+      await keys.updateOne(mine, { $set: { value: null, expiresAt: never } })
     }
   }
 }
@@ -103,19 +202,21 @@ async function saveEvent(
   return (await events.findOne({ _id: event.id, writeId })) !== null
 }
 
-async function saveKey(
+/** Gives a key to its new holder; `renewed` when it has it already, undefined while another does. */
+async function takeKey(
   { keys }: MongoCollections,
   { key, value, now, expiresAt }: Extract<Write, { kind: 'key' }>,
   { writeId }: Attempt,
-): Promise<boolean> {
+): Promise<'taken' | 'renewed' | undefined> {
   const free: Filter<KeyRow> = { _id: key, $or: [{ value }, { expiresAt: { $lte: now } }] }
   const update = { $set: { value, expiresAt, writeId } }
-  const take = (upsert: boolean) => async () => {
-    const done = await keys.updateOne(free, update, { upsert })
-    return done.matchedCount + done.upsertedCount > 0
+  const take = async (upsert: boolean) => {
+    const before = await keys.findOneAndUpdate(free, update, { upsert })
+    if (before === null) return upsert ? 'taken' : undefined
+    return before.value === value ? 'renewed' : 'taken'
   }
   // Somebody who inserts it in the same moment may do so for the same value: then this renews it.
-  return (await unlessTaken(take(true))) || take(false)()
+  return (await unlessTaken(() => take(true))) || take(false)
 }
 
 /** Earlier than any time that somebody may ask about. */

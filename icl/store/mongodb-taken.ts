@@ -3,7 +3,7 @@ import { MongoServerError } from 'mongodb'
 const duplicateKey = 11_000
 
 /** Inserts, or answers false when there is a document with this id. */
-export async function unlessTaken(insert: () => Promise<boolean>): Promise<boolean> {
+export async function unlessTaken<T>(insert: () => Promise<T>): Promise<T | false> {
   try {
     return await insert()
   } catch (error) {

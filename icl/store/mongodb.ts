@@ -12,7 +12,7 @@ import {
   type MongoTimeouts,
 } from './mongodb-connection.ts'
 import { jobFigures, jobReads, otherReads } from './mongodb-reads.ts'
-import { saveOnce } from './mongodb-saves.ts'
+import { type Attempt, saveAllOnce, saveOnce } from './mongodb-saves.ts'
 import { pruning, restoreOnce, scanAll } from './mongodb-upkeep.ts'
 import type { Store } from './store.ts'
 import { createUnreadable } from './unreadable.ts'
@@ -48,14 +48,15 @@ export function createMongoStore({ url, clock, random, timeouts, log }: MongoOpt
     close: () => connection.close(),
     save: (write, given) => {
       const writeId = given ?? newId()
-      return connection.run((collections, attempt) => {
-        const retried = attempt > 1
-        return saveOnce(collections, write, {
-          writeId,
-          retried,
-          mayBeDone: retried || given !== undefined,
-        })
-      })
+      return connection.run((collections, attempt) =>
+        saveOnce(collections, write, attemptOf(writeId, attempt, given)),
+      )
+    },
+    saveAll: (writes, given) => {
+      const writeId = given ?? newId()
+      return connection.run((collections, attempt) =>
+        saveAllOnce(collections, writes, attemptOf(writeId, attempt, given)),
+      )
     },
     ...jobReads(connection, unreadable),
     ...jobFigures(connection),
@@ -69,6 +70,12 @@ export function createMongoStore({ url, clock, random, timeouts, log }: MongoOpt
     },
   }
 }
+
+const attemptOf = (writeId: string, attempt: number, given: string | undefined): Attempt => ({
+  writeId,
+  retried: attempt > 1,
+  mayBeDone: attempt > 1 || given !== undefined,
+})
 
 /** Opens stores in a MongoDB, each with connections of its own; throws SvcError `settings-invalid` at once for a URL that cannot be used. */
 export function createMongoOpener(options: MongoOptions): () => Promise<Store> {

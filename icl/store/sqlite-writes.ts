@@ -4,7 +4,13 @@ import type { Job } from '../rules/job.ts'
 import { encodeDocument } from './encoding.ts'
 import { indexOfJob } from './job-index.ts'
 import { numberOf, type SqliteDatabase, type Statement } from './sqlite-database.ts'
-import type { Store, StoreRecord, Write } from './store.ts'
+import {
+  documentIn,
+  type Store,
+  type StoreRecord,
+  type VersionedWrite,
+  type Write,
+} from './store.ts'
 
 /** Every change of the database; each runs within a transaction of its caller. */
 export function createSqliteWrites(db: SqliteDatabase) {
@@ -18,24 +24,42 @@ export function createSqliteWrites(db: SqliteDatabase) {
   const saveEvent = ({ event }: Extract<Write, { kind: 'event' }>): boolean =>
     didChange(insertEvent.run(event.id, event.node, event.at, encodeDocument(event)))
 
+  const save = (write: Write, writeId: string | undefined): boolean => {
+    switch (write.kind) {
+      case 'job':
+        return saveVersioned(jobs, write.job.id, write.job, write.base, writeId)
+      case 'node':
+        return saveVersioned(nodes, write.node.address, write.node, write.base, writeId)
+      case 'client':
+        return saveVersioned(clients, write.client.address, write.client, write.base, writeId)
+      case 'event':
+        return saveEvent(write)
+      case 'key':
+      case 'release-key':
+        return keys.save(write)
+      case 'blob':
+      case 'keep-blob':
+        return blobs.save(write)
+    }
+  }
+  const isDone = (write: VersionedWrite, writeId: string): boolean => {
+    const find = { job: jobs, node: nodes, client: clients }[write.kind].find
+    return find.get(idOf(write))?.write_id === writeId
+  }
+  const savepoint = db.prepare('SAVEPOINT writes')
+  const undo = db.prepare('ROLLBACK TO writes')
+  const release = db.prepare('RELEASE writes')
+
   return {
-    save: (write: Write, writeId: string | undefined): boolean => {
-      switch (write.kind) {
-        case 'job':
-          return saveVersioned(jobs, write.job.id, write.job, write.base, writeId)
-        case 'node':
-          return saveVersioned(nodes, write.node.address, write.node, write.base, writeId)
-        case 'client':
-          return saveVersioned(clients, write.client.address, write.client, write.base, writeId)
-        case 'event':
-          return saveEvent(write)
-        case 'key':
-        case 'release-key':
-          return keys.save(write)
-        case 'blob':
-        case 'keep-blob':
-          return blobs.save(write)
-      }
+    save,
+    saveAll: (writes: readonly Write[], writeId: string | undefined): Write | undefined => {
+      const document = documentIn(writes)
+      if (writeId !== undefined && document && isDone(document, writeId)) return undefined
+      savepoint.run()
+      const refused = writes.find((write) => !save(write, writeId))
+      if (refused) undo.run()
+      release.run()
+      return refused
     },
     restore: (record: StoreRecord): boolean => {
       switch (record.kind) {
@@ -62,6 +86,11 @@ export function createSqliteWrites(db: SqliteDatabase) {
     prune: (options: Parameters<Store['prune']>[0]): number =>
       jobs.prune(options) + keys.prune(options) + blobs.prune(options),
   }
+}
+
+const idOf = (write: VersionedWrite): string => {
+  if (write.kind === 'job') return write.job.id
+  return write.kind === 'node' ? write.node.address : write.client.address
 }
 
 const didChange = ({ changes }: { readonly changes: number | bigint }): boolean => changes > 0

@@ -38,6 +38,7 @@ export function createSqliteStore(
       host.close()
     },
     save: (write, writeId) => commits.run(() => writes.save(write, writeId)),
+    saveAll: (all, writeId) => commits.run(() => writes.saveAll(all, writeId)),
     ...reads,
     prune: (options) => commits.run(() => writes.prune(options)),
     scan: () => watched(scan(host.openReader), commits.suspect),

@@ -43,6 +43,16 @@ export type Write =
   /** Keeps a blob longer; refused when there is none. */
   | { readonly kind: 'keep-blob'; readonly cid: string; readonly until: number }
 
+/** A write of a document that has versions. */
+export type VersionedWrite = Extract<Write, { kind: 'job' | 'node' | 'client' }>
+
+/** The job, node or client that some writes save; throws TypeError for two, because not every store could save both or neither. */
+export function documentIn(writes: readonly Write[]): VersionedWrite | undefined {
+  const [document, second] = writes.filter((write): write is VersionedWrite => 'base' in write)
+  if (second) throw new TypeError('One save has one job, node or client at most')
+  return document
+}
+
 /** A document as a backup holds it. */
 export type StoreRecord =
   | { readonly kind: 'job'; readonly job: Job; readonly version: number }
@@ -128,6 +138,11 @@ export interface Store {
    * true unless others saved since; the other kinds may be repeated as they are.
    */
   save(write: Write, writeId?: string): Promise<boolean>
+  /**
+   * Saves all of these, or none when the condition of one fails: then it answers that write. At most one of them is a job, node or
+   * client; no two are of one document, key, event or blob. When that one document has this id, all is taken for done.
+   */
+  saveAll(writes: readonly Write[], writeId?: string): Promise<Write | undefined>
 
   findJob(id: JobId): Promise<Versioned<Job> | undefined>
   /** Unsettled jobs whose `tickAt` is at or before `now`, the longest overdue first. */

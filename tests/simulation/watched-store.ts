@@ -52,27 +52,31 @@ export function createWatchedStore(
     const crossed = last !== undefined && clock.now() - last.replacedAt < crossingMs
     return crossed ? Math.max(node.capacity, last.capacity) : node.capacity
   }
-  const save = async (write: Write, writeId?: string) => {
-    const before = write.kind === 'job' ? (await base.findJob(write.job.id))?.document : undefined
-    const known =
-      write.kind === 'node' ? (await base.findNode(write.node.address))?.document : undefined
-    const saved = await base.save(write, writeId)
-    if (saved) watched.onSaved(write)
-    if (saved && known) {
+  const saveAll = async (writes: readonly Write[], writeId?: string) => {
+    const job = writes.find((write) => write.kind === 'job')?.job
+    const node = writes.find((write) => write.kind === 'node')?.node
+    const before = job && (await base.findJob(job.id))?.document
+    const known = node && (await base.findNode(node.address))?.document
+    const refused = await base.saveAll(writes, writeId)
+    if (!refused) for (const write of writes) watched.onSaved(write)
+    if (!refused && known) {
       reports.set(known.address, { capacity: known.capacity, replacedAt: clock.now() })
     }
-    if (saved && write.kind === 'job') {
-      latest.set(write.job.id, write.job)
-      broken.push(...brokenBy(before, write.job))
-      if (!watched.isThawing())
-        broken.push(...(await overfull(base, before, write.job, capacityOf)))
-      watched.onJob(before, write.job)
+    if (!refused && job) {
+      latest.set(job.id, job)
+      broken.push(...brokenBy(before, job))
+      if (!watched.isThawing()) broken.push(...(await overfull(base, before, job, capacityOf)))
+      watched.onJob(before, job)
     }
     if (watched.lostAnswers > 0 && dice.chance(watched.lostAnswers)) {
       watched.onLostAnswer()
       throw away()
     }
-    return saved
+    return refused
+  }
+  const saving: Pick<Store, 'save' | 'saveAll'> = {
+    save: async (write, writeId) => (await saveAll([write], writeId)) === undefined,
+    saveAll,
   }
   const watched: WatchedStore = new Proxy(
     {
@@ -88,7 +92,7 @@ export function createWatchedStore(
     {
       get: (own, name) => {
         if (name in own) return Reflect.get(own, name)
-        const value: unknown = name === 'save' ? save : Reflect.get(base, name)
+        const value: unknown = Reflect.get(name in saving ? saving : base, name)
         if (typeof value !== 'function' || synchronous.has(String(name))) return value
         return async (...args: unknown[]) => {
           await slowly()

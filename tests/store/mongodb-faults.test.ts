@@ -70,7 +70,7 @@ describe('the mongodb store, when things go wrong', () => {
       ['update', { kind: 'job', job: jobOf('1'), base: 0 }],
       ['update', { kind: 'job', job: jobOf('1', { minTier: 7 }), base: 1 }],
       ['insert', { kind: 'event', event: { ...event, code: 'answer-delivered' } }],
-      ['update', { kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 9 }],
+      ['findAndModify', { kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 9 }],
       ['update', { kind: 'release-key', key: 'k', value: 'v' }],
       ['update', { kind: 'blob', ...blob }],
       ['update', { kind: 'keep-blob', cid: 'c', until: 9 }],

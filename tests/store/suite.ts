@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { attestedNode, type Certificate, type Node } from '../../icl/rules/eligibility.ts'
 import type { Job } from '../../icl/rules/job.ts'
-import type { Store, StoreRecord } from '../../icl/store/store.ts'
+import { encodeDocument } from '../../icl/store/encoding.ts'
+import type { Store, StoreRecord, Write } from '../../icl/store/store.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import { aJobId } from '../branded.ts'
 import { accepted, claimed, decidedJob, nodeA, nodeB, sampleJob } from '../icl/rules/sample-job.ts'
@@ -81,7 +82,7 @@ export function describeStore(
         const job = accepted(decidedJob('a', 'a', 'a'), 20)
         expect(job.agreement?.turns[0]?.verdicts).toHaveLength(2)
         expect(await insert(job)).toBe(true)
-        expect((await store.findJob(job.id))?.document).toEqual(job)
+        expect(encodeDocument((await store.findJob(job.id))!.document)).toBe(encodeDocument(job))
       })
 
       it('are replaced only at the version that was read', async () => {
@@ -343,6 +344,98 @@ export function describeStore(
           { key: 'p:2', value: 'b', expiresAt: 10 },
         ])
         expect((await store.listKeys('p:', 10)).map(({ key }) => key)).toEqual(['p:1'])
+      })
+    })
+
+    describe('several writes', () => {
+      const job = jobOf('1')
+      const key = (name: string, value = 'v') =>
+        ({ kind: 'key', key: name, value, now: 0, expiresAt: 10 }) as const
+      const blob = { kind: 'blob', cid: 'c', bytes: bytes(1), uploader: 'node', until: 5 } as const
+      const writes: readonly Write[] = [
+        { kind: 'job', job, base: 0 },
+        key('a'),
+        { kind: 'release-key', key: 'b', value: 'v' },
+        { kind: 'event', event: eventOf('e', 1) },
+        blob,
+      ]
+
+      it('are all saved, in whatever order they come', async () => {
+        await store.save(key('b'))
+        expect(await store.saveAll(writes)).toBeUndefined()
+        expect((await store.findJob(job.id))?.version).toBe(1)
+        expect(await store.findKey('a', 0)).toBe('v')
+        expect(await store.findKey('b', 0)).toBeUndefined()
+        expect(await store.listReputationEvents(nodeA)).toEqual([eventOf('e', 1)])
+        expect(await store.findBlob('c')).toEqual(bytes(1))
+        expect(await store.saveAll([])).toBeUndefined()
+      })
+
+      it('are all left out when one is refused, and it is told which', async () => {
+        expect(await store.saveAll(writes)).toBe(writes[2])
+        await store.save(key('b'))
+        await store.save(key('a', 'other'))
+        expect(await store.saveAll(writes)).toBe(writes[1])
+        expect(await store.findJob(job.id)).toBeUndefined()
+        await store.save({ kind: 'release-key', key: 'a', value: 'other' })
+        await insert(job)
+        expect(await store.saveAll(writes)).toBe(writes[0])
+        expect(await store.findKey('a', 0)).toBeUndefined()
+        expect(await store.findKey('b', 0)).toBe('v')
+        expect(await store.listReputationEvents(nodeA)).toEqual([])
+        await store.save({ kind: 'event', event: eventOf('e', 1) })
+        const { version: base } = (await store.findJob(job.id))!
+        const again = [{ kind: 'job', job, base } as const, ...writes.slice(1)]
+        expect(await store.saveAll(again)).toBe(writes[3])
+        expect(await store.findKey('a', 0)).toBeUndefined()
+        expect(await store.saveAll([key('a'), { kind: 'keep-blob', cid: 'd', until: 9 }])).toEqual(
+          expect.objectContaining({ kind: 'keep-blob' }),
+        )
+        expect(await store.findKey('a', 0)).toBeUndefined()
+      })
+
+      it('leave a key with its holder when they would have renewed it and are refused', async () => {
+        await store.save(key('a'))
+        await insert(job)
+        const later = { ...key('a'), expiresAt: 20 }
+        expect(await store.saveAll([{ kind: 'job', job, base: 0 }, later])).toBeDefined()
+        expect(await store.findKey('a', 0)).toBe('v')
+      })
+
+      it('are not saved twice when they are repeated', async () => {
+        await store.save(key('b'))
+        expect(await store.saveAll(writes, 'w1')).toBeUndefined()
+        expect(await store.saveAll(writes, 'w1')).toBeUndefined()
+        expect((await store.findJob(job.id))?.version).toBe(1)
+        expect(await store.saveAll(writes, 'w2')).toBeDefined()
+        expect(await store.findKey('a', 0)).toBe('v')
+      })
+
+      it('go to one of those who save at once', async () => {
+        const values = Array.from({ length: 8 }, (_, index) => `v${index}`)
+        const refused = await Promise.all(
+          values.map((value) =>
+            store.saveAll([
+              { kind: 'job', job: { ...job, modelId: value }, base: 0 },
+              key(`own:${value}`),
+              key('one', value),
+            ]),
+          ),
+        )
+        expect(refused.filter((write) => write === undefined)).toHaveLength(1)
+        const winner = values[refused.indexOf(undefined)]!
+        expect((await store.findJob(job.id))?.document.modelId).toBe(winner)
+        expect(await store.findKey('one', 0)).toBe(winner)
+        const own = await store.listKeys('own:', 0)
+        expect(own.map(({ value, key: name }) => [name, value])).toEqual([[`own:${winner}`, 'v']])
+      })
+
+      it('have one document with a version at most', async () => {
+        const both = [jobOf('1'), jobOf('2')].map(
+          (one) => ({ kind: 'job', job: one, base: 0 }) as const,
+        )
+        await expect(store.saveAll(both)).rejects.toThrow(TypeError)
+        expect(await store.findJob(job.id)).toBeUndefined()
       })
     })
 
