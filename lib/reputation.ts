@@ -94,10 +94,15 @@ export const newcomer: Standing = {
 }
 
 /**
- * How far the jobs of one client can move a node in one UTC day, provable faults aside: the score down, and the doubt either way. What they say of the
- * doubt is summed up before it is bounded: else one good answer would make up for any number of bad ones, or the other way round.
+ * How far the jobs of one client can move a node in one UTC day, provable faults aside: the score down, and the doubt either way. A score below 81 when
+ * the day begins falls by less (`scoreAllowance`), so that it is never more than a tenth of the weight. What the jobs say of the doubt is summed up before
+ * it is bounded: else one good answer would make up for any number of bad ones, or the other way round.
  */
 export const dayAllowance = { score: 5, doubtMillinats: 36 } as const
+
+/** What the jobs of one client can take in a day of the score that a node has when the day begins: a 20th, rounded up, 5 at the most. */
+export const scoreAllowance = (score: number): number =>
+  Math.min(dayAllowance.score, Math.ceil(score / 20))
 
 /** What the jobs of one client said of a node on one day: what they took of the score, and the sum of all doubts, not bounded yet. */
 type ClientDay = { readonly score: number; readonly doubtMillinats: number }
@@ -105,8 +110,12 @@ type ClientDay = { readonly score: number; readonly doubtMillinats: number }
 /** A node's UTC day (days since 1970), by the client whose allowance each event uses. */
 type Day = {
   readonly day: number
-  /** The doubt without the events of these clients. */
+  /** With which the day began. */
+  readonly scoreBefore: number
+  /** The doubt without the events of these clients, and without what was proved. */
   readonly doubtBefore: number
+  /** The doubt of the day's provable faults: no number of good answers of the same day makes up for it. */
+  readonly proved: number
   readonly byClient: Readonly<Record<string, ClientDay>>
 }
 
@@ -116,7 +125,7 @@ export type ReputationFold = { readonly standing: Standing; readonly losses: Day
 /** The fold of no events. */
 export const emptyFold: ReputationFold = {
   standing: newcomer,
-  losses: { day: 0, doubtBefore: 0, byClient: {} },
+  losses: { day: 0, scoreBefore: startScore, doubtBefore: 0, proved: 0, byClient: {} },
 }
 
 /** How much of its code's worth an event counts: in full, as far as the client's allowance of the day goes, or not again for the same partners. */
@@ -137,20 +146,23 @@ function dayAfter(
 ): { readonly score: number; readonly today: Day } {
   const { score, doubtMillinats }: Worth = reputationCodes[event.code]
   const day = utcDayOf(event.at)
+  const { score: scoreBefore, doubtMillinats: doubtBefore } = standing
   const today =
-    losses.day === day ? losses : { day, doubtBefore: standing.doubtMillinats, byClient: {} }
+    losses.day === day ? losses : { day, scoreBefore, doubtBefore, proved: 0, byClient: {} }
   if (event.again) return { score: 0, today }
-  if (isProvable(event.code) || event.client === undefined) {
-    const doubtBefore = within(today.doubtBefore + doubtMillinats, maxDoubtMillinats)
-    return { score, today: { ...today, doubtBefore } }
+  if (isProvable(event.code)) {
+    return { score, today: { ...today, proved: today.proved + doubtMillinats } }
+  }
+  if (event.client === undefined) {
+    const unbound = within(today.doubtBefore + doubtMillinats, maxDoubtMillinats)
+    return { score, today: { ...today, doubtBefore: unbound } }
   }
   const known = today.byClient[event.client] ?? { score: 0, doubtMillinats: 0 }
   // An answer that came late takes back what its lapsed lease cost, and is no gain.
   const isScored = score < 0 || event.code === 'answered-late'
   // Below 0 is a late answer whose lapse is still to come: both may be of one second.
-  const lost = isScored
-    ? within(known.score - score, dayAllowance.score, -dayAllowance.score)
-    : known.score
+  const most = scoreAllowance(today.scoreBefore)
+  const lost = isScored ? within(known.score - score, most, -most) : known.score
   const own = { score: lost, doubtMillinats: known.doubtMillinats + doubtMillinats }
   return {
     score: isScored ? Math.max(known.score, 0) - Math.max(lost, 0) : score,
@@ -158,13 +170,13 @@ function dayAfter(
   }
 }
 
-function doubtOf({ doubtBefore, byClient }: Day): number {
+function doubtOf({ doubtBefore, proved, byClient }: Day): number {
   const { doubtMillinats: most } = dayAllowance
   const moved = Object.values(byClient).reduce(
     (sum, { doubtMillinats }) => sum + within(doubtMillinats, most, -most),
     0,
   )
-  return within(doubtBefore + moved, maxDoubtMillinats)
+  return within(within(doubtBefore + moved, maxDoubtMillinats) + proved, maxDoubtMillinats)
 }
 
 /** The fold after one more event, which is not from an earlier second than those before. */
