@@ -108,21 +108,21 @@ describe('the list of a stored key', () => {
     }
   })
 
-  it('is one of a thousand that a hundred wallets ask for, and no asking changes any', async () => {
+  it('is one of a hundred that twenty wallets ask for, and no asking changes any', async () => {
     const { a, b } = await world(20)
-    const wallets = Array.from({ length: 100 }, (_, index) => `wallet ${index}`)
+    const wallets = Array.from({ length: 20 }, (_, index) => `wallet ${index}`)
     const lists = new Map<string, string>()
     const keys = await Promise.all(wallets.map((client) => listedKey(a, { client })))
-    for (let time = 0; time < 9; time++) {
+    for (let time = 0; time < 4; time++) {
       for (const { api, request, list, client } of keys) {
         const { body } = await api.drawList({ body: request })
         lists.set(client.address, body.list.join())
         expect(body.list).toEqual(list.body.list)
       }
     }
-    expect(new Set(lists.values()).size).toBe(100)
+    expect(new Set(lists.values()).size).toBe(20)
     for (const { list } of keys) expect(list.body.list).toEqual(await drawnAgain(b, list))
-  }, 30_000)
+  })
 
   it('is another one for another block', async () => {
     const { a, chain } = await world(20)

@@ -62,19 +62,19 @@ describe('a client without nodes', () => {
     for (const node of nodes) await beat(icl, node)
   }
 
-  it.each([1, 10, 100])(
+  it.each([1, 10])(
     'takes nothing of the weight of its victim by coin tosses under exact, with %i fresh wallets',
     async (wallets) => {
       const victim = nodes[0]!
       const before = await weightOf(victim)
-      for (let job = 0; job < Math.max(wallets, 10); job++) {
+      for (let job = 0; job < 10; job++) {
         await tossCoin(`w${job % wallets}`, victim)
       }
       const events = await eventsOf(victim)
       expect(new Set(events.map(({ code, client }) => `${code} ${client}`))).toEqual(
         new Set(['answer-differed newcomers']),
       )
-      expect(events).toHaveLength(Math.max(wallets, 10))
+      expect(events).toHaveLength(10)
       expect(before).toBe(100)
       expect(await weightOf(victim)).toBe(before)
     },
@@ -140,7 +140,7 @@ describe('a ring that feeds itself', () => {
   })
 })
 
-it('a node’s record of 1,000 events follows from the signed events', async () => {
+it('a node’s record of 400 events follows from the signed events', async () => {
   const [node, ...others] = nodes.map(({ address }) => address)
   const codes = Object.keys(reputationCodes) as ReputationCode[]
   const clients = [1, 2, 3].map((digit) => anAddress(`0x${String(digit).repeat(40)}`))
@@ -150,8 +150,8 @@ it('a node’s record of 1,000 events follows from the signed events', async () 
     return state % sides
   }
   let at = icl.clock.now()
-  for (let index = 0; index < 1_000; index++) {
-    at += dice(4) * 700_000
+  for (let index = 0; index < 400; index++) {
+    at += dice(4) * 1_800_000
     // Faults and slashes are rare: each would hide what smaller things move.
     const code = codes[dice(dice(40) === 0 ? codes.length : 12)]!
     const isGain = reputationCodes[code].doubtMillinats < 0
@@ -165,7 +165,7 @@ it('a node’s record of 1,000 events follows from the signed events', async () 
   const work = explainScore(node!, origin, { json: true }, context)
   expect(await icl.clock.until(work)).toBe(0)
   const told = JSON.parse(context.printed.join(''))
-  expect([told.holds, told.events.length]).toEqual([true, 1_000])
+  expect([told.holds, told.events.length]).toEqual([true, 400])
   const counted = told.events.map((event: { counted: string }) => event.counted)
   expect(new Set(counted)).toEqual(new Set(['full', 'bounded', 'again']))
   const whose = told.events.map((event: { client: string }) => event.client)

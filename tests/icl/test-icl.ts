@@ -185,8 +185,9 @@ export function createLife() {
   }
 }
 
-/** A wallet made from a name. */
-export function walletOf(name: string) {
+const wallets = new Map<string, ReturnType<typeof makeWallet>>()
+
+function makeWallet(name: string) {
   const account = privateKeyToAccount(keccak256(stringToHex(name)))
   const signer: RequestSigner = {
     kind: 'wallet',
@@ -195,6 +196,13 @@ export function walletOf(name: string) {
     signMessage: ({ raw }) => account.signMessage({ message: { raw } }),
   }
   return { account, address: signer.address, signer }
+}
+
+/** A wallet made from a name: the same one each time. */
+export function walletOf(name: string) {
+  const wallet = wallets.get(name) ?? makeWallet(name)
+  wallets.set(name, wallet)
+  return wallet
 }
 
 /** What a node sends to be attested. */

@@ -69,10 +69,10 @@ function supervise(answer: string, restarts: (exitCode: number) => boolean) {
   return supervisor
 }
 
-/** Ten jobs one after the other; how each ended. */
-async function tenJobs() {
+/** Five jobs one after the other; how each ended. */
+async function fiveJobs() {
   const ends: string[] = []
-  for (let job = 0; job < 10; job++) {
+  for (let job = 0; job < 5; job++) {
     const asked = await icl.ask(`Two and two, for the ${job}. time?`)
     await icl.clock.advance(jobMs)
     ends.push((await icl.clock.until(asked.view())).status)
@@ -92,7 +92,7 @@ describe('two daemons with one wallet', () => {
     const first = supervise('Four.', () => true)
     await icl.clock.advance(30_000)
     const second = supervise('It is 4, I would say.', () => true)
-    expect(await tenJobs()).not.toContain('running')
+    expect(await fiveJobs()).not.toContain('running')
     await nobodyIsSlashed()
     for (const { ends, lines } of [first, second]) {
       expect(ends).toContain('run-superseded')
@@ -111,7 +111,7 @@ describe('two daemons with one wallet', () => {
     const first = supervise('Four.', heeds)
     await icl.clock.advance(30_000)
     const second = supervise('It is 4, I would say.', heeds)
-    expect(await tenJobs()).not.toContain('running')
+    expect(await fiveJobs()).not.toContain('running')
     await nobodyIsSlashed()
     expect([first.ends, second.ends]).toEqual([['run-superseded'], []])
     expect([first.isUp(), second.isUp()]).toEqual([false, true])

@@ -4,7 +4,7 @@ import type { Store, Write } from '../../icl/store/store.ts'
 import type { Cut } from './cut-store.ts'
 import { createFallbackWorld, type FallbackWorld, jobOf } from './fallback-world.ts'
 
-const runs = 150
+const runs = 40
 const stepsPerRun = 60
 
 /** Numbers that look random and are the same for the same seed. */

@@ -35,7 +35,10 @@ const limits: JobLimits = {
 }
 
 /** All that nodes, the client, the chain and the clock can do to a job, whether it may be done or not. */
-const commandsFor = (job: Job): readonly (readonly [Command, number])[] => {
+const commandsFor = (
+  job: Job,
+  loyal: readonly Address[],
+): readonly (readonly [Command, number])[] => {
   const nodes = new Set(job.assignments.map(({ node }) => node))
   const tick = tickWith(job.list.members)
   return [
@@ -44,20 +47,33 @@ const commandsFor = (job: Job): readonly (readonly [Command, number])[] => {
     [tick, deadline],
     [{ type: 'cancel' }, inTime],
     ...[...nodes].flatMap((node) =>
-      commandsOf(job, node).map((command) => [command, inTime] as const),
+      [...steps(job, node), ...(loyal.includes(node) ? [] : failures(job, node))].map(
+        (command) => [command, inTime] as const,
+      ),
     ),
   ]
 }
 
-// One node that may be full, leave, lie or return is enough to meet every state with it, and two that may differ.
-function commandsOf(job: Job, node: Address): readonly Command[] {
+/** What a node does that does its part. It may as well do nothing. */
+function steps(job: Job, node: Address): readonly Command[] {
   const { fence, answer } = assignmentOf(job, node)!
-  const words = node === nodeB || node === nodeD ? ['x', 'y'] : ['x']
   return [
     { type: 'see-access', node, fence },
     { type: 'claim', node, fence },
-    ...words.flatMap((word) => [commitBy(job, node, word), revealBy(job, node, word)]),
+    commitBy(job, node, 'x'),
+    revealBy(job, node, 'x'),
+    ...(answer ? [deliverBy(job, node), voteBy(job, node, 'match')] : []),
+  ]
+}
+
+// One node that may be full, leave, lie or return is enough to meet every state with it, and two that may differ.
+function failures(job: Job, node: Address): readonly Command[] {
+  const { fence, answer } = assignmentOf(job, node)!
+  return [
     abortBy(job, node, node === nodeB ? 'provider-unavailable' : 'node-failed'),
+    ...(node === nodeB || node === nodeD
+      ? [commitBy(job, node, 'y'), revealBy(job, node, 'y')]
+      : []),
     ...(node === nodeA && fence === 1
       ? ([
           { type: 'find-busy', node, fence },
@@ -65,15 +81,9 @@ function commandsOf(job: Job, node: Address): readonly Command[] {
           { type: 'find-ended', node, fence },
         ] as const)
       : []),
-    ...(answer
-      ? [
-          deliverBy(job, node),
-          voteBy(job, node, 'match'),
-          voteBy(job, node, 'output-mismatch'),
-          ...(node === nodeB
-            ? [deliverBy(job, node, 'other'), voteBy(job, node, 'inconclusive')]
-            : []),
-        ]
+    ...(answer ? [voteBy(job, node, 'output-mismatch')] : []),
+    ...(answer && node === nodeB
+      ? [deliverBy(job, node, 'other'), voteBy(job, node, 'inconclusive')]
       : []),
   ]
 }
@@ -131,8 +141,8 @@ const keyOf = (job: Job): string =>
     ),
   ])
 
-/** Walks every state that is reachable from a job rather than samples them; says what was met. */
-function walk(first: Job) {
+/** Walks every state that is reachable from a job while some nodes are loyal, rather than samples them; says what was met. */
+function walk(first: Job, loyal: readonly Address[] = []) {
   const met = { ends: new Set<string>(), noted: new Set<string>(), shown: 0, states: 0 }
   const seen = new Set<string>()
   const queue: Job[] = [first]
@@ -145,7 +155,7 @@ function walk(first: Job) {
     if (isSettled(job.phase)) met.ends.add(`${job.phase} ${job.reason}`)
     else checkEnd(found, tickWith(job.list.members), limits)
     if (job.agreement && !isSettled(job.phase)) checkCancelled(job, deadline, limits)
-    for (const [command, now] of commandsFor(job)) {
+    for (const [command, now] of commandsFor(job, loyal)) {
       const next = transition(job, command, now, limits)
       if ('refused' in next) {
         if (next.noted) met.noted.add(checkNoted(job, command, next.noted.job, next.refused))
@@ -193,7 +203,7 @@ describe('in every reachable state', () => {
       [nodeA, 'x'],
       [nodeC, 'x'],
     ] as const
-    const met = walk(committed(claimed(job, nodeB, 0), two, 0))
+    const met = walk(committed(claimed(job, nodeB, 0), two, 0), [nodeA, nodeC])
     expect(met.states).toBeGreaterThan(2_000)
     expect(met.ends).toContain('disputed quorum-disagreed')
     expect(met.ends).toContain('accepted quorum-agreed')

@@ -160,19 +160,26 @@ export function checkCancelled(job: Job, deadline: number, limits: JobLimits): v
   expect([cancelled.phase, scoresOf(cancelled)]).toEqual(['cancelled', scoresOf(expired)])
 }
 
-const unshown: ReadonlySet<string> = new Set([
-  'nextFence',
-  'nextEffect',
-  'tickAt',
-  'fillAt',
-  'outbox',
-])
+const looks = new WeakMap<Job, string>()
 
-const look = (job: Job): string =>
-  JSON.stringify(shownJob(job), (key, value) => {
-    if (unshown.has(key)) return undefined
-    return typeof value === 'bigint' ? `${value}` : value
-  })
+/** How a job looks to anybody; its list, which never changes, and what only its ICL sees are left out. */
+function look(job: Job): string {
+  const known = looks.get(job)
+  if (known !== undefined) return known
+  const {
+    list: _,
+    nextFence: __,
+    nextEffect: ___,
+    tickAt: ____,
+    fillAt: _____,
+    ...shown
+  } = shownJob(job)
+  const seen = JSON.stringify({ ...shown, outbox: undefined }, (_key, value) =>
+    typeof value === 'bigint' ? `${value}` : value,
+  )
+  looks.set(job, seen)
+  return seen
+}
 
 /**
  * A running job looks the same whatever its nodes commit to, answer, deliver and find; and whatever happens at all once all of

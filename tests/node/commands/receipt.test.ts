@@ -71,7 +71,7 @@ describe('svc-node receipt verify', () => {
     const bytes = [...text]
     const names = new Set<string>()
     // Every byte would take minutes; this stride meets every part of the receipt.
-    for (let at = 0; at < bytes.length; at += 23) {
+    for (let at = 0; at < bytes.length; at += 97) {
       const changed = bytes.with(at, bytes[at] === '1' ? '2' : '1').join('')
       const { code, failed } = await verify(changed)
       expect([at, changed.slice(at - 9, at + 9), code]).toEqual([
