@@ -85,6 +85,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
   const api = createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } })
   const journal = memoryJournal()
   const history = memoryHistory()
+  const acks = memoryAcks()
   const deps: Omit<DaemonDeps, 'expiresAt'> = {
     address,
     sessionKey,
@@ -102,7 +103,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     models: new Map([[modelId, { provider, model: 'test' }]]),
     journal,
     history,
-    acks: memoryAcks(),
+    acks,
     clock,
     random: systemRandom,
     log,
@@ -114,7 +115,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     residentBytes: () => 1,
     checkDisk: async () => {},
   }
-  return { name, address, faults, lines, deps, attestOnce, attestations, journal, history }
+  return { name, address, faults, lines, deps, attestOnce, attestations, journal, history, acks }
 }
 
 function coprocessorOf(icl: RealIcl, address: Address, faults: Faults): DaemonDeps['coprocessor'] {

@@ -160,7 +160,9 @@ export async function startRealIcl({
           const { jobId } = submitted
           const view = (): Promise<JobView> =>
             api.getJob({ params: { jobId } }, { readToken: submitted.read_token })
-          return { jobId, high, low, view, leader, verifiers }
+          const receipt = () =>
+            api.getReceipt({ params: { jobId } }, { readToken: submitted.read_token })
+          return { jobId, high, low, view, receipt, leader, verifiers }
         })(),
       )
     },
