@@ -3,8 +3,8 @@
  * with the ICL's own keys. So it can do what an ICL can whose operator has changed its program.
  */
 
-import { createPublicClient, hexToBytes, http } from 'viem'
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { createTestClient, hexToBytes, http } from 'viem'
+import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { runInfer } from '../../client/infer/run-infer.ts'
@@ -13,17 +13,16 @@ import { freePort } from '../../demo/free-port.ts'
 import { randomHex } from '../../demo/random-hex.ts'
 import { startWorld, type World } from '../../demo/world.ts'
 import { deriveSigningKeys } from '../../icl/keys.ts'
-import { unixSeconds } from '../../lib/clock.ts'
-import type { Address, Hash32 } from '../../lib/codecs.ts'
-import { drawList } from '../../lib/list.ts'
+import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
+import { createChainWriter } from '../../lib/chain/clients.ts'
+import type { Address } from '../../lib/codecs.ts'
 import { snapshotPool } from '../../lib/pool-snapshot.ts'
-import { receiptHash, recordHash } from '../../lib/receipt.ts'
-import { ListRequest, SignedList } from '../../lib/schemas/list.ts'
-import { Receipt, type Tally } from '../../lib/schemas/receipt.ts'
+import { receiptHash } from '../../lib/receipt.ts'
+import { SignedList } from '../../lib/schemas/list.ts'
+import { Receipt } from '../../lib/schemas/receipt.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
-import { statementBytes } from '../../lib/statements.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import { termsHash } from '../../lib/terms.ts'
+import { forged, listFrom, signedList } from './forge.ts'
 import { type Draft, listLies, type Means, receiptLies } from './lies.ts'
 import { type ProviderServer, startProviderServer } from './provider-server.ts'
 import { type Fate, type HttpProxy, startProxy } from './proxy.ts'
@@ -99,61 +98,7 @@ async function infer() {
   return { exitCode, told }
 }
 
-const signedList = async (body: SignedList['body']) =>
-  z.encode(SignedList, {
-    body,
-    key: tallyKey.publicKey,
-    signature: await tallyKey.sign(statementBytes(body)),
-  })
-
-async function signedReceipt({ record, group, deliverer, settledAt }: Draft) {
-  const tally: Tally = {
-    statement: 'svc-tally-v3',
-    jobId: record.jobId,
-    record: await recordHash(record),
-    group,
-    deliverer,
-    settled_at: settledAt,
-  }
-  const signature = await tallyKey.sign(statementBytes(tally))
-  return { ...record, tally: { body: tally, key: tallyKey.publicKey, signature } }
-}
-
-const forged = async (json: unknown, lie: (draft: Draft, means: Means) => Draft) => {
-  const { tally, ...record } = Receipt.parse(json)
-  const { group, deliverer, settled_at: settledAt } = tally.body
-  return await signedReceipt(lie({ record, group, deliverer, settledAt }, means))
-}
-
 const otherCid = `bafkrei${'d'.repeat(52)}`
-
-/** The list that a key's terms and block give, drawn from a pool. */
-async function listFrom(pool: Parameters<typeof drawList>[2], json: unknown) {
-  const { terms, block_number: number, ...handles } = ListRequest.parse(json)
-  const { rpcUrl, chainId, contracts, client, coordinatorKey } = world.chain
-  const chain = createPublicClient({ transport: http(rpcUrl) })
-  const { hash } = await chain.getBlock({ blockNumber: number })
-  const address = client.address.toLowerCase() as Address
-  const key = {
-    ...handles,
-    chainId,
-    store: contracts.promptKeyStore,
-    client: address,
-    termsHash: await termsHash(terms),
-    blockHash: hash as Hash32,
-  }
-  return {
-    statement: 'svc-list-v2' as const,
-    ...handles,
-    client: address,
-    terms,
-    block: { number, hash: hash as Hash32 },
-    list: [...drawList(key, terms, pool)],
-    passed: [],
-    coordinator: privateKeyToAddress(coordinatorKey).toLowerCase() as Address,
-    at: unixSeconds(systemClock),
-  }
-}
 
 const jobPath = /^\/v1\/inference\/0x[0-9a-f]{64}$/
 
@@ -162,7 +107,7 @@ const lyingAboutLists =
   (lie: (body: SignedList['body'], means: Means) => SignedList['body']) =>
   ({ path }: { readonly path: string }): Fate =>
     path === '/v1/inference/list'
-      ? { change: async (json) => signedList(lie(SignedList.parse(json).body, means)) }
+      ? { change: async (json) => signedList(tallyKey, lie(SignedList.parse(json).body, means)) }
       : 'pass'
 
 /** The ICL lies in every receipt, and names the hash of the false one. */
@@ -170,14 +115,17 @@ const lyingInReceipts =
   (lie: (draft: Draft, means: Means) => Draft) =>
   ({ path, authorization = '' }: { path: string; authorization?: string | undefined }): Fate => {
     if (path.endsWith('/receipt')) {
-      return { change: async (json) => z.encode(Receipt, await forged(json, lie)) }
+      return {
+        change: async (json) =>
+          z.encode(Receipt, await forged(tallyKey, json, (draft) => lie(draft, means))),
+      }
     }
     if (!jobPath.test(path)) return 'pass'
     return {
       change: async (job) => {
         if (job.status !== 'accepted') return job
         const answer = await fetch(`${front.target}${path}/receipt`, { headers: { authorization } })
-        const receipt = await forged(await answer.json(), lie)
+        const receipt = await forged(tallyKey, await answer.json(), (draft) => lie(draft, means))
         return { ...job, receipt_hash: await receiptHash(receipt) }
       },
     }
@@ -235,7 +183,10 @@ describe('an ICL that lies about the nodes', () => {
         return { change: (json) => ({ ...json, pool_cid: root }) }
       }
       if (path !== '/v1/inference/list') return 'pass'
-      return { status: 200, json: await signedList(await listFrom(nodes, JSON.parse(body))) }
+      return {
+        status: 200,
+        json: await signedList(tallyKey, await listFrom(world, nodes, JSON.parse(body))),
+      }
     }
     const { exitCode, told } = await infer()
     expect(told.error).toMatchObject({
@@ -286,4 +237,47 @@ describe('an ICL that lies about the agreement', () => {
       expect(exitCode).not.toBe(0)
     })
   }
+})
+
+describe('nodes that have nothing to lose any more', () => {
+  /** Takes a node's stake out, as its operator can after a week. */
+  async function withdraw(address: Address): Promise<void> {
+    const { rpcUrl, chainId, contracts } = world.chain
+    const key = world.nodes.find((node) => node.address === address)?.privateKey
+    if (!key) throw new TypeError(`${address} is none of the nodes`)
+    const account = privateKeyToAccount(key)
+    const { publicClient, walletClient } = createChainWriter({ rpcUrl, chainId, account })
+    const call = async (functionName: 'beginUnbonding' | 'withdraw') => {
+      const contract = { address: contracts.nodeRegistry, abi: nodeRegistryAbi }
+      const hash = await walletClient.writeContract({ ...contract, functionName })
+      await publicClient.waitForTransactionReceipt({ hash })
+    }
+    await call('beginUnbonding')
+    const chain = createTestClient({ mode: 'anvil', transport: http(rpcUrl) })
+    await chain.increaseTime({ seconds: 7 * 86_400 })
+    await call('withdraw')
+  }
+
+  // Last: on the chain a week passes.
+  it('have no answer printed, however well they signed', async () => {
+    let gone: Address | undefined
+    front.decide = ({ path }) =>
+      path.endsWith('/receipt')
+        ? {
+            change: async (json) => {
+              const { deliverer } = Receipt.parse(json).tally.body
+              if (!gone) await withdraw(deliverer)
+              gone = deliverer
+              return json
+            },
+          }
+        : 'pass'
+    const { exitCode, told } = await infer()
+    expect(told.error).toMatchObject({
+      code: 'signer-unstaked',
+      message: `${gone} signed the receipt without a stake for that tier`,
+    })
+    expect(told.output).toBeNull()
+    expect(exitCode).not.toBe(0)
+  })
 })
