@@ -1,16 +1,9 @@
 import { systemClock } from '../../lib/system.ts'
 import { databaseKinds } from './database-kinds.ts'
 import { networkKinds } from './network-kinds.ts'
+import { partKinds } from './part-kinds.ts'
 import { type Ending, endings } from './preload.ts'
-import {
-  comesTo,
-  controlOf,
-  endItself,
-  type FaultKind,
-  last,
-  type Stage,
-  startIclAgain,
-} from './stage.ts'
+import { controlOf, endItself, type FaultKind, last, type Stage, startIclAgain } from './stage.ts'
 import type { NodePart, Part } from './world.ts'
 
 const soonMs = 1_500
@@ -143,28 +136,6 @@ const nodeKillInSync: FaultKind = {
   },
 }
 
-const leaderKill: FaultKind = {
-  name: 'leader-kill',
-  stores: ['sqlite'],
-  put: async (stage) => {
-    const { world, load } = stage
-    const killed: NodePart[] = []
-    load.onEvent = ({ type, role, node }) => {
-      if (type !== 'claimed' || role !== 'leader' || killed.length > 0) return
-      const leader = world.nodes.find(({ address }) => address === node)
-      leader?.process().kill('SIGKILL')
-      if (leader) killed.push(leader)
-    }
-    await comesTo(() => killed.some(({ process }) => process().hasExited()))
-    load.onEvent = undefined
-    const [leader] = killed
-    if (!leader) throw new Error('No leader claimed a job within a minute')
-    const how = await last(stage, 0, 20)
-    await leader.start()
-    return `${leader.name}, away ${how}`
-  },
-}
-
 const nodeDiskFull: FaultKind = {
   name: 'node-disk-full',
   stores: ['sqlite'],
@@ -192,7 +163,7 @@ export const faultKinds: readonly FaultKind[] = [
   chainFreeze,
   nodeKill,
   nodeKillInSync,
-  leaderKill,
+  ...partKinds,
   nodeDiskFull,
   ...networkKinds,
   ...databaseKinds,

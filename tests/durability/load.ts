@@ -30,8 +30,6 @@ export type Load = {
   readonly told: readonly Told[]
   /** Why clients were turned away before their job was acknowledged, and how often. */
   readonly turnedAway: ReadonlyMap<string, number>
-  /** Called for each event that a client is told of. */
-  onEvent: ((event: JobEvent) => void) | undefined
   /** How many things were acknowledged to clients. */
   readonly acknowledged: () => number
   /** Begins no further jobs. */
@@ -50,7 +48,6 @@ export async function startLoad(world: World, clients: number, patienceMs: numbe
   const load: Load = {
     told,
     turnedAway,
-    onEvent: undefined,
     acknowledged: () => told.reduce((sum, { events }) => sum + 1 + events.size, 0),
     stop: () => {
       isOver = true
@@ -60,7 +57,7 @@ export async function startLoad(world: World, clients: number, patienceMs: numbe
     const running = new Set<Promise<void>>()
     for (let count = 1; !isOver; count++) {
       const prompt = `What is ${name}.${count}?`
-      const asked = ask(client, prompt, load, told).catch((error: unknown) => {
+      const asked = ask(client, prompt, told).catch((error: unknown) => {
         const why = error instanceof SvcError ? error.code : String(error)
         turnedAway.set(why, (turnedAway.get(why) ?? 0) + 1)
       })
@@ -76,7 +73,7 @@ export async function startLoad(world: World, clients: number, patienceMs: numbe
 }
 
 /** Has a prompt answered; throws what kept the job from being acknowledged. */
-async function ask(client: Client, prompt: string, load: Load, all: Told[]): Promise<void> {
+async function ask(client: Client, prompt: string, all: Told[]): Promise<void> {
   let told: Told | undefined
   try {
     const inference = await client.infer(prompt, {
@@ -89,7 +86,6 @@ async function ask(client: Client, prompt: string, load: Load, all: Told[]): Pro
       },
       onEvent: (event) => {
         told?.events.set(event.seq, event)
-        load.onEvent?.(event)
       },
     })
     if (told) told.inference = inference
