@@ -4,10 +4,8 @@ import { isStrongKey } from './strong-key.ts'
 
 const hexString = (digits: number) => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`))
 
-declare const brand: unique symbol
-
 /** Hex text that was parsed or made as one kind of thing: a kind does not pass for another, and each is a `0x${string}`. */
-type Branded<Kind extends string> = `0x${string}` & { readonly [brand]: Kind }
+type Branded<Kind extends string> = `0x${string}` & { readonly '(kind)': Kind }
 
 const branded = <Kind extends string>(digits: number, id: Kind) =>
   hexString(digits).toLowerCase().meta({ id }) as unknown as z.ZodType<Branded<Kind>, string>

@@ -1,6 +1,6 @@
 import type { StoredKey } from '../lib/chain/prompt-key-store.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
-import type { PermitNews } from '../lib/coprocessor/self-permit.ts'
+import type { PermitNews } from '../lib/coprocessor/cofhe.ts'
 import type { Role, Verdict } from '../lib/schemas/jobs.ts'
 
 /** Every message that operators and their tools look for, with the fragments of spec 6. */

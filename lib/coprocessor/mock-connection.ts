@@ -10,13 +10,8 @@ import {
 } from 'viem'
 import type { ChainEndpoint, ChainWriter } from '../chain/clients.ts'
 import { taskManager } from '../chain/task-manager.ts'
-import { isLoopback } from '../ip-address.ts'
-import { SvcError } from '../svc-error.ts'
 import { type Connection, connectLazily, decryptWith, encryptWith } from './connection.ts'
 import { createSdkClient } from './sdk-client.ts'
-
-/** The chain id at which the SDK goes over to its mock mode. */
-export const mockChainId: number = hardhat.id
 
 const knownMark = 1n << 255n
 const metadataMask = 0xffffn
@@ -51,9 +46,8 @@ const createInserter = (endpoint: ChainEndpoint, chain: ChainWriter) => {
   return { ...chain.walletClient, writeContract: insert as WalletClient['writeContract'] }
 }
 
-/** DEVELOPMENT ONLY: the SDK's mock mode, which encrypts nothing and makes no proofs; throws SvcError `chain-not-local` for an RPC off this machine. */
+/** DEVELOPMENT ONLY: the SDK's mock mode, which encrypts nothing and makes no proofs. */
 export function connectMock(endpoint: ChainEndpoint, chain: ChainWriter): Connection {
-  if (!isLoopback(endpoint.rpcUrl)) throw notLocal(endpoint.rpcUrl)
   const connected = connectLazily(() =>
     createSdkClient(chain, {
       supportedChains: [hardhat],
@@ -69,11 +63,3 @@ export function connectMock(endpoint: ChainEndpoint, chain: ChainWriter): Connec
     decrypt: async (handle, permit) => decryptWith(await connected(), handle, permit),
   }
 }
-
-// The address may hold an access key.
-const notLocal = (rpcUrl: string): SvcError =>
-  new SvcError(
-    'chain-not-local',
-    `the chain RPC at ${new URL(rpcUrl).host} is not on this machine, and the coprocessor of chain ${mockChainId} takes keys in plain text`,
-    { hint: 'Use an RPC on this machine (127.0.0.1), or another chain.' },
-  )

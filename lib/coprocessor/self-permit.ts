@@ -4,6 +4,7 @@ import type { ChainWriter } from '../chain/clients.ts'
 import { taskManager } from '../chain/task-manager.ts'
 import { type Clock, unixSeconds } from '../clock.ts'
 import { SvcError } from '../svc-error.ts'
+import type { PermitNews } from './cofhe.ts'
 
 const lifetimeSeconds = 7 * 24 * 3600
 const renewalSeconds = 24 * 3600
@@ -15,9 +16,6 @@ export type SelfPermit = {
   /** Drops the permit, so that the next `current` makes a new one. */
   drop(): void
 }
-
-/** A permit that was made, without what it is used with; the expiration in Unix seconds. */
-export type PermitNews = { readonly issuer: string; readonly expiration: number }
 
 /** Keeps one permit in memory; the SDK's own store is not used because it writes sealing keys to `localStorage`. */
 export const createSelfPermit = (

@@ -1,0 +1,120 @@
+import type { Fetch } from '../api.ts'
+import { type ChainWriter, createChainWriter } from '../chain/clients.ts'
+import type { Clock } from '../clock.ts'
+import { withDeadline } from '../deadline.ts'
+import { SvcError } from '../svc-error.ts'
+import type { CofheCoprocessor, CofheOptions } from './cofhe.ts'
+import { isPermitRefused, timedOut, toCoprocessorError, toEncryptError } from './cofhe-errors.ts'
+import type { Connection } from './connection.ts'
+import { coprocessorUrlsOf } from './coprocessor-urls.ts'
+import { createStepTeller } from './encrypt-steps.ts'
+import { mockChainId } from './mock-chain.ts'
+import { connectMock } from './mock-connection.ts'
+import { connectProduction } from './production-connection.ts'
+import type { Prover } from './prover.ts'
+import { createSelfPermit } from './self-permit.ts'
+
+const encryptAttempts = 3
+const encryptWaitMs = 2000
+const uint128Max = (1n << 128n) - 1n
+
+const checkHalf = (half: bigint): void => {
+  if (half >= 0n && half <= uint128Max) return
+  throw new SvcError('coprocessor-encrypt-failed', 'CoFHE encrypt failed: a half is no uint128', {
+    hint: 'Split the key into two halves of 16 bytes.',
+  })
+}
+
+const noProver: Prover = {
+  prove: async () => {
+    throw new SvcError('coprocessor-encrypt-failed', 'CoFHE encrypt failed: nothing makes proofs', {
+      hint: 'Give the coprocessor a prover.',
+    })
+  },
+}
+
+const globalFetch: Fetch = (request) => fetch(request)
+
+function connectionOf(options: CofheOptions, chain: ChainWriter): Connection {
+  const { chainId, coprocessor, clock, prover = noProver, fetch = globalFetch } = options
+  if (chainId === mockChainId) return connectMock(options, chain)
+  const urls = coprocessorUrlsOf(chainId, coprocessor)
+  return connectProduction({ chainId, urls, prover, fetch, clock }, chain)
+}
+
+const isFinal = (error: unknown): boolean => error instanceof SvcError && !error.retryable
+
+const retryEncrypt = async <T>(
+  clock: Clock,
+  signal: AbortSignal,
+  body: () => Promise<T>,
+): Promise<T> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await body()
+    } catch (error) {
+      signal.throwIfAborted()
+      if (attempt === encryptAttempts || isFinal(error)) throw toEncryptError(error)
+      await clock.sleep(encryptWaitMs * attempt, signal)
+    }
+  }
+}
+
+/** What `createCofheCoprocessor` promises, with the SDK at hand. */
+export const createSdkCoprocessor = (options: CofheOptions): CofheCoprocessor => {
+  const { clock } = options
+  // A proof takes ten seconds on an idle machine, and a machine with proofs to make is not idle.
+  const usualEncryptMs = options.chainId === mockChainId ? 120_000 : 300_000
+  const { encryptTimeoutMs = usualEncryptMs, decryptTimeoutMs = 60_000 } = options
+  const chain = createChainWriter(options)
+  const permit = createSelfPermit(chain, clock, options.onPermit)
+  const connection = connectionOf(options, chain)
+
+  const decryptOnce = async (handle: bigint): Promise<bigint> =>
+    connection.decrypt(handle, await permit.current())
+  const decryptWithFreshPermit = (handle: bigint): Promise<bigint> =>
+    decryptOnce(handle).catch((error: unknown) => {
+      if (!isPermitRefused(error)) throw error
+      permit.drop()
+      return decryptOnce(handle)
+    })
+  const decrypting = async <T>(
+    signal: AbortSignal | undefined,
+    body: () => Promise<T>,
+  ): Promise<T> => {
+    const late = () => timedOut('CoFHE decrypt failed', decryptTimeoutMs)
+    return await withDeadline(clock, decryptTimeoutMs, signal, late, (ended) =>
+      body().catch((error: unknown) => {
+        ended.throwIfAborted()
+        throw toCoprocessorError(error, 'CoFHE decrypt failed')
+      }),
+    )
+  }
+
+  return {
+    encrypt: async (high, low, { signal, onStep } = {}) => {
+      checkHalf(high)
+      checkHalf(low)
+      const late = () => timedOut('CoFHE encrypt failed', encryptTimeoutMs)
+      return await withDeadline(clock, encryptTimeoutMs, signal, late, (ended) =>
+        retryEncrypt(clock, ended, async () => {
+          const steps = createStepTeller(clock, (news) => {
+            if (!ended.aborted) onStep?.(news)
+          })
+          const encrypted = await connection.encrypt({ high, low }, steps, ended)
+          steps.end()
+          return encrypted
+        }),
+      )
+    },
+    fetchKeys: async (signal) => {
+      const late = () => timedOut('CoFHE encrypt failed', encryptTimeoutMs)
+      await withDeadline(clock, encryptTimeoutMs, signal, late, connection.fetchKeys)
+    },
+    decrypt: (handle, { signal } = {}) => decrypting(signal, () => decryptWithFreshPermit(handle)),
+    makePermit: (signal) =>
+      decrypting(signal, async () => {
+        await permit.current()
+      }),
+  }
+}
