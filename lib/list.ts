@@ -21,6 +21,7 @@ import type { Address, Hash32 } from './codecs.ts'
 import { keccak256Hex } from './digest.ts'
 import { drawNodes } from './draw.ts'
 import type { PoolNode } from './pool-snapshot.ts'
+import { takesOf, unmetNeeds } from './prompt-needs.ts'
 import type { Terms } from './schemas/terms.ts'
 
 const parameters = [
@@ -65,13 +66,14 @@ export const listSeedOf = (key: ListSource): Hash32 =>
 /** The nodes of a pool that can serve the terms; the client itself is none of them. */
 export const candidatesOf = (
   pool: readonly PoolNode[],
-  terms: Pick<Terms, 'model_id' | 'min_tier' | 'comparator'>,
+  terms: Pick<Terms, 'model_id' | 'min_tier' | 'comparator' | 'needs'>,
   client: Address | undefined,
 ): readonly PoolNode[] =>
   pool.filter(
-    ({ address, tiers, models, comparators }) =>
+    ({ address, tiers, models, comparators, takes }) =>
       address !== client &&
       models.includes(terms.model_id) &&
+      unmetNeeds(takesOf(takes, terms.model_id), terms.needs).length === 0 &&
       comparators.includes(terms.comparator) &&
       tiers.some((tier) => tier >= terms.min_tier),
   )

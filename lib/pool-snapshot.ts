@@ -3,7 +3,9 @@ import { cidOf } from './cid.ts'
 import { Address, Cid, ComparatorId, ModelId, ModelTier } from './codecs.ts'
 import { utf8 } from './digest.ts'
 import { inPoolOrder, type Weighted } from './draw.ts'
+import { type Takes, takesOf } from './prompt-needs.ts'
 import { maxWeight } from './reputation.ts'
+import { ModelTakes, PromptPart } from './schemas/prompt-needs.ts'
 import { SvcError } from './svc-error.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -19,6 +21,8 @@ const maxParts = 50_000
 export type PoolNode = Weighted & {
   readonly tiers: readonly number[]
   readonly models: readonly string[]
+  /** For those of the models that take more than a short conversation, in the order of models; left out when there are none. */
+  readonly takes?: readonly ModelTakes[]
   readonly comparators: readonly ComparatorId[]
 }
 
@@ -98,16 +102,40 @@ export async function readPool(
 }
 
 /** A node as a snapshot has it: address, weight, tiers, models and comparators, with commas inside a list. */
-const lineOf = ({ address, weight, tiers, models, comparators }: PoolNode): string =>
-  [address, weight, ...[tiers, models, comparators].map((list) => list.join())].join(' ')
+const lineOf = ({ address, weight, tiers, models, takes, comparators }: PoolNode): string => {
+  const told = models.map((id) => modelText(id, takesOf(takes, id)))
+  return [address, weight, ...[tiers, told, comparators].map((list) => list.join())].join(' ')
+}
+
+/** A model, and what it takes: `ID=PART+PART:PROMPT_BYTES:OUTPUT_TOKENS`, each empty when nothing is said. */
+const modelText = (id: string, takes: Takes | undefined): string =>
+  takes
+    ? `${id}=${takes.parts.join('+')}:${takes.max_prompt_bytes ?? ''}:${takes.max_output_tokens ?? ''}`
+    : id
+
+function modelOf(text: string): { readonly id: string; readonly takes?: unknown } {
+  const [id = '', told, ...rest] = text.split('=')
+  if (told === undefined || rest.length > 0) return { id: text }
+  const [parts, bytes, tokens] = told.split(':')
+  const takes = {
+    model_id: id,
+    parts: parts ? parts.split('+') : [],
+    ...(bytes && { max_prompt_bytes: Number(bytes) }),
+    ...(tokens && { max_output_tokens: Number(tokens) }),
+  }
+  return { id, takes }
+}
 
 function nodeOf(line: string): PoolNode {
   const [address, weight, tiers, models, comparators] = line.split(' ')
+  const told = models?.split(',').map(modelOf)
+  const takes = told?.flatMap((model) => model.takes ?? [])
   const node = PoolLine.safeParse({
     address,
     weight: Number(weight),
     tiers: tiers?.split(',').map(Number),
-    models: models?.split(','),
+    models: told?.map(({ id }) => id),
+    ...(takes?.length && { takes }),
     comparators: comparators?.split(','),
   })
   // One spelling only: the name of a pool is the hash of its text.
@@ -127,11 +155,25 @@ const inOrder = <T>(item: z.ZodType<T, T>, most: number) =>
       'is out of order',
     )
 
+const PoolTakes = ModelTakes.extend({
+  parts: z
+    .array(PromptPart)
+    .refine(
+      (parts) => parts.every((part, at) => at === 0 || (parts[at - 1] as string) < part),
+      'is out of order',
+    ),
+}).refine(
+  ({ parts, max_prompt_bytes: bytes, max_output_tokens: tokens }) =>
+    parts.length > 0 || bytes !== undefined || tokens !== undefined,
+  'says nothing',
+)
+
 const PoolLine = z.object({
   address: Address,
   weight: z.int().min(1).max(maxWeight),
   tiers: inOrder(ModelTier, 256),
   models: inOrder(ModelId, 64),
+  takes: z.array(PoolTakes).exactOptional(),
   comparators: inOrder(ComparatorId, 16),
 })
 

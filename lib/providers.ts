@@ -4,8 +4,24 @@
  * name is an OpenAI-compatible server, which the configuration has to give a base URL.
  */
 
+import type { Takes } from './prompt-needs.ts'
+import { PromptPart } from './schemas/prompt-needs.ts'
+
 /** How a provider is spoken to. */
 export type ProviderApi = 'openai' | 'anthropic'
+
+type ModelLimit = {
+  readonly models: RegExp
+  readonly lacks?: readonly PromptPart[]
+  readonly promptBytes?: number
+  readonly outputTokens?: number
+}
+
+/** What each API has a place for. */
+const partsOfApi: Readonly<Record<ProviderApi, readonly PromptPart[]>> = {
+  openai: PromptPart.options,
+  anthropic: ['json_schema', 'stop', 'tools'],
+}
 
 type BuiltIn = {
   /** What people call it. */
@@ -14,6 +30,8 @@ type BuiltIn = {
   readonly api: ProviderApi
   /** Models that `init` suggests and the demo's stand-in plays. */
   readonly models: readonly [string, ...string[]]
+  /** What some of its models do not take of a prompt, as the provider documents it. */
+  readonly limits: readonly ModelLimit[]
   /** Models of which no call can ask for the likeliest answer: their wording differs from call to call. */
   readonly onlySamples?: RegExp
 }
@@ -25,6 +43,16 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     baseUrl: 'https://api.openai.com/v1',
     api: 'openai',
     models: ['gpt-4o-mini', 'gpt-4o'],
+    limits: [
+      { models: /^(o\d|gpt-5)/, lacks: ['stop'] },
+      {
+        models: /^(gpt-3\.5|gpt-4(-|$)|gpt-4o-2024-05-13)/,
+        lacks: ['json_schema'],
+        outputTokens: 4_096,
+      },
+      // With room for 8,192 tokens, of prompt and answer together.
+      { models: /^gpt-4(-0\d{3}|$)/, lacks: ['json_object'], promptBytes: 8_192 },
+    ],
     // The reasoning models refuse a temperature.
     onlySamples: /^(o\d|gpt-5)/,
   },
@@ -33,6 +61,10 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     baseUrl: 'https://api.anthropic.com/v1',
     api: 'anthropic',
     models: ['claude-sonnet-4-5', 'claude-haiku-4-5'],
+    limits: [
+      { models: /^claude-(3|(opus|sonnet)-4-(0|20))/, lacks: ['json_schema'] },
+      { models: /^claude-3-(opus|sonnet|haiku)/, outputTokens: 4_096 },
+    ],
     onlySamples: /^/,
   },
 }
@@ -53,6 +85,23 @@ export const providerNameOf = (modelId: string): string => modelId.slice(0, mode
 
 /** The provider's own name for a model. */
 export const modelNameOf = (modelId: string): string => modelId.slice(modelId.indexOf(':') + 1)
+
+/** What a model takes of a prompt, unless its operator says otherwise: of a server that is not built in, all that its API has a place for. */
+export function takenBy(modelId: string): Takes {
+  const { api = 'openai', limits = [] } = builtIn[providerNameOf(modelId)] ?? {}
+  const own = limits.filter(({ models }) => models.test(modelNameOf(modelId)))
+  const lacks = own.flatMap((limit) => limit.lacks ?? [])
+  const least = (size: 'promptBytes' | 'outputTokens') => {
+    const sizes = own.flatMap((limit) => limit[size] ?? [])
+    return sizes.length === 0 ? undefined : Math.min(...sizes)
+  }
+  const [bytes, tokens] = [least('promptBytes'), least('outputTokens')]
+  return {
+    parts: partsOfApi[api].filter((part) => !lacks.includes(part)),
+    ...(bytes !== undefined && { max_prompt_bytes: bytes }),
+    ...(tokens !== undefined && { max_output_tokens: tokens }),
+  }
+}
 
 /** True for a known model whose answers vary in wording: that nodes agree on one says next to nothing beyond the topic. */
 export const onlySamples = (modelId: string): boolean =>

@@ -121,7 +121,7 @@ function assemble(deps: DaemonDeps): Daemon {
   const beat = createHeartbeat({
     ...deps,
     api,
-    modelIds: () => deps.models.keys(),
+    models: () => deps.models,
     comparators: ComparatorId.options,
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
   })

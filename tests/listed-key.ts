@@ -4,6 +4,7 @@ import type { Address, ComparatorId, Hash32 } from '../lib/codecs.ts'
 import { toBase64Url } from '../lib/digest.ts'
 import { firstPositions } from '../lib/list.ts'
 import type { SignedList } from '../lib/schemas/list.ts'
+import type { PromptNeeds } from '../lib/schemas/prompt-needs.ts'
 import type { AgreementRule, Terms } from '../lib/schemas/terms.ts'
 import { systemRandom } from '../lib/system.ts'
 import { termsHash } from '../lib/terms.ts'
@@ -27,6 +28,7 @@ export type TermsChoice = {
   readonly maxAnswers?: number
   readonly minMatches?: number
   readonly listLength?: number
+  readonly needs?: PromptNeeds
 }
 
 /** Does what a client does before it submits, but for drawing the list itself: previews, stores a key under terms, and asks for its list. */
@@ -61,6 +63,7 @@ export async function listKey(
     model_id: preview.model_id,
     min_tier: 0,
     comparator: preview.comparator,
+    ...(options.needs && { needs: options.needs }),
     rule,
     quorum: verifiers + 1,
     max_answers: options.maxAnswers ?? defaultMaxAnswers[rule],

@@ -53,8 +53,8 @@ export async function drawListOf(
   )
   if (members.length < Math.max(terms.quorum, minListLength)) throw tooFew(terms, members.length)
   checkQuota(terms, members.length)
-  const { model_id: modelId, min_tier: minTier, comparator, quorum } = terms
-  const demand = { modelId, minTier, comparator }
+  const { model_id: modelId, min_tier: minTier, comparator, needs, quorum } = terms
+  const demand = { modelId, minTier, comparator, needs }
   const passed = await passedMembers(deps, members, demand, quorum)
   const at = toSeconds(deps.clock.now())
   const body: ListStatement = {

@@ -1,8 +1,10 @@
 import { type Address, ComparatorId } from '../../lib/codecs.ts'
 import { firstPositions } from '../../lib/list.ts'
 import type { PoolNode } from '../../lib/pool-snapshot.ts'
+import { type Takes, takesOf } from '../../lib/prompt-needs.ts'
 import { weightOf } from '../../lib/reputation.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
+import { type ModelTakes, PromptPart } from '../../lib/schemas/prompt-needs.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { KnownNode } from '../pool.ts'
 import type { MemberState } from '../rules/commands.ts'
@@ -16,10 +18,11 @@ import { type Job, occupiesSlot } from '../rules/job.ts'
 import type { OccupiedSlots } from '../store/store.ts'
 
 /** What a job asks of a node. */
-export const demandOf = ({ modelId, minTier, comparator }: Job): Demand => ({
+export const demandOf = ({ modelId, minTier, comparator, list }: Job): Demand => ({
   modelId,
   minTier,
   comparator,
+  needs: list.terms.needs,
 })
 
 /** Every node that meets a demand now; throws when the chain does not answer, because a pool that only looks empty ends jobs. */
@@ -41,6 +44,8 @@ export async function loadPoolNodes(deps: Dependencies): Promise<readonly PoolNo
 
 function asPublished({ node, chain }: KnownNode): readonly PoolNode[] {
   const names = node.comparators ?? defaultComparators
+  const models = [...new Set(node.modelIds)].toSorted((a, b) => (a < b ? -1 : 1))
+  const takes = models.flatMap((id) => publishedTakes(id, takesOf(node.takes, id)))
   const comparators = ComparatorId.options.filter((id) => names.includes(id)).toSorted()
   if (comparators.length === 0) return []
   return [
@@ -48,10 +53,19 @@ function asPublished({ node, chain }: KnownNode): readonly PoolNode[] {
       address: node.address,
       weight: weightOf(node.standing),
       tiers: [...new Set(servedTiers(node, chain))].toSorted((a, b) => a - b),
-      models: [...new Set(node.modelIds)].toSorted((a, b) => (a < b ? -1 : 1)),
+      models,
+      ...(takes.length > 0 && { takes }),
       comparators,
     },
   ]
+}
+
+function publishedTakes(model_id: string, takes: Takes | undefined): readonly ModelTakes[] {
+  if (!takes) return []
+  const { parts: names, ...sizes } = takes
+  const parts = PromptPart.options.filter((part) => names.includes(part)).toSorted()
+  const saysNothing = parts.length === 0 && Object.keys(sizes).length === 0
+  return saysNothing ? [] : [{ ...sizes, model_id, parts }]
 }
 
 /** How each member of a list is now, as far as is remembered of the pool; throws when the chain does not answer. */

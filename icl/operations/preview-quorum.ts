@@ -2,7 +2,9 @@ import type { z } from 'zod'
 import { candidatesOf } from '../../lib/list.ts'
 import type { PoolNode } from '../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { takesOf } from '../../lib/prompt-needs.ts'
 import type { QuorumPreviewQuery } from '../../lib/schemas/list.ts'
+import { PromptPart } from '../../lib/schemas/prompt-needs.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { hasFreeSlot, loadEligible, loadPoolNodes } from './load-pool.ts'
 import { currentPool, replacePool } from './publish-pool.ts'
@@ -59,11 +61,23 @@ async function mostServedModel(deps: Dependencies, minTier: number): Promise<str
 /** The models served now, by name, with how many nodes serve each. */
 export async function countModels(deps: Dependencies, minTier = 0) {
   const eligible = await loadEligible(deps, { minTier })
-  const counts = new Map<string, number>()
-  for (const id of eligible.flatMap(({ node }) => [...new Set(node.modelIds)])) {
-    counts.set(id, (counts.get(id) ?? 0) + 1)
+  const counts = new Map<string, { nodes: number; takes: Partial<Record<PromptPart, number>> }>()
+  for (const { node } of eligible) {
+    for (const id of new Set(node.modelIds)) {
+      const count = counts.get(id) ?? { nodes: 0, takes: {} }
+      count.nodes += 1
+      const names = takesOf(node.takes, id)?.parts ?? []
+      for (const part of PromptPart.options.filter((known) => names.includes(known))) {
+        count.takes[part] = (count.takes[part] ?? 0) + 1
+      }
+      counts.set(id, count)
+    }
   }
   return [...counts]
-    .map(([model_id, nodes]) => ({ model_id, nodes }))
+    .map(([model_id, { nodes, takes }]) => ({
+      model_id,
+      nodes,
+      ...(Object.keys(takes).length > 0 && { takes }),
+    }))
     .sort((a, b) => (a.model_id < b.model_id ? -1 : 1))
 }

@@ -37,6 +37,7 @@ export async function takeHeartbeat(
       heartbeatTimestamp: Math.min(beat.timestamp, nowSeconds + clockToleranceSeconds),
       version: beat.version,
       modelIds: beat.supported_model_ids,
+      takes: beat.model_takes ?? [],
       comparators: beat.supported_comparators ?? defaultComparators,
       capacity: beat.free_slots + claimed,
       leaving: beat.final === true,

@@ -1,6 +1,8 @@
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
+import { takesOf, unmetNeeds } from '../../lib/prompt-needs.ts'
 import { newcomer, type ReputationFold, type Standing } from '../../lib/reputation.ts'
 import type { AttestationBackend, IneligibleReason } from '../../lib/schemas/nodes.ts'
+import type { ModelTakes, PromptNeeds } from '../../lib/schemas/prompt-needs.ts'
 import type { StatementSession } from '../../lib/schemas/statements.ts'
 import type { Enrollment } from './enrollment.ts'
 import { jobMs } from './job.ts'
@@ -42,6 +44,8 @@ export type Node = {
   readonly polledAt?: number
   readonly version?: string
   readonly modelIds: readonly string[]
+  /** What it takes for its models; of one that is left out, a short conversation. */
+  readonly takes?: readonly ModelTakes[]
   /** What it can compare by; see `defaultComparators` for a node that does not say. */
   readonly comparators?: readonly string[]
   /** How many jobs it runs at once: free slots it reported plus those that it had then. */
@@ -77,6 +81,7 @@ export type Demand = {
   readonly modelId?: string | undefined
   readonly minTier: number
   readonly comparator?: ComparatorId | undefined
+  readonly needs?: PromptNeeds | undefined
 }
 
 /** What a node can compare by that does not say it: these ask nothing of it. */
@@ -122,8 +127,10 @@ export function ineligibleReasons(
 const endsSoon = ({ certificate }: Node, now: number): boolean =>
   certificate.session.not_after * 1000 < now + jobMs + longestExcusedMs
 
-const lacksModel = (node: Node, { modelId }: Demand): boolean =>
-  modelId === undefined ? node.modelIds.length === 0 : !node.modelIds.includes(modelId)
+const lacksModel = ({ modelIds, takes }: Node, { modelId, needs }: Demand): boolean =>
+  modelId === undefined
+    ? modelIds.length === 0
+    : !modelIds.includes(modelId) || unmetNeeds(takesOf(takes, modelId), needs).length > 0
 
 const lacksComparator = (node: Node, { comparator }: Demand): boolean =>
   comparator !== undefined && !(node.comparators ?? defaultComparators).includes(comparator)

@@ -1,12 +1,14 @@
 import type { z } from 'zod'
 import { defaultMaxAnswers, type QuotaRequest, quotaOf } from '../agreement-rule.ts'
-import type { ComparatorId } from '../codecs.ts'
+import type { Address, ComparatorId } from '../codecs.ts'
 import { toBase64Url } from '../digest.ts'
 import { candidatesOf } from '../list.ts'
 import { type PoolNode, readPool } from '../pool-snapshot.ts'
 import { ProblemError } from '../problem.ts'
+import { takesOf, unmetNeeds } from '../prompt-needs.ts'
 import type { QuorumPreview } from '../schemas/list.ts'
 import type { Network } from '../schemas/network.ts'
+import type { PromptNeeds } from '../schemas/prompt-needs.ts'
 import { type AgreementRule, maxListLength, type Terms } from '../schemas/terms.ts'
 import { SvcError } from '../svc-error.ts'
 import type { ClientContext } from './context.ts'
@@ -28,6 +30,8 @@ export type QuorumWish = {
   readonly maxAnswers?: number | undefined
   /** The most nodes that may ever read the prompt; two more than the answers when left out, 16 at most. */
   readonly listLength?: number | undefined
+  /** What the prompt asks of a model (`needsOf`); `infer` knows it from the prompt. */
+  readonly needs?: PromptNeeds | undefined
 }
 
 /** What fixes the terms of a job. */
@@ -42,13 +46,15 @@ export type TermsOptions = {
   readonly minMatches?: QuorumWish['minMatches']
   readonly maxAnswers?: QuorumWish['maxAnswers']
   readonly listLength?: QuorumWish['listLength']
+  readonly needs?: QuorumWish['needs']
 }
 
 /** What these options ask for. */
 export const wishOf = (options: TermsOptions): QuorumWish => {
   const { model, minTier = 0, verifierCount = 2, comparator } = options
-  const { rule, minMatches, maxAnswers, listLength } = options
-  return { model, minTier, verifierCount, comparator, rule, minMatches, maxAnswers, listLength }
+  const { rule, minMatches, maxAnswers, listLength, needs } = options
+  const asked = { model, minTier, verifierCount, comparator, rule, minMatches }
+  return { ...asked, maxAnswers, listLength, needs }
 }
 
 /** What a wish says of the terms: all but the pool and the salt; throws SvcError `list-length-wrong` or `quota-refused`. */
@@ -64,6 +70,7 @@ export function demandOf(network: Network, wish: QuorumWish): Omit<Terms, 'pool_
     model_id: wish.model,
     min_tier: wish.minTier,
     comparator: wish.comparator ?? network.default_comparator,
+    ...(wish.needs && { needs: wish.needs }),
     rule,
     quorum,
     max_answers: maxAnswers,
@@ -77,7 +84,7 @@ export type ChosenTerms = { readonly terms: Terms; readonly pool: readonly PoolN
 
 /**
  * Makes terms for a job from the pool that the ICL has published, and reads that pool; throws SvcError `model-unknown` or
- * `not-enough-nodes`, both saying what is served, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, or those of reading the pool.
+ * `not-enough-nodes`, both saying what is served, `prompt-not-supported`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, or those of reading the pool.
  */
 export async function chooseTerms(
   context: ClientContext,
@@ -93,7 +100,7 @@ export async function chooseTerms(
   const load = (cid: string) => context.blobs.download(cid, signal)
   const { nodes } = await readPool(terms.pool_cid, load)
   const { length } = candidatesOf(nodes, terms, context.address)
-  if (length < quorum) throw tooFew(wish.model, length, quorum)
+  if (length < quorum) throw tooFewFor(terms, nodes, context.address)
   const { rule, max_answers: maxAnswers, min_matches: minMatches } = terms
   const listLength = Math.min(length, terms.list_length)
   checkQuota(
@@ -157,6 +164,31 @@ function shortage(
     })
   }
   return tooFew(model, serving, needed, cause)
+}
+
+/** Too few nodes serve the model at all, or too few of these take the prompt: then the models that do are named. */
+function tooFewFor(terms: Terms, pool: readonly PoolNode[], client: Address): SvcError {
+  const { model_id: model, quorum, needs } = terms
+  const { needs: _, ...plain } = terms
+  const serving = candidatesOf(pool, plain, client)
+  if (serving.length < quorum) return tooFew(model, serving.length, quorum)
+  const unmet = serving.map(({ takes }) => unmetNeeds(takesOf(takes, model), needs))
+  const taking = unmet.filter((lacks) => lacks.length === 0).length
+  const models = [...new Set(pool.flatMap((node) => node.models))]
+  const others = models.filter(
+    (other) => candidatesOf(pool, { ...terms, model_id: other }, client).length >= quorum,
+  )
+  const lacking = [...new Set(unmet.flat())].join(', ')
+  return new SvcError(
+    'prompt-not-supported',
+    `Not enough nodes take the prompt: of the ${serving.length} that serve ${model}, ${taking} take ${lacking}, and a job needs ${quorum}`,
+    {
+      hint:
+        others.length > 0
+          ? `Leave it out, or choose a model that takes it: ${others.join(', ')}.`
+          : 'Leave it out: no model here takes it.',
+    },
+  )
 }
 
 function tooFew(model: string, serving: number, needed: number, cause?: ProblemError): SvcError {

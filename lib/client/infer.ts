@@ -2,6 +2,7 @@ import { cidOf } from '../cid.ts'
 import type { JobId } from '../codecs.ts'
 import { jobIdOf } from '../job-id.ts'
 import { ProblemError } from '../problem.ts'
+import { needsOf } from '../prompt-needs.ts'
 import type { JobEvent, JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
@@ -37,7 +38,7 @@ import { commonReason } from './stuck-job.ts'
 import type { JobWish } from './submit-job.ts'
 
 /** How to run one inference. */
-export type InferOptions = TermsOptions & {
+export type InferOptions = Omit<TermsOptions, 'needs'> & {
   readonly parameters?: JobWish['parameters']
   /** A server that the ICL tells once the job has settled; `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']
@@ -98,7 +99,11 @@ export async function infer(
     context,
     options,
     keys,
-    wish: { ...wishOf(options), parameters, webhook },
+    wish: {
+      ...wishOf({ ...options, needs: needsOf(document, parameters?.max_output_tokens) }),
+      parameters,
+      webhook,
+    },
     steps: createStepRunner(context.clock, options.onStep),
   }
   try {

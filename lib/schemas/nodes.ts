@@ -9,6 +9,7 @@ import {
   SessionSignature,
   UnixSeconds,
 } from '../codecs.ts'
+import { ModelTakes, PromptPart } from './prompt-needs.ts'
 
 /** What proves a node's identity: an HMAC, for development, or a TPM 2.0 quote. */
 export const AttestationBackend = z.enum(['mock', 'tpm'])
@@ -88,7 +89,16 @@ export const ReputationEvents = z
 
 /** The models served now. */
 export const Models = z
-  .object({ models: z.array(z.object({ model_id: ModelId, nodes: z.int() })) })
+  .object({
+    models: z.array(
+      z.object({
+        model_id: ModelId,
+        nodes: z.int(),
+        /** How many of them take each part of a prompt document; none of those left out. */
+        takes: z.partialRecord(PromptPart, z.int()).optional(),
+      }),
+    ),
+  })
   .meta({ id: 'Models' })
 
 /** A node's sign of life (spec 8: every 60 s). */
@@ -99,6 +109,8 @@ export const Heartbeat = z
     version: z.string().max(64),
     free_slots: z.int().min(0).max(64),
     supported_model_ids: z.array(ModelId).max(64),
+    /** What it takes for each of these models; of one that is left out, a short conversation. */
+    model_takes: z.array(ModelTakes).max(64).optional(),
     /** `exact` and `similar/2` when left out; names that the ICL does not know are passed over. */
     supported_comparators: z.array(z.string().max(32)).max(16).optional(),
     final: z.boolean().optional(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Base64Url32, Cid, ComparatorId, ModelId, ModelTier } from '../codecs.ts'
+import { PromptNeeds } from './prompt-needs.ts'
 
 /** The fewest and the most nodes on a list: PromptKeyStore takes no others. */
 export const minListLength = 3
@@ -22,6 +23,8 @@ export const Terms = z
     model_id: ModelId,
     min_tier: ModelTier,
     comparator: ComparatorId,
+    /** What the prompt asks of a model; nothing when left out. */
+    needs: PromptNeeds.exactOptional(),
     /** How many answers have to match one another. */
     rule: AgreementRule,
     /** Nodes that answer at first. */

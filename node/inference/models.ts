@@ -1,13 +1,19 @@
 import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { modelNameOf, providerNameOf } from '../../lib/providers.ts'
+import type { Takes } from '../../lib/prompt-needs.ts'
+import { modelNameOf, providerNameOf, takenBy } from '../../lib/providers.ts'
 import type { Config, Environment } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { InferenceProvider } from './provider.ts'
 import { keyOf, type Provider, providersOf } from './providers.ts'
 
 /** A model that this node serves. */
-type OfferedModel = { readonly provider: InferenceProvider; readonly model: string }
+type OfferedModel = {
+  readonly provider: InferenceProvider
+  readonly model: string
+  /** What of a prompt it takes; a short conversation when left out. */
+  readonly takes?: Takes
+}
 
 /** The models that this node serves, by model id. */
 export type OfferedModels = ReadonlyMap<string, OfferedModel>
@@ -35,8 +41,10 @@ export async function offerModels(
   for (const modelId of config.supported_model_ids) {
     const provider = made.get(providerNameOf(modelId))
     if (provider === undefined) continue
-    if ('complete' in provider) models.set(modelId, { provider, model: modelNameOf(modelId) })
-    else missingKeys.push({ modelId, variable: provider.keyVariable })
+    if ('complete' in provider) {
+      const takes = { ...takenBy(modelId), ...config.providers[providerNameOf(modelId)]?.takes }
+      models.set(modelId, { provider, model: modelNameOf(modelId), takes })
+    } else missingKeys.push({ modelId, variable: provider.keyVariable })
   }
   return { models, missingKeys }
 }

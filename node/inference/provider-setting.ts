@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isExposed } from '../../lib/ip-address.ts'
 import { baseUrlVariable, builtInNames, defaultKeyVariable } from '../../lib/providers.ts'
+import { PromptPart, TakenSizes } from '../../lib/schemas/prompt-needs.ts'
 
 const isBaseUrl = (text: string): boolean => {
   if (!URL.canParse(text)) return false
@@ -19,6 +20,8 @@ const isKeyVariable = (name: string): boolean =>
 const keyMistake =
   'must name the environment variable that holds the key, such as OLLAMA_API_KEY, and none of svc-node itself'
 
+const takesMistake = `must say what its models take: parts (of ${PromptPart.options.join(', ')}), max_prompt_bytes and max_output_tokens`
+
 const Setting = z.strictObject(
   {
     base_url: z
@@ -30,11 +33,17 @@ const Setting = z.strictObject(
       .optional(),
     api_key_env: z.string(keyMistake).refine(isKeyVariable, keyMistake).optional(),
     allow_http: z.boolean('must be true or false').default(false),
+    takes: z
+      .strictObject(
+        { parts: z.array(PromptPart).max(16).exactOptional(), ...TakenSizes },
+        takesMistake,
+      )
+      .optional(),
   },
   {
     error: ({ code }) =>
       code === 'unrecognized_keys'
-        ? 'takes base_url, api_key_env and allow_http only; a key goes into the environment, under the name that api_key_env gives'
+        ? 'takes base_url, api_key_env, allow_http and takes only; a key goes into the environment, under the name that api_key_env gives'
         : 'must be an object such as {"base_url": "http://127.0.0.1:11434/v1"}',
   },
 )

@@ -1,5 +1,6 @@
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
+import type { Takes } from '../../lib/prompt-needs.ts'
 import { remedies } from '../eligibility.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
@@ -13,8 +14,8 @@ export type HeartbeatOptions = {
   readonly api: Pick<NodeApi, 'postHeartbeat'>
   readonly address: Address
   readonly version: string
-  /** The models that are offered now. */
-  readonly modelIds: () => Iterable<string>
+  /** The models that are offered now, and what each takes of a prompt. */
+  readonly models: () => ReadonlyMap<string, { readonly takes?: Takes }>
   readonly comparators: readonly ComparatorId[]
   readonly freeSlots: () => number
   readonly clock: Clock
@@ -36,6 +37,7 @@ export function createHeartbeat(options: HeartbeatOptions): SendHeartbeat {
   return async ({ final = false, signal } = {}) => {
     // The ICL ignores a timestamp that does not increase.
     lastTimestamp = Math.max(unixSeconds(options.clock), lastTimestamp + 1)
+    const models = options.models()
     const answer = await api.postHeartbeat(
       {
         body: {
@@ -43,7 +45,10 @@ export function createHeartbeat(options: HeartbeatOptions): SendHeartbeat {
           timestamp: lastTimestamp,
           version: options.version,
           free_slots: final ? 0 : options.freeSlots(),
-          supported_model_ids: [...options.modelIds()],
+          supported_model_ids: [...models.keys()],
+          model_takes: [...models].flatMap(([model_id, { takes }]) =>
+            takes ? [{ ...takes, model_id, parts: [...takes.parts] }] : [],
+          ),
           supported_comparators: [...options.comparators],
           ...(final && { final }),
         },

@@ -43,6 +43,44 @@ const previewOf = (at: TestIcl, comparator?: 'exact' | 'similar/2') => {
   return at.api().previewQuorum({ query: { ...query, ...(comparator && { comparator }) } })
 }
 
+describe('what a prompt needs', () => {
+  it('is put only before nodes that said that they take it, which is published', async () => {
+    const at = await world()
+    const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
+    const tell = (node: TestNode, parts: string[]) =>
+      node.api.postHeartbeat({
+        body: {
+          operator_address: node.address,
+          timestamp: Math.floor(at.clock.now() / 1000),
+          version: '0.0.0',
+          free_slots: 2,
+          supported_model_ids: [modelId],
+          model_takes: [{ model_id: modelId, parts, max_output_tokens: 4_096 }],
+        },
+      })
+    await at.clock.advance(1_100)
+    const able = nodes.slice(1)
+    for (const node of able) await tell(node, ['stop', 'seed', 'later'])
+    await tell(nodes[0]!, ['seed'])
+    await at.clock.advance(31_000)
+    expect((await at.api().getModels({})).models).toEqual([
+      { model_id: modelId, nodes: 4, takes: { seed: 4, stop: 3 } },
+    ])
+    const { list, leader, verifiers } = await listedKey(at, { needs: { parts: ['seed', 'stop'] } })
+    expect(list.body.list.toSorted()).toEqual(able.map(({ address }) => address).toSorted())
+    expect(list.body.list).toEqual(expect.arrayContaining([leader, ...verifiers]))
+    expect((await listedKey(at, { needs: { parts: ['seed'] } })).list.body.list).toHaveLength(4)
+    for (const needs of [{ parts: ['names' as const] }, { output_tokens: 5_000 }]) {
+      await expect(listedKey(at, { needs })).rejects.toMatchObject({ code: 'not-enough-nodes' })
+    }
+    // One that takes less by now is passed over.
+    await at.clock.advance(1_100)
+    await tell(able[0]!, [])
+    const { passed } = (await listedKey(at, { needs: { parts: ['stop'] } })).list.body
+    expect(passed.map(({ reason }) => reason)).toEqual(['no-model'])
+  })
+})
+
 describe('the comparator of a job', () => {
   it('is done only by nodes that say they can', async () => {
     const at = await world()

@@ -64,6 +64,27 @@ describe('a pool snapshot', () => {
     }
   })
 
+  it('has what each model takes, in one spelling', async () => {
+    const [node] = poolOf(1)
+    const models = ['openai:a', 'openai:b', 'openai:c', 'openai:d']
+    const takes = [
+      { model_id: 'openai:a', parts: ['seed' as const, 'stop' as const] },
+      { model_id: 'openai:c', parts: [], max_prompt_bytes: 16_384, max_output_tokens: 4_096 },
+    ]
+    const pool = [{ ...node!, models, takes }]
+    const snapshot = await snapshotPool(pool)
+    expect((await readPool(snapshot.root, from(snapshot))).nodes).toEqual(pool)
+    const text = new TextDecoder().decode(snapshot.parts.get(snapshot.root))
+    const told = 'openai:a=seed+stop::,openai:b,openai:c=:16384:4096,openai:d'
+    expect(text).toContain(` ${told} `)
+    for (const other of ['=stop+seed::', '=::', '=seed+seed::', '=seed', '=magic::', '=seed:1:']) {
+      const bytes = utf8(text.replace('=seed+stop::', other))
+      await expect(readPool(await cidOf(bytes), async () => bytes)).rejects.toMatchObject({
+        code: 'pool-snapshot-invalid',
+      })
+    }
+  })
+
   it('is refused when its nodes are there twice, out of order, heavier than any, or no nodes', async () => {
     const rest = '5 0 openai:a exact'
     const [a, b] = inPoolOrder(poolOf(2)).map(({ address }) => `${address} ${rest}`)

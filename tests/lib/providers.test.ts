@@ -1,10 +1,28 @@
 import { describe, expect, it } from 'vitest'
-import { onlySamples } from '../../lib/providers.ts'
+import { onlySamples, takenBy } from '../../lib/providers.ts'
 
 describe('a model', () => {
   it('is known to word each answer anew, where no call can ask for the likeliest one', () => {
     const sampled = ['anthropic:claude-sonnet-4-5', 'openai:o3-mini', 'openai:gpt-5']
     expect(sampled.filter((model) => !onlySamples(model))).toEqual([])
+  })
+
+  it('takes what the API of its provider has a place for, but for what the provider documents', () => {
+    const all = ['json_object', 'json_schema', 'late_system', 'names', 'seed', 'stop', 'tools']
+    const but = (...lacks: string[]) => all.filter((part) => !lacks.includes(part))
+    expect(takenBy('openai:gpt-4o-mini')).toEqual({ parts: all })
+    expect(takenBy('ollama:llama3:8b')).toEqual({ parts: all })
+    expect(takenBy('openai:o3-mini')).toEqual({ parts: but('stop') })
+    expect(takenBy('openai:gpt-4')).toEqual({
+      ...{ parts: but('json_object', 'json_schema') },
+      ...{ max_prompt_bytes: 8_192, max_output_tokens: 4_096 },
+    })
+    expect(takenBy('anthropic:claude-haiku-4-5')).toEqual({
+      parts: ['json_schema', 'stop', 'tools'],
+    })
+    expect(takenBy('anthropic:claude-3-haiku-20240307')).toEqual({
+      ...{ parts: ['stop', 'tools'], max_output_tokens: 4_096 },
+    })
   })
 
   it('is not said to, where one can, or where nothing is known of it', () => {

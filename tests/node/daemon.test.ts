@@ -28,6 +28,7 @@ describe('the daemon', () => {
       version: '1.2.3',
       free_slots: 2,
       supported_model_ids: ['openai:test-model'],
+      model_takes: [],
       supported_comparators: ['exact', 'similar/2'],
     })
     await end(world, running)

@@ -161,7 +161,7 @@ describe('the openai package at the gateway', () => {
       .create({ ...ask('Who?'), seed: 7, model: 'anthropic:claude-sonnet-4-5' })
       .catch((error: unknown) => error)
     expect(refused).toMatchObject({ status: 400, code: 'unsupported_value' })
-    expect((refused as Error).message).toContain('cannot take a part of the prompt')
+    expect((refused as Error).message).toContain('0 take seed, and a job needs 3')
     expect(provider.calls).toEqual([])
   })
 

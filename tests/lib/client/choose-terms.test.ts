@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type ChosenTerms, chooseTerms } from '../../../lib/client/choose-terms.ts'
 import { infer } from '../../../lib/client/infer.ts'
 import { ProblemError } from '../../../lib/problem.ts'
+import { promptOfText } from '../../../lib/prompt.ts'
 import { clientAddress, createFakeWorld, type FakeOptions, pool } from './fake-world.ts'
 
 const model = 'openai:gpt-4o-mini'
@@ -113,6 +114,40 @@ describe('the terms of a job', () => {
       code: 'not-enough-nodes',
     })
     expect(callsOf('storeKey')).toEqual([])
+  })
+
+  it('name what the prompt needs, and are not made when too few nodes take it', async () => {
+    const takes = [{ model_id: model, parts: ['seed' as const] }]
+    const other = { models: [model, 'other:m'], takes: [{ model_id: 'other:m', parts: ['stop'] }] }
+    const able = pool.map((node) => ({ ...node, takes }))
+    const prompt = { ...promptOfText('Why?'), seed: 7 }
+    const seeded = await createFakeWorld({ pool: able })
+    await infer(seeded.context, prompt, { model })
+    expect(seeded.callsOf('drawList')).toMatchObject([
+      { input: { terms: { needs: { parts: ['seed'] } } } },
+    ])
+    const [first] = able
+    const few = await createFakeWorld({ pool: [first!, ...pool.slice(1)] })
+    await expect(infer(few.context, prompt, { model })).rejects.toMatchObject({
+      code: 'prompt-not-supported',
+      message: `Not enough nodes take the prompt: of the 4 that serve ${model}, 1 take seed, and a job needs 3`,
+      hint: 'Leave it out: no model here takes it.',
+    })
+    const elsewhere = await createFakeWorld({
+      pool: pool.map((node) => ({ ...node, ...other }) as (typeof pool)[number]),
+    })
+    await expect(
+      infer(elsewhere.context, { ...promptOfText('Why?'), stop: ['.'] }, { model }),
+    ).rejects.toMatchObject({
+      hint: 'Leave it out, or choose a model that takes it: other:m.',
+    })
+    for (const { callsOf } of [few, elsewhere]) expect(callsOf('storeKey')).toEqual([])
+    // What no model has to be asked for is not told.
+    const plain = await createFakeWorld()
+    await infer(plain.context, 'Why?', { model })
+    expect(plain.callsOf('drawList')).toMatchObject([
+      { input: { terms: expect.not.objectContaining({ needs: expect.anything() }) } },
+    ])
   })
 
   it('that no nodes can meet say what is served', async () => {

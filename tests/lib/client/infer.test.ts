@@ -4,11 +4,12 @@ import { infer } from '../../../lib/client/infer.ts'
 import { inferenceError } from '../../../lib/client/inference.ts'
 import { inferenceSteps, type StepNews } from '../../../lib/client/steps.ts'
 import { promptText } from '../../../lib/prompt.ts'
+import { needsOf } from '../../../lib/prompt-needs.ts'
 import type { SubmitJob } from '../../../lib/schemas/jobs.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { termsHash } from '../../../lib/terms.ts'
 import { samplePrompt } from '../../sample-prompt.ts'
-import { clientAddress, commitTx, coordinator, createFakeWorld, nodes } from './fake-world.ts'
+import { clientAddress, commitTx, coordinator, createFakeWorld, nodes, pool } from './fake-world.ts'
 
 type ListCommitment = Parameters<ClientChain['commitList']>[0]
 
@@ -99,7 +100,10 @@ describe('infer', () => {
 
   it('seals a document with every part, and checks the answer by what all messages say', async () => {
     for (const comparator of ['exact', 'similar/2'] as const) {
-      const { context, prompts } = await createFakeWorld()
+      const takes = [{ model_id: model, parts: [...needsOf(samplePrompt)!.parts!] }]
+      const { context, prompts } = await createFakeWorld({
+        pool: pool.map((node) => ({ ...node, takes })),
+      })
       const result = await infer(context, samplePrompt, { model, comparator })
       expect([result.status, 'output' in result && result.output]).toEqual([
         'accepted',

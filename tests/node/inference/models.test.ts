@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { takenBy } from '../../../lib/providers.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { offerModels } from '../../../node/inference/models.ts'
+import { createHeartbeat } from '../../../node/loops/heartbeat.ts'
+import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { recordingLog } from '../fakes.ts'
 
 const log = recordingLog()
@@ -21,6 +24,39 @@ describe('the models a node offers', () => {
     expect([...models.keys()]).toEqual(['openai:gpt-x', 'openai:org/z:1'])
     expect(models.get('openai:org/z:1')?.model).toBe('org/z:1')
     expect(missingKeys).toEqual([{ modelId: 'anthropic:claude-y', variable: 'ANTHROPIC_API_KEY' }])
+  })
+
+  it('are told in the heartbeat with what each takes, as the operator says it of a server', async () => {
+    const takes = { parts: ['stop' as const], max_output_tokens: 2_048 }
+    const { models } = await offerModels(
+      {
+        supported_model_ids: ['openai:gpt-4o', 'ollama:llama3:8b'],
+        providers: { ollama: { ...server, takes } },
+      },
+      { OPENAI_API_KEY: 'k' },
+      systemClock,
+      log,
+    )
+    const beats: unknown[] = []
+    const beat = createHeartbeat({
+      api: {
+        postHeartbeat: async ({ body }) => {
+          beats.push(body)
+          return { status: 'ok', certificate_expires_at: 1, eligible: true, reasons: [] }
+        },
+      },
+      ...{ address: nodeAddress('a'), version: '1', models: () => models, comparators: ['exact'] },
+      ...{ freeSlots: () => 1, clock: systemClock, log: recordingLog() },
+    })
+    await beat()
+    expect(beats).toMatchObject([
+      {
+        model_takes: [
+          { model_id: 'openai:gpt-4o', parts: takenBy('openai:gpt-4o').parts },
+          { model_id: 'ollama:llama3:8b', ...takes },
+        ],
+      },
+    ])
   })
 
   it('need a key for a server of one s own, too', async () => {

@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { promptOfText } from '../../../lib/prompt.ts'
+import { needsOf } from '../../../lib/prompt-needs.ts'
+import { takenBy } from '../../../lib/providers.ts'
 import type { PromptDocument } from '../../../lib/schemas/prompt.ts'
+import { PromptPart } from '../../../lib/schemas/prompt-needs.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createAnthropic } from '../../../node/inference/anthropic.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
@@ -142,6 +145,30 @@ describe('a prompt document at OpenAI', () => {
       'does not take seed as it is given',
     ])
   })
+})
+
+describe('a prompt with one part', () => {
+  const withPart: Record<PromptPart, Partial<PromptDocument>> = {
+    json_object: { response_format: { type: 'json_object' } },
+    json_schema: { response_format: { type: 'json_schema', name: 'x', schema: {} } },
+    late_system: { messages: [user, { role: 'system', content: 'Now.' }] },
+    names: { messages: [{ ...user, name: 'Ada' }] },
+    seed: { seed: 7 },
+    stop: { stop: ['END'] },
+    tools: { tools: [{ name: 'look' }], tool_choice: 'none' },
+  }
+  for (const part of PromptPart.options) {
+    it(`is taken by an adapter that is said to take ${part}, and by no other`, async () => {
+      const asked = prompt(withPart[part])
+      expect(needsOf(asked)).toEqual({ parts: [part] })
+      for (const name of ['openai', 'anthropic'] as const) {
+        const isTaken = takenBy(`${name}:m`).parts.includes(part)
+        const refusal = isTaken ? 'answered' : ['prompt-not-supported', expect.any(String)]
+        expect(await refusalOf(name, asked)).toEqual(refusal)
+        await server?.close()
+      }
+    })
+  }
 })
 
 describe('a prompt document at Anthropic', () => {
