@@ -16,6 +16,7 @@ import {
 } from '../../lib/reputation.ts'
 import type { NodeRecord, ReputationStatement } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { shareText, weightMovesText } from '../../lib/weight-moves.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { readSignedEvents } from './signed-events.ts'
@@ -39,6 +40,8 @@ type Account = {
   readonly rows: readonly Row[]
   readonly faults: readonly string[]
   readonly share: string | undefined
+  /** What moved the weight, in words. */
+  readonly moves: string
 }
 
 /**
@@ -52,11 +55,12 @@ export async function explainScore(
   context: CommandContext,
 ): Promise<number> {
   const api = createApi({ ...context, baseUrl: new URL(iclEndpoint).origin })
-  let account = await lookOnce(api, address)
+  const look = () => lookOnce(api, address, context.clock.now())
+  let account = await look()
   // An event may have come between the two answers.
   for (let looks = 1; looks < maxLooks && account.faults.length > 0; looks++) {
     await context.clock.sleep(lookAgainMs)
-    account = await lookOnce(api, address)
+    account = await look()
   }
   if (json) context.print(JSON.stringify(jsonOf(address, account)))
   else printAccount(account, context.print)
@@ -66,6 +70,7 @@ export async function explainScore(
 async function lookOnce(
   api: Pick<Api, 'getJwks' | 'getNodeEvents' | 'getNode'>,
   address: Address,
+  now: number,
 ): Promise<Account> {
   const { events, unsigned, isComplete } = await readSignedEvents(api, address, maxPages)
   const record = await api.getNode({ params: { address } }, { attempts: 5 })
@@ -79,14 +84,9 @@ async function lookOnce(
       computed === told ? [] : [`${name}: the events make ${computed}, the ICL says ${told}`],
     ),
   ]
-  return { steps, standing, rows, faults, share: record.draw && shareText(record.draw) }
+  const share = record.draw && shareText(record.draw)
+  return { steps, standing, rows, faults, share, moves: weightMovesText(events, now) }
 }
-
-/** A node's share of the draws from all active nodes, as percent. */
-export const shareText = ({ weight, pool_weight: all }: NonNullable<Draw>): string =>
-  `${((100 * weight) / Math.max(all, weight)).toFixed(2)} % (weight ${weight} of ${all})`
-
-type Draw = z.output<typeof NodeRecord>['draw']
 
 function knownEventOf(body: ReputationStatement): ReputationEvent {
   const event = eventOf(body)
@@ -130,7 +130,7 @@ function rowsOf(standing: Standing, { metrics, draw }: z.output<typeof NodeRecor
 const withSign = (change: number): string => (change < 0 ? String(change) : `+${change}`)
 
 function printAccount(
-  { steps, rows, faults, share }: Account,
+  { steps, rows, faults, share, moves }: Account,
   print: (line: string) => void,
 ): void {
   print(`A node begins with a score of ${newcomer.score} and no doubt.`)
@@ -138,9 +138,10 @@ function printAccount(
     const score = `${withSign(after.score - before.score)} = ${after.score}`
     const doubt = `${withSign(after.doubtMillinats - before.doubtMillinats)} = ${after.doubtMillinats}`
     const bound = countedText(counted, event.client)
+    const weight = `${withSign(weightOf(after) - weightOf(before))} = ${weightOf(after)}`
     const amount = event.amountGwei === undefined ? '' : `, ${event.amountGwei} gwei slashed`
     print(
-      `${timeText(event.at / 1000)}  ${event.jobId}  ${event.code.padEnd(19)}  score ${score}, doubt ${doubt}${amount}${bound && `, ${bound}`}`,
+      `${timeText(event.at / 1000)}  ${event.jobId}  ${event.code.padEnd(19)}  score ${score}, doubt ${doubt}, weight ${weight}${amount}${bound && `, ${bound}`}`,
     )
   }
   for (const { name, computed, told } of rows) {
@@ -149,6 +150,7 @@ function printAccount(
     )
   }
   if (share) print(`${'share of draws:'.padEnd(20)}${share}`)
+  print(`${'weight moved:'.padEnd(20)}${moves}`)
   for (const fault of faults) print(`! ${fault}`)
   print(
     faults.length === 0
@@ -157,9 +159,10 @@ function printAccount(
   )
 }
 
-const jsonOf = (address: Address, { steps, rows, faults, share }: Account) => ({
+const jsonOf = (address: Address, { steps, rows, faults, share, moves }: Account) => ({
   address,
   ...(share && { share }),
+  moved: moves,
   holds: faults.length === 0,
   faults,
   record: Object.fromEntries(rows.map(({ name, computed, told }) => [name, { computed, told }])),
@@ -175,5 +178,6 @@ const jsonOf = (address: Address, { steps, rows, faults, share }: Account) => ({
     score: step.after.score,
     doubt_change: step.after.doubtMillinats - step.before.doubtMillinats,
     doubt_millinats: step.after.doubtMillinats,
+    weight: weightOf(step.after),
   })),
 })

@@ -10,6 +10,7 @@ import type { FaultView } from '../../lib/schemas/fault.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import type { NodeRecord } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { weightMovesText } from '../../lib/weight-moves.ts'
 import { type AttestationRecord, readRecord } from '../attestation/record.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
 import { createRegistryReader, type Registration, type RegistryTerms } from '../chain/registry.ts'
@@ -19,6 +20,7 @@ import { findProvider, keyOf, type ProviderSettings } from '../inference/provide
 import { checkDisk } from '../journal/check-disk.ts'
 import type { CommandContext } from './context.ts'
 import { networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
+import { readSignedEvents } from './signed-events.ts'
 
 /** A part that answered, or why it did not. */
 export type Answer<T> = { readonly value: T } | { readonly error: unknown }
@@ -47,6 +49,8 @@ export type Surroundings = {
   readonly network: Answer<Network>
   /** Undefined as value: the ICL does not know the node. */
   readonly record: Answer<z.output<typeof NodeRecord> | undefined>
+  /** What moved its weight, in words; undefined when it has more events than are read for this, or is not known. */
+  readonly moves: Answer<string | undefined>
   readonly chain: Answer<OnChain>
   /** Slashes that the ICL has proposed and that are not settled; asked for only when the chain shows one. */
   readonly accusations: Answer<readonly FaultView[]>
@@ -75,9 +79,10 @@ export async function lookAround(
     })
   }
   const icl = new URL(config.icl_endpoint).origin
-  const [network, record] = await Promise.all([
+  const [network, record, moves] = await Promise.all([
     answer(networkOf(icl, context)),
     answer(recordOf(address, icl, context)),
+    answer(movesOf(address, icl, context)),
   ])
   const chain = await answer(onChain(address, network, config.cofhe_endpoint, context))
   const isAccused = 'value' in chain && (chain.value.registration?.pendingSlashes ?? 0) > 0
@@ -87,6 +92,7 @@ export async function lookAround(
     certificate: await readRecord(attestationPath, { address, icl }),
     network,
     record,
+    moves,
     chain,
     accusations: isAccused ? await answer(accusationsOf(address, icl, context)) : { value: [] },
     models: modelKeys(config, context),
@@ -104,6 +110,20 @@ async function recordOf(address: Address, baseUrl: string, context: CommandConte
     if (error instanceof ProblemError && error.code === 'node-not-found') return undefined
     throw error
   }
+}
+
+const mostPages = 10
+
+async function movesOf(
+  address: Address,
+  baseUrl: string,
+  context: CommandContext,
+): Promise<string | undefined> {
+  const api = createApi({ ...context, baseUrl })
+  const { events, isComplete } = await withTimeout(context, `the ICL at ${baseUrl}`, (signal) =>
+    readSignedEvents(api, address, mostPages, signal),
+  )
+  return isComplete ? weightMovesText(events, context.clock.now()) : undefined
 }
 
 /** The open slashes among the node's latest faults. */

@@ -1,10 +1,10 @@
 import { exitCodes } from '../../lib/host/exit-code.ts'
+import { shareText } from '../../lib/weight-moves.ts'
 import { tpmOfCertificate } from '../attestation/certificate-claims.ts'
 import { loadConfig } from '../config-file.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { diagnoseNode, type Trouble } from './diagnose-node.ts'
-import { shareText } from './explain-score.ts'
 import { lookAround, type OnChain, type Surroundings } from './look-around.ts'
 
 /** Shows what ICL, chain, certificate and providers say of this node; 1 when the operator has to act, 75 when something is away. */
@@ -20,7 +20,7 @@ export async function showStatus(
     print(JSON.stringify(jsonOf(seen, loaded.config.icl_endpoint, eligible, troubles)))
   } else {
     for (const [label, text] of rowsOf(seen, loaded.config.icl_endpoint, eligible)) {
-      print(`${(label === '' ? '' : `${label}:`).padEnd(14)}${text}`)
+      print(`${(label === '' ? '' : `${label}:`).padEnd(16)}${text}`)
     }
     for (const { message, remedy } of troubles) {
       print(`! ${message}`)
@@ -33,10 +33,12 @@ export async function showStatus(
     : exitCodes.operatorMustAct
 }
 
+const manyEvents = 'by more than 1,000 events: svc-node jobs --explain'
+
 type Row = readonly [label: string, text: string]
 
 function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): readonly Row[] {
-  const { address, certificate, now, network, record, chain, models } = seen
+  const { address, certificate, now, network, record, moves, chain, models } = seen
   const reached =
     'value' in network
       ? `${icl}, version ${network.value.version}, chain ${network.value.chain_id}`
@@ -66,6 +68,7 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
       ],
       ['Reputation', String(reputation_score)],
       ...(draw ? [['Share of draws', shareText(draw)] as const] : []),
+      ...('value' in moves ? [['Weight moved', moves.value ?? manyEvents] as const] : []),
       ['Heartbeat', heartbeatText(metrics.last_heartbeat, now)],
     )
   }
@@ -119,7 +122,7 @@ const heartbeatText = (at: number, now: number): string =>
   at === 0 ? 'none yet' : `${durationText(now - at)} ago`
 
 function jsonOf(
-  { address, certificate, now, network, record, chain, accusations, models }: Surroundings,
+  { address, certificate, now, network, record, moves, chain, accusations, models }: Surroundings,
   icl: string,
   eligible: boolean | null,
   troubles: readonly Trouble[],
@@ -167,6 +170,7 @@ function jsonOf(
       : null,
     models,
     record: 'value' in record ? (record.value ?? null) : null,
+    weight_moved: 'value' in moves ? (moves.value ?? null) : null,
     troubles,
   }
 }

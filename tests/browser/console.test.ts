@@ -123,6 +123,19 @@ describe(`the console in a browser${browserNote}`, () => {
   )
 
   itInBrowser(
+    'tells a node’s share of the draws, and what moved its weight',
+    async () => {
+      const { page, problems, close } = await open(`#/nodes/${nodeAt(1)}`)
+      await page.getByText(/^\d+\.\d\d % \(weight \d+ of \d+\)$/).waitFor()
+      await page.getByText(/^Weight \d+ to \d+ in 7 days: [+-]\d+ by /).waitFor()
+      expect(await violations(page)).toEqual([])
+      expect(problems).toEqual([])
+      await close()
+    },
+    testMs,
+  )
+
+  itInBrowser(
     'pages through 500 jobs, filters them by phase, and tells what happened to one',
     async () => {
       const { page, problems, close } = await open('#/jobs')

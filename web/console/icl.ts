@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import type {
   ConsoleJob,
   ConsoleJobDetail,
@@ -5,7 +6,7 @@ import type {
   ConsoleOverview,
 } from '../../lib/schemas/console.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
-import type { ReputationStatement } from '../../lib/schemas/nodes.ts'
+import type { NodeRecord, ReputationStatement } from '../../lib/schemas/nodes.ts'
 
 const timeoutMs = 15_000
 
@@ -71,6 +72,8 @@ export const icl = {
   overview: () => read<ConsoleOverview>('/v1/console/overview'),
   nodes: (cursor: string | null) =>
     read<Page<'nodes', ConsoleNode>>(withQuery('/v1/console/nodes', { cursor })),
+  node: (address: string) =>
+    read<z.output<typeof NodeRecord>>(`/v1/nodes/${encodeURIComponent(address)}`),
   nodeEvents: (address: string, cursor: string | null) =>
     read<Page<'events', NodeEvent>>(
       withQuery(`/v1/nodes/${encodeURIComponent(address)}/events`, { cursor }),

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { countedTexts } from '../../lib/counted-events.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import type { ConsoleNode } from '../../lib/schemas/console.ts'
+import { shareText, weightMovesText } from '../../lib/weight-moves.ts'
 import { count, fullTime, short, span, words } from './format.ts'
 import { icl } from './icl.ts'
 import { Mark } from './marks.tsx'
@@ -39,6 +40,9 @@ export function NodeDetail({ address, node, isRead }: Props) {
 
 function Facts({ node }: { node: ConsoleNode }) {
   const now = useNow()
+  const { address, weight } = node
+  const record = useLoaded(`record ${address}`, `${weight} ${node.active}`, () => icl.node(address))
+  const draw = record.value?.draw
   return (
     <dl class="facts">
       <Fact name="Address">
@@ -62,8 +66,9 @@ function Facts({ node }: { node: ConsoleNode }) {
       </Fact>
       <Fact name="Version">{node.version}</Fact>
       <Fact name="Score">
-        {count(node.score)}, drawn with weight {count(node.weight)}
+        {count(node.score)}, drawn with weight {count(weight)}
       </Fact>
+      <Fact name="Share of draws">{draw && node.active && shareText(draw)}</Fact>
       <Fact name="Assignments">
         {count(node.completed)} completed, {count(node.accepted)} accepted, {count(node.rejected)}{' '}
         rejected
@@ -76,6 +81,7 @@ function Facts({ node }: { node: ConsoleNode }) {
 type Page = Awaited<ReturnType<typeof icl.nodeEvents>>
 
 function Events({ address, turn }: { address: string; turn: string | undefined }) {
+  const now = useNow()
   const [older, setOlder] = useState<Page | undefined>(undefined)
   const [error, setError] = useState<string | undefined>(undefined)
   const loaded = useLoaded(`events ${address}`, turn, () => icl.nodeEvents(address, null))
@@ -100,6 +106,9 @@ function Events({ address, turn }: { address: string; turn: string | undefined }
     <>
       <LoadNote loaded={error === undefined ? loaded : { error }} what="Events" />
       {first && byId.size === 0 && <Empty>It has done nothing yet that counts.</Empty>}
+      {byId.size > 0 && cursor === null && (
+        <p>Weight {weightMovesText([...byId.values()], now * 1000)}.</p>
+      )}
       {byId.size > 0 && (
         <div class="wide">
           <table class="list">

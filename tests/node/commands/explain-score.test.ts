@@ -69,7 +69,8 @@ describe('svc-node jobs --explain', () => {
     const work = explainScore(nodes[1]!.address, origin, {}, context)
     expect(await icl.clock.until(work)).toBe(0)
     const text = context.printed.join('\n')
-    expect(text).toMatch(/score \+(5 = 105|10 = 110), doubt \+0 = 0/)
+    expect(text).toMatch(/score \+(5 = 105|10 = 110), doubt \+0 = 0, weight \+(5 = 105|10 = 110)/)
+    expect(text).toMatch(/weight moved: +100 to \d+ in 7 days: \+\d+ by (agreeing|delivering)/)
     expect(text).toContain('The 3 signed events make exactly the record that the ICL shows.')
   })
 
