@@ -1,5 +1,7 @@
 import type { Address } from '../../lib/codecs.ts'
-import type { Uploader } from '../store/store.ts'
+import type { Uploader, Write } from '../store/store.ts'
+
+type KeepWrite = Extract<Write, { kind: 'keep-blob' }>
 
 /** Sealed blobs by their content identifier; times in milliseconds. Any method may throw ProblemError `unavailable` for a while. */
 export interface Blobs {
@@ -17,6 +19,12 @@ export interface Blobs {
   ): Promise<boolean>
   /** Keeps a blob that is there longer: a job needs it. */
   keep(cid: string, until: number): Promise<void>
+  /**
+   * The writes of the store that keep blobs longer, to be saved together with what needs them; one that is refused is of a blob that is
+   * not there. `noteKept` tells that they were saved.
+   */
+  keeping(cids: readonly string[], until: number): Promise<readonly KeepWrite[]>
+  noteKept(writes: readonly KeepWrite[]): void
   /** The bytes that hash to the CID; undefined when they are not kept here. */
   get(cid: string, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined>
   /** Throws when what keeps the blobs does not answer, besides the store. */

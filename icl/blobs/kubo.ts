@@ -63,6 +63,14 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
       if (await store.save({ kind: 'keep-blob', cid: rowOf(cid), until })) return
       await store.save({ kind: 'keep-blob', cid, until })
     },
+    keeping: (cids, until) =>
+      Promise.all(
+        cids.map(async (cid) => {
+          const isInKubo = (await store.findBlob(rowOf(cid))) !== undefined
+          return { kind: 'keep-blob', cid: isInKubo ? rowOf(cid) : cid, until } as const
+        }),
+      ),
+    noteKept: () => {},
     get: async (cid, signal) => {
       const read = () => readBlock(options, rpc, cid, signal)
       return (await asProblem(log, signal, read)) ?? (await findIntact(store, cid))

@@ -92,6 +92,13 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
     keep: async (cid, until) => {
       await keep(cid, until)
     },
+    keeping: async (cids, until) =>
+      cids
+        .filter((cid) => !isKept(cid, until))
+        .map((cid) => ({ kind: 'keep-blob', cid, until }) as const),
+    noteKept: (writes) => {
+      for (const { cid, until } of writes) remember(cid, until)
+    },
     get: (cid) => findIntact(store, cid),
     // It is the store that answers, and that forgets what has expired.
     ping: async () => {},

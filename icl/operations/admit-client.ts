@@ -3,7 +3,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { dayMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { isSettled } from '../rules/job.ts'
-import { claimKey } from '../store/claim-key.ts'
+import type { Write } from '../store/store.ts'
 
 /** Throws `client-not-allowed` for a client that the operator has not admitted. */
 export function checkAdmitted({ access }: Dependencies, client: Address): void {
@@ -27,53 +27,44 @@ export async function checkRoom(deps: Dependencies, client: Address): Promise<vo
   if (running >= deps.limits.maxJobsPerClient) throw tooManyJobs(deps)
 }
 
+type KeyWrite = Extract<Write, { kind: 'key' }>
+
 /**
- * Takes one of a client's places for a new job: one of those at the same time, and one of today's. Each place is a key of the store
- * that one job holds, so that many submissions at once, through any number of replicas, cannot take more. Throws
- * `too-many-jobs` or `quota-exceeded`; the function that it returns gives both back, for a job that was not saved after all.
+ * The writes that take a client's places for a new job: one of those at the same time, and one of today's. Each place is a key of the
+ * store that one job holds, and is saved together with the job, so that many submissions at once, through any number of replicas,
+ * cannot take more. When one of them is refused, another job was faster, and there may be another place. Throws `too-many-jobs` or
+ * `quota-exceeded`.
  */
-export async function takeQuota(
+export async function placesOf(
   deps: Dependencies,
   client: Address,
   id: JobId,
   deadline: number,
-): Promise<() => Promise<void>> {
-  const { store } = deps
-  const release = async (key: string | undefined) => {
-    if (key !== undefined) await store.save({ kind: 'release-key', key, value: id })
-  }
-  const running = await takeRunningQuota(deps, client, id, deadline)
-  try {
-    const daily = await takeDailyQuota(deps, client, id)
-    return async () => {
-      await Promise.all([release(running), release(daily)])
-    }
-  } catch (error) {
-    await release(running)
-    throw error
-  }
+): Promise<readonly KeyWrite[]> {
+  return [
+    await runningPlaceOf(deps, client, id, deadline),
+    ...(await dailyPlaceOf(deps, client, id)),
+  ]
 }
 
-async function takeRunningQuota(
+async function runningPlaceOf(
   deps: Dependencies,
   client: Address,
   id: JobId,
   deadline: number,
-): Promise<string> {
+): Promise<KeyWrite> {
   const { store, limits, clock } = deps
   const prefix = `running:${client}:`
-  const held = new Map(
-    (await store.listKeys(prefix, clock.now())).map(({ key, value }) => [key, value]),
-  )
+  const now = clock.now()
+  const held = new Map((await store.listKeys(prefix, now)).map(({ key, value }) => [key, value]))
+  // By its deadline a job has settled.
+  const expiresAt = deadline + 60_000
   for (let index = 0; index < limits.maxJobsPerClient; index++) {
     const key = `${prefix}${index}`
-    const holder = held.get(key)
-    if (holder !== undefined && holder !== id && (await hasSettled(deps, holder as JobId))) {
-      await store.save({ kind: 'release-key', key, value: holder })
-    } else if (holder !== undefined && holder !== id) continue
-    // By its deadline a job has settled; a place whose taker died in between is free then, too.
-    const expiresAt = deadline + 60_000
-    if (await store.save({ kind: 'key', key, value: id, now: clock.now(), expiresAt })) return key
+    const insteadOf = held.get(key)
+    const isFree =
+      insteadOf === undefined || insteadOf === id || (await hasSettled(deps, insteadOf as JobId))
+    if (isFree) return { kind: 'key', key, value: id, insteadOf, now, expiresAt }
   }
   throw tooManyJobs(deps)
 }
@@ -83,28 +74,30 @@ async function hasSettled({ store }: Dependencies, id: JobId): Promise<boolean> 
   return job !== undefined && isSettled(job.phase)
 }
 
-async function takeDailyQuota(
-  deps: Dependencies,
+async function dailyPlaceOf(
+  { store, clock, access }: Dependencies,
   client: Address,
   id: JobId,
-): Promise<string | undefined> {
-  const { jobsPerDay } = deps.access
-  if (jobsPerDay === undefined) return undefined
-  const now = deps.clock.now()
+): Promise<readonly KeyWrite[]> {
+  const { jobsPerDay } = access
+  if (jobsPerDay === undefined) return []
+  const now = clock.now()
   const day = Math.floor(now / dayMs)
-  const tomorrow = (day + 1) * dayMs
+  const expiresAt = (day + 1) * dayMs
   // The places are taken in order: those of the jobs that are there already need not be tried.
   for (
-    let index = await deps.store.countJobsOfClient(client, day * dayMs);
+    let index = await store.countJobsOfClient(client, day * dayMs);
     index < jobsPerDay;
     index++
   ) {
     const key = `daily:${client}:${day}:${index}`
-    if ((await claimKey(deps, key, id, tomorrow)) === id) return key
+    const holder = await store.findKey(key, now)
+    if (holder === undefined || holder === id)
+      return [{ kind: 'key', key, value: id, now, expiresAt }]
   }
   throw new ProblemError(
     'quota-exceeded',
     `A client may have ${jobsPerDay} jobs a day; the next day begins at midnight UTC`,
-    { retryAfterSeconds: Math.max(1, Math.ceil((tomorrow - now) / 1000)) },
+    { retryAfterSeconds: Math.max(1, Math.ceil((expiresAt - now) / 1000)) },
   )
 }

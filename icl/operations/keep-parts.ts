@@ -19,12 +19,9 @@ export async function putParts(
   return put.every(Boolean)
 }
 
-/** Keeps the parts of a published pool until then, so that a job's list can be drawn again. */
-export async function keepParts(
+/** The writes that keep the parts of a published pool until then, so that a job's list can be drawn again. */
+export const keepingParts = (
   { blobs, clock }: Dependencies,
   cids: readonly string[],
-  untilMs: number,
-): Promise<void> {
-  const until = roundedUp(untilMs, clock.now())
-  await Promise.all(cids.map((cid) => blobs.keep(cid, until)))
-}
+  until: number,
+) => blobs.keeping(cids, roundedUp(until, clock.now()))

@@ -12,12 +12,12 @@ import { newJob } from '../rules/new-job.ts'
 import { newWebhook } from '../rules/webhook.ts'
 import { webhookKeyOf, webhookSecretText } from '../webhooks/message.ts'
 import { whyRefused } from '../webhooks/webhook-url.ts'
-import { checkAdmitted, checkRoom, takeQuota } from './admit-client.ts'
+import { checkAdmitted, checkRoom, placesOf } from './admit-client.ts'
 import { notifyOfChange } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
-import { keepParts } from './keep-parts.ts'
+import { keepingParts } from './keep-parts.ts'
 import { loadPublished } from './publish-pool.ts'
-import { jobListOf, takeKey } from './take-list.ts'
+import { jobListOf, keyUsed, keyWriteOf } from './take-list.ts'
 
 /** Takes a job in, or finds it when the same submission was taken in before. */
 export async function submitJob(deps: Dependencies, client: Address, body: SubmitJob) {
@@ -56,28 +56,43 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
     passed: body.list.body.passed.map(({ at, ...node }) => ({ ...node, at: at * 1000 })),
     ...(body.webhook && { webhook: newWebhook(body.webhook.url) }),
   })
-  const giveBack = await takeQuota(deps, client, id, job.deadline)
-  try {
-    return await viewSubmission(deps, await saveNewJob(deps, job), submissionHash)
-  } catch (error) {
-    if (!(await deps.store.findJob(id))) await giveBack()
-    throw error
-  }
+  return await viewSubmission(deps, await saveNewJob(deps, job), submissionHash)
 }
 
-/** Saves a job, unless its key has another; returns the one that is there when another request was faster. */
+const maxTries = 50
+
+/**
+ * Saves a job with the places of its client, its prompt key and what keeps its blobs, in one save; returns the job that is there when
+ * another request was faster. Throws `key-used`, `too-many-jobs` or `quota-exceeded`.
+ */
 async function saveNewJob(deps: Dependencies, job: Job): Promise<Job> {
-  await takeKey(deps, job)
+  const { store, blobs } = deps
   // The blobs are needed as long as the job's receipt may be checked.
   const until = keepBlobsUntil(deps, job)
   const pool = await loadPublished(deps, job.list.terms.pool_cid)
-  await keepParts(deps, pool.parts, until)
-  await deps.blobs.keep(job.promptCid, until)
-  if (await deps.store.save({ kind: 'job', job, base: 0 })) {
-    notifyOfChange(deps, undefined, job)
-    return job
+  let keeping = [
+    ...(await keepingParts(deps, pool.parts, until)),
+    ...(await blobs.keeping([job.promptCid], until)),
+  ]
+  const key = keyWriteOf(deps, job)
+  for (let attempt = 0; attempt < maxTries; attempt++) {
+    const places = await placesOf(deps, job.client, job.id, job.deadline)
+    const refused = await store.saveAll([...places, key, ...keeping, { kind: 'job', job, base: 0 }])
+    if (!refused) {
+      blobs.noteKept(keeping)
+      notifyOfChange(deps, undefined, job)
+      return job
+    }
+    if (refused.kind === 'job') return await jobThatCame(deps, job.id)
+    // It may have expired in this moment.
+    const holder = await store.findKey(key.key, key.now)
+    if (refused.kind === 'key' && refused.key === key.key && holder) throw keyUsed(holder)
+    // What is not here cannot be kept here.
+    if (refused.kind === 'keep-blob') keeping = keeping.filter(({ cid }) => cid !== refused.cid)
   }
-  return await jobThatCame(deps, job.id)
+  throw new ProblemError('unavailable', 'The client submits too many jobs at once', {
+    retryAfterSeconds: 1,
+  })
 }
 
 /** The job that another request for the same submission saved. */

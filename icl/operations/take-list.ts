@@ -8,7 +8,6 @@ import { statementBytes } from '../../lib/statements.ts'
 import { hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Job, JobList } from '../rules/job.ts'
-import { claimKey } from '../store/claim-key.ts'
 
 /** How old a signed list may be when its job is submitted. */
 const listSeconds = 600
@@ -89,11 +88,12 @@ async function checkUnused({ store, clock }: Dependencies, id: JobId, key: Submi
   if (holder !== undefined && holder !== id) throw keyUsed(holder)
 }
 
-/** Binds a prompt key to its one job; throws `key-used` when another job has it. */
-export async function takeKey(deps: Dependencies, job: Job): Promise<void> {
-  const holder = await claimKey(deps, nameOf(job), job.id, deps.clock.now() + keptMs)
-  if (holder !== job.id) throw keyUsed(holder)
+/** The write that binds a prompt key to its one job; when it is refused, another job has the key. */
+export function keyWriteOf({ clock }: Pick<Dependencies, 'clock'>, job: Job) {
+  const now = clock.now()
+  return { kind: 'key', key: nameOf(job), value: job.id, now, expiresAt: now + keptMs } as const
 }
 
-const keyUsed = (holder: string) =>
+/** The refusal of a job whose prompt key another job has. */
+export const keyUsed = (holder: string) =>
   new ProblemError('key-used', `The prompt key is the one of job ${holder}; store another key`)

@@ -77,7 +77,8 @@ export function createMirror(): Mirror {
         }
         case 'key': {
           const holder = await memory.findKey(write.key, write.now)
-          return holder === undefined || holder === write.value ? 'take' : 'refuse'
+          const isFree = [undefined, write.value, write.insteadOf].includes(holder)
+          return isFree ? 'take' : 'refuse'
         }
         case 'release-key': {
           const holder = await memory.findKey(write.key, Number.NEGATIVE_INFINITY)

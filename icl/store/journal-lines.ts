@@ -23,6 +23,7 @@ const Saved = z.discriminatedUnion('kind', [
     kind: z.literal('key'),
     key: z.string(),
     value: z.string(),
+    insteadOf: z.string().optional(),
     now: Time,
     expiresAt: Time,
   }),

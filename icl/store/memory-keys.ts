@@ -17,7 +17,7 @@ export function createMemoryKeys() {
       const { key, value } = write
       if (write.kind === 'release-key') return keys.get(key)?.value === value
       const held = at(key, write.now)
-      return held === undefined || held.value === value
+      return held === undefined || held.value === value || held.value === write.insteadOf
     },
     remove: (key: string): void => {
       keys.delete(key)

@@ -8,8 +8,8 @@
  *
  * Invariants:
  * - When a write is refused before or at the document, nothing after it is done, and what was added before is taken
- *   back: an event that this save inserted, and a key that this save took from nobody and that nobody renewed since.
- *   Both are told by the id of the save, which is in their rows.
+ *   back: an event that this save inserted, and a key that was not its holder's before and that nobody renewed since,
+ *   which its former holder gets back. Both are told by the id of the save, which is in their rows.
  * - A repeated save whose document has its id already is done: only its releases are repeated.
  *
  * Failure cases: a process that dies in between leaves keys that are held for what their value names until they
@@ -113,7 +113,7 @@ async function saveBeforeReleases(
   }
   const additions = writes.filter((write) => write !== document && write.kind !== 'release-key')
   const isEvent = ({ kind }: Write) => kind === 'event'
-  const taken: Write[] = []
+  const taken: Taken[] = []
   for (const write of [
     ...additions.filter((write) => !isEvent(write)),
     ...additions.filter(isEvent),
@@ -122,12 +122,12 @@ async function saveBeforeReleases(
     const outcome =
       write.kind === 'key'
         ? await takeKey(collections, write, attempt)
-        : (await saveOnce(collections, write, attempt)) && 'taken'
+        : (await saveOnce(collections, write, attempt)) && nobody
     if (!outcome) {
       await takeBack(collections, taken, attempt)
       return write
     }
-    if (outcome === 'taken') taken.push(write)
+    if (outcome !== 'renewed') taken.push({ write, former: outcome })
   }
   return undefined
 }
@@ -144,17 +144,21 @@ async function isSaved(
   return (await clients.findOne({ _id: write.client.address, writeId })) !== null
 }
 
+/** A write that is done, and of a key, who had it before. */
+type Taken = { readonly write: Write; readonly former: Former }
+
 /** Only what has the id of this save: what others have renewed since is theirs. */
 async function takeBack(
   { keys, events }: MongoCollections,
-  taken: readonly Write[],
+  taken: readonly Taken[],
   { writeId }: Attempt,
 ): Promise<void> {
-  for (const write of taken) {
+  for (const { write, former } of taken) {
     if (write.kind === 'event') await events.deleteOne({ _id: write.event.id, writeId })
     if (write.kind === 'key') {
       const mine = { _id: write.key, value: write.value, writeId }
-      await keys.updateOne(mine, { $set: { value: null, expiresAt: never } })
+      const { value, expiresAt } = former
+      await keys.updateOne(mine, { $set: { value, expiresAt } })
     }
   }
 }
@@ -202,25 +206,30 @@ async function saveEvent(
   return (await events.findOne({ _id: event.id, writeId })) !== null
 }
 
-/** Gives a key to its new holder; `renewed` when it has it already, undefined while another does. */
+/** Earlier than any time that somebody may ask about. */
+const never = Number.MIN_SAFE_INTEGER
+
+/** Who had a key until when. */
+type Former = Pick<KeyRow, 'value' | 'expiresAt'>
+const nobody: Former = { value: null, expiresAt: never }
+
+/** Gives a key to its new holder, and returns its former one; `renewed` when it has it already, undefined while another does. */
 async function takeKey(
   { keys }: MongoCollections,
-  { key, value, now, expiresAt }: Extract<Write, { kind: 'key' }>,
+  { key, value, insteadOf, now, expiresAt }: Extract<Write, { kind: 'key' }>,
   { writeId }: Attempt,
-): Promise<'taken' | 'renewed' | undefined> {
-  const free: Filter<KeyRow> = { _id: key, $or: [{ value }, { expiresAt: { $lte: now } }] }
+): Promise<'renewed' | Former | undefined> {
+  const held = insteadOf === undefined ? [{ value }] : [{ value }, { value: insteadOf }]
+  const free: Filter<KeyRow> = { _id: key, $or: [...held, { expiresAt: { $lte: now } }] }
   const update = { $set: { value, expiresAt, writeId } }
   const take = async (upsert: boolean) => {
     const before = await keys.findOneAndUpdate(free, update, { upsert })
-    if (before === null) return upsert ? 'taken' : undefined
-    return before.value === value ? 'renewed' : 'taken'
+    if (before === null) return upsert ? nobody : undefined
+    return before.value === value ? 'renewed' : before
   }
   // Somebody who inserts it in the same moment may do so for the same value: then this renews it.
   return (await unlessTaken(() => take(true))) || take(false)
 }
-
-/** Earlier than any time that somebody may ask about. */
-const never = Number.MIN_SAFE_INTEGER
 
 async function releaseKey(
   { keys }: MongoCollections,

@@ -196,7 +196,7 @@ function createKeyWrites(db: SqliteDatabase) {
   const claim = db.prepare(`
     INSERT INTO keys VALUES (?, ?, ?)
     ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
-    WHERE expires_at <= ? OR value = excluded.value`)
+    WHERE expires_at <= ? OR value = excluded.value OR value = ?`)
   const release = db.prepare('DELETE FROM keys WHERE key = ? AND value = ?')
   const prune = db.prepare(
     'DELETE FROM keys WHERE key IN (SELECT key FROM keys WHERE expires_at <= ? LIMIT ?)',
@@ -205,7 +205,8 @@ function createKeyWrites(db: SqliteDatabase) {
     save: (write: Extract<Write, { kind: 'key' | 'release-key' }>): boolean => {
       const { key, value } = write
       if (write.kind === 'release-key') return didChange(release.run(key, value))
-      return didChange(claim.run(key, value, write.expiresAt, write.now))
+      const { expiresAt, now, insteadOf = null } = write
+      return didChange(claim.run(key, value, expiresAt, now, insteadOf))
     },
     restore: ({ key, value, expiresAt }: Extract<StoreRecord, { kind: 'key' }>): boolean =>
       didChange(insert.run(key, value, expiresAt)),

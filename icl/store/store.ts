@@ -22,11 +22,12 @@ export type Write =
   | { readonly kind: 'client'; readonly client: Client; readonly base: number }
   /** Refused when an event with this id was recorded before. */
   | { readonly kind: 'event'; readonly event: ReputationEvent }
-  /** Gives `key` to `value` until `expiresAt`; refused while another value has it. Its holder renews it so. */
+  /** Gives `key` to `value` until `expiresAt`; refused while another value than this or `insteadOf` has it. Its holder renews it so. */
   | {
       readonly kind: 'key'
       readonly key: string
       readonly value: string
+      readonly insteadOf?: string | undefined
       readonly now: number
       readonly expiresAt: number
     }

@@ -334,6 +334,18 @@ export function describeStore(
         expect(await claim('key', 'b', 0, 10)).toBe(true)
       })
 
+      it('go to another in place of a holder that it names', async () => {
+        await claim('key', 'a', 0, 10)
+        const instead = { kind: 'key', key: 'key', value: 'b', now: 0, expiresAt: 20 } as const
+        expect(await store.save({ ...instead, insteadOf: 'c' })).toBe(false)
+        const refusable = { kind: 'keep-blob', cid: 'none', until: 1 } as const
+        expect(await store.saveAll([{ ...instead, insteadOf: 'a' }, refusable])).toBe(refusable)
+        expect(await store.findKey('key', 9)).toBe('a')
+        expect(await store.findKey('key', 10)).toBeUndefined()
+        expect(await store.save({ ...instead, insteadOf: 'a' })).toBe(true)
+        expect(await store.findKey('key', 19)).toBe('b')
+      })
+
       it('are listed by their prefix', async () => {
         await claim('p:2', 'b', 0, 10)
         await claim('p:1', 'a', 0, 20)
