@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
@@ -8,6 +7,7 @@ import { Ack } from '../../lib/schemas/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { openRotatingFile, type RotatingFile } from '../rotating-file.ts'
 import { parseLines } from './json-lines.ts'
+import { readText } from './read-text.ts'
 
 /** Keeps what the ICL has acknowledged. */
 export interface Acks {
@@ -51,15 +51,6 @@ function prune(path: string, now: number): void {
   if (kept.length === records.length && skipped === 0) return
   const lines = kept.map((ack) => `${JSON.stringify(z.encode(Ack, ack))}\n`)
   writeWhole(path, lines.join(''), ownerOnly)
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
-    throw error
-  }
 }
 
 const unusable = (path: string, error: unknown): SvcError =>

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { JobId } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { readText } from './read-text.ts'
 import { stepIn } from './step-lines.ts'
 import type { JournalStep } from './steps.ts'
 
@@ -38,15 +38,6 @@ export function readJournal(path: string): JournalContent {
     else damaged.push({ line: index + 1, text })
   }
   return { steps, isTorn, damaged }
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
-    throw error
-  }
 }
 
 /** Throws SvcError `journal-damaged` when there is more than a torn end that cannot be read. */
