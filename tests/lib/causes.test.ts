@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Actor, type CauseCode, causeLine, causes, remedyFor } from '../../lib/causes.ts'
+import type { Actor } from '../../lib/causes/cause.ts'
+import { type CauseCode, causeLine, causes, remedyFor } from '../../lib/causes.ts'
 import { AbortReason, AssignmentReason, JobReason, VerdictReason } from '../../lib/schemas/jobs.ts'
 import { whyText } from '../../web/console/format.ts'
 

@@ -1,0 +1,71 @@
+import type { Cause } from './cause.ts'
+
+/** Why a call to the ICL or to the chain fails: it ends no assignment. */
+export const callCauses = {
+  'icl-unreachable': {
+    who: 'client',
+    what: 'the ICL cannot be reached or does not answer in time',
+    remedy: 'check the network and the ICL address (SVC_ICL_ENDPOINT)',
+    passes: true,
+  },
+  'icl-unexpected-answer': {
+    who: 'client',
+    what: "what answers at the ICL's address is no ICL of this version",
+    remedy: 'check that the ICL address is right and that its version fits this one',
+  },
+  'chain-unavailable': {
+    who: 'service operator',
+    what: 'the chain RPC does not answer',
+    remedy: 'check the chain RPC, its URL and its network',
+    passes: true,
+  },
+  'chain-too-many-requests': {
+    who: 'service operator',
+    what: 'the chain RPC has too many requests',
+    remedy: 'wait, or use an RPC endpoint with a higher limit',
+    passes: true,
+  },
+  'chain-rpc-failed': {
+    who: 'service operator',
+    what: 'the chain RPC fails inside',
+    remedy: 'wait, or use another RPC endpoint; nothing is wrong with the contract',
+    passes: true,
+  },
+  'chain-wallet-empty': {
+    who: 'service operator',
+    what: 'the account that sends the transaction cannot pay for its gas',
+    remedy: 'send gas money to the account that the message names',
+    passes: true,
+  },
+  'chain-fees-too-low': {
+    who: 'nobody',
+    what: 'the gas price rose above the fees of the transaction',
+    remedy: 'it is sent again with the fees that the chain asks then; try again',
+    passes: true,
+  },
+  'chain-reverted': {
+    who: 'service operator',
+    what: 'the contract reverted',
+    remedy:
+      'check the address of the contract, and the role of the coordinator there; what is not on chain is sent again',
+    passes: true,
+  },
+  'chain-contract-wrong': {
+    who: 'service operator',
+    what: 'the configured contract is not at its address',
+    remedy:
+      'correct the address in the settings, or deploy the contract there; results wait until then',
+    passes: true,
+  },
+  'chain-no-blocks': {
+    who: 'service operator',
+    what: 'no block takes the transactions of the coordinator',
+    remedy: 'see whether the chain makes blocks, and what gas costs there; they stay sent',
+    passes: true,
+  },
+  'commit-missing': {
+    who: 'service operator',
+    what: 'the result is not on chain yet',
+    remedy: "see the reasons in the ICL's /readyz; the commit is tried again until it stands",
+  },
+} as const satisfies Readonly<Record<string, Cause>>
