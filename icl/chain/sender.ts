@@ -30,30 +30,24 @@
  * Callers therefore look at the chain before they send again, and the contracts skip what they have.
  */
 
-import { type Hex, keccak256, type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem'
-import { broadcast } from '../../lib/chain/broadcast.ts'
-import { isNonceTaken, isRateLimited } from '../../lib/chain/chain-error.ts'
+import type { TransactionReceipt } from 'viem'
 import type { ChainWriter } from '../../lib/chain/clients.ts'
-import { bumpedFees, currentFees, type Fees, signWith } from '../../lib/chain/fees.ts'
+import { currentFees, signWith } from '../../lib/chain/fees.ts'
 import { type ContractCall, estimateCall, failedReceipt } from '../../lib/chain/send.ts'
-import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-
-/** A transaction that was sent and is not in a block yet. */
-type Flight = {
-  readonly nonce: number
-  readonly request: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }
-  readonly sentAt: MonotonicMs
-  fees: Fees
-  raw: Hex
-  /** Every version of it: any of them may be the one that gets into a block. */
-  readonly hashes: Hex[]
-  /** Looks at which its nonce was used, but by none of its versions. */
-  strangers: number
-  readonly landed: Promise<TransactionReceipt>
-  readonly resolve: (receipt: TransactionReceipt) => void
-  readonly reject: (reason: unknown) => void
-}
+import type { Clock } from '../../lib/clock.ts'
+import {
+  asError,
+  countOf,
+  type Flight,
+  flightOf,
+  handOut,
+  maxFlights,
+  type Patience,
+  type SenderState,
+  type Stalled,
+  stalledOf,
+} from './flights.ts'
+import { watch } from './watch-flights.ts'
 
 /** What goes first when there is more than one thing to send. */
 export type Urgency = 'grant' | 'result'
@@ -69,45 +63,14 @@ export type Sender = {
   stalled(): Stalled | undefined
 }
 
-/** Transactions that no block takes, and for how many milliseconds the oldest has waited. */
-export type Stalled = { readonly count: number; readonly ms: number }
-
-/** How patient a sender is, in milliseconds. */
-export type Patience = {
-  readonly pollMs: number
-  /** After how long without progress the next transaction is sent again with higher fees. */
-  readonly stuckMs: number
-  /** Hears once of each time in which no block takes what was sent, although it was sent again with higher fees. */
-  readonly onStalled?: ((stalled: Stalled) => void) | undefined
-}
-
 const launchAttempts = 6
 const launchPauseMs = 200
-const maxStrangers = 5
-// Chains keep only so many transactions of one account waiting; what is urgent goes before what is queued here.
-const maxFlights = 16
-
-type State = {
-  readonly writer: ChainWriter
-  readonly clock: Clock
-  readonly patience: Patience
-  readonly flights: Map<number, Flight>
-  /** The nonce after the highest flight; counted only while there are flights, else the chain is asked. */
-  next: number
-  isWatching: boolean
-  movedAt: MonotonicMs
-  /** That nothing moves was told. */
-  isStallTold: boolean
-  /** The first nonce that somebody else left open, and with which fees filling it was tried last. */
-  filler: { readonly nonce: number; readonly fees: Fees } | undefined
-}
-
 /**
  * Makes a sender. Nonces are taken from the chain's pending count while nothing is under way, and counted from there. What is
  * stuck is replaced with the same nonce and higher fees; a nonce that is open below ours is filled.
  */
 export function createSender(writer: ChainWriter, clock: Clock, patience: Patience): Sender {
-  const state: State = {
+  const state: SenderState = {
     writer,
     clock,
     patience,
@@ -158,50 +121,8 @@ export function createSender(writer: ChainWriter, clock: Clock, patience: Patien
   }
 }
 
-const stalledOf = ({ flights, clock, patience }: State): Stalled | undefined => {
-  const waits = [...flights.values()].map(({ sentAt }) => elapsedSince(clock, sentAt))
-  const ms = Math.max(0, ...waits)
-  // Twice as long: by then it has been sent again with higher fees.
-  return ms >= 2 * patience.stuckMs ? { count: waits.length, ms } : undefined
-}
-
-function flightOf(
-  nonce: number,
-  request: Flight['request'],
-  fees: Fees,
-  raw: Hex,
-  sentAt: MonotonicMs,
-): Flight {
-  let resolve: Flight['resolve'] = () => {}
-  let reject: Flight['reject'] = () => {}
-  const landed = new Promise<TransactionReceipt>((onReceipt, onFailure) => {
-    resolve = onReceipt
-    reject = onFailure
-  })
-  // It may fail before anybody listens.
-  landed.catch(() => {})
-  return {
-    nonce,
-    request,
-    sentAt,
-    fees,
-    raw,
-    hashes: [keccak256(raw)],
-    strangers: 0,
-    landed,
-    resolve,
-    reject,
-  }
-}
-
-const countOf = ({ writer }: State, blockTag: 'latest' | 'pending'): Promise<number> =>
-  writer.publicClient.getTransactionCount({
-    address: writer.walletClient.account.address,
-    blockTag,
-  })
-
 async function launch(
-  state: State,
+  state: SenderState,
   call: ContractCall,
   signal: AbortSignal | undefined,
 ): Promise<Flight> {
@@ -230,127 +151,3 @@ async function launch(
     state.next = Math.max(await countOf(state, 'pending'), 1 + Math.max(...flights.keys(), -1))
   }
 }
-
-const asError = (outcome: 'taken' | Error): Error =>
-  outcome === 'taken'
-    ? new SvcError('chain-nonce-taken', 'Another process keeps sending from this account', {
-        hint: 'Use the account for one ICL only.',
-        retryable: true,
-      })
-    : outcome
-
-/** Hands a signed transaction to the chain; `taken` when another process has used its nonce. */
-async function handOut(
-  writer: ChainWriter,
-  raw: Hex,
-): Promise<'sent' | 'unknown' | 'taken' | Error> {
-  try {
-    return await broadcast(writer, raw)
-  } catch (error) {
-    if (isNonceTaken(error)) return 'taken'
-    return error instanceof Error ? error : new Error(String(error))
-  }
-}
-
-/** Looks after what is under way until nothing is. */
-async function watch(state: State): Promise<void> {
-  if (state.isWatching) return
-  state.isWatching = true
-  while (state.flights.size > 0) {
-    // A chain that does not answer is asked again.
-    await look(state).catch(() => {})
-    if (state.flights.size > 0) await state.clock.sleep(state.patience.pollMs)
-  }
-  state.isWatching = false
-}
-
-async function look(state: State): Promise<void> {
-  const { flights, clock, patience } = state
-  const used = await countOf(state, 'latest')
-  for (const flight of [...flights.values()]) {
-    if (flight.nonce < used) await land(state, flight)
-  }
-  tellStall(state)
-  const lowest = Math.min(...flights.keys())
-  if (flights.size === 0 || lowest < used) return
-  if (elapsedSince(clock, state.movedAt) < patience.stuckMs) return
-  state.movedAt = clock.monotonic()
-  const flight = flights.get(lowest)
-  if (used < lowest) await fillUpTo(state, used, lowest)
-  else if (flight) await replace(state, flight)
-}
-
-function tellStall(state: State): void {
-  const stalled = stalledOf(state)
-  if (stalled !== undefined && !state.isStallTold) state.patience.onStalled?.(stalled)
-  state.isStallTold = stalled !== undefined
-}
-
-/** Ends all that is under way: whoever wants it sent asks again, and nonces are taken from the chain anew. */
-function giveUp({ flights }: State, reason: Error): void {
-  const all = [...flights.values()]
-  flights.clear()
-  for (const flight of all) flight.reject(reason)
-}
-
-/** Settles a flight whose nonce is used. */
-async function land(state: State, flight: Flight): Promise<void> {
-  const { publicClient } = state.writer
-  for (const hash of flight.hashes.toReversed()) {
-    const receipt = await publicClient.getTransactionReceipt({ hash }).catch((error: unknown) => {
-      // No other failure says whose transaction it was.
-      if (error instanceof TransactionReceiptNotFoundError) return undefined
-      throw error
-    })
-    if (!receipt) continue
-    state.movedAt = state.clock.monotonic()
-    state.flights.delete(flight.nonce)
-    flight.resolve(receipt)
-    return
-  }
-  flight.strangers += 1
-  if (flight.strangers < maxStrangers) return
-  state.flights.delete(flight.nonce)
-  flight.reject(asError('taken'))
-}
-
-/** Sends a flight again, so that it is there, with fees that make it worth taking. */
-async function replace(state: State, flight: Flight): Promise<void> {
-  const { writer } = state
-  const fees = bumpedFees(flight.fees, await currentFees(writer))
-  if (fees) {
-    flight.raw = await signWith(writer, { ...flight.request, nonce: flight.nonce }, fees)
-    flight.hashes.push(keccak256(flight.raw))
-    flight.fees = fees
-  }
-  const outcome = await handOut(writer, flight.raw)
-  // What the chain refuses, for want of gas money for example, would be waited for in vain, and all after it.
-  if (outcome instanceof Error && !isRateLimited(outcome)) giveUp(state, outcome)
-}
-
-/** Fills the nonces below ours that nothing fills, or whose transactions of another process are stuck. */
-async function fillUpTo(state: State, first: number, lowest: number): Promise<void> {
-  const { writer, filler } = state
-  if (lowest - (await countOf(state, 'pending')) > maxFlights) {
-    // It has forgotten more than it is worth filling: it was started anew, or went back a long way.
-    return giveUp(state, nonceGap())
-  }
-  const current = await currentFees(writer)
-  const before = filler?.nonce === first ? filler.fees : undefined
-  const fees = before ? (bumpedFees(before, current) ?? before) : current
-  state.filler = { nonce: first, fees }
-  const to = writer.walletClient.account.address
-  for (let nonce = first; nonce < Math.min(lowest, first + maxFlights); nonce++) {
-    await handOut(writer, await signWith(writer, { to, data: '0x', gas: 21_000n, nonce }, fees))
-  }
-}
-
-const nonceGap = (): Error =>
-  new SvcError(
-    'chain-nonce-gap',
-    'The chain no longer knows earlier transactions of this account',
-    {
-      hint: 'Nothing is lost: what was under way is sent again.',
-      retryable: true,
-    },
-  )

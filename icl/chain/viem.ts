@@ -10,11 +10,12 @@ import { Address, type Hash32 } from '../../lib/codecs.ts'
 import type { Chain, ChainResult } from './chain.ts'
 import { findCommitment } from './find-commitment.ts'
 import { findFaults } from './find-faults.ts'
+import type { Stalled } from './flights.ts'
 import { createKeyLists } from './key-lists.ts'
 import { createNodeStates } from './node-states.ts'
 import { reading } from './reading.ts'
 import { refusalOf } from './refusal.ts'
-import { createSender, type Sender, type Stalled, type Urgency } from './sender.ts'
+import { createSender, type Sender, type Urgency } from './sender.ts'
 import { createSlashes } from './slashes.ts'
 
 /** Results that one transaction put on chain, and the gas it took. */
