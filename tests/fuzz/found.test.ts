@@ -1,16 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import {
-  claim,
-  commitTo,
-  createTestIcl,
-  joinNode,
-  reveal,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from '../icl/test-icl.ts'
+import { claim, commitTo, reveal } from '../icl/node-steps.ts'
+import { submit } from '../icl/test-client.ts'
+import { createTestIcl, joinNode, type TestIcl, type TestNode } from '../icl/test-icl.ts'
 
 // What the fuzz has found, so that it stays mended.
 

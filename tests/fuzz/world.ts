@@ -10,8 +10,8 @@ import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
 import { type TpmNode, tpmNode, trustIn } from '../icl/attestation/tpm-node.ts'
 import { createVendor } from '../icl/attestation/tpm-vendor.ts'
 import { coordinator, createFakeChain } from '../icl/fake-chain.ts'
+import type { claim } from '../icl/node-steps.ts'
 import {
-  type claim,
   createReplica,
   joinNode,
   origin,

@@ -3,15 +3,8 @@ import type { Blobs } from '../../icl/blobs/blobs.ts'
 import { requestBudgetMs } from '../../icl/http/budget.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import {
-  beat,
-  createTestIcl,
-  joinNode,
-  modelId,
-  storedKey,
-  type TestIcl,
-  walletOf,
-} from '../icl/test-icl.ts'
+import { storedKey } from '../icl/test-client.ts'
+import { beat, createTestIcl, joinNode, modelId, type TestIcl, walletOf } from '../icl/test-icl.ts'
 
 // Callers give up after 15 s, and 10 s after the time for which they asked to be held.
 const shortestPatienceMs = 10_000

@@ -7,21 +7,15 @@ import { ListRequest } from '../../lib/schemas/list.ts'
 import { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/statements.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { commitmentOf, type NodeStatement, signed } from '../../lib/statements.ts'
+import { answerOf, claim, commitTo, deliveryOf, reveal, verdictOf } from '../icl/node-steps.ts'
 import { delivererOf } from '../icl/run-job.ts'
+import { storedKey, submit } from '../icl/test-client.ts'
 import {
-  answerOf,
   attestationOf,
-  claim,
-  commitTo,
-  deliveryOf,
   joinNode,
   modelId,
-  reveal,
-  storedKey,
-  submit,
   type TestIcl,
   type TestNode,
-  verdictOf,
   walletOf,
 } from '../icl/test-icl.ts'
 

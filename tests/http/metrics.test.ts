@@ -8,7 +8,8 @@ import { createMemoryStore } from '../../icl/store/memory.ts'
 import { endpoints } from '../../lib/endpoints.ts'
 import { createFakeChain, type FakeChain } from '../icl/fake-chain.ts'
 import { runJob } from '../icl/run-job.ts'
-import { createTestIcl, joinNode, origin, submit, type TestIcl } from '../icl/test-icl.ts'
+import { submit } from '../icl/test-client.ts'
+import { createTestIcl, joinNode, origin, type TestIcl } from '../icl/test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())

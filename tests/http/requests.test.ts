@@ -9,11 +9,11 @@ import { type RequestSigner, signedHeaders } from '../../lib/request-signature.t
 import { Health } from '../../lib/schemas/network.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { systemRandom } from '../../lib/system.ts'
+import { submit } from '../icl/test-client.ts'
 import {
   createTestIcl,
   joinNode,
   origin,
-  submit,
   type TestIcl,
   type TestNode,
   walletOf,

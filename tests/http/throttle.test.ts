@@ -7,13 +7,12 @@ import type { RequestSigner } from '../../lib/request-signature.ts'
 import type { RateName } from '../../lib/schemas/network.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { codeOf } from '../code-of.ts'
+import { storedKey, submit } from '../icl/test-client.ts'
 import {
   createTestIcl,
   joinNode,
   modelId,
   origin,
-  storedKey,
-  submit,
   type TestIcl,
   walletOf,
 } from '../icl/test-icl.ts'

@@ -14,7 +14,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { instrumented } from '../../icl/instrumented.ts'
 import { noMetrics } from '../../icl/metrics/metrics.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
-import { createTestIcl, joinNode, origin, submit, type TestIcl } from '../icl/test-icl.ts'
+import { submit } from '../icl/test-client.ts'
+import { createTestIcl, joinNode, origin, type TestIcl } from '../icl/test-icl.ts'
 
 type Recorded = {
   name: string

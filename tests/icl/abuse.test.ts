@@ -7,23 +7,16 @@ import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { claim, commitTo, deliveryOf, givenIn, offersOf, reveal } from './node-steps.ts'
 import { answerJob, delivererOf, runJob } from './run-job.ts'
+import { listedKey, storedKey, submit } from './test-client.ts'
 import {
   attestationOf,
   beat,
-  claim,
-  commitTo,
   createTestIcl,
-  deliveryOf,
-  givenIn,
   joinNode,
-  listedKey,
   modelId,
-  offersOf,
   origin,
-  reveal,
-  storedKey,
-  submit,
   type TestIcl,
   type TestNode,
   walletOf,

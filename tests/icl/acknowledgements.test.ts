@@ -3,21 +3,10 @@ import { checkAck, verifyAck } from '../../lib/ack.ts'
 import type { Ack, AckStatement } from '../../lib/schemas/statements.ts'
 import { commitmentOf, statementHash } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
+import { answerOf, claim, commitTo, deliver, deliveryOf, givenIn, reveal } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
-import {
-  answerOf,
-  claim,
-  commitTo,
-  createTestIcl,
-  deliver,
-  deliveryOf,
-  givenIn,
-  joinNode,
-  reveal,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { submit } from './test-client.ts'
+import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]

@@ -1,18 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { codeOf } from '../code-of.ts'
+import { claim, commitTo, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { answerJob, runJob } from './run-job.ts'
-import {
-  claim,
-  commitTo,
-  createTestIcl,
-  joinNode,
-  offersOf,
-  ownAssignment,
-  reveal,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())

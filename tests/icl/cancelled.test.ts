@@ -1,19 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { check, claim, commitTo, deliver, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { answerJob, delivererOf } from './run-job.ts'
-import {
-  check,
-  claim,
-  commitTo,
-  createTestIcl,
-  deliver,
-  joinNode,
-  offersOf,
-  ownAssignment,
-  reveal,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { submit } from './test-client.ts'
+import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())

@@ -4,7 +4,8 @@ import { createMemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
-import { createTestIcl, joinNode, submit } from './test-icl.ts'
+import { submit } from './test-client.ts'
+import { createTestIcl, joinNode } from './test-icl.ts'
 
 /** An ICL with a job, and a store that lets somebody else save first as often as the test says. */
 async function withRival(times: number) {

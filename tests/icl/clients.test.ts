@@ -9,7 +9,8 @@ import { dayMs } from '../../lib/time.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { sampleJob } from './rules/sample-job.ts'
-import { createTestIcl, joinNode, storedKey, submit, type TestIcl, walletOf } from './test-icl.ts'
+import { storedKey, submit } from './test-client.ts'
+import { createTestIcl, joinNode, type TestIcl, walletOf } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())

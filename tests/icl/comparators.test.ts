@@ -4,10 +4,10 @@ import { noFormerRuns } from '../../icl/rules/runs.ts'
 import { newcomer } from '../../lib/reputation.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { activeNode } from './fake-chain.ts'
+import { listedKey } from './test-client.ts'
 import {
   createTestIcl,
   joinNode,
-  listedKey,
   modelId,
   origin,
   type TestIcl,

@@ -5,18 +5,9 @@ import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { check, deliver, deliveryOf, givenIn, ownAssignment } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
-import {
-  check,
-  createTestIcl,
-  deliver,
-  deliveryOf,
-  givenIn,
-  joinNode,
-  ownAssignment,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())

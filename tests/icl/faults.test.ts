@@ -10,18 +10,9 @@ import { aHash, anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { coordinator } from './fake-chain.ts'
+import { deliver, deliveryOf, givenIn, verdictOf } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
-import {
-  createTestIcl,
-  deliver,
-  deliveryOf,
-  givenIn,
-  joinNode,
-  origin,
-  type TestIcl,
-  type TestNode,
-  verdictOf,
-} from './test-icl.ts'
+import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())

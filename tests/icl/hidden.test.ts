@@ -2,21 +2,10 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { toBase64Url } from '../../lib/digest.ts'
 import { signed } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
+import { check, claim, commitTo, deliver, givenIn, reveal } from './node-steps.ts'
 import { checkAll, delivererOf } from './run-job.ts'
-import {
-  check,
-  claim,
-  commitTo,
-  createTestIcl,
-  deliver,
-  givenIn,
-  joinNode,
-  origin,
-  reveal,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { submit } from './test-client.ts'
+import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())

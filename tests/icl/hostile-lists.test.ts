@@ -13,7 +13,8 @@ import { termsHash } from '../../lib/terms.ts'
 import { aHash } from '../branded.ts'
 import { createDice, type Dice } from '../simulation/dice.ts'
 import { useReplicas } from './replica-set.ts'
-import { joinNode, listedKey, type TestIcl, walletOf } from './test-icl.ts'
+import { listedKey } from './test-client.ts'
+import { joinNode, type TestIcl, walletOf } from './test-icl.ts'
 
 /*
  * An ICL that wants its own nodes in front. It has the key that signs lists, and tries what it can with each key that a

@@ -3,20 +3,14 @@ import { ProblemError } from '../../lib/problem.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { codeOf } from '../code-of.ts'
+import { check, claim, commitTo, deliver, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { delivererOf, runJob } from './run-job.ts'
+import { submit } from './test-client.ts'
 import {
   beat,
-  check,
-  claim,
-  commitTo,
   createTestIcl,
-  deliver,
   joinNode,
   modelId,
-  offersOf,
-  ownAssignment,
-  reveal,
-  submit,
   type TestIcl,
   type TestNode,
   walletOf,

@@ -15,15 +15,14 @@ import { termsHash } from '../../lib/terms.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { useReplicas } from './replica-set.ts'
+import { listedKey, submit } from './test-client.ts'
 import {
   beat,
   chainId,
   joinNode,
-  listedKey,
   modelId,
   type Outside,
   origin,
-  submit,
   type TestIcl,
   walletOf,
 } from './test-icl.ts'

@@ -5,23 +5,11 @@ import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { claim, commitTo, deliver, offersOf, reveal } from './node-steps.ts'
 import { at, useReplicas } from './replica-set.ts'
 import { checkAll, delivererOf } from './run-job.ts'
-import {
-  beat,
-  claim,
-  commitTo,
-  deliver,
-  joinNode,
-  listedKey,
-  modelId,
-  offersOf,
-  reveal,
-  submissionOf,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { listedKey, submissionOf, submit } from './test-client.ts'
+import { beat, joinNode, modelId, type TestIcl, type TestNode } from './test-icl.ts'
 
 const { start, pair } = useReplicas()
 

@@ -1,18 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Store } from '../../icl/store/store.ts'
 import { codeOf } from '../code-of.ts'
+import { claim, commitTo } from './node-steps.ts'
 import { at, useReplicas } from './replica-set.ts'
-import {
-  claim,
-  commitTo,
-  createShared,
-  joinNode,
-  listedKey,
-  modelId,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { listedKey, submit } from './test-client.ts'
+import { createShared, joinNode, modelId, type TestIcl, type TestNode } from './test-icl.ts'
 
 const { start, pair } = useReplicas()
 

@@ -15,14 +15,13 @@ import { codeOf } from '../code-of.ts'
 import { MIN_STAKE, send, startTestChain, type TestChain } from '../contracts/test-chain.ts'
 import { listKey } from '../listed-key.ts'
 import type { VirtualClock } from '../virtual-clock.ts'
+import { claim, offersOf } from './node-steps.ts'
 import {
   chainId,
-  claim,
   createReplica,
   createShared,
   joinNode,
   modelId,
-  offersOf,
   origin,
   type TestIcl,
   type TestNode,

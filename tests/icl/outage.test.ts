@@ -1,18 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { claim, commitTo, deliver, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { at, useReplicas } from './replica-set.ts'
 import { checkAll, delivererOf } from './run-job.ts'
+import { submit } from './test-client.ts'
 import {
   beat,
-  claim,
-  commitTo,
   createShared,
-  deliver,
   joinNode,
-  offersOf,
-  ownAssignment,
-  reveal,
   type Shared,
-  submit,
   type TestIcl,
   type TestNode,
 } from './test-icl.ts'

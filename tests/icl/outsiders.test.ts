@@ -1,14 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { codeOf } from '../code-of.ts'
-import {
-  claim,
-  createTestIcl,
-  joinNode,
-  offersOf,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { claim, offersOf } from './node-steps.ts'
+import { submit } from './test-client.ts'
+import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]

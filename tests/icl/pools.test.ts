@@ -4,7 +4,8 @@ import { readPool } from '../../lib/pool-snapshot.ts'
 import { codeOf } from '../code-of.ts'
 import { useReplicas } from './replica-set.ts'
 import { runJob } from './run-job.ts'
-import { beat, createShared, joinNode, listedKey, modelId, type TestIcl } from './test-icl.ts'
+import { listedKey } from './test-client.ts'
+import { beat, createShared, joinNode, modelId, type TestIcl } from './test-icl.ts'
 
 const { start, pair } = useReplicas()
 

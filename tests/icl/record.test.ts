@@ -5,17 +5,9 @@ import type { JobRecord } from '../../lib/schemas/record.ts'
 import { signed } from '../../lib/statements.ts'
 import { aHash, aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { check, deliver, givenIn } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf, runJob } from './run-job.ts'
-import {
-  check,
-  createTestIcl,
-  deliver,
-  givenIn,
-  joinNode,
-  type TestIcl,
-  type TestNode,
-  walletOf,
-} from './test-icl.ts'
+import { createTestIcl, joinNode, type TestIcl, type TestNode, walletOf } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())

@@ -4,18 +4,11 @@ import { commitmentOf } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
 import { startNode } from '../simulation/node.ts'
 import { createWorld } from '../simulation/world.ts'
+import { answerOf, claim, commitTo, offersOf } from './node-steps.ts'
 import { at, useReplicas } from './replica-set.ts'
 import { runJob } from './run-job.ts'
-import {
-  answerOf,
-  beat,
-  claim,
-  commitTo,
-  joinNode,
-  offersOf,
-  submit,
-  type TestNode,
-} from './test-icl.ts'
+import { submit } from './test-client.ts'
+import { beat, joinNode, type TestNode } from './test-icl.ts'
 
 const { start, kill, pair } = useReplicas()
 

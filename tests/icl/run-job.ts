@@ -1,16 +1,7 @@
 import type { JobId } from '../../lib/codecs.ts'
-import {
-  check,
-  claim,
-  commitTo,
-  deliver,
-  type Outside,
-  offersOf,
-  ownAssignment,
-  reveal,
-  submit,
-  type TestNode,
-} from './test-icl.ts'
+import { check, claim, commitTo, deliver, offersOf, ownAssignment, reveal } from './node-steps.ts'
+import { submit } from './test-client.ts'
+import type { Outside, TestNode } from './test-icl.ts'
 
 type SubmitOptions = Parameters<typeof submit>[1]
 

@@ -3,21 +3,10 @@ import { verifyReceipt } from '../../lib/receipt.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
+import { claim, commitTo, deliver, deliveryOf, givenIn, verdictOf } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
-import {
-  beat,
-  claim,
-  commitTo,
-  createTestIcl,
-  deliver,
-  deliveryOf,
-  givenIn,
-  joinNode,
-  submit,
-  type TestIcl,
-  type TestNode,
-  verdictOf,
-} from './test-icl.ts'
+import { submit } from './test-client.ts'
+import { beat, createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 beforeEach(async () => {

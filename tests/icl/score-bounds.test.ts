@@ -6,20 +6,11 @@ import { dayMs } from '../../lib/time.ts'
 import { explainScore } from '../../node/commands/explain-score.ts'
 import { aJobId, anAddress } from '../branded.ts'
 import { quietContext } from '../node/commands/context.ts'
+import { claim, commitTo, reveal } from './node-steps.ts'
 import { sampleJob } from './rules/sample-job.ts'
 import { runJob } from './run-job.ts'
-import {
-  beat,
-  claim,
-  commitTo,
-  createTestIcl,
-  joinNode,
-  origin,
-  reveal,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { submit } from './test-client.ts'
+import { beat, createTestIcl, joinNode, origin, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]

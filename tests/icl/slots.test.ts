@@ -1,19 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { claim, commitTo, deliver, offersOf, reveal } from './node-steps.ts'
 import { checkAll, delivererOf, runJob } from './run-job.ts'
-import {
-  beat,
-  claim,
-  commitTo,
-  createTestIcl,
-  deliver,
-  joinNode,
-  modelId,
-  offersOf,
-  reveal,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { submit } from './test-client.ts'
+import { beat, createTestIcl, joinNode, modelId, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]

@@ -6,25 +6,27 @@ import { verifyReceipt } from '../../lib/receipt.ts'
 import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
-import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import {
   answerOf,
-  attestationOf,
   check,
   claim,
   commitTo,
-  createTestIcl,
   deliver,
   deliveryOf,
   evidenceOf,
   givenIn,
-  joinNode,
   ownAssignment,
   reveal,
-  submit,
+  verdictOf,
+} from './node-steps.ts'
+import { answerJob, checkAll, delivererOf } from './run-job.ts'
+import { submit } from './test-client.ts'
+import {
+  attestationOf,
+  createTestIcl,
+  joinNode,
   type TestIcl,
   type TestNode,
-  verdictOf,
   walletOf,
 } from './test-icl.ts'
 

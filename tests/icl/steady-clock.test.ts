@@ -1,18 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { createSteadyClock } from '../../icl/steady-clock.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
+import { claim, commitTo, deliver, reveal } from './node-steps.ts'
 import { useReplicas } from './replica-set.ts'
 import { checkAll, delivererOf } from './run-job.ts'
-import {
-  claim,
-  commitTo,
-  createShared,
-  deliver,
-  joinNode,
-  reveal,
-  submit,
-  type TestNode,
-} from './test-icl.ts'
+import { submit } from './test-client.ts'
+import { createShared, joinNode, type TestNode } from './test-icl.ts'
 
 const minutes = 60_000
 const { start } = useReplicas()

@@ -1,4 +1,4 @@
-import { hexToBytes, keccak256, stringToHex, zeroHash } from 'viem'
+import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { openAccess } from '../../icl/access.ts'
 import { createApp } from '../../icl/app.ts'
@@ -17,25 +17,13 @@ import { createMemoryStore, type MemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { type Api, createApi } from '../../lib/api.ts'
 import { attestationDigest, sessionProofBytes } from '../../lib/attestation.ts'
-import { unixSeconds } from '../../lib/clock.ts'
-import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
-import { comparators } from '../../lib/comparators/all.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
 import { hmacSha256, toBase64Url } from '../../lib/digest.ts'
-import { jobIdOf } from '../../lib/job-id.ts'
-import { listCommitment } from '../../lib/list-commitment.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
-import type { ListRequest } from '../../lib/schemas/list.ts'
-import type {
-  AnswerPost,
-  DeliveryPost,
-  VerdictPost,
-  VerdictStatement,
-} from '../../lib/schemas/statements.ts'
+import type { AnswerPost } from '../../lib/schemas/statements.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
-import { commitmentOf, signed, statementHash } from '../../lib/statements.ts'
 import { systemRandom } from '../../lib/system.ts'
-import { listKey, type TermsChoice } from '../listed-key.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { activeNode, coordinator, createFakeChain, type FakeChain } from './fake-chain.ts'
@@ -245,9 +233,9 @@ export type TestNode = {
 }
 
 /** An answer of a node: the work that it claimed, and the statement that opens its commitment. */
-type Given = { readonly claimed: Claimed; readonly answer: AnswerPost }
+export type Given = { readonly claimed: Claimed; readonly answer: AnswerPost }
 
-type Claimed = Awaited<ReturnType<typeof claim>>
+export type Claimed = Awaited<ReturnType<Api['claimAssignment']>>
 
 /** Attests a node and lets it beat and poll once, so that it is in the pool. */
 export async function joinNode(icl: Outside, name: string, sessionSeed = name): Promise<TestNode> {
@@ -278,237 +266,3 @@ export const beat = (icl: Outside, node: TestNode, freeSlots = 2) =>
       supported_model_ids: [modelId],
     },
   })
-
-// As long as real ones: a few digits may stand in any hash by chance, where a test looks for them.
-let nextHandle = 0x5ca1_ab1e_0ddb_a11_c0de_f00d_babe_cafe_1234_5678n
-
-/** Stores a prompt key of a client; names it as its upload does. */
-export function storedKey(icl: Pick<Outside, 'chain' | 'clock'>, client: string) {
-  const [kpHighHandle, kpLowHandle] = [nextHandle++, nextHandle++]
-  const { address } = walletOf(client)
-  const terms = zeroHash as Hash32
-  const at = unixSeconds(icl.clock)
-  const block_number = icl.chain.storeKey(kpHighHandle, kpLowHandle, address, terms, at)
-  return { kpHighHandle, kpLowHandle, block_number }
-}
-
-type KeyOptions = TermsChoice & {
-  readonly client?: string
-  readonly calls?: { readonly attempts?: number; readonly timeoutMs?: number }
-}
-
-/** Stores a prompt key of a client under terms and asks for its list, as a client does before it submits. */
-export async function listedKey(icl: Outside, options: KeyOptions = {}) {
-  const client = walletOf(options.client ?? 'client')
-  const api = icl.api(client.signer)
-  const [high, low] = [nextHandle++, nextHandle++]
-  const listed = await listKey(api, {
-    ...options,
-    origin,
-    modelId,
-    storeKey: async (terms) => {
-      const at = unixSeconds(icl.clock)
-      const blockNumber = icl.chain.storeKey(high, low, client.address, terms, at)
-      return { highHandle: high, lowHandle: low, blockNumber }
-    },
-  })
-  const [leader, ...verifiers] = listed.first
-  if (!leader) throw new Error('nobody is seated first')
-  const request: ListRequest = {
-    kpHighHandle: high,
-    kpLowHandle: low,
-    block_number: listed.list.body.block.number,
-    terms: listed.terms,
-  }
-  return { client, api, leader, verifiers, request, ...listed }
-}
-
-/** The submission of a listed key, and its commitment on chain. */
-export function submissionOf(
-  icl: Outside,
-  { client, list, first, highHandle, lowHandle }: Awaited<ReturnType<typeof listedKey>>,
-  options: { readonly promptCid?: string; readonly webhook?: string } = {},
-) {
-  const body = {
-    model_id: modelId,
-    prompt_cid: options.promptCid ?? `bafkrei${'a'.repeat(52)}`,
-    kpHighHandle: highHandle,
-    kpLowHandle: lowHandle,
-    list,
-    until: unixSeconds(icl.clock) + 1_200,
-    client_nonce: highHandle,
-    ...(options.webhook !== undefined && { webhook: { url: options.webhook } }),
-  }
-  const jobId = jobIdOf({
-    chainId,
-    client: client.address,
-    promptCid: body.prompt_cid,
-    kpHighHandle: highHandle,
-    kpLowHandle: lowHandle,
-    clientNonce: body.client_nonce,
-  })
-  const { list: members, coordinator: activator } = list.body
-  const commitment = listCommitment({ jobId, activator, until: body.until, list: members })
-  return {
-    body,
-    /** Commits to the list on chain, as the client does beside its submission; the nodes seated first may read. */
-    commit: () => icl.chain.commitList(highHandle, lowHandle, commitment, first),
-  }
-}
-
-/** Submits a job of a client that has committed to its list, unless `commit` is false. */
-export async function submit(
-  icl: Outside,
-  options: KeyOptions & {
-    readonly commit?: boolean
-    readonly promptCid?: string
-    readonly webhook?: string
-  } = {},
-) {
-  const key = await listedKey(icl, options)
-  const { body, commit } = submissionOf(icl, key, options)
-  if (options.commit !== false) commit()
-  const submitted = await key.api.submitJob({ body })
-  await icl.clock.advance(300)
-  return { ...key, body, commit, ...submitted, readToken: submitted.read_token }
-}
-
-const evidenceKey = new Uint8Array(32).fill(3)
-
-/** Evidence of an answer under a fixed key. */
-export const evidenceOf = (answer: string) =>
-  comparators.exact.evidenceOf({ text: answer, prompt: '', key: evidenceKey })
-
-/** What a node is offered now. */
-export async function offersOf(node: TestNode) {
-  const answer = await node.api.getAssignments({
-    params: { address: node.address },
-    query: { wait: 0 },
-  })
-  return answer.assignments
-}
-
-/** Claims the first offer of a node, or its offer in a job. */
-export async function claim(node: TestNode, jobId?: JobId) {
-  const offers = await offersOf(node)
-  const offer = offers.find((each) => jobId === undefined || each.jobId === jobId)
-  if (!offer) throw new Error(`${node.name} is offered nothing`)
-  return node.api.claimAssignment({ body: { jobId: offer.jobId, fence: offer.fence } })
-}
-
-/** The answer of a node to the work that it claimed, signed. */
-export async function answerOf(
-  { address, key }: Pick<TestNode, 'address' | 'key'>,
-  claimed: Claimed,
-  answer: string,
-): Promise<AnswerPost> {
-  const { jobId, fence, list, activator, until } = claimed
-  return signed(
-    {
-      statement: 'svc-answer-v2',
-      ...{ jobId, address, fence, position: claimed.position },
-      list: listCommitment({ jobId, activator, until, list }),
-      model_id: claimed.model_id,
-      max_output_tokens: claimed.parameters.max_output_tokens,
-      evidence: await evidenceOf(answer),
-      salt: toBase64Url(new Uint8Array(32).fill(9)),
-    },
-    key,
-  )
-}
-
-/** Commits a node to an answer; gives the statement that opens the commitment later. */
-export async function commitTo(
-  node: TestNode,
-  claimed: Claimed,
-  answer: string,
-): Promise<AnswerPost> {
-  const post = await answerOf(node, claimed, answer)
-  const { jobId, fence } = claimed
-  await node.api.commitAssignment({ body: { jobId, fence, commitment: await commitmentOf(post) } })
-  node.given.set(jobId, { claimed, answer: post })
-  return post
-}
-
-/** What a node has committed to in a job. */
-export const givenIn = (node: TestNode, jobId: JobId): Given => {
-  const given = node.given.get(jobId)
-  if (!given) throw new Error(`${node.name} has committed to nothing in ${jobId}`)
-  return given
-}
-
-/** Opens what a node has committed to. */
-export const reveal = (node: TestNode, jobId: JobId) =>
-  node.api.revealAnswer({ body: givenIn(node, jobId).answer })
-
-/** A node's own assignment: its step, and what it needs for it. */
-export const ownAssignment = (node: TestNode, jobId: JobId) =>
-  node.api.getAssignment({ params: { jobId }, query: { wait: 0 } })
-
-/** A node's delivery, signed, its output key stored for the client and the checkers that the ICL names, or for other `readers`. */
-export async function deliveryOf(
-  icl: Pick<Outside, 'chain'>,
-  node: TestNode,
-  jobId: JobId,
-  readers?: readonly Address[],
-): Promise<DeliveryPost> {
-  const { claimed, answer } = givenIn(node, jobId)
-  const { signature: _, ...statement } = answer
-  const { checkers = [] } = await ownAssignment(node, jobId)
-  const members = checkers.flatMap((position) => claimed.list[position] ?? [])
-  const [outHighHandle, outLowHandle] = [nextHandle++, nextHandle++]
-  const allowed = readers ?? [claimed.client, ...members]
-  icl.chain.storeOutput(outHighHandle, outLowHandle, node.address, {
-    promptHighHandle: claimed.kpHighHandle,
-    self: claimed.position,
-    readers: allowed,
-  })
-  return signed(
-    {
-      statement: 'svc-delivery-v2',
-      ...{ jobId, address: node.address, fence: claimed.fence },
-      answer: await statementHash(statement),
-      output_cid: `bafkrei${'b'.repeat(52)}`,
-      ...{ outHighHandle, outLowHandle },
-    },
-    node.key,
-  )
-}
-
-/** Delivers a node's answer. */
-export const deliver = async (...of: Parameters<typeof deliveryOf>) =>
-  of[1].api.postResult({ body: await deliveryOf(...of) })
-
-type Said = Pick<VerdictStatement, 'verdict' | 'reason'>
-
-/** What a node says of the current delivery, signed: the truth, as far as the evidence shows it, unless `said` is given. */
-export async function verdictOf(node: TestNode, jobId: JobId, said?: Said): Promise<VerdictPost> {
-  const { claimed, answer } = givenIn(node, jobId)
-  const { to_check: seen } = await ownAssignment(node, jobId)
-  if (!seen) throw new Error(`${node.name} has nothing to check`)
-  const { signature: _, ...own } = answer
-  const { signature: __, ...delivery } = seen.delivery
-  const { compare } = comparators[claimed.comparator]
-  const outcome = compare(seen.answer.evidence, own.evidence)
-  const truth: Said =
-    outcome === 'match'
-      ? { verdict: 'match' }
-      : {
-          verdict: 'no-match',
-          reason: outcome === 'no-match' ? 'different-answer' : 'inconclusive',
-        }
-  return signed(
-    {
-      statement: 'svc-verdict-v2',
-      ...{ jobId, address: node.address, fence: claimed.fence },
-      answer: await statementHash(own),
-      delivery: await statementHash(delivery),
-      ...(said ?? truth),
-    },
-    node.key,
-  )
-}
-
-/** Checks the current delivery, or says how the own answer differs from it. */
-export const check = async (...of: Parameters<typeof verdictOf>) =>
-  of[0].api.postVerdict({ body: await verdictOf(...of) })

@@ -12,16 +12,8 @@ import type { AnswerPost } from '../../lib/schemas/statements.ts'
 import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import {
-  check,
-  commitTo,
-  modelId,
-  type Outside,
-  origin,
-  reveal,
-  type TestNode,
-  walletOf,
-} from '../icl/test-icl.ts'
+import { check, commitTo, reveal } from '../icl/node-steps.ts'
+import { modelId, type Outside, origin, type TestNode, walletOf } from '../icl/test-icl.ts'
 import { listKey } from '../listed-key.ts'
 import type { RuntimesWorld } from './world.ts'
 

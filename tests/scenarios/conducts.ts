@@ -1,6 +1,6 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { answerOf } from '../icl/test-icl.ts'
+import { answerOf } from '../icl/node-steps.ts'
 import { type Conduct, commitAs, patient, say, type Work } from '../simulation/node.ts'
 
 /** What every good node answers in a job. */

@@ -1,5 +1,5 @@
 import type { Job } from '../../icl/rules/job.ts'
-import { evidenceOf } from '../icl/test-icl.ts'
+import { evidenceOf } from '../icl/node-steps.ts'
 import { rightAnswer } from './conducts.ts'
 import type { NodeOutcome, Outcome } from './run-scenario.ts'
 

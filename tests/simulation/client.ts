@@ -1,7 +1,8 @@
 import type { Clock } from '../../lib/clock.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
-import { listedKey, type Outside, submissionOf, walletOf } from '../icl/test-icl.ts'
+import { listedKey, submissionOf } from '../icl/test-client.ts'
+import { type Outside, walletOf } from '../icl/test-icl.ts'
 import { untilHeard } from './node.ts'
 
 const patienceMs = 1_200_000

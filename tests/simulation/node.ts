@@ -2,16 +2,8 @@ import type { Clock } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AssignmentOffer, OwnAssignment } from '../../lib/schemas/assignments.ts'
-import {
-  type beat,
-  commitTo,
-  deliveryOf,
-  givenIn,
-  modelId,
-  type Outside,
-  type TestNode,
-  verdictOf,
-} from '../icl/test-icl.ts'
+import { commitTo, deliveryOf, givenIn, verdictOf } from '../icl/node-steps.ts'
+import { type beat, modelId, type Outside, type TestNode } from '../icl/test-icl.ts'
 import type { Dice } from './dice.ts'
 
 /** How a node works; times in milliseconds. */

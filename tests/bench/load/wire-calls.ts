@@ -11,7 +11,8 @@ import { commitmentOf, signed, statementHash } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { termsHash } from '../../../lib/terms.ts'
 import { commitListed, handlesOf, storeOutput } from '../../contention/chain.ts'
-import { answerOf, modelId, origin } from '../../icl/test-icl.ts'
+import { answerOf } from '../../icl/node-steps.ts'
+import { modelId, origin } from '../../icl/test-icl.ts'
 import type { Call } from './signed-request.ts'
 
 const cidOf = (letter: string) => `bafkrei${letter.repeat(52)}`

@@ -4,16 +4,14 @@ import { createMemoryStore } from '../../../icl/store/memory.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { codeOf } from '../../code-of.ts'
+import { claim, commitTo, offersOf } from '../node-steps.ts'
 import { runJob } from '../run-job.ts'
+import { submit } from '../test-client.ts'
 import {
   attestationOf,
   beat,
-  claim,
-  commitTo,
   createTestIcl,
   joinNode,
-  offersOf,
-  submit,
   type TestIcl,
   type TestNode,
   walletOf,

@@ -3,16 +3,11 @@ import type { Chain } from '../../../icl/chain/chain.ts'
 import { createMemoryStore } from '../../../icl/store/memory.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
+import { offersOf } from '../node-steps.ts'
 import { at, useReplicas } from '../replica-set.ts'
 import { runJob } from '../run-job.ts'
-import {
-  createShared,
-  joinNode,
-  offersOf,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from '../test-icl.ts'
+import { submit } from '../test-client.ts'
+import { createShared, joinNode, type TestIcl, type TestNode } from '../test-icl.ts'
 
 const { start, kill, stop, pair } = useReplicas()
 

@@ -3,8 +3,10 @@ import { createMemoryStore } from '../../../icl/store/memory.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { aJobId } from '../../branded.ts'
+import { offersOf } from '../node-steps.ts'
 import { at, useReplicas } from '../replica-set.ts'
-import { createTestIcl, offersOf, submit } from '../test-icl.ts'
+import { submit } from '../test-client.ts'
+import { createTestIcl } from '../test-icl.ts'
 
 const { pair } = useReplicas()
 

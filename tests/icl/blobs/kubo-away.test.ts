@@ -4,7 +4,8 @@ import { createMemoryStore } from '../../../icl/store/memory.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { answerJson, startServer } from '../../local-server.ts'
-import { createTestIcl, storedKey, type TestIcl, walletOf } from '../test-icl.ts'
+import { storedKey } from '../test-client.ts'
+import { createTestIcl, type TestIcl, walletOf } from '../test-icl.ts'
 
 const { signer } = walletOf('client')
 const prompt = new TextEncoder().encode('sealed')

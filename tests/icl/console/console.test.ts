@@ -5,7 +5,8 @@ import { endpoints } from '../../../lib/endpoints.ts'
 import type { ConsoleJob } from '../../../lib/schemas/console.ts'
 import { codeOf } from '../../code-of.ts'
 import { runJob } from '../run-job.ts'
-import { createTestIcl, joinNode, origin, submit, type TestNode } from '../test-icl.ts'
+import { submit } from '../test-client.ts'
+import { createTestIcl, joinNode, origin, type TestNode } from '../test-icl.ts'
 
 const metricsToken = 'the token of the operator'
 

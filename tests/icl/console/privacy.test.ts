@@ -3,18 +3,10 @@ import { z } from 'zod'
 import { refOf } from '../../../icl/console/public-job.ts'
 import { ConsoleJobs } from '../../../lib/schemas/console.ts'
 import { aJobId } from '../../branded.ts'
+import { check, deliver, givenIn } from '../node-steps.ts'
 import { answerJob, checkAll, delivererOf } from '../run-job.ts'
-import {
-  check,
-  createTestIcl,
-  deliver,
-  givenIn,
-  joinNode,
-  origin,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from '../test-icl.ts'
+import { submit } from '../test-client.ts'
+import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from '../test-icl.ts'
 
 const promptCid = `bafkrei${'z'.repeat(52)}`
 const outputCid = `bafkrei${'b'.repeat(52)}`

@@ -5,17 +5,15 @@ import type { Store } from '../../../icl/store/store.ts'
 import { ConsoleNews } from '../../../lib/schemas/console.ts'
 import { aJobId } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
+import { check, deliver, ownAssignment } from '../node-steps.ts'
 import { answerJob, checkAll, delivererOf } from '../run-job.ts'
+import { submit } from '../test-client.ts'
 import {
-  check,
   createReplica,
   createShared,
   createTestIcl,
-  deliver,
   joinNode,
   origin,
-  ownAssignment,
-  submit,
   type TestIcl,
   type TestNode,
 } from '../test-icl.ts'

@@ -9,20 +9,12 @@ import { aJobId } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
 import { startServer } from '../../local-server.ts'
 import { holdTime } from '../../virtual-clock.ts'
+import { claim, commitTo, reveal } from '../node-steps.ts'
 import { useReplicas } from '../replica-set.ts'
 import { sampleJob } from '../rules/sample-job.ts'
 import { answerJob, runJob } from '../run-job.ts'
-import {
-  claim,
-  commitTo,
-  createShared,
-  createTestIcl,
-  joinNode,
-  reveal,
-  submit,
-  type TestIcl,
-  type TestNode,
-} from '../test-icl.ts'
+import { submit } from '../test-client.ts'
+import { createShared, createTestIcl, joinNode, type TestIcl, type TestNode } from '../test-icl.ts'
 
 const url = 'https://receiver.example/hook?token=of-the-receiver'
 const yes = ['yes', 'yes', 'yes'] as const

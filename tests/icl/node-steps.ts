@@ -1,0 +1,154 @@
+// What a node does in a job, step by step, in a test of the ICL.
+import type { Address, JobId } from '../../lib/codecs.ts'
+import { comparators } from '../../lib/comparators/all.ts'
+import { toBase64Url } from '../../lib/digest.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
+import type {
+  AnswerPost,
+  DeliveryPost,
+  VerdictPost,
+  VerdictStatement,
+} from '../../lib/schemas/statements.ts'
+import { commitmentOf, signed, statementHash } from '../../lib/statements.ts'
+import { newHandle } from './test-client.ts'
+import type { Claimed, Given, Outside, TestNode } from './test-icl.ts'
+
+const evidenceKey = new Uint8Array(32).fill(3)
+
+/** Evidence of an answer under a fixed key. */
+export const evidenceOf = (answer: string) =>
+  comparators.exact.evidenceOf({ text: answer, prompt: '', key: evidenceKey })
+
+/** What a node is offered now. */
+export async function offersOf(node: TestNode) {
+  const answer = await node.api.getAssignments({
+    params: { address: node.address },
+    query: { wait: 0 },
+  })
+  return answer.assignments
+}
+
+/** Claims the first offer of a node, or its offer in a job. */
+export async function claim(node: TestNode, jobId?: JobId) {
+  const offers = await offersOf(node)
+  const offer = offers.find((each) => jobId === undefined || each.jobId === jobId)
+  if (!offer) throw new Error(`${node.name} is offered nothing`)
+  return node.api.claimAssignment({ body: { jobId: offer.jobId, fence: offer.fence } })
+}
+
+/** The answer of a node to the work that it claimed, signed. */
+export async function answerOf(
+  { address, key }: Pick<TestNode, 'address' | 'key'>,
+  claimed: Claimed,
+  answer: string,
+): Promise<AnswerPost> {
+  const { jobId, fence, list, activator, until } = claimed
+  return signed(
+    {
+      statement: 'svc-answer-v2',
+      ...{ jobId, address, fence, position: claimed.position },
+      list: listCommitment({ jobId, activator, until, list }),
+      model_id: claimed.model_id,
+      max_output_tokens: claimed.parameters.max_output_tokens,
+      evidence: await evidenceOf(answer),
+      salt: toBase64Url(new Uint8Array(32).fill(9)),
+    },
+    key,
+  )
+}
+
+/** Commits a node to an answer; gives the statement that opens the commitment later. */
+export async function commitTo(
+  node: TestNode,
+  claimed: Claimed,
+  answer: string,
+): Promise<AnswerPost> {
+  const post = await answerOf(node, claimed, answer)
+  const { jobId, fence } = claimed
+  await node.api.commitAssignment({ body: { jobId, fence, commitment: await commitmentOf(post) } })
+  node.given.set(jobId, { claimed, answer: post })
+  return post
+}
+
+/** What a node has committed to in a job. */
+export const givenIn = (node: TestNode, jobId: JobId): Given => {
+  const given = node.given.get(jobId)
+  if (!given) throw new Error(`${node.name} has committed to nothing in ${jobId}`)
+  return given
+}
+
+/** Opens what a node has committed to. */
+export const reveal = (node: TestNode, jobId: JobId) =>
+  node.api.revealAnswer({ body: givenIn(node, jobId).answer })
+
+/** A node's own assignment: its step, and what it needs for it. */
+export const ownAssignment = (node: TestNode, jobId: JobId) =>
+  node.api.getAssignment({ params: { jobId }, query: { wait: 0 } })
+
+/** A node's delivery, signed, its output key stored for the client and the checkers that the ICL names, or for other `readers`. */
+export async function deliveryOf(
+  icl: Pick<Outside, 'chain'>,
+  node: TestNode,
+  jobId: JobId,
+  readers?: readonly Address[],
+): Promise<DeliveryPost> {
+  const { claimed, answer } = givenIn(node, jobId)
+  const { signature: _, ...statement } = answer
+  const { checkers = [] } = await ownAssignment(node, jobId)
+  const members = checkers.flatMap((position) => claimed.list[position] ?? [])
+  const [outHighHandle, outLowHandle] = [newHandle(), newHandle()]
+  const allowed = readers ?? [claimed.client, ...members]
+  icl.chain.storeOutput(outHighHandle, outLowHandle, node.address, {
+    promptHighHandle: claimed.kpHighHandle,
+    self: claimed.position,
+    readers: allowed,
+  })
+  return signed(
+    {
+      statement: 'svc-delivery-v2',
+      ...{ jobId, address: node.address, fence: claimed.fence },
+      answer: await statementHash(statement),
+      output_cid: `bafkrei${'b'.repeat(52)}`,
+      ...{ outHighHandle, outLowHandle },
+    },
+    node.key,
+  )
+}
+
+/** Delivers a node's answer. */
+export const deliver = async (...of: Parameters<typeof deliveryOf>) =>
+  of[1].api.postResult({ body: await deliveryOf(...of) })
+
+type Said = Pick<VerdictStatement, 'verdict' | 'reason'>
+
+/** What a node says of the current delivery, signed: the truth, as far as the evidence shows it, unless `said` is given. */
+export async function verdictOf(node: TestNode, jobId: JobId, said?: Said): Promise<VerdictPost> {
+  const { claimed, answer } = givenIn(node, jobId)
+  const { to_check: seen } = await ownAssignment(node, jobId)
+  if (!seen) throw new Error(`${node.name} has nothing to check`)
+  const { signature: _, ...own } = answer
+  const { signature: __, ...delivery } = seen.delivery
+  const { compare } = comparators[claimed.comparator]
+  const outcome = compare(seen.answer.evidence, own.evidence)
+  const truth: Said =
+    outcome === 'match'
+      ? { verdict: 'match' }
+      : {
+          verdict: 'no-match',
+          reason: outcome === 'no-match' ? 'different-answer' : 'inconclusive',
+        }
+  return signed(
+    {
+      statement: 'svc-verdict-v2',
+      ...{ jobId, address: node.address, fence: claimed.fence },
+      answer: await statementHash(own),
+      delivery: await statementHash(delivery),
+      ...(said ?? truth),
+    },
+    node.key,
+  )
+}
+
+/** Checks the current delivery, or says how the own answer differs from it. */
+export const check = async (...of: Parameters<typeof verdictOf>) =>
+  of[0].api.postVerdict({ body: await verdictOf(...of) })
