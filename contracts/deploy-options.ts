@@ -33,17 +33,17 @@ Deploys NodeRegistry, PromptKeyStore and ResultRegistry, and writes their addres
 interruption, with the same options, it continues.
 
   --network NAME         ${knownNetworks.map(({ name }) => name).join(', ')}
-  --rpc-url URL          the chain's JSON-RPC (else SVC_RPC_URL; local: http://127.0.0.1:8545)
-  --arbiter ADDRESS      who may cancel slashes; not the coordinator
+  --rpc-url URL          the chain's JSON-RPC (else SVC_RPC_URL, local: http://127.0.0.1:8545)
+  --arbiter ADDRESS      who may cancel slashes, not the coordinator
   --coordinator ADDRESS  the ICL's account (else the deployer)
   --treasury ADDRESS     who gets slashed stakes (else the deployer)
   --min-stake ETHER      the smallest stake of an active node (default 0.1)
   --out FILE             the address file (default svc-deployment.NAME.json)
-  --confirmations N      blocks to wait for after each transaction (default 3; local: 1)
+  --confirmations N      blocks to wait for after each transaction (default 3, local: 1)
   --keystore FILE        the deployer's key, opened with SVC_DEPLOYER_PASSWORD (else SVC_DEPLOYER_KEY)
   --deployer ADDRESS     for a dry run without the key
   --dry-run              print what would be sent, and send nothing
-  --json                 print the result as JSON; progress goes to standard error
+  --json                 print the result as JSON, progress on standard error
   --yes                  do not ask before sending to a public network
 
 Exit codes: 0 done, 1 you have to do something, 2 wrong usage, 130 interrupted`

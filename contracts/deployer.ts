@@ -39,7 +39,7 @@ export async function openDeployer(
   if (account === undefined) {
     if (named !== undefined && command.isDryRun) return { address: named, account: undefined }
     throw new SvcError('deployer-missing', 'there is no key to deploy with', {
-      hint: 'Set SVC_DEPLOYER_KEY, or give --keystore FILE and set SVC_DEPLOYER_PASSWORD; for a dry run --deployer ADDRESS is enough.',
+      hint: 'Set SVC_DEPLOYER_KEY, or give --keystore FILE and set SVC_DEPLOYER_PASSWORD. For a dry run --deployer ADDRESS is enough.',
     })
   }
   const address = Address.parse(account.address)

@@ -20,7 +20,7 @@ import { startWorld, type World } from './world.ts'
 
 const foreverMs = 2 ** 31 - 1
 const coprocessorNote =
-  'Ciphertexts and proofs are real; the local coprocessor that decrypts them is for development and protects nothing.'
+  'Ciphertexts and proofs are real. The local coprocessor that decrypts them is for development and protects nothing.'
 
 const args = process.argv.slice(2)
 const signal = demoStopSignal()

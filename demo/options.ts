@@ -45,12 +45,12 @@ encrypted prompt through them. The prompt is read from standard input when it is
   --icl RUNTIME  what the coordinator runs on: bun (default), node, deno or workerd
   --blobs PLACE  store (default), or kubo: encrypted blobs go to an IPFS daemon of the demo's own
   --binary       the nodes run dist/svc-node, which is built first unless it is up to date
-  --fhe MODE     real: ciphertexts and proofs as on a public network, a proof takes 10 s or more; mock (default)
-  --json         one line of JSON at the end of standard output; the story goes to standard error
+  --fhe MODE     real: ciphertexts and proofs as on a public network, a proof takes 10 s or more. mock (default)
+  --json         one line of JSON at the end of standard output, progress on standard error
   --keep         leave everything running until Ctrl-C
-  --playground   a page in the browser to type prompts in; leaves everything running, and needs no PROMPT
+  --playground   a page in the browser to type prompts in. Leaves everything running, needs no PROMPT
 
-  ${builtInNames.map(defaultKeyVariable).join(', ')}  use the real provider; without them a local stand-in answers
+  ${builtInNames.map(defaultKeyVariable).join(', ')}  use the real provider. Without them a local stand-in answers
   SVC_NAME_BASE_URL, NAME_API_KEY    use an OpenAI-compatible server for the models name:MODEL, or another server for a provider's
 `
 

@@ -45,7 +45,7 @@ export function isRefuted(
   return false
 }
 
-const hint = 'Ask the ICL for the evidence again; on chain is its hash.'
+const hint = 'Ask the ICL for the evidence again. Its hash is on chain.'
 
 const refuse = (why: string): never => {
   throw new SvcError('fault-invalid', `The evidence proves no fault: ${why}`, { hint })

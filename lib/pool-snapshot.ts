@@ -64,7 +64,7 @@ function byDigit(nodes: readonly PoolNode[], digit: number): readonly (readonly 
 
 const invalid = (why: string): SvcError =>
   new SvcError('pool-snapshot-invalid', `The pool snapshot does not hold: ${why}`, {
-    hint: 'Fetch it again; if that changes nothing, whoever gave it out changed it.',
+    hint: 'Fetch it again. If that changes nothing, its source has changed it.',
   })
 
 /** The nodes of a pool from its blobs, each checked against its CID, and these CIDs; throws SvcError `pool-snapshot-invalid`, or what `load` throws. */

@@ -74,7 +74,7 @@ export async function unseal(blob: Uint8Array, key: Bytes, purpose: BlobPurpose)
 
 const unreadable = (why: string): SvcError =>
   new SvcError('blob-unreadable', `The blob cannot be decrypted: ${why}`, {
-    hint: 'Ask whoever sealed the blob to seal and upload it again.',
+    hint: 'Ask the sender of the blob to seal and upload it again.',
   })
 
 /** The two halves in which a sealing key is encrypted: big-endian uint128, bytes 0-15 high and 16-31 low. */

@@ -213,7 +213,7 @@ function mistakesOf(error: z.ZodError, given: Record<string, unknown>): readonly
     const place = field === 'providers' ? issue.path.filter((part) => part !== '').join('.') : field
     const name = variable === undefined ? place : `${place} (${variable})`
     const isMissing = issue.path.length === 1 && given[field] === undefined && isInvalidType(issue)
-    return [`${name}: ${isMissing ? `is missing; it ${issue.message}` : issue.message}`]
+    return [`${name}: ${isMissing ? `is missing: it ${issue.message}` : issue.message}`]
   })
   return [...new Set(lines)]
 }

@@ -2,24 +2,24 @@ import type { IneligibleReason } from '../lib/schemas/nodes.ts'
 
 /** What an operator does about each reason why the ICL does not consider a node. */
 export const remedies: Readonly<Record<IneligibleReason, string>> = {
-  'not-registered': 'the wallet is not in NodeRegistry; run `svc-node register`',
+  'not-registered': 'the wallet is not in NodeRegistry: run `svc-node register`',
   'chain-inactive':
-    'NodeRegistry shows it inactive: its on-chain heartbeat is too old or its stake too low; see that the wallet has gas money and run `svc-node register`',
-  'stake-unbonding': 'its stake is unbonding; run `svc-node register` to stay after all',
+    'NodeRegistry shows it inactive: its on-chain heartbeat is too old or its stake too low. Check that the wallet has gas money and run `svc-node register`',
+  'stake-unbonding': 'its stake is unbonding: run `svc-node register` to stay',
   'no-model':
-    'it offers no model; check supported_model_ids, the provider key variables, and what the log says of the providers',
+    'it offers no model: check supported_model_ids, the provider key variables, and what the log says of the providers',
   'no-comparator':
-    'it cannot compare by the comparator that is asked for; install a newer svc-node',
+    'it cannot compare by the comparator that is asked for: install a newer svc-node',
   'no-tier':
-    'it serves no tier; register tiers that its attestation backend allows (`svc-node register --tiers 0` for mock)',
+    'it serves no tier: register tiers that its attestation backend allows (`svc-node register --tiers 0` for mock)',
   'no-recent-poll':
-    'it has not polled for assignments lately; this passes when polls succeed, see the log of `svc-node run`',
-  'no-free-slot': 'all its slots are busy; this passes',
-  leaving: 'it said that it is stopping; start `svc-node run` again',
-  'certificate-expired': 'its attestation certificate has expired; run `svc-node attest`',
+    'it has not polled for assignments lately. This passes when polls succeed, see the log of `svc-node run`',
+  'no-free-slot': 'all its slots are busy. This passes',
+  leaving: 'it reported that it is stopping: start `svc-node run` again',
+  'certificate-expired': 'its attestation certificate has expired: run `svc-node attest`',
   'no-heartbeat':
-    'the ICL has no recent heartbeat of it; start `svc-node run`, and check the clock of this machine',
-  'chain-unavailable': 'the ICL cannot read the chain now; this passes',
+    'the ICL has no recent heartbeat of it: start `svc-node run`, and check the clock of this machine',
+  'chain-unavailable': 'the ICL cannot read the chain now. This passes',
 }
 
 const passing: ReadonlySet<IneligibleReason> = new Set([

@@ -28,7 +28,7 @@ export const messages = {
   renewalFailed: (why: string, seconds: number) =>
     `Attestation renewal failed, certificate valid for ${seconds} s more: ${why}`,
   recordNotKept: (why: string) =>
-    `The new attestation could not be recorded, this daemon goes on with it: ${why}`,
+    `The new attestation could not be recorded. This daemon continues with it: ${why}`,
 
   heartbeatSent: () => 'Heartbeat sent to ICL',
   heartbeatFailed: (why: string) => `Heartbeat failed: ${why}`,
@@ -39,7 +39,7 @@ export const messages = {
   chainHeartbeatSent: (txHash: string) => `On-chain heartbeat sent: ${txHash}`,
   chainHeartbeatFailed: (why: string) => `On-chain heartbeat failed: ${why}`,
   notRegistered: () =>
-    'On-chain heartbeat skipped: this node is not registered; run `svc-node register`',
+    'On-chain heartbeat skipped: this node is not registered. Run `svc-node register`',
 
   noAssignments: () => 'No assignments for last 60s',
   receivedAssignments: (count: number) => `Received ${count} assignment(s)`,
@@ -47,7 +47,7 @@ export const messages = {
   spawning: (role: Role, jobId: JobId) => `Spawning ${role} job ${jobId}`,
 
   journalTorn: () =>
-    'Job journal: the last line was cut off when the daemon was killed; nothing was done by it',
+    'Job journal: the last line was cut off when the daemon was killed. It had no effect',
   diskUnwritable: (why: string) => `Taking no work: ${why}`,
   diskWritable: () => 'The disk takes files again: taking work',
   jobResuming: (jobId: JobId, role: Role) => `Job ${jobId}: resuming as ${role} after a restart`,

@@ -52,14 +52,14 @@ export function parseClientSettings(environment: Environment): ClientSettings {
   if (parsed.success) return parsed.data
   const mistakes = parsed.error.issues.map(({ path, message }) => {
     const name = String(path[0])
-    return name in present ? `${name}: ${message}` : `${name}: is missing; it ${message}`
+    return name in present ? `${name}: ${message}` : `${name}: is missing: it ${message}`
   })
   const lines = [...new Set(mistakes)].map((mistake) => `  - ${mistake}`)
   throw new SvcError(
     'settings-invalid',
     `the settings have ${lines.length === 1 ? 'a mistake' : `${lines.length} mistakes`}:\n${lines.join('\n')}`,
     {
-      hint: 'Set these variables in the environment; `npm run demo -- --keep "Hello"` prints a set that works.',
+      hint: 'Set these variables in the environment. `npm run demo -- --keep "Hello"` prints a set that works.',
     },
   )
 }

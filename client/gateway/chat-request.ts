@@ -110,7 +110,7 @@ function limitOf({
   max_completion_tokens: limit,
 }: Pick<z.output<typeof Strict>, 'max_tokens' | 'max_completion_tokens'>): number | undefined {
   if (old && limit && old !== limit) {
-    const message = 'max_tokens and max_completion_tokens contradict; give one of them'
+    const message = 'max_tokens and max_completion_tokens contradict: give one of them'
     throw badRequest(message, 'max_tokens', 'invalid_value')
   }
   const asked = limit ?? old

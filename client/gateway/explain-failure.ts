@@ -43,7 +43,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 export function explainFailure(error: unknown): OpenAiError {
   if (error instanceof OpenAiError) return error
   if (!(error instanceof SvcError)) {
-    return new OpenAiError(500, 'server_error', 'The gateway failed; its log says more', {
+    return new OpenAiError(500, 'server_error', 'The gateway failed. Its log says why', {
       code: 'internal_error',
     })
   }

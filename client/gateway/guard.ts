@@ -35,7 +35,7 @@ export function checkCaller(request: Request, { apiKey, hosts, origins }: GuardO
   throw new OpenAiError(
     401,
     'authentication_error',
-    'The API key is missing or wrong; it is what SVC_GATEWAY_KEY was set to',
+    'The API key is missing or wrong. It is the value of SVC_GATEWAY_KEY',
     {
       code: 'invalid_api_key',
     },

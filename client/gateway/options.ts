@@ -10,18 +10,18 @@ import type { ModelMap } from './model-names.ts'
 export const usage = `Usage: npm run gateway -- [OPTIONS]
 
 Serves OpenAI's interface on this machine: GET /v1/models and POST /v1/chat/completions, with and without stream. Each
-request becomes a job: encrypted here, answered by a quorum, decrypted and checked here. Point a tool's base URL at it.
+request becomes a job: encrypted here, answered by a quorum, decrypted and checked here. Set a tool's base URL to it.
 
-  --port PORT             8787 when left out; 0 takes a free one
-  --host HOST             127.0.0.1 when left out; any other than this machine's own needs SVC_GATEWAY_KEY
+  --port PORT             port to listen at (default: 8787), 0 for a free one
+  --host HOST             address to listen at (default: 127.0.0.1). Others than this machine's own need SVC_GATEWAY_KEY
   --model-map NAMES       other names for models, such as gpt-4o-mini=openai:gpt-4o-mini,best=anthropic:claude-sonnet-4-5
-  --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')}; three when left out
-  --min-matches N         others that have to match each of them, 1 to 6; 1 when left out
-  --at-once N             jobs that run at the same time, 1 to 64; 4 when left out, and 64 more requests may wait
+  --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')} (default: three)
+  --min-matches N         others that have to match each of them, 1 to 6 (default: 1)
+  --at-once N             jobs that run at the same time, 1 to 64 (default: 4). 64 more requests may wait
   --ignore-sampling       ignores temperature, top_p and penalties, in place of refusing other values than the service's, and seed
-  --keep-alive SECONDS    begins streams at once and sends comments this often, 1 to 300; the receipt is then in the last chunk only
-  --store-ahead           after a job, stores the key of the model's next one, which then waits less; an unused key is gas lost
-  --allow-origin ORIGIN   a web page's origin that may call; may be given several times
+  --keep-alive SECONDS    begins streams at once and sends comments this often, 1 to 300. The receipt is then in the last chunk only
+  --store-ahead           after a job, stores the key of the model's next one, which then waits less. An unused key is gas lost
+  --allow-origin ORIGIN   a web page's origin that may call, may be repeated
   --help                  prints this
 
 Ctrl-C cancels the jobs under way and ends it.

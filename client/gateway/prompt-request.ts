@@ -81,7 +81,7 @@ function toolsOf({
   }
   if (choice !== 'none') {
     throw badRequest(
-      'The service answers with one text, and cannot return a call of a tool; set tool_choice to "none", or leave tools out',
+      'The service returns one text and cannot return a tool call. Set tool_choice to "none", or leave tools out',
       choice ? 'tool_choice' : 'tools',
       'unsupported_value',
     )

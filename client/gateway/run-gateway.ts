@@ -87,7 +87,7 @@ async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> 
   print(
     command.apiKey
       ? 'Callers must show SVC_GATEWAY_KEY as their API key.'
-      : 'Any API key will do: whoever can call this address spends your wallet.',
+      : 'Any API key will do: every program that can call this address spends your wallet.',
   )
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve()

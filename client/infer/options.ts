@@ -8,28 +8,28 @@ import { SvcError } from '../../lib/svc-error.ts'
 export const usage = `Usage: npm run infer -- [OPTIONS] "PROMPT"
 
 Encrypts a prompt on this machine, has a quorum of nodes answer it, checks the answer, and prints it.
-The prompt is read from standard input when it is not given; one that begins with a dash goes after --.
+The prompt is read from standard input when it is not given. A prompt that begins with a dash goes after --.
 
-  --model MODEL           <provider>:<model>; SVC_MODEL, or the only model that is served, when left out
+  --model MODEL           <provider>:<model> (default: SVC_MODEL, else the only model served)
   --json                  prints one line of JSON in place of the answer
   --receipt FILE          writes the receipt, for \`svc-node receipt verify FILE\`
-  --comparator ID         how answers are compared: ${ComparatorId.options.join(', ')}; the ICL's usual one when left out
-  --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')}; three when left out
-  --min-matches N         others that have to match each of them, 1 to 6; 1 when left out
-  --verifiers N           2 to 5; 2 when left out
-  --min-tier N            the lowest tier of the nodes, 0 to 255; 0 when left out
-  --max-output-tokens N   the longest answer, 1 to 8192; 1024 when left out
-  --timeout SECONDS       cancels the job when it takes longer; 900 when left out
-  --quiet                 tells no steps
+  --comparator ID         how answers are compared: ${ComparatorId.options.join(', ')} (default: the ICL's)
+  --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')} (default: three)
+  --min-matches N         others that have to match each of them, 1 to 6 (default: 1)
+  --verifiers N           2 to 5 (default: 2)
+  --min-tier N            the lowest tier of the nodes, 0 to 255 (default: 0)
+  --max-output-tokens N   the longest answer, 1 to 8192 (default: 1024)
+  --timeout SECONDS       cancels the job when it takes longer (default: 900)
+  --quiet                 prints no steps
   --help                  prints this
 
-The answer goes to standard output, everything else to standard error. Ctrl-C cancels the job; a second one leaves at once.
+The answer goes to standard output, everything else to standard error. Ctrl-C cancels the job. A second Ctrl-C leaves at once.
 
   SVC_ICL_ENDPOINT        the ICL's public address
   SVC_RPC_URL             an RPC endpoint of its chain
   SVC_CLIENT_KEY_FILE     your wallet: a file with 64 hex digits, or a Web3 keystore (SVC_KEY_PASSWORD, SVC_KEY_PASSWORD_FILE)
   SVC_DEPLOYMENT          the address file of the contracts that you trust
-  SVC_COFHE_URLS          the coprocessor, where the chain or the address file does not tell
+  SVC_COFHE_URLS          the coprocessor, if neither the chain nor the address file names it
   SVC_IPFS_GATEWAY        more places to download the answer from, with commas
 
 Exit codes: 0 answered, 1 you have to do something, 2 wrong usage, 75 try again, 130 cancelled by Ctrl-C

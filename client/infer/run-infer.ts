@@ -206,7 +206,7 @@ async function endOf(
 ): Promise<string> {
   if (!isSent) return 'No job was submitted.'
   if (job === undefined || client === undefined) {
-    return 'Whether the job has reached the ICL is not known; the ICL was asked to cancel it.'
+    return 'It is not known whether the job reached the ICL. The ICL was asked to cancel it.'
   }
   const { jobId, readToken } = job
   try {

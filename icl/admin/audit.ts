@@ -20,7 +20,7 @@ export async function recordCommand(context: AdminContext, command: string): Pro
   const key = `${prefix}${String(at).padStart(timeDigits, '0')}:${unique}`
   const value = JSON.stringify({ at, operator, command })
   if (await store.save({ kind: 'key', key, value, now: at, expiresAt: forever })) return
-  throw new ProblemError('unavailable', 'The command could not be recorded; try again')
+  throw new ProblemError('unavailable', 'The command could not be recorded. Try again')
 }
 
 /** What was asked for, the newest first; throws SvcError `store-corrupt`. */

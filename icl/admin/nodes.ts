@@ -11,7 +11,7 @@ export type NodeSummary = {
   readonly node: Node | undefined
 }
 
-/** Every node that ever attested, and every banned address, by address. */
+/** List every node that ever attested, and every banned address, by address. */
 export async function listAllNodes(context: AdminContext): Promise<readonly NodeSummary[]> {
   const [nodes, bans] = await Promise.all([context.store.listNodes(-1), listBans(context)])
   const known = new Map(nodes.map((node) => [node.address, node]))

@@ -49,6 +49,6 @@ export async function burnNonce(
   const first = await claimKey(deps, `challenge:${toBase64Url(head)}`, use, keptUntil)
   if (first !== use) throw new ProblemError('challenge-used', 'The nonce was used before')
   if (deps.clock.now() > issuedAt + challengeMs) {
-    throw new ProblemError('challenge-expired', 'The nonce is older than 300 s; fetch a new one')
+    throw new ProblemError('challenge-expired', 'The nonce is older than 300 s. Fetch a new one')
   }
 }

@@ -18,6 +18,6 @@ export async function bindSessionKey(
   if ((await claimKey(deps, key, address, notAfter * 1000)) === address) return
   throw new ProblemError(
     'session-key-taken',
-    'This session key is attested for another address; attest with a key of your own',
+    'This session key is attested for another address. Attest with a key of your own',
   )
 }

@@ -109,7 +109,7 @@ export function checkCounters(before: TpmCounters | undefined, after: TpmCounter
   if (before && isCountingBack(before, after)) {
     throw new ProblemError(
       'quote-counter-back',
-      'The TPM counts less than in an earlier quote: an old quote, or a TPM that was cleared; enrol again',
+      'The TPM counts less than in an earlier quote: an old quote, or a TPM that was cleared. Enrol again',
     )
   }
 }

@@ -33,7 +33,7 @@ export async function verifyQuote(
   if (!isSigned) {
     throw new ProblemError(
       'quote-signature-invalid',
-      'The attestation key that this node enrolled did not sign the quote; enrol again if it has another one',
+      'The attestation key that this node enrolled did not sign the quote. Enrol again if it has another one',
     )
   }
   const quote = readQuote(attest)

@@ -31,7 +31,7 @@ export async function findCommitment(
       'chain-conflict',
       `${doing}: it holds another result of job ${result.jobId}`,
       {
-        hint: 'Two coordinators settled one job differently; keep both logs and ask the operator.',
+        hint: 'Two coordinators settled one job differently. Keep both logs and ask the operator.',
       },
     )
   }
@@ -44,7 +44,7 @@ export async function findCommitment(
       'chain-event-missing',
       `${doing}: the result of job ${result.jobId} stands there, but not its event`,
       {
-        hint: 'The RPC may lag behind, or not keep events that long; nothing is lost.',
+        hint: 'The RPC server may lag behind, or may not keep events that long. Nothing is lost.',
         retryable: true,
       },
     )
@@ -69,7 +69,7 @@ async function readResult(
     if (fault === undefined)
       throw toChainError(error, `reading ResultRegistry at ${resultRegistry}`)
     throw new SvcError('chain-contract-wrong', fault, {
-      hint: 'Set SVC_ICL_RESULT_REGISTRY to the contract, or deploy it there; results wait until then.',
+      hint: 'Set SVC_ICL_RESULT_REGISTRY to the contract, or deploy it there. Results wait until then.',
       retryable: true,
       cause: error,
     })

@@ -101,7 +101,7 @@ async function findSlash(
   const end = await reading(doing, () => findEnd(publicClient, address, faultId, executableAt))
   if (end) return end.depth < BigInt(confirmations) ? { state: 'shallow' } : end.slash
   throw new SvcError('chain-event-missing', `${doing}: slash ${faultId} is settled, but how?`, {
-    hint: 'The RPC may lag behind, or not keep events that long; nothing is lost.',
+    hint: 'The RPC server may lag behind, or may not keep events that long. Nothing is lost.',
     retryable: true,
   })
 }

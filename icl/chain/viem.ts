@@ -69,7 +69,7 @@ export function createViemChain(options: ViemChainOptions): Chain {
     nodesOf,
     nodeOf: async (address) => {
       const node = (await nodesOf([address])).get(address)
-      if (!node) throw new TypeError('the chain answers for every node that it is asked for')
+      if (!node) throw new TypeError('the chain returned no state for a node that was asked for')
       return node
     },
     ...createKeyLists(writer, sender, options.promptKeyStore, coordinator),

@@ -19,9 +19,13 @@ export function createViewers(metrics: Metrics): Viewers {
   return {
     check: (address) => {
       if (all < mostViewers && (viewers.get(address) ?? 0) < mostPerAddress) return
-      throw new ProblemError('rate-limited', 'Too many follow the console; look at it later', {
-        retryAfterSeconds: 15,
-      })
+      throw new ProblemError(
+        'rate-limited',
+        'Too many viewers follow the console. Try again later',
+        {
+          retryAfterSeconds: 15,
+        },
+      )
     },
     enter: (address) => {
       all += 1

@@ -159,7 +159,7 @@ async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Pr
   if (!node) {
     throw new ProblemError(
       'not-attested',
-      'The ICL knows no attestation of this node; attest again',
+      'The ICL knows no attestation of this node. Attest again',
     )
   }
   const { certificate } = node
@@ -172,10 +172,10 @@ async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Pr
   }
   await checkRun(deps, node, keyId.thumbprint, parsed.created)
   if (certificate.expiresAt <= deps.clock.now()) {
-    throw new ProblemError('certificate-expired', 'The certificate has expired; attest again')
+    throw new ProblemError('certificate-expired', 'The certificate has expired. Attest again')
   }
   if (await deps.revocations.covers(certificate)) {
-    throw new ProblemError('certificate-expired', 'The certificate was revoked; attest again')
+    throw new ProblemError('certificate-expired', 'The certificate was revoked. Attest again')
   }
   return { kind: 'node', address: keyId.address, node }
 }

@@ -59,10 +59,10 @@ function problemOf(error: unknown): ProblemError {
   if (error instanceof SvcError && error.code === 'store-corrupt') {
     return new ProblemError(
       'internal-error',
-      'The record in the database of the ICL cannot be read. Its operator has to restore it; the log names it.',
+      'The record in the database of the ICL cannot be read. Its operator has to restore it. The log names it.',
     )
   }
-  return new ProblemError('internal-error', 'The ICL failed; its log has the details')
+  return new ProblemError('internal-error', 'The ICL failed. Its log has the details')
 }
 
 const patterns = Object.values(endpoints).map(({ method, path }: Endpoint) => ({

@@ -6,12 +6,12 @@ export type Gauges = {
   /** Whether the store told; when not, what it should have told is left out. */
   readonly known: boolean
   readonly jobsByPhase: Readonly<Partial<Record<JobPhase, number>>>
-  /** Nodes that can be drawn, by attestation backend and by each tier that they serve; undefined when the chain is away. */
+  /** Nodes in the pool, by attestation backend and by each tier that they serve; undefined when the chain is away. */
   readonly nodes:
     | readonly { readonly backend: string; readonly tier: number; readonly count: number }[]
     | undefined
   readonly effects: number
-  /** How long the effect that is overdue longest has been due, in seconds. */
+  /** Age of the oldest overdue effect, in seconds. */
   readonly oldestEffectSeconds: number
 }
 

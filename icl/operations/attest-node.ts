@@ -144,7 +144,7 @@ function checkStillEnrolled({ enrollment: now }: Node, { ek, ak, counters }: Enr
   if (now?.ek !== ek || now.ak !== ak) {
     throw new ProblemError(
       'tpm-not-enrolled',
-      'The TPM was released or exchanged meanwhile; enrol again',
+      'The TPM was released or exchanged meanwhile. Enrol again',
     )
   }
   if (counters) checkCounters(now.counters, counters)
@@ -161,7 +161,7 @@ async function checkStillGood(
   try {
     await checkNotRevoked(deps, enrollment)
     if ((await findEkHolder(deps, enrollment.ek)) !== address) {
-      throw new ProblemError('tpm-not-enrolled', 'The TPM was released meanwhile; enrol again')
+      throw new ProblemError('tpm-not-enrolled', 'The TPM was released meanwhile. Enrol again')
     }
   } catch (error) {
     await revokeCertificate(deps, address)

@@ -101,7 +101,7 @@ function checkQuota(terms: Terms, listLength: number): void {
 
 async function checkHash(key: StoredKey, terms: Terms): Promise<void> {
   if ((await termsHash(terms)) !== key.termsHash) {
-    throw refused('The key was stored under other terms; send those, or store another key')
+    throw refused('The key was stored under other terms. Send those terms, or store another key')
   }
 }
 

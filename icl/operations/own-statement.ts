@@ -43,5 +43,5 @@ export async function postedBy<Body extends NodeStatement>(
 /** A session has to outlive the job: else its receipt would not hold. */
 export function checkSession(job: Job, session: StatementSession): void {
   if (session.not_after * 1000 >= job.deadline) return
-  throw new ProblemError('certificate-expired', 'The session ends before the job; attest again')
+  throw new ProblemError('certificate-expired', 'The session ends before the job. Attest again')
 }

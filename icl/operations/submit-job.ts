@@ -99,7 +99,7 @@ async function saveNewJob(deps: Dependencies, job: Job): Promise<Job> {
 async function jobThatCame({ store }: Dependencies, id: JobId): Promise<Job> {
   const found = await store.findJob(id)
   if (found) return found.document
-  throw new ProblemError('unavailable', 'The job could not be saved; submit it again', {
+  throw new ProblemError('unavailable', 'The job could not be saved. Submit it again', {
     retryAfterSeconds: 2,
   })
 }

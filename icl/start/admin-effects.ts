@@ -10,7 +10,7 @@ export const effectCommands: readonly AdminCommand[] = [
     name: 'effects list',
     args: [],
     flags: ['[--limit N]'],
-    summary: 'What is still to be done outside: grants, scores, results to put on chain',
+    summary: 'Effects that are not delivered yet: grants, scores, results to commit',
     prepare: (_, flags) => {
       const limit = typedAs(Whole(1), flags.limit ?? '100', '--limit')
       return async (context) => {
@@ -46,7 +46,7 @@ export const effectCommands: readonly AdminCommand[] = [
     name: 'effects retry',
     args: ['[job]'],
     flags: [],
-    summary: 'Try the effects of a job, or of all jobs, now instead of when they are due',
+    summary: 'Deliver the effects of a job, or of all jobs, now',
     prepare: ([text]) => {
       const job = text === undefined ? undefined : typedAs(JobId, text, 'A job')
       return (context) =>

@@ -10,7 +10,7 @@ export const keyCommands: readonly AdminCommand[] = [
     name: 'keys list',
     args: [],
     flags: [],
-    summary: 'The generations of signing keys, and every published public key',
+    summary: 'Show the generations of signing keys, and every published public key',
     prepare: () => async (context) => {
       const { store, clock } = context
       const generations = await listGenerations(store, clock)
@@ -53,13 +53,13 @@ export const keyCommands: readonly AdminCommand[] = [
     name: 'keys rotate',
     args: [],
     flags: [],
-    summary: 'Make new signing keys; they are published at once and sign a minute later',
+    summary: 'Make new signing keys. They are published at once and sign a minute later',
     prepare: () => (context) =>
       recorded(context, 'keys rotate', async () => {
         const made = await rotateKeys(context.store, context.clock)
         if (!made) {
           throw new SvcError('busy', 'The last rotation is not complete yet', {
-            hint: 'Wait a minute; `keys list` shows when it is.',
+            hint: 'Wait a minute. `keys list` shows when it is ready.',
           })
         }
         return done(`Generation ${made.generation} signs from ${time(made.activeAt)}`, {
@@ -72,7 +72,7 @@ export const keyCommands: readonly AdminCommand[] = [
     name: 'keys withdraw',
     args: ['<key>'],
     flags: [],
-    summary: 'Publish a stolen key no more: nothing that it signed counts, whenever it did',
+    summary: 'Withdraw a stolen key: nothing that it ever signed counts',
     prepare: ([text]) => {
       const kid = typedAs(Base64Url32, text, 'A key')
       return (context) =>

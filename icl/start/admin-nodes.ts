@@ -15,7 +15,7 @@ export const nodeCommands: readonly AdminCommand[] = [
     name: 'nodes list',
     args: [],
     flags: [],
-    summary: 'Every node that ever attested, and every banned address',
+    summary: 'List every node that ever attested, and every banned address',
     prepare: () => async (context) => {
       const nodes = await listAllNodes(context)
       const now = context.clock.now()
@@ -33,7 +33,7 @@ export const nodeCommands: readonly AdminCommand[] = [
     name: 'nodes show',
     args: ['<address>'],
     flags: [],
-    summary: 'All that the ICL knows of a node',
+    summary: 'Show all that the ICL knows of a node',
     prepare: ([text]) => {
       const wanted = address(text)
       return async (context) => {
@@ -50,7 +50,7 @@ export const nodeCommands: readonly AdminCommand[] = [
     name: 'ban',
     args: ['<address>'],
     flags: ['--reason TEXT'],
-    summary: 'End the certificate of a node and refuse to attest it; the node is told the reason',
+    summary: 'End the certificate of a node and refuse to attest it. The node gets the reason',
     prepare: ([text], flags) => {
       const node = address(text)
       const reason = typedAs(Reason, flags.reason, 'The --reason of a ban')

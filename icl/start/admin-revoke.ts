@@ -31,7 +31,7 @@ export const revokeCommands: readonly AdminCommand[] = [
     args: ['[address]'],
     flags: ['[--ek HASH]', '[--ak NAME]', '[--jti ID]'],
     summary:
-      "End a node's certificate now; it attests again by itself. --ek refuses a TPM from now on, --ak an attestation key; --jti ends one certificate",
+      "End a node's certificate now. The node attests again by itself. --ek refuses a TPM from now on, --ak an attestation key. --jti ends one certificate",
     prepare: ([text], flags) => {
       const thing = thingIn(text, flags)
       if (thing) {
@@ -56,7 +56,7 @@ export const revokeCommands: readonly AdminCommand[] = [
     name: 'unrevoke',
     args: [],
     flags: ['[--ek HASH]', '[--ak NAME]'],
-    summary: 'Let a TPM or an attestation key attest again that was revoked with `revoke`',
+    summary: 'Let a TPM or an attestation key that was revoked attest again',
     prepare: (_, flags) => {
       const thing = thingIn(undefined, flags)
       if (!thing) throw usageError('unrevoke needs --ek or --ak')

@@ -17,7 +17,7 @@ export const storeCommands: readonly AdminCommand[] = [
     name: 'backup',
     args: ['<file>'],
     flags: [],
-    summary: 'Write everything to a new file; the ICL may go on',
+    summary: 'Write everything to a new file. The ICL may keep running',
     prepare: ([text]) => {
       const file = typedAs(FileName, text, 'A file')
       return (context) =>
@@ -42,7 +42,7 @@ export const storeCommands: readonly AdminCommand[] = [
     name: 'prune',
     args: [],
     flags: ['[--days N]'],
-    summary: 'Forget jobs that settled so many days ago (30), and expired keys and blobs',
+    summary: 'Delete jobs that settled so many days ago (30), and expired keys and blobs',
     prepare: (_, flags) => {
       const days = typedAs(Whole(1), flags.days ?? '30', '--days')
       return (context) =>
@@ -56,14 +56,14 @@ export const storeCommands: readonly AdminCommand[] = [
     name: 'stats',
     args: [],
     flags: [],
-    summary: 'How much there is of everything',
+    summary: 'Show how many records there are of each kind',
     prepare: () => stats,
   },
   {
     name: 'audit',
     args: [],
     flags: ['[--limit N]'],
-    summary: 'Which commands changed something: when, and by whom',
+    summary: 'List the commands that changed something, when, and by whom',
     prepare: (_, flags) => {
       const limit = typedAs(Whole(1), flags.limit ?? '100', '--limit')
       return async (context) => {
@@ -91,7 +91,7 @@ async function restore(context: AdminContext, file: string, merge: boolean) {
   }
   if (!merge && !(await isEmpty(context))) {
     throw new SvcError('store-not-empty', 'The database is not empty', {
-      hint: 'Use an empty one, or --merge to add what is missing; what is there stays as it is.',
+      hint: 'Use an empty one, or --merge to add what is missing. Existing records stay as they are.',
     })
   }
   await recordCommand(context, `restore ${file}${merge ? ' --merge' : ''}`)

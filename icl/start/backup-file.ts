@@ -94,7 +94,7 @@ async function* readBackup(file: string): AsyncGenerator<StoreRecord> {
         throw damaged(file, `line ${number} cannot be read`, error)
       }
     }
-    if (isWhole) throw damaged(file, 'it goes on behind its end')
+    if (isWhole) throw damaged(file, 'it has data after its end')
     if (line.startsWith('{"end":')) {
       const trailer = parse(() => BackupTrailer.parse(JSON.parse(line)))
       if (trailer.records !== records) throw damaged(file, 'records are missing')
@@ -135,7 +135,7 @@ async function* readLines(file: string): AsyncGenerator<string> {
 
 const damaged = (file: string, why: string, cause?: unknown): SvcError =>
   new SvcError('backup-damaged', `The backup ${file} is not whole: ${why}`, {
-    hint: 'Use another backup; nothing of this one should be relied on.',
+    hint: 'Use another backup. Do not rely on any part of this one.',
     cause,
   })
 

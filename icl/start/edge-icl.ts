@@ -86,7 +86,7 @@ export function createEdgeIcl(bindings: Bindings, write: Host['write']) {
 }
 
 const unavailable = (): Response =>
-  problemAnswer(new ProblemError('unavailable', 'The ICL cannot start; its log says why'), {
+  problemAnswer(new ProblemError('unavailable', 'The ICL cannot start. Its log says why'), {
     'retry-after': String(retrySeconds),
   })
 

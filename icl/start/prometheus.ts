@@ -47,7 +47,7 @@ const countersOf = (registry: Registry) => {
   const registers = [registry]
   const held = new Gauge({
     name: `${prefix}held_requests`,
-    help: 'Open long-polls and event streams',
+    help: 'Open long polls and event streams',
     labelNames: ['kind'],
     registers,
   })
@@ -56,13 +56,13 @@ const countersOf = (registry: Registry) => {
     held,
     requests: new Counter({
       name: `${prefix}requests_total`,
-      help: 'Answered requests',
+      help: 'Requests served',
       labelNames: ['operation', 'status'],
       registers,
     }),
     requestSeconds: new Histogram({
       name: `${prefix}request_seconds`,
-      help: 'Time until a request was answered (of an event stream: until it began); long-polls wait up to 30 s',
+      help: 'Response time of requests (of an event stream: until it began). Long polls wait up to 30 s',
       labelNames: ['operation'],
       buckets: requestBuckets,
       registers,
@@ -76,20 +76,20 @@ const countersOf = (registry: Registry) => {
     }),
     phaseChanges: new Counter({
       name: `${prefix}job_phase_changes_total`,
-      help: 'Jobs that went from one phase to another, by this process',
+      help: 'Phase changes of jobs, by this process',
       labelNames: ['from', 'to'],
       registers,
     }),
     phaseSeconds: new Histogram({
       name: `${prefix}job_phase_seconds`,
-      help: 'How long jobs were in a phase that they left',
+      help: 'Time that jobs spent in a phase that they left',
       labelNames: ['phase'],
       buckets: phaseBuckets,
       registers,
     }),
     commits: new Counter({
       name: `${prefix}commits_total`,
-      help: 'Transactions that put results on chain',
+      help: 'Transactions that committed results',
       registers,
     }),
     committedResults: new Counter({
@@ -99,18 +99,18 @@ const countersOf = (registry: Registry) => {
     }),
     commitGas: new Counter({
       name: `${prefix}commit_gas_total`,
-      help: 'Gas that these transactions took',
+      help: 'Gas used by these transactions',
       registers,
     }),
     webhooks: new Counter({
       name: `${prefix}webhooks_total`,
-      help: 'Tries to tell a server of a settled job, by what became of the webhook; waiting: it is tried again',
+      help: 'Webhook delivery attempts, by resulting state (waiting: will be retried)',
       labelNames: ['state'],
       registers,
     }),
     limited: new Counter({
       name: `${prefix}rate_limited_total`,
-      help: 'Requests that a rate limit refused',
+      help: 'Requests refused by a rate limit',
       labelNames: ['limit'],
       registers,
     }),
@@ -123,14 +123,11 @@ function gaugesOf(
 ): (gauges: Gauges) => void {
   const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[] = []) =>
     new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] })
-  const up = gauge(`${prefix}store_up`, '1 when the store told its numbers')
+  const up = gauge(`${prefix}store_up`, '1 when the store returned its numbers')
   const jobs = gauge(`${prefix}jobs`, 'Jobs in the store by phase', ['phase'])
-  const nodes = gauge(`${prefix}nodes`, 'Nodes that can be drawn', ['backend', 'tier'])
+  const nodes = gauge(`${prefix}nodes`, 'Nodes in the pool', ['backend', 'tier'])
   const effects = gauge(`${prefix}outbox_effects`, 'Effects that are not delivered yet')
-  const age = gauge(
-    `${prefix}outbox_oldest_seconds`,
-    'How long the effect that is overdue longest has been due',
-  )
+  const age = gauge(`${prefix}outbox_oldest_seconds`, 'Age of the oldest overdue effect')
   const setFigures = figures && figureGauges(registry, figures)
 
   return (state) => {

@@ -27,7 +27,7 @@ async function main(
   }
   if (args.includes('--help')) {
     console.log(
-      'Starts the inference coordination service; `admin --help` lists the commands of its operator.',
+      'Starts the inference coordination service. `admin --help` lists the commands of its operator.',
     )
     console.log(`Environment:\n\n${describeSettings()}`)
     return 0

@@ -78,7 +78,7 @@ export const Settings = z.object({
   SVC_ICL_PUBLIC_URL: HttpUrl.refine(
     (url) => new URL(url).pathname === '/',
     'must be an origin without a path',
-  ).describe('How callers know this ICL; signatures are bound to it'),
+  ).describe('Origin by which callers know this ICL. Signatures are bound to it'),
   SVC_ICL_SECRET: HexBytes(32).describe('Secret from which every key of the ICL is made'),
   SVC_ICL_DATABASE_URL: DatabaseUrl.default('sqlite:icl.db').describe(
     'Where to keep everything: memory:, sqlite:FILE, mongodb://... or mongodb+srv://...',
@@ -87,7 +87,7 @@ export const Settings = z.object({
     .string()
     .optional()
     .describe(
-      'Folder of this replica in which saves wait while MongoDB is away; off for none; ~/.svc-icl/journal when left out',
+      'Folder of this replica for saves while MongoDB is away, or off. ~/.svc-icl/journal when unset',
     ),
   SVC_ICL_BLOBS: BlobLocation.prefault('store').describe(
     'Where blobs go: store, or kubo:RPC_URL[,GATEWAY_URL]',
@@ -102,7 +102,7 @@ export const Settings = z.object({
     .string()
     .optional()
     .describe(
-      'Address file of `npm run contracts:deploy`; gives the chain id and the three contracts',
+      'Address file of `npm run contracts:deploy`. Gives the chain id and the three contracts',
     ),
   SVC_ICL_CHAIN_ID: z.coerce.number().pipe(z.int().positive()).describe('The chain id'),
   SVC_ICL_COORDINATOR_KEY: PrivateKey.describe(
@@ -112,7 +112,7 @@ export const Settings = z.object({
   SVC_ICL_PROMPT_KEY_STORE: Address.describe('Address of PromptKeyStore'),
   SVC_ICL_RESULT_REGISTRY: Address.describe('Address of ResultRegistry'),
   SVC_ICL_COFHE_URLS: CoprocessorSetting.optional().describe(
-    'Where the coprocessor is, shown to nodes and clients: one address or three with commas; known for public networks',
+    'Where the coprocessor is, shown to nodes and clients: one address, or three with commas. Known for public networks',
   ),
   SVC_ICL_CONFIRMATIONS: Whole(1, 1_000)
     .default(1)
@@ -122,10 +122,10 @@ export const Settings = z.object({
     .regex(/^(0|[1-9]\d{0,29})$/, 'must be a whole number of wei')
     .transform(BigInt)
     .prefault('10000000000000000')
-    .describe('Wei of stake that a proven fault is to cost a node, 0.01 ether; 0 proposes nothing'),
+    .describe('Wei of stake that a proven fault costs a node (0.01 ether). 0: propose no slash'),
   SVC_ICL_MOCK_ATTESTATION_KEY: HexBytes(16)
     .optional()
-    .describe('Accepts mock attestation with this key; for development'),
+    .describe('Accepts mock attestation with this key. For development'),
   SVC_ICL_TPM_ROOTS: z
     .string()
     .transform((text) => text.split(',').map((file) => file.trim()))
@@ -134,12 +134,12 @@ export const Settings = z.object({
       'Accepts TPMs whose endorsement keys lead to these certificates: PEM files with commas',
     ),
   SVC_ICL_TPM_MODELS: TpmModels.optional().describe(
-    'TPMs that are accepted, as MANUFACTURER or MANUFACTURER/MODEL with commas; all when left out',
+    'TPMs that are accepted, as MANUFACTURER or MANUFACTURER/MODEL with commas. All when unset',
   ),
   SVC_ICL_TPM_POLICY: z
     .string()
     .optional()
-    .describe('JSON file: which PCRs are quoted and what they may hold; PCRs 0 to 7 when left out'),
+    .describe('JSON file: which PCRs are quoted and what they may hold. PCRs 0 to 7 when unset'),
   SVC_ICL_TPM_REVOKED: z
     .string()
     .optional()
@@ -147,10 +147,10 @@ export const Settings = z.object({
       'File of endorsement key hashes and attestation key names that are refused, one a line',
     ),
   SVC_ICL_TIERS: Tiers.prefault('tpm=0,mock=0').describe(
-    'The highest tier that each attestation backend may serve; mock stays at 0',
+    'The highest tier that each attestation backend may serve. mock stays at 0',
   ),
   SVC_ICL_DEFAULT_COMPARATOR: ComparatorId.default(defaultComparator).describe(
-    'What compares the answers of a job that names no comparator: exact or similar/2',
+    'Comparator of jobs that name none: exact or similar/2',
   ),
   SVC_ICL_CLIENT_ALLOW_LIST: z
     .string()
@@ -189,12 +189,12 @@ export const Settings = z.object({
   SVC_ICL_WEBHOOKS: z
     .enum(['on', 'off'])
     .default('off')
-    .describe('Whether servers that clients name are told when a job has settled'),
+    .describe('Whether webhooks notify the servers that clients name when a job has settled'),
   SVC_ICL_WEBHOOKS_ALLOW_PRIVATE: z
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .prefault('false')
-    .describe('Lets webhooks go to private addresses and over plain http; for development'),
+    .describe('Lets webhooks go to private addresses and over plain http. For development'),
   SVC_ICL_PLAYGROUND: z
     .string()
     .optional()
@@ -228,7 +228,7 @@ export function parseSettings(
     return given[name] === undefined ? `  ${name} is missing` : `  ${name} ${message}`
   })
   throw new SvcError('settings-invalid', `The settings are not usable:\n${mistakes.join('\n')}`, {
-    hint: 'Set these environment variables; --help lists every one with its default.',
+    hint: 'Set these environment variables. --help lists every one with its default.',
   })
 }
 
@@ -247,15 +247,15 @@ export function settingsWarnings(
   const checks: readonly (readonly [boolean, string])[] = [
     [
       isPublic && publicUrl.protocol === 'http:',
-      'SVC_ICL_PUBLIC_URL is not https: whoever is on the way can read and delay requests',
+      'SVC_ICL_PUBLIC_URL is not https: anyone on the network path can read and delay requests',
     ],
     [
       isPublic && settings.SVC_ICL_MOCK_ATTESTATION_KEY !== undefined,
-      'SVC_ICL_MOCK_ATTESTATION_KEY is set: whoever has it can attest any machine',
+      'SVC_ICL_MOCK_ATTESTATION_KEY is set: anyone who has it can attest any machine',
     ],
     [
       rpcUrl.protocol === 'http:' && !isLoopback(rpcUrl.href),
-      'SVC_ICL_RPC_URL is not https: whoever is on the way can tell the ICL lies about the chain',
+      'SVC_ICL_RPC_URL is not https: anyone on the network path can lie to the ICL about the chain',
     ],
     [
       publicUrl.protocol === 'https:' && settings.SVC_ICL_TRUSTED_PROXIES === 0,

@@ -16,7 +16,7 @@ export async function claimKey(
     const holder = await store.findKey(key, clock.now())
     if (holder !== undefined) return holder
   }
-  throw new ProblemError('unavailable', 'The store is too busy; try again', {
+  throw new ProblemError('unavailable', 'The store is too busy. Try again', {
     retryAfterSeconds: 1,
   })
 }

@@ -112,7 +112,7 @@ export async function reconnect(fallback: Fallback): Promise<void> {
   }
   // If it is not heard, it passes by itself.
   await askPrimary(fallback, (store) => sayCaughtUp(store, replicaId)).catch(() => {})
-  log.info('The database answers', { replayed: progress.replayed() })
+  log.info('The database is back', { replayed: progress.replayed() })
 }
 
 /** Logs a replay when it begins, and how far it is every 10 s. */

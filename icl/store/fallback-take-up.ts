@@ -35,5 +35,5 @@ const contradiction = ({ options }: Fallback, seq: number): SvcError =>
   new SvcError(
     'journal-damaged',
     `The journal ${options.journal.path} contradicts itself at write ${seq}`,
-    { hint: 'Keep a copy; docs/operations.md, "When the database is away", says what to do.' },
+    { hint: 'Keep a copy. docs/operations.md, "When the database is away", says what to do.' },
   )

@@ -215,7 +215,7 @@ function statusOf(fallback: Fallback): StoreStatus {
   if (trouble !== undefined) return { connected: false, writable: false, reasons: [trouble] }
   const { written, replayed, path } = options.journal
   const why = fallback.pace
-    ? 'the database answers again, and the journal is replayed'
+    ? 'the database is back, and the journal is replayed'
     : 'the database does not answer'
   const reason = `${why}: working from memory; ${written - replayed} saves wait in ${path}`
   return { connected: false, writable: true, reasons: [reason] }

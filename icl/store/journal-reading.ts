@@ -51,7 +51,7 @@ function checked(bytes: Buffer): string | undefined {
 
 const damaged = (path: string, number: number, why: string): SvcError =>
   new SvcError('journal-damaged', `The journal ${path} is damaged at line ${number}: ${why}`, {
-    hint: 'It holds writes that were acknowledged. Keep a copy; docs/operations.md, "When the database is away", says what to do.',
+    hint: 'It holds writes that were acknowledged. Keep a copy. docs/operations.md, "When the database is away", says what to do.',
   })
 
 function parse(path: string, { number, json }: RawLine): JournalLine {

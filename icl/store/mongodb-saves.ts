@@ -189,7 +189,7 @@ async function saveVersioned<Row extends VersionedRow>(
 }
 
 const unknownOutcome = () =>
-  new ProblemError('unavailable', 'It is not known whether this was saved; look again', {
+  new ProblemError('unavailable', 'It is not known whether this was saved. Check again', {
     retryAfterSeconds: 1,
   })
 

@@ -92,7 +92,7 @@ function checkDatabase(file: string, guest: boolean): void {
   }
   if (guest && found === undefined) {
     throw new SvcError('store-missing', `There is no database ${file}`, {
-      hint: 'SVC_ICL_DATABASE_URL has to name the file that the ICL uses; its first start makes it.',
+      hint: 'SVC_ICL_DATABASE_URL has to name the file that the ICL uses. Its first start creates it.',
     })
   }
 }

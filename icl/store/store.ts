@@ -101,7 +101,7 @@ export type StoreStatus = {
   readonly connected: boolean
   /** Saves are taken; when not, they throw `unavailable`. */
   readonly writable: boolean
-  /** What is not as it should be, for the operator. */
+  /** Problems, for the operator. */
   readonly reasons: readonly string[]
   /** How many records were found that cannot be read; none when it is left out. */
   readonly unreadable?: number

@@ -10,7 +10,7 @@ export const callCauses = {
   },
   'icl-unexpected-answer': {
     who: 'client',
-    what: "what answers at the ICL's address is no ICL of this version",
+    what: "the server at the ICL's address is no ICL of this version",
     remedy: 'check that the ICL address is right and that its version fits this one',
   },
   'chain-unavailable': {
@@ -28,7 +28,7 @@ export const callCauses = {
   'chain-rpc-failed': {
     who: 'service operator',
     what: 'the chain RPC fails inside',
-    remedy: 'wait, or use another RPC endpoint; nothing is wrong with the contract',
+    remedy: 'wait, or use another RPC endpoint. Nothing is wrong with the contract',
     passes: true,
   },
   'chain-wallet-empty': {
@@ -40,32 +40,33 @@ export const callCauses = {
   'chain-fees-too-low': {
     who: 'nobody',
     what: 'the gas price rose above the fees of the transaction',
-    remedy: 'it is sent again with the fees that the chain asks then; try again',
+    remedy: 'try again: it is sent again with the fees that the chain asks then',
     passes: true,
   },
   'chain-reverted': {
     who: 'service operator',
     what: 'the contract reverted',
     remedy:
-      'check the address of the contract, and the role of the coordinator there; what is not on chain is sent again',
+      'check the address of the contract, and the role of the coordinator there. What is not on chain is sent again',
     passes: true,
   },
   'chain-contract-wrong': {
     who: 'service operator',
     what: 'the configured contract is not at its address',
     remedy:
-      'correct the address in the settings, or deploy the contract there; results wait until then',
+      'correct the address in the settings, or deploy the contract there. Results wait until then',
     passes: true,
   },
   'chain-no-blocks': {
     who: 'service operator',
     what: 'no block takes the transactions of the coordinator',
-    remedy: 'see whether the chain makes blocks, and what gas costs there; they stay sent',
+    remedy:
+      'check whether the chain makes blocks, and what gas costs there. The transactions stay sent',
     passes: true,
   },
   'commit-missing': {
     who: 'service operator',
     what: 'the result is not on chain yet',
-    remedy: "see the reasons in the ICL's /readyz; the commit is tried again until it stands",
+    remedy: "see the reasons in the ICL's /readyz. The commit is tried again until it succeeds",
   },
 } as const satisfies Readonly<Record<string, Cause>>

@@ -6,12 +6,12 @@ export const jobCauses = {
     who: 'client',
     what: 'a seat fell empty, and the commitment of the client on chain gives no other node of the list access',
     remedy:
-      'run the job again with another prompt key; commit to the very list that is submitted, and leave it open until the job has settled',
+      'run the job again with another prompt key. Commit to the list that is submitted, and leave it open until the job has settled',
   },
   'different-answer': {
     who: 'client',
     what: "the node's answer differs from the delivered one",
-    remedy: 'use a model that answers the same each time, or another comparator',
+    remedy: 'use a model that gives the same answer each time, or another comparator',
   },
   inconclusive: {
     who: 'client',
@@ -36,18 +36,18 @@ export const jobCauses = {
   'deadline-passed': {
     who: 'nobody',
     what: 'the job was not done before its deadline',
-    remedy: 'run it again; when it happens often, the nodes are overloaded',
+    remedy: 'run it again. If it happens often, the nodes are overloaded',
   },
   'quorum-disagreed': {
     who: 'client',
     what: 'the nodes did not agree on an answer',
     remedy:
-      'run it again, use a model that answers the same each time, or accept two answers that match (--rule any-two)',
+      'run it again, use a model that gives the same answer each time, or accept two answers that match (--rule any-two)',
   },
   undelivered: {
     who: 'nobody',
     what: 'the nodes agreed on an answer, but none of them delivered it',
-    remedy: 'run the job again; the job shows why each node failed to deliver',
+    remedy: 'run the job again. The job shows why each node failed to deliver',
   },
   'cancelled-by-client': {
     who: 'client',

@@ -10,7 +10,7 @@ export const nodeCauses = {
   'key-handles-missing': {
     who: 'service operator',
     what: 'the ICL gave the node no handles of the prompt key',
-    remedy: 'see in the log of the ICL why the claim failed or was answered without handles',
+    remedy: 'see in the log of the ICL why the claim failed or came without handles',
   },
   'prompt-unavailable': {
     who: 'node operator',
@@ -69,7 +69,7 @@ export const nodeCauses = {
   'store-key-reverted': {
     who: 'node operator',
     what: 'PromptKeyStore refused to store the output key',
-    remedy: 'check the address of PromptKeyStore; the log names the error of the contract',
+    remedy: 'check the address of PromptKeyStore: the log names the error of the contract',
   },
   'list-untrusted': {
     who: 'service operator',
@@ -106,12 +106,12 @@ export const nodeCauses = {
   },
   'node-crashed': {
     who: 'node operator',
-    what: 'the node could not go on with the job after a restart',
-    remedy: 'see in its log and in the log of the machine why it ended; memory may be short',
+    what: 'the node could not continue the job after a restart',
+    remedy: 'see in its log and in the log of the machine why it ended: memory may be short',
   },
   'node-failed': {
     who: 'node operator',
-    what: 'the node failed in a way that nobody foresaw',
+    what: 'the node failed unexpectedly',
     remedy: 'see the log of the node, and report it to its developers',
   },
   'offer-lapsed': {
@@ -122,7 +122,7 @@ export const nodeCauses = {
   },
   'lease-lapsed': {
     who: 'node operator',
-    what: 'the node took the work and was not heard of again',
+    what: 'the node claimed the work and then stopped responding',
     remedy: 'see whether the node crashed, hangs or lost its network',
   },
   'never-revealed': {
@@ -133,7 +133,7 @@ export const nodeCauses = {
   'never-delivered': {
     who: 'node operator',
     what: 'it was the turn of the node to deliver its answer, and it did not',
-    remedy: 'see in the log of the node what held it up; the chain RPC or the upload may be slow',
+    remedy: 'see in the log of the node what delayed it: the chain RPC or the upload may be slow',
   },
   'output-refused': {
     who: 'node operator',

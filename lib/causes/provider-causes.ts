@@ -26,7 +26,7 @@ export const providerCauses = {
   'provider-refused': {
     who: 'client',
     what: 'the provider refused the request',
-    remedy: 'check the prompt and the parameters; the prompt may be too long for {model}',
+    remedy: 'check the prompt and the parameters: the prompt may be too long for {model}',
     sameAnywhere: true,
   },
   'provider-unreachable': {
@@ -37,14 +37,14 @@ export const providerCauses = {
   },
   'provider-unavailable': {
     who: 'provider',
-    what: 'the provider answers that it fails now',
-    remedy: 'it has to recover, as its status page may say; try again later',
+    what: 'the provider returned a server error',
+    remedy: 'wait for the provider to recover (see its status page), then try again',
     passes: true,
   },
   'provider-silent': {
     who: 'provider',
     what: 'the provider gave no whole answer in the time allowed',
-    remedy: 'it has to answer faster; fewer output tokens help',
+    remedy: 'allow fewer output tokens, or use a faster provider',
     passes: true,
   },
   'provider-protocol-wrong': {
@@ -64,7 +64,7 @@ export const providerCauses = {
     who: 'provider',
     what: "the provider's answer is larger than any output may be",
     remedy:
-      'it has to keep to the limit of output tokens; see that the base URL leads to the provider',
+      'check that the base URL leads to the provider, which has to keep to the limit of output tokens',
     sameAnywhere: true,
   },
 } as const satisfies Readonly<Record<string, Cause>>

@@ -35,7 +35,7 @@ const invalidList = 'The contract documents what a list must be.'
 
 const hints: Readonly<Record<string, string>> = {
   InvalidSigner: 'Only the wallet that encrypted the halves can store them.',
-  HandleTaken: 'These halves are stored already; encrypt the key again.',
+  HandleTaken: 'These halves are stored already. Encrypt the key again.',
   ACLNotAllowed: invalidHandles,
   HandleNotAllowed: invalidHandles,
   InvalidHandle: invalidHandles,

@@ -186,7 +186,7 @@ async function checkReaders(
   if (unknown !== undefined) throw readerUnknown('answer', unknown)
 }
 
-const hint = 'Do not rely on this answer; run the job again or use another ICL.'
+const hint = 'Do not rely on this answer. Run the job again or use another ICL.'
 
 function check(holds: boolean, why: string): void {
   if (holds) return

@@ -102,7 +102,7 @@ async function checkFault({ network }: Context, jobId: JobId, fault: FaultView):
 const check = (holds: boolean, why: string): void => {
   if (holds) return
   throw new SvcError('record-invalid', `The record of the job does not hold: ${why}`, {
-    hint: 'Do not rely on it; ask the operator of the ICL.',
+    hint: 'Do not rely on it. Ask the operator of the ICL.',
   })
 }
 

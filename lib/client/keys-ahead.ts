@@ -74,6 +74,6 @@ export function createKeysAhead(context: ClientContext): KeysAhead {
 
 const outdated = (seconds: number): SvcError =>
   new SvcError('terms-refused', `Storing the key took ${seconds} s: its pool is too old by now`, {
-    hint: 'Store another one; if it stays, look at the chain RPC and at the price of gas.',
+    hint: 'Store another one. If that fails too, check the chain RPC and the price of gas.',
     retryable: true,
   })

@@ -34,6 +34,6 @@ function checkDocument(prompt: PromptDocument): PromptDocument {
   const [issue] = parsed.error.issues
   const where = issue?.path.join('.') || 'prompt'
   throw new SvcError('prompt-invalid', `The prompt is not valid: ${where}: ${issue?.message}`, {
-    hint: 'Correct it; docs/protocol.md has what a prompt document may hold.',
+    hint: 'Correct it. docs/protocol.md lists what a prompt document may hold.',
   })
 }

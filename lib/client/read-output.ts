@@ -30,7 +30,7 @@ export async function decryptOutput(
       'output-key-invalid',
       'What the node stored that delivered is no key of an output',
       {
-        hint: 'Run the job again; the node stored something else than halves of 16 bytes.',
+        hint: 'Run the job again. The node stored something else than halves of 16 bytes.',
       },
     )
   }
@@ -51,6 +51,6 @@ export async function checkOutput(
   throw new SvcError(
     'output-mismatch',
     'The delivered output is not the one that the quorum agreed on',
-    { hint: 'Do not rely on this answer; run the job again.' },
+    { hint: 'Do not rely on this answer. Run the job again.' },
   )
 }

@@ -52,7 +52,7 @@ export const toCoprocessorError = (error: unknown, what: string): SvcError => {
   if (error instanceof SvcError) return error
   if (isLimited(error)) {
     return new SvcError('coprocessor-too-many-requests', `${what}: too many requests`, {
-      hint: 'The chain RPC or the coprocessor limits requests; wait, or use one with a higher limit.',
+      hint: 'The chain RPC or the coprocessor limits requests. Wait, or use one with a higher limit.',
       retryable: true,
       cause: error,
     })
@@ -84,7 +84,7 @@ export const toEncryptError = (error: unknown): SvcError => {
   }
   const message = `CoFHE encrypt failed: ${wordsOf(error)}`
   return new SvcError('coprocessor-encrypt-failed', message, {
-    hint: 'Try again; if it keeps failing, check the coprocessor endpoint.',
+    hint: 'Try again. If it keeps failing, check the coprocessor endpoint.',
     retryable: true,
   })
 }

@@ -27,6 +27,6 @@ export function coprocessorUrlsOf(
   if (plain === undefined) return urls
   const { host } = new URL(plain)
   throw new SvcError('coprocessor-not-https', `the coprocessor's address at ${host} is not https`, {
-    hint: 'Use https in cofhe_urls (SVC_COFHE_URLS): whoever is on the way could put another key in place.',
+    hint: 'Use https in cofhe_urls (SVC_COFHE_URLS): over http anyone on the network path could replace the key.',
   })
 }

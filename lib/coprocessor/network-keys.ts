@@ -39,7 +39,7 @@ const noKeys = (why: string, cause?: unknown): SvcError =>
 
 const tooManyRequests = (): SvcError =>
   new SvcError('coprocessor-too-many-requests', `${what}: too many requests`, {
-    hint: 'The coprocessor limits requests; wait.',
+    hint: 'The coprocessor limits requests. Wait.',
     retryable: true,
   })
 

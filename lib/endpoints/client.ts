@@ -53,7 +53,7 @@ export const clientEndpoints = {
   submitJob: defineEndpoint({
     method: 'POST',
     path: '/v1/inference',
-    summary: 'Submit a job; the same submission again finds the same job',
+    summary: 'Submit a job. The same submission again finds the same job',
     auth: 'client',
     body: SubmitJob,
     response: SubmittedJob,

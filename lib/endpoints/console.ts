@@ -67,7 +67,7 @@ export const consoleEndpoints = {
   followConsole: defineEndpoint({
     method: 'GET',
     path: '/v1/console/events',
-    summary: 'How the ICL is and which jobs change, as it happens; starts with the overview',
+    summary: 'State of the ICL and changed jobs, as a stream that starts with the overview',
     auth: 'console',
     response: eventStream,
     problems: [...problems],

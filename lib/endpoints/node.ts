@@ -45,7 +45,7 @@ export const nodeEndpoints = {
   enrollTpm: defineEndpoint({
     method: 'POST',
     path: '/internal/attestation/enroll',
-    summary: 'Show which TPM a node has; the quote under the nonce in the answer completes it',
+    summary: 'Show which TPM a node has. The quote under the returned nonce completes it',
     auth: 'wallet',
     body: EnrollmentRequest,
     response: EnrollmentAnswer,
@@ -109,7 +109,7 @@ export const nodeEndpoints = {
   releaseTpm: defineEndpoint({
     method: 'POST',
     path: '/internal/attestation/release',
-    summary: 'Let the TPMs of a node enrol with another address; ends its certificate',
+    summary: 'Let the TPMs of a node enrol with another address. Ends its certificate',
     auth: 'wallet',
     body: ReleaseRequest,
     response: ReleaseAnswer,
@@ -127,7 +127,7 @@ export const nodeEndpoints = {
   getAssignments: defineEndpoint({
     method: 'GET',
     path: '/internal/assignments/{address}',
-    summary: 'Work offered to a node; `wait` holds the request until there is some',
+    summary: 'Work offered to a node. `wait` holds the request until there is some',
     auth: 'node',
     params: AddressPath,
     query: Wait,
@@ -155,7 +155,7 @@ export const nodeEndpoints = {
   getAssignment: defineEndpoint({
     method: 'GET',
     path: '/internal/task/{jobId}',
-    summary: "The caller's own assignment in a job; `wait` holds until there is a next step",
+    summary: "The caller's own assignment in a job. `wait` holds until there is a next step",
     auth: 'node',
     params: JobPath,
     query: Wait,

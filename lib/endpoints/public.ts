@@ -20,7 +20,7 @@ export const publicEndpoints = {
   getLiveness: defineEndpoint({
     method: 'GET',
     path: '/livez',
-    summary: 'Whether the process answers',
+    summary: 'Whether the process responds',
     auth: 'none',
     response: z.object({ status: z.literal('ok') }),
     problems: [],

@@ -14,15 +14,15 @@ const remedies: Partial<Record<ProblemCode, string>> = {
     "Ask the ICL's operator to trust this TPM's vendor. If the vendor has authorities in between, name their certificates in tpm_certificates (SVC_TPM_CERTIFICATES).",
   'tpm-model-refused': "Ask the ICL's operator which TPMs are accepted, or use another ICL.",
   'ek-taken':
-    'Run `svc-node release` with the wallet that this TPM was enrolled with; if it is lost, ask the operator of the ICL.',
+    'Run `svc-node release` with the wallet that this TPM was enrolled with. If it is lost, ask the operator of the ICL.',
   'ek-revoked': "Ask the ICL's operator why.",
   'tpm-not-enrolled': 'Run `svc-node attest`.',
   'quote-counter-back': 'Run `svc-node attest`.',
   'pcr-policy-refused':
-    "Compare what this machine boots with the ICL's policy (secure boot, firmware, kernel); its operator knows which values are accepted.",
+    "Compare what this machine boots with the ICL's policy (secure boot, firmware, kernel). Its operator knows which values are accepted.",
   'event-log-wrong':
-    "The boot's event log does not lead to what the TPM holds: restart the machine; if it stays, use another kernel or firmware.",
-  'challenge-expired': 'Try again; if it stays, check that the clock of this machine is right.',
+    "The boot's event log does not lead to what the TPM holds. Restart the machine. If that does not help, use another kernel or firmware.",
+  'challenge-expired': 'Try again. If it fails again, check the clock of this machine.',
   'challenge-used': 'Try again: every attempt needs a new challenge.',
   'challenge-invalid': 'Try again: every attempt needs a new challenge.',
   'session-signature-invalid': 'Check that the keystore is the one of this operator address.',

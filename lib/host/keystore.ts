@@ -131,7 +131,7 @@ function checkNamed(path: string, named: string | undefined, privateKey: Hex): v
     'keystore-invalid',
     `${path} names ${named}, but holds the key of ${address}`,
     {
-      hint: 'Somebody has changed the file: restore it from a backup, and send nothing to the address that it names.',
+      hint: 'The file was changed: restore it from a backup, and send nothing to the address that it names.',
     },
   )
 }

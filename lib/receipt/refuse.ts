@@ -3,7 +3,7 @@ import { SvcError } from '../svc-error.ts'
 /** Refuses a receipt: throws SvcError `receipt-invalid`, which says why. */
 export const refuseReceipt = (why: string): never => {
   throw new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, {
-    hint: 'Do not rely on this answer; fetch the receipt again, or run the job again.',
+    hint: 'Do not rely on this answer. Fetch the receipt again, or run the job again.',
   })
 }
 

@@ -170,7 +170,7 @@ export const ConsoleOverview = z
     version: z.string(),
     chain_id: z.int(),
     ready: z.boolean(),
-    /** What is not as it should be. */
+    /** Problems. */
     reasons: z.array(z.string()),
     chain: z.object({ connected: z.boolean() }),
     store: z.object({ connected: z.boolean(), durable: z.boolean(), writable: z.boolean() }),

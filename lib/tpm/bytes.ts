@@ -54,7 +54,8 @@ export function createTpmReader(source: Uint8Array): TpmReader {
     },
     left: () => bytes.length - offset,
     end: () => {
-      if (offset < bytes.length) throw new TpmFormatError('The TPM structure goes on after its end')
+      if (offset < bytes.length)
+        throw new TpmFormatError('The TPM structure has data after its end')
     },
   }
 }

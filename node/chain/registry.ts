@@ -208,7 +208,7 @@ function sendError(step: RegistryStep, address: string, error: unknown): SvcErro
   const isFrozen = name === 'StakeFrozen'
   return new SvcError('registry-refused', `NodeRegistry refused ${call}: ${name ?? 'no reason'}`, {
     hint: isFrozen
-      ? 'The stake is frozen while an accusation is pending; answer it, and try again when it is settled.'
+      ? 'The stake is frozen while an accusation is pending. Answer it, and try again when it is settled.'
       : 'See `svc-node status`; the NodeRegistry contract documents this error.',
     retryable: isFrozen || name === 'TooEarly',
     cause: error,

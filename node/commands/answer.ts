@@ -106,7 +106,7 @@ function checkOpen(
   }
   if (accusation.operator !== address) {
     throw new SvcError('not-accused', `fault ${faultId} accuses ${accusation.operator}`, {
-      hint: 'Only the accused operator answers.',
+      hint: 'Only the accused operator can answer.',
     })
   }
   if (!accusation.isSettled) return accusation

@@ -113,7 +113,7 @@ async function askBackend(
     lookForTpm({ config: { tpm }, configPath: '' }, context, signal),
   )
   const tpmChoice = { value: 'tpm', label: 'tpm', hint: text }
-  const mockChoice = { value: 'mock', label: 'mock', hint: 'an HMAC, for development; tier 0 only' }
+  const mockChoice = { value: 'mock', label: 'mock', hint: 'an HMAC, for development, tier 0 only' }
   const isFound = 'device' in json
   return await prompts.select(
     'How does this machine attest?',

@@ -46,7 +46,7 @@ const notAttested: Trouble = {
 const notWorking: Trouble = {
   code: 'no-recent-poll',
   message: 'it is starting, stopping, or not polling for assignments',
-  remedy: 'Try again in a minute; start `svc-node run` if it is not running, else see its log.',
+  remedy: 'Try again in a minute. Start `svc-node run` if it is not running, else see its log.',
   retryable: true,
 }
 

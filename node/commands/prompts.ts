@@ -28,7 +28,7 @@ export interface Prompts {
 }
 
 const interrupted = (): SvcError =>
-  new SvcError('interrupted', 'interrupted', { hint: 'Nothing more was done; start it again.' })
+  new SvcError('interrupted', 'interrupted', { hint: 'Nothing more was done. Start it again.' })
 
 /** Asks on a terminal; the questions go to standard error, so that standard output holds results only. */
 export async function createPrompts({ input, output }: Terminal): Promise<Prompts> {

@@ -80,6 +80,6 @@ const differs = (why: string): SvcError =>
 
 const notCommitted = (registry: Address): SvcError =>
   new SvcError('not-committed', `ResultRegistry ${registry} holds no result of this job`, {
-    hint: "It is committed soon after the job was accepted; if it stays away, ask the ICL's operator.",
+    hint: "It is committed soon after the job was accepted. If it does not appear, ask the ICL's operator.",
     retryable: true,
   })

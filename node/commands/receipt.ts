@@ -125,7 +125,7 @@ function checkForm(text: string): { readonly check: Check; readonly receipt?: Re
       name: 'form',
       status: 'failed',
       detail,
-      remedy: 'Fetch the receipt again; do not rely on this file.',
+      remedy: 'Fetch the receipt again. Do not rely on this file.',
     } as const,
   })
   let json: unknown

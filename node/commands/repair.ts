@@ -21,7 +21,7 @@ export async function repair(
     if (flags.json) {
       const { damagedLines = 0, copy = null, guarded = 0 } = repaired ?? {}
       print(JSON.stringify({ damaged_lines: damagedLines, copy, guarded_assignments: guarded }))
-    } else if (repaired === undefined) print('The job journal is whole; nothing was changed.')
+    } else if (repaired === undefined) print('The job journal is whole. Nothing was changed.')
     else {
       const { damagedLines, copy, guarded } = repaired
       print(

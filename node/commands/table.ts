@@ -27,23 +27,20 @@ export const commands: readonly CommandSpec[] = [
     name: 'init',
     summary: 'Create the configuration and the wallet keystore',
     flags: [
-      ['--icl-endpoint <url>', 'ICL base address (SVC_ICL_ENDPOINT)'],
+      ['--icl-endpoint <url>', 'ICL base URL (SVC_ICL_ENDPOINT)'],
       ['--cofhe-endpoint <url>', 'Chain RPC address for FHE operations (SVC_COFHE_ENDPOINT)'],
       [
         '--cofhe-urls <urls>',
-        'Coprocessor: one address, or three with commas (SVC_COFHE_URLS); known for public networks',
+        'Coprocessor: one address, or three with commas (SVC_COFHE_URLS). Known for public networks',
       ],
-      ['--ipfs-gateway <url>', 'IPFS gateway (SVC_IPFS_GATEWAY); the ICL itself by default'],
+      ['--ipfs-gateway <url>', 'IPFS gateway (SVC_IPFS_GATEWAY, default: the ICL)'],
       ['--models <ids>', 'Models to serve, comma separated (SVC_SUPPORTED_MODEL_IDS)'],
-      ['--attestation-backend <name>', 'mock or tpm; mock by default'],
+      ['--attestation-backend <name>', 'mock or tpm (default: mock)'],
       ['--backend <name>', 'The same as --attestation-backend'],
       ['--tpm <place>', 'Another TPM than that of this machine (SVC_TPM)'],
-      [
-        '--scrypt-n <n>',
-        'Cost of the keystore, a power of two of at least 4096; 262144 by default',
-      ],
-      ['--force', 'Replace what exists; an old keystore is kept under its address'],
-      ['--yes', 'Ask nothing: flags and environment say everything, the password too'],
+      ['--scrypt-n <n>', 'Cost of the keystore, a power of two of at least 4096 (default: 262144)'],
+      ['--force', 'Replace what exists. An old keystore is kept under its address'],
+      ['--yes', 'Ask nothing. Flags and environment give everything, the password too'],
       json,
     ],
     start: async (flags, context) => await (await import('./init.ts')).initialise(flags, context),
@@ -52,14 +49,11 @@ export const commands: readonly CommandSpec[] = [
     name: 'register',
     summary: 'Register the node on chain with a stake, or bring its registration up to date',
     flags: [
-      [
-        '--stake <ether>',
-        'Stake to have in all; the smallest one that NodeRegistry takes by default',
-      ],
-      ['--tiers <list>', 'Model tiers to serve, comma separated; 0 by default'],
+      ['--stake <ether>', 'Total stake (default: the smallest that NodeRegistry takes)'],
+      ['--tiers <list>', 'Model tiers to serve, comma separated (default: 0)'],
       [
         '--node-registry <address>',
-        'The contract that you mean; sends nothing when the ICL names another',
+        'The expected contract. Sends nothing when the ICL names another',
       ],
       yes,
       json,
@@ -109,7 +103,7 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Start the daemon',
     flags: [
       ['--log-file <path>', 'Log to this file, which is rotated, instead of stdout (SVC_LOG_FILE)'],
-      ['--log-format <name>', 'text or json; text by default (SVC_LOG_FORMAT)'],
+      ['--log-format <name>', 'text or json (default: text, SVC_LOG_FORMAT)'],
     ],
     start: async (flags, context) => {
       await (await import('./run.ts')).runNode(flags, context)
@@ -118,7 +112,7 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'repair',
-    summary: 'Make a damaged job journal usable; the damaged file is kept',
+    summary: 'Make a damaged job journal usable. The damaged file is kept',
     flags: [json],
     start: async (flags, context) => await (await import('./repair.ts')).repair(flags, context),
   },
@@ -138,7 +132,7 @@ export const commands: readonly CommandSpec[] = [
     name: 'jobs',
     summary: "Show this node's jobs and the reputation events that they brought",
     flags: [
-      ['--limit <n>', 'How many jobs to show, the latest; 20 by default'],
+      ['--limit <n>', 'How many of the latest jobs to show (default: 20)'],
       ['--csv', 'Print CSV'],
       [
         '--explain',
@@ -156,11 +150,11 @@ export const commands: readonly CommandSpec[] = [
       ['--rpc <url>', 'Also check against the chain behind this RPC address'],
       [
         '--result-registry <address>',
-        "ResultRegistry on that chain; else asked of the receipt's ICL",
+        "ResultRegistry on that chain (default: from the receipt's ICL)",
       ],
       [
         '--prompt-key-store <address>',
-        "PromptKeyStore on that chain; else asked of the receipt's ICL",
+        "PromptKeyStore on that chain (default: from the receipt's ICL)",
       ],
       ['--gateway <url>', 'Also draw the list again, from the pool that this IPFS gateway has'],
       [

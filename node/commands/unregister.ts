@@ -60,12 +60,12 @@ function nextStep(state: RegistryState, onlyWithdraw: boolean): Step | undefined
   if (free === undefined) {
     if (!onlyWithdraw) return 'beginUnbonding'
     throw new SvcError('not-unbonding', 'the stake is not unbonding', {
-      hint: 'Run `svc-node unregister` first; it says when the stake can be withdrawn.',
+      hint: 'Run `svc-node unregister` first. It says when the stake can be withdrawn.',
     })
   }
   if (registration.pendingSlashes > 0 && terms.now >= free) {
     throw new SvcError('stake-frozen', 'the stake is frozen while an accusation is pending', {
-      hint: 'Answer it in NodeRegistry; try again when it is settled.',
+      hint: 'Answer it in NodeRegistry. Try again when it is settled.',
       retryable: true,
     })
   }

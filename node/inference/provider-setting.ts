@@ -43,7 +43,7 @@ const Setting = z.strictObject(
   {
     error: ({ code }) =>
       code === 'unrecognized_keys'
-        ? 'takes base_url, api_key_env, allow_http and takes only; a key goes into the environment, under the name that api_key_env gives'
+        ? 'takes base_url, api_key_env, allow_http and takes only. A key goes into the environment, under the name that api_key_env gives'
         : 'must be an object such as {"base_url": "http://127.0.0.1:11434/v1"}',
   },
 )

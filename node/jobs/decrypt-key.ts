@@ -52,7 +52,7 @@ function joinHalves(high: bigint, low: bigint): Uint8Array<ArrayBuffer> {
     return joinKey({ high, low })
   } catch (error) {
     throw new SvcError('blob-unreadable', 'CoFHE decrypt failed: a half is no uint128', {
-      hint: 'Whoever stored the key has to encrypt both halves as uint128.',
+      hint: 'The owner of the key has to encrypt both halves as uint128.',
       cause: error,
     })
   }

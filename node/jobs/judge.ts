@@ -108,7 +108,7 @@ async function signVerdict(
 
 const tooLate = (): SvcError =>
   new SvcError('icl-unreachable', 'the ICL did not take the verdict in time', {
-    hint: 'It may be away; it is asked again.',
+    hint: 'It may be away. The node asks again.',
     retryable: true,
   })
 

@@ -116,5 +116,5 @@ async function ownAssignmentOf(
 
 const cannotGoOn = (why: string): SvcError =>
   new SvcError('node-crashed', `the job cannot go on after the restart: ${why}`, {
-    hint: 'See what ended the daemon; the system log may say.',
+    hint: 'See in the system log what ended the daemon.',
   })

@@ -22,11 +22,11 @@ dist/svc-node-NAME for each and writes dist/SHA256SUMS.
     .map(({ name }) => name)
     .join(', ')
     .replace(/(.{50,70}), /, '$1,\n                   ')}
-  --target NAME    one target; may be given several times
+  --target NAME    one target, may be repeated
   --out FOLDER     where to (default: dist)
-  --cache FOLDER   where the Bun runtimes of other platforms are kept (default: .cache/bun); npm downloads what is not there
-  --commit ID      the commit to build in (default: asked of git)
-  --json           one line of JSON at the end of standard output; progress goes to standard error
+  --cache FOLDER   where the Bun runtimes of other platforms are kept (default: .cache/bun). npm downloads missing ones
+  --commit ID      the commit to build in (default: from git)
+  --json           one line of JSON at the end of standard output, progress on standard error
 
 Ends with 0, with 1 when something could not be built (it is named), with 2 on wrong usage.
 `

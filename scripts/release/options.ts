@@ -19,14 +19,14 @@ export const usage = `Usage: npm run release -- [--dry-run] [--targets NAME,...]
 Makes everything that a release publishes: svc-node for every target, the ICL's bundle for edge hosts, a bill of materials
 (CycloneDX), what has changed, and SHA256SUMS. It publishes nothing: at its end it prints the commands that do.
 
-  --dry-run        also where the commit is not tagged or files have changed: says so, and keeps nothing
+  --dry-run        also when the commit is not tagged or files have changed: says so, and keeps nothing
   --targets A,B    only these: ${targets
     .map(({ name }) => name)
     .join(', ')
     .replace(/(.{50,70}), /, '$1,\n                   ')}
   --out FOLDER     where to (default: dist/release)
-  --cache FOLDER   where the Bun runtimes of other platforms are kept (default: .cache/bun); npm downloads what is not there
-  --json           one line of JSON at the end of standard output; progress goes to standard error
+  --cache FOLDER   where the Bun runtimes of other platforms are kept (default: .cache/bun). npm downloads missing ones
+  --json           one line of JSON at the end of standard output, progress on standard error
 
 Ends with 0, with 1 when something could not be made, with 2 on wrong usage.
 `

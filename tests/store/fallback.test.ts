@@ -118,14 +118,14 @@ describe('a store whose database goes away', () => {
     expect(store.status()).toEqual({
       connected: false,
       writable: true,
-      reasons: [expect.stringMatching(/^the database answers again.*3 saves wait in disk/)],
+      reasons: [expect.stringMatching(/^the database is back.*3 saves wait in disk/)],
     })
     await world.clock.advance(40_000)
     expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
     const progress = world.logged.filter((line) => line.startsWith('The journal is replayed'))
     expect(progress[0]).toContain('"replayed":0,"waiting":3')
     expect(progress.length).toBeGreaterThan(1)
-    expect(world.logged.at(-1)).toMatch(/^The database answers .*"replayed":3/)
+    expect(world.logged.at(-1)).toMatch(/^The database is back .*"replayed":3/)
   })
 
   it('does a save once whose answer was lost', async () => {

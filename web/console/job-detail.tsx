@@ -63,7 +63,7 @@ function Facts({ detail: { job, receipt_hash } }: { detail: ConsoleJobDetail }) 
         <Fact name="Model">{job.model_id}</Fact>
         <Fact name="Comparator">{job.comparator}</Fact>
         <Fact name="Tier">{`${job.min_tier} or higher`}</Fact>
-        <Fact name="Came">{fullTime(job.created_at)}</Fact>
+        <Fact name="Created">{fullTime(job.created_at)}</Fact>
         <Fact name="Settled">{job.settled_at && fullTime(job.settled_at)}</Fact>
         <Fact name="Took">{job.seconds === undefined ? undefined : took(job.seconds)}</Fact>
         <Fact name="Job id">{job.jobId && <code>{job.jobId}</code>}</Fact>

@@ -17,7 +17,7 @@ type Props = {
 /** Jobs, each a link to what happened to it. */
 export function JobTable({ jobs, query, open }: Props) {
   const now = useNow()
-  if (jobs.length === 0) return <Empty>There are no such jobs.</Empty>
+  if (jobs.length === 0) return <Empty>No matching jobs.</Empty>
   return (
     <div class="wide">
       <table class="list">
@@ -37,7 +37,7 @@ export function JobTable({ jobs, query, open }: Props) {
               Took
             </th>
             <th scope="col" class="number">
-              Came
+              Created
             </th>
           </tr>
         </thead>

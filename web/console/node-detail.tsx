@@ -105,7 +105,7 @@ function Events({ address, turn }: { address: string; turn: string | undefined }
   return (
     <>
       <LoadNote loaded={error === undefined ? loaded : { error }} what="Events" />
-      {first && byId.size === 0 && <Empty>It has done nothing yet that counts.</Empty>}
+      {first && byId.size === 0 && <Empty>No reputation events yet.</Empty>}
       {byId.size > 0 && cursor === null && (
         <p>Weight {weightMovesText([...byId.values()], now * 1000)}.</p>
       )}

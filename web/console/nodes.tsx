@@ -118,7 +118,7 @@ const columns: readonly Column[] = [
 
 function NodeTable({ nodes, open }: { nodes: readonly ConsoleNode[]; open: string | undefined }) {
   const [order, setOrder] = useState({ name: 'Node', isDown: false })
-  if (nodes.length === 0) return <Empty>No node fits.</Empty>
+  if (nodes.length === 0) return <Empty>No matching nodes.</Empty>
   const by = columns.find(({ name }) => name === order.name)?.by ?? (({ address }) => address)
   const sorted = nodes.toSorted((a, b) => {
     const [left, right] = [by(a), by(b)]

@@ -23,7 +23,11 @@ export function Overview({ live }: { live: Live }) {
       <div class="columns">
         <section aria-labelledby="phases-title" class="panel">
           <h2 id="phases-title">Jobs by phase</h2>
-          {byPhase ? <Phases counts={byPhase} /> : <p class="note bad">The store does not tell.</p>}
+          {byPhase ? (
+            <Phases counts={byPhase} />
+          ) : (
+            <p class="note bad">No data: the store is unavailable.</p>
+          )}
         </section>
         <section aria-labelledby="hour-title" class="panel plots">
           <h2 id="hour-title">The last hour</h2>
@@ -38,7 +42,7 @@ export function Overview({ live }: { live: Live }) {
               )}
             </>
           ) : (
-            <p class="note bad">The store does not tell.</p>
+            <p class="note bad">No data: the store is unavailable.</p>
           )}
         </section>
       </div>
@@ -60,7 +64,7 @@ function Health({ overview }: { overview: ConsoleOverview }) {
         <Tile
           name="Chain"
           tone={chain.connected ? 'good' : 'bad'}
-          value={chain.connected ? 'answers' : 'does not answer'}
+          value={chain.connected ? 'reachable' : 'not reachable'}
           more={`id ${overview.chain_id}`}
         />
         <Tile name="Store" {...storeState(store)} />
@@ -84,7 +88,7 @@ function Health({ overview }: { overview: ConsoleOverview }) {
         />
       </dl>
       {reasons.length > 0 && (
-        <ul class="reasons" aria-label="What is not as it should be">
+        <ul class="reasons" aria-label="Problems">
           {reasons.map((reason) => (
             <li key={reason}>{reason}</li>
           ))}
@@ -98,7 +102,7 @@ function storeState({ connected, durable, writable }: ConsoleOverview['store']):
   if (!writable) return { tone: 'bad', value: 'takes no saves' }
   if (!durable) return { tone: 'quiet', value: 'in memory', more: 'forgets on restart' }
   return connected
-    ? { tone: 'good', value: 'answers' }
+    ? { tone: 'good', value: 'reachable' }
     : { tone: 'bad', value: 'away', more: 'saves wait in the journal' }
 }
 

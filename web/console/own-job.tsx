@@ -65,7 +65,7 @@ function OwnFacts({ view }: { view: JobView }) {
       </Fact>
       <Fact name="Model">{view.model_id}</Fact>
       <Fact name="Comparator">{view.comparator}</Fact>
-      <Fact name="Came">{fullTime(view.created_at)}</Fact>
+      <Fact name="Created">{fullTime(view.created_at)}</Fact>
       <Fact name="Deadline">{fullTime(view.deadline)}</Fact>
       <Fact name="Prompt">
         <code>{view.prompt_cid}</code>

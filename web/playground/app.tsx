@@ -66,7 +66,7 @@ export function App({ assets }: { readonly assets: Assets }) {
       </header>
       <main>
         {failure && <FailureNote failure={failure} />}
-        {!(loaded || failure) && <p class="plain">Asking the ICL how it is set up…</p>}
+        {!(loaded || failure) && <p class="plain">Loading the network's settings…</p>}
         {loaded && <Playground place={loaded.place} models={loaded.models} />}
       </main>
       <footer>

@@ -152,7 +152,7 @@ function AccountField({
       </select>
       <p id="account-note" class="fine">
         {account === throwAway
-          ? 'Made for this page and gone with it; on local chains only.'
+          ? 'Made for this page and gone with it. On local chains only.'
           : 'It signs the job and the permit, and pays for storing the key.'}
       </p>
     </div>

@@ -13,11 +13,11 @@ export const stepWords: Record<InferenceStep, StepWords> = {
   },
   'store-key': {
     title: 'Store the key on chain',
-    purpose: 'With a hash of the terms; nobody else can read it yet',
+    purpose: 'With a hash of the terms. No other account can read it yet',
   },
   list: {
     title: 'Draw the nodes',
-    purpose: 'By the hash of that block; the ICL has to come to the same list',
+    purpose: 'By the hash of that block. The ICL must get the same list',
   },
   'commit-list': {
     title: 'Commit to the list on chain',
@@ -27,7 +27,7 @@ export const stepWords: Record<InferenceStep, StepWords> = {
   submit: { title: 'Submit the job', purpose: 'Signed by your account' },
   inference: {
     title: 'The nodes answer, and one that agrees delivers',
-    purpose: 'Each runs the prompt by itself; the others check what is delivered',
+    purpose: 'Each runs the prompt by itself. The others check the delivered answer',
   },
   receipt: {
     title: 'Check the receipt',

@@ -1,6 +1,6 @@
 const parties = [
   ['You, in this browser', 'Prompt, answer and both keys'],
-  ['The nodes of your quorum', 'The prompt; those that agree also the answer'],
+  ['The nodes of your quorum', 'The prompt. Those that agree also read the answer'],
   ['The provider of a hosted model', 'Prompt and answer, from the nodes: not who you are'],
   ['The ICL', 'Your address, the model, encrypted blobs, who agreed with whom'],
   ['The chain', 'Handles of encrypted keys, and the hash of the receipt'],

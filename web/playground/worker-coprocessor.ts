@@ -15,7 +15,7 @@ export type WorkerCoprocessor = Coprocessor & { readonly stop: () => void }
 
 const broken = (why: string): SvcError =>
   new SvcError('coprocessor-unavailable', `The worker for encryption ended: ${why}`, {
-    hint: 'Reload the page; if it happens again, another browser may help.',
+    hint: 'Reload the page. If it happens again, try another browser.',
   })
 
 /** Encrypts and decrypts for `account` in a Web Worker; only permits come back to be signed. */

@@ -56,7 +56,7 @@ export function createWorkerProver({ clock, startWorker, wasmUrl }: WorkerProver
         try {
           const answer = await proveIn(worker, request, ended)
           if ('failure' in answer) {
-            throw failed(answer.failure, 'Reload the page; a proof takes about 200 MB of memory.')
+            throw failed(answer.failure, 'Reload the page. A proof takes about 200 MB of memory.')
           }
           if (answer.proof.length > 0 && answer.proof.length <= maxProofBytes) return answer.proof
           throw failed('the worker gave no proof', 'Reload the page.')

@@ -9,9 +9,9 @@ FOR DEVELOPMENT ONLY: it protects nothing.
 
   --rpc-url URL    the chain that knows who may decrypt what
   --data FOLDER    keeps the ciphertexts
-  --chain-id N     the chain's id (default 420105); 31337 is that of the SDK's mock mode, which needs no coprocessor
+  --chain-id N     the chain's id (default 420105). 31337 is that of the SDK's mock mode, which needs no coprocessor
   --port N         where to listen (default 0: any free port)
-  --host ADDRESS   an address of this machine other than 127.0.0.1; one that others reach takes --i-know-it-protects-nothing
+  --host ADDRESS   an address of this machine other than 127.0.0.1. One that others reach needs --i-know-it-protects-nothing
   --keys FOLDER    keeps the keys, which take a minute to make (default ~/.cache/svc-tools/cofhe-keys-..., SVC_TOOLS_DIR)
 `
 

@@ -29,7 +29,7 @@ const failed = (why: string, hint: string, cause: unknown): SvcError =>
 const asSvcError = (error: unknown): unknown => {
   if (error instanceof ProofWorkFailed) {
     const hint =
-      'Check cofhe_urls; run `svc-node self-check`: if it fails, download the executable again.'
+      'Check cofhe_urls. Run `svc-node self-check`: if it fails, download the executable again.'
     return failed(error.message, hint, error)
   }
   if (error instanceof ProofProcessDied) {

@@ -16,7 +16,8 @@ async function capability(
   const parameters = createTpmWriter().u32(kind).u32(first).u32(mostAtOnce).done()
   const { parameters: items } = await tpm.send({ name: 'GetCapability', parameters })
   const hasMore = items.u8() !== 0
-  if (items.u32() !== kind) throw new TpmFormatError('The TPM answers about something else')
+  if (items.u32() !== kind)
+    throw new TpmFormatError('The TPM returned another capability than the one asked for')
   const count = items.u32()
   if (count > mostItems) throw new TpmFormatError('The TPM lists too much')
   return { items, count, hasMore }

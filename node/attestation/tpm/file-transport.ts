@@ -69,7 +69,7 @@ function cannotOpen(path: string, error: unknown): SvcError {
     })
   }
   return new SvcError('tpm-not-found', `there is no TPM 2.0 at ${path} (${code ?? error})`, {
-    hint: 'Turn the TPM on in the firmware set-up (fTPM, PTT or Security Device), or give the virtual machine a vTPM; check with `ls /dev/tpm*`.',
+    hint: 'Turn the TPM on in the firmware set-up (fTPM, PTT or Security Device), or give the virtual machine a vTPM. Check with `ls /dev/tpm*`.',
     cause: error,
   })
 }

@@ -79,7 +79,7 @@ const full: Advice = {
 const broken: Advice = {
   code: 'tpm-failed',
   message: 'the TPM has failed its self-test, or was not started',
-  hint: 'Turn the machine off and on; if it stays, the TPM is broken.',
+  hint: 'Turn the machine off and on. If that does not help, the TPM is broken.',
 }
 
 const advice: ReadonlyMap<number, Advice> = new Map([
@@ -105,7 +105,7 @@ const advice: ReadonlyMap<number, Advice> = new Map([
     {
       code: 'tpm-too-old',
       message: 'this is a TPM 1.2',
-      hint: 'Switch the firmware to TPM 2.0, if it can; a TPM 1.2 cannot attest.',
+      hint: 'Switch the firmware to TPM 2.0, if it can. A TPM 1.2 cannot attest.',
     },
   ],
 ])

@@ -35,7 +35,7 @@ export async function openTpmSocket(
     if (received.length < headerBytes) return
     const expected = new DataView(received.buffer).getUint32(2)
     if (received.length < expected) return
-    if (received.length > expected || !waiting) return fail('it answers what nobody asked')
+    if (received.length > expected || !waiting) return fail('it sent a response without a request')
     waiting.resolve(received)
     waiting = undefined
     received = new Uint8Array()
@@ -84,7 +84,7 @@ async function connected(to: TpmSocket, name: string, signal: AbortSignal): Prom
     signal.throwIfAborted()
     const why = errorMessage(error)
     throw new SvcError('tpm-not-found', `there is no TPM at ${name}: ${why}`, {
-      hint: 'Start it (swtpm socket --tpm2 ...), or correct SVC_TPM; leave it out for the TPM of this machine.',
+      hint: 'Start it (swtpm socket --tpm2 ...), or correct SVC_TPM. Leave it out for the TPM of this machine.',
       retryable: true,
       cause: error,
     })

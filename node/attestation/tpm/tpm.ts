@@ -104,7 +104,7 @@ export async function withTpm<T>(
 
 const timedOut = (name: string): SvcError =>
   new SvcError('tpm-timed-out', `the TPM at ${name} gave no answer in time`, {
-    hint: 'Try again; another program may keep it busy. If it stays, restart the machine.',
+    hint: 'Try again: another program may keep it busy. If that does not help, restart the machine.',
     retryable: true,
   })
 

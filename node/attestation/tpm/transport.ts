@@ -24,7 +24,7 @@ export type TpmDevice = {
 /** The error of a TPM that went away or answers nonsense; trying again can help. */
 export const transportFailed = (name: string, why: string, cause?: unknown): SvcError =>
   new SvcError('tpm-unreachable', `the TPM at ${name} cannot be used: ${why}`, {
-    hint: 'Try again; if it stays, restart the machine, or look at what the kernel says of the TPM (dmesg).',
+    hint: 'Try again. If that does not help, restart the machine, or see what the kernel says about the TPM (dmesg).',
     retryable: true,
     cause,
   })

@@ -100,7 +100,7 @@ function refused(result: number): SvcError {
   const code = `0x${result.toString(16).padStart(8, '0')}`
   if (result === tpmNotFound) {
     return new SvcError('tpm-not-found', `Windows knows no TPM 2.0 (${code})`, {
-      hint: 'Turn the TPM on in the firmware set-up; check with tpm.msc.',
+      hint: 'Turn the TPM on in the firmware set-up. Check with tpm.msc.',
     })
   }
   if (result === serviceNotRunning) {

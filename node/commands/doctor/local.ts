@@ -75,7 +75,7 @@ export const checkCertificate = (
       return failed(name, 'this wallet was never attested with this ICL', remedy)
     }
     const left = record.expires_at - unixSeconds(clock)
-    if (left <= 0) return ok(name, 'expired; `svc-node run` attests again by itself')
+    if (left <= 0) return ok(name, 'expired. `svc-node run` attests again by itself')
     return ok(name, `${record.backend}, valid for ${durationText(left)}`)
   })
 

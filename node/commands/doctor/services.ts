@@ -47,10 +47,10 @@ export async function checkCoprocessor(
     await coprocessor.fetchKeys()
     const refusal = await coprocessor.decrypt(nobodysHandle).catch((error: unknown) => error)
     if (refusal instanceof SvcError && refusals.includes(refusal.code)) {
-      return ok(name, 'answers, and refuses what nobody was granted')
+      return ok(name, 'responds, and refuses what nobody was granted')
     }
     if (refusal instanceof Error) throw refusal
-    const remedy = "Do not run the node; tell the ICL's operator."
+    const remedy = "Do not run the node. Tell the ICL's operator."
     return failed(name, 'it decrypts a handle for a wallet without a grant', remedy)
   })
 }

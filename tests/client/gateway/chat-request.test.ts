@@ -94,9 +94,7 @@ describe('the prompt of a conversation', () => {
     ] as const) {
       expect(refusalOf(question(more))).toEqual([param, 'unsupported_value'])
     }
-    expect(() => read(question({ tools }))).toThrow(
-      /cannot return a call of a tool; set tool_choice/,
-    )
+    expect(() => read(question({ tools }))).toThrow(/cannot return a tool call. Set tool_choice/)
   })
 
   it('is refused by the parameter that no node would read', () => {

@@ -121,7 +121,7 @@ describe('a chain that makes no blocks', () => {
     const sent = chain.commitResults([])
     await until(async () => told.length > 0)
     expect(told[0]).toMatch(
-      /^no block takes the transactions of the coordinator \(1, for \d+ s\): see whether the chain/,
+      /^no block takes the transactions of the coordinator \(1, for \d+ s\): check whether the chain/,
     )
     expect(await stallOf()).toMatch(/^no block takes/)
     await minedWhen(sent)

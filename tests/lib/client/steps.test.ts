@@ -89,7 +89,7 @@ describe('a job that finds no nodes', () => {
     ['provider-key-refused', 'anthropic:m', /^Node operator: set the API key of anthropic to/],
     ['provider-key-refused', 'ollama:m', /^Node operator: set the API key of ollama to/],
     ['provider-model-unknown', 'openai:m', /^Node operator: correct the name/],
-    ['provider-refused', 'openai:m', /^Check the prompt and the parameters; .* for openai:m\.$/],
+    ['provider-refused', 'openai:m', /^Check the prompt and the parameters: .* for openai:m\.$/],
     ['fhe-decrypt-denied', 'openai:m', /^Run the job again with another prompt key/],
   ] as const)('because of %s (%s) says who has to do what', (reason, model, hint) => {
     const others = [
@@ -147,7 +147,7 @@ describe('a job that ended without an answer', () => {
   it.each([
     ['disputed', 'quorum-disagreed', /did not agree/, /^Run it again/],
     ['disputed', 'undelivered', /none of them delivered it/, /: run the job again/],
-    ['expired', undefined, /not done before its deadline/, /: run it again; .* overloaded/],
+    ['expired', undefined, /not done before its deadline/, /: run it again\. .* overloaded/],
     ['expired', 'not-enough-nodes', /too few nodes are free/, /^Service operator: wait/],
     ['cancelled', undefined, /cancelled by its client/, /^Submit it again/],
   ] as const)('%s (%s) is an error with a code, and what to do', (status, reason, what, hint) => {

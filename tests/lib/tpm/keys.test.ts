@@ -119,7 +119,7 @@ describe('a public area', () => {
       /^0x2 is not a ha/,
     ],
     ['with a coordinate too long', areaBytes({ type: ecc, x: new Uint8Array(33) }), /too long$/],
-    ['with more after it', concatBytes(areaBytes({}), Uint8Array.of(0)), /goes on after its end/],
+    ['with more after it', concatBytes(areaBytes({}), Uint8Array.of(0)), /has data after its end/],
     ['cut short', areaBytes({}).slice(0, -1), /ends too early/],
     ['with a policy too long', areaBytes({ policy: new Uint8Array(65) }), /part .* is too long/],
   ])('%s is refused', (_, bytes, message) => {
@@ -173,7 +173,7 @@ describe('a signature of a TPM', () => {
     )
     expect(refusal(() => parseTpmSignature(rsaSignature.slice(0, -1)))).toMatch(/ends too early/)
     const more = concatBytes(rsaSignature, Uint8Array.of(0))
-    expect(refusal(() => parseTpmSignature(more))).toMatch(/goes on after its end/)
+    expect(refusal(() => parseTpmSignature(more))).toMatch(/has data after its end/)
   })
 
   const parts = (kind: 'ecc' | 'rsa') => {
@@ -256,7 +256,9 @@ describe('a quote', () => {
     const unsafe = bytes.slice()
     unsafe[4 + 2 + 4 + 3 + 8 + 4 + 4] = 0
     expect(parseQuote(unsafe)).toEqual({ ...quote, safe: false })
-    expect(refusal(() => parseQuote(concatBytes(bytes, Uint8Array.of(0))))).toMatch(/goes on after/)
+    expect(refusal(() => parseQuote(concatBytes(bytes, Uint8Array.of(0))))).toMatch(
+      /has data after/,
+    )
   })
 
   it('that is none says what is wrong with it', () => {
@@ -307,7 +309,7 @@ describe('the parts of a structure', () => {
       'A part of the TPM structure is too long',
     )
     expect(refusal(() => createTpmReader(new Uint8Array(1)).end())).toBe(
-      'The TPM structure goes on after its end',
+      'The TPM structure has data after its end',
     )
     expect(refusal(() => leftPadded(new Uint8Array(3), 2))).toBe(
       'An integer of the TPM is too long',

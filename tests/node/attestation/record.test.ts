@@ -36,7 +36,7 @@ describe('a renewed attestation', () => {
     await keepRenewed(join(folder, 'file', 'attestation.json'), record, log)
     expect(log.lines).toHaveLength(1)
     expect(log.lines[0]).toMatch(
-      /^WARNING The new attestation could not be recorded, .*cannot be written/,
+      /^WARNING The new attestation could not be recorded\. .*cannot be written/,
     )
   })
 })

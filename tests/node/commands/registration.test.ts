@@ -259,6 +259,6 @@ describe('svc-node status', () => {
     expect(code).toBe(1)
     expect(out).toContain('Set OPENAI_API_KEY')
     expect(out).toMatch(/^Leaving: +stake free from .+ UTC$/m)
-    expect(out).toContain('run `svc-node register` to stay after all')
+    expect(out).toContain('run `svc-node register` to stay')
   }, 180_000)
 })
