@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Clock } from '../lib/clock.ts'
 import { Address } from '../lib/codecs.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { changeNode } from './operations/change-node.ts'
+import { type Alongside, changeNode } from './operations/change-node.ts'
 import type { Pool } from './pool.ts'
-import { ended } from './rules/eligibility.ts'
+import { ended, type Node } from './rules/eligibility.ts'
 import { forever } from './store/forever.ts'
 import type { Store } from './store/store.ts'
 
@@ -41,12 +41,15 @@ export async function listBans({
 
 /** Bans a node from now on: it cannot attest, and its certificate ends. False when it was banned before. */
 export async function banNode(bans: Bans, address: Address, reason: string): Promise<boolean> {
-  const { store, clock } = bans
+  const { clock } = bans
   const now = clock.now()
   const value = JSON.stringify({ reason, at: now })
   const key = prefix + address
-  const isNew = await store.save({ kind: 'key', key, value, now, expiresAt: forever })
-  await revokeCertificate(bans, address)
+  let isNew = true
+  await endCertificate(bans, address, () => {
+    const write = { kind: 'key', key, value, now, expiresAt: forever } as const
+    return isNew ? { writes: [write], onRefused: () => (isNew = false) } : undefined
+  })
   return isNew
 }
 
@@ -58,13 +61,21 @@ export async function unbanNode({ store, clock }: Bans, address: Address): Promi
 }
 
 /** Ends a node's certificate: its requests are refused until it attests again. False when it has none that counts. */
-export async function revokeCertificate(bans: Bans, address: Address): Promise<boolean> {
+export const revokeCertificate = (bans: Bans, address: Address): Promise<boolean> =>
+  endCertificate(bans, address)
+
+async function endCertificate(
+  bans: Bans,
+  address: Address,
+  alongside?: () => Alongside | undefined,
+): Promise<boolean> {
   let didChange = false
-  await changeNode(bans, address, (node) => {
+  const change = (node: Node | undefined) => {
     didChange = node !== undefined && node.certificate.expiresAt > bans.clock.now()
     if (!node || !didChange) return node
     return { ...node, certificate: ended(node.certificate) }
-  })
+  }
+  await changeNode(bans, address, change, alongside)
   return didChange
 }
 

@@ -1,10 +1,9 @@
 import type { Clock } from '../../lib/clock.ts'
 import { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { changeNode } from '../operations/change-node.ts'
+import { type Alongside, changeNode } from '../operations/change-node.ts'
 import type { Pool } from '../pool.ts'
 import { ended, type Node } from '../rules/eligibility.ts'
-import { claimKey } from '../store/claim-key.ts'
 import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
 
@@ -22,27 +21,40 @@ export const findEkHolder = ({ store, clock }: Held, ek: string): Promise<string
 /** Throws `ek-taken` when the TPM is enrolled with another address. */
 export async function checkEkFree(held: Held, ek: string, address: Address): Promise<void> {
   const holder = await findEkHolder(held, ek)
-  if (holder !== undefined && holder !== address) throw taken()
+  if (holder !== undefined && holder !== address) throw ekTaken()
 }
 
-/** Gives a TPM to an address, at once for all replicas; throws `ek-taken` when another has it. */
-export async function bindEk(held: Held, ek: string, address: Address): Promise<void> {
-  if ((await claimKey(held, prefix + ek, address, forever)) !== address) throw taken()
-}
+/** The write that gives a TPM to an address; it is refused when another has it. */
+export const ekWriteOf = ({ clock }: Pick<Held, 'clock'>, ek: string, address: Address) =>
+  ({
+    kind: 'key',
+    key: prefix + ek,
+    value: address,
+    now: clock.now(),
+    expiresAt: forever,
+  }) as const
+
+/** The write that lets another address enrol a TPM; it is refused when it is not this address's. */
+export const ekReleaseOf = ({ id, address }: EkBinding) =>
+  ({ kind: 'release-key', key: prefix + id, value: address }) as const
 
 /** Ends what stands on a TPM and lets another address enrol it; false when it was not that address's. */
 export async function releaseEk(
   held: Held & { readonly pool: Pick<Pool, 'note'> },
   binding: EkBinding,
 ): Promise<boolean> {
-  const { id, address } = binding
-  await endEnrollment(held, binding)
-  const didRelease = await held.store.save({
-    kind: 'release-key',
-    key: prefix + id,
-    value: address,
-  })
-  // An enrolment that ended in between has found the TPM still its own.
+  let didRelease = true
+  await endEnrollment(held, binding, () =>
+    didRelease
+      ? {
+          writes: [ekReleaseOf(binding)],
+          onRefused: () => {
+            didRelease = false
+          },
+        }
+      : undefined,
+  )
+  // Where several processes save, an enrolment may have found the TPM still its own just before.
   await endEnrollment(held, binding)
   return didRelease
 }
@@ -51,8 +63,9 @@ export async function releaseEk(
 const endEnrollment = (
   held: Held & { readonly pool: Pick<Pool, 'note'> },
   { id, address }: EkBinding,
-) =>
-  changeNode(held, address, (node) => {
+  alongside?: () => Alongside | undefined,
+) => {
+  const change = (node: Node | undefined) => {
     const isEnrolled = node?.enrollment?.ek === id
     const isCertified = node?.certificate.tpm?.ek === id
     if (!node || !(isEnrolled || (isCertified && isLive(node)))) return node
@@ -62,7 +75,9 @@ const endEnrollment = (
       ...(enrollment && !isEnrolled && { enrollment }),
       certificate: isCertified ? ended(node.certificate) : node.certificate,
     }
-  })
+  }
+  return changeNode(held, address, change, alongside)
+}
 
 const isLive = ({ certificate }: Node) => certificate.expiresAt > certificate.issuedAt
 
@@ -75,7 +90,8 @@ export async function listEkBindings({ store, clock }: Held): Promise<readonly E
   }))
 }
 
-const taken = () =>
+/** The refusal of a TPM that another address has. */
+export const ekTaken = () =>
   new ProblemError(
     'ek-taken',
     'This TPM is enrolled with another address, which has to release it first, or the operator of this ICL',

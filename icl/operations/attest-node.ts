@@ -8,10 +8,10 @@ import { thumbprintOf, verifySignature } from '../../lib/session-key.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { backendRefused } from '../attestation/binding.ts'
 import { burnNonce, createNonce } from '../attestation/challenge.ts'
-import { bindEk, findEkHolder, releaseEk } from '../attestation/ek-binding.ts'
+import { ekReleaseOf, ekTaken, ekWriteOf, findEkHolder } from '../attestation/ek-binding.ts'
 import type { Proven } from '../attestation/evidence.ts'
 import { checkMockEvidence } from '../attestation/mock-evidence.ts'
-import { bindSessionKey } from '../attestation/session-key-holder.ts'
+import { sessionKeyTaken, sessionKeyWriteOf } from '../attestation/session-key-holder.ts'
 import {
   checkCounters,
   checkNotRevoked,
@@ -23,7 +23,7 @@ import { type Dependencies, publicOrigin } from '../dependencies.ts'
 import { attestedNode, type Certificate, type Node } from '../rules/eligibility.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
 import { openRun } from '../rules/runs.ts'
-import { changeNode } from './change-node.ts'
+import { type Alongside, changeNode } from './change-node.ts'
 import { runProblem } from './check-run.ts'
 
 const certificateMs = 24 * 3_600_000
@@ -53,9 +53,6 @@ export async function attestNode(
   await checkNotBanned(deps, address)
   const proven = await checkEvidence(deps, request)
   await checkSession(deps, request, proven)
-  await bindSessionKey(deps, request.session_public_key, address, request.session.not_after)
-  const { enrollment, isFirst } = proven
-  if (enrollment && isFirst) await bindEk(deps, enrollment.ek, address)
   const certificate = await certificateOf(deps, request, proven)
   const jws = await sign(deps, address, certificate, proven)
   await saveAttested(deps, caller, certificate, proven)
@@ -116,6 +113,7 @@ async function saveAttested(
   { enrollment, isFirst }: Proven,
 ): Promise<void> {
   let formerEk: string | undefined
+  let isFormerBound = true
   const change = (node: Node | undefined): Node => {
     formerEk = node?.enrollment?.ek
     if (!node) return { ...attestedNode(address, certificate), ...(enrollment && { enrollment }) }
@@ -132,11 +130,22 @@ async function saveAttested(
       ...(enrollment && { enrollment }),
     }
   }
-  await changeNode(deps, address, change)
-  // A node that moved to another TPM does not keep the one it had.
-  if (enrollment && formerEk !== undefined && formerEk !== enrollment.ek) {
-    await releaseEk(deps, { id: formerEk, address })
+  const { thumbprint, session } = certificate
+  const alongside = (): Alongside => {
+    const sessionKey = sessionKeyWriteOf(deps, thumbprint, address, session.not_after)
+    const binding = enrollment && isFirst ? [ekWriteOf(deps, enrollment.ek, address)] : []
+    // A node that moved to another TPM does not keep the one it had.
+    const hasMoved = enrollment && formerEk !== undefined && formerEk !== enrollment.ek
+    const release = hasMoved && isFormerBound ? [ekReleaseOf({ id: formerEk ?? '', address })] : []
+    return {
+      writes: [sessionKey, ...binding, ...release],
+      onRefused: ({ kind, ...write }) => {
+        if (kind === 'release-key') isFormerBound = false
+        else throw 'key' in write && write.key === sessionKey.key ? sessionKeyTaken() : ekTaken()
+      },
+    }
   }
+  await changeNode(deps, address, change, alongside)
 }
 
 /** Meanwhile the TPM may have been released, another one enrolled, or another quote of the same key taken. */

@@ -2,24 +2,43 @@ import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Pool } from '../pool.ts'
 import type { Node } from '../rules/eligibility.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, Write } from '../store/store.ts'
 
 const maxTries = 20
 
-/** Saves what `change` makes of a node, starting again when somebody else saved in between; `change` may answer undefined to leave an absent node absent. */
+/** What is saved together with a node. */
+export type Alongside = {
+  readonly writes: readonly Write[]
+  /** Called when one of them is refused: throws, or has the node looked at again. */
+  readonly onRefused: (write: Write) => void
+}
+
+/**
+ * Saves what `change` makes of a node, starting again when somebody else saved in between; `change` may answer undefined to leave an
+ * absent node absent. What `alongside` names is saved in the same save, also when the node stays as it is.
+ */
 export async function changeNode(
   { store, pool }: { readonly store: Store; readonly pool: Pick<Pool, 'note'> },
   address: Address,
   change: (node: Node | undefined) => Promise<Node | undefined> | Node | undefined,
+  alongside: () => Alongside | undefined = () => undefined,
 ): Promise<Node | undefined> {
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const found = await store.findNode(address)
     const node = await change(found?.document)
-    if (!node || node === found?.document) return node
-    if (await store.save({ kind: 'node', node, base: found?.version ?? 0 })) {
-      pool.note(node)
+    const isChanged = node !== undefined && node !== found?.document
+    const { writes, onRefused } = alongside() ?? { writes: [], onRefused: () => {} }
+    if (!isChanged && writes.length === 0) return node
+    const base = found?.version ?? 0
+    const refused = await store.saveAll([
+      ...writes,
+      ...(isChanged ? [{ kind: 'node', node, base } as const] : []),
+    ])
+    if (!refused) {
+      if (isChanged) pool.note(node)
       return node
     }
+    if (refused.kind !== 'node') onRefused(refused)
   }
   throw new ProblemError('unavailable', 'The node is being changed by too many at once', {
     retryAfterSeconds: 1,

@@ -72,12 +72,13 @@ it('a node that attests at the very moment of its ban is banned', async () => {
   let isBanned = false
   const slow: Store = {
     ...store,
-    save: async (write, writeId) => {
-      if (write.kind === 'node' && !isBanned) {
+    saveAll: async (writes, writeId) => {
+      const node = writes.find((write) => write.kind === 'node')?.node
+      if (node && !isBanned) {
         isBanned = true
-        await banNode({ ...icl.deps, store }, write.node.address, 'it lies')
+        await banNode({ ...icl.deps, store }, node.address, 'it lies')
       }
-      return store.save(write, writeId)
+      return store.saveAll(writes, writeId)
     },
   }
   icl = await createTestIcl({ store: slow })
