@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Client } from '../../lib/client/client.ts'
+import { describeLeftOut, type PoolComparison } from '../../lib/client/compare-pool.ts'
 import { inferenceError, UncommittedError } from '../../lib/client/inference.ts'
 import type { StepNews } from '../../lib/client/steps.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -91,6 +92,10 @@ async function runCommand(
       onStep: (news: StepNews) => {
         isSent ||= news.step === 'submit'
         progress.onStep(news)
+      },
+      onPool: (compared: PoolComparison) => {
+        const line = describeLeftOut(compared)
+        if (line !== undefined && !command.quiet) progress.say(`note: ${line}`)
       },
       onSubmitted: (submitted: Job) => {
         job = submitted

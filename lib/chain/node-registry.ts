@@ -1,5 +1,5 @@
 import { nodeRegistryAbi } from '../abi/node-registry.ts'
-import type { Address } from '../codecs.ts'
+import { Address } from '../codecs.ts'
 import type { ChainReader } from './clients.ts'
 
 /** What NodeRegistry says of a node now. */
@@ -26,4 +26,56 @@ export async function readNode(
     staked: state.registeredAt > 0n && state.stake >= minStake,
     modelTiers: state.modelTiers,
   }
+}
+
+/** Every node that ever registered, by its events since the first block; throws what the RPC throws: some do not search so many. */
+export async function registeredNodes(
+  { publicClient }: ChainReader,
+  registry: Address,
+): Promise<readonly Address[]> {
+  const events = await publicClient.getContractEvents({
+    address: registry,
+    abi: nodeRegistryAbi,
+    eventName: 'Registered',
+    fromBlock: 0n,
+    strict: true,
+  })
+  return [...new Set(events.map(({ args }) => Address.parse(args.operator)))]
+}
+
+// An answer travels as the code of a contract, of which chains take 24 KiB: each node takes 160 bytes of it.
+const readAtOnce = 100
+const requestsAtOnce = 8
+
+/** Those of the nodes that are active now; many are read with few requests. Throws what the RPC throws. */
+export async function activeNodes(
+  { publicClient }: ChainReader,
+  registry: Address,
+  nodes: readonly Address[],
+): Promise<ReadonlySet<Address>> {
+  const groups: (readonly Address[])[] = []
+  for (let at = 0; at < nodes.length; at += readAtOnce)
+    groups.push(nodes.slice(at, at + readAtOnce))
+  const read = async (group: readonly Address[]) => {
+    const active = await publicClient.multicall({
+      // Not every chain has the contract that gathers calls; its code can travel with the call.
+      deployless: true,
+      batchSize: 0,
+      allowFailure: false,
+      contracts: group.map(
+        (node) =>
+          ({
+            ...{ address: registry, abi: nodeRegistryAbi },
+            ...{ functionName: 'isActive', args: [node] },
+          }) as const,
+      ),
+    })
+    return group.filter((_, at) => active[at] === true)
+  }
+  const found = new Set<Address>()
+  for (let at = 0; at < groups.length; at += requestsAtOnce) {
+    const some = await Promise.all(groups.slice(at, at + requestsAtOnce).map(read))
+    for (const node of some.flat()) found.add(node)
+  }
+  return found
 }

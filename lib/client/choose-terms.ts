@@ -3,7 +3,7 @@ import { defaultMaxAnswers, type QuotaRequest, quotaOf } from '../agreement-rule
 import type { Address, ComparatorId } from '../codecs.ts'
 import { toBase64Url } from '../digest.ts'
 import { candidatesOf } from '../list.ts'
-import { type PoolNode, readPool } from '../pool-snapshot.ts'
+import type { PoolNode } from '../pool-snapshot.ts'
 import { ProblemError } from '../problem.ts'
 import { takesOf, unmetNeeds } from '../prompt-needs.ts'
 import type { QuorumPreview } from '../schemas/list.ts'
@@ -11,6 +11,7 @@ import type { Network } from '../schemas/network.ts'
 import type { PromptNeeds } from '../schemas/prompt-needs.ts'
 import { type AgreementRule, maxListLength, type Terms } from '../schemas/terms.ts'
 import { SvcError } from '../svc-error.ts'
+import { comparePool, type PoolComparison, readPublished } from './compare-pool.ts'
 import type { ClientContext } from './context.ts'
 
 // Nodes for the seats of those that fail.
@@ -80,11 +81,16 @@ export function demandOf(network: Network, wish: QuorumWish): Omit<Terms, 'pool_
 }
 
 /** The terms of a job, and the nodes of the pool that they name. */
-export type ChosenTerms = { readonly terms: Terms; readonly pool: readonly PoolNode[] }
+export type ChosenTerms = {
+  readonly terms: Terms
+  readonly pool: readonly PoolNode[]
+  /** What the chain says of the pool. */
+  readonly compared: PoolComparison
+}
 
 /**
  * Makes terms for a job from the pool that the ICL has published, and reads that pool; throws SvcError `model-unknown` or
- * `not-enough-nodes`, both saying what is served, `prompt-not-supported`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, or those of reading the pool.
+ * `not-enough-nodes`, both saying what is served, `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, or those of reading the pool.
  */
 export async function chooseTerms(
   context: ClientContext,
@@ -97,8 +103,7 @@ export async function chooseTerms(
   const preview = await previewOf(context, { ...wish, comparator }, signal)
   const salt = toBase64Url(random.bytes(32))
   const terms: Terms = { ...demand, pool_cid: preview.pool_cid, salt }
-  const load = (cid: string) => context.blobs.download(cid, signal)
-  const { nodes } = await readPool(terms.pool_cid, load)
+  const nodes = await readPublished(context, terms.pool_cid, signal)
   const { length } = candidatesOf(nodes, terms, context.address)
   if (length < quorum) throw tooFewFor(terms, nodes, context.address)
   const { rule, max_answers: maxAnswers, min_matches: minMatches } = terms
@@ -107,7 +112,8 @@ export async function chooseTerms(
     { rule, quorum, maxAnswers, minMatches, listLength },
     `Ask for less, or wait for more nodes: ${length} of the pool can do the job.`,
   )
-  return { terms, pool: nodes }
+  const compared = await comparePool(context, terms.pool_cid, nodes, signal)
+  return { terms, pool: nodes, compared }
 }
 
 function checkLength(length: number, quorum: number): void {

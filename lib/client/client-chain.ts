@@ -3,9 +3,14 @@ import { resultRegistryAbi } from '../abi/result-registry.ts'
 import { abortable } from '../chain/abortable.ts'
 import { toChainError } from '../chain/chain-error.ts'
 import { chainHash } from '../chain/chain-hash.ts'
-import { createChainWriter } from '../chain/clients.ts'
+import { type ChainReader, createChainWriter } from '../chain/clients.ts'
 import { commitList, endList, listOf } from '../chain/key-lists.ts'
-import { type RegisteredNode, readNode } from '../chain/node-registry.ts'
+import {
+  activeNodes,
+  type RegisteredNode,
+  readNode,
+  registeredNodes,
+} from '../chain/node-registry.ts'
 import { type OutputKey, outputKeyOf } from '../chain/output-key-of.ts'
 import { storeKey } from '../chain/prompt-key-store.ts'
 import { type StoredKey, storedKeyAt } from '../chain/stored-key-at.ts'
@@ -74,8 +79,27 @@ export interface ClientChain {
   receiptHashIn(tx: Hash32, jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** What NodeRegistry says of a node. */
   nodeOf(node: Address, signal?: AbortSignal): Promise<RegisteredNode>
+  /** Every node that ever registered; throws a chain error where the RPC does not search all blocks. */
+  registeredNodes(signal?: AbortSignal): Promise<readonly Address[]>
+  /** Those of the nodes that NodeRegistry has as active now. */
+  activeNodes(nodes: readonly Address[], signal?: AbortSignal): Promise<ReadonlySet<Address>>
   /** Unix seconds of the latest block: a time that neither this machine nor the ICL makes up. */
   time(signal?: AbortSignal): Promise<number>
+}
+
+type Reading = <T>(doing: string, work: Promise<T>, signal: AbortSignal | undefined) => Promise<T>
+
+function registryOf(
+  chain: ChainReader,
+  registry: Address,
+  reading: Reading,
+): Pick<ClientChain, 'nodeOf' | 'registeredNodes' | 'activeNodes'> {
+  const doing = 'reading the node registry'
+  return {
+    nodeOf: (node, signal) => reading(doing, readNode(chain, registry, node), signal),
+    registeredNodes: (signal) => reading(doing, registeredNodes(chain, registry), signal),
+    activeNodes: (nodes, signal) => reading(doing, activeNodes(chain, registry, nodes), signal),
+  }
 }
 
 /** Reaches the contracts of a deployment from one account. */
@@ -86,11 +110,7 @@ export function createClientChain(options: {
 }): ClientChain {
   const { rpcUrl, network, account } = options
   const chain = createChainWriter({ rpcUrl, chainId: network.chain_id, account })
-  const reading = async <T>(
-    doing: string,
-    work: Promise<T>,
-    signal: AbortSignal | undefined,
-  ): Promise<T> => {
+  const reading: Reading = async (doing, work, signal) => {
     try {
       return await abortable(work, signal)
     } catch (error) {
@@ -151,12 +171,7 @@ export function createClientChain(options: {
       }).find(({ args }) => args.jobId === jobId)
       return committed && Hash32.parse(committed.args.receiptHash)
     },
-    nodeOf: (node, signal) =>
-      reading(
-        'reading the node registry',
-        readNode(chain, network.contracts.node_registry, node),
-        signal,
-      ),
+    ...registryOf(chain, network.contracts.node_registry, reading),
     time: async (signal) => {
       const block = await reading('reading the latest block', chain.publicClient.getBlock(), signal)
       return Number(block.timestamp)

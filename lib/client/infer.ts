@@ -13,6 +13,7 @@ import { chooseTerms, type TermsOptions, wishOf } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
 import type { JobOrder } from './commit-list.ts'
+import type { PoolComparison } from './compare-pool.ts'
 import type { ClientContext } from './context.ts'
 import { encryptKey } from './encrypt-key.ts'
 import type { KeyHandles } from './end-list.ts'
@@ -43,6 +44,8 @@ export type InferOptions = Omit<TermsOptions, 'needs'> & {
   /** A server that the ICL tells once the job has settled; `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']
   readonly onStep?: (news: StepNews) => void
+  /** Told what the chain says of the pool, before the key is stored; `describeLeftOut` says it in words. */
+  readonly onPool?: (compared: PoolComparison) => void
   /** Told as soon as the ICL has the job; whoever has the token can read and cancel it. `key` is what `endList` takes. */
   readonly onSubmitted?: (job: {
     readonly jobId: JobId
@@ -144,6 +147,7 @@ async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedProm
   const { context, steps, wish } = run
   const { signal } = run.options
   const chosen = await steps.run('preview', () => chooseTerms(context, wish, signal))
+  run.options.onPool?.(chosen.compared)
   const sealed = await steps.run('seal-prompt', () => sealPrompt(context, prompt))
   const { halves, proof } = await steps.run('encrypt-key', (progress) =>
     encryptKey(context, sealed.promptKey, progress, signal),
@@ -181,6 +185,7 @@ async function useKeyAhead(
       return undefined
     }
   })
+  if (list) options.onPool?.(chosen.compared)
   return list && { ...sealed, stored, list }
 }
 

@@ -56,6 +56,7 @@ export {
 export type { StoredPromptKey } from './client-chain.ts'
 export { toClientError } from './client-error.ts'
 export { commitList, type JobOrder } from './commit-list.ts'
+export { describeLeftOut, type PoolComparison } from './compare-pool.ts'
 export type { ClientContext } from './context.ts'
 export { encryptKey } from './encrypt-key.ts'
 export { endList, type KeyHandles } from './end-list.ts'

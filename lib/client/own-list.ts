@@ -22,6 +22,9 @@ import type { ChosenTerms } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
 import type { ClientContext } from './context.ts'
 
+/** What a list is drawn from besides its key. */
+type DrawnFrom = Pick<ChosenTerms, 'terms' | 'pool'>
+
 const maxPassed = 4
 const tries = 4
 const pauseMs = 1_000
@@ -42,7 +45,7 @@ export type JobList = {
  */
 export async function askForList(
   context: ClientContext,
-  chosen: ChosenTerms,
+  chosen: DrawnFrom,
   stored: StoredPromptKey,
   signal?: AbortSignal,
 ): Promise<JobList> {
@@ -76,7 +79,7 @@ const isSame = (one: BlockId, other: BlockId): boolean =>
 /** The ICL's list; undefined when it does not know the key, as its RPC may not have seen the block yet. */
 async function listFrom(
   { api }: ClientContext,
-  { terms }: ChosenTerms,
+  { terms }: DrawnFrom,
   { highHandle, lowHandle, block }: StoredPromptKey,
   signal: AbortSignal | undefined,
 ): Promise<SignedList | undefined> {
@@ -92,7 +95,7 @@ async function listFrom(
 /** The list must be of this key and these terms, in this client's own order, and signed. */
 async function checkList(
   { api, network, address }: ClientContext,
-  { terms, pool }: ChosenTerms,
+  { terms, pool }: DrawnFrom,
   { highHandle, lowHandle, block }: StoredPromptKey,
   { body, key, signature }: SignedList,
   signal: AbortSignal | undefined,
@@ -138,7 +141,7 @@ const namesAt = (list: readonly Address[], positions: readonly number[]): readon
 /** Only nodes that have something to lose may be seated: they are about to get the prompt's key. */
 async function checkStakes(
   { chain }: ClientContext,
-  { terms }: ChosenTerms,
+  { terms }: DrawnFrom,
   nodes: readonly Address[],
   signal: AbortSignal | undefined,
 ): Promise<void> {

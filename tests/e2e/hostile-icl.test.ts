@@ -190,8 +190,8 @@ describe('an ICL that lies about the nodes', () => {
     }
     const { exitCode, told } = await infer()
     expect(told.error).toMatchObject({
-      code: 'quorum-untrusted',
-      message: expect.stringMatching(/which is not active on chain/),
+      code: 'pool-inactive',
+      message: expect.stringMatching(/None of the 3 nodes of the pool is active on chain/),
     })
     expect(exitCode).not.toBe(0)
   })

@@ -81,6 +81,11 @@ export const clientChainOf = (ground: Ground, address: Address): ClientChain => 
       const { registered, active, modelTiers } = await chain.nodeOf(node)
       return { staked: registered, active, modelTiers }
     },
+    registeredNodes: async () => [...chain.nodes.keys()],
+    activeNodes: async (nodes) => {
+      const states = await chain.nodesOf(nodes)
+      return new Set(nodes.filter((node) => states.get(node)?.active === true))
+    },
     time: async () => {
       await chain.ping()
       return unixSeconds(clock)

@@ -92,6 +92,8 @@ export type FakeOptions = {
   readonly models?: readonly { model_id: string; nodes: number }[]
   readonly unstaked?: Address
   readonly inactive?: Address
+  /** Who has ever registered: those of the pool when left out. */
+  readonly registered?: readonly Address[] | 'unknown'
   /** What the preview says instead of what was asked for. */
   readonly preview?: { readonly pool_cid?: string; readonly model_id?: string }
   /** Who is in the pool that the ICL has published. */
@@ -373,6 +375,14 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         active: node !== options.inactive,
         modelTiers: [0],
       }),
+      registeredNodes: async () => {
+        if (options.registered === 'unknown') throw new Error('too many blocks')
+        return options.registered ?? (options.pool ?? pool).map(({ address }) => address)
+      },
+      activeNodes: async (asked) => {
+        calls.push({ name: 'activeNodes', input: asked, options: undefined })
+        return new Set(asked.filter((node) => node !== options.inactive))
+      },
       time: async () => Math.floor(clock.now() / 1000),
     },
     coprocessor: {
