@@ -190,7 +190,7 @@ function findingsOf(
   const contenders = [...(stores.get('mixed')?.keys() ?? [])]
   return {
     method:
-      'Requests are signed beforehand and sent over 32 connections by another process; all servers get the same ones in turn, round after round, and the medians count. Processor time is that of the whole server process: what a core can do in a second, however busy the machine is. `open` is the same application, which believes whom a request names. Mixed traffic is what 10,000 nodes send that poll every 5 s, beat every 60 s and run ten jobs a second. The ICL has its own settings, log and metrics; its chain answers at once, and its rate limits are off.',
+      'Requests are signed beforehand and sent over 32 connections by another process. All servers get the same ones in turn, round after round, and the medians count. Processor time is that of the whole server process: what a core can do in a second, however busy the machine is. `open` is the same application, which believes whom a request names. Mixed traffic is what 10,000 nodes send that poll every 5 s, beat every 60 s and run ten jobs a second. The ICL has its own settings, log and metrics. Its chain answers at once, and its rate limits are off.',
     tables: [
       {
         title: 'On Bun: processor time of a request, and requests a second',

@@ -53,7 +53,7 @@ export function writePage(at: Circumstances, outcomes: readonly Outcome[]): stri
   const versions = Object.entries(at.versions).map(([name, version]) => `${name} ${version}`)
   return `${[
     '# Benchmarks',
-    'Written by `npm run bench`; do not edit. `npm run bench -- --long` takes longer and finds steadier numbers, `--only icl,jobs` runs a part, `--json` prints every number on one line.',
+    'Written by `npm run bench`. Do not edit. `npm run bench -- --long` takes longer and finds steadier numbers, `--only icl,jobs` runs a part, `--json` prints every number on one line.',
     `| | |\n| --- | --- |\n${[
       ['form', at.form],
       ['date', at.date],

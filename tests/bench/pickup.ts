@@ -133,9 +133,9 @@ function findingsOf(
     ms(pollPeriodMs),
   ])
   const heldBackBy =
-    'a submission recovers a wallet signature (about half a millisecond) and makes six commits one after the other before the offer and the claim make one each; each is an fsync'
+    'a submission recovers a wallet signature (about half a millisecond) and makes six commits one after the other before the offer and the claim make one each, and each is an fsync'
   return {
-    method: `${nodes.toLocaleString('en')} nodes wait by long-poll, in another process; a client submits one job after the other, and the three nodes of its quorum claim it as soon as they are offered it. Measured from before the submission is sent, with everything that it takes: the wallet's signature, its places, the pool of its draw. The chain answers at once. The goals are for the durable store.`,
+    method: `${nodes.toLocaleString('en')} nodes wait by long poll, in another process. A client submits one job after the other, and the three nodes of its quorum claim it as soon as they are offered it. Measured from before the submission is sent, with everything that it takes: the wallet's signature, its places, the pool of its draw. The chain answers at once. The goals are for the durable store.`,
     tables: [{ title: 'From submission to claim', rows }],
     figures,
     goals: [

@@ -78,7 +78,7 @@ function findingsOf(
     `${Math.max(...all).toFixed(0)} ms`,
   ]
   return {
-    method: `A sqlite file with ${jobs.toLocaleString('en')} jobs whose three nodes are at work. The ICL is killed with SIGKILL while it saves, and started again; measured from the start of the process until /readyz answers 200, with the background work running. In turn with the same on an empty file.`,
+    method: `A sqlite file with ${jobs.toLocaleString('en')} jobs whose three nodes are at work. The ICL is killed with SIGKILL while it saves, and started again. Measured from the start of the process until /readyz answers 200, with the background work running. In turn with the same on an empty file.`,
     tables: [
       {
         title: 'From the start of the process until it serves',
@@ -101,7 +101,7 @@ function findingsOf(
         unit: 'ms',
         limit: 1_000,
         better: 'lower',
-        heldBackBy: 'loading the modules of the ICL; what an empty file takes is the same',
+        heldBackBy: 'loading the modules of the ICL; an empty file takes as long',
       },
     ],
     plots: [],

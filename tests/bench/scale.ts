@@ -177,7 +177,7 @@ function findingsOf(waiting: readonly Waiting[], history: ReadonlyMap<number, Jo
   figures.history_growth = growth
   const most = waiting.at(-1)
   return {
-    method: `Memory is what is resident after a collection, with all polls held, less what was with 20, for each poll; beside it the same for a bare Bun.serve that never answers. Pick-ups are those of the benchmark above, in memory. For the history, files are filled with settled jobs and the events of ${historyNodes} nodes, and then the same load runs on all of them in turn; the cost is the processor time of the ICL for a job.`,
+    method: `Memory is what is resident after a collection, with all polls held, less what was with 20, for each poll. Beside it the same for a bare Bun.serve that never answers. Pick-ups are those of the benchmark above, in memory. For the history, files are filled with settled jobs and the events of ${historyNodes} nodes, and then the same load runs on all of them in turn; the cost is the processor time of the ICL for a job.`,
     tables: [
       {
         title: 'Waiting nodes',
