@@ -9,7 +9,7 @@ import { endpoints } from '../../lib/endpoints.ts'
 import { createFakeChain, type FakeChain } from '../icl/fake-chain.ts'
 import { runJob } from '../icl/run-job.ts'
 import { submit } from '../icl/test-client.ts'
-import { createTestIcl, joinNode, origin, type TestIcl } from '../icl/test-icl.ts'
+import { createTestIcl, joinNodes, origin, type TestIcl } from '../icl/test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())
@@ -18,8 +18,7 @@ async function start(changes: Partial<Dependencies> = {}) {
   const metrics = createPrometheus(createMachine(() => {}).figures)
   const store = instrumented('store', createMemoryStore(), metrics)
   icl = await createTestIcl({ metrics, store, ...changes })
-  const nodes = []
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+  const nodes = await joinNodes(icl, 3)
   return nodes
 }
 

@@ -15,6 +15,7 @@ import {
   beat,
   createTestIcl,
   joinNode,
+  joinNodes,
   modelId,
   origin,
   type TestIcl,
@@ -29,8 +30,7 @@ let nodes: TestNode[]
 
 beforeEach(async () => {
   icl = await createTestIcl()
-  nodes = []
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+  nodes = await joinNodes(icl, 3)
 })
 afterEach(() => icl.stop())
 

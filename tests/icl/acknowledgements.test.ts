@@ -6,15 +6,14 @@ import { codeOf } from '../code-of.ts'
 import { answerOf, claim, commitTo, deliver, deliveryOf, givenIn, reveal } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
+import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]
 
 beforeEach(async () => {
   icl = await createTestIcl()
-  nodes = []
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+  nodes = await joinNodes(icl, 3)
 })
 afterEach(() => icl.stop())
 

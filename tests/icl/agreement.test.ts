@@ -3,15 +3,14 @@ import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { codeOf } from '../code-of.ts'
 import { claim, commitTo, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { answerJob, runJob } from './run-job.ts'
-import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
+import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())
 
 async function join(count: number): Promise<TestNode[]> {
   icl = await createTestIcl()
-  const nodes: TestNode[] = []
-  for (let index = 1; index <= count; index++) nodes.push(await joinNode(icl, `n${index}`))
+  const nodes = await joinNodes(icl, count)
   return nodes
 }
 

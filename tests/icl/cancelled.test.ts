@@ -2,15 +2,14 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { check, claim, commitTo, deliver, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { answerJob, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
+import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())
 
 async function join(count: number): Promise<TestNode[]> {
   icl = await createTestIcl()
-  const nodes: TestNode[] = []
-  for (let index = 1; index <= count; index++) nodes.push(await joinNode(icl, `n${index}`))
+  const nodes = await joinNodes(icl, count)
   return nodes
 }
 

@@ -7,7 +7,7 @@ import { anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { check, deliver, deliveryOf, givenIn, ownAssignment } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
-import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
+import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())
@@ -15,8 +15,7 @@ afterEach(() => icl.stop())
 /** A job whose nodes have given these answers, its deliverer, and the other members of the agreement. */
 async function agreed(answers: readonly string[] = ['yes', 'yes', 'yes'], pool = answers.length) {
   icl = await createTestIcl()
-  const nodes: TestNode[] = []
-  for (let index = 1; index <= pool; index++) nodes.push(await joinNode(icl, `n${index}`))
+  const nodes = await joinNodes(icl, pool)
   const answered = await answerJob(icl, nodes, answers)
   const { job, jobId, seated } = answered
   const deliverer = (await delivererOf(seated, jobId))!

@@ -12,7 +12,7 @@ import { sampleNetwork } from '../sample-network.ts'
 import { coordinator } from './fake-chain.ts'
 import { deliver, deliveryOf, givenIn, verdictOf } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
-import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from './test-icl.ts'
+import { createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())
@@ -29,8 +29,7 @@ async function startJob(answers: readonly string[] = ['yes', 'yes', 'yes'], wei 
     slash_wei: wei,
   })
   icl = await createTestIcl({ network })
-  const nodes: TestNode[] = []
-  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  const nodes = await joinNodes(icl, 4)
   const { job, jobId, seated } = await answerJob(icl, nodes, answers)
   const deliverer = (await delivererOf(seated, jobId))!
   const delivery = await deliveryOf(icl, deliverer, jobId)

@@ -5,7 +5,7 @@ import { codeOf } from '../code-of.ts'
 import { check, claim, commitTo, deliver, givenIn, reveal } from './node-steps.ts'
 import { checkAll, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from './test-icl.ts'
+import { createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())
@@ -13,8 +13,7 @@ afterEach(() => icl.stop())
 /** A job whose quorum has claimed, in a pool of five. */
 async function begin() {
   icl = await createTestIcl()
-  const nodes: TestNode[] = []
-  for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) nodes.push(await joinNode(icl, name))
+  const nodes = await joinNodes(icl, 5)
   const job = await submit(icl)
   const { jobId } = job
   const members = job.list.body.list.map((own) => nodes.find(({ address }) => address === own)!)

@@ -10,6 +10,7 @@ import {
   beat,
   createTestIcl,
   joinNode,
+  joinNodes,
   modelId,
   type TestIcl,
   type TestNode,
@@ -21,8 +22,7 @@ let nodes: TestNode[]
 
 beforeEach(async () => {
   icl = await createTestIcl()
-  nodes = []
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+  nodes = await joinNodes(icl, 3)
 })
 afterEach(() => icl.stop())
 

@@ -16,7 +16,7 @@ import { verifyReceipt } from '../../lib/receipt.ts'
 import { codeOf } from '../code-of.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { runJob } from './run-job.ts'
-import { createTestIcl, joinNode, type TestNode } from './test-icl.ts'
+import { createTestIcl, joinNode, joinNodes } from './test-icl.ts'
 
 const secret = new Uint8Array(32).fill(1)
 const message = utf8('message')
@@ -194,8 +194,7 @@ it('receipts from before and after a rotation hold with the published keys', asy
     secret,
   )
   const icl = await createTestIcl({ store, keys })
-  const nodes: TestNode[] = []
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+  const nodes = await joinNodes(icl, 3)
   const receiptOf = async () => {
     const { job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
     const { jobId, readToken } = job

@@ -19,7 +19,7 @@ import { listedKey, submit } from './test-client.ts'
 import {
   beat,
   chainId,
-  joinNode,
+  joinNodes,
   modelId,
   type Outside,
   origin,
@@ -32,7 +32,7 @@ const { start, pair } = useReplicas()
 /** Two replicas with so many nodes. */
 async function world(count: number) {
   const { nodes, ...shared } = await pair()
-  for (let index = 4; index <= count; index++) nodes.push(await joinNode(shared.a, `n${index}`))
+  nodes.push(...(await joinNodes(shared.a, count - 3, 4)))
   return { ...shared, nodes }
 }
 

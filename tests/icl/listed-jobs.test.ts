@@ -9,14 +9,14 @@ import { claim, commitTo, deliver, offersOf, reveal } from './node-steps.ts'
 import { at, useReplicas } from './replica-set.ts'
 import { checkAll, delivererOf } from './run-job.ts'
 import { listedKey, submissionOf, submit } from './test-client.ts'
-import { beat, joinNode, modelId, type TestIcl, type TestNode } from './test-icl.ts'
+import { beat, joinNodes, modelId, type TestIcl, type TestNode } from './test-icl.ts'
 
 const { start, pair } = useReplicas()
 
 /** Two replicas with so many nodes. */
 async function world(count: number) {
   const { nodes, ...shared } = await pair()
-  for (let index = 4; index <= count; index++) nodes.push(await joinNode(shared.a, `n${index}`))
+  nodes.push(...(await joinNodes(shared.a, count - 3, 4)))
   const nodeAt = (address: string | undefined) => nodes.find((node) => node.address === address)!
   return { ...shared, nodes, nodeAt }
 }

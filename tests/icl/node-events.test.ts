@@ -7,7 +7,7 @@ import { verifySignature } from '../../lib/session-key.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { runJob } from './run-job.ts'
-import { createTestIcl, joinNode, type TestIcl, walletOf } from './test-icl.ts'
+import { createTestIcl, joinNode, joinNodes, type TestIcl, walletOf } from './test-icl.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())
@@ -15,8 +15,7 @@ afterEach(() => icl.stop())
 describe('the events of a node', () => {
   it('are signed by a published key, and add up to its record', async () => {
     icl = await createTestIcl()
-    const nodes = []
-    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+    const nodes = await joinNodes(icl, 3)
     const { deliverer, job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
     await icl.clock.advance(2_000)
     const params = { address: deliverer!.address }

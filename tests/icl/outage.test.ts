@@ -6,7 +6,7 @@ import { submit } from './test-client.ts'
 import {
   beat,
   createShared,
-  joinNode,
+  joinNodes,
   type Shared,
   type TestIcl,
   type TestNode,
@@ -20,8 +20,7 @@ let shared: Shared
 async function begin() {
   shared = createShared()
   const icl = await start(shared, 'a')
-  const nodes: TestNode[] = []
-  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  const nodes = await joinNodes(icl, 4)
   return { icl, nodes }
 }
 

@@ -2,15 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { codeOf } from '../code-of.ts'
 import { claim, offersOf } from './node-steps.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
+import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]
 
 beforeEach(async () => {
   icl = await createTestIcl()
-  nodes = []
-  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  nodes = await joinNodes(icl, 4)
 })
 afterEach(() => icl.stop())
 

@@ -2,7 +2,7 @@ import { afterEach } from 'vitest'
 import {
   createReplica,
   createShared,
-  joinNode,
+  joinNodes,
   type Shared,
   type TestIcl,
   type TestNode,
@@ -38,8 +38,7 @@ export function useReplicas() {
       const shared = createShared()
       const [a, b] = [await start(shared, 'a'), await start(shared, 'b')]
       await shared.clock.advance(6_000)
-      const nodes: TestNode[] = []
-      for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(a, name))
+      const nodes = await joinNodes(a, 3)
       return { ...shared, a, b, nodes }
     },
   }

@@ -6,7 +6,14 @@ import { codeOf } from '../code-of.ts'
 import { claim, commitTo, deliver, deliveryOf, givenIn, verdictOf } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { beat, createTestIcl, joinNode, type TestIcl, type TestNode } from './test-icl.ts'
+import {
+  beat,
+  createTestIcl,
+  joinNode,
+  joinNodes,
+  type TestIcl,
+  type TestNode,
+} from './test-icl.ts'
 
 let icl: TestIcl
 beforeEach(async () => {
@@ -77,16 +84,14 @@ describe('daemons that supersede one another', () => {
 describe('what a former run signed', () => {
   /** Three nodes with an answer and whose turn it is to deliver. */
   async function agreedJob() {
-    const nodes: TestNode[] = []
-    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+    const nodes = await joinNodes(icl, 3)
     const { job, jobId, seated } = await answerJob(icl, nodes, ['yes', 'yes', 'yes'])
     const deliverer = (await delivererOf(seated, jobId))!
     return { job, jobId, deliverer, checkers: seated.filter((node) => node !== deliverer) }
   }
 
   it('is taken from the current run byte for byte, from every node', async () => {
-    const nodes: TestNode[] = []
-    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+    const nodes = await joinNodes(icl, 3)
     const job = await submit(icl)
     const { jobId } = job
     for (const node of nodes) await commitTo(node, await claim(node), 'yes')

@@ -10,14 +10,13 @@ import { claim, commitTo, reveal } from './node-steps.ts'
 import { sampleJob } from './rules/sample-job.ts'
 import { runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { beat, createTestIcl, joinNode, origin, type TestIcl, type TestNode } from './test-icl.ts'
+import { beat, createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]
 beforeEach(async () => {
   icl = await createTestIcl()
-  nodes = []
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+  nodes = await joinNodes(icl, 3)
 })
 afterEach(() => icl.stop())
 

@@ -2,15 +2,22 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { claim, commitTo, deliver, offersOf, reveal } from './node-steps.ts'
 import { checkAll, delivererOf, runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { beat, createTestIcl, joinNode, modelId, type TestIcl, type TestNode } from './test-icl.ts'
+import {
+  beat,
+  createTestIcl,
+  joinNode,
+  joinNodes,
+  modelId,
+  type TestIcl,
+  type TestNode,
+} from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]
 
 beforeEach(async () => {
   icl = await createTestIcl()
-  nodes = []
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+  nodes = await joinNodes(icl, 3)
 })
 afterEach(() => icl.stop())
 
@@ -22,7 +29,7 @@ const spareOf = ({ first }: Submitted) => nodes.find(({ address }) => !first.inc
 
 describe('a pool of 50', () => {
   it('works on a job with the first nodes of its list', async () => {
-    for (let index = 4; index <= 50; index++) nodes.push(await joinNode(icl, `n${index}`))
+    nodes.push(...(await joinNodes(icl, 47, 4)))
     const job = await submit(icl)
     const quorum = [job.leader, ...job.verifiers]
     expect((await viewOf(job)).quorum.map(({ node }) => node)).toEqual(quorum)

@@ -24,7 +24,7 @@ import { submit } from './test-client.ts'
 import {
   attestationOf,
   createTestIcl,
-  joinNode,
+  joinNodes,
   type TestIcl,
   type TestNode,
   walletOf,
@@ -35,8 +35,7 @@ let nodes: TestNode[]
 
 beforeEach(async () => {
   icl = await createTestIcl()
-  nodes = []
-  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  nodes = await joinNodes(icl, 4)
 })
 afterEach(() => icl.stop())
 

@@ -5,7 +5,7 @@ import { claim, commitTo, deliver, reveal } from './node-steps.ts'
 import { useReplicas } from './replica-set.ts'
 import { checkAll, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createShared, joinNode, type TestNode } from './test-icl.ts'
+import { createShared, joinNodes } from './test-icl.ts'
 
 const minutes = 60_000
 const { start } = useReplicas()
@@ -54,8 +54,7 @@ it.each([
   async (_, leap) => {
     const shared = createShared()
     const icl = await start(shared, 'a', { clock: createSteadyClock(shared.clock) })
-    const nodes: TestNode[] = []
-    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+    const nodes = await joinNodes(icl, 3)
     const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
     const job = await submit(icl)
     const leader = nodeAt(job.leader)

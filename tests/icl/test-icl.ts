@@ -256,6 +256,13 @@ export async function joinNode(icl: Outside, name: string, sessionSeed = name): 
   return node
 }
 
+/** Joins the nodes n1, n2 and so on; `from` is the first of them. */
+export async function joinNodes(icl: Outside, count: number, from = 1): Promise<TestNode[]> {
+  const nodes: TestNode[] = []
+  for (let index = from; index < from + count; index++) nodes.push(await joinNode(icl, `n${index}`))
+  return nodes
+}
+
 export const beat = (icl: Outside, node: TestNode, freeSlots = 2) =>
   node.api.postHeartbeat({
     body: {

@@ -11,9 +11,8 @@ import {
   attestationOf,
   beat,
   createTestIcl,
-  joinNode,
+  joinNodes,
   type TestIcl,
-  type TestNode,
   walletOf,
 } from '../test-icl.ts'
 
@@ -31,8 +30,7 @@ const attest = async (name: string) => {
 
 it('a banned node has no part in anything until it is let in again', async () => {
   icl = await createTestIcl()
-  const nodes: TestNode[] = []
-  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  const nodes = await joinNodes(icl, 4)
   const [first] = nodes
   if (!first) throw new RangeError('There is no node')
   await banNode(icl.deps, first.address, 'it lies')
@@ -47,8 +45,7 @@ it('a banned node has no part in anything until it is let in again', async () =>
 
 it('what a banned node was doing goes to another', async () => {
   icl = await createTestIcl()
-  const nodes: TestNode[] = []
-  for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+  const nodes = await joinNodes(icl, 4)
   const job = await submit(icl)
   const drawn = [job.leader, ...job.verifiers]
   const leader = nodes.find(({ address }) => address === job.leader)!

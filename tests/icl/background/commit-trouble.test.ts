@@ -13,7 +13,7 @@ import { type HttpProxy, startProxy } from '../../e2e/proxy.ts'
 import { createVirtualClock, holdTime } from '../../virtual-clock.ts'
 import { createFakeChain } from '../fake-chain.ts'
 import { runJob } from '../run-job.ts'
-import { createReplica, joinNode, type TestIcl } from '../test-icl.ts'
+import { createReplica, joinNodes, type TestIcl } from '../test-icl.ts'
 
 const coordinator = 1
 const stranger = 7
@@ -177,8 +177,7 @@ describe('a ResultRegistry that takes no results', () => {
       const start = (changes: Partial<ViemChainOptions>): Promise<TestIcl> =>
         createReplica(shared, { chain: { ...shared.chain, ...committingOn(changes) } })
       let icl = await start(options?.() ?? {})
-      const nodes = []
-      for (const node of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, node))
+      const nodes = await joinNodes(icl, 3)
       await begin?.()
       const jobs: JobId[] = []
       const views: (() => Promise<{

@@ -7,7 +7,7 @@ import { offersOf } from '../node-steps.ts'
 import { at, useReplicas } from '../replica-set.ts'
 import { runJob } from '../run-job.ts'
 import { submit } from '../test-client.ts'
-import { createShared, joinNode, type TestIcl, type TestNode } from '../test-icl.ts'
+import { createShared, joinNodes, type TestIcl } from '../test-icl.ts'
 
 const { start, kill, stop, pair } = useReplicas()
 
@@ -30,8 +30,7 @@ describe('what is done outside', () => {
     }
     await shared.clock.advance(6_000)
     const [some] = all.values()
-    const nodes: TestNode[] = []
-    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(some!, name))
+    const nodes = await joinNodes(some!, 3)
     await runJob(some!, nodes, ['yes', 'yes', 'yes'], { client: 'first' })
     await shared.clock.advance(3_000)
     expect(senders).toHaveLength(1)
@@ -85,8 +84,7 @@ describe('what is done outside', () => {
   it('is done at once by a new process that has the store for itself', async () => {
     const shared = { ...createShared(), store: createMemoryStore() }
     const first = await start(shared, 'a')
-    const nodes: TestNode[] = []
-    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(first, name))
+    const nodes = await joinNodes(first, 3)
     kill(first)
     const second = await start(shared, 'b')
     await submit(second)
@@ -160,8 +158,7 @@ describe('what is done outside', () => {
   it('is not noted in the job again and again while the store cannot do it', async () => {
     const shared = createShared()
     const a = await start(shared, 'a')
-    const nodes: TestNode[] = []
-    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(a, name))
+    const nodes = await joinNodes(a, 3)
     const events = vi.spyOn(shared.store, 'listReputationEvents')
     const { job } = await runJob(a, nodes, ['yes', 'yes', 'yes'], {
       beforeVerdicts: () => {

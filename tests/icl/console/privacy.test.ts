@@ -6,15 +6,14 @@ import { aJobId } from '../../branded.ts'
 import { check, deliver, givenIn } from '../node-steps.ts'
 import { answerJob, checkAll, delivererOf } from '../run-job.ts'
 import { submit } from '../test-client.ts'
-import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from '../test-icl.ts'
+import { createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from '../test-icl.ts'
 
 const promptCid = `bafkrei${'z'.repeat(52)}`
 const outputCid = `bafkrei${'b'.repeat(52)}`
 
 async function start() {
   const icl = await createTestIcl()
-  const nodes: TestNode[] = []
-  for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) nodes.push(await joinNode(icl, name))
+  const nodes = await joinNodes(icl, 5)
   return { icl, nodes }
 }
 

@@ -13,9 +13,9 @@ import {
   createShared,
   createTestIcl,
   joinNode,
+  joinNodes,
   origin,
   type TestIcl,
-  type TestNode,
 } from '../test-icl.ts'
 
 /** An ICL whose calls of the store are counted. */
@@ -85,8 +85,7 @@ describe('the stream of news', () => {
 
   it('does not tell that a running job changed when nothing of the change is shown', async () => {
     const icl = await createTestIcl()
-    const nodes: TestNode[] = []
-    for (const name of ['n1', 'n2', 'n3', 'n4']) nodes.push(await joinNode(icl, name))
+    const nodes = await joinNodes(icl, 4)
     const stream = await follow(icl)
     await stream.next('overview')
     const { jobId, seated } = await answerJob(icl, nodes, ['yes', 'no', 'yes', 'yes'])

@@ -14,7 +14,7 @@ import { useReplicas } from '../replica-set.ts'
 import { sampleJob } from '../rules/sample-job.ts'
 import { answerJob, runJob } from '../run-job.ts'
 import { submit } from '../test-client.ts'
-import { createShared, createTestIcl, joinNode, type TestIcl, type TestNode } from '../test-icl.ts'
+import { createShared, createTestIcl, joinNode, joinNodes, type TestIcl } from '../test-icl.ts'
 
 const url = 'https://receiver.example/hook?token=of-the-receiver'
 const yes = ['yes', 'yes', 'yes'] as const
@@ -41,8 +41,7 @@ function receivers(answer: (count: number) => WebhookAnswer | Promise<WebhookAns
 async function withNodes(webhooks: Webhooks | undefined) {
   const icl = await createTestIcl({ webhooks })
   running.push(icl)
-  const nodes: TestNode[] = []
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+  const nodes = await joinNodes(icl, 3)
   return { icl, nodes }
 }
 
@@ -212,8 +211,7 @@ describe('a settled job', () => {
     const a = await replicas.start(shared, 'a', { webhooks: first.webhooks })
     const b = await replicas.start(shared, 'b', { webhooks: second.webhooks })
     await shared.clock.advance(6_000)
-    const nodes: TestNode[] = []
-    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(a, name))
+    const nodes = await joinNodes(a, 3)
     const { job } = await runJob(a, nodes, yes, { webhook: url })
     await shared.clock.advance(2_000)
     expect([first.sent.length, second.sent.length]).toEqual([1, 0])
