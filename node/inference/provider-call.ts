@@ -81,7 +81,7 @@ export async function callProvider(
     const error = toSvcError(model, options, failure, spent)
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
     const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0)
-    if (!error.retryable || !isWorthATry(leftMs, error.code, attempt, waitMs)) throw error
+    if (!error.retryable || !isWorthATry(leftMs, attempt, waitMs)) throw error
     onFailedTry?.(error.message, waitMs)
     await clock.sleep(waitMs, signal)
   }
@@ -119,16 +119,9 @@ async function tryOnce(
 }
 
 /** Whether another try after a wait can still be of use. */
-function isWorthATry(
-  leftMs: Completion['leftMs'],
-  code: string,
-  attempts: number,
-  waitMs: number,
-): boolean {
+function isWorthATry(leftMs: Completion['leftMs'], attempts: number, waitMs: number): boolean {
   if (leftMs === undefined) return attempts < tries && waitMs <= longestWaitMs
-  // What answers at the base URL hardly becomes the provider within a lease.
-  const most = code === 'provider-protocol-wrong' ? tries : triesInLease
-  return attempts < most && waitMs + shortestAnswerMs <= leftMs()
+  return attempts < triesInLease && waitMs + shortestAnswerMs <= leftMs()
 }
 
 type ProviderCode = ProviderFault['code']

@@ -181,6 +181,23 @@ for (const name of ['openai', 'anthropic'] as const) {
       })
     }
 
+    it('waits within a lease until a login page gives way to the provider', async () => {
+      let asked = 0
+      const work = ask(
+        name,
+        (response) => {
+          asked += 1
+          if (asked <= 6) return send('text/html', login)(response)
+          answerJson(response, 200, says('Four.'))
+        },
+        undefined,
+        30_000,
+        undefined,
+        () => 60_000,
+      )
+      expect(await work).toBe('Four.')
+    })
+
     it('takes an answer that breaks off for a connection that broke', async () => {
       const failure = await ask(name, send(json, '{"choices": [')).catch((error) => error)
       expect(failure).toMatchObject({ code: 'provider-unreachable' })
