@@ -2,6 +2,7 @@ import type { Comparator } from '../../../lib/comparators/comparator.ts'
 import { hiddenRuns, noMatchRate, pairRate, ratesOf } from './agreement-rates.ts'
 import type { RecordedQuestion } from './answers-file.ts'
 import { doubtsOf } from './doubt.ts'
+import { groupsOf } from './groups.ts'
 import { measure } from './measure.ts'
 import { measuredRules, seats } from './play-job.ts'
 import type { SetFigures } from './tables.ts'
@@ -25,5 +26,6 @@ export async function figuresOf(
     hidden: [1, 2, 3].map((left) => ({ left, ...hiddenRuns(measured, measuredRules, left) })),
     rules: ratesOf(measured, measuredRules),
     doubts: doubtsOf(measured),
+    groups: groupsOf(measured),
   }
 }

@@ -1,6 +1,7 @@
 import { table } from '../table.ts'
 import type { BoundedRate, RuleRates } from './agreement-rates.ts'
 import type { Doubt } from './doubt.ts'
+import type { Groups } from './groups.ts'
 import { ringShares } from './play-job.ts'
 import type { Rate } from './rates.ts'
 
@@ -25,6 +26,7 @@ export type SetFigures = {
   readonly rules: readonly RuleRates[]
   /** By `three`; undefined without answers of weaker models. */
   readonly doubts: readonly Doubt[] | undefined
+  readonly groups: Groups
 }
 
 /** What a rule of agreement should reach: shares, and inferences a job. */
@@ -59,6 +61,7 @@ export function textOf(figures: SetFigures): string {
       ? 'answers of weaker models: not recorded\n'
       : `a weaker model in one seat of the quorum, its answer accepted\n${table([['', ...models], ...weak])}`,
     doubtText(figures),
+    groupsText(figures),
     hiddenText(figures),
     ...rules.map(missesOf),
     '',
@@ -77,6 +80,15 @@ function doubtText({ doubts }: SetFigures): string {
     ['', 'honest, %', 'weaker, %', 'doubt of one weaker in four, 1/1000 nat'],
     ...rows,
   ])}`
+}
+
+function groupsText({ groups: { sizes, weaker } }: SetFigures): string {
+  const said = Object.entries(sizes).map(([name, share]) => `${name} ${(100 * share).toFixed(1)} %`)
+  const of = (share: number) => `${(100 * share).toFixed(1)} %`
+  const others = weaker
+    ? `; of a weaker model's answers ${of(weaker.joins)} match all of the largest, ${of(weaker.contradicts)} contradict all, ${of(weaker.differs)} neither`
+    : ''
+  return `groups of seven answers that match one another: ${said.join(', ')}${others}\n`
 }
 
 function hiddenText({ hidden, rules }: SetFigures): string {
