@@ -1,5 +1,5 @@
 // What a node does in a job, step by step, in a test of the ICL.
-import type { Address, JobId } from '../../lib/codecs.ts'
+import type { Address, ComparatorId, JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
@@ -16,8 +16,8 @@ import type { Claimed, Given, Outside, TestNode } from './test-icl.ts'
 const evidenceKey = new Uint8Array(32).fill(3)
 
 /** Evidence of an answer under a fixed key. */
-export const evidenceOf = (answer: string) =>
-  comparators.exact.evidenceOf({ text: answer, prompt: '', key: evidenceKey })
+export const evidenceOf = (answer: string, comparator: ComparatorId = 'exact') =>
+  comparators[comparator].evidenceOf({ text: answer, prompt: '', key: evidenceKey })
 
 /** What a node is offered now. */
 export async function offersOf(node: TestNode) {
@@ -50,7 +50,7 @@ export async function answerOf(
       list: listCommitment({ jobId, activator, until, list }),
       model_id: claimed.model_id,
       max_output_tokens: claimed.parameters.max_output_tokens,
-      evidence: await evidenceOf(answer),
+      evidence: await evidenceOf(answer, claimed.comparator),
       salt: toBase64Url(new Uint8Array(32).fill(9)),
     },
     key,

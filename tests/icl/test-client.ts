@@ -56,10 +56,15 @@ export async function listedKey(icl: Outside, options: KeyOptions = {}) {
   return { client, api, leader, verifiers, request, ...listed }
 }
 
+type SubmittedKey = Pick<
+  Awaited<ReturnType<typeof listedKey>>,
+  'client' | 'list' | 'first' | 'highHandle' | 'lowHandle'
+>
+
 /** The submission of a listed key, and its commitment on chain. */
 export function submissionOf(
   icl: Outside,
-  { client, list, first, highHandle, lowHandle }: Awaited<ReturnType<typeof listedKey>>,
+  { client, list, first, highHandle, lowHandle }: SubmittedKey,
   options: { readonly promptCid?: string; readonly webhook?: string } = {},
 ) {
   const body = {
@@ -84,6 +89,7 @@ export function submissionOf(
   const commitment = listCommitment({ jobId, activator, until: body.until, list: members })
   return {
     body,
+    jobId,
     /** Commits to the list on chain, as the client does beside its submission; the nodes seated first may read. */
     commit: () => icl.chain.commitList(highHandle, lowHandle, commitment, first),
   }

@@ -220,6 +220,16 @@ describe('an owner without nodes', () => {
     },
   )
 
+  it('takes as much again with each wallet that is older than a week', () => {
+    const left = [1, 10, 20].map((wallets) => {
+      const events = Array.from({ length: wallets }, (_, index) => clientOf(index)).flatMap(
+        (client) => losses.map((code) => ({ code, client })),
+      )
+      return weightOf(standingOf(eventsOf(events)))
+    })
+    expect(left).toEqual([92, 37, 1])
+  })
+
   it('takes at most a tenth from one in doubt, by which a step of doubt weighs more', () => {
     for (let score = newcomer.score; score <= 205; score += 5) {
       for (let doubtMillinats = 0; doubtMillinats <= maxDoubtMillinats; doubtMillinats += 23) {
