@@ -17,7 +17,7 @@ export async function fetchNetwork(
     'icl-origin-differs',
     `the ICL at ${configured} says that its public address is ${stated}`,
     {
-      hint: `Use ${stated} if that is the ICL you mean (a node: SVC_ICL_ENDPOINT); else its operator has to correct SVC_ICL_PUBLIC_URL.`,
+      hint: `Use ${stated} if that is the ICL you mean (a node: SVC_ICL_ENDPOINT). Else its operator has to correct SVC_ICL_PUBLIC_URL.`,
     },
   )
 }

@@ -22,7 +22,7 @@ export const bindingOf = (
 export const backendRefused = ({ network }: Dependencies, backend: string): ProblemError =>
   new ProblemError(
     'attestation-backend-refused',
-    `This ICL does not accept the backend ${backend}; it accepts: ${
+    `This ICL does not accept the backend ${backend}. It accepts: ${
       network.attestation_backends.join(', ') || 'none'
     }`,
   )

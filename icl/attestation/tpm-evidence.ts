@@ -58,7 +58,7 @@ async function findEnrollment(
   address: Address,
 ): Promise<Enrollment> {
   const enrollment = (await deps.store.findNode(address))?.document.enrollment
-  const notEnrolled = (why: string) => new ProblemError('tpm-not-enrolled', `${why}; enrol first`)
+  const notEnrolled = (why: string) => new ProblemError('tpm-not-enrolled', `${why}. Enrol first`)
   if (!enrollment || (await findEkHolder(deps, enrollment.ek)) !== address) {
     throw notEnrolled('The ICL knows no TPM of this node')
   }

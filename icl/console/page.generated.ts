@@ -1,7 +1,7 @@
 // Made by `npm run build:pages` of web/console; not to be changed by hand.
 
 /** What the page's policy has to allow of scripts. */
-export const scriptHash = "sha256-VUGyYKXGiojNHkJJ8v0I3XVjXfqaOHQ6yBCFs8Her8k="
+export const scriptHash = "sha256-V543aiL6M49P49hYQWS0LMk33l0vXqo9B3o5WsrbzwU="
 
 /** What the page's policy has to allow of styles. */
 export const styleHash = "sha256-oZmm2HJ1STYujw1fdXR/GUHZO3tBOUsRsaBX1uqH84U="
@@ -264,7 +264,7 @@ export const page = [
   ",remedy:\"run the job again with another prompt key\",passes:!0},\"coprocessor-unavailable\":{who:\"node ",
   "operator\",what:\"the node gets no answer from the coprocessor\",remedy:\"check the network, SVC_COFHE_U",
   "RLS and the status of the coprocessor\",passes:!0},\"encryption-failed\":{who:\"node operator\",what:\"the",
-  " node could not encrypt the output key\",remedy:\"run `svc-node self-check`; if it fails, download the",
+  " node could not encrypt the output key\",remedy:\"run `svc-node self-check`. If it fails, download the",
   " executable again\"},\"chain-rate-limited\":{who:\"node operator\",what:\"the rate limit of the node's cha",
   "in RPC or coprocessor is used up\",remedy:\"use an RPC endpoint with a higher rate limit (SVC_COFHE_EN",
   "DPOINT)\",passes:!0},\"node-chain-unavailable\":{who:\"node operator\",what:\"the node's chain RPC does no",

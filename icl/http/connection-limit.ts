@@ -19,7 +19,7 @@ export function createConnectionLimit(metrics: Metrics): ConnectionLimit {
       if ((held.get(caller) ?? 0) < mostPerCaller) return
       throw new ProblemError(
         'rate-limited',
-        `At most ${mostPerCaller} requests may be held open at once; end one first`,
+        `At most ${mostPerCaller} requests may be held open at once. End one first`,
         { retryAfterSeconds: 5 },
       )
     },

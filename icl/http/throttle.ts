@@ -61,7 +61,7 @@ export function createThrottle(limiter: RateLimiter): Throttle {
     const { requests, seconds } = allowance.rate
     throw new ProblemError(
       'rate-limited',
-      `At most ${requests} requests in ${seconds} s count towards the limit "${allowance.name}"; wait ${allowance.retryAfterSeconds} s`,
+      `At most ${requests} requests in ${seconds} s count towards the limit "${allowance.name}". Wait ${allowance.retryAfterSeconds} s`,
       { retryAfterSeconds: allowance.retryAfterSeconds },
     )
   }

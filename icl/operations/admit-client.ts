@@ -10,14 +10,14 @@ export function checkAdmitted({ access }: Dependencies, client: Address): void {
   if (access.clients === undefined || access.clients.has(client)) return
   throw new ProblemError(
     'client-not-allowed',
-    `The operator of this ICL has not admitted ${client}; ask to be put on its list of clients`,
+    `The operator of this ICL has not admitted ${client}. Ask to be put on its list of clients`,
   )
 }
 
 const tooManyJobs = ({ limits }: Dependencies) =>
   new ProblemError(
     'too-many-jobs',
-    `At most ${limits.maxJobsPerClient} jobs of a client run at once; wait until one has settled`,
+    `At most ${limits.maxJobsPerClient} jobs of a client run at once. Wait until one has settled`,
     { retryAfterSeconds: 10 },
   )
 
@@ -97,7 +97,7 @@ async function dailyPlaceOf(
   }
   throw new ProblemError(
     'quota-exceeded',
-    `A client may have ${jobsPerDay} jobs a day; the next day begins at midnight UTC`,
+    `A client may have ${jobsPerDay} jobs a day. The next day begins at midnight UTC`,
     { retryAfterSeconds: Math.max(1, Math.ceil((expiresAt - now) / 1000)) },
   )
 }

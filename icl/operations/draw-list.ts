@@ -78,14 +78,14 @@ const refused = (why: string) => new ProblemError('terms-refused', why)
 const tooFew = ({ quorum, model_id }: Terms, left: number) =>
   new ProblemError(
     'not-enough-nodes',
-    `The pool of the terms has ${left} nodes that can serve ${model_id}, and ${quorum} are needed; take a newer pool and store another key`,
+    `The pool of the terms has ${left} nodes that can serve ${model_id}, and ${quorum} are needed. Take a newer pool and store another key`,
   )
 
 /** What shows without asking the chain. */
 function checkTerms(deps: Dependencies, terms: Terms): void {
   const origin = publicOrigin(deps)
   if (terms.icl_origin !== origin) {
-    throw refused(`The terms are for ${terms.icl_origin}, not ${origin}; store a key for this ICL`)
+    throw refused(`The terms are for ${terms.icl_origin}, not ${origin}. Store a key for this ICL`)
   }
   checkQuota(terms, terms.list_length)
 }
@@ -95,7 +95,7 @@ function checkQuota(terms: Terms, listLength: number): void {
   const { rule, quorum, min_matches: minMatches, max_answers: maxAnswers } = terms
   const result = quotaOf({ rule, quorum, listLength, minMatches, maxAnswers })
   if (result.outcome === 'refused') {
-    throw refused(`No job can have these terms: ${result.why}; store a key under others`)
+    throw refused(`No job can have these terms: ${result.why}. Store a key under others`)
   }
 }
 
@@ -111,7 +111,7 @@ async function publishedPeriods(deps: Dependencies, cid: string): Promise<Period
   const periods = await periodsOf(deps, cid)
   if (periods.length > 0) return periods
   throw refused(
-    `This ICL has not published the pool ${cid} within an hour; take a newer pool and store another key`,
+    `This ICL has not published the pool ${cid} within an hour. Take a newer pool and store another key`,
   )
 }
 
@@ -123,6 +123,6 @@ function checkPool(periods: Periods, cid: string, storedAt: number): void {
   )
   if (isCurrent) return
   throw refused(
-    `The pool ${cid} was not the current one within ${poolSeconds} s before the key was stored; take a newer pool and store another key`,
+    `The pool ${cid} was not the current one within ${poolSeconds} s before the key was stored. Take a newer pool and store another key`,
   )
 }

@@ -28,6 +28,6 @@ export async function findOwnKey(
   if (age <= maxSeconds) return key
   throw new ProblemError(
     'key-expired',
-    `The key was stored ${age} s ago, and is good for ${maxSeconds} s; store another key`,
+    `The key was stored ${age} s ago, and is good for ${maxSeconds} s. Store another key`,
   )
 }

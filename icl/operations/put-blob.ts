@@ -119,6 +119,6 @@ async function takePlace(
   if (other === cid) return
   throw new ProblemError(
     'too-many-blobs',
-    `This key or fence has the blob ${other}; upload that again, or store another key`,
+    `This key or fence has the blob ${other}. Upload that again, or store another key`,
   )
 }

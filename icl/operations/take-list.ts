@@ -14,7 +14,7 @@ const listSeconds = 600
 /** Longer than any list of a key is taken: it is drawn for 30 minutes after the key was stored, and taken for ten more. */
 const keptMs = hourMs
 
-const refused = (why: string) => new ProblemError('list-refused', `${why}; ask for the list again`)
+const refused = (why: string) => new ProblemError('list-refused', `${why}. Ask for the list again`)
 
 /** The list of a submission, once it is one that this ICL has signed for this client and key, and its block still stands. */
 export async function jobListOf(
@@ -38,7 +38,7 @@ export async function jobListOf(
   if (until * 1000 < deadline) {
     throw new ProblemError(
       'invalid-request',
-      `\`until\` is before the deadline of the job, ${toSeconds(deadline)}; commit to the list with a later one`,
+      `\`until\` is before the deadline of the job, ${toSeconds(deadline)}. Commit to the list with a later one`,
     )
   }
   await checkUnused(deps, id, submission)
@@ -74,7 +74,7 @@ async function checkBlock(deps: Dependencies, { list, kpHighHandle, kpLowHandle 
   if (key?.block.hash === block.hash) return
   throw new ProblemError(
     'key-unknown',
-    `The chain does not show the key in block ${block.number} with the hash ${block.hash} now; ask for the list of the block that has it`,
+    `The chain does not show the key in block ${block.number} with the hash ${block.hash} now. Ask for the list of the block that has it`,
     { retryAfterSeconds: 2 },
   )
 }
@@ -96,4 +96,4 @@ export function keyWriteOf({ clock }: Pick<Dependencies, 'clock'>, job: Job) {
 
 /** The refusal of a job whose prompt key another job has. */
 export const keyUsed = (holder: string) =>
-  new ProblemError('key-used', `The prompt key is the one of job ${holder}; store another key`)
+  new ProblemError('key-used', `The prompt key is the one of job ${holder}. Store another key`)

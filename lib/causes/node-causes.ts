@@ -47,7 +47,7 @@ export const nodeCauses = {
   'encryption-failed': {
     who: 'node operator',
     what: 'the node could not encrypt the output key',
-    remedy: 'run `svc-node self-check`; if it fails, download the executable again',
+    remedy: 'run `svc-node self-check`. If it fails, download the executable again',
   },
   'chain-rate-limited': {
     who: 'node operator',

@@ -6,7 +6,7 @@ const sampleValues = [0x0123_4567_89ab_cdef_0123_4567_89ab_cdefn, (1n << 128n) -
 
 const failed = (why: string, cause?: unknown): SvcError =>
   new SvcError('coprocessor-encrypt-failed', `CoFHE encrypt failed: ${why}`, {
-    hint: 'Run `svc-node self-check`; if it fails, download the executable again.',
+    hint: 'Run `svc-node self-check`. If it fails, download the executable again.',
     cause,
   })
 
