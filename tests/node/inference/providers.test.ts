@@ -182,19 +182,11 @@ for (const name of ['openai', 'anthropic'] as const) {
     }
 
     it('waits within a lease until a login page gives way to the provider', async () => {
-      let asked = 0
-      const work = ask(
-        name,
-        (response) => {
-          asked += 1
-          if (asked <= 6) return send('text/html', login)(response)
-          answerJson(response, 200, says('Four.'))
-        },
-        undefined,
-        30_000,
-        undefined,
-        () => 60_000,
-      )
+      const loginFirst: Answer = (response, request, count) => {
+        if (count <= 6) send('text/html', login)(response, request, count)
+        else answerJson(response, 200, says('Four.'))
+      }
+      const work = ask(name, loginFirst, undefined, 30_000, undefined, () => 60_000)
       expect(await work).toBe('Four.')
     })
 
