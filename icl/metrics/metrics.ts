@@ -1,5 +1,6 @@
 import type { JobPhase, WebhookState } from '../../lib/schemas/jobs.ts'
 import type { RateName } from '../../lib/schemas/network.ts'
+import type { SettledJob } from './settled-job.ts'
 
 /** How the ICL stands at one moment. */
 export type Gauges = {
@@ -28,6 +29,8 @@ export interface Metrics {
   call(port: 'store' | 'chain', method: string, outcome: 'ok' | 'error', seconds: number): void
   /** A job left a phase for another after so many seconds. */
   phase(from: JobPhase, to: JobPhase, seconds: number): void
+  /** A job has settled. */
+  settled(job: SettledJob): void
   /** A request that a rate limit refused. */
   limited(rate: RateName): void
   held(kind: HeldKind, change: 1 | -1): void
@@ -45,6 +48,7 @@ export const noMetrics: Metrics = {
   request: () => {},
   call: () => {},
   phase: () => {},
+  settled: () => {},
   limited: () => {},
   held: () => {},
   committed: () => {},

@@ -1,7 +1,8 @@
-import type { Job } from '../rules/job.ts'
+import { isSettled, type Job } from '../rules/job.ts'
 import type { Metrics } from './metrics.ts'
+import { settledJob } from './settled-job.ts'
 
-/** Counts how long a job was in the phase that it left, to the second, as its events tell. */
+/** Counts how long a job was in the phase that it left, to the second, as its events tell, and what it came to once it has settled. */
 export function notePhaseChange(
   metrics: Metrics,
   before: Job | undefined,
@@ -10,6 +11,7 @@ export function notePhaseChange(
 ): void {
   if (before === undefined || before.phase === job.phase) return
   metrics.phase(before.phase, job.phase, Math.max(0, (now - enteredAt(before)) / 1000))
+  if (isSettled(job.phase) && !isSettled(before.phase)) metrics.settled(settledJob(job))
 }
 
 /** When a job entered its phase, in milliseconds: at the first of the events since which it has not changed. */

@@ -28,6 +28,13 @@ export function createPrometheus(figures?: ProcessFigures): Metrics {
       counters.phaseChanges.inc({ from, to })
       counters.phaseSeconds.observe({ phase: from }, seconds)
     },
+    settled: ({ rule, phase, passed, joined, deliveries, dissents }) => {
+      counters.settled.inc({ rule, phase })
+      for (const reason of passed) counters.passed.inc({ reason })
+      counters.joined.inc({ rule }, joined)
+      for (const outcome of deliveries) counters.deliveries.inc({ outcome })
+      counters.dissents.inc({ rule }, dissents)
+    },
     limited: (limit) => counters.limited.inc({ limit }),
     held: (kind, change) => counters.held.inc({ kind }, change),
     committed: (results, gas) => {
@@ -54,6 +61,7 @@ const countersOf = (registry: Registry) => {
   for (const kind of ['poll', 'events']) held.set({ kind }, 0)
   return {
     held,
+    ...settledCountersOf(registers),
     requests: new Counter({
       name: `${prefix}requests_total`,
       help: 'Requests served',
@@ -116,6 +124,40 @@ const countersOf = (registry: Registry) => {
     }),
   }
 }
+
+/** All of jobs that have settled, by the process that saved it. */
+const settledCountersOf = (registers: Registry[]) => ({
+  settled: new Counter({
+    name: `${prefix}settled_jobs_total`,
+    help: 'Jobs that settled, by their rule of agreement',
+    labelNames: ['rule', 'phase'],
+    registers,
+  }),
+  passed: new Counter({
+    name: `${prefix}passed_nodes_total`,
+    help: 'Nodes of lists that were passed over, in jobs that settled',
+    labelNames: ['reason'],
+    registers,
+  }),
+  joined: new Counter({
+    name: `${prefix}joined_seats_total`,
+    help: 'Seats that were added to the quorum for want of an agreement, in jobs that settled',
+    labelNames: ['rule'],
+    registers,
+  }),
+  deliveries: new Counter({
+    name: `${prefix}deliveries_total`,
+    help: 'Turns to deliver in jobs that settled; settled: the job was accepted with it',
+    labelNames: ['outcome'],
+    registers,
+  }),
+  dissents: new Counter({
+    name: `${prefix}dissenting_answers_total`,
+    help: 'Answers outside the agreement, in jobs that settled',
+    labelNames: ['rule'],
+    registers,
+  }),
+})
 
 function gaugesOf(
   registry: Registry,

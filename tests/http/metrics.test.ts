@@ -119,6 +119,26 @@ describe('the metrics', () => {
     expect(samples.get('svc_icl_job_phase_seconds_count{phase="running"}')).toBe(1)
   })
 
+  it('count what a job came to by its rule: who joined, who differed, what was delivered', async () => {
+    const nodes = [...(await start()), ...(await joinNodes(icl, 1, 4))]
+    await runJob(icl, nodes, ['yes', 'yes', 'no', 'yes'])
+    const { samples } = await scrape()
+    expect({
+      settled: samples.get('svc_icl_settled_jobs_total{rule="three",phase="accepted"}'),
+      joined: samples.get('svc_icl_joined_seats_total{rule="three"}'),
+      deliveries: samples.get('svc_icl_deliveries_total{outcome="settled"}'),
+      dissents: samples.get('svc_icl_dissenting_answers_total{rule="three"}'),
+      lists: samples.get('svc_icl_requests_total{operation="drawList",status="200"}'),
+    }).toEqual({ settled: 1, joined: 1, deliveries: 1, dissents: 1, lists: 1 })
+  })
+
+  it('say nothing of a job before it has settled', async () => {
+    await start()
+    await submit(icl, { commit: false })
+    const { text } = await scrape()
+    expect(text).not.toMatch(/^svc_icl_(settled|passed|joined|deliveries|dissenting)\w*\{/m)
+  })
+
   it('show long-polls and event streams while they are open', async () => {
     const [node] = await start()
     const job = await submit(icl, { commit: false })

@@ -1,0 +1,35 @@
+import type { DeliveryReason, JobPhase } from '../../lib/schemas/jobs.ts'
+import type { PassReason } from '../../lib/schemas/list.ts'
+import type { AgreementRule } from '../../lib/schemas/terms.ts'
+import { answersOf } from '../rules/agreed.ts'
+import type { Job } from '../rules/job.ts'
+
+/** What is counted of a job once it has settled: until then its course is nobody's business but its nodes'. */
+export type SettledJob = {
+  readonly rule: AgreementRule
+  readonly phase: JobPhase
+  readonly passed: readonly PassReason[]
+  /** Seats that were added to the quorum by need. */
+  readonly joined: number
+  /** What came of each turn to deliver, in order. */
+  readonly deliveries: readonly (DeliveryReason | 'settled' | 'broken-off')[]
+  /** Answers outside the agreement. */
+  readonly dissents: number
+}
+
+/** The figures of a job that has settled. */
+export function settledJob(job: Job): SettledJob {
+  const { agreement, batches, list, passed, phase } = job
+  const turns = agreement?.turns ?? []
+  const group = agreement?.group
+  return {
+    rule: list.terms.rule,
+    phase,
+    passed: passed.map(({ reason }) => reason),
+    joined: batches.slice(1).reduce((sum, seats) => sum + seats, 0),
+    deliveries: turns.map(
+      ({ failed }) => failed?.reason ?? (phase === 'accepted' ? 'settled' : 'broken-off'),
+    ),
+    dissents: group ? answersOf(job).filter(({ fence }) => !group.includes(fence)).length : 0,
+  }
+}
