@@ -197,7 +197,7 @@ export function withBaseUrls(
 
 function unknownField(field: string): string {
   const near = nearestName(field, Object.keys(fields))
-  return `${field}: is no field of the configuration; ${near === undefined ? 'remove it' : `did you mean ${near}?`}`
+  return `${field}: unknown field, ${near === undefined ? 'remove it' : `did you mean ${near}?`}`
 }
 
 function mistakesOf(error: z.ZodError, given: Record<string, unknown>): readonly string[] {

@@ -209,7 +209,7 @@ function sendError(step: RegistryStep, address: string, error: unknown): SvcErro
   return new SvcError('registry-refused', `NodeRegistry refused ${call}: ${name ?? 'no reason'}`, {
     hint: isFrozen
       ? 'The stake is frozen while an accusation is pending. Answer it, and try again when it is settled.'
-      : 'See `svc-node status`; the NodeRegistry contract documents this error.',
+      : 'See `svc-node status`. The NodeRegistry contract documents this error.',
     retryable: isFrozen || name === 'TooEarly',
     cause: error,
   })

@@ -89,7 +89,7 @@ async function send(
       : `Answered: SHA-256 ${answerHash}, transaction ${tx}`,
   )
   context.print(
-    `Send the answer itself to the arbiter of NodeRegistry before ${timeText(executableAt)}; from then on the stake can be taken.`,
+    `Send the answer itself to the arbiter of NodeRegistry before ${timeText(executableAt)}. From then on the stake can be taken.`,
   )
 }
 

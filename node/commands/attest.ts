@@ -148,7 +148,7 @@ function report(
   }
   const seconds = expiresAt - unixSeconds(clock)
   print(
-    `Attested ${address} with ${icl} (${backend}); the certificate is valid for ${seconds} s (${durationText(seconds)}).`,
+    `Attested ${address} with ${icl} (${backend}). The certificate is valid for ${seconds} s (${durationText(seconds)}).`,
   )
   print('Next: svc-node run')
 }

@@ -84,7 +84,7 @@ export async function offerToRegister(
   if (!(await prompts.confirm(question, false))) return
   if (!(await isFunded())) {
     await prompts.wait(
-      `Send ${etherText(total)} to ${address}; waiting until it is there (Ctrl-C leaves, nothing is lost)`,
+      `Send ${etherText(total)} to ${address}. Waiting until it is there (Ctrl-C leaves, nothing is lost)`,
       async (signal) => {
         while (!(await isFunded(signal).catch(notNow(signal)))) {
           await context.clock.sleep(lookMs, signal)

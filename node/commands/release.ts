@@ -35,7 +35,7 @@ export async function releaseTpm(
       print(JSON.stringify({ address, icl, released }))
       return
     }
-    if (released.length === 0) warn(`The ICL knows no TPM of ${address}; nothing was released.`)
+    if (released.length === 0) warn(`The ICL knows no TPM of ${address}. Nothing was released.`)
     for (const ek of released) print(`Released the TPM ${ek} of ${address}.`)
     if (released.length > 0) print('Next: svc-node attest with the other wallet')
   } finally {

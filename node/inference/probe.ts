@@ -177,7 +177,7 @@ async function isElsewhere(
   return failure(provider, 'provider-protocol-wrong', 'has no API at this path (status 404)', {
     hint: isThere
       ? `Set the base URL to ${other}, where the API is (${placeOf(provider)}).`
-      : `Correct the path of the base URL (${placeOf(provider)}); most servers have their API at /v1.`,
+      : `Correct the path of the base URL (${placeOf(provider)}). Most servers have their API at /v1.`,
   })
 }
 

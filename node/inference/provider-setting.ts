@@ -64,14 +64,14 @@ export const ProviderSettingsField = z
       if (!isName(name)) {
         complain(
           '',
-          'is no name for a provider: begin with a letter, go on with lower-case letters, digits and hyphens; svc is taken',
+          'is no name for a provider: begin with a letter, continue with lower-case letters, digits and hyphens. svc is reserved',
         )
       } else if (url === undefined && !builtInNames.includes(name)) {
-        complain('base_url', `is missing; set it, or ${baseUrlVariable(name)}`)
+        complain('base_url', `is missing. Set it, or ${baseUrlVariable(name)}`)
       } else if (url !== undefined && !allowed && isExposed(url)) {
         complain(
           'base_url',
-          `must be https, since others could read prompts and the key on the way; if the network is yours, set providers.${name}.allow_http to true`,
+          `must be https, since others could read prompts and the key on the way. If the network is yours, set providers.${name}.allow_http to true`,
         )
       }
     }

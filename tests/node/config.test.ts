@@ -117,9 +117,7 @@ describe('the configuration', () => {
     expect(message).toContain('log_level (SVC_LOG_LEVEL): must be DEBUG, INFO, WARNING or ERROR')
     expect(message).toContain('mock_attestation_key (SVC_MOCK_ATTESTATION_KEY): must be hex')
     expect(message).toContain('max_concurrent_jobs: must be a whole number')
-    expect(message).toContain(
-      'icl_endpont: is no field of the configuration; did you mean icl_endpoint?',
-    )
+    expect(message).toContain('icl_endpont: unknown field, did you mean icl_endpoint?')
   })
 
   it('says of a value in the environment that it is wrong, not that it is missing', () => {
@@ -134,9 +132,7 @@ describe('the configuration', () => {
       unknown.push(mistake),
     )
     expect(config.drain_seconds).toBe(60)
-    expect(unknown).toEqual([
-      '/x.json: drain_second: is no field of the configuration; did you mean drain_seconds?',
-    ])
+    expect(unknown).toEqual(['/x.json: drain_second: unknown field, did you mean drain_seconds?'])
   })
 
   it('never repeats a value that may be secret', () => {
@@ -259,7 +255,7 @@ describe('the configuration', () => {
   })
 
   it('does not take provider keys from the file', () => {
-    expect(mistakeOf({ OPENAI_API_KEY: 'x' })).toContain('OPENAI_API_KEY: is no field')
+    expect(mistakeOf({ OPENAI_API_KEY: 'x' })).toContain('OPENAI_API_KEY: unknown field')
   })
 
   for (const notAnObject of [[], 'text', null, 3]) {

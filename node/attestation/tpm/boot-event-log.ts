@@ -22,7 +22,7 @@ export async function readBootEventLog(path = kernelLog): Promise<Uint8Array> {
       `the ICL asks for the boot's event log, and ${path} cannot be read (${codeOfSystemError(error) ?? error})`,
       {
         hint: isForbidden
-          ? `Let the node's user read it: \`chgrp tss ${path}\` after every boot; docs/operators.md has a line for tmpfiles.d that does it.`
+          ? `Let the node's user read it: \`chgrp tss ${path}\` after every boot. docs/operators.md has a line for tmpfiles.d that does it.`
           : "This machine's firmware or kernel keeps no event log: boot it by UEFI with securityfs mounted, or use another ICL.",
         cause: error,
       },

@@ -57,7 +57,7 @@ function cannotOpen(path: string, error: unknown): SvcError {
   const code = codeOfSystemError(error)
   if (code === 'EACCES' || code === 'EPERM') {
     return new SvcError('tpm-permission', `this user may not use the TPM at ${path}`, {
-      hint: 'Add the user to the group of the device, mostly tss: `sudo usermod -aG tss USER`; then log in again, or restart the service.',
+      hint: 'Add the user to the group of the device, mostly tss: `sudo usermod -aG tss USER`. Then log in again, or restart the service.',
       cause: error,
     })
   }
