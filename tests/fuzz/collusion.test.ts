@@ -49,6 +49,17 @@ describe('the chances of colluding nodes', () => {
     const told = linesOf('security.md')
     for (const row of collusionRows(gas)) expect(told).toContain(row)
   })
+
+  it('at a tenth of the weight are told in words, too', () => {
+    const told = linesOf('security.md').join(' ').replace(/ +/g, ' ')
+    const [one, three] = [chanceOfAtLeast(1, 9, 0.1), chanceOfAtLeast(3, 9, 0.1)]
+    const tries = 1 / chanceOfFalseAnswer(0.1, 'three', 'agree')
+    expect(told).toContain(`in ${(100 * one).toFixed(0)} % of lists, and three in`)
+    expect(told).toContain(`three in ${(100 * three).toFixed(1)} %`)
+    expect(told).toContain(
+      `${Math.round(tries)} tries on average, or ${Math.round(1 / three)} with`,
+    )
+  })
 })
 
 describe('the price of an own quorum', () => {
