@@ -83,12 +83,13 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
       new Request(url, {
         method: endpoint.method,
         headers: signed,
-        // A signature is for this ICL: it does not follow a redirect elsewhere.
-        redirect: 'error',
+        // A signature is for this ICL: it does not follow a redirect elsewhere. Edge hosts have no `error` here.
+        redirect: 'manual',
         signal,
         ...(body !== undefined && { body }),
       }),
     )
+    if (isRedirect(response)) throw new TypeError('The answer is a redirect')
     if (isRawAnswer(endpoint.response) && response.ok) return response
     const bytes = await readLimited(response, maxAnswerBytes)
     if (!bytes) throw new TypeError('The answer is too large')
@@ -132,6 +133,10 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
     )
   }
 }
+
+/** Browsers hide where a redirect leads to, and even its status. */
+const isRedirect = ({ type, status }: Response): boolean =>
+  type === 'opaqueredirect' || (status >= 300 && status < 400)
 
 /** Milliseconds that an error asks to wait before the call is tried again; undefined when that is no use. */
 function retryAfterMs(error: unknown): number | undefined {

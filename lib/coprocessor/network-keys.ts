@@ -80,7 +80,8 @@ export function createKeySource(cofheUrl: string, fetch: Fetch, clock: Clock): K
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ securityZone: 0 }),
-      redirect: 'error',
+      // Not followed, so that it is no answer. Edge hosts have no `error` here.
+      redirect: 'manual',
       signal,
     })
   const fetchBoth = async (signal: AbortSignal): Promise<NetworkKeys> => {

@@ -104,7 +104,7 @@ describe('a call to the ICL', () => {
     expect(await api.submitJob({ body: submission })).toEqual(submitted)
     const [request] = requests
     expect([request?.method, request?.url]).toEqual(['POST', 'https://icl.test/v1/inference'])
-    expect(request?.redirect).toBe('error')
+    expect(request?.redirect).toBe('manual')
     expect(request?.headers.get('content-type')).toBe('application/json')
     expect(await request?.json()).toEqual({
       ...submission,
@@ -118,6 +118,16 @@ describe('a call to the ICL', () => {
         },
       },
     })
+  })
+
+  it('takes no redirect for an answer, and does not follow it', async () => {
+    const redirect = new Response('{}', { status: 307, headers: { location: 'https://b.test/' } })
+    const { api, requests } = apiOf([redirect])
+    await expect(api.submitJob({ body: submission })).rejects.toMatchObject({
+      code: 'icl-unreachable',
+      cause: new TypeError('The answer is a redirect'),
+    })
+    expect(requests).toHaveLength(1)
   })
 
   it('puts parts into its path and its query, and leaves out what is undefined', async () => {
