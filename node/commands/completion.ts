@@ -1,5 +1,5 @@
+import type { CommandSpec } from './command-spec.ts'
 import { flagName, takesValue, usageError } from './flags.ts'
-import type { CommandSpec } from './table.ts'
 
 type Commands = readonly CommandSpec[]
 

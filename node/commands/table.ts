@@ -1,22 +1,6 @@
-import type { CommandContext } from './context.ts'
-import type { FlagSpec, Flags } from './flags.ts'
-
-/** One command: how it is typed, what it does, and the module behind it, which is loaded only when it runs. */
-export type CommandSpec = {
-  readonly name: string
-  /** What follows the name, as `<file>`; texts that have to be there. */
-  readonly args?: readonly string[]
-  readonly summary: string
-  readonly flags: readonly FlagSpec[]
-  /** Words that complete the first argument. */
-  readonly words?: readonly string[]
-  /** Runs it; returns its exit code, 0 when there is none. */
-  readonly start: (
-    flags: Flags,
-    context: CommandContext,
-    args: readonly string[],
-  ) => Promise<number | undefined>
-}
+import type { CommandSpec } from './command-spec.ts'
+import type { FlagSpec } from './flags.ts'
+import { receiptCommand } from './receipt-command.ts'
 
 const json: FlagSpec = ['--json', 'Print JSON']
 const yes: FlagSpec = ['--yes', 'Ask nothing but the password']
@@ -142,32 +126,7 @@ export const commands: readonly CommandSpec[] = [
     ],
     start: async (flags, context) => await (await import('./jobs.ts')).showJobs(flags, context),
   },
-  {
-    name: 'receipt',
-    args: ['verify', '<file>'],
-    summary: 'Check a receipt, without a network or also against the chain',
-    flags: [
-      ['--rpc <url>', 'Also check against the chain behind this RPC address'],
-      [
-        '--result-registry <address>',
-        "ResultRegistry on that chain (default: from the receipt's ICL)",
-      ],
-      [
-        '--prompt-key-store <address>',
-        "PromptKeyStore on that chain (default: from the receipt's ICL)",
-      ],
-      ['--gateway <url>', 'Also draw the list again, from the pool that this IPFS gateway has'],
-      [
-        '--icl-key <key>',
-        "One of the ICL's public keys (base64url), which must have signed the tally",
-      ],
-      ['--with <file>', 'Also compare with acknowledgements of the ICL, as a node keeps them'],
-      json,
-    ],
-    words: ['verify'],
-    start: async (flags, context, [action = '', file = '']) =>
-      await (await import('./receipt.ts')).checkReceipt(action, file, flags, context),
-  },
+  receiptCommand,
   {
     name: 'completion',
     args: ['<shell>'],

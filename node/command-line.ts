@@ -1,0 +1,100 @@
+import { type CAC, cac } from 'cac'
+import { exitCodeHelp, exitCodes } from '../lib/host/exit-code.ts'
+import { printable } from '../lib/host/printable.ts'
+import { commit, version } from '../lib/host/version.ts'
+import type { CommandSpec } from './commands/command-spec.ts'
+import { readArguments, readFlags, usageError } from './commands/flags.ts'
+import { nearestName } from './commands/nearest.ts'
+
+function declare(cli: CAC, spec: CommandSpec): void {
+  const { name, args = [], summary, flags } = spec
+  const places = args.map((arg) => (arg.startsWith('<') ? arg : `<${arg}>`))
+  const command = cli.command([name, ...places].join(' '), summary)
+  command.usage([name, ...args, ...(flags.length > 0 ? ['[flags]'] : [])].join(' '))
+  for (const [usage, meaning] of flags) command.option(usage, meaning)
+  // Flags are checked here, where the nearest name is known.
+  command.allowUnknownOptions()
+  command.action(async (...given: readonly unknown[]) => {
+    const raw = process.argv.slice(2)
+    const typed = readFlags(Object(given.at(-1)), raw, flags, name)
+    return await spec.start(typed, await contextOf(), readArguments(given.slice(0, -1), raw))
+  })
+}
+
+async function contextOf() {
+  const { systemClock, systemRandom } = await import('../lib/system.ts')
+  return {
+    environment: process.env,
+    terminal: { input: process.stdin, output: process.stderr },
+    fetch: (request: Request) => fetch(request),
+    clock: systemClock,
+    random: systemRandom,
+    print: (line: string) => console.log(printable(line)),
+    warn: (line: string) => console.error(printable(line)),
+  }
+}
+
+function commandLineOf(program: string, commands: readonly CommandSpec[]): CAC {
+  const cli = cac(program)
+  cli.option('-v, --version', 'Print the version')
+  cli.help((sections) => {
+    const built = commit === undefined ? version : `${version} (${commit})`
+    const spec = commands.find(({ name }) => name === cli.matchedCommandName)
+    const [, ...rest] = sections.map(({ title, body }) => ({
+      ...(title !== undefined && { title }),
+      body: body.replaceAll('<verify>', 'verify').replaceAll(/ +$/gm, ''),
+    }))
+    const head = [{ body: `${program} ${built}` }, ...(spec ? [{ body: spec.summary }] : [])]
+    return [...head, ...rest, { title: 'Exit codes', body: exitCodeHelp }]
+  })
+  for (const command of commands) declare(cli, command)
+  return cli
+}
+
+async function runMatched(program: string, commands: readonly CommandSpec[]): Promise<number> {
+  const cli = commandLineOf(program, commands)
+  cli.parse(process.argv, { run: false })
+  if (cli.options.help) return exitCodes.done
+  if (cli.options.version) {
+    console.log(version)
+    return exitCodes.done
+  }
+  if (cli.matchedCommand === undefined) throw noCommand(program, cli.args[0], commands)
+  return (await cli.runMatchedCommand()) ?? exitCodes.done
+}
+
+function noCommand(
+  program: string,
+  name: string | undefined,
+  commands: readonly CommandSpec[],
+): Error {
+  const see = `see \`${program} --help\``
+  if (name === undefined) return usageError('no command given', see)
+  const names = commands.map((command) => command.name)
+  const near = nearestName(String(name), names)
+  const hint = near === undefined ? see : `did you mean \`${program} ${near}\`? Else ${see}`
+  return usageError(`no command ${name}`, hint)
+}
+
+async function reportFailure(program: string, error: unknown): Promise<number> {
+  // Behind it is the schema library, which takes as long to load as all the rest of `--version`.
+  const { exitCodeOf, explainError } = await import('../lib/host/explain-error.ts')
+  const exitCode = exitCodeOf(error)
+  const { message, hint = exitCode === exitCodes.usage ? `see \`${program} --help\`` : undefined } =
+    explainError(error)
+  console.error(printable(`error: ${message}`))
+  if (hint !== undefined) console.error(printable(`hint: ${hint}`))
+  return exitCode
+}
+
+/** Runs the command that this process was started with, and ends it. */
+export async function runCommandLine(
+  program: string,
+  commands: readonly CommandSpec[],
+): Promise<never> {
+  const exitCode = await runMatched(program, commands).catch((error: unknown) =>
+    reportFailure(program, error),
+  )
+  // What an abandoned job still waits for must not keep the process.
+  process.exit(exitCode)
+}
