@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { extname, join, resolve } from 'node:path'
 import type { BunPlugin } from 'bun'
 
 const root = join(import.meta.dirname, '..')
@@ -19,7 +19,7 @@ const oneZod: BunPlugin = {
 
 async function bundle(entry: string): Promise<string> {
   const { outputs } = await Bun.build({
-    entrypoints: [join(sources, entry)],
+    entrypoints: [resolve(sources, entry)],
     target: 'browser',
     format: 'esm',
     minify: true,
@@ -48,7 +48,7 @@ export async function buildPlayground(folder = playgroundFolder): Promise<readon
   const parts: Readonly<Record<string, string>> = {
     main: await put('main.js', await bundle('main.tsx')),
     coprocessorWorker: await put('coprocessor.js', await bundle('coprocessor-worker.ts')),
-    proveWorker: await put('prove.js', await bundle('prove-worker.ts')),
+    proveWorker: await put('prove.js', await bundle('../../lib/coprocessor/prove-worker.ts')),
     wasm: await put('tfhe.wasm', wasm),
     style: await put('style.css', await source('style.css')),
     icon: await put('icon.svg', await source('icon.svg')),

@@ -4,10 +4,10 @@ import './zod-without-eval.ts'
 import type { Hex, LocalAccount } from 'viem'
 import { toAccount } from 'viem/accounts'
 import { type CofheCoprocessor, createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
+import { createWorkerProver } from '../../lib/coprocessor/worker-prover.ts'
 import { systemClock as clock } from '../../lib/system.ts'
 import type { CoprocessorStart, FromWorker, ToWorker } from './coprocessor-messages.ts'
 import { fromErrorParts, toErrorParts } from './error-parts.ts'
-import { createWorkerProver } from './worker-prover.ts'
 
 declare const self: Worker
 

@@ -1,4 +1,4 @@
-import type { ProofMaterial } from '../../lib/coprocessor/build-proof.ts'
+import type { ProofMaterial } from './build-proof.ts'
 
 /** One proof to make, and where the FHE code is. */
 export type ProveRequest = { readonly wasmUrl: string; readonly material: ProofMaterial }

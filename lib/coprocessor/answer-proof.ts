@@ -1,0 +1,18 @@
+import loadTfhe, { init_panic_hook as explainPanics } from 'tfhe'
+import { errorMessage } from '../error-message.ts'
+import { buildProof } from './build-proof.ts'
+import type { ProveAnswer, ProveRequest } from './prove-messages.ts'
+
+/** Makes the proof that a worker was asked for; never throws. `read` gets the FHE code from where it is. */
+export async function answerProof(
+  { wasmUrl, material }: ProveRequest,
+  read: (url: string) => string | Promise<BufferSource>,
+): Promise<ProveAnswer> {
+  try {
+    await loadTfhe({ module_or_path: await read(wasmUrl) })
+    explainPanics()
+    return { proof: buildProof(material) }
+  } catch (error) {
+    return { failure: errorMessage(error) }
+  }
+}
