@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { ModelId } from '../../lib/codecs.ts'
+import { invocationOf } from '../../lib/host/invocation.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ModelMap } from './model-names.ts'
 
 /** How the command is typed. */
-export const usage = `Usage: npm run gateway -- [OPTIONS]
+export const usage = `Usage: ${invocationOf('gateway')} [OPTIONS]
 
 Serves OpenAI's interface on this machine: GET /v1/models and POST /v1/chat/completions, with and without stream. Each
 request becomes a job: encrypted here, answered by a quorum, decrypted and checked here. Set a tool's base URL to it.
@@ -28,7 +29,7 @@ Ctrl-C cancels the jobs under way and ends it.
 
   SVC_GATEWAY_KEY         the API key that callers must show
   SVC_ICL_ENDPOINT, SVC_RPC_URL, SVC_CLIENT_KEY_FILE, SVC_DEPLOYMENT, SVC_COFHE_URLS, SVC_IPFS_GATEWAY
-                          as of \`npm run infer -- --help\`
+                          as of \`${invocationOf('infer')} --help\`
 
 Exit codes: 0 ended, 1 you have to do something, 2 wrong usage, 75 try again
 `
@@ -91,7 +92,7 @@ export type GatewayCommand = z.output<typeof Flags> & {
 
 /** A mistake of the command line. */
 const wrongUsage = (message: string): SvcError =>
-  new SvcError('usage', message, { hint: 'Run `npm run gateway -- --help`.' })
+  new SvcError('usage', message, { hint: `Run \`${invocationOf('gateway')} --help\`.` })
 
 /** Reads the command line and SVC_GATEWAY_KEY; undefined when help was asked for; throws SvcError `usage` that lists every mistake. */
 export function parseGatewayCommand(

@@ -1,4 +1,5 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
+import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { exitCodeOf, explainError } from '../../lib/host/explain-error.ts'
@@ -31,12 +32,14 @@ export type GatewayHost = {
   readonly print: (line: string) => void
   readonly clock: Clock
   readonly random: Random
+  /** Makes proofs; processes of their own when left out. */
+  readonly prover?: Prover | undefined
   /** Aborts when the user wants to stop. */
   readonly signal: AbortSignal
   readonly listen: (
     place: { readonly hostname: string; readonly port: number },
     answer: (request: Request) => Response | Promise<Response>,
-  ) => GatewayServer
+  ) => GatewayServer | Promise<GatewayServer>
 }
 
 /** Serves the gateway until the signal aborts; returns the exit code. */
@@ -60,10 +63,11 @@ export async function runGateway(args: readonly string[], host: GatewayHost): Pr
 }
 
 async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> {
-  const { print, clock, random, signal, environment } = host
+  const { print, clock, random, signal, environment, prover } = host
   const client = await connectClient(parseClientSettings(environment), {
     ...{ clock, random, signal },
     warn: print,
+    ...(prover && { prover }),
   })
   // Those of callers who have left too, whose jobs are still to be cancelled: the server counts them no more.
   let underWay = 0
@@ -101,9 +105,9 @@ async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> 
   await server.stop(true)
 }
 
-async function bound<T>({ host, port }: GatewayCommand, listen: () => T): Promise<T> {
+async function bound<T>({ host, port }: GatewayCommand, listen: () => T | Promise<T>): Promise<T> {
   try {
-    return listen()
+    return await listen()
   } catch (error) {
     const why = errorMessage(error)
     throw new SvcError('port-unavailable', `${host}:${port} cannot be listened at: ${why}`, {

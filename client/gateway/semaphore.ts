@@ -22,18 +22,18 @@ export function createSemaphore(atOnce: number, maxWaiting: number): Semaphore {
         retryAfterSeconds: 5,
       })
     }
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const leave = () => {
-      waiting.splice(waiting.indexOf(go), 1)
-      reject(signal.reason)
-    }
-    const go = () => {
-      signal.removeEventListener('abort', leave)
-      resolve()
-    }
-    waiting.push(go)
-    signal.addEventListener('abort', leave, { once: true })
-    return promise
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        waiting.splice(waiting.indexOf(go), 1)
+        reject(signal.reason)
+      }
+      const go = () => {
+        signal.removeEventListener('abort', leave)
+        resolve()
+      }
+      waiting.push(go)
+      signal.addEventListener('abort', leave, { once: true })
+    })
   }
   return {
     run: async (signal, work) => {

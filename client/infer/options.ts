@@ -1,11 +1,12 @@
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { ComparatorId, ModelId } from '../../lib/codecs.ts'
+import { invocationOf } from '../../lib/host/invocation.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 /** How the command is typed. */
-export const usage = `Usage: npm run infer -- [OPTIONS] "PROMPT"
+export const usage = `Usage: ${invocationOf('infer')} [OPTIONS] "PROMPT"
 
 Encrypts a prompt on this machine, has a quorum of nodes answer it, checks the answer, and prints it.
 The prompt is read from standard input when it is not given. A prompt that begins with a dash goes after --.
@@ -78,8 +79,10 @@ export function parseInferCommand(
 }
 
 /** A mistake of the command line. */
-export const wrongUsage = (message: string, hint = 'Run `npm run infer -- --help`.'): SvcError =>
-  new SvcError('usage', message, { hint })
+export const wrongUsage = (
+  message: string,
+  hint = `Run \`${invocationOf('infer')} --help\`.`,
+): SvcError => new SvcError('usage', message, { hint })
 
 const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const

@@ -5,6 +5,7 @@ import { inferenceError, UncommittedError } from '../../lib/client/inference.ts'
 import type { StepNews } from '../../lib/client/steps.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
+import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { exitCodeOf, explainError } from '../../lib/host/explain-error.ts'
 import { Interrupted } from '../../lib/host/stop-signals.ts'
@@ -30,6 +31,8 @@ export type InferHost = {
   readonly errors: Screen
   readonly clock: Clock
   readonly random: Random
+  /** Makes proofs; processes of their own when left out. */
+  readonly prover?: Prover | undefined
   /** Aborts with an Interrupted when the user wants to stop. */
   readonly signal: AbortSignal
 }
@@ -85,6 +88,7 @@ async function runCommand(
     const prompt = command.prompt ?? (await readPrompt(host.input, signal))
     client = await connectClient(settings, {
       ...{ clock, random: host.random, signal },
+      ...(host.prover && { prover: host.prover }),
       warn: (line) => command.quiet || progress.say(line),
     })
     const wish = {
