@@ -1,0 +1,50 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BunPlugin } from 'bun'
+
+export const root: string = join(import.meta.dirname, '..', '..')
+
+// The SDK brings an older zod of its own. And whoever imports `z` by its name gets the texts of zod in forty languages with it.
+const leanZod: BunPlugin = {
+  name: 'lean zod',
+  setup: (build) => {
+    const isBundled = !build.config.external?.includes('zod')
+    if (isBundled)
+      build.onResolve({ filter: /^zod$/ }, () => ({ path: Bun.resolveSync('zod', root) }))
+    build.onLoad({ filter: /\/lib\/.*\.ts$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(
+        "import { z } from 'zod'",
+        "import * as z from 'zod'",
+      ),
+      loader: 'ts',
+    }))
+  },
+}
+
+/** Bundles modules into a folder: ES modules, in parts, so that what is not used is not loaded. Throws an Error with the bundler's words. */
+export async function bundle(options: {
+  readonly entrypoints: readonly string[]
+  readonly folder: string
+  readonly target: 'browser' | 'node'
+  /** Packages that stay imports. */
+  readonly external?: readonly string[]
+  readonly minify?: boolean
+  readonly define?: Readonly<Record<string, string>>
+}): Promise<void> {
+  const { entrypoints, folder, target, external = [], minify = false, define = {} } = options
+  await Bun.build({
+    entrypoints: entrypoints.map((entry) => join(root, entry)),
+    root,
+    outdir: folder,
+    target,
+    format: 'esm',
+    splitting: true,
+    minify,
+    env: 'disable',
+    naming: { entry: '[name].js', chunk: 'part-[hash].js' },
+    external: external.flatMap((name) => [name, `${name}/*`]),
+    define: { 'process.env.NODE_ENV': '"production"', ...define },
+    plugins: [leanZod],
+    throw: true,
+  })
+}

@@ -1,0 +1,79 @@
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { bundle, root } from './bundle.ts'
+import { declarationOf, declare } from './declarations.ts'
+import { npmPack } from './npm-pack.ts'
+import { packageNames } from './packages.ts'
+
+const entry = 'lib/client/mod.ts'
+/** Makes proofs in workers: only what encrypts on a public network needs it, and the FHE code with it. */
+const prover = 'lib/coprocessor/worker-prover.ts'
+const worker = 'lib/coprocessor/prove-worker.ts'
+const wasm = 'tfhe_bg.wasm'
+/** What stays an import: a user has viem for the wallet, and types name both. */
+const shared = ['viem', 'zod'] as const
+
+/** Packs the client library into a folder; returns the path of the file. */
+export async function packClient(folder: string): Promise<string> {
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const place = join(folder, 'client')
+  await rm(place, { recursive: true, force: true })
+  const modules = join(place, 'dist')
+  // Node has no `self`, by which what the SDK uses looks for randomness.
+  const define = { self: 'globalThis' }
+  const built = { folder: modules, target: 'browser', external: shared, define } as const
+  await bundle({ ...built, entrypoints: [entry, prover, worker] })
+  await cp(join(root, 'node_modules', 'tfhe', wasm), join(modules, wasm))
+  await declare([entry, prover], join(place, 'types'))
+  const packed = {
+    name: packageNames.client,
+    version: manifest.version,
+    description: 'The client of a confidential, quorum-checked inference service',
+    license: manifest.license,
+    type: 'module',
+    sideEffects: false,
+    engines: { node: manifest.engines.node },
+    exports: {
+      '.': exported(entry),
+      './prover': exported(prover),
+      './prove-worker.js': moduleOf(worker),
+      [`./${wasm}`]: `./dist/${wasm}`,
+    },
+    types: typesOf(entry),
+    files: ['dist', 'types'],
+    dependencies: Object.fromEntries(
+      shared.map((name) => [name, `^${manifest.dependencies[name]}`]),
+    ),
+  }
+  await writeFile(join(place, 'package.json'), JSON.stringify(packed, undefined, 2))
+  await writeFile(join(place, 'README.md'), readme)
+  return await npmPack(place, folder)
+}
+
+const moduleOf = (source: string): string => `./dist/${basename(source, '.ts')}.js`
+const typesOf = (source: string): string => `./types/${declarationOf(source)}`
+const exported = (source: string) => ({ types: typesOf(source), default: moduleOf(source) })
+
+const readme = `# ${packageNames.client}
+
+\`\`\`ts
+import { createClient } from '${packageNames.client}'
+import { privateKeyToAccount } from 'viem/accounts'
+
+const client = await createClient({ icl, rpcUrl, account: privateKeyToAccount(key) })
+const result = await client.infer('Why is the sky blue?', { model: 'openai:gpt-4o' })
+if (result.status === 'accepted') console.log(result.output)
+\`\`\`
+
+On a public network, prompts are encrypted with proofs, which take ten seconds and are made in workers:
+
+\`\`\`ts
+import { createWorkerProver } from '${packageNames.client}/prover'
+
+const prover = createWorkerProver({
+  startWorker: () =>
+    new Worker(new URL('${packageNames.client}/prove-worker.js', import.meta.url), { type: 'module' }),
+  wasmUrl: new URL('${packageNames.client}/${wasm}', import.meta.url).href,
+})
+\`\`\`
+`

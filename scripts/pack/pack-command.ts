@@ -1,0 +1,41 @@
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { bundle, root } from './bundle.ts'
+import { npmPack } from './npm-pack.ts'
+import { packageNames } from './packages.ts'
+
+/** Each command is the module of its name; the others are the program and a thread for proofs. */
+const entrypoints = [
+  'client/packed/main.ts',
+  'client/packed/infer.ts',
+  'client/packed/gateway.ts',
+  'client/packed/prove-thread.ts',
+  'node/receipt.ts',
+]
+
+/** Packs the commands of the client, with all that they need, into a folder; returns the path of the file. */
+export async function packCommand(folder: string): Promise<string> {
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const { command } = packageNames
+  const place = join(folder, 'command')
+  const modules = join(place, 'dist')
+  await rm(place, { recursive: true, force: true })
+  const define = { SVC_PACKAGE: JSON.stringify(command) }
+  await bundle({ entrypoints, folder: modules, target: 'node', minify: true, define })
+  await cp(join(root, 'node_modules', 'tfhe', 'tfhe_bg.wasm'), join(modules, 'tfhe_bg.wasm'))
+  await mkdir(join(place, 'bin'))
+  const program = "#!/usr/bin/env node\nimport '../dist/main.js'\n"
+  await writeFile(join(place, 'bin', `${command}.js`), program, { mode: 0o755 })
+  const packed = {
+    name: command,
+    version: manifest.version,
+    description: 'Commands for users of a confidential, quorum-checked inference service',
+    license: manifest.license,
+    type: 'module',
+    engines: { node: manifest.engines.node },
+    bin: { [command]: `bin/${command}.js` },
+    files: ['bin', 'dist'],
+  }
+  await writeFile(join(place, 'package.json'), JSON.stringify(packed, undefined, 2))
+  return await npmPack(place, folder)
+}

@@ -1,0 +1,164 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { programOf } from '../../demo/runtime-programs.ts'
+import { root } from '../../scripts/pack/bundle.ts'
+import { packageNames } from '../../scripts/pack/packages.ts'
+import valid from '../vectors/receipts-valid.json' with { type: 'json' }
+
+const run = promisify(execFile)
+const limitMs = 240_000
+const mostBytes = 250_000
+const vectors = join(root, 'tests', 'vectors', 'receipts-valid.json')
+
+/** What a user's module does that has nothing but the package: it checks a receipt. */
+const consumer = `import { Receipt, receiptHash, verifyReceipt } from '${packageNames.client}'
+import { readFileSync } from 'node:fs'
+const [{ receipt, iclKeys }] = JSON.parse(readFileSync(process.argv[2], 'utf8')).receipts
+const parsed = Receipt.parse(receipt)
+await verifyReceipt(parsed, { iclKeys })
+console.log(await receiptHash(parsed))
+`
+
+/** A user's module whose types are checked. */
+const typed = `import { type Client, createClient, Receipt, verifyReceipt } from '${packageNames.client}'
+import { createWorkerProver } from '${packageNames.client}/prover'
+import { privateKeyToAccount } from 'viem/accounts'
+
+const startWorker = () => new Worker('prove-worker.js', { type: 'module' })
+const client: Client = await createClient({
+  icl: 'https://icl.example',
+  rpcUrl: 'https://rpc.example',
+  account: privateKeyToAccount(\`0x\${'1'.repeat(64)}\`),
+  prover: createWorkerProver({ startWorker, wasmUrl: 'tfhe_bg.wasm' }),
+})
+const result = await client.infer('Why?', { model: 'openai:test' })
+if (result.status === 'accepted') {
+  const text: string = result.output
+  await verifyReceipt(Receipt.parse(result.receipt))
+  console.log(text)
+}
+// @ts-expect-error a number is no prompt
+await client.infer(5, { model: 'openai:test' })
+`
+
+let folder: string
+const at = (...names: string[]) => join(folder, ...names)
+const bun = () => programOf('bun') ?? ''
+
+/** Unpacks what a command has packed as if it were installed, with what it depends on beside it. */
+async function install(kind: 'client' | 'command'): Promise<string> {
+  const script = join(root, 'scripts', 'pack', 'main.ts')
+  const { stdout } = await run(bun(), [script, kind, folder], { cwd: root })
+  const place = at('node_modules', packageNames[kind])
+  await mkdir(place, { recursive: true })
+  await run('tar', ['-xzf', stdout.trim(), '-C', place, '--strip-components=1'])
+  const { dependencies = {} } = JSON.parse(await readFile(join(place, 'package.json'), 'utf8'))
+  for (const name of Object.keys(dependencies)) {
+    await symlink(join(root, 'node_modules', name), at('node_modules', name))
+  }
+  return place
+}
+
+let command: string
+let client: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-packages-'))
+  await writeFile(at('package.json'), '{"type":"module"}')
+  await writeFile(at('check.mjs'), consumer)
+  client = await install('client')
+  command = await install('command')
+}, limitMs)
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+describe('the packed client', () => {
+  // The oldest that counts is where npm runs, in CI.
+  const nodes = ['node', programOf('node')]
+  it('checks a receipt on each runtime', { timeout: limitMs }, async () => {
+    const deno = ['run', '--no-prompt', '--allow-read', '--node-modules-dir=manual']
+    const runs: [string | undefined, string[]][] = [
+      ...nodes.map((node): [string | undefined, string[]] => [node, []]),
+      [programOf('bun'), []],
+      [programOf('deno'), deno],
+    ]
+    for (const [program, args] of runs) {
+      if (program === undefined) continue
+      const { stdout } = await run(program, [...args, 'check.mjs', vectors], { cwd: folder })
+      expect([program, stdout.trim()]).toEqual([program, valid.receipts[0]?.hash])
+    }
+  })
+
+  it('has types that a strict compiler takes', { timeout: limitMs }, async () => {
+    await writeFile(at('typed.ts'), typed)
+    const options = ['--strict', '--noEmit', '--target', 'es2023', '--lib', 'es2023,dom']
+    const how = ['--module', 'nodenext', '--skipLibCheck', 'false']
+    const tsc = join(root, 'node_modules', '.bin', 'tsc')
+    await run(tsc, [...options, ...how, 'typed.ts'], { cwd: folder })
+  })
+
+  it('is small in a browser, and loads the code for encryption when it is needed', async () => {
+    await writeFile(
+      at('page.js'),
+      `import { createClient } from '${packageNames.client}'; globalThis.go = createClient`,
+    )
+    const how = ['--target=browser', '--splitting', '--minify', '--outdir=page']
+    await run(bun(), ['build', ...how, 'page.js'], { cwd: folder })
+    const sizes = new Map<string, number>()
+    const names = ['page.js']
+    for (const name of names) {
+      const code = await readFile(at('page', name))
+      sizes.set(name, gzipSync(code).length)
+      const imports = code.toString().matchAll(/from ?"\.\/([^"]+)"/g)
+      names.push(...[...imports].flatMap(([, next = '']) => (sizes.has(next) ? [] : [next])))
+    }
+    const total = [...sizes.values()].reduce((sum, size) => sum + size, 0)
+    expect(total).toBeLessThan(mostBytes)
+    expect(sizes.size).toBeLessThan((await readdir(at('page'))).length)
+  })
+
+  it("imports viem and zod, and nothing of a server's", async () => {
+    const modules = (await readdir(join(client, 'dist'))).filter((name) => name.endsWith('.js'))
+    const imported = new Set<string>()
+    for (const name of modules) {
+      const code = await readFile(join(client, 'dist', name), 'utf8')
+      for (const [, found = ''] of code.matchAll(/^import[^"']*["']([^."'][^"']*)["']/gm)) {
+        imported.add(found.split('/')[0] ?? '')
+      }
+    }
+    expect(imported).toEqual(new Set(['viem', 'zod']))
+  })
+})
+
+describe('the packed commands', () => {
+  const svc = (args: string[]) =>
+    run('node', [join(command, 'bin', `${packageNames.command}.js`), ...args], {
+      cwd: folder,
+      env: { PATH: process.env.PATH },
+    }).catch((error: { code: number; stdout: string; stderr: string }) => error)
+
+  it('are told, and checked', { timeout: limitMs }, async () => {
+    expect(await svc(['--help'])).toMatchObject({ stdout: expect.stringContaining('gateway') })
+    expect(await svc(['nonsense'])).toMatchObject({ code: 2 })
+    const usage = `Usage: npx ${packageNames.command} infer`
+    expect(await svc(['infer', '--help'])).toMatchObject({ stdout: expect.stringContaining(usage) })
+    for (const name of ['infer', 'gateway']) {
+      const { stdout, stderr, ...rest } = await svc([name, ...(name === 'infer' ? ['Why?'] : [])])
+      expect(stdout + stderr).toContain('SVC_CLIENT_KEY_FILE: is missing')
+      expect(rest).toMatchObject({ code: 1 })
+    }
+  })
+
+  it('check a receipt', { timeout: limitMs }, async () => {
+    const text = JSON.stringify(valid.receipts[0]?.receipt)
+    await writeFile(at('good.json'), text)
+    await writeFile(at('bad.json'), text.replace('"group":7', '"group":3'))
+    expect(await svc(['receipt', 'verify', 'good.json'])).toMatchObject({
+      stdout: expect.stringContaining('The receipt is consistent.'),
+    })
+    expect(await svc(['receipt', 'verify', 'bad.json'])).toMatchObject({ code: 1 })
+  })
+})
