@@ -1,14 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import { hexToBytes, toHex } from 'viem'
+import { hexToBytes, type LocalAccount, toHex, zeroHash } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fundWallet } from '../../demo/fund-wallet.ts'
+import { stake } from '../../demo/local-chain.ts'
 import { startWorld, type World } from '../../demo/world.ts'
+import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
+import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { createApi } from '../../lib/api.ts'
+import { createChainWriter } from '../../lib/chain/clients.ts'
+import { storeKey } from '../../lib/chain/prompt-key-store.ts'
 import { createClient } from '../../lib/client/client.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
-import { SignedList } from '../../lib/schemas/list.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
+import { aHash } from '../branded.ts'
 import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
 import { blobLocations, chainPlaces, iclPlaces } from './everything-written.ts'
 import { findLeaks, type Secret } from './leak-search.ts'
@@ -23,7 +30,6 @@ const keyOf = (index: number) => `key-of-node-${index + 1}`
 let world: World
 let provider: ProviderServer
 let answer: (call: ProviderCall) => string | undefined = () => ''
-let lastList: SignedList['body'] | undefined
 const secrets: Secret[] = []
 const outputCids: string[] = []
 const receiptHashes: `0x${string}`[] = []
@@ -54,14 +60,6 @@ async function infer(prompt: string, model: string, comparator?: ComparatorId): 
         return half
       },
     },
-    fetch: async (request) => {
-      const response = await fetch(request)
-      if (new URL(request.url).pathname.endsWith('/inference/list')) {
-        lastList = SignedList.parse(await response.clone().json()).body
-      }
-      return response
-    },
-    random: systemRandom,
   })
   provider.calls.length = 0
   secrets.push({ name: 'prompt', bytes: Buffer.from(prompt) })
@@ -173,6 +171,49 @@ describe('the whole service', () => {
     })
   }, 240_000)
 
+  it("lets its ICL's operator read neither, with the coordinator's wallet and a registered one that was not drawn", async () => {
+    const token = `token ${randomUUID()}`
+    answer = () => token
+    const result = await infer(`What does the operator read, ${randomUUID()}?`, openaiModel)
+    if (result.status !== 'accepted') throw new Error(`It was ${result.status}`)
+    const { kpHighHandle, kpLowHandle, jobId, list, delivery } = result.receipt
+    const { rpcUrl, chainId, contracts, coordinatorKey, funder, client } = world.chain
+    const coordinator = privateKeyToAccount(coordinatorKey)
+    const stranger = privateKeyToAccount(generatePrivateKey())
+    const writerOf = (account: LocalAccount) => createChainWriter({ rpcUrl, chainId, account })
+    await fundWallet(writerOf(funder), stranger.address, 2n * stake)
+    const { publicClient, walletClient } = writerOf(stranger)
+    const registry = { address: contracts.nodeRegistry, abi: nodeRegistryAbi }
+    const registering = {
+      ...registry,
+      functionName: 'register',
+      args: [[0]],
+      value: stake,
+    } as const
+    const hash = await walletClient.writeContract(registering)
+    await publicClient.waitForTransactionReceipt({ hash })
+    const activates = (members: readonly Address[], index: number) =>
+      publicClient.simulateContract({
+        ...{ address: contracts.promptKeyStore, abi: promptKeyStoreAbi, account: coordinator },
+        functionName: 'activate',
+        args: [kpHighHandle, kpLowHandle, jobId, members, BigInt(list.until), index],
+      })
+    const { members } = list
+    const own = stranger.address.toLowerCase() as Address
+    await activates(members, 0)
+    await expect(activates([...members, own], members.length)).rejects.toThrow('WrongList')
+    await expect(activates(members.with(0, own), 0)).rejects.toThrow('WrongList')
+    const { outHighHandle, outLowHandle } = delivery.body
+    for (const handle of [kpHighHandle, kpLowHandle, outHighHandle, outLowHandle]) {
+      const readBy = (account: LocalAccount) =>
+        createCofheCoprocessor({ rpcUrl, chainId, account, clock: systemClock }).decrypt(handle)
+      for (const account of [coordinator, stranger]) {
+        await expect(readBy(account)).rejects.toMatchObject({ code: 'coprocessor-access-denied' })
+      }
+      expect(await readBy(client)).toBeTypeOf('bigint')
+    }
+  }, 240_000)
+
   it('names the models that are served', async () => {
     await expect(infer('Hello', 'openai:gpt-unknown')).rejects.toMatchObject({
       code: 'model-unknown',
@@ -203,9 +244,17 @@ describe('the whole service', () => {
   }, 240_000)
 })
 
-/** Stores bytes as they are, as no client of ours would. */
+/** Stores bytes as they are, for a key that no job is for, as no client of ours would. */
 async function upload(bytes: Uint8Array): Promise<string> {
-  const { client, chainId } = world.chain
+  const { client, chainId, rpcUrl, contracts } = world.chain
+  const place = { rpcUrl, chainId, account: client }
+  const coprocessor = createCofheCoprocessor({ ...place, clock: systemClock })
+  const { highHandle, lowHandle, block } = await storeKey({
+    ...createChainWriter(place),
+    ...(await coprocessor.encrypt(1n, 2n)),
+    contract: contracts.promptKeyStore,
+    terms: aHash(zeroHash),
+  })
   const api = createApi({
     baseUrl: world.icl.url,
     fetch: (request) => fetch(request),
@@ -218,8 +267,7 @@ async function upload(bytes: Uint8Array): Promise<string> {
       signMessage: ({ raw }) => client.signMessage({ message: { raw } }),
     },
   })
-  if (!lastList) throw new Error('no key was stored')
-  const { kpHighHandle, kpLowHandle, block } = lastList
-  const query = { kpHighHandle, kpLowHandle, block_number: block.number }
+  const key = { kpHighHandle: highHandle, kpLowHandle: lowHandle }
+  const query = { ...key, block_number: block.number }
   return (await api.putBlob({ query, body: new Uint8Array(bytes) })).cid
 }
