@@ -109,6 +109,11 @@ export const nodeCauses = {
     what: 'the node could not continue the job after a restart',
     remedy: 'see in its log and in the log of the machine why it ended: memory may be short',
   },
+  'answer-lost': {
+    who: 'nobody',
+    what: 'a restart of the node lost the text of its answer, which is kept in memory only',
+    remedy: 'another node that agrees delivers',
+  },
   'node-failed': {
     who: 'node operator',
     what: 'the node failed unexpectedly',

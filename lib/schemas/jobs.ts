@@ -81,6 +81,7 @@ export const AbortReason = z.enum([
   'signed-before',
   'node-stopping',
   'node-crashed',
+  'answer-lost',
   'node-failed',
 ])
 export type AbortReason = z.output<typeof AbortReason>

@@ -139,7 +139,7 @@ const uploadFailed = (why: string, cause?: unknown): SvcError =>
   })
 
 const textLost = (): SvcError =>
-  new SvcError('node-failed', 'the text of the answer was lost when the daemon was restarted', {
+  new SvcError('answer-lost', 'the text of the answer was lost when the daemon was restarted', {
     hint: 'It is only in memory. Another node delivers.',
   })
 

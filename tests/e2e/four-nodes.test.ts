@@ -184,7 +184,7 @@ describe('a first seat whose answer differs, and a deliverer that is killed', ()
     expect([odd, ...killed]).not.toContain(result.leader)
     expect(result.agreed).toMatchObject({ agreed: 3, answers: 4 })
     expect(result.receipt.failed_deliveries).toMatchObject([
-      { address: killed[0], reason: 'node-failed' },
+      { address: killed[0], reason: 'answer-lost' },
     ])
     expect(result.verdicts).toContainEqual({ node: killed[0], verdict: 'match' })
   }, 240_000)

@@ -126,7 +126,7 @@ describe('a deliverer killed', () => {
     world.turns.push({ step: 'check', to_check: await world.delivered('Four.') })
     await resume(world, entry)
     expect(bodiesOf(world.api.abortAssignment)).toEqual([
-      { jobId, fence: 1, reason: 'node-failed' },
+      { jobId, fence: 1, reason: 'answer-lost' },
     ])
     expect(world.log.lines.join('\n')).toMatch(/ERROR .*the text of the answer was lost/)
     expect(world.chain.stored).toEqual([])
