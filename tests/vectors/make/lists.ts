@@ -12,6 +12,12 @@ import { decimals, fill } from './bytes.ts'
 
 const client = anAddress(`0x${'c1'.repeat(20)}`)
 
+/** What a third of the nodes take beyond a short conversation. */
+const tools = {
+  ...{ model_id: 'openai:test', parts: ['seed', 'tools'] },
+  ...{ max_prompt_bytes: 131_072, max_output_tokens: 4_096 },
+}
+
 /** A pool of so many nodes with different weights, the client among them, not all of which serve the same. */
 const poolOf = (count: number): readonly PoolNode[] =>
   Array.from({ length: count }, (_, index) => ({
@@ -23,7 +29,8 @@ const poolOf = (count: number): readonly PoolNode[] =>
           ),
     weight: 1 + ((index * 37) % 200),
     tiers: index % 5 === 0 ? [0] : [0, 1],
-    models: index % 7 === 3 ? ['openai:other'] : ['openai:other', 'openai:test'],
+    models: index % 7 === 4 ? ['openai:other'] : ['openai:other', 'openai:test'],
+    ...(index % 3 === 0 && { takes: [tools] }),
     comparators: index % 11 === 4 ? (['exact'] as const) : (['exact', 'similar/2'] as const),
   })).toSorted((a, b) => (a.address < b.address ? -1 : 1))
 
@@ -35,11 +42,18 @@ export async function listVectors(): Promise<object> {
   }
   const jobId = jobIdOf(identity)
   const draws = await Promise.all(
-    [
-      { nodes: 9, min_tier: 0, list_length: 9 },
-      { nodes: 40, min_tier: 1, list_length: 16 },
-      { nodes: 90, min_tier: 0, list_length: 5 },
-    ].map((choice) => drawVector(choice)),
+    (
+      [
+        { nodes: 9, min_tier: 0, list_length: 9 },
+        { nodes: 40, min_tier: 1, list_length: 16 },
+        {
+          nodes: 90,
+          min_tier: 0,
+          list_length: 5,
+          needs: { parts: ['tools'], prompt_bytes: 16_384 },
+        },
+      ] satisfies readonly Choice[]
+    ).map((choice) => drawVector(choice)),
   )
   const list = draws[0]?.list ?? []
   const activator = anAddress(`0x${'ac'.repeat(20)}`)
@@ -69,17 +83,15 @@ export async function listVectors(): Promise<object> {
 const passing = (reason: string, ...positions: readonly number[]) =>
   positions.map((position) => ({ position, reason }))
 
-async function drawVector(choice: {
-  readonly nodes: number
-  readonly min_tier: number
-  readonly list_length: number
-}) {
-  const pool = poolOf(choice.nodes)
+type Choice = Pick<Terms, 'min_tier' | 'list_length' | 'needs'> & { readonly nodes: number }
+
+async function drawVector({ nodes, list_length, ...choice }: Choice) {
+  const pool = poolOf(nodes)
   const { root, parts } = await snapshotPool(pool)
   const terms: Terms = {
     ...{ icl_origin: 'https://icl.test', pool_cid: root, model_id: 'openai:test' },
-    ...{ min_tier: choice.min_tier, comparator: 'similar/2', rule: 'three' },
-    ...{ quorum: 3, max_answers: 7, min_matches: 1, list_length: choice.list_length },
+    ...{ ...choice, comparator: 'similar/2', rule: 'three' },
+    ...{ quorum: 3, max_answers: 7, min_matches: 1, list_length },
     salt: toBase64Url(fill(8)),
   }
   const key = {
