@@ -33,8 +33,6 @@ import { findOwnKey } from './own-key.ts'
 const unusedBlobMs = hourMs
 /** How old a key may be: a list is drawn for 30 minutes, and its job taken for ten more. */
 const keySeconds = 2_400
-/** What sealing may add to a prompt. */
-const sealingBytes = 1_024
 
 type Upload = Input<(typeof endpoints)['putBlob']>
 
@@ -47,10 +45,6 @@ export async function putPrompt(
   signal: AbortSignal,
 ) {
   checkAdmitted(deps, client)
-  const most = deps.network.limits.prompt_bytes + sealingBytes
-  if (body.length > most) {
-    throw new ProblemError('body-too-large', `A sealed prompt may have ${most} bytes at most`)
-  }
   const { kpHighHandle, kpLowHandle, block_number } = query
   if (kpHighHandle === undefined || kpLowHandle === undefined || block_number === undefined) {
     throw new ProblemError(

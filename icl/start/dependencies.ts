@@ -2,6 +2,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { ComparatorId } from '../../lib/codecs.ts'
 import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
 import { knownNetworks } from '../../lib/known-networks.ts'
+import { sealBytes } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
 import type { Access } from '../access.ts'
@@ -124,7 +125,7 @@ const networkOf = (
   limits: {
     body_bytes: maxBodyBytes,
     blob_bytes: maxBlobBytes,
-    prompt_bytes: 32 * 1024,
+    prompt_bytes: maxBlobBytes - sealBytes,
     wait_seconds: 30,
     offer_seconds: limits.offerMs / 1000,
     lease_seconds: limits.leaseMs / 1000,

@@ -1,10 +1,12 @@
 import { utf8 } from '../digest.ts'
+import { maxBlobBytes } from '../endpoints.ts'
 import { promptOfText, promptText, writePrompt } from '../prompt.ts'
 import { PromptDocument } from '../schemas/prompt.ts'
+import { sealBytes } from '../sealing.ts'
 import { SvcError } from '../svc-error.ts'
 
 /** The longest prompt that an ICL takes unless it says otherwise: bytes of the document as it is sealed. */
-export const maxPromptBytes = 32 * 1024
+export const maxPromptBytes: number = maxBlobBytes - sealBytes
 
 /** The document of a prompt, a text being one message of the user; throws SvcError `prompt-empty`, `prompt-invalid` or `prompt-too-long`. */
 export function checkPrompt(prompt: string | PromptDocument, limitBytes: number): PromptDocument {

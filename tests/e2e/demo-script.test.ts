@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { maxPromptBytes } from '../../lib/client/prompt-text.ts'
 import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
 
 const patienceMs = 20_000
@@ -174,8 +175,8 @@ describe('npm run demo', () => {
     'no prompt at all': { args: [], sentence: 'The prompt is empty' },
     'an over-long prompt': {
       args: [],
-      input: 'a'.repeat(32 * 1024 + 1),
-      sentence: 'at most 32768 fit',
+      input: 'a'.repeat(maxPromptBytes + 1),
+      sentence: `at most ${maxPromptBytes} fit`,
     },
     'an unknown model': {
       args: ['--model', 'openai:gpt-unknown', 'Hello'],

@@ -159,8 +159,7 @@ describe('the room for blobs', () => {
       await put(wallet, {}, body),
       await put(wallet, { ...own, kpLowHandle: 1n }, body),
       await put(wallet, storedKey(icl, 'another'), body),
-      await put(wallet, own, mebibyte(1)),
-    ]).toEqual(['invalid-request', 'key-unknown', 'not-key-owner', 'body-too-large'])
+    ]).toEqual(['invalid-request', 'key-unknown', 'not-key-owner'])
     await icl.clock.jump(2_401_000)
     expect(await put(wallet, own, body)).toBe('key-expired')
     expect(await bytesOf('wallet')).toBe(0)
