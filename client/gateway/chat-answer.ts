@@ -1,8 +1,16 @@
 import { describeAgreed } from '../../lib/client/agreed.ts'
 import type { AcceptedInference } from '../../lib/client/inference.ts'
+import { utf8 } from '../../lib/digest.ts'
 
 /** An accepted answer, and when its completion was made (Unix seconds). */
-export type Answered = { readonly inference: AcceptedInference; readonly created: number }
+export type Answered = {
+  readonly inference: AcceptedInference
+  readonly created: number
+  /** Bytes of the prompt document. */
+  readonly promptBytes: number
+  /** Parameters that had no effect. */
+  readonly ignored: readonly string[]
+}
 
 const maxPieceChars = 64
 
@@ -14,14 +22,26 @@ const commonOf = ({ inference, created }: Answered, object: string) => ({
 })
 
 /** Where the proof of an answer is. */
-const proofOf = ({ jobId, agreed, receiptHash, commitTx }: AcceptedInference) => ({
+const proofOf = ({ inference: { jobId, agreed, receiptHash, commitTx }, ignored }: Answered) => ({
   svc: {
     job_id: jobId,
     agreement: describeAgreed(agreed),
     receipt_hash: receiptHash,
     commit_tx: commitTx,
+    usage: 'estimated',
+    ...(ignored.length > 0 && { ignored }),
   },
 })
+
+const bytesPerToken = 4
+
+/** Tokens of prompt and answer, estimated at 4 bytes a token: agents shorten their conversations by it. No node states a count that could be checked. */
+function usageOf({ inference, promptBytes }: Answered) {
+  const tokens = (bytes: number) => Math.ceil(bytes / bytesPerToken)
+  const prompt_tokens = tokens(promptBytes)
+  const completion_tokens = tokens(utf8(inference.output).length)
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
+}
 
 /** The headers that say how many agreed, and name the receipt. */
 export const proofHeaders = ({ jobId, agreed, receiptHash, commitTx }: AcceptedInference) => ({
@@ -31,7 +51,7 @@ export const proofHeaders = ({ jobId, agreed, receiptHash, commitTx }: AcceptedI
   'x-svc-commit-tx': commitTx,
 })
 
-/** An answer as one completion; it has no `usage`, since nobody counted the model's tokens in a way that can be checked. */
+/** An answer as one completion. */
 export const completionOf = (answered: Answered) => ({
   ...commonOf(answered, 'chat.completion'),
   choices: [
@@ -42,10 +62,11 @@ export const completionOf = (answered: Answered) => ({
       finish_reason: 'stop',
     },
   ],
-  ...proofOf(answered.inference),
+  usage: usageOf(answered),
+  ...proofOf(answered),
 })
 
-/** An answer as the chunks of a stream: the role, the text in pieces, the end, and the usage (which is null) if it was asked for. */
+/** An answer as the chunks of a stream: the role, the text in pieces, the end, and the usage if it was asked for. */
 export function chunksOf(answered: Answered, includeUsage: boolean): readonly object[] {
   const common = commonOf(answered, 'chat.completion.chunk')
   const chunk = (delta: object, finish: string | null) => ({
@@ -57,8 +78,8 @@ export function chunksOf(answered: Answered, includeUsage: boolean): readonly ob
   return [
     chunk({ role: 'assistant', content: '' }, null),
     ...pieces.map((content) => chunk({ content }, null)),
-    { ...chunk({}, 'stop'), ...proofOf(answered.inference) },
-    ...(includeUsage ? [{ ...common, choices: [], usage: null }] : []),
+    { ...chunk({}, 'stop'), ...proofOf(answered) },
+    ...(includeUsage ? [{ ...common, choices: [], usage: usageOf(answered) }] : []),
   ]
 }
 

@@ -69,29 +69,31 @@ export type ChatRequest = {
   readonly stream: boolean
   readonly includeUsage: boolean
   readonly maxOutputTokens: number | undefined
-  /** Parameters that were given and have no effect. */
+  /** Parameters that were given and have no effect, and members of others: `messages[0].cache_control`. */
   readonly ignored: readonly string[]
 }
 
 /** How requests are read. */
 export type ReadingOptions = {
-  /** Ignores temperature, top_p and penalties, and says so, instead of refusing other values than the service's own; and seed, which not every model takes. */
-  readonly ignoreSampling: boolean
+  /** Refuses what the service cannot honour, in place of ignoring it. */
+  readonly isStrict: boolean
 }
 
-/** Reads the body of a request; throws OpenAiError 400 that names the parameter which the service cannot honour. */
-export function readChatRequest(body: unknown, { ignoreSampling }: ReadingOptions): ChatRequest {
+/** Reads the body of a request; throws OpenAiError 400 that names what is wrong, or with `isStrict` what the service cannot honour. */
+export function readChatRequest(body: unknown, { isStrict }: ReadingOptions): ChatRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw badRequest('The body must be a JSON object', undefined, 'invalid_json')
   }
-  const isIgnored = (name: string) =>
-    ignored.some((other) => other === name) ||
-    (ignoreSampling && (name === 'seed' || Object.hasOwn(sampling, name)))
   const given = Object.entries(body).filter(([, value]) => value !== undefined && value !== null)
-  const parsed = Strict.safeParse(Object.fromEntries(given.filter(([name]) => !isIgnored(name))))
+  const isIgnored = ([name, value]: readonly [string, unknown]) =>
+    ignored.some((other) => other === name) || (!isStrict && !isHonoured(name, value))
+  const kept = Object.fromEntries(given.filter((entry) => !isIgnored(entry)))
+  const { parsed, dropped } = isStrict
+    ? { parsed: Strict.safeParse(kept), dropped: [] }
+    : read(kept)
   if (!parsed.success) throw refusal(parsed.error.issues[0], body)
   const { model, stream, stream_options: options } = parsed.data
-  if (options && stream !== true) {
+  if (isStrict && options && stream !== true) {
     throw badRequest('stream_options needs stream: true', 'stream_options', 'invalid_value')
   }
   return {
@@ -100,8 +102,33 @@ export function readChatRequest(body: unknown, { ignoreSampling }: ReadingOption
     stream: stream === true,
     includeUsage: options?.include_usage === true,
     maxOutputTokens: limitOf(parsed.data),
-    ignored: given.map(([name]) => name).filter(isIgnored),
+    ignored: [...given.filter(isIgnored).map(([name]) => name), ...dropped],
   }
+}
+
+const isHonoured = (name: string, value: unknown): boolean => {
+  if (Object.hasOwn(supported, name)) return true
+  const only: Readonly<Record<string, z.ZodType>> = { ...asItIs, ...sampling }
+  return Object.hasOwn(only, name) && only[name]?.safeParse(value).success === true
+}
+
+/** Reads a body without the members that the schema does not know, such as a message's `cache_control`, and names these. */
+function read(body: Readonly<Record<string, unknown>>) {
+  const whole = Strict.safeParse(body)
+  const unknown = (whole.error?.issues ?? []).flatMap((issue) =>
+    issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [],
+  )
+  if (unknown.length === 0) return { parsed: whole, dropped: [] }
+  const copy = structuredClone(body)
+  for (const path of unknown) removeAt(copy, path)
+  return { parsed: Strict.safeParse(copy), dropped: unknown.map(paramOf) }
+}
+
+function removeAt(body: object, path: readonly PropertyKey[]): void {
+  const parents = path.slice(0, -1)
+  const parent = parents.reduce<unknown>((at, step) => Reflect.get(Object(at), step), body)
+  const last = path.at(-1)
+  if (last !== undefined) Reflect.deleteProperty(Object(parent), last)
 }
 
 /** A limit is one: what is asked for beyond what the service ever gives changes nothing. */
@@ -127,11 +154,11 @@ function refusal(issue: z.core.$ZodIssue | undefined, body: object) {
   const [name = ''] = path.map(String)
   if (!(name in body)) return badRequest(`${name} is missing`, name, 'missing_required_parameter')
   if (name in sampling) {
-    const message = `The nodes answer near temperature 0, so that their answers can be compared, and cannot honour ${name}; leave it out, or start the gateway with --ignore-sampling`
+    const message = `The nodes answer near temperature 0, so that their answers can be compared, and cannot honour ${name}. Leave it out, or start the gateway without --strict`
     return badRequest(message, param, 'unsupported_value')
   }
   if (name in asItIs) {
-    const message = `The service answers with one text and cannot honour ${name}; leave it out`
+    const message = `The service answers with one text and cannot honour ${name}. Leave it out, or start the gateway without --strict`
     return badRequest(message, param, 'unsupported_value')
   }
   if (name === 'messages' && path.length > 1) {

@@ -1,5 +1,9 @@
+import { PromptNotTakenError } from '../../lib/client/choose-terms.ts'
 import { type AcceptedInference, inferenceError } from '../../lib/client/inference.ts'
 import { unixSeconds } from '../../lib/clock.ts'
+import { utf8 } from '../../lib/digest.ts'
+import { writePrompt } from '../../lib/prompt.ts'
+import type { PromptDocument, PromptMessage } from '../../lib/schemas/prompt.ts'
 import { type Answered, chunksOf, completionOf, proofHeaders } from './chat-answer.ts'
 import { type ChatRequest, readChatRequest } from './chat-request.ts'
 import { earlyStreamOf, streamOf } from './event-stream.ts'
@@ -41,7 +45,7 @@ export async function completeChat(
     .catch((error: unknown) => {
       throw options.stopping.aborted && error === options.stopping.reason ? stopped() : error
     })
-  const more = { ...(chat.ignored.length > 0 && { 'x-svc-ignored': chat.ignored.join(', ') }) }
+  for (const name of chat.ignored) options.onIgnored(name)
   if (chat.stream && options.keepAliveMs !== undefined) {
     const chunks = answered.then((one) => chunksOf(one, chat.includeUsage))
     news.ended = chunks.then(
@@ -53,37 +57,80 @@ export async function completeChat(
     return earlyStreamOf(chunks, {
       clock: options.clock,
       keepAliveMs: options.keepAliveMs,
-      more,
+      more: ignoredHeader(chat.ignored),
       onLeave: () => left.abort(new DOMException('The caller has left', 'AbortError')),
       explain: explainFailure,
     })
   }
   const one = await answered
-  const headers = { ...more, ...proofHeaders(one.inference) }
+  const headers = { ...ignoredHeader(one.ignored), ...proofHeaders(one.inference) }
   return chat.stream
     ? streamOf(chunksOf(one, chat.includeUsage), headers)
     : Response.json(completionOf(one), { headers })
 }
 
 async function answerOf(
-  { client, clock, agreement, giveUpWhenStuckMs }: GatewayOptions,
-  { prompt, maxOutputTokens }: ChatRequest,
+  options: GatewayOptions,
+  { prompt: asked, maxOutputTokens, ignored }: ChatRequest,
   model: string,
   signal: AbortSignal,
   news: ChatNews,
 ): Promise<Answered> {
-  const inference = await client.infer(prompt, {
-    model,
-    ...agreement,
-    signal,
-    giveUpWhenStuckMs,
-    ...(maxOutputTokens !== undefined && { parameters: { max_output_tokens: maxOutputTokens } }),
-    onSubmitted: ({ jobId }) => {
-      news.jobId = jobId
-    },
+  const { client, clock, agreement, giveUpWhenStuckMs, isStrict } = options
+  const run = (prompt: PromptDocument) =>
+    client.infer(prompt, {
+      model,
+      ...agreement,
+      signal,
+      giveUpWhenStuckMs,
+      ...(maxOutputTokens !== undefined && { parameters: { max_output_tokens: maxOutputTokens } }),
+      onSubmitted: ({ jobId }) => {
+        news.jobId = jobId
+      },
+    })
+  let prompt = asked
+  let left: readonly string[] = []
+  const inference = await run(prompt).catch((error: unknown) => {
+    const lacking = error instanceof PromptNotTakenError ? error.lacking : []
+    if (isStrict || lacking.length === 0 || !lacking.every(isOptional)) throw error
+    // Nothing was paid yet: the terms could not be made.
+    prompt = withoutParts(prompt, lacking)
+    left = lacking
+    for (const name of left) options.onIgnored(`${name} (of ${model})`)
+    return run(prompt)
   })
-  return { inference: accepted(inference), created: unixSeconds(clock) }
+  return {
+    inference: accepted(inference),
+    created: unixSeconds(clock),
+    promptBytes: utf8(writePrompt(prompt)).length,
+    ignored: [...ignored, ...left],
+  }
 }
+
+const optionalParts: readonly string[] = ['names', 'seed', 'stop']
+const isOptional = (part: string): boolean => optionalParts.includes(part)
+
+/** A prompt without parts that a model does not take; the question stays the same. */
+function withoutParts(prompt: PromptDocument, parts: readonly string[]): PromptDocument {
+  const { seed, stop, messages, ...rest } = prompt
+  const unnamed = (message: PromptMessage): PromptMessage => {
+    if (message.role === 'tool') return message
+    const { name: _, ...said } = message
+    return said
+  }
+  return {
+    ...rest,
+    messages: parts.includes('names') ? messages.map(unnamed) : messages,
+    ...(stop && !parts.includes('stop') && { stop }),
+    ...(seed !== undefined && !parts.includes('seed') && { seed }),
+  }
+}
+
+const ignoredHeader = (ignored: readonly string[]): Record<string, string> =>
+  ignored.length === 0 ? {} : { 'x-svc-ignored': headerText(ignored.join(', ')) }
+
+// Names are the caller's, and headers take printable ASCII only.
+const headerText = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 1_000)
 
 function accepted(inference: Parameters<typeof inferenceError>[0] | AcceptedInference) {
   if (inference.status === 'accepted') return inference

@@ -11,8 +11,10 @@ import { errorResponse, OpenAiError } from './openai-error.ts'
 import { createSemaphore } from './semaphore.ts'
 import { createStoreAhead } from './store-ahead.ts'
 
-const maxBodyBytes = 1_048_576
+// A prompt of 1 MiB, whose characters JSON may escape.
+const maxBodyBytes = 4_194_304
 const callerLeft = 499
+const maxIgnoredTold = 100
 
 type Heard = { Variables: { news: ChatNews } }
 
@@ -26,7 +28,10 @@ export type GatewayOptions = GuardOptions & {
   /** How many jobs run at once, and how many requests may wait for one to end. */
   readonly atOnce: number
   readonly maxWaiting: number
-  readonly ignoreSampling: boolean
+  /** Refuses what the service cannot honour, in place of ignoring it. */
+  readonly isStrict: boolean
+  /** Told once of each parameter that was ignored. */
+  readonly onIgnored: (parameter: string) => void
   /** Begins streams at once and keeps them alive this often; they begin with their answer when it is left out. */
   readonly keepAliveMs?: number | undefined
   /** Stores keys ahead, and is told of each that is stored or has failed; none are stored when it is left out. */
@@ -51,14 +56,14 @@ const unknownUrl = (method: string, path: string): OpenAiError =>
   new OpenAiError(
     404,
     'invalid_request_error',
-    `There is no ${method} ${path} here; there are GET /v1/models and POST /v1/chat/completions`,
+    `There is no ${method} ${path} here; there are GET /health, GET /v1/models and POST /v1/chat/completions`,
     {
       code: 'unknown_url',
     },
   )
 
 const tooLarge = (): OpenAiError =>
-  new OpenAiError(413, 'invalid_request_error', 'The body is larger than 1 MiB', {
+  new OpenAiError(413, 'invalid_request_error', 'The body is larger than 4 MiB', {
     code: 'request_too_large',
   })
 
@@ -68,23 +73,33 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
   const semaphore = createSemaphore(options.atOnce, options.maxWaiting)
   const ahead = options.storeAhead && createStoreAhead(options, options.storeAhead)
   const app = new Hono<Heard>()
+  const ignored = new Set<string>()
+  const onIgnored = (parameter: string) => {
+    // The caller's own names are no way to fill the memory.
+    if (ignored.has(parameter) || ignored.size >= maxIgnoredTold) return
+    ignored.add(parameter)
+    options.onIgnored(parameter)
+  }
+  const told: GatewayOptions = { ...options, onIgnored }
 
+  // Before all else: a probe has no key and needs no line in the log.
+  app.get('/health', (c) => c.json({ status: 'ok' }))
   app.use(async (c, next) => {
     const began = clock.monotonic()
     const { raw, method } = c.req
-    const told: ChatNews = {}
-    c.set('news', told)
+    const heard: ChatNews = {}
+    c.set('news', heard)
     await next()
     for (const [name, value] of Object.entries(corsHeaders(raw, options))) c.header(name, value)
     const path = c.req.path.slice(0, 200)
     const { status: sent } = c.res
     const tell = () => {
-      const { ended: _, ...news } = told
+      const { ended: _, ...news } = heard
       // Nobody hears what is answered to a caller who has left.
       const status = raw.signal.aborted ? callerLeft : sent
       onAnswered({ ...news, method, path, status, elapsedMs: elapsedSince(clock, began) })
     }
-    if (told.ended) void told.ended.then(tell)
+    if (heard.ended) void heard.ended.then(tell)
     else tell()
   })
   app.use(async (c, next) => {
@@ -100,7 +115,7 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
     c.json(findModel(await served(), modelMap, c.req.param('id'))),
   )
   app.post('/v1/chat/completions', limit, (c) =>
-    completeChat(options, semaphore, ahead, c.req.raw, c.get('news')),
+    completeChat(told, semaphore, ahead, c.req.raw, c.get('news')),
   )
   app.notFound((c) => errorResponse(unknownUrl(c.req.method, c.req.path.slice(0, 200))))
   app.onError((error, c) => {

@@ -19,7 +19,7 @@ request becomes a job: encrypted here, answered by a quorum, decrypted and check
   --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')} (default: three)
   --min-matches N         others that have to match each of them, 1 to 6 (default: 1)
   --at-once N             jobs that run at the same time, 1 to 64 (default: 4). 64 more requests may wait
-  --ignore-sampling       ignores temperature, top_p and penalties, in place of refusing other values than the service's, and seed
+  --strict                refuses what cannot be honoured, such as temperature 0.7, in place of ignoring it (header x-svc-ignored)
   --keep-alive SECONDS    begins streams at once and sends comments this often, 1 to 300. The receipt is then in the last chunk only
   --store-ahead           after a job, stores the key of the model's next one, which then waits less. An unused key is gas lost
   --allow-origin ORIGIN   a web page's origin that may call, may be repeated
@@ -76,7 +76,7 @@ const Flags = z.object({
   'min-matches': wholeNumber(1, 6).default(1),
   'at-once': wholeNumber(1, 64).default(4),
   'keep-alive': wholeNumber(1, 300).optional(),
-  'ignore-sampling': z.boolean().default(false),
+  strict: z.boolean().default(false),
   'store-ahead': z.boolean().default(false),
   'allow-origin': z.array(Origin).max(64).default([]),
 })
@@ -136,7 +136,7 @@ function parseStrictly(args: readonly string[]) {
         'min-matches': text,
         'at-once': text,
         'keep-alive': text,
-        'ignore-sampling': flag,
+        strict: flag,
         'store-ahead': flag,
         'allow-origin': { type: 'string', multiple: true },
         help: { type: 'boolean', short: 'h' },

@@ -124,7 +124,9 @@ const optionsOf = (
   modelMap: command['model-map'],
   agreement: { rule: command.rule, minMatches: command['min-matches'] },
   maxWaiting,
-  ignoreSampling: command['ignore-sampling'],
+  isStrict: command.strict,
+  onIgnored: (parameter) =>
+    print(logLine([timeOf(clock), 'ignored parameter', parameter, '(told once)'])),
   keepAliveMs: command['keep-alive'] === undefined ? undefined : command['keep-alive'] * 1_000,
   storeAhead: command['store-ahead']
     ? (model, error) => {

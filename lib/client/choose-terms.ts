@@ -154,6 +154,17 @@ async function previewOf(
   })
 }
 
+/** Not enough nodes take what the prompt holds; nothing was paid. */
+export class PromptNotTakenError extends SvcError {
+  /** What some of them lack: names of PromptPart, and sizes in words. */
+  readonly lacking: readonly string[]
+
+  constructor(message: string, hint: string, lacking: readonly string[]) {
+    super('prompt-not-supported', message, { hint })
+    this.lacking = lacking
+  }
+}
+
 function shortage(
   models: readonly { readonly model_id: string; readonly nodes: number }[],
   model: string,
@@ -184,16 +195,13 @@ function tooFewFor(terms: Terms, pool: readonly PoolNode[], client: Address): Sv
   const others = models.filter(
     (other) => candidatesOf(pool, { ...terms, model_id: other }, client).length >= quorum,
   )
-  const lacking = [...new Set(unmet.flat())].join(', ')
-  return new SvcError(
-    'prompt-not-supported',
-    `Not enough nodes take the prompt: of the ${serving.length} that serve ${model}, ${taking} take ${lacking}, and a job needs ${quorum}`,
-    {
-      hint:
-        others.length > 0
-          ? `Leave it out, or choose a model that takes it: ${others.join(', ')}.`
-          : 'Leave it out: no model here takes it.',
-    },
+  const lacking = [...new Set(unmet.flat())]
+  return new PromptNotTakenError(
+    `Not enough nodes take the prompt: of the ${serving.length} that serve ${model}, ${taking} take ${lacking.join(', ')}, and a job needs ${quorum}`,
+    others.length > 0
+      ? `Leave it out, or choose a model that takes it: ${others.join(', ')}.`
+      : 'Leave it out: no model here takes it.',
+    lacking,
   )
 }
 

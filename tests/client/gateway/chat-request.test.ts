@@ -4,12 +4,12 @@ import { OpenAiError } from '../../../client/gateway/openai-error.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
 import { question } from './fake-client.ts'
 
-const read = (body: unknown, ignoreSampling = false) => readChatRequest(body, { ignoreSampling })
+const read = (body: unknown, isStrict = true) => readChatRequest(body, { isStrict })
 
 /** The parameter and the code that a body is refused with; undefined when it is taken. */
-const refusalOf = (body: unknown, ignoreSampling = false) => {
+const refusalOf = (body: unknown, isStrict = true) => {
   try {
-    read(body, ignoreSampling)
+    read(body, isStrict)
     return undefined
   } catch (error) {
     if (!(error instanceof OpenAiError)) throw error
@@ -176,14 +176,27 @@ describe('a request for a completion', () => {
     }
   })
 
-  it('may have the ways in which words are picked ignored, and no others', () => {
-    const { ignored } = read(question({ temperature: 0.7, seed: 3 }), true)
-    expect(ignored).toEqual(['temperature', 'seed'])
-    expect(refusalOf(question({ constructor: 1 }), true)).toEqual([
-      'constructor',
-      'unknown_parameter',
+  it('is taken without what cannot be honoured, unless the gateway is strict', () => {
+    const asked = {
+      ...{ temperature: 0.7, n: 2, top_p: 1, logprobs: true, constructor: 1, seed: 3, user: 'u' },
+      ...{ audio: { voice: 'a' }, stream_options: { include_usage: true, more: 1 } },
+      messages: [{ role: 'user', content: 'Who?', cache_control: { type: 'ephemeral' } }],
+    }
+    const { ignored, prompt } = read(question(asked), false)
+    expect(ignored).toEqual([
+      ...['temperature', 'n', 'logprobs', 'constructor', 'user', 'audio'],
+      ...['messages[0].cache_control', 'stream_options.more'],
     ])
-    expect(refusalOf(question({ n: 2 }), true)).toEqual(['n', 'unsupported_value'])
+    expect(prompt).toEqual({ ...promptOfText('Who?'), seed: 3 })
+    expect(refusalOf(question({ constructor: 1 }))).toEqual(['constructor', 'unknown_parameter'])
+  })
+
+  it('is refused for what would change the question, strict or not', () => {
+    const image = [{ type: 'image_url', image_url: { url: 'https://a' } }]
+    const asked = question({ messages: [{ role: 'user', content: image }] })
+    expect(refusalOf(asked, false)).toEqual(['messages[0].content', 'unsupported_value'])
+    expect(refusalOf(question({ seed: 0.5 }), false)).toEqual(['seed', 'invalid_value'])
+    expect(refusalOf({ model: 'm' }, false)).toEqual(['messages', 'missing_required_parameter'])
   })
 
   it('is refused for what is wrong with it', () => {

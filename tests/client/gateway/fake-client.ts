@@ -36,6 +36,7 @@ export function fakeGateway(
   const asked: { readonly prompt: Parameters<Infer>[0]; readonly options: Parameters<Infer>[1] }[] =
     []
   const lines: Parameters<GatewayOptions['onAnswered']>[0][] = []
+  const ignored: string[] = []
   const stop = new AbortController()
   const app = createGateway({
     client: {
@@ -59,7 +60,8 @@ export function fakeGateway(
     agreement: {},
     atOnce: 2,
     maxWaiting: 2,
-    ignoreSampling: false,
+    isStrict: false,
+    onIgnored: (parameter) => ignored.push(parameter),
     giveUpWhenStuckMs: 1_000,
     origins: new Set(),
     onAnswered: (line) => lines.push(line),
@@ -80,7 +82,7 @@ export function fakeGateway(
       ...init,
       headers: { 'content-type': 'application/json', ...(init.headers as Record<string, string>) },
     })
-  return { asked, lines, stop, call, post }
+  return { asked, ignored, lines, stop, call, post }
 }
 
 /** A question to a model, with more about it. */

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createSemaphore } from '../../../client/gateway/semaphore.ts'
+import { PromptNotTakenError } from '../../../lib/client/choose-terms.ts'
 import type { Inference } from '../../../lib/client/inference.ts'
 import { ProblemError } from '../../../lib/problem.ts'
+import { promptOfText } from '../../../lib/prompt.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { acceptedAs, fakeGateway, jobId, question } from './fake-client.ts'
 
@@ -41,7 +43,10 @@ describe('a stream', () => {
     expect(last.svc.receipt_hash).toBe(response.headers.get('x-svc-receipt-hash'))
     expect(response.headers.get('x-svc-agreement')).toMatch(/^\d of \d agreed/)
     expect(last.svc.agreement).toBe(response.headers.get('x-svc-agreement'))
-    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: null })
+    expect(chunks.at(-1)).toMatchObject({
+      choices: [],
+      usage: { completion_tokens: Math.ceil(Buffer.byteLength(output) / 4) },
+    })
   })
 
   it('begins at once where it is to be kept alive, and shows nothing before there is an answer', async () => {
@@ -135,6 +140,42 @@ describe('a failure', () => {
   })
 })
 
+describe('what cannot be honoured', () => {
+  const lacking = (...parts: string[]) => new PromptNotTakenError('No', 'Leave it out.', parts)
+
+  it('is left out, and named in a header and once in the log', async () => {
+    const gateway = answers('x')
+    for (const _ of [1, 2]) {
+      const response = await gateway.post(question({ temperature: 0.7, n: 3 }))
+      expect([response.status, response.headers.get('x-svc-ignored')]).toEqual([
+        200,
+        'temperature, n',
+      ])
+      expect(await response.json()).toMatchObject({ svc: { ignored: ['temperature', 'n'] } })
+    }
+    expect(gateway.ignored).toEqual(['temperature', 'n'])
+    const strict = fakeGateway(() => acceptedAs('x', 'openai:one'), { isStrict: true })
+    const refused = await strict.post(question({ temperature: 0.7 }))
+    expect([refused.status, strict.asked.length]).toEqual([400, 0])
+  })
+
+  it('is left out where a model does not take it, as far as the question stays the same', async () => {
+    const infer = (prompt: unknown) => {
+      if (Object.hasOwn(prompt as object, 'seed')) throw lacking('seed', 'stop')
+      return acceptedAs('x', 'openai:one')
+    }
+    const gateway = fakeGateway(infer)
+    const response = await gateway.post(question({ seed: 1, stop: 'END' }))
+    expect([response.status, response.headers.get('x-svc-ignored')]).toEqual([200, 'seed, stop'])
+    expect(gateway.asked.at(-1)?.prompt).toEqual(promptOfText('Who?'))
+    const strict = fakeGateway(infer, { isStrict: true })
+    expect((await strict.post(question({ seed: 1 }))).status).toBe(400)
+    const needed = failing(lacking('json_schema', 'seed'))
+    expect((await needed.post(question({ seed: 1 }))).status).toBe(400)
+    expect(needed.asked).toHaveLength(1)
+  })
+})
+
 describe('a gateway that stops', () => {
   it('says so to whoever has a job under way or waits for a turn', async () => {
     const begun = Promise.withResolvers<void>()
@@ -153,6 +194,14 @@ describe('a gateway that stops', () => {
       expect([response.status, response.headers.get('x-should-retry')]).toEqual([503, 'false'])
       expect(await response.json()).toMatchObject({ error: { code: 'gateway_stopped' } })
     }
+  })
+})
+
+describe('the health of a gateway', () => {
+  it('is told without a key', async () => {
+    const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), { apiKey: 'k'.repeat(16) })
+    const response = await gateway.call('/health')
+    expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }])
   })
 })
 

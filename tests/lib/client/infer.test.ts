@@ -91,10 +91,10 @@ describe('infer', () => {
   it('refuses an empty prompt and one that is too long before anything is sent', async () => {
     const { context, callsOf } = await createFakeWorld()
     expect((await errorOf(infer(context, ' \n', { model }))).code).toBe('prompt-empty')
-    const long = await errorOf(infer(context, 'é'.repeat(16_385), { model }))
+    const long = await errorOf(infer(context, 'é'.repeat(524_274), { model }))
     expect(long.code).toBe('prompt-too-long')
-    // 32,770 bytes of text, and the document around it.
-    expect(long.message).toContain('32825')
+    // 1,048,548 bytes of text, and the document around it.
+    expect(long.message).toContain('1048603')
     expect(callsOf('previewQuorum')).toEqual([])
   })
 
