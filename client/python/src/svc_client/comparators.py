@@ -1,0 +1,150 @@
+"""Compares two pieces of evidence without a key (docs/comparators.md), and makes that of `exact`."""
+
+import hmac
+import re
+import unicodedata
+from collections import Counter
+from typing import Any, NamedTuple, Optional
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from .encoding import from_base64url, to_base64url, unhex
+
+Evidence = dict[str, Any]
+
+_channels = {"trigrams": 512, "words": 384, "numbers": 128, "names": 128, "negators": 64, "links": 64}
+_most_of_one_value = {512: 96, 384: 80, 128: 42, 64: 28}
+_start_of_channels = 36
+_sketch_bytes = 676
+_least_length_ratio = 650
+# By length class: pairs of the least share of trigrams, and of trigrams and words together.
+_worded_alike = {1: [(400, 0), (225, 740)], 2: [(275, 900)], 3: [(275, 900)]}
+_near_copy = {1: 550, 2: 800, 3: 920}
+
+
+def malformation(evidence: Evidence, comparator: str) -> Optional[str]:
+    """What is wrong with the evidence, if anything is."""
+    if evidence["comparator"] != comparator:
+        return f"it was made by {evidence['comparator']}, not {comparator}"
+    sketch = evidence.get("sketch")
+    if comparator == "exact":
+        return None if sketch is None else "exact evidence has no sketch"
+    if sketch is None:
+        return "there is no sketch in base64url"
+    return _sketch_malformation(from_base64url(sketch), evidence["tokens"])
+
+
+def _sketch_malformation(sketch: bytes, tokens: int) -> Optional[str]:
+    if len(sketch) != _sketch_bytes:
+        return f"the sketch has {len(sketch)} bytes, not {_sketch_bytes}"
+    if sketch[:2] != b"\x01\x01":
+        return f"the sketch has version {sketch[0]}.{sketch[1]}, not 1.1"
+    if sketch[2] & ~0x0F or sketch[3]:
+        return "the sketch has unknown flags"
+    if sketch[2] & 3 != sum(tokens > most for most in (12, 40, 160)):
+        return f"the sketch is of another length class than {tokens} tokens"
+    return "the sketch has hardly any entropy" if _is_monotonous(sketch) else None
+
+
+def _is_monotonous(sketch: bytes) -> bool:
+    if any(len(set(tag)) == 1 for tag in (sketch[4:20], sketch[20:28], sketch[28:36])):
+        return True
+    at = _start_of_channels
+    for slots in _channels.values():
+        counts = Counter(nibble for byte in sketch[at : at + slots // 2] for nibble in (byte & 15, byte >> 4))
+        if max(counts.values()) > _most_of_one_value[slots]:
+            return True
+        at += slots // 2
+    part = sketch[_start_of_channels:]
+    return any(sum(a == b for a, b in zip(part, part[distance:])) > 40 for distance in range(1, 65))
+
+
+def compare(a: Evidence, b: Evidence, comparator: str) -> str:
+    """`match`, `no-match` or `inconclusive`."""
+    if malformation(a, comparator) or malformation(b, comparator):
+        return "no-match"
+    if comparator == "exact":
+        return "match" if a["digest"] == b["digest"] and a["tokens"] == b["tokens"] else "no-match"
+    if a["digest"] == b["digest"]:
+        return "match"
+    ratio = min(a["tokens"], b["tokens"]) * 1_000 // max(a["tokens"], b["tokens"], 1)
+    return _verdict(from_base64url(a["sketch"]), from_base64url(b["sketch"]), ratio)
+
+
+class _Shared(NamedTuple):
+    trigrams: int
+    words: int
+    numbers: int
+    names: int
+    negators: int
+    links: int
+
+
+def _shared(a: bytes, b: bytes) -> _Shared:
+    shares, at = [], _start_of_channels
+    for slots in _channels.values():
+        different = [x ^ y for x, y in zip(a[at : at + slots // 2], b[at : at + slots // 2])]
+        agreeing = sum((byte & 0x0F == 0) + (byte & 0xF0 == 0) for byte in different)
+        shares.append(max(0, (16 * agreeing - slots) * 1_000 // (15 * slots)))
+        at += slots // 2
+    return _Shared(*shares)
+
+
+def _verdict(a: bytes, b: bytes, ratio: int) -> str:
+    if a[4:20] == b[4:20]:
+        return "match"
+    shared = _shared(a, b)
+    both_answer = bool(a[2] & b[2] & 0x0C)
+    same_answer = a[20:28] == b[20:28] or a[28:36] == b[28:36]
+    shorter, longer = sorted((a[2] & 3, b[2] & 3))
+    is_much_shorter = ratio < _least_length_ratio
+    if shorter == 0:
+        if longer and is_much_shorter:
+            return "inconclusive"
+        return "match" if both_answer and same_answer and shared.links == 1_000 else "inconclusive"
+    if shared.trigrams < 40 and shared.words < 60 and shared.words * 1_000 < 300 * ratio:
+        return "no-match"
+    together = shared.trigrams + shared.words
+    is_alike = any(shared.trigrams >= least and together >= both for least, both in _worded_alike[shorter])
+    differs = (both_answer and not same_answer) or not is_alike or is_much_shorter or shared.links < 1_000
+    same_facts = shared.numbers == shared.names == shared.negators == 1_000
+    is_wrong_copy = shared.trigrams >= _near_copy[shorter] and not same_facts
+    return "inconclusive" if differs or is_wrong_copy else "match"
+
+
+def evidence_key(prompt_key: bytes, job_id: str) -> bytes:
+    """The key of a job's evidence."""
+    return HKDF(SHA256(), 32, salt=unhex(job_id), info=b"svc-fingerprint-v1").derive(prompt_key)
+
+
+# White space as JavaScript trims it: not quite Python's.
+_white = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+
+
+def normalise(text: str) -> str:
+    """The text that a digest covers."""
+    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    well_formed = re.sub("[\ud800-\udfff]", "\ufffd", paired)
+    safe, run = [], 0
+    for character in well_formed:
+        is_mark = unicodedata.category(character)[0] == "M" or character in "\uff9e\uff9f"
+        if is_mark and run == 30:
+            safe.append("\u034f")
+            run = 0
+        run = run + 1 if is_mark else 0
+        safe.append(character)
+    lines = re.sub("\r\n?", "\n", unicodedata.normalize("NFC", "".join(safe))).split("\n")
+    return _trim_end("\n".join(map(_trim_end, lines)))
+
+
+def _trim_end(text: str) -> str:
+    return re.sub(f"[{_white}]+\\Z", "", text)
+
+
+def exact_evidence(text: str, key: bytes) -> Evidence:
+    """The evidence of an answer under `exact`."""
+    normal = normalise(text)
+    digest = to_base64url(hmac.digest(key, normal.encode(), "sha256"))
+    words = [word for word in re.split(f"[{_white}]+", normal) if word]
+    return {"comparator": "exact", "digest": digest, "tokens": len(words)}

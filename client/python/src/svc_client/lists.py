@@ -1,0 +1,168 @@
+"""Which nodes may answer: the names of jobs and lists, the pool, and the draw from it."""
+
+import re
+from typing import Any, Callable, NamedTuple, Optional, Sequence
+
+from .encoding import cid_of, hash_of, unhex
+from .errors import SvcError
+from .keccak import abi_encode, keccak256
+from .schema import prompt_parts
+
+_model = re.compile("[a-z0-9][a-z0-9-]{0,31}:[A-Za-z0-9._:/@+-]{1,96}")
+_number = "(?:0|[1-9][0-9]{0,6})"
+_line = re.compile(
+    f"(0x[0-9a-f]{{40}}) ({_number}) ({_number}(?:,{_number})*) ([^ ]+) ((?:exact,)?similar/2|exact)"
+)
+_taken = re.compile(f"([a-z_+]*):({_number}?):({_number}?)")
+_most_nodes, _most_parts, _address_digits = 100_000, 50_000, 40
+
+
+class PoolNode(NamedTuple):
+    """`models` maps each model to what it takes beside a short conversation: parts, most bytes, most tokens."""
+
+    address: str
+    weight: int
+    tiers: Sequence[int]
+    models: dict[str, tuple[Sequence[str], Optional[int], Optional[int]]]
+    comparators: Sequence[str]
+
+
+def job_id_of(chain_id: int, client: str, prompt_cid: str, high: int, low: int, nonce: int) -> str:
+    return "0x" + keccak256(abi_encode([chain_id, client, prompt_cid.encode(), high, low, nonce])).hex()
+
+
+def list_commitment(job_id: str, activator: str, until: int, members: Sequence[str]) -> str:
+    """What PromptKeyStore keeps of a list."""
+    return "0x" + keccak256(abi_encode([job_id, activator, until, list(members)])).hex()
+
+
+def list_seed(
+    chain_id: int, store: str, client: str, high: int, low: int, terms_hash: str, block_hash: str
+) -> bytes:
+    return keccak256(
+        abi_encode([b"svc-list-v2", chain_id, store, client, high, low, terms_hash, block_hash])
+    )
+
+
+def candidates_of(pool: Sequence[PoolNode], terms: dict[str, Any], client: str) -> list[PoolNode]:
+    """The nodes of a pool that can serve the terms."""
+    return [
+        node
+        for node in pool
+        if node.address != client
+        and terms["model_id"] in node.models
+        and _takes(node.models[terms["model_id"]], terms.get("needs", {}))
+        and terms["comparator"] in node.comparators
+        and max(node.tiers) >= terms["min_tier"]
+    ]
+
+
+def _takes(taken: tuple[Sequence[str], Optional[int], Optional[int]], needs: dict[str, Any]) -> bool:
+    parts, most_bytes, most_tokens = taken
+    return (
+        all(part in parts for part in needs.get("parts", ()))
+        and (most_bytes is None or needs.get("prompt_bytes", 0) <= most_bytes)
+        and (most_tokens is None or needs.get("output_tokens", 0) <= most_tokens)
+    )
+
+
+def draw_list(seed: bytes, candidates: Sequence[PoolNode], length: int) -> list[str]:
+    """The list: turn by turn the candidate at which the running sum of weights exceeds the point of the turn."""
+    left, chosen = list(candidates), []
+    while left and len(chosen) < length:
+        total = sum(node.weight for node in left)
+        point = int.from_bytes(keccak256(seed + len(chosen).to_bytes(4, "big")), "big") % total
+        for at, node in enumerate(left):
+            point -= node.weight
+            if point < 0:
+                chosen.append(left.pop(at).address)
+                break
+    return chosen
+
+
+def drawn_list(receipt: dict[str, Any], store: str, pool: Sequence[PoolNode]) -> list[str]:
+    """The list of a receipt, drawn again from its pool."""
+    chosen, client = receipt["list"], receipt["client"]
+    high, low = int(receipt["kpHighHandle"]), int(receipt["kpLowHandle"])
+    names = hash_of(chosen["terms"]), chosen["block"]["hash"]
+    seed = list_seed(receipt["chain_id"], store, client, high, low, *names)
+    return draw_list(seed, candidates_of(pool, chosen["terms"], client), chosen["terms"]["list_length"])
+
+
+def first_positions(length: int, passed: Sequence[dict[str, Any]], quorum: int) -> list[int]:
+    """The seats that are filled first: busy nodes only stand back for others."""
+    reasons = {one["position"]: one["reason"] for one in passed}
+    free = [position for position in range(length) if position not in reasons]
+    busy = [position for position in range(length) if reasons.get(position) == "busy"]
+    return sorted(free[:quorum] + busy[: max(0, quorum - len(free))])
+
+
+def read_pool(root: str, load: Callable[[str], bytes]) -> list[PoolNode]:
+    """The nodes of a pool from its blobs, each checked against its name. Raises SvcError `pool-snapshot-invalid`."""
+    nodes: list[PoolNode] = []
+    parts = 0
+
+    def read(cid: str, depth: int) -> None:
+        nonlocal parts
+        parts += 1
+        _check(depth <= _address_digits and parts <= _most_parts, "it has too many parts")
+        blob = load(cid)
+        _check(cid_of(blob) == cid, f"{cid} has other content than its name says")
+        header, *lines = blob.decode(errors="replace").split("\n")
+        if header == "svc-pool-v2":
+            _check(len(nodes) + len(lines) <= _most_nodes, "it has too many nodes")
+            nodes.extend(map(_node_of, lines))
+        else:
+            _check(header == "svc-pool-branch-v2", f"{cid} is no part of a pool")
+            for line in lines:
+                _check(re.fullmatch("bafkrei[a-z2-7]{52}", line) is not None, f"{line[:80]!r} is no part")
+                read(line, depth + 1)
+
+    read(root, 0)
+    ordered = all(one.address < next.address for one, next in zip(nodes, nodes[1:]))
+    _check(ordered, "its nodes are out of order, or there twice")
+    return nodes
+
+
+def _node_of(line: str) -> PoolNode:
+    wrong = f"{line[:80]!r} is no node"
+    found = _line.fullmatch(line)
+    if found is None:
+        raise _invalid(wrong)
+    address, weight, tiers, told, comparators = found.groups()
+    models = {}
+    names = told.split(",")
+    for name in names:
+        model, _, taken = name.partition("=")
+        _check(_model.fullmatch(model) is not None and (taken != "" or "=" not in name), wrong)
+        models[model] = _taken_of(taken, wrong) if taken else ((), None, None)
+    tier_list = [int(tier) for tier in tiers.split(",")]
+    _check(1 <= int(weight) <= 200 and max(tier_list) <= 255, wrong)
+    _check(len(names) == len(models) <= 64, wrong)
+    _check(list(models) == sorted(models) and tier_list == sorted(set(tier_list)), wrong)
+    return PoolNode(address, int(weight), tier_list, models, comparators.split(","))
+
+
+def _taken_of(text: str, wrong: str) -> tuple[Sequence[str], Optional[int], Optional[int]]:
+    found = _taken.fullmatch(text)
+    if found is None or text == "::":
+        raise _invalid(wrong)
+    parts = found[1].split("+") if found[1] else []
+    most_bytes, most_tokens = (int(found[at]) if found[at] else None for at in (2, 3))
+    _check(parts == sorted(set(parts) & set(prompt_parts)), wrong)
+    _check(most_bytes is None or 8_192 <= most_bytes <= 1_048_576, wrong)
+    _check(most_tokens is None or 1_024 <= most_tokens <= 1_000_000, wrong)
+    return parts, most_bytes, most_tokens
+
+
+def _check(holds: bool, why: str) -> None:
+    if not holds:
+        raise _invalid(why)
+
+
+def _invalid(why: str) -> SvcError:
+    return SvcError(
+        "pool-snapshot-invalid",
+        f"The pool snapshot does not hold: {why}",
+        "Fetch it again. If that changes nothing, its source has changed it.",
+    )

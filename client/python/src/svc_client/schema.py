@@ -1,0 +1,226 @@
+"""The form of a receipt, with the limits of each field. Unknown fields and other spellings are refused."""
+
+import re
+from typing import Any, Callable, Optional, Sequence
+
+from .encoding import from_base64url
+from .errors import SvcError
+from .signatures import half_order, is_strong_key
+
+Form = Callable[[Any, str], None]
+
+
+def _refuse(path: str, what: str) -> None:
+    raise SvcError(
+        "receipt-form",
+        f"This is no receipt: {path or 'it'} {what}",
+        "Fetch the receipt again. Do not rely on this file.",
+    )
+
+
+def text(pattern: str, where: Callable[[str], bool] = lambda text: True) -> Form:
+    matches = re.compile(pattern).fullmatch
+
+    def form(value: Any, path: str) -> None:
+        if not (isinstance(value, str) and matches(value) and where(value)):
+            _refuse(path, "is not in its form")
+
+    return form
+
+
+def integer(least: int, most: int) -> Form:
+    def form(value: Any, path: str) -> None:
+        if type(value) is not int or not least <= value <= most:
+            _refuse(path, f"is no integer of {least} to {most}")
+
+    return form
+
+
+def one_of(*values: Any) -> Form:
+    def form(value: Any, path: str) -> None:
+        if not any(type(value) is type(known) and value == known for known in values):
+            _refuse(path, "is none of the known values")
+
+    return form
+
+
+def array(item: Form, least: int, most: int) -> Form:
+    def form(value: Any, path: str) -> None:
+        if not isinstance(value, list) or not least <= len(value) <= most:
+            _refuse(path, f"is no list of {least} to {most}")
+        for at, element in enumerate(value):
+            item(element, f"{path}/{at}")
+
+    return form
+
+
+def record(optional: Sequence[str] = (), **fields: Form) -> Form:
+    """An object with just these fields."""
+
+    def form(value: Any, path: str) -> None:
+        if not isinstance(value, dict):
+            return _refuse(path, "is no object")
+        for name in value.keys() - fields.keys():
+            _refuse(f"{path}/{name}", "is no known field")
+        for name, field in fields.items():
+            if name in value:
+                field(value[name], f"{path}/{name}")
+            elif name not in optional:
+                _refuse(f"{path}/{name}", "is missing")
+
+    return form
+
+
+# The last character of base64url holds bits that no byte uses: they are zero.
+_last2, _last3 = "[AQgw]", "[AEIMQUYcgkosw048]"
+address = text("0x[0-9a-f]{40}")
+hash32 = text("0x[0-9a-f]{64}")
+uint256 = text("0|[1-9][0-9]{0,77}", lambda digits: int(digits) < 2**256)
+cid = text("bafkrei[a-z2-7]{52}")
+base64url32 = text(f"[A-Za-z0-9_-]{{42}}{_last3}")
+base64url = text(
+    f"([A-Za-z0-9_-]{{4}})*([A-Za-z0-9_-]{_last2}|[A-Za-z0-9_-]{{2}}{_last3})?", lambda data: len(data) <= 2_731
+)
+unix_seconds = integer(0, 99_999_999_999)
+model_id = text("[a-z0-9][a-z0-9-]{0,31}:[A-Za-z0-9._:/@+-]{1,96}")
+comparator = one_of("exact", "similar/2")
+session_key = text(f"[A-Za-z0-9_-]{{42}}{_last3}", lambda key: is_strong_key(from_base64url(key)))
+session_signature = text(f"[A-Za-z0-9_-]{{85}}{_last2}")
+wallet_signature = text("0x[0-9a-f]{128}(1b|1c)", lambda signature: int(signature[66:130], 16) <= half_order)
+_fence = integer(1, 1_000_000)
+_position = integer(0, 15)
+_output_tokens = integer(1, 8_192)
+
+prompt_parts = ("json_object", "json_schema", "late_system", "names", "seed", "stop", "tools")
+_abort_reasons = (
+    "key-handles-missing prompt-unavailable prompt-unreadable prompt-not-supported fhe-decrypt-denied "
+    "coprocessor-unavailable chain-rate-limited node-chain-unavailable model-not-offered provider-key-refused "
+    "provider-model-unknown provider-rate-limited provider-quota-used-up provider-refused provider-unreachable "
+    "provider-unavailable provider-silent provider-protocol-wrong provider-answer-empty "
+    "provider-answer-too-large list-untrusted encryption-failed wallet-empty store-key-reverted "
+    "output-upload-failed answer-lost deadline-too-close journal-unwritable signed-before node-stopping node-crashed "
+    "node-failed"
+).split()
+over_reasons = _abort_reasons + "offer-lapsed lease-lapsed never-revealed grant-refused node-busy node-left".split()
+delivery_reasons = _abort_reasons + "never-delivered output-refused never-checked".split()
+pass_reasons = (
+    "not-registered chain-inactive stake-unbonding no-model no-comparator no-tier no-recent-poll no-free-slot "
+    "leaving certificate-expired no-heartbeat chain-unavailable busy"
+).split()
+
+terms = record(
+    icl_origin=text("(?s).*", lambda origin: len(origin.encode("utf-16-le")) <= 2 * 2_048),
+    pool_cid=cid,
+    model_id=model_id,
+    min_tier=integer(0, 255),
+    comparator=comparator,
+    needs=record(
+        parts=array(one_of(*prompt_parts), 1, len(prompt_parts)),
+        prompt_bytes=integer(8_193, 1_048_576),
+        output_tokens=integer(1_025, 8_192),
+        optional=("parts", "prompt_bytes", "output_tokens"),
+    ),
+    rule=one_of("three", "any-two", "majority"),
+    quorum=integer(3, 6),
+    max_answers=integer(3, 7),
+    min_matches=integer(1, 6),
+    list_length=integer(3, 16),
+    salt=base64url32,
+    optional=("needs",),
+)
+_job_list = record(
+    terms=terms,
+    block=record(number=uint256, hash=hash32),
+    members=array(address, 3, 16),
+    passed=array(record(position=_position, reason=one_of(*pass_reasons), at=unix_seconds), 0, 64),
+    activator=address,
+    until=unix_seconds,
+)
+_evidence = record(
+    comparator=comparator,
+    digest=base64url32,
+    sketch=base64url,
+    tokens=integer(0, 1_048_576),
+    optional=("sketch",),
+)
+
+
+def _about(statement: str) -> dict[str, Form]:
+    return {"statement": one_of(statement), "jobId": hash32, "address": address, "fence": _fence}
+
+
+answer_statement = record(
+    **_about("svc-answer-v2"),
+    position=_position,
+    list=hash32,
+    model_id=model_id,
+    max_output_tokens=_output_tokens,
+    evidence=_evidence,
+    salt=base64url32,
+)
+delivery_statement = record(
+    **_about("svc-delivery-v2"), answer=hash32, output_cid=cid, outHighHandle=uint256, outLowHandle=uint256
+)
+verdict_statement = record(
+    **_about("svc-verdict-v2"),
+    answer=hash32,
+    delivery=hash32,
+    verdict=one_of("match", "no-match"),
+    reason=one_of("different-answer", "inconclusive", "output-mismatch", "output-unavailable"),
+    optional=("reason",),
+)
+tally_statement = record(
+    statement=one_of("svc-tally-v3"),
+    jobId=hash32,
+    record=hash32,
+    group=integer(1, 127),
+    deliverer=address,
+    settled_at=unix_seconds,
+)
+ack_statement = record(
+    **_about("svc-ack-v2"), step=one_of("commit", "reveal", "result"), body_hash=hash32, at=unix_seconds
+)
+
+ack = record(body=ack_statement, key=session_key, signature=session_signature)
+
+
+def _signed(body: Form, **more: Form) -> Form:
+    session = record(not_after=unix_seconds, signature=wallet_signature, key=session_key)
+    return record(body=body, signature=session_signature, session=session, **more)
+
+
+_delivery = _signed(delivery_statement)
+_verdicts = array(_signed(verdict_statement), 0, 6)
+receipt = record(
+    version=one_of(3),
+    icl_origin=text("(?s).*"),
+    chain_id=integer(1, 2**53 - 1),
+    jobId=hash32,
+    client=address,
+    client_nonce=uint256,
+    kpHighHandle=uint256,
+    kpLowHandle=uint256,
+    prompt_cid=cid,
+    max_output_tokens=_output_tokens,
+    list=_job_list,
+    answers=array(_signed(answer_statement, batch=integer(0, 6)), 3, 7),
+    over=array(
+        record(position=_position, fence=_fence, reason=one_of(*over_reasons), at=unix_seconds),
+        0,
+        64,
+    ),
+    failed_deliveries=array(
+        record(
+            address=address,
+            reason=one_of(*delivery_reasons),
+            delivery=_delivery,
+            verdicts=_verdicts,
+            optional=("delivery",),
+        ),
+        0,
+        6,
+    ),
+    delivery=_delivery,
+    verdicts=_verdicts,
+    tally=record(body=tally_statement, key=session_key, signature=session_signature),
+)
