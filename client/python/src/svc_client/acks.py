@@ -1,0 +1,40 @@
+"""Whether a receipt has what its ICL has acknowledged to a node."""
+
+from typing import Any, Sequence
+
+from . import schema
+from .encoding import canonical_json, hash_of
+from .errors import SvcError, check
+from .signatures import verify_signature
+
+
+def check_ack(receipt: dict[str, Any], ack: dict[str, Any], icl_keys: Sequence[str]) -> bool:
+    """False for an acknowledgement of another job. Raises SvcError `ack-invalid`, or `receipt-invalid` for a false receipt."""
+    schema.ack(ack, "")
+    body = ack["body"]
+    if ack["key"] not in icl_keys or not verify_signature(ack["key"], ack["signature"], canonical_json(body)):
+        raise SvcError(
+            "ack-invalid",
+            "The acknowledgement does not hold: no key of the ICL signed it",
+            "Do not rely on it: only what the ICL has signed binds it.",
+        )
+    if body["jobId"] != receipt["jobId"]:
+        return False
+    step, who = f"the ICL acknowledged the {body['step']} of {body['address']}", (body["address"], body["fence"])
+    if body["step"] == "result":
+        turns = [receipt["delivery"]] + [turn.get("delivery") for turn in receipt["failed_deliveries"]]
+        names = [hash_of(delivery["body"]) for delivery in turns if delivery is not None]
+        check(body["body_hash"] in names, f"{step}, and the receipt has no such delivery")
+        return True
+    bodies = [answer["body"] for answer in receipt["answers"]]
+    answer = next((one for one in bodies if (one["address"], one["fence"]) == who), None)
+    if body["step"] == "reveal":
+        check(answer is not None, f"{step}, and the receipt has no answer of it")
+        check(hash_of(answer) == body["body_hash"], f"{step}, and the receipt has another answer of it")
+        return True
+    members = receipt["list"]["members"]
+    over = [seat["reason"] for seat in receipt["over"] if (members[seat["position"]], seat["fence"]) == who]
+    check(answer is not None or bool(over), f"{step}, and the receipt leaves it out")
+    is_late = over[:1] in (["offer-lapsed"], ["lease-lapsed"])
+    check(not is_late, f"{step}, and the receipt calls it late ({', '.join(over)})")
+    return True

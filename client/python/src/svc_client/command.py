@@ -1,0 +1,129 @@
+"""The command `svc-receipt`: checks a receipt file and says what was checked and what was not."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Callable, Optional, Sequence
+
+from .encoding import read_json
+from .errors import SvcError
+from .receipt import receipt_hash, verify_receipt
+
+_most_bytes = 1_048_576
+_done, _invalid, _usage, _try_again = 0, 1, 2, 75
+_sentences = {
+    "valid": "The receipt is valid: it is consistent, and the chain holds its hash and its list.",
+    "consistent": "The receipt is consistent. Anyone can make one that is: compare it with the chain (--rpc).",
+    "invalid": "The receipt is invalid.",
+    "unknown": "The chain could not be asked: whether the receipt is valid is not known.",
+}
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Returns 0 for a valid or consistent receipt, 1 for an invalid one, 2 for wrong usage, 75 to try again."""
+    # Told as it is, whatever encoding a pipe has.
+    sys.stdout.reconfigure(errors="backslashreplace")
+    options = _parser().parse_args(arguments)
+    checks: list[dict[str, Any]] = []
+    receipt = _checked(checks, "content", lambda: _read(options))
+    if receipt is not None and options.rpc is not None:
+        from . import chain
+
+        place = _checked(checks, "contracts", lambda: chain.contracts_of(receipt, options))
+        if place is not None:
+            _checked(checks, "chain", lambda: chain.check_result(receipt, place))
+            _checked(checks, "list", lambda: chain.check_list(receipt, place))
+            if options.gateway is not None:
+                _checked(checks, "draw", lambda: chain.check_draw(receipt, place, options.gateway))
+    return _report(receipt, checks, options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="svc-receipt", description="Checks receipts of inference jobs.")
+    actions = parser.add_subparsers(dest="action", required=True)
+    verify = actions.add_parser("verify", help="check a receipt by itself, and with --rpc against the chain")
+    verify.add_argument("file", metavar="FILE")
+    verify.add_argument("--rpc", metavar="URL", help="the chain's JSON-RPC")
+    verify.add_argument("--result-registry", metavar="ADDRESS", help="else the receipt's ICL is asked")
+    verify.add_argument("--prompt-key-store", metavar="ADDRESS", help="else the receipt's ICL is asked")
+    verify.add_argument("--gateway", metavar="URL", help="an IPFS gateway: draw the list again from its pool")
+    verify.add_argument("--icl-key", metavar="KEY", help="the key that has to have signed the tally")
+    verify.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _read(options: argparse.Namespace) -> dict[str, Any]:
+    try:
+        with Path(options.file).open("rb") as file:
+            data = file.read(_most_bytes + 1)
+    except OSError as error:
+        raise SvcError("file-unreadable", str(error), "Name the file that holds the receipt.") from error
+    if len(data) > _most_bytes:
+        raise SvcError(
+            "receipt-invalid",
+            f"{options.file} is larger than any receipt",
+            "Name the file that holds the receipt.",
+        )
+    receipt = read_json(data)
+    verify_receipt(receipt, None if options.icl_key is None else [options.icl_key])
+    return receipt
+
+
+def _checked(checks: list[dict[str, Any]], name: str, check: Callable[[], Any]) -> Any:
+    try:
+        found = check()
+    except SvcError as error:
+        told = {"detail": str(error), "remedy": error.hint, "code": error.code, "retryable": error.retryable}
+        checks.append({"name": name, "status": "failed", **told})
+        return None
+    checks.append({"name": name, "status": "ok"})
+    return found
+
+
+def _report(
+    receipt: Optional[dict[str, Any]], checks: list[dict[str, Any]], options: argparse.Namespace
+) -> int:
+    failed = [check for check in checks if check["status"] == "failed"]
+    if not failed:
+        verdict, code = ("consistent" if options.rpc is None else "valid"), _done
+    elif all(check["retryable"] for check in failed):
+        verdict, code = "unknown", _try_again
+    else:
+        verdict, code = "invalid", _invalid
+    name = None if receipt is None else receipt_hash(receipt)
+    open_points = _not_checked(options)
+    if options.json:
+        print(json.dumps({"verdict": verdict, "receipt_hash": name, "not_checked": open_points, "checks": checks}))
+        return code
+    for check in checks:
+        print(f"{check['status']:<7} {check['name']}{': ' + check['detail'] if 'detail' in check else ''}")
+        if "remedy" in check:
+            print(f"        {check['remedy']}")
+    if receipt is not None and not failed:
+        terms, answers = receipt["list"]["terms"], len(receipt["answers"])
+        agreed = bin(receipt["tally"]["body"]["group"]).count("1")
+        print(f"Job {receipt['jobId']}: {terms['model_id']}, {agreed} of {answers} answers agreed")
+        print(f"Receipt hash {name}")
+        print(f"Not checked: {'; '.join(open_points)}")
+    print(_sentences[verdict])
+    return code
+
+
+def _not_checked(options: argparse.Namespace) -> list[str]:
+    named = options.result_registry is not None and options.prompt_key_store is not None
+    points = {
+        "that the chain holds its hash and its list (--rpc)": options.rpc is None,
+        "that the contracts are not those of a made-up ICL (--result-registry, --prompt-key-store)": options.rpc
+        is not None
+        and not named,
+        "that its list was drawn from the pool of its terms (--rpc and --gateway)": options.rpc is None
+        or options.gateway is None,
+        "that the tally is signed by the ICL (--icl-key)": options.icl_key is None,
+        "that its nodes have a stake, and that its pool left none out": True,
+    }
+    return [point for point, is_open in points.items() if is_open]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
