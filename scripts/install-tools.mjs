@@ -1,10 +1,10 @@
-// Gets the programs that only tests need: builds FerretDB and Kubo into a folder of this user, once a version, and has
-// Debian's package manager install the software TPM, Chromium and a C compiler where this is root: node scripts/install-tools.mjs
+// Gets the programs that only tests need: builds FerretDB and Kubo into a folder of this user, once a version, makes a Python environment
+// there, and has Debian's package manager install the software TPM, Chromium and a C compiler where this is root: node scripts/install-tools.mjs
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runProcess } from './run-process.mjs'
-import { ferretDb, kubo } from './tools.mjs'
+import { ferretDb, kubo, pythonClient } from './tools.mjs'
 
 const run = (command, args, options) =>
   runProcess(command, args, { stdio: ['ignore', 2, 2], ...options }).catch((error) => {
@@ -34,6 +34,34 @@ const installGoTool = async (
     // Whoever looks sees the whole program or none.
     renameSync(built, path)
     console.error(`${name} ${version}: ${path}`)
+    return 0
+  } finally {
+    rmSync(building, { recursive: true, force: true })
+  }
+}
+
+/** Makes a virtual environment with the pinned packages, unless it is there; gives the exit code. */
+const installPython = async ({ name, source, folder, path }) => {
+  if (existsSync(path)) {
+    console.error(`${name}: ${path}`)
+    return 0
+  }
+  if (!isInstalled('python3')) {
+    console.error(`${name} missing: install python3 and its module venv`)
+    return process.env.CI === 'true' ? 1 : 0
+  }
+  console.error(`Installing ${name} ...`)
+  mkdirSync(join(folder, '..'), { recursive: true })
+  const building = mkdtempSync(`${folder}.`)
+  try {
+    const made = await run('python3', ['-m', 'venv', building])
+    if (made !== 0) return made
+    const python = join(building, path.slice(folder.length))
+    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary']
+    const code = await run(python, [...pip, ':all:', '--requirement', source])
+    if (code !== 0) return code
+    renameSync(building, folder)
+    console.error(`${name}: ${path}`)
     return 0
   } finally {
     rmSync(building, { recursive: true, force: true })
@@ -84,6 +112,7 @@ const compiler = {
 const codes = [
   await installGoTool(ferretDb(), 'a minute or two'),
   await installGoTool(kubo(), 'two to five minutes'),
+  await installPython(pythonClient()),
   await installDebianPrograms(softwareTpm),
   await installDebianPrograms(chromium),
   await installDebianPrograms(compiler),

@@ -40,3 +40,12 @@ export const kubo = () =>
     target: 'github.com/ipfs/kubo/cmd/ipfs',
     ldflags: '-s -w',
   })
+
+/** A Python with the packages that the client in Python is tested with. */
+export const pythonClient = () => {
+  const source = join(root, 'client', 'python', 'requirements.txt')
+  const hash = createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 12)
+  const folder = join(cache, `python-client-${hash}`)
+  const bin = process.platform === 'win32' ? 'Scripts' : 'bin'
+  return { name: 'Python client', source, folder, path: join(folder, bin, executable('python')) }
+}

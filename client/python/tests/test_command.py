@@ -1,0 +1,71 @@
+"""The command, by files on disk."""
+
+import contextlib
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from svc_client.command import main
+
+from .vectors import read
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = Path(folder.name, "receipt.json")
+        self.vector = read("receipts-valid")["receipts"][0]
+
+    def run_on(self, data, *flags):
+        self.file.write_bytes(data if isinstance(data, bytes) else data.encode())
+        with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as out:
+            code = main(["verify", str(self.file), *flags])
+            out.flush()
+            return code, out.buffer.getvalue().decode()
+
+    def test_a_receipt_that_holds_is_consistent(self):
+        code, out = self.run_on(json.dumps(self.vector["receipt"], indent=2))
+        self.assertEqual(code, 0)
+        self.assertIn(self.vector["hash"], out)
+        self.assertIn("The receipt is consistent.", out)
+
+    def test_the_key_of_the_icl_is_checked(self):
+        text = json.dumps(self.vector["receipt"])
+        self.assertEqual(self.run_on(text, "--icl-key", self.vector["iclKeys"][0])[0], 0)
+        other = self.vector["receipt"]["answers"][0]["session"]["key"]
+        code, out = self.run_on(text, "--icl-key", other, "--json")
+        self.assertEqual((code, json.loads(out)["verdict"]), (1, "invalid"))
+
+    def test_anything_else_in_the_file_is_refused(self):
+        text = json.dumps(self.vector["receipt"])
+        others = [
+            text.replace('"version": 3', '"version": 3.0'),
+            text.replace('"version": 3', '"version": true'),
+            text.replace('"version": 3', '"version": 3, "version": 3'),
+            text.replace('"version": 3', '"version": 3, "note": "x"'),
+            text.replace('"over": []', '"over": null'),
+            text.replace("https://icl.test", "https:\\/\\/icl.test"),
+            text.replace('"over"', '"ov\\u0065r"'),
+            text[:-1],
+            text + "{}",
+            "\ufeff" + text,
+            text.replace("0xf4d4", "0xF4D4"),
+            b"\xff" + text.encode(),
+            "[" * 100_000,
+            "[]",
+            "",
+        ]
+        for other in others:
+            self.assertNotEqual(other, text)
+            self.assertEqual(self.run_on(other)[0], 1, other[:80])
+
+    def test_a_file_that_is_not_there_is_named(self):
+        with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")):
+            self.assertEqual(main(["verify", str(self.file)]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

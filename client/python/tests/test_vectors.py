@@ -1,0 +1,206 @@
+"""What this package makes of the vectors of the protocol."""
+
+import json
+import unittest
+
+from svc_client import receipt_hash, record_hash, schema, verify_receipt
+from svc_client.acks import check_ack
+from svc_client.agreement import Quota, decide, deliverers, quota_of, settled
+from svc_client.comparators import compare, evidence_key, exact_evidence, malformation
+from svc_client.encoding import canonical_json, hash_of, sha256_hex, unhex
+from svc_client.errors import SvcError
+from svc_client.lists import (
+    candidates_of,
+    draw_list,
+    first_positions,
+    job_id_of,
+    list_commitment,
+    list_seed,
+    read_pool,
+)
+from svc_client.sealing import join_key, output_purpose, prompt_purpose, seal, split_key, unseal
+from svc_client.signatures import session_digest, verify_session, verify_signature
+
+from .vectors import changed, read
+
+
+def handles(of):
+    return int(of["kpHighHandle"]), int(of["kpLowHandle"])
+
+
+def fits(form, value):
+    try:
+        form(value, "")
+        return True
+    except SvcError:
+        return False
+
+
+class Vectors(unittest.TestCase):
+    def each(self, vectors, least=1):
+        """The vectors one by one, of which there are enough: an empty file is no success."""
+        self.assertGreaterEqual(len(vectors), least)
+        return vectors
+
+    def test_jobs(self):
+        for job in self.each(read("lists")["jobs"]):
+            made = job_id_of(
+                job["chainId"], job["client"], job["promptCid"], *handles(job), int(job["clientNonce"])
+            )
+            self.assertEqual(made, job["jobId"])
+
+    def test_draws(self):
+        for draw in self.each(read("lists")["draws"]):
+            terms, client = draw["terms"], draw["client"]
+            schema.terms(terms, "")
+            self.assertEqual(hash_of(terms), draw["termsHash"])
+            pool = read_pool(terms["pool_cid"], lambda cid: draw["pool"][cid].encode())
+            candidates = candidates_of(pool, terms, client)
+            self.assertEqual(len(candidates), draw["candidates"])
+            seed = list_seed(
+                draw["chainId"], draw["store"], client, *handles(draw), draw["termsHash"], draw["blockHash"]
+            )
+            self.assertEqual("0x" + seed.hex(), draw["seed"])
+            self.assertEqual(draw_list(seed, candidates, terms["list_length"]), draw["list"])
+
+    def test_a_pool_with_a_changed_weight_is_refused(self):
+        draw = read("lists")["draws"][0]
+        with self.assertRaisesRegex(SvcError, "other content"):
+            read_pool(draw["terms"]["pool_cid"], lambda cid: draw["pool"][cid].replace(" 75 ", " 76 ").encode())
+
+    def test_first_seats(self):
+        for seats in self.each(read("lists")["firstSeats"]):
+            made = first_positions(seats["length"], seats["passed"], seats["quorum"])
+            self.assertEqual(made, seats["positions"])
+
+    def test_commitments_to_lists(self):
+        for one in self.each(read("lists")["commitments"]):
+            made = list_commitment(one["jobId"], one["activator"], one["until"], one["list"])
+            self.assertEqual(made, one["commitment"])
+
+    def test_orders_of_delivery(self):
+        for one in self.each(read("lists")["deliverers"]):
+            salts = [answer["salt"] for answer in one["answers"]]
+            self.assertEqual(deliverers(one["jobId"], salts, one["group"]), one["order"])
+
+    def test_quotas(self):
+        for one in self.each(read("agreements")["quotas"], 50):
+            wish = one["rule"], one["quorum"], one["listLength"], one.get("minMatches", 1)
+            if "refused" in one:
+                with self.assertRaises(SvcError):
+                    quota_of(*wish)
+            else:
+                self.assertEqual(quota_of(*wish), Quota(one["quorum"], one["maxAnswers"], one["needed"]))
+
+    def test_decisions(self):
+        for one in self.each(read("agreements")["decisions"], 50):
+            pairs = {frozenset(pair) for pair in one["matches"]}
+            quota = Quota(one["quorum"], one["maxAnswers"], one["needed"])
+            made = decide(
+                range(one["answers"]), lambda a, b: frozenset((a, b)) in pairs, quota, one.get("left")
+            )
+            self.assertEqual(made, (one["outcome"], one.get("mask", 0), one.get("count", 0)))
+
+    def test_deliveries(self):
+        for one in self.each(read("agreements")["deliveries"]):
+            self.assertEqual(settled(one["checks"], one["isTimeUp"]), one["outcome"])
+
+    def test_evidence(self):
+        for file, comparator in (("evidence-exact", "exact"), ("evidence-similar", "similar/2")):
+            vectors = read(file)
+            key = evidence_key(unhex(vectors["promptKey"]), vectors["jobId"])
+            self.assertEqual(key, unhex(vectors["evidenceKey"]))
+            known = {answer["name"]: answer["evidence"] for answer in vectors["answers"]}
+            for a, b, outcome in self.each(vectors["pairs"], 100):
+                self.assertEqual(compare(known[a], known[b], comparator), outcome)
+                self.assertEqual(compare(known[b], known[a], comparator), outcome)
+            for one in self.each(vectors["malformed"]):
+                self.assertIsNotNone(malformation(one["evidence"], comparator))
+                self.assertEqual(compare(one["evidence"], known["lift"], comparator), "no-match")
+
+    def test_exact_evidence_is_made(self):
+        vectors = read("evidence-exact")
+        key = unhex(vectors["evidenceKey"])
+        for answer in self.each(vectors["answers"]):
+            self.assertEqual(exact_evidence(answer["text"], key), answer["evidence"])
+
+    def test_statements(self):
+        vectors = read("statements")
+        for one in self.each(vectors["node"] + vectors["icl"]):
+            text = one["text"].encode()
+            self.assertEqual(canonical_json(json.loads(text)), text)
+            self.assertTrue(verify_signature(one["key"], one["signature"], text))
+            self.assertFalse(verify_signature(one["key"], one["signature"], text + b" "))
+            if "hash" in one:
+                self.assertEqual(sha256_hex(text), one["hash"])
+
+    def test_commitments_to_answers(self):
+        for one in self.each(read("statements")["commitments"]):
+            opened = {name: value for name, value in one.items() if name != "commitment"}
+            self.assertEqual(hash_of(opened), one["commitment"])
+
+    def test_acknowledgements(self):
+        vectors = read("statements")
+        for one in self.each(vectors["acks"]):
+            ack = {"body": json.loads(one["text"]), "key": one["key"], "signature": one["signature"]}
+            if one["isKept"]:
+                check_ack(vectors["receipt"], ack, [one["key"]])
+            else:
+                with self.assertRaisesRegex(SvcError, "the ICL acknowledged"):
+                    check_ack(vectors["receipt"], ack, [one["key"]])
+
+    def test_session_keys_and_signatures(self):
+        vectors = read("statements")
+        for one in self.each(vectors["weakKeys"]):
+            self.assertFalse(verify_signature(one["key"], one["signature"], b"message 0"))
+        for one in self.each(vectors["signatures"]):
+            made = verify_signature(one["key"], one["signature"], one["message"].encode())
+            self.assertEqual(made, one["holds"])
+
+    def test_grants(self):
+        vectors = read("grants")
+        for one in self.each(vectors["grants"]):
+            of = [one["session"][name] for name in ("address", "key", "iclOrigin", "chainId", "notAfter")]
+            self.assertEqual("0x" + session_digest(*of).hex(), one["digest"])
+            self.assertEqual(verify_session(*of, one["signature"]), one["holds"])
+        for one in self.each(vectors["spellings"]):
+            self.assertEqual(fits(schema.wallet_signature, one["signature"]), one["isOne"])
+        for one in self.each(vectors["keys"]):
+            self.assertTrue(fits(schema.session_key, one["publicKey"]))
+
+    def test_sealing(self):
+        vectors = read("sealing")
+        key = unhex(vectors["halves"]["key"])
+        self.assertEqual(split_key(key), (int(vectors["halves"]["high"]), int(vectors["halves"]["low"])))
+        self.assertEqual(join_key(*split_key(key)), key)
+        for one in self.each(vectors["blobs"]):
+            self.assertEqual(unseal(unhex(one["blob"]), key, purpose_of(one)), one["text"])
+            made = seal(one["text"], key, purpose_of(one), unhex(one["iv"]))
+            self.assertEqual(made, unhex(one["blob"]))
+        for one in self.each(vectors["unreadable"]):
+            with self.assertRaisesRegex(SvcError, "cannot be decrypted"):
+                unseal(unhex(one["blob"]), key, purpose_of(one))
+
+    def test_receipts_that_hold(self):
+        for one in self.each(read("receipts-valid")["receipts"], 10):
+            verify_receipt(one["receipt"], one["iclKeys"])
+            self.assertEqual(receipt_hash(one["receipt"]), one["hash"])
+            self.assertEqual(record_hash(one["receipt"]), one["record"])
+
+    def test_receipts_that_do_not_hold(self):
+        valid = {one["name"]: one for one in read("receipts-valid")["receipts"]}
+        for one in self.each(read("receipts-invalid")["receipts"], 50):
+            good = valid[one["of"]]
+            with self.assertRaises(SvcError) as refused:
+                verify_receipt(changed(good["receipt"], one["changes"]), one.get("iclKeys", good["iclKeys"]))
+            # Not for its form: that would hide what the vector is about.
+            self.assertEqual(refused.exception.code, "receipt-invalid")
+
+
+def purpose_of(vector):
+    purpose = vector["purpose"]
+    return prompt_purpose(purpose["client"]) if purpose["kind"] == "prompt" else output_purpose(purpose["jobId"])
+
+
+if __name__ == "__main__":
+    unittest.main()
