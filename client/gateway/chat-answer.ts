@@ -1,4 +1,5 @@
 import { describeAgreed } from '../../lib/client/agreed.ts'
+import type { PoolComparison } from '../../lib/client/compare-pool.ts'
 import type { AcceptedInference } from '../../lib/client/inference.ts'
 import { utf8 } from '../../lib/digest.ts'
 
@@ -6,6 +7,8 @@ import { utf8 } from '../../lib/digest.ts'
 export type Answered = {
   readonly inference: AcceptedInference
   readonly created: number
+  /** What the chain says of the pool that the nodes were drawn from. */
+  readonly pool: PoolComparison | undefined
   /** Bytes of the prompt document. */
   readonly promptBytes: number
   /** Parameters that had no effect. */
@@ -21,17 +24,26 @@ const commonOf = ({ inference, created }: Answered, object: string) => ({
   model: inference.model,
 })
 
+/** Such as `1 of 8`: how many active nodes the pool leaves out; `unknown` where the chain RPC does not tell. */
+const leftOutOf = ({ pool }: Answered): string =>
+  pool?.leftOut === undefined ? 'unknown' : `${pool.leftOut} of ${pool.active + pool.leftOut}`
+
 /** Where the proof of an answer is. */
-const proofOf = ({ inference: { jobId, agreed, receiptHash, commitTx }, ignored }: Answered) => ({
-  svc: {
-    job_id: jobId,
-    agreement: describeAgreed(agreed),
-    receipt_hash: receiptHash,
-    commit_tx: commitTx,
-    usage: 'estimated',
-    ...(ignored.length > 0 && { ignored }),
-  },
-})
+const proofOf = (answered: Answered) => {
+  const { inference, ignored } = answered
+  const { jobId, agreed, receiptHash, commitTx } = inference
+  return {
+    svc: {
+      job_id: jobId,
+      agreement: describeAgreed(agreed),
+      pool_left_out: leftOutOf(answered),
+      receipt_hash: receiptHash,
+      commit_tx: commitTx,
+      usage: 'estimated',
+      ...(ignored.length > 0 && { ignored }),
+    },
+  }
+}
 
 const bytesPerToken = 4
 
@@ -43,13 +55,17 @@ function usageOf({ inference, promptBytes }: Answered) {
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
 }
 
-/** The headers that say how many agreed, and name the receipt. */
-export const proofHeaders = ({ jobId, agreed, receiptHash, commitTx }: AcceptedInference) => ({
-  'x-svc-agreement': describeAgreed(agreed),
-  'x-svc-job-id': jobId,
-  'x-svc-receipt-hash': receiptHash,
-  'x-svc-commit-tx': commitTx,
-})
+/** The headers that say how many agreed and what the pool leaves out, and name the receipt. */
+export const proofHeaders = (answered: Answered) => {
+  const { svc } = proofOf(answered)
+  return {
+    'x-svc-agreement': svc.agreement,
+    'x-svc-pool-left-out': svc.pool_left_out,
+    'x-svc-job-id': svc.job_id,
+    'x-svc-receipt-hash': svc.receipt_hash,
+    'x-svc-commit-tx': svc.commit_tx,
+  }
+}
 
 /** An answer as one completion. */
 export const completionOf = (answered: Answered) => ({

@@ -1,4 +1,5 @@
 import { PromptNotTakenError } from '../../lib/client/choose-terms.ts'
+import type { PoolComparison } from '../../lib/client/compare-pool.ts'
 import { type AcceptedInference, inferenceError } from '../../lib/client/inference.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import { utf8 } from '../../lib/digest.ts'
@@ -63,7 +64,7 @@ export async function completeChat(
     })
   }
   const one = await answered
-  const headers = { ...ignoredHeader(one.ignored), ...proofHeaders(one.inference) }
+  const headers = { ...ignoredHeader(one.ignored), ...proofHeaders(one) }
   return chat.stream
     ? streamOf(chunksOf(one, chat.includeUsage), headers)
     : Response.json(completionOf(one), { headers })
@@ -77,6 +78,7 @@ async function answerOf(
   news: ChatNews,
 ): Promise<Answered> {
   const { client, clock, agreement, giveUpWhenStuckMs, isStrict } = options
+  let pool: PoolComparison | undefined
   const run = (prompt: PromptDocument) =>
     client.infer(prompt, {
       model,
@@ -84,6 +86,9 @@ async function answerOf(
       signal,
       giveUpWhenStuckMs,
       ...(maxOutputTokens !== undefined && { parameters: { max_output_tokens: maxOutputTokens } }),
+      onPool: (compared) => {
+        pool = compared
+      },
       onSubmitted: ({ jobId }) => {
         news.jobId = jobId
       },
@@ -102,6 +107,7 @@ async function answerOf(
   return {
     inference: accepted(inference),
     created: unixSeconds(clock),
+    pool,
     promptBytes: utf8(writePrompt(prompt)).length,
     ignored: [...ignored, ...left],
   }

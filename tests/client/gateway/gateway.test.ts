@@ -49,6 +49,20 @@ describe('a stream', () => {
     })
   })
 
+  it.each([
+    [{ nodes: 7, active: 7, leftOut: 1 }, '1 of 8'],
+    [{ nodes: 7, active: 6, leftOut: 0 }, '0 of 6'],
+    [{ nodes: 7, active: 6, leftOut: undefined }, 'unknown'],
+  ])('tells how many active nodes the pool leaves out: %o', async (compared, told) => {
+    const gateway = fakeGateway((_, { onPool }) => {
+      onPool?.(compared)
+      return acceptedAs('Fin', 'openai:one')
+    })
+    const response = await gateway.post(question())
+    expect(response.headers.get('x-svc-pool-left-out')).toBe(told)
+    expect((await response.json()).svc.pool_left_out).toBe(told)
+  })
+
   it('begins at once where it is to be kept alive, and shows nothing before there is an answer', async () => {
     const { promise, resolve } = Promise.withResolvers<Inference>()
     const gateway = fakeGateway(() => promise, { keepAliveMs: 5 })
