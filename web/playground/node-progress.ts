@@ -1,3 +1,4 @@
+import { isCause, whatOf } from '../../lib/causes.ts'
 import type { AcceptedInference, Inference } from '../../lib/client/inference.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { JobEvent, Role } from '../../lib/schemas/jobs.ts'
@@ -7,9 +8,14 @@ export type NodeProgress = {
   /** Names the assignment: a node may get more than one. */
   readonly fence: number
   readonly node: Address
+  /** Of its seat: `leader` is the first one, whoever delivers. */
   readonly role: Role
+  /** Its seat was added because the quorum did not agree. */
+  readonly joined: boolean
   /** The last thing that happened, in words. */
   readonly status: string
+  /** Why its turn to deliver failed, in words. */
+  readonly failedTurn: string | undefined
   readonly verdict: 'match' | 'no-match' | undefined
   readonly isOver: boolean
   /** Unix seconds of the last thing that happened. */
@@ -18,6 +24,13 @@ export type NodeProgress = {
 
 type Outcome = Pick<Inference, 'leader' | 'verdicts'> & {
   readonly agreed?: Pick<AcceptedInference['agreed'], 'differed'>
+  readonly receipt?: {
+    readonly answers: readonly {
+      readonly body: { readonly address: Address }
+      readonly batch: number
+    }[]
+    readonly failed_deliveries: readonly { readonly address: Address; readonly reason: string }[]
+  }
 }
 
 const words: Readonly<Record<string, string>> = {
@@ -30,7 +43,7 @@ const words: Readonly<Record<string, string>> = {
   revealed: 'showed what its answer looks like',
   'to-deliver': 'has to deliver its answer',
   delivered: 'delivered its answer',
-  'delivery-failed': 'failed to deliver',
+  'delivery-failed': 'did not deliver',
   'verdict-match': 'checked the delivery: match',
   'verdict-no-match': 'says: no match',
   aborted: 'gave its assignment back',
@@ -57,10 +70,16 @@ const verdictOf = (type: string): NodeProgress['verdict'] => {
 // The stream of events ends with the job, and its last ones may not have come: the outcome tells them as well.
 function withOutcome(told: NodeProgress, outcome: Outcome | undefined): NodeProgress {
   if (outcome === undefined) return told
-  const { leader, agreed, verdicts } = outcome
-  const row: NodeProgress = { ...told, role: told.node === leader ? 'leader' : 'verifier' }
+  const { leader: deliverer, agreed, verdicts, receipt } = outcome
+  const answer = receipt?.answers.find(({ body }) => body.address === told.node)
+  const failed = receipt?.failed_deliveries.find(({ address }) => address === told.node)
+  const row: NodeProgress = {
+    ...told,
+    joined: answer ? answer.batch > 0 : told.joined,
+    failedTurn: failed ? failedTurnOf(failed.reason) : told.failedTurn,
+  }
   if (row.isOver) return row
-  if (agreed && row.role === 'leader') {
+  if (agreed && row.node === deliverer) {
     return { ...row, status: eventWords({ type: 'delivered' }), isOver: true }
   }
   const found = verdicts.find(({ node }) => node === row.node)
@@ -75,18 +94,33 @@ function withOutcome(told: NodeProgress, outcome: Outcome | undefined): NodeProg
   return { ...row, status, verdict: 'no-match', isOver: true }
 }
 
-/** How far each node of a job is, by its events and once it is over by its outcome, the leader first. */
+const failedTurnOf = (reason: string | undefined): string =>
+  `its turn to deliver failed${reason === undefined ? '' : `: ${isCause(reason) ? whatOf(reason, '') : reason}`}`
+
+/** How far each node of a job is, by its events and once it is over by its outcome, in the order of their seats. */
 export function nodeProgress(
   events: readonly JobEvent[],
   outcome?: Outcome,
 ): readonly NodeProgress[] {
   const byFence = new Map<number, NodeProgress>()
+  let isWidened = false
   for (const event of events) {
-    const { node, role, fence, type, at } = event
+    const { node, role, fence, type, at, detail } = event
+    if (type === 'seats-added') isWidened = true
     if (node === undefined || role === undefined || fence === undefined) continue
-    const verdict = verdictOf(type) ?? byFence.get(fence)?.verdict
-    const isOver = endings.includes(type)
-    byFence.set(fence, { fence, node, role, status: eventWords(event), verdict, isOver, at })
+    const known = byFence.get(fence)
+    byFence.set(fence, {
+      fence,
+      node,
+      // Once answers agree, the ICL names the deliverer by the role of the first seat.
+      role: known?.role ?? role,
+      joined: known?.joined ?? isWidened,
+      status: eventWords(type === 'delivery-failed' ? { type } : event),
+      failedTurn: type === 'delivery-failed' ? failedTurnOf(detail) : known?.failedTurn,
+      verdict: verdictOf(type) ?? known?.verdict,
+      isOver: endings.includes(type),
+      at,
+    })
   }
   const rank = ({ role }: NodeProgress) => (role === 'leader' ? 0 : 1)
   return [...byFence.values()]

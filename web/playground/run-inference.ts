@@ -1,6 +1,7 @@
 import { abortable } from '../../lib/chain/abortable.ts'
-import type { InferOptions } from '../../lib/client/infer.ts'
+import { describeLeftOut } from '../../lib/client/compare-pool.ts'
 import { inferenceError } from '../../lib/client/inference.ts'
+import type { StepNews } from '../../lib/client/steps.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { mockChainId } from './chains.ts'
@@ -41,7 +42,7 @@ export async function runInference(
 ): Promise<void> {
   let pauses: ReturnType<typeof watchPauses> | undefined
   let makesProofs = false
-  const onStep: InferOptions['onStep'] = (news) => {
+  const onStep = (news: StepNews) => {
     const isEncryption = news.step === 'encrypt-key'
     // Where no proof is made, the steps of one say nothing.
     if (isEncryption && news.phase === 'progress' && !makesProofs) return
@@ -60,6 +61,10 @@ export async function runInference(
       verifierCount,
       parameters: { max_output_tokens: maxOutputTokens },
       onStep,
+      onPool: (compared) => {
+        const detail = describeLeftOut(compared) ?? `it has all ${compared.active} active nodes`
+        onStep({ step: 'preview', phase: 'progress', elapsedMs: 0, detail })
+      },
       onSubmitted: ({ jobId }) => tell({ kind: 'submitted', jobId }),
       onEvent: (event) => tell({ kind: 'event', event }),
       signal,

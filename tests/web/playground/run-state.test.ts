@@ -56,7 +56,7 @@ describe('a run as it is shown', () => {
 })
 
 describe('the nodes of a run', () => {
-  it('are told by the last thing that each did, the leader first', () => {
+  it('are told by the last thing that each did, the first seat first', () => {
     const rows = nodeProgress([
       event(1, 'submitted'),
       event(2, 'claimed', { node: anAddress(verifier), role: 'verifier', fence: 1 }),
@@ -97,11 +97,45 @@ describe('the nodes of a run', () => {
     expect(
       rows.map(({ node, role, status, verdict, isOver }) => [node, role, status, verdict, isOver]),
     ).toEqual([
-      [other, 'leader', 'delivered its answer', undefined, true],
-      [leader, 'verifier', 'answered differently (inconclusive)', 'no-match', true],
+      [leader, 'leader', 'answered differently (inconclusive)', 'no-match', true],
       [verifier, 'verifier', 'was too late', undefined, true],
+      [other, 'verifier', 'delivered its answer', undefined, true],
       [fourth, 'verifier', 'checked the delivery: match', 'match', true],
     ])
+  })
+
+  it('are marked when they joined, and keep the turn that failed beside the later verdict', () => {
+    const joiner = `0x${'e'.repeat(40)}` as const
+    const of = (seq: number, type: string, node: typeof leader, more: Partial<JobEvent> = {}) =>
+      event(seq, type, { node: anAddress(node), role: 'verifier', fence: 1, ...more })
+    const rows = nodeProgress([
+      of(1, 'chosen', verifier),
+      event(2, 'seats-added', { detail: '1 more' }),
+      of(3, 'chosen', joiner, { fence: 2 }),
+      // The ICL names the deliverer by the role of the first seat.
+      of(4, 'to-deliver', verifier, { role: 'leader' }),
+      of(5, 'delivery-failed', verifier, { role: 'leader', detail: 'answer-lost' }),
+      of(6, 'verdict-match', verifier, { detail: 'match' }),
+    ])
+    expect(rows.map(({ node, role, joined }) => [node, role, joined])).toEqual([
+      [verifier, 'verifier', false],
+      [joiner, 'verifier', true],
+    ])
+    expect(rows[0]).toMatchObject({ status: 'checked the delivery: match', verdict: 'match' })
+    expect(rows[0]?.failedTurn).toMatch(/^its turn to deliver failed: a restart of the node lost/)
+    // The stream may end before these events come: the receipt has them.
+    const [told] = nodeProgress([of(1, 'chosen', verifier)], {
+      leader: anAddress(joiner),
+      verdicts: [],
+      receipt: {
+        answers: [{ body: { address: anAddress(verifier) }, batch: 1 }],
+        failed_deliveries: [{ address: anAddress(verifier), reason: 'output-refused' }],
+      },
+    })
+    expect(told).toMatchObject({
+      joined: true,
+      failedTurn: expect.stringMatching(/delivered output/),
+    })
   })
 
   it('show the reason of a verdict, and what has no words of its own as it is named', () => {
