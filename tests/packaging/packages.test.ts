@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,6 +9,7 @@ import { programOf } from '../../demo/runtime-programs.ts'
 import { root } from '../../scripts/pack/bundle.ts'
 import { packageNames } from '../../scripts/pack/packages.ts'
 import valid from '../vectors/receipts-valid.json' with { type: 'json' }
+import { installPackage, userPath } from './install-package.ts'
 
 const run = promisify(execFile)
 const limitMs = 240_000
@@ -50,33 +51,19 @@ let folder: string
 const at = (...names: string[]) => join(folder, ...names)
 const bun = () => programOf('bun') ?? ''
 
-/** Unpacks what a command has packed as if it were installed, with what it depends on beside it. */
-async function install(kind: 'client' | 'command'): Promise<string> {
-  const script = join(root, 'scripts', 'pack', 'main.ts')
-  const { stdout } = await run(bun(), [script, kind, folder], { cwd: root })
-  const place = at('node_modules', packageNames[kind])
-  await mkdir(place, { recursive: true })
-  await run('tar', ['-xzf', stdout.trim(), '-C', place, '--strip-components=1'])
-  const { dependencies = {} } = JSON.parse(await readFile(join(place, 'package.json'), 'utf8'))
-  for (const name of Object.keys(dependencies)) {
-    await symlink(join(root, 'node_modules', name), at('node_modules', name))
-  }
-  return place
-}
-
 let command: string
 let client: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-packages-'))
   await writeFile(at('package.json'), '{"type":"module"}')
   await writeFile(at('check.mjs'), consumer)
-  client = await install('client')
-  command = await install('command')
+  client = await installPackage('client', folder)
+  command = await installPackage('command', folder)
 }, limitMs)
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 describe('the packed client', () => {
-  // The oldest that counts is where npm runs, in CI.
+  // In CI the user's is the oldest that counts.
   const nodes = ['node', programOf('node')]
   it('checks a receipt on each runtime', { timeout: limitMs }, async () => {
     const deno = ['run', '--no-prompt', '--allow-read', '--node-modules-dir=manual']
@@ -87,7 +74,8 @@ describe('the packed client', () => {
     ]
     for (const [program, args] of runs) {
       if (program === undefined) continue
-      const { stdout } = await run(program, [...args, 'check.mjs', vectors], { cwd: folder })
+      const how = { cwd: folder, env: { PATH: userPath } }
+      const { stdout } = await run(program, [...args, 'check.mjs', vectors], how)
       expect([program, stdout.trim()]).toEqual([program, valid.receipts[0]?.hash])
     }
   })
@@ -137,7 +125,7 @@ describe('the packed commands', () => {
   const svc = (args: string[]) =>
     run('node', [join(command, 'bin', `${packageNames.command}.js`), ...args], {
       cwd: folder,
-      env: { PATH: process.env.PATH },
+      env: { PATH: userPath },
     }).catch((error: { code: number; stdout: string; stderr: string }) => error)
 
   it('are told, and checked', { timeout: limitMs }, async () => {

@@ -1,0 +1,175 @@
+// npm run test:packages: the packed client asks a whole service on each runtime, and the packed command does; ends with 1 when one fails.
+import { execFile, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { chromium } from 'playwright-core'
+import { freePort } from '../../demo/free-port.ts'
+import { programOf } from '../../demo/runtime-programs.ts'
+import { packageNames } from '../../scripts/pack/packages.ts'
+import { startClientWorld } from '../client/client-world.ts'
+import { installPackage, userPath } from './install-package.ts'
+
+const run = promisify(execFile)
+const limitMs = 120_000
+const prompt = 'What is a lighthouse for?'
+
+/** What a user writes: it asks, checks the receipt again, and gives the answer. */
+const asking = `import { createClient, verifyReceipt } from '${packageNames.client}'
+import { privateKeyToAccount } from 'viem/accounts'
+export async function ask({ icl, rpcUrl, key, model }) {
+  const client = await createClient({ icl, rpcUrl, account: privateKeyToAccount(key) })
+  const result = await client.infer(${JSON.stringify(prompt)}, { model })
+  if (result.status !== 'accepted') throw new Error(result.status)
+  await verifyReceipt(result.receipt)
+  return result.output
+}
+globalThis.ask = ask
+`
+const printing = `import { ask } from './ask.js'
+console.log(await ask(JSON.parse(process.argv[2])))
+process.exit(0)
+`
+const serving = `import { ask } from './ask.js'
+export default {
+  fetch: async (request) =>
+    new Response(await ask(await request.json()).catch((error) => String(error.cause ?? error))),
+}
+`
+
+const folder = await mkdtemp(join(tmpdir(), 'svc-whole-'))
+const at = (name: string) => join(folder, name)
+const place = await startClientWorld()
+let failures = 0
+try {
+  await writeFile(at('package.json'), '{"type":"module"}')
+  await writeFile(at('ask.js'), asking)
+  await writeFile(at('print.js'), printing)
+  await writeFile(at('serve.js'), serving)
+  await installPackage('client', folder)
+  const command = await installPackage('command', folder)
+  const { SVC_ICL_ENDPOINT: icl, SVC_RPC_URL: rpcUrl, ...settings } = place.environment
+  const key = (await readFile(settings.SVC_CLIENT_KEY_FILE ?? '', 'utf8')).trim()
+  const asked = JSON.stringify({ icl, rpcUrl, key, model: 'openai:gpt-4o-mini' })
+  const environment = { PATH: userPath, ...place.environment }
+  const printed = async (program: string, args: readonly string[]): Promise<string> => {
+    const how = { cwd: folder, timeout: limitMs, env: environment }
+    return (await run(program, [...args], how)).stdout.trim()
+  }
+  const script = ['print.js', asked]
+  const deno = ['run', '--no-prompt', '--allow-net', '--allow-env', '--node-modules-dir=manual']
+  const svc = join(command, 'bin', `${packageNames.command}.js`)
+  const { stdout: version } = await run('node', ['--version'], { env: environment })
+  const rows: [string, () => Promise<string>][] = [
+    [`node ${version.trim()}`, () => printed('node', script)],
+    ['node of npm', () => printed(programOf('node') ?? '', script)],
+    ['bun', () => printed(programOf('bun') ?? '', script)],
+    ['deno', () => printed(programOf('deno') ?? '', [...deno, ...script])],
+    ['workerd', () => onWorkerd(asked)],
+    ['chromium', () => inChromium(asked)],
+    ['svc gateway', () => throughGateway(svc, environment)],
+    ['svc infer', () => printed('node', [svc, 'infer', '--quiet', prompt])],
+  ]
+  for (const [name, ask] of rows) {
+    const answer = await ask().catch((error: Error) => error.message)
+    const isAnswered = answer === `Answer to: ${prompt}`
+    if (!isAnswered) failures += 1
+    process.stdout.write(
+      `${isAnswered ? 'pass' : 'FAIL'}  ${name}${isAnswered ? '' : `: ${answer}`}\n`,
+    )
+  }
+} finally {
+  await place.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+process.exit(failures === 0 ? 0 : 1)
+
+/** One module of another, as a user bundles for a place without npm. */
+async function bundled(entry: string): Promise<string> {
+  const out = at(`bundled-${entry}`)
+  const how = ['build', '--target=browser', '--format=esm', `--outfile=${out}`, entry]
+  await run(programOf('bun') ?? '', how, { cwd: folder })
+  return out
+}
+
+async function onWorkerd(asked: string): Promise<string> {
+  await bundled('serve.js')
+  const port = await freePort()
+  await writeFile(
+    at('worker.capnp'),
+    `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = (
+      modules = [(name = "worker.js", esModule = embed "bundled-serve.js")],
+      compatibilityDate = "2026-01-01", globalOutbound = "net",
+    )),
+    (name = "net", network = (allow = ["local", "private"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
+);
+`,
+  )
+  const child = spawn(programOf('workerd') ?? '', ['serve', at('worker.capnp')])
+  try {
+    const url = `http://127.0.0.1:${port}/`
+    for (let tries = 0; ; tries++) {
+      const answer = await fetch(url, { method: 'POST', body: asked }).catch(() => undefined)
+      if (answer) return await answer.text()
+      if (tries === 100) throw new Error('workerd does not start')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  } finally {
+    child.kill('SIGKILL')
+  }
+}
+
+/** The answer of the packed gateway, which Ctrl-C ends at once and well. */
+async function throughGateway(
+  svc: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const child = spawn('node', [svc, 'gateway', '--port', '0'], { cwd: folder, env: { ...env } })
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+  try {
+    let said = ''
+    for await (const chunk of child.stdout) {
+      said += chunk
+      if (/Gateway at \S+\s/.test(said)) break
+    }
+    const [, base = ''] = /Gateway at (\S+)/.exec(said) ?? []
+    const messages = [{ role: 'user', content: prompt }]
+    const answer = await fetch(`${base}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'openai:gpt-4o-mini', messages }),
+      signal: AbortSignal.timeout(limitMs),
+    })
+    const text = await answer.text()
+    child.kill('SIGINT')
+    const code = await ended
+    return code === 0 ? JSON.parse(text).choices[0].message.content : `it ended with ${code}`
+  } finally {
+    child.kill('SIGKILL')
+  }
+}
+
+async function inChromium(asked: string): Promise<string> {
+  const script = await readFile(await bundled('ask.js'), 'utf8')
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    // The ICL and the chain would be behind one origin with the page: they allow no others.
+    args: ['--no-sandbox', '--disable-web-security'],
+  })
+  try {
+    const page = await browser.newPage()
+    await page.goto(`${place.environment.SVC_ICL_ENDPOINT}/livez`)
+    await page.evaluate(
+      `import(${JSON.stringify(`data:text/javascript,${encodeURIComponent(script)}`)})`,
+    )
+    return await page.evaluate<string>(`ask(${asked})`)
+  } finally {
+    await browser.close()
+  }
+}
