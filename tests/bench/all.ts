@@ -1,4 +1,3 @@
-import { attest } from './attest.ts'
 import type { Benchmark } from './benchmark.ts'
 import { binary } from './binary.ts'
 import { icl } from './icl.ts'
@@ -15,7 +14,6 @@ export const benchmarks = {
   scale,
   recover,
   binary,
-  attest,
 } as const satisfies Record<string, Benchmark>
 
 export type BenchmarkName = keyof typeof benchmarks
