@@ -281,30 +281,6 @@ describe('polling', () => {
 })
 
 describe('the certificate', () => {
-  it('is renewed at the start when the recorded one has expired', async () => {
-    const world = await createDaemonWorld({ secondsLeft: 0 })
-    const running = world.start()
-    await world.clock.advance(0)
-    expect(world.attest).toHaveBeenCalledTimes(1)
-    expect(world.lines('Heartbeat sent to ICL')).toHaveLength(1)
-    await end(world, running)
-  })
-
-  it('when it cannot be renewed, the daemon stays up, takes no work and keeps trying', async () => {
-    const world = await createDaemonWorld({ secondsLeft: 0 })
-    world.attest.mockRejectedValue(new Error('no ICL'))
-    world.offer(1)
-    const running = world.start()
-    await world.clock.advance(30 * 60_000)
-    expect(world.api.getAssignments).not.toHaveBeenCalled()
-    expect(world.api.postHeartbeat).not.toHaveBeenCalled()
-    expect(world.attest.mock.calls.length).toBeGreaterThan(6)
-    world.attest.mockImplementation(async () => Math.floor(world.clock.now() / 1000) + 86_400)
-    await world.clock.advance(15 * 60_000)
-    expect(world.lines('Leader result accepted')).toHaveLength(1)
-    await end(world, running)
-  })
-
   for (const code of ['not-attested', 'certificate-expired', 'signature-invalid'] as const) {
     it(`is renewed when the ICL answers ${code}, and the call is made again`, async () => {
       const world = await createDaemonWorld()
@@ -327,27 +303,6 @@ describe('the certificate', () => {
     expect(world.attest).toHaveBeenCalledTimes(1)
     expect(world.api.postHeartbeat).toHaveBeenCalledTimes(2)
     await end(world, running)
-  })
-
-  it('is renewed by the watchdog 6 h before it expires', async () => {
-    const world = await createDaemonWorld()
-    const running = world.start()
-    await world.clock.advance(18 * 3_600_000 - 60_000)
-    expect(world.attest).not.toHaveBeenCalled()
-    await world.clock.advance(11 * 60_000)
-    expect(world.attest).toHaveBeenCalledTimes(1)
-    await end(world, running)
-  })
-
-  it('that was superseded ends the daemon, without another attestation', async () => {
-    const world = await createDaemonWorld()
-    const running = world.start()
-    await world.clock.advance(0)
-    world.api.postHeartbeat.mockRejectedValue(new ProblemError('run-superseded', 'other'))
-    const error = await world.clock.until(running.catch((why: unknown) => why))
-    expect(error).toMatchObject({ code: 'run-superseded' })
-    expect(exitCodeOf(error)).toBe(1)
-    expect(world.attest).not.toHaveBeenCalled()
   })
 
   it('that the ICL refuses because daemons supersede one another ends the daemon before it does anything', async () => {
@@ -421,37 +376,6 @@ describe('a loop that breaks', () => {
 })
 
 describe('stopping', () => {
-  it('finishes the running job, takes no new one, and sends a final heartbeat', async () => {
-    const world = await createDaemonWorld()
-    world.complete.mockImplementation(() => world.clock.sleep(10_000).then(() => 'Four.'))
-    world.offer(1)
-    const running = world.start()
-    await world.clock.advance(2_000)
-    world.stop.abort()
-    world.offer(2)
-    await world.clock.until(running)
-    expect(world.lines('Leader result accepted')).toHaveLength(1)
-    expect(world.lines('Spawning')).toHaveLength(1)
-    const last = world.api.postHeartbeat.mock.calls.at(-1)![0].body
-    expect(last).toMatchObject({ final: true, free_slots: 0 })
-    expect(world.log.lines.at(-1)).toBe('INFO Daemon stopped')
-  })
-
-  it('gives a job back when the drain time is over', async () => {
-    const world = await createDaemonWorld()
-    world.complete.mockImplementation(({ signal }) =>
-      world.clock.sleep(110_000, signal).then(() => 'late'),
-    )
-    world.offer(1)
-    const running = world.start()
-    await world.clock.advance(1_000)
-    const stoppedAt = world.clock.now()
-    await end(world, running)
-    expect(world.clock.now() - stoppedAt).toBe(60_000)
-    expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('node-stopping')
-    expect(world.api.postHeartbeat.mock.calls.at(-1)![0].body.final).toBe(true)
-  })
-
   it('gives jobs back at once when told so a second time', async () => {
     const world = await createDaemonWorld()
     // A job that does not heed its signal must not hold the process.
