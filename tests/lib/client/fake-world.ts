@@ -29,7 +29,7 @@ import { sampleNetwork } from '../../sample-network.ts'
 import { addressAt, makeReceipt as receiptOf, tallyKey } from '../make-receipt.ts'
 
 /** Time that runs `speed` times as fast as the host's. */
-export function fastClock(speed = 50): Clock {
+function fastClock(speed = 50): Clock {
   const start = performance.now()
   return {
     now: () => 1_800_000_000_000 + (performance.now() - start) * speed,
