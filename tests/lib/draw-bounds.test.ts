@@ -3,15 +3,7 @@ import { cidOf } from '../../lib/cid.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { drawNodes, inPoolOrder } from '../../lib/draw.ts'
 import { readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
-import {
-  afterEvent,
-  emptyFold,
-  inOrder,
-  isReputationCode,
-  newcomer,
-  standingOf,
-  weightOf,
-} from '../../lib/reputation.ts'
+import { inOrder, isReputationCode, standingOf, weightOf } from '../../lib/reputation.ts'
 import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 
@@ -33,11 +25,6 @@ describe('a draw', () => {
     expect(drawn(Number.MAX_SAFE_INTEGER)).toBe(1)
     expect(() => drawn(Number.MAX_SAFE_INTEGER, 1)).toThrow('The weights of a draw are too large')
     expect(() => drawn(1.5)).toThrow('The weights of a draw are too large')
-  })
-
-  it('of nobody needs none', () => {
-    expect(drawNodes(seed, [], 3)).toEqual([])
-    expect(drawNodes(seed, [candidate('1', 5)], 0)).toEqual([])
   })
 
   it('takes nodes from a pool in the order of their addresses', () => {
@@ -166,27 +153,6 @@ describe('a pool snapshot', () => {
 })
 
 describe('a standing', () => {
-  const after = (...codes: readonly Parameters<typeof afterEvent>[1]['code'][]) =>
-    codes.reduce((fold, code) => afterEvent(fold, { code, at: 0 }), emptyFold).standing
-
-  it('counts what each event is worth', () => {
-    expect(newcomer).toEqual({
-      ...{ completed: 0, accepted: 0, rejected: 0 },
-      ...{ score: 100, doubtMillinats: 0, slashedGwei: 0 },
-    })
-    expect(after('output-refused')).toEqual({
-      ...{ completed: 0, accepted: 0, rejected: 1 },
-      ...{ score: 90, doubtMillinats: 774, slashedGwei: 0 },
-    })
-    expect(after('output-refused', 'answer-delivered')).toEqual({
-      ...{ completed: 1, accepted: 1, rejected: 1 },
-      ...{ score: 100, doubtMillinats: 487, slashedGwei: 0 },
-    })
-    expect(after('equivocated', 'equivocated')).toMatchObject({ score: 0, doubtMillinats: 13_800 })
-    const best = Array.from({ length: 100 }, () => 'answer-delivered' as const)
-    expect(after(...best)).toMatchObject({ score: 1_000, doubtMillinats: 0 })
-  })
-
   it('is of events in the order of their seconds, then of their names', () => {
     const event = (id: string, at: number) => ({ id, at })
     const ordered = [event('b', 1_999), event('c', 1_000), event('a', 2_000), event('a', 3_000)]

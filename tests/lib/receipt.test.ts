@@ -55,34 +55,6 @@ describe('a receipt', () => {
     expect(await receiptHash(again)).toBe(await receiptHash(receipt))
   })
 
-  it('does not hold with any character of any of its values changed', async () => {
-    const text = JSON.stringify(z.encode(Receipt, receipt))
-    const values = [...text.matchAll(/:("(?:[^"\\]*)"|\d+)/g)]
-    expect(values.length).toBeGreaterThan(50)
-    let tried = 0
-    for (const match of values) {
-      const start = match.index + 1
-      for (const at of [start + 1, start + match[1]!.length - 2]) {
-        const old = text[at]!
-        if (at < start || !/[0-9a-zA-Z]/.test(old)) continue
-        const changed = text.slice(0, at) + (old === '1' ? '2' : '1') + text.slice(at + 1)
-        const parsed = Receipt.safeParse(safeJson(changed))
-        if (!parsed.success) continue
-        tried++
-        const holds = await verifyReceipt(parsed.data, { iclKeys }).then(
-          () => true,
-          () => false,
-        )
-        expect([holds, match[0], changed.slice(at - 8, at + 8)]).toEqual([
-          false,
-          match[0],
-          changed.slice(at - 8, at + 8),
-        ])
-      }
-    }
-    expect(tried).toBeGreaterThan(50)
-  })
-
   it('holds under each rule, with dissent, failed deliveries and nodes that did not answer', async () => {
     const at = 1_800_000_000
     const lapsed = { position: 1, fence: 9, reason: 'lease-lapsed' as const, at }
@@ -111,11 +83,3 @@ describe('a receipt', () => {
     await expect(verifyReceipt(receipt, other)).rejects.toMatchObject(refused)
   })
 })
-
-const safeJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

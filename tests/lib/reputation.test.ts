@@ -2,9 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
-  afterEvent,
-  emptyFold,
-  maxDoubtMillinats,
   type ReputationCode,
   type ReputationEvent,
   reputationCodes,
@@ -27,33 +24,6 @@ const times = (code: ReputationCode, count: number) =>
   Array.from({ length: count }, (): ReputationCode => code)
 
 describe('the fold of reputation events', () => {
-  it('is the same in whatever order the events are given, and counts whole seconds', () => {
-    const codes = [...times('answer-delivered', 5), ...times('equivocated', 1)]
-    const events = eventsOf(...codes, ...times('verdict-outvoted', 9), 'output-refused')
-    const shuffled = events.map((event, index) => ({
-      ...event,
-      at: event.at + ((index * 7) % 900),
-    }))
-    const wanted = standingOf(events)
-    expect(standingOf(shuffled.toReversed())).toEqual(wanted)
-    expect(standingOf(shuffled.toSorted((a, b) => a.code.localeCompare(b.code)))).toEqual(wanted)
-  })
-
-  it('keeps score and doubt within their bounds after every event', () => {
-    for (const code of Object.keys(reputationCodes) as ReputationCode[]) {
-      let fold = emptyFold
-      for (const step of eventsOf(...times(code, 300))) {
-        fold = afterEvent(fold, step)
-        const { standing } = fold
-        expect(standing.score).toBeGreaterThanOrEqual(0)
-        expect(standing.score).toBeLessThanOrEqual(1_000)
-        expect(standing.doubtMillinats).toBeGreaterThanOrEqual(0)
-        expect(standing.doubtMillinats).toBeLessThanOrEqual(maxDoubtMillinats)
-        expect(Number.isInteger(weightOf(standing)) && weightOf(standing) > 0).toBe(true)
-      }
-    }
-  })
-
   it('adds slashed amounts up', () => {
     const events = eventsOf('slashed', 'slashed', 'answer-delivered').map((event, index) => ({
       ...event,

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { viewAgreement } from '../../lib/agreement.ts'
 import { canonicalJson } from '../../lib/canonical-json.ts'
-import { cidOf } from '../../lib/cid.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import { Base64Url } from '../../lib/codecs.ts'
 import { exact } from '../../lib/comparators/exact.ts'
@@ -54,12 +53,6 @@ describe('digests', () => {
     )
     expect(toHex(okm)).toBe(
       '82b6c66fbeb95ea2cc606d4c8bdb0132758ffe87588f1cf35efa4a84018903023cb4fd990ca48588cbd2',
-    )
-  })
-
-  it('name a block as IPFS does', async () => {
-    expect(await cidOf(utf8('hello world'))).toBe(
-      'bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e',
     )
   })
 })

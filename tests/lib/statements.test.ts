@@ -3,7 +3,6 @@ import { attestationDigest } from '../../lib/attestation.ts'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import { concatBytes, fromBase64Url, sha256, sha256Hex, utf8 } from '../../lib/digest.ts'
 import { TpmEvidence } from '../../lib/schemas/attestation.ts'
-import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { PlaygroundSettings } from '../../lib/schemas/playground.ts'
 import type { Tally } from '../../lib/schemas/receipt.ts'
 import type {
@@ -157,19 +156,6 @@ describe('an attestation', () => {
 })
 
 describe('the addresses of a coprocessor', () => {
-  it('are written as one, as three, or as an object, without slashes at their ends', () => {
-    const [a, b, c] = ['https://a.test', 'http://b.test', 'https://c.test/x']
-    const read = (setting: unknown) => CoprocessorSetting.safeParse(setting).data
-    const three = { cofhe_url: a, verifier_url: b, threshold_network_url: c }
-    expect(read(a)).toEqual({ cofhe_url: a, verifier_url: a, threshold_network_url: a })
-    expect(read(` ${a}/ ,${b}//, ${c}`)).toEqual(three)
-    expect(read(three)).toEqual(three)
-    for (const other of [`${a},${b}`, `${a},${b},${c},${a}`, 'a', '', 5, { cofhe_url: a }]) {
-      expect(read(other)).toBeUndefined()
-    }
-    expect(read({ ...three, more: a })).toBeUndefined()
-  })
-
   it('are told to the playground with the chain’s, over HTTP alone', () => {
     const read = (setting: unknown) => PlaygroundSettings.safeParse(setting).data
     for (const rpc_url of ['http://127.0.0.1:8545', 'https://rpc.test/key']) {

@@ -1,22 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { whatOf } from '../../../lib/causes.ts'
 import { createBell } from '../../../lib/client/bell.ts'
-import { chooseTerms } from '../../../lib/client/choose-terms.ts'
-import type { PromptKey } from '../../../lib/client/client-chain.ts'
 import { toClientError } from '../../../lib/client/client-error.ts'
 import { encryptKey } from '../../../lib/client/encrypt-key.ts'
 import { type FailedInference, inferenceError, toldBy } from '../../../lib/client/inference.ts'
 import { nameJob } from '../../../lib/client/name-job.ts'
 import { checkPrompt } from '../../../lib/client/prompt-text.ts'
 import { createStepRunner, type StepNews } from '../../../lib/client/steps.ts'
-import { storePromptKey } from '../../../lib/client/store-prompt-key.ts'
-import { stuckJobError } from '../../../lib/client/stuck-job.ts'
 import { uploadBlob } from '../../../lib/client/upload-blob.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import type { JobView } from '../../../lib/schemas/jobs.ts'
 import type { SignedList } from '../../../lib/schemas/list.ts'
-import { termsHash } from '../../../lib/terms.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 import { createFakeWorld, keyBlock } from './fake-world.ts'
@@ -80,41 +74,6 @@ describe('a refusal of the ICL', () => {
     expect(hintOf('job-not-found', 'None')).toBe('Check the request and the version in use.')
     const other = new Error('other')
     expect(toClientError(other)).toBe(other)
-  })
-})
-
-describe('a job that finds no nodes', () => {
-  it.each([
-    ['provider-key-refused', 'openai:m', /^Node operator: set the API key of openai to/],
-    ['provider-key-refused', 'anthropic:m', /^Node operator: set the API key of anthropic to/],
-    ['provider-key-refused', 'ollama:m', /^Node operator: set the API key of ollama to/],
-    ['provider-model-unknown', 'openai:m', /^Node operator: correct the name/],
-    ['provider-refused', 'openai:m', /^Check the prompt and the parameters: .* for openai:m\.$/],
-    ['fhe-decrypt-denied', 'openai:m', /^Run the job again with another prompt key/],
-  ] as const)('because of %s (%s) says who has to do what', (reason, model, hint) => {
-    const others = [
-      assignment({ reason: 'node-left' }),
-      assignment({}),
-      assignment({ reason }),
-      assignment({ reason }),
-    ]
-    const error = stuckJobError(viewOf(others, model))
-    expect(error).toMatchObject({ code: reason, retryable: false })
-    expect(error.hint).toMatch(hint)
-    expect(error.message).toBe(`No node could do the job: ${whatOf(reason, model)}`)
-  })
-
-  it('for another reason, or for none, may wait for more of them', () => {
-    const more = {
-      code: 'not-enough-nodes',
-      retryable: true,
-      hint: expect.stringMatching(/: wait/),
-    }
-    const left = stuckJobError(viewOf([assignment({ reason: 'node-left' })]))
-    expect(left).toMatchObject(more)
-    expect(left.message).toBe('No node is left that can do the job (last reason: node-left)')
-    const none = stuckJobError(viewOf([assignment({})]))
-    expect(none).toMatchObject({ ...more, message: 'No node is left that can do the job' })
   })
 })
 
@@ -236,22 +195,6 @@ describe('steps', () => {
 })
 
 describe('a prompt key', () => {
-  it('is stored with the hash of its terms, and no readers', async () => {
-    const { context } = await createFakeWorld()
-    const { terms } = await chooseTerms(context, {
-      ...{ model: 'openai:gpt-4o-mini', minTier: 0, verifierCount: 2 },
-    })
-    const keys: PromptKey[] = []
-    const storeKey = async (key: PromptKey) => {
-      keys.push(key)
-      return { highHandle: 1n, lowHandle: 2n, txHash: '0x' as const, block: keyBlock }
-    }
-    const halves = { high: {}, low: {} } as unknown as Parameters<typeof storePromptKey>[1]
-    const chain = { ...context.chain, storeKey }
-    expect(await storePromptKey({ chain }, halves, terms)).toMatchObject({ block: keyBlock })
-    expect(keys).toEqual([{ ...halves, termsHash: await termsHash(terms) }])
-  })
-
   it('is encrypted in halves, and tells of its proof where one was made', async () => {
     const key = new Uint8Array(32)
     key[15] = 1
