@@ -1,5 +1,5 @@
-/** How much is measured: `tiny` only shows that it runs, `short` is for every day, `long` for figures to publish. */
-const forms = ['tiny', 'short', 'long'] as const
+/** How much is measured: `short` is for every day, `long` for figures to publish. */
+const forms = ['short', 'long'] as const
 export type Form = (typeof forms)[number]
 
 /** A number that is to be reached, and what was found. */

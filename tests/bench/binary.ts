@@ -42,24 +42,18 @@ async function measureStarts(folder: string, mine: string, runs: number) {
 
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const { runs, seconds } = byForm(form, {
-    tiny: { runs: 2, seconds: 0 },
     short: { runs: 30, seconds: 10 },
     long: { runs: 200, seconds: 60 },
   })
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   try {
-    // To build the executable takes longer than all else in the tiny form.
-    const mine =
-      form === 'tiny'
-        ? await compileLine(folder, 'mine', printVersion)
-        : await currentBinary(root, async (build) => {
-            say('building dist/svc-node')
-            await build()
-          })
+    const mine = await currentBinary(root, async (build) => {
+      say('building dist/svc-node')
+      await build()
+    })
     say('starting it')
     const starts = await measureStarts(folder, mine, runs)
-    const idle =
-      form === 'tiny' || process.platform !== 'linux' ? [] : await measureIdle(mine, seconds, say)
+    const idle = process.platform !== 'linux' ? [] : await measureIdle(mine, seconds, say)
     return findingsOf(runs, seconds, starts, idle)
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -152,10 +146,7 @@ function findingsOf(
           ]),
     ],
     plots: [],
-    skipped:
-      idle.length > 0
-        ? []
-        : ['idle daemons: not in the tiny form, and read from /proc, which needs Linux'],
+    skipped: idle.length > 0 ? [] : ['idle daemons: read from /proc, which needs Linux'],
   }
 }
 

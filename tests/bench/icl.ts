@@ -25,7 +25,6 @@ type Plan = {
 
 const planOf = (form: Form): Plan =>
   byForm(form, {
-    tiny: { warmUp: 0, rounds: 1, mostMs: 1_000, requests: 12, nodes: 12 },
     short: { warmUp: 2, rounds: 3, mostMs: 9_000, requests: 1_200, nodes: 10_000 },
     long: { warmUp: 2, rounds: 9, mostMs: 180_000, requests: 6_000, nodes: 10_000 },
   })
@@ -74,7 +73,7 @@ async function compare(
 /** On Bun, over every store there is. */
 async function compareStores(roster: readonly NodeSigner[], plan: Plan, skipped: string[]) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-icl-'))
-  const missing = plan.warmUp === 0 ? 'left out of the tiny form' : await whyNoWireServer()
+  const missing = await whyNoWireServer()
   if (missing !== undefined) skipped.push(`icl over mongodb: ${missing}`)
   const wire = missing === undefined ? await openWireServer() : undefined
   try {
@@ -153,7 +152,7 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
   say('stores on Bun')
   const stores = await compareStores(roster, plan, skipped)
   const runtimes = new Map<IclRuntime, Results>()
-  for (const runtime of form === 'tiny' ? [] : (['node', 'deno'] as const)) {
+  for (const runtime of ['node', 'deno'] as const) {
     if (programOf(runtime) === undefined) {
       skipped.push(`icl on ${runtime}: npm has not installed it`)
       continue

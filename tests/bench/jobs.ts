@@ -88,7 +88,6 @@ async function measurePhases(
 
 const planOf = (form: Form) =>
   byForm(form, {
-    tiny: { nodes: 6, alone: 1, workers: 2, warmUp: 0, jobs: 2, mostMs: 1_000 },
     short: { nodes: 60, alone: 100, workers: 48, warmUp: 400, jobs: 3_000, mostMs: 6_000 },
     long: { nodes: 60, alone: 1_000, workers: 48, warmUp: 2_000, jobs: 50_000, mostMs: 180_000 },
   })

@@ -1,4 +1,4 @@
-// npm run bench [-- --only icl,jobs] [--long | --tiny] [--json]: measures, prints tables, and writes docs/benchmarks.md with its plots.
+// npm run bench [-- --only icl,jobs] [--long] [--json]: measures, prints tables, and writes docs/benchmarks.md with its plots.
 import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'

@@ -23,7 +23,6 @@ export function parseBenchOptions(args: readonly string[]): BenchOptions {
     options: {
       only: { type: 'string' },
       long: { type: 'boolean', default: false },
-      tiny: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       alone: { type: 'boolean', default: false },
     },
@@ -33,14 +32,13 @@ export function parseBenchOptions(args: readonly string[]): BenchOptions {
   if (unknown.length > 0) {
     throw new TypeError(`--only takes ${benchmarkNames.join(', ')}, not ${unknown.join(', ')}`)
   }
-  if (values.long && values.tiny) throw new TypeError('--long and --tiny exclude one another')
-  const form = values.long ? 'long' : values.tiny ? 'tiny' : 'short'
+  const form = values.long ? 'long' : 'short'
   return {
     names: names.filter(isName),
     form,
     json: values.json,
     isAlone: values.alone,
-    // A page of a part, or of the form that measures nothing, would pass for the whole.
-    writes: values.only === undefined && form !== 'tiny',
+    // A page of a part would pass for the whole.
+    writes: values.only === undefined,
   }
 }

@@ -81,7 +81,6 @@ const ms = (value: number) => `${value.toFixed(2)} ms`
 
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const { nodes, jobs, mostMs } = byForm(form, {
-    tiny: { nodes: 6, jobs: 2, mostMs: 1_000 },
     short: { nodes: 1_000, jobs: 200, mostMs: 8_000 },
     long: { nodes: 1_000, jobs: 2_000, mostMs: 120_000 },
   })

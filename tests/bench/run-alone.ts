@@ -21,8 +21,8 @@ export async function runAlone(
   form: Form,
   say: (progress: string) => void,
 ): Promise<Outcome> {
-  const flags = byForm(form, { tiny: ['--tiny'], short: [], long: ['--long'] })
-  const mostMs = byForm(form, { tiny: 120_000, short: 240_000, long: 7_200_000 })
+  const flags = byForm(form, { short: [], long: ['--long'] })
+  const mostMs = byForm(form, { short: 240_000, long: 7_200_000 })
   const startedAt = performance.now()
   const args = ['--no-env-file', entry, '--alone', '--only', name, ...flags]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })

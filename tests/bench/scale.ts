@@ -113,12 +113,6 @@ const middle = (loads: readonly JobLoad[]): JobLoad => ({
 
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const plan = byForm(form, {
-    tiny: {
-      waiting: [24],
-      jobs: 1,
-      mostMs: 500,
-      history: { sizes: [3, 6], rounds: 1, jobs: 1, mostMs: 500 },
-    },
     short: {
       waiting: [1_000, 5_000, 15_000],
       jobs: 40,
