@@ -8,10 +8,9 @@ import { joinKey, unseal } from '../../../lib/sealing.ts'
 import { verifySignature } from '../../../lib/session-key.ts'
 import { commitmentOf, statementBytes, statementHash } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
-import { nodeStopping } from '../../../node/jobs/job-end.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
 import { aHash } from '../../branded.ts'
-import { jobId, leaderAddress, modelId, nodeAddress, storeCosts } from '../fakes.ts'
+import { jobId, modelId, nodeAddress, storeCosts } from '../fakes.ts'
 import { createJobWorld, type JobWorld } from '../job-world.ts'
 
 const ignored = { onClaimed: () => {}, onSlotFree: () => {} }
@@ -91,24 +90,6 @@ describe('a deliverer', () => {
     )
   })
 
-  it('says what it does in the words of the specification', async () => {
-    const world = await createJobWorld('leader')
-    await run(world)
-    const info = world.log.lines.filter((line) => !line.startsWith('DEBUG'))
-    expect(info[0]).toBe(`INFO Job ${jobId}: starting as leader`)
-    expect(info[1]).toBe(`INFO Job ${jobId}: claimed`)
-    const fragments = [
-      'Decrypted prompt key',
-      'Downloaded prompt blob',
-      'Running inference',
-      'Inference complete',
-      'uploaded encrypted output',
-      'Leader result accepted',
-    ]
-    for (const fragment of fragments) expect(info.join('\n')).toContain(fragment)
-    expect(info.join('\n')).toMatch(new RegExp(`Running inference .* via ${modelId}`))
-  })
-
   it('shows prompt and output at DEBUG only, and keys nowhere', async () => {
     const world = await createJobWorld('leader', 'the secret answer')
     await run(world)
@@ -136,16 +117,6 @@ describe('a deliverer', () => {
 })
 
 describe('a job that cannot be done is given back', () => {
-  it('when the claim gives empty handles', async () => {
-    const world = await createJobWorld('leader')
-    world.api.claimAssignment.mockResolvedValue({ ...world.claim, kpLowHandle: 0n })
-    await run(world)
-    abortsWith(world, 'key-handles-missing')
-    expect(world.log.lines.join('\n')).toMatch(
-      /ERROR Job 0x1+: aborted: key handles are missing, the prompt cannot be decrypted/,
-    )
-  })
-
   it('when the claim fails', async () => {
     const world = await createJobWorld('leader')
     world.api.claimAssignment.mockRejectedValue(
@@ -175,37 +146,6 @@ describe('a job that cannot be done is given back', () => {
     await run(world)
     expect(world.api.postResult).toHaveBeenCalled()
     expect(world.log.lines.join('\n')).toMatch(/WARNING .*CoFHE decrypt failed.*trying again/)
-  })
-
-  it('when the prompt blob cannot be fetched', async () => {
-    const world = await createJobWorld('leader')
-    world.blobs.blobs.clear()
-    await run(world)
-    abortsWith(world, 'prompt-unavailable')
-    expect(world.log.lines.join('\n')).toContain('the prompt blob could not be fetched')
-  })
-
-  it('when the prompt is not sealed with the key or for the client', async () => {
-    const world = await createJobWorld('leader')
-    world.api.claimAssignment.mockResolvedValue({ ...world.claim, client: leaderAddress })
-    await run(world)
-    abortsWith(world, 'prompt-unreadable')
-  })
-
-  it('when it does not serve the model', async () => {
-    const world = await createJobWorld('leader')
-    world.api.claimAssignment.mockResolvedValue({ ...world.claim, model_id: 'openai:other' })
-    await run(world)
-    abortsWith(world, 'model-not-offered')
-  })
-
-  it('when the provider refuses', async () => {
-    const world = await createJobWorld('leader')
-    world.complete.mockRejectedValue(
-      new SvcError('provider-rate-limited', 'provider openai failed: 429', { hint: 'Wait.' }),
-    )
-    await run(world)
-    abortsWith(world, 'provider-rate-limited')
   })
 
   it('when the blob store keeps other bytes than it was given', async () => {
@@ -280,34 +220,6 @@ describe('a job that cannot be done is given back', () => {
     })
   }
 
-  it('when its claim fails for another cause', async () => {
-    const world = await createJobWorld('leader')
-    world.api.claimAssignment.mockRejectedValue(
-      new ProblemError('internal-error', 'The ICL failed'),
-    )
-    await run(world)
-    expect(world.api.claimAssignment).toHaveBeenCalledTimes(1)
-    abortsWith(world, 'key-handles-missing')
-  })
-
-  it('when the node stops', async () => {
-    const world = await createJobWorld('leader')
-    const stop = new AbortController()
-    world.complete.mockImplementation(({ signal }) =>
-      world.clock.sleep(60_000, signal).then(() => 'late'),
-    )
-    void world.clock.sleep(5_000).then(() => stop.abort(nodeStopping()))
-    await run(world, stop.signal)
-    abortsWith(world, 'node-stopping')
-  })
-
-  it('and a failure nobody foresaw is the node failing', async () => {
-    const world = await createJobWorld('leader')
-    world.complete.mockRejectedValue(new TypeError('x is not a function'))
-    await run(world)
-    abortsWith(world, 'node-failed')
-  })
-
   for (const code of ['stale-fence', 'job-settled'] as const) {
     it(`but left quietly on ${code}`, async () => {
       const world = await createJobWorld('leader')
@@ -352,16 +264,6 @@ describe('a delivery that comes to nothing', () => {
     world.turns.length = 0
     await world.clock.until(running)
     abortsWith(world, 'store-key-reverted')
-  })
-
-  it('for a chain that is away is given back, though the chain may return', async () => {
-    const world = await createJobWorld('leader')
-    const storeOutputKey = async () => {
-      throw new SvcError('chain-unavailable', 'gone', { hint: 'Wait.', retryable: true })
-    }
-    world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
-    await run(world)
-    abortsWith(world, 'node-chain-unavailable')
   })
 
   it('leaves the answer standing', async () => {
