@@ -27,20 +27,6 @@ describe('svc-node as one file, in an empty folder and an empty environment', ()
     expect(await run('--version')).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
-  it('prints its help', async () => {
-    const { code, stdout, stderr } = await run('--help')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    for (const command of ['init', 'attest', 'run']) expect(stdout).toContain(`  ${command}`)
-  })
-
-  it('ends with 2 on wrong usage and says what was wrong', async () => {
-    for (const args of [['init', '--wat'], ['wat'], [], ['self-check', '--wat']]) {
-      const { code, stdout, stderr } = await run(...args)
-      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' })
-      expect(stderr).toMatch(/^error: /)
-    }
-  })
-
   it('makes a configuration and a keystore, and refuses to run unattested', async () => {
     await inEmptyFolder(async (home) => {
       const env = { SVC_CONFIG_PATH: join(home, 'config.json'), SVC_KEY_PASSWORD: 'a password' }
@@ -54,14 +40,6 @@ describe('svc-node as one file, in an empty folder and an empty environment', ()
       expect(unattested.code).toBe(1)
       expect(unattested.stdout + unattested.stderr).toContain('attest')
     })
-  })
-
-  it('reports every mistake in the settings', async () => {
-    const { code, stderr } = await run('init')
-    expect(code).toBe(1)
-    for (const name of ['SVC_ICL_ENDPOINT', 'SVC_COFHE_ENDPOINT', 'SVC_SUPPORTED_MODEL_IDS']) {
-      expect(stderr).toContain(name)
-    }
   })
 
   it('runs the embedded FHE code in its worker', async () => {

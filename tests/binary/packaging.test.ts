@@ -1,9 +1,7 @@
-import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { exitCodes } from '../../lib/host/exit-code.ts'
 import { runCommand } from '../../lib/host/run-command.ts'
-import { targets } from '../../scripts/build-node/targets.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
 
 const packaging = join(root, 'packaging')
@@ -16,13 +14,6 @@ const hasSystemd = await runCommand(['systemd-analyze', '--version'], { timeoutM
 )
 // In CI a missing tool is a failure.
 const cannot = !hasSystemd && process.env.CI !== 'true'
-
-/** Every value of a setting in a unit, in order. */
-const valuesOf = (unit: string, name: string): readonly string[] =>
-  unit
-    .split('\n')
-    .filter((line) => line.startsWith(`${name}=`))
-    .map((line) => line.slice(name.length + 1))
 
 describe('the systemd unit', () => {
   let unit = ''
@@ -53,22 +44,6 @@ describe('the systemd unit', () => {
       })
     },
   )
-
-  it('starts again what may heal, and nothing that the operator has to mend', () => {
-    expect(valuesOf(unit, 'Restart')).toEqual(['on-failure'])
-    const { operatorMustAct, usage } = exitCodes
-    expect(valuesOf(unit, 'RestartPreventExitStatus')).toEqual([`${operatorMustAct} ${usage}`])
-  })
-
-  it('hands the password over as a credential, and no variable that would change the program', () => {
-    expect(valuesOf(unit, 'LoadCredential')).toEqual(['password:/etc/svc-node/password'])
-    expect(valuesOf(unit, 'Environment')).toContain('SVC_KEY_PASSWORD_FILE=%d/password')
-    const unset = valuesOf(unit, 'UnsetEnvironment').join(' ').split(' ')
-    for (const name of ['BUN_BE_BUN', 'BUN_OPTIONS', 'BUN_INSPECT', 'LD_PRELOAD']) {
-      expect(unset).toContain(name)
-    }
-    expect(valuesOf(unit, 'PassEnvironment')).toEqual([])
-  })
 })
 
 describe('svc-node-as-service', () => {
@@ -113,36 +88,6 @@ const copiedBy = (containerfile: string): readonly string[] =>
     )
 
 describe('the container files', () => {
-  const names = ['node.Containerfile', 'icl.Containerfile']
-
-  it('run without root, start from public images, and keep what would change the program away', async () => {
-    expect((await readdir(join(packaging, 'containers'))).sort()).toEqual(
-      names.flatMap((name) => [name, `${name}.dockerignore`]).sort(),
-    )
-    for (const name of names) {
-      const text = await readText('containers', name)
-      const last = text.slice(text.lastIndexOf('\nFROM '))
-      expect(last).toMatch(/^USER 65532:65532$/m)
-      for (const line of text.match(/^FROM .*/gm) ?? []) {
-        expect(line).toMatch(/^FROM (debian:12-slim|node:22-bookworm-slim)( AS \w+)?$/)
-      }
-      expect(text).toMatch(
-        /^ENTRYPOINT \["\/usr\/bin\/env", "-u", "BUN_BE_BUN", "-u", "BUN_OPTIONS"/m,
-      )
-    }
-  })
-
-  it('copy what their ignore files let through: the executable that a target builds', async () => {
-    const [executable] = copiedBy(await readText('containers', 'node.Containerfile'))
-    const target = /^ARG TARGET=(.+)$/m.exec(
-      await readText('containers', 'node.Containerfile'),
-    )?.[1]
-    const file = executable?.replace(`\${TARGET}`, target ?? '')
-    expect(targets.map((one) => `dist/${one.file}`)).toContain(file)
-    const ignored = await readText('containers', 'node.Containerfile.dockerignore')
-    expect(ignored).toBe('*\n!dist/svc-node-linux-*\n')
-  })
-
   it('give the ICL all that it needs', async () => {
     const copied = copiedBy(await readText('containers', 'icl.Containerfile'))
     const ignored = await readText('containers', 'icl.Containerfile.dockerignore')
