@@ -2,12 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../icl/openapi.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { rawBytes } from '../../lib/endpoint.ts'
-import { commonProblems, endpoints, maxBodyBytes } from '../../lib/endpoints.ts'
+import { commonProblems, endpoints } from '../../lib/endpoints.ts'
 import { Problem } from '../../lib/problem.ts'
 import { problemCodes } from '../../lib/problem-codes.ts'
 import { type RequestSigner, signedHeaders } from '../../lib/request-signature.ts'
 import { Health } from '../../lib/schemas/network.ts'
-import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { submit } from '../icl/test-client.ts'
 import {
@@ -110,26 +109,6 @@ function codeOf(endpoint: Endpoint, answer: Awaited<ReturnType<typeof send>>): s
 }
 
 describe.each(signed)('%s', (_, endpoint) => {
-  it('is refused without a signature', async () => {
-    expect(codeOf(endpoint, await send(endpoint))).toBe('signature-missing')
-  })
-
-  it('is refused when another key signed', async () => {
-    const signer: RequestSigner =
-      endpoint.auth === 'node'
-        ? {
-            kind: 'node',
-            address: node.address,
-            key: await signingKeyFromSeed(new Uint8Array(32).fill(77)),
-          }
-        : {
-            ...(job.client.signer as RequestSigner & { kind: 'wallet' }),
-            signMessage: ({ raw }) =>
-              walletOf('stranger').account.signMessage({ message: { raw } }),
-          }
-    expect(codeOf(endpoint, await send(endpoint, { signer }))).toBe('signature-invalid')
-  })
-
   it('is refused when the signature was made for another ICL', async () => {
     const how = { signer: signerOf(endpoint), signedOrigin: 'https://relay.test' }
     expect(codeOf(endpoint, await send(endpoint, how))).toBe('signature-invalid')
@@ -160,13 +139,6 @@ describe.each(signed)('%s', (_, endpoint) => {
 })
 
 describe.each(withBody)('the body of %s', (_, endpoint) => {
-  it('is refused when it is too large', async () => {
-    const limit = endpoint.body === rawBytes ? 1024 * 1024 : maxBodyBytes
-    const body = new Uint8Array(limit + 1)
-    const answer = await send(endpoint, { signer: signerOf(endpoint), body })
-    expect(codeOf(endpoint, answer)).toBe('body-too-large')
-  })
-
   it('is refused when its type is another', async () => {
     const answer = await send(endpoint, { signer: signerOf(endpoint), type: 'text/plain' })
     expect(codeOf(endpoint, answer)).toBe('unsupported-media-type')
