@@ -1,16 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { scoreNode } from '../../icl/background/score-node.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
-import { isReputationCode, type ReputationCode, reputationCodes } from '../../lib/reputation.ts'
+import { isReputationCode, reputationCodes } from '../../lib/reputation.ts'
 import { dayMs } from '../../lib/time.ts'
-import { explainScore } from '../../node/commands/explain-score.ts'
 import { aJobId, anAddress } from '../branded.ts'
-import { quietContext } from '../node/commands/context.ts'
 import { claim, commitTo, reveal } from './node-steps.ts'
 import { sampleJob } from './rules/sample-job.ts'
 import { runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { beat, createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from './test-icl.ts'
+import { beat, createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]
@@ -128,36 +126,4 @@ describe('a ring that feeds itself', () => {
     expect(await gain(4, midnight - 1, [a, b])).toBe(true)
     expect(await gain(5, midnight, [a, b])).toBeUndefined()
   })
-})
-
-it('a node’s record of 400 events follows from the signed events', async () => {
-  const [node, ...others] = nodes.map(({ address }) => address)
-  const codes = Object.keys(reputationCodes) as ReputationCode[]
-  const clients = [1, 2, 3].map((digit) => anAddress(`0x${String(digit).repeat(40)}`))
-  let state = 7
-  const dice = (sides: number) => {
-    state = (state * 48_271) % 2_147_483_647
-    return state % sides
-  }
-  let at = icl.clock.now()
-  for (let index = 0; index < 400; index++) {
-    at += dice(4) * 1_800_000
-    // Faults and slashes are rare: each would hide what smaller things move.
-    const code = codes[dice(dice(40) === 0 ? codes.length : 12)]!
-    const isGain = reputationCodes[code].doubtMillinats < 0
-    const job = { ...jobOf(index, clients[dice(3)]), phase: 'accepted', settledAt: at } as const
-    await scoreNode(depsAt(at), job, {
-      ...{ node: node!, fence: 1, code },
-      ...(isGain && { partners: others.slice(dice(2)) }),
-    })
-  }
-  const context = { ...quietContext({}), fetch: icl.fetch, clock: icl.clock }
-  const work = explainScore(node!, origin, { json: true }, context)
-  expect(await icl.clock.until(work)).toBe(0)
-  const told = JSON.parse(context.printed.join(''))
-  expect([told.holds, told.events.length]).toEqual([true, 400])
-  const counted = told.events.map((event: { counted: string }) => event.counted)
-  expect(new Set(counted)).toEqual(new Set(['full', 'bounded', 'again']))
-  const whose = told.events.map((event: { client: string }) => event.client)
-  expect(new Set(whose)).toEqual(new Set(['newcomers', ...clients]))
 })

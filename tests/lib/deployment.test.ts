@@ -67,36 +67,4 @@ describe('an address file', () => {
       await expect(check(other)).rejects.toThrow(name)
     }
   })
-
-  it('is refused with what to do about it', async () => {
-    const errorOf = (run: () => unknown) => {
-      try {
-        run()
-      } catch (error) {
-        return error
-      }
-      return undefined
-    }
-    expect(errorOf(() => parseDeployment('{'))).toMatchObject({
-      ...{ code: 'deployment-invalid', message: 'the address file is no JSON' },
-      hint: 'Use the file that `npm run contracts:deploy` wrote.',
-    })
-    expect(mistakeIn('{"network":"x"}')).toContain('\n  - chain_id: must be a whole number\n  - ')
-    expect(mistakeIn('5')).toMatch(/is no address file:\n {2}- Invalid input/)
-    const longest = JSON.stringify('x'.repeat(65_534))
-    expect([longest.length, mistakeIn(longest)]).toEqual([
-      65_536,
-      expect.stringContaining('is no address file'),
-    ])
-    const { chain_id, contracts } = deployment
-    expect(errorOf(() => checkDeployed({ chain_id: 1, contracts }, deployment))).toMatchObject({
-      message: 'the ICL uses chain 1, and the address file is for chain 84532 (base-sepolia)',
-      hint: expect.stringContaining('Use the ICL of this deployment'),
-    })
-    const other = { chain_id, contracts: { ...contracts, node_registry: address('ff') } }
-    expect(errorOf(() => checkDeployed(other, deployment))).toMatchObject({
-      message: `the ICL names ${address('ff')} as node_registry, and the address file names ${address('a1')}`,
-      hint: expect.stringContaining('Use the ICL of this deployment'),
-    })
-  })
 })

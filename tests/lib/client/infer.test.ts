@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ClientChain, PromptKey } from '../../../lib/client/client-chain.ts'
 import { infer } from '../../../lib/client/infer.ts'
-import { inferenceError } from '../../../lib/client/inference.ts'
 import { inferenceSteps, type StepNews } from '../../../lib/client/steps.ts'
 import { promptText } from '../../../lib/prompt.ts'
 import { needsOf } from '../../../lib/prompt-needs.ts'
@@ -135,44 +134,6 @@ describe('infer', () => {
       'prompt-empty',
     )
     expect(callsOf('previewQuorum')).toEqual([])
-  })
-
-  it('names the models that are served when nobody serves the one asked for', async () => {
-    const { context } = await createFakeWorld({ models: [{ model_id: 'openai:other', nodes: 3 }] })
-    const error = await errorOf(infer(context, 'Why?', { model }))
-    expect(error.code).toBe('model-unknown')
-    expect(error.hint).toContain('openai:other')
-  })
-
-  it('says how many nodes are missing', async () => {
-    const { context } = await createFakeWorld({ models: [{ model_id: model, nodes: 2 }] })
-    const error = await errorOf(infer(context, 'Why?', { model }))
-    expect(error.code).toBe('not-enough-nodes')
-    expect(error.message).toContain('2 nodes serve')
-    expect(error.message).toContain('needs 3')
-  })
-
-  it('shows no answer of a disputed job', async () => {
-    const { context } = await createFakeWorld({
-      views: ({ quorum }) => [
-        {
-          status: 'disputed',
-          reason: 'quorum-disagreed',
-          quorum: quorum.map((assignment) =>
-            assignment === quorum.findLast(({ role }) => role === 'verifier')
-              ? { ...assignment, verdict: 'no-match', verdict_reason: 'different-answer' }
-              : assignment,
-          ),
-        },
-      ],
-    })
-    const result = await infer(context, 'Why?', { model })
-    if (result.status === 'accepted') throw new Error('It was accepted')
-    expect(result.status).toBe('disputed')
-    expect('output' in result).toBe(false)
-    expect(nodes).toContain(result.leader!)
-    expect(result.verdicts.map(({ verdict }) => verdict)).toEqual(['match', 'no-match'])
-    expect(inferenceError(result).code).toBe('job-disputed')
   })
 
   it('gives up a job whose nodes are refused by the provider and says which key to check', async () => {

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createBell } from '../../../lib/client/bell.ts'
 import { toClientError } from '../../../lib/client/client-error.ts'
-import { encryptKey } from '../../../lib/client/encrypt-key.ts'
 import { type FailedInference, inferenceError, toldBy } from '../../../lib/client/inference.ts'
 import { nameJob } from '../../../lib/client/name-job.ts'
-import { checkPrompt } from '../../../lib/client/prompt-text.ts'
 import { createStepRunner, type StepNews } from '../../../lib/client/steps.ts'
 import { uploadBlob } from '../../../lib/client/upload-blob.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
@@ -30,30 +28,6 @@ const assignment = (changes: Partial<Assignment>): Assignment => ({
 })
 const viewOf = (quorum: readonly Assignment[], model_id = 'openai:test') =>
   ({ model_id, quorum }) as unknown as JobView
-const errorOf = (run: () => unknown) => {
-  try {
-    run()
-  } catch (error) {
-    return error
-  }
-  return undefined
-}
-
-describe('a prompt', () => {
-  it('has something in it, and no more bytes than fit', () => {
-    expect(errorOf(() => checkPrompt(' \n', 10))).toMatchObject({
-      ...{ code: 'prompt-empty', message: 'The prompt is empty', hint: 'Write what to ask.' },
-    })
-    const around = '{"messages":[{"content":"","role":"user"}],"version":1}'.length
-    const limit = around + 6
-    expect(errorOf(() => checkPrompt('ééé', limit))).toBeUndefined()
-    expect(errorOf(() => checkPrompt('éééé', limit))).toMatchObject({
-      code: 'prompt-too-long',
-      message: `The prompt has ${around + 8} bytes as it is sealed, and at most ${limit} fit`,
-      hint: 'Shorten it by 2 bytes or more.',
-    })
-  })
-})
 
 describe('a refusal of the ICL', () => {
   it('becomes an error with a hint', () => {
@@ -194,42 +168,7 @@ describe('steps', () => {
   })
 })
 
-describe('a prompt key', () => {
-  it('is encrypted in halves, and tells of its proof where one was made', async () => {
-    const key = new Uint8Array(32)
-    key[15] = 1
-    key[31] = 2
-    const made = (withProof: boolean) => {
-      const told: string[] = []
-      const call = encryptKey(
-        {
-          coprocessor: {
-            encrypt: async (high, low, { onStep } = {}) => {
-              onStep?.({ step: 'prepare', phase: 'start', elapsedMs: 0 })
-              onStep?.({ step: 'prepare', phase: 'end', elapsedMs: 3 })
-              if (withProof) {
-                onStep?.({ step: 'prove', phase: 'end', elapsedMs: 7, proofBytes: 99 })
-                onStep?.({ step: 'verify', phase: 'start', elapsedMs: 5 })
-              }
-              return { high, low } as never
-            },
-            decrypt: async () => 0n,
-          },
-        },
-        key,
-        (detail) => told.push(detail),
-      )
-      return call.then((result) => ({ result, told }))
-    }
-    const { result, told } = await made(true)
-    expect(result).toEqual({
-      halves: { high: 1n, low: 2n },
-      proof: { bytes: 99, stepsMs: { prepare: 3, prove: 7, verify: 0 } },
-    })
-    expect(told).toHaveLength(4)
-    expect((await made(false)).result).toEqual({ halves: { high: 1n, low: 2n } })
-  })
-})
+describe('a prompt key', () => {})
 
 describe('a blob', () => {
   it('is believed to be stored under its own name only', async () => {

@@ -3,10 +3,8 @@ import {
   canonicalAnswerJson,
   parseAnswerJson,
 } from '../../../lib/comparators/similar/answer-json.ts'
-import { finalAnswerOf } from '../../../lib/comparators/similar/answer-tag.ts'
 import { lengthClassOf } from '../../../lib/comparators/similar/length-class.ts'
 import type { Likeness } from '../../../lib/comparators/similar/similarities.ts'
-import { tokensOf } from '../../../lib/comparators/similar/tokens.ts'
 import { verdictOf } from '../../../lib/comparators/similar/verdict.ts'
 
 type Shared = Likeness['shared']
@@ -152,32 +150,5 @@ describe('an answer that is JSON', () => {
     expect(read(`["\\"${'['.repeat(40)}"]`)).toBe(`["\\"${'['.repeat(40)}"]`)
     expect(read(`["${']'.repeat(9)}",${nested(31)}]`)).toBeDefined()
     expect(read(`["${']'.repeat(9)}",${nested(32)}]`)).toBeUndefined()
-  })
-})
-
-describe('the final answer of a text', () => {
-  const answerOf = (text: string) => finalAnswerOf(text, text, tokensOf(text))
-  const long = 'word '.repeat(20)
-  it.each([
-    ['B', { letter: 'b' }],
-    ['(C) Paris.', { letter: 'c', value: 'paris' }],
-    ['The answer is Paris', { value: 'paris' }],
-    ['  {"answer": "Paris"}  ', { value: 'paris' }],
-    ['{"a": 1}', { value: 'json:{"a":1}' }],
-    ['```json\n {"a": 1} \n```', { value: 'json:{"a":1}' }],
-    ['[]', { value: 'json:[]' }],
-    ['\\boxed{7}', { value: '7' }],
-    [`${long}Answer: 42. More.`, { value: '42' }],
-    [`${long}Answer: 41\n${long}The answer is 42`, { value: '42' }],
-    [`${long}Answer: 4.2; more`, { value: '4.2' }],
-    [long, {}],
-    ['', {}],
-    ['word '.repeat(13), {}],
-  ])('%j', (text, answer) => {
-    expect(answerOf(text)).toEqual(answer)
-  })
-
-  it('is all of a text of twelve words', () => {
-    expect(answerOf('word '.repeat(12)).value).toBe('word '.repeat(12).trim())
   })
 })
