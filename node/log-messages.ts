@@ -83,7 +83,7 @@ export const messages = {
   inferenceSlow: (jobId: JobId, seconds: number) =>
     `Job ${jobId}: slow inference, ${seconds.toFixed(1)} s; prompts above about 4k tokens are slower`,
   outputUploaded: (jobId: JobId, cid: string) => `Job ${jobId}: uploaded encrypted output ${cid}`,
-  leaderAccepted: (jobId: JobId) => `Job ${jobId}: Leader result accepted`,
+  resultAccepted: (jobId: JobId) => `Job ${jobId}: Leader result accepted`,
   committed: (jobId: JobId) => `Job ${jobId}: committed, waiting for the other nodes`,
   revealed: (jobId: JobId) => `Job ${jobId}: revealed what its answer looks like`,
   notAcknowledged: (jobId: JobId, step: string, why: string) =>

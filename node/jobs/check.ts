@@ -60,20 +60,6 @@ export async function check(
   secondsLeft: number,
   signal: AbortSignal,
 ): Promise<Verification> {
-  const output = await lookAtOutput(deps, claim, secrets, delivered, secondsLeft, signal)
-  if (output === 'not-seen') throw notChecked()
-  return output === 'fits' ? { verdict: 'match' } : { verdict: 'no-match', reason: output }
-}
-
-/** Whether the output can be had and makes the evidence of its node; `not-seen` when that is this node's failing. */
-async function lookAtOutput(
-  deps: JobDeps,
-  claim: ClaimResult,
-  secrets: Secrets,
-  delivered: Delivered,
-  secondsLeft: number,
-  signal: AbortSignal,
-): Promise<'fits' | 'not-seen' | 'output-mismatch' | 'output-unavailable'> {
   const { clock, log } = deps
   const comparator = comparators[claim.comparator]
   const seconds = secondsLeft - Math.min(reserveSeconds, Math.floor(secondsLeft / 2))
@@ -91,21 +77,24 @@ async function lookAtOutput(
       const output = await readOutput(deps, claim, delivered, onTrouble, ended)
       hasOutput = true
       const shown = await comparator.evidenceOf({ text: output, ...known })
-      return comparator.reproduces(shown, delivered.evidence) ? 'fits' : 'output-mismatch'
+      return comparator.reproduces(shown, delivered.evidence) ? { verdict: 'match' } : mismatch
     })
   } catch (error) {
     signal.throwIfAborted()
     const code = error instanceof SvcError ? error.code : undefined
     const why = code === lateCode && trouble !== undefined ? trouble : error
     log.error(messages.outputNotRead(claim.jobId, errorText(why)))
-    if (triedFrom === undefined || hasOutput) return 'not-seen'
-    if (code === 'blob-unreadable') return 'output-mismatch'
+    if (triedFrom === undefined || hasOutput) throw notChecked()
+    if (code === 'blob-unreadable') return mismatch
     // Had the deliverer not let this node in, the coprocessor would refuse: that it cannot be reached is no fault of the deliverer's.
     const wasShort = elapsedSince(clock, triedFrom) < fairTryMs
     const isOurs = code === lateCode && (wasShort || isUnreachable(trouble))
-    return isOurs ? 'not-seen' : 'output-unavailable'
+    if (isOurs) throw notChecked()
+    return { verdict: 'no-match', reason: 'output-unavailable' }
   }
 }
+
+const mismatch: Verification = { verdict: 'no-match', reason: 'output-mismatch' }
 
 const isUnreachable = (trouble: SvcError | undefined): boolean =>
   trouble !== undefined && /^(coprocessor|chain)-/.test(trouble.code)

@@ -32,7 +32,7 @@ export async function deliver(
     deps.api.postResult({ body }, { signal, attempts: callAttempts }),
   )
   own.taken.delivery = body
-  deps.log.info(messages.leaderAccepted(jobId))
+  deps.log.info(messages.resultAccepted(jobId))
 }
 
 async function prepare(

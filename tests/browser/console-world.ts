@@ -16,7 +16,7 @@ import {
   revealed,
   sampleJob,
   take,
-  voteBy,
+  verdictBy,
 } from '../icl/rules/sample-job.ts'
 import { createTestIcl } from '../icl/test-icl.ts'
 
@@ -138,7 +138,7 @@ function endedJob(claimedJob: Job, end: End, at: (share: number) => number): Job
     const others = assignmentOf(job, deliverer!)?.answer?.body
     if (node === deliverer || !own || isSettled(job.phase)) continue
     const isSame = own.evidence.digest === others?.evidence.digest
-    job = take(job, voteBy(job, node, isSame ? 'match' : 'different-answer'), at(1))
+    job = take(job, verdictBy(job, node, isSame ? 'match' : 'different-answer'), at(1))
   }
   return job
 }

@@ -55,11 +55,11 @@ function whyNotDelivered({ agreement }: Job, members: readonly Answered[]): read
   const wrong: string[] = []
   if (turn.delivery.body.answer !== deliverer.answer.hash) wrong.push('by another answer')
   const others = members.filter((member) => member !== deliverer)
-  const votes = others.flatMap(({ node }) =>
+  const checks = others.flatMap(({ node }) =>
     turn.verdicts.filter(({ body }) => body.address === node).map(({ body }) => body.verdict),
   )
-  const matches = votes.filter((vote) => vote === 'match').length
-  if (matches === 0 || matches < votes.length - matches) wrong.push(`by ${votes.join(', ')}`)
+  const matches = checks.filter((check) => check === 'match').length
+  if (matches === 0 || matches < checks.length - matches) wrong.push(`by ${checks.join(', ')}`)
   return wrong
 }
 

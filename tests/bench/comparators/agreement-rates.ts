@@ -17,7 +17,7 @@ import {
   type Seating,
   seat,
   type Treatment,
-  withWeakLeader,
+  withWeakFirstSeat,
 } from './unrecorded.ts'
 
 /** A share, where runs that were not recorded count as copies, and its bounds, where all of them match or none does. */
@@ -65,7 +65,7 @@ function jobsOf(question: MeasuredQuestion, differing: number, dice: Dice): read
       const seating: Seating = seat(question, dice)
       const honest = byTreatment((one) => graphOf(question, key, seating, one, differing, dice))
       const others = Array.from(weak, ([model, matches]) => {
-        const graphs = byTreatment((one) => withWeakLeader(honest[one], matches, seating, one))
+        const graphs = byTreatment((one) => withWeakFirstSeat(honest[one], matches, seating, one))
         return [model, graphs] as const
       })
       return { honest, weak: new Map(others), countsLies: number < seatingsForLies }

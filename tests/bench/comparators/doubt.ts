@@ -7,7 +7,7 @@
 import { createDice } from '../../simulation/dice.ts'
 import type { MeasuredQuestion } from './measure.ts'
 import { type MatchGraph, type MeasuredRule, measuredRules, playJob } from './play-job.ts'
-import { differingMatch, graphOf, type Seating, seat, withWeakLeader } from './unrecorded.ts'
+import { differingMatch, graphOf, type Seating, seat, withWeakFirstSeat } from './unrecorded.ts'
 
 const outcomes = ['agreed', 'differed', 'contradicted', 'undecided'] as const
 type Outcome = (typeof outcomes)[number]
@@ -41,7 +41,7 @@ export function doubtsOf(questions: readonly MeasuredQuestion[]): readonly Doubt
         const isApart = (place: number) => noMatch[runAt(0)]?.[runAt(place)] === true
         honest[outcomeOf(graph, rule, isApart)]++
         for (const [model, matches] of weak) {
-          const mixed = withWeakLeader(graph, matches, seating, 'copying')
+          const mixed = withWeakFirstSeat(graph, matches, seating, 'copying')
           weaker[outcomeOf(mixed, rule, weakIsApart(seating, weakNoMatch.get(model)))]++
         }
       }

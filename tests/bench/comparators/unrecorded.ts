@@ -73,7 +73,7 @@ export function graphOf(
 }
 
 /** The graph with another model's answer in the first seat, and the seated runs behind it. */
-export function withWeakLeader(
+export function withWeakFirstSeat(
   graph: MatchGraph,
   matchesRun: readonly boolean[],
   seating: Seating,

@@ -10,7 +10,7 @@ import {
   inTurn,
   sampleJob,
   take,
-  voteBy,
+  verdictBy,
 } from '../../icl/rules/sample-job.ts'
 import { modelId } from '../../icl/test-icl.ts'
 import { jobIdOf } from './prepare.ts'
@@ -44,7 +44,7 @@ function jobOf(
   }
   const answers = members.map((node) => [node, 'yes'] as const)
   job = delivered(answered(job, answers, createdAt), createdAt)
-  for (const node of inTurn(job).slice(1)) job = take(job, voteBy(job, node, 'match'), createdAt)
+  for (const node of inTurn(job).slice(1)) job = take(job, verdictBy(job, node, 'match'), createdAt)
   return { ...job, outbox: [] }
 }
 

@@ -19,11 +19,11 @@ import {
   nodeC,
   nodeD,
   refusalOf,
+  type Said,
   scoresOf,
   take,
   tickWith,
-  type Vote,
-  voteBy,
+  verdictBy,
 } from './sample-job.ts'
 
 const { deliverMs, checkMs } = defaultJobLimits
@@ -33,8 +33,8 @@ const [first, second, third] = inTurn(agreed()) as [Address, Address, Address]
 const twoOfThree = () => decidedJob('x', 'x', 'y', { terms: { rule: 'any-two', max_answers: 5 } })
 const stepOf = (job: Job, node: Address) => nextStep(job, assignmentOf(job, node)!).step
 const steps = (job: Job) => [first, second, third].map((node) => stepOf(job, node))
-const voted = (job: Job, ...votes: readonly (readonly [Address, Vote])[]) =>
-  votes.reduce((next, [node, vote]) => take(next, voteBy(next, node, vote), 30), job)
+const judged = (job: Job, ...verdicts: readonly (readonly [Address, Said])[]) =>
+  verdicts.reduce((next, [node, said]) => take(next, verdictBy(next, node, said), 30), job)
 const delivererOf = (job: Job) =>
   job.assignments.find(({ fence }) => fence === currentTurn(job)?.fence)?.node
 const failures = ({ agreement }: Job) => agreement?.turns.map(({ failed }) => failed?.reason)
@@ -47,9 +47,9 @@ describe('a delivery', () => {
     const open = delivered(job, 20)
     expect(steps(open)).toEqual(['wait', 'check', 'check'])
     expect(open.tickAt).toBe(20 + checkMs)
-    const once = voted(open, [second, 'match'])
+    const once = judged(open, [second, 'match'])
     expect([once.phase, steps(once)]).toEqual(['running', ['wait', 'wait', 'check']])
-    const done = voted(once, [third, 'match'])
+    const done = judged(once, [third, 'match'])
     expect([done.phase, done.reason, done.settledAt, done.tickAt]).toEqual([
       'accepted',
       'quorum-agreed',
@@ -65,13 +65,13 @@ describe('a delivery', () => {
   })
 
   it('settles by a tie, and against the one that refused it', () => {
-    const done = voted(delivered(agreed(), 20), [second, 'output-mismatch'], [third, 'match'])
+    const done = judged(delivered(agreed(), 20), [second, 'output-mismatch'], [third, 'match'])
     expect(done.phase).toBe('accepted')
     expect(scoresOf(done)[code(second)]).toBe('answer-undecided verdict-outvoted')
   })
 
   it('that the others refuse gives the turn to the next, who is checked by the first one, too', () => {
-    const refused = voted(
+    const refused = judged(
       delivered(agreed(), 20),
       [second, 'output-mismatch'],
       [third, 'output-unavailable'],
@@ -81,7 +81,7 @@ describe('a delivery', () => {
       second,
       ['output-refused', undefined],
     ])
-    const done = voted(delivered(refused, 40), [first, 'match'], [third, 'match'])
+    const done = judged(delivered(refused, 40), [first, 'match'], [third, 'match'])
     expect([done.phase, scoresOf(done)]).toEqual([
       'accepted',
       {
@@ -93,7 +93,7 @@ describe('a delivery', () => {
   })
 
   it('settles by the checks that came in time, and scores who gave none', () => {
-    const once = voted(delivered(agreed(), 20), [second, 'match'])
+    const once = judged(delivered(agreed(), 20), [second, 'match'])
     const done = take(once, { type: 'tick' }, 20 + checkMs)
     expect([done.phase, scoresOf(done)[code(third)]]).toEqual([
       'accepted',
@@ -151,16 +151,16 @@ describe('a delivery', () => {
 
 describe('a check', () => {
   it('counts although its node gives back afterwards', () => {
-    const once = voted(delivered(agreed(), 20), [second, 'match'])
+    const once = judged(delivered(agreed(), 20), [second, 'match'])
     const left = take(once, abortBy(once, second, 'node-stopping'), 40)
-    expect(voted(left, [third, 'output-mismatch']).phase).toBe('accepted')
+    expect(judged(left, [third, 'output-mismatch']).phase).toBe('accepted')
   })
 
   it('counts although its node had said that it could not check', () => {
     const open = delivered(agreed(), 20)
     const left = take(open, abortBy(open, second, 'deadline-too-close'), 25)
     expect(stepOf(left, second)).toBe('wait')
-    expect(voted(left, [second, 'match'], [third, 'output-mismatch']).phase).toBe('accepted')
+    expect(judged(left, [second, 'match'], [third, 'output-mismatch']).phase).toBe('accepted')
   })
 
   it('of a node outside the agreement is kept, and counts for nothing', () => {
@@ -172,10 +172,10 @@ describe('a check', () => {
       'differ',
       'wait',
     ])
-    const differing = voted(open, [nodeC, 'different-answer'])
+    const differing = judged(open, [nodeC, 'different-answer'])
     expect([differing.phase, stepOf(differing, nodeC)]).toEqual(['running', 'wait'])
-    expect(voted(open, [nodeC, 'output-mismatch'], [checker, 'match']).phase).toBe('accepted')
-    const done = voted(differing, [checker, 'match'])
+    expect(judged(open, [nodeC, 'output-mismatch'], [checker, 'match']).phase).toBe('accepted')
+    const done = judged(differing, [checker, 'match'])
     expect([done.phase, scoresOf(done)]).toEqual([
       'accepted',
       {
@@ -211,35 +211,35 @@ describe('a check', () => {
 
   it('needs an answer, a delivery, and is on this one', () => {
     const job = agreed()
-    expect(refusalOf(job, voteBy(job, second, 'match'), 20)).toBe('too-early')
+    expect(refusalOf(job, verdictBy(job, second, 'match'), 20)).toBe('too-early')
     const open = delivered(job, 20)
-    expect(refusalOf(open, voteBy(open, second, 'match', deliveryOf(open, second).hash), 30)).toBe(
-      'statement-mismatch',
-    )
-    expect(refusalOf(open, voteBy(open, first, 'match'), 30)).toBe('statement-mismatch')
+    expect(
+      refusalOf(open, verdictBy(open, second, 'match', deliveryOf(open, second).hash), 30),
+    ).toBe('statement-mismatch')
+    expect(refusalOf(open, verdictBy(open, first, 'match'), 30)).toBe('statement-mismatch')
     const before = decidedJob('x', 'x', 'y')
     const joiner = take(before, tickWith([nodeD]), 100)
-    expect(refusalOf(joiner, voteBy(joiner, nodeD, 'match'), 300)).toBe('not-revealed')
+    expect(refusalOf(joiner, verdictBy(joiner, nodeD, 'match'), 300)).toBe('not-revealed')
   })
 
   it('is made once: the same again changes nothing, another is refused, also once the job has settled', () => {
     const open = delivered(agreed(), 20)
-    const once = voted(open, [second, 'match'])
-    expect(take(once, voteBy(once, second, 'match'), 40)).toBe(once)
-    const other = voteBy(once, second, 'output-mismatch')
+    const once = judged(open, [second, 'match'])
+    expect(take(once, verdictBy(once, second, 'match'), 40)).toBe(once)
+    const other = verdictBy(once, second, 'output-mismatch')
     expect(refusalOf(once, other, 40)).toBe('already-answered')
-    const done = voted(once, [third, 'match'])
-    expect(take(done, voteBy(done, second, 'match', currentTurn(done)!.delivery!.hash), 40)).toBe(
-      done,
-    )
+    const done = judged(once, [third, 'match'])
+    expect(
+      take(done, verdictBy(done, second, 'match', currentTurn(done)!.delivery!.hash), 40),
+    ).toBe(done)
     expect(refusalOf(done, other, 40)).toBe('already-answered')
   })
 
   it.each(['different-answer', 'inconclusive'] as const)(
     'that the answers refute (%s) is a fault and not counted, and no other is taken of its node',
-    (vote) => {
+    (said) => {
       const open = delivered(agreed(), 20)
-      const lie = voteBy(open, second, vote)
+      const lie = verdictBy(open, second, said)
       const refuted = take(open, lie, 30)
       expect(refuted.faults).toMatchObject([{ kind: 'verdict-refuted', node: second }])
       expect(refuted.faults?.[0]?.statements?.map(({ body }) => body.statement)).toEqual([
@@ -252,7 +252,7 @@ describe('a check', () => {
       expect(take(refuted, lie, 40)).toBe(refuted)
       const next = transition(
         refuted,
-        voteBy(refuted, second, 'output-mismatch'),
+        verdictBy(refuted, second, 'output-mismatch'),
         40,
         defaultJobLimits,
       )
@@ -261,7 +261,7 @@ describe('a check', () => {
         'verdict-refuted',
         'equivocated',
       ])
-      const done = voted(refuted, [third, 'match'])
+      const done = judged(refuted, [third, 'match'])
       expect([done.phase, scoresOf(done)[code(second)]]).toEqual([
         'accepted',
         'verdict-refuted answer-undecided',
@@ -271,10 +271,10 @@ describe('a check', () => {
 
   it('that says match though the answers do not is a fault of a node outside, which nobody waits for', () => {
     const open = delivered(twoOfThree(), 20)
-    const lied = voted(open, [nodeC, 'match'])
+    const lied = judged(open, [nodeC, 'match'])
     expect(lied.faults).toMatchObject([
       { kind: 'verdict-refuted', node: nodeC, fence: fenceOf(open, nodeC) },
     ])
-    expect(voted(lied, [inTurn(open)[1]!, 'match']).phase).toBe('accepted')
+    expect(judged(lied, [inTurn(open)[1]!, 'match']).phase).toBe('accepted')
   })
 })

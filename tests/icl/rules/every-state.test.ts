@@ -17,7 +17,7 @@ import {
   revealBy,
   sampleJob,
   tickWith,
-  voteBy,
+  verdictBy,
 } from './sample-job.ts'
 
 /** When a step is done in time, when its time is over, and when the job's is. */
@@ -62,7 +62,7 @@ function steps(job: Job, node: Address): readonly Command[] {
     { type: 'claim', node, fence },
     commitBy(job, node, 'x'),
     revealBy(job, node, 'x'),
-    ...(answer ? [deliverBy(job, node), voteBy(job, node, 'match')] : []),
+    ...(answer ? [deliverBy(job, node), verdictBy(job, node, 'match')] : []),
   ]
 }
 
@@ -81,9 +81,9 @@ function failures(job: Job, node: Address): readonly Command[] {
           { type: 'find-ended', node, fence },
         ] as const)
       : []),
-    ...(answer ? [voteBy(job, node, 'output-mismatch')] : []),
+    ...(answer ? [verdictBy(job, node, 'output-mismatch')] : []),
     ...(answer && node === nodeB
-      ? [deliverBy(job, node, 'other'), voteBy(job, node, 'inconclusive')]
+      ? [deliverBy(job, node, 'other'), verdictBy(job, node, 'inconclusive')]
       : []),
   ]
 }

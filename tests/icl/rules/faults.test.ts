@@ -18,7 +18,7 @@ import {
   sampleJob,
   take,
   tickWith,
-  voteBy,
+  verdictBy,
 } from './sample-job.ts'
 
 const agreed = () => decidedJob('x', 'x', 'x')
@@ -38,11 +38,11 @@ const accusationsIn = (job: Job | undefined) =>
   )
 
 describe('two contradictory statements for one fence', () => {
-  const voted = () => take(open(), voteBy(open(), second, 'match'), 30)
+  const judged = () => take(open(), verdictBy(open(), second, 'match'), 30)
   const again: Readonly<Record<string, readonly [Job, NodeCommand]>> = {
     answers: [agreed(), revealBy(agreed(), nodeA, 'y')],
     deliveries: [open(), deliverBy(open(), deliverer, 'other')],
-    verdicts: [voted(), voteBy(voted(), second, 'output-unavailable')],
+    verdicts: [judged(), verdictBy(judged(), second, 'output-unavailable')],
   }
 
   it.each(Object.entries(again))(
@@ -97,9 +97,9 @@ describe('two contradictory statements for one fence', () => {
 
   it('are none for verdicts on two deliveries', () => {
     const [, , third] = inTurn(agreed()) as [Address, Address, Address]
-    let job = take(open(), voteBy(open(), third, 'output-mismatch'), 30)
-    job = delivered(take(job, voteBy(job, second, 'output-mismatch'), 30), 40)
-    job = take(job, voteBy(job, third, 'match'), 50)
+    let job = take(open(), verdictBy(open(), third, 'output-mismatch'), 30)
+    job = delivered(take(job, verdictBy(job, second, 'output-mismatch'), 30), 40)
+    job = take(job, verdictBy(job, third, 'match'), 50)
     expect(job.faults).toBeUndefined()
   })
 

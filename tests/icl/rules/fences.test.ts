@@ -19,7 +19,7 @@ import {
   sampleJob,
   take,
   tickWith,
-  voteBy,
+  verdictBy,
 } from './sample-job.ts'
 
 const agreed = decidedJob('x', 'x', 'x')
@@ -30,7 +30,7 @@ const commandsAt = (node: Address, fence: number): readonly NodeCommand[] => [
   { type: 'commit', node, fence, commitment: commitmentTo(node, fence, 'x') },
   { ...revealBy(agreed, nodeA, 'x'), node, fence },
   { ...deliverBy(agreed, nodeA), node, fence },
-  { ...voteBy(open, nodeA, 'match'), node, fence },
+  { ...verdictBy(open, nodeA, 'match'), node, fence },
   { type: 'abort', node, fence, reason: 'node-stopping' },
 ]
 

@@ -17,7 +17,7 @@ import {
   sampleJob,
   take,
   tickWith,
-  voteBy,
+  verdictBy,
 } from './sample-job.ts'
 
 /** The effects of a command by their types, and what it adds to the history of the job. */
@@ -44,8 +44,8 @@ describe('the history of a job', () => {
     const [first, second] = inTurn(job) as [Address, Address]
     job = take(job, abortBy(job, first), 2_000)
     job = delivered(job, 3_000)
-    job = take(job, voteBy(job, nodeC, 'different-answer'), 4_000)
-    job = take(job, voteBy(job, first, 'match'), 5_000)
+    job = take(job, verdictBy(job, nodeC, 'different-answer'), 4_000)
+    job = take(job, verdictBy(job, first, 'match'), 5_000)
     expect(job.events.map(({ seq }) => seq)).toEqual(job.events.map((_, index) => index + 1))
     expect(job.events.map(({ type, node }) => [type, node])).toEqual([
       ['submitted', undefined],

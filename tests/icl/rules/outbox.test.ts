@@ -15,7 +15,7 @@ import {
   sampleJob,
   take,
   tickWith,
-  voteBy,
+  verdictBy,
 } from './sample-job.ts'
 
 const idsOf = (job: Job) => job.outbox.map(({ id }) => id)
@@ -26,9 +26,9 @@ const [, second, third] = inTurn(agreed) as [Address, Address, Address]
 /** A job that has everything but its last verdict. */
 const almostAccepted = (): Job => {
   const open = delivered(agreed, 30)
-  return take(open, voteBy(open, second, 'match'), 40)
+  return take(open, verdictBy(open, second, 'match'), 40)
 }
-const lastVote = (job: Job) => voteBy(job, third, 'match')
+const lastVerdict = (job: Job) => verdictBy(job, third, 'match')
 
 describe('the outbox of a job', () => {
   it('begins with the access of every node, due at once and not yet tried', () => {
@@ -46,7 +46,7 @@ describe('the outbox of a job', () => {
 
   it('keeps what is still to be done when more comes, under ids that are never given again', () => {
     const before = almostAccepted()
-    const after = take(before, lastVote(before), 50)
+    const after = take(before, lastVerdict(before), 50)
     expect(after.outbox.slice(0, before.outbox.length)).toEqual(before.outbox)
     const added = after.outbox.slice(before.outbox.length)
     expect(added.map(({ effect }) => effect.type)).toEqual([
@@ -64,15 +64,15 @@ describe('the outbox of a job', () => {
   it('gives no id again that was delivered and has left it', () => {
     const before = almostAccepted()
     const done: Job = { ...before, outbox: [] }
-    const after = take(done, lastVote(done), 50)
+    const after = take(done, lastVerdict(done), 50)
     expect(Math.min(...idsOf(after))).toBe(before.nextEffect)
   })
 
   it('gets no more by what is said a second time', () => {
     const before = almostAccepted()
-    expect(take(before, voteBy(before, second, 'match'), 60)).toBe(before)
-    const accepted = take(before, lastVote(before), 50)
-    expect(take(accepted, lastVote(accepted), 60)).toBe(accepted)
+    expect(take(before, verdictBy(before, second, 'match'), 60)).toBe(before)
+    const accepted = take(before, lastVerdict(before), 50)
+    expect(take(accepted, lastVerdict(accepted), 60)).toBe(accepted)
   })
 })
 

@@ -100,10 +100,10 @@ function checkReplay(job: Job): void {
   }
   if (phase === 'accepted') {
     const { delivery, verdicts = [] } = agreement?.turns.at(-1) ?? {}
-    const votes = verdicts.filter(({ body }) => agreement?.group.includes(body.fence))
-    const matches = votes.filter(({ body }) => body.verdict === 'match').length
+    const checks = verdicts.filter(({ body }) => agreement?.group.includes(body.fence))
+    const matches = checks.filter(({ body }) => body.verdict === 'match').length
     promise(delivery !== undefined, 'what is accepted was delivered', job)
-    promise(matches >= 1 && matches >= votes.length - matches, 'and borne out', job)
+    promise(matches >= 1 && matches >= checks.length - matches, 'and borne out', job)
   }
   if (phase === 'disputed') {
     const isUndelivered = agreement?.turns.length === agreement?.group.length

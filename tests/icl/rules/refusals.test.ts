@@ -20,7 +20,7 @@ import {
   revealBy,
   sampleJob,
   take,
-  voteBy,
+  verdictBy,
 } from './sample-job.ts'
 
 const said = (job: Job, command: NodeCommand, now = 60) => {
@@ -83,20 +83,20 @@ describe('a node is told why', () => {
       'not-your-turn',
       'The time to deliver is over',
     ])
-    expect(said(job, voteBy(job, second, 'match'))).toEqual([
+    expect(said(job, verdictBy(job, second, 'match'))).toEqual([
       'too-early',
       'There is no delivery to check',
     ])
     const open = delivered(job, 20)
-    expect(said(open, voteBy(open, second, 'match', job.submissionHash))).toEqual([
+    expect(said(open, verdictBy(open, second, 'match', job.submissionHash))).toEqual([
       'statement-mismatch',
       'The verdict is on another delivery',
     ])
-    expect(said(open, voteBy(open, first, 'match'))).toEqual([
+    expect(said(open, verdictBy(open, first, 'match'))).toEqual([
       'statement-mismatch',
       "The verdict does not name its node's answer",
     ])
-    expect(said(underWay(), voteBy(underWay(), nodeA, 'match'))).toEqual([
+    expect(said(underWay(), verdictBy(underWay(), nodeA, 'match'))).toEqual([
       'not-revealed',
       'The assignment is committed',
     ])
@@ -117,8 +117,8 @@ describe('a node is told why', () => {
     const open = delivered(agreed, 20)
     const another = ['already-answered', 'The node gave another statement for this fence before']
     expect(said(open, deliverBy(open, first, 'other'))).toEqual(another)
-    const once = take(open, voteBy(open, second, 'match'), 30)
-    expect(said(once, voteBy(once, second, 'output-mismatch'))).toEqual(another)
+    const once = take(open, verdictBy(open, second, 'match'), 30)
+    expect(said(once, verdictBy(once, second, 'output-mismatch'))).toEqual(another)
   })
 
   it('it has no part, an old fence, or a job that is over', () => {

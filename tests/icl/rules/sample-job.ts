@@ -131,13 +131,13 @@ export const deliveryOf = (job: Job, node: Address, output = 'cid'): PostedDeliv
   }
 }
 
-export type Vote = 'match' | (typeof VerdictReason)['options'][number]
+export type Said = 'match' | (typeof VerdictReason)['options'][number]
 
 /** A node's verdict on the current delivery, or on another. */
 const verdictOf = (
   job: Job,
   node: Address,
-  vote: Vote,
+  said: Said,
   delivery: Hash32 = currentTurn(job)?.delivery?.hash ?? hashOf('no delivery'),
 ): PostedVerdict => {
   const { fence, answer } = assignmentOf(job, node)!
@@ -149,10 +149,10 @@ const verdictOf = (
       fence,
       answer: answer?.hash ?? hashOf('no answer'),
       delivery,
-      verdict: vote === 'match' ? 'match' : 'no-match',
-      ...(vote !== 'match' && { reason: vote }),
+      verdict: said === 'match' ? 'match' : 'no-match',
+      ...(said !== 'match' && { reason: said }),
     },
-    hash: hashOf(`verdict:${node}:${fence}:${delivery}:${vote}`),
+    hash: hashOf(`verdict:${node}:${fence}:${delivery}:${said}`),
     ...signed,
   }
 }
@@ -233,11 +233,11 @@ export const deliverBy = (job: Job, node: Address, output?: string): NodeCommand
   delivery: deliveryOf(job, node, output),
 })
 
-export const voteBy = (job: Job, node: Address, vote: Vote, delivery?: Hash32): NodeCommand => ({
+export const verdictBy = (job: Job, node: Address, said: Said, delivery?: Hash32): NodeCommand => ({
   type: 'post-verdict',
   node,
   fence: fenceOf(job, node),
-  verdict: verdictOf(job, node, vote, delivery),
+  verdict: verdictOf(job, node, said, delivery),
 })
 
 export const abortBy = (
@@ -306,5 +306,5 @@ export function accepted(job: Job, now: number): Job {
   const open = delivered(job, now)
   const fence = currentTurn(open)?.fence
   const checkers = inTurn(open).filter((node) => fenceOf(open, node) !== fence)
-  return checkers.reduce((next, node) => take(next, voteBy(next, node, 'match'), now), open)
+  return checkers.reduce((next, node) => take(next, verdictBy(next, node, 'match'), now), open)
 }
