@@ -1,0 +1,138 @@
+"""Requests that leave this process: JSON over HTTP and a chain's JSON-RPC, with a deadline, a limit and retries."""
+
+import http.client
+import ipaddress
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any, Optional, Sequence, Union
+
+from .errors import SvcError
+from .keccak import abi_encode, keccak256
+
+_timeout_s = 20
+_attempts = 3
+_most_bytes = 4_194_304
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the read token elsewhere."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirect)
+
+
+def request(
+    url: str, body: Optional[Any] = None, token: Optional[str] = None, most_bytes: int = _most_bytes
+) -> bytes:
+    """The body of a 2xx answer. Raises SvcError `http-refused` with the server's code, or `unreachable`."""
+    host = urllib.parse.urlsplit(url).hostname
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https") or not host:
+        raise SvcError("usage", "An address has to be like https://name.example", "Correct it.")
+    headers = {"content-type": "application/json"} if body is not None else {}
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    data = None if body is None else json.dumps(body).encode()
+    for attempt in range(_attempts):
+        if attempt:
+            time.sleep(0.5 * 2**attempt)
+        try:
+            asked = urllib.request.Request(url, data=data, headers=headers)
+            with _opener.open(asked, timeout=_timeout_s) as answer:
+                read = answer.read(most_bytes + 1)
+            if len(read) > most_bytes:
+                raise SvcError("answer-too-large", f"{host} sent more than {most_bytes} bytes", "Ask another.")
+            return read
+        except urllib.error.HTTPError as error:
+            if error.code not in (429, 502, 503, 504):
+                raise SvcError("http-refused", _told(host, error), "Correct the request.") from error
+            why: Exception = error
+        except (OSError, http.client.HTTPException) as error:
+            why = error
+    raise SvcError("unreachable", f"{host} cannot be asked: {why}", "Try again later.", retryable=True) from why
+
+
+def _told(host: str, error: urllib.error.HTTPError) -> str:
+    try:
+        problem = json.loads(error.read(65_536))
+        return f"{host} refused: {str(problem['code'])[:100]}: {str(problem['detail'])[:500]}"
+    except (ValueError, KeyError, TypeError, OSError):
+        return f"{host} refused with {error.code}"
+
+
+def get_json(url: str, token: Optional[str] = None) -> Any:
+    try:
+        return json.loads(request(url, token=token))
+    except (ValueError, RecursionError) as error:
+        raise wrong_answer("the server", str(error)) from error
+
+
+def wrong_answer(who: str, why: str) -> SvcError:
+    return SvcError("answer-wrong", f"The answer of {who} cannot be used: {why}", "Ask another.", retryable=True)
+
+
+class Rpc:
+    """A chain's JSON-RPC, on the chain that is expected."""
+
+    def __init__(self, url: str, chain_id: int):
+        self.url = url
+        host = urllib.parse.urlsplit(url).hostname or ""
+        if chain_id == 31_337 and not is_loopback(host):
+            raise SvcError(
+                "chain-not-local",
+                f"the receipt is of the local chain {chain_id}, but the chain RPC is at {host}",
+                "Use an RPC on this machine (127.0.0.1).",
+            )
+        actual = int(self.call("eth_chainId"), 16)
+        if actual != chain_id:
+            raise SvcError(
+                "chain-id-differs",
+                f"the chain RPC at {host} is for chain {actual}, not {chain_id}",
+                "Name an RPC of the right chain.",
+            )
+
+    def call(self, method: str, *params: Any) -> Any:
+        """The result of a method. Raises SvcErrors."""
+        host = urllib.parse.urlsplit(self.url).hostname
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        try:
+            answer = json.loads(request(self.url, message))
+            if "error" not in answer:
+                return answer["result"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise wrong_answer(f"the chain RPC at {host}", str(error)) from error
+        raise wrong_answer(f"the chain RPC at {host}", str(answer["error"])[:300])
+
+    def read(self, contract: str, function: str, *arguments: Union[int, str]) -> list[int]:
+        """The words that a view function returns."""
+        data = keccak256(function.encode())[:4] + abi_encode(arguments)
+        found = self.call("eth_call", {"to": contract, "data": "0x" + data.hex()}, "latest")
+        try:
+            raw = bytes.fromhex(found.removeprefix("0x"))
+        except (ValueError, AttributeError) as error:
+            raise wrong_answer("the chain RPC", str(error)) from error
+        if not raw or len(raw) % 32:
+            raise wrong_answer("the chain RPC", f"{contract} has no {function}")
+        return [int.from_bytes(raw[at : at + 32], "big") for at in range(0, len(raw), 32)]
+
+    def events(
+        self, contract: str, event: str, topics: Sequence[Optional[int]], first: int, last: Optional[int] = None
+    ) -> list[dict[str, Any]]:
+        """The events of a contract with these indexed values."""
+        wanted = ["0x" + keccak256(event.encode()).hex()]
+        wanted += [None if topic is None else f"0x{topic:064x}" for topic in topics]
+        until = "latest" if last is None else hex(last)
+        asked = {"address": contract, "topics": wanted, "fromBlock": hex(first), "toBlock": until}
+        return self.call("eth_getLogs", asked)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
