@@ -20,6 +20,7 @@ The prompt is read from standard input when it is not given. A prompt that begin
   --verifiers N           2 to 5 (default: 2)
   --min-tier N            the lowest tier of the nodes, 0 to 255 (default: 0)
   --max-output-tokens N   the longest answer, 1 to 8192 (default: 1024)
+  --webhook URL           the ICL notifies this server when the job has settled. Prints the secret of its messages
   --timeout SECONDS       cancels the job when it takes longer (default: 900)
   --quiet                 prints no steps
   --help                  prints this
@@ -54,6 +55,7 @@ const Flags = z.object({
   verifiers: wholeNumber(2, 5).default(2),
   'min-tier': wholeNumber(0, 255).default(0),
   'max-output-tokens': wholeNumber(1, 8_192).optional(),
+  webhook: z.url('takes an address such as https://host.example/hook').max(2_048).optional(),
   timeout: wholeNumber(1, 86_400).default(900),
   json: z.boolean().default(false),
   quiet: z.boolean().default(false),
@@ -101,6 +103,7 @@ function parseStrictly(args: readonly string[]) {
         verifiers: text,
         'min-tier': text,
         'max-output-tokens': text,
+        webhook: text,
         timeout: text,
         json: flag,
         quiet: { type: 'boolean', short: 'q' },

@@ -101,8 +101,10 @@ async function runCommand(
         const line = describeLeftOut(compared)
         if (line !== undefined && !command.quiet) progress.say(`note: ${line}`)
       },
-      onSubmitted: (submitted: Job) => {
+      onSubmitted: (submitted: Job & { readonly webhookSecret?: string }) => {
         job = submitted
+        const { webhookSecret } = submitted
+        if (webhookSecret !== undefined) progress.say(`webhook secret: ${webhookSecret}`)
       },
       giveUpWhenStuckMs,
       signal,
@@ -138,7 +140,7 @@ function uncommittedOf(error: unknown): UncommittedError {
 }
 
 async function wishOf(command: InferCommand, client: Client, signal: AbortSignal) {
-  const { comparator, rule, verifiers, 'max-output-tokens': tokens } = command
+  const { comparator, rule, verifiers, webhook, 'max-output-tokens': tokens } = command
   return {
     model: command.model ?? (await onlyModel(client, signal)),
     rule,
@@ -146,6 +148,7 @@ async function wishOf(command: InferCommand, client: Client, signal: AbortSignal
     verifierCount: verifiers,
     minTier: command['min-tier'],
     ...(comparator && { comparator }),
+    ...(webhook !== undefined && { webhook: { url: webhook } }),
     ...(tokens !== undefined && { parameters: { max_output_tokens: tokens } }),
   }
 }
