@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { abortable } from '../lib/chain/abortable.ts'
@@ -11,6 +12,8 @@ import { systemClock } from '../lib/system.ts'
 import { currentBinary } from '../scripts/build-node/current-binary.ts'
 import { ask } from './ask.ts'
 import { findBlobsInKubo } from './blobs-in-kubo.ts'
+import { checkDisk } from './check-machine.ts'
+import { checkProvider } from './check-provider.ts'
 import { clientEnvironment } from './client-environment.ts'
 import { chooseProvider, type DemoOptions, parseDemoOptions, usage } from './options.ts'
 import { exitCodeOf, jsonFailure, jsonResult, sentenceOf, tellBlobs, tellResult } from './result.ts'
@@ -66,6 +69,8 @@ async function runDemo(options: DemoOptions): Promise<number> {
   story.say(provider.description)
   if (options.fhe === 'real') story.say(coprocessorNote)
   story.say()
+  await checkDisk(tmpdir())
+  if (provider.probe) await checkProvider(provider.probe, signal)
   const nodeBinary = options.binary ? await binaryForNodes() : undefined
   const world = await startWorld({
     models: [model],

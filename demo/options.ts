@@ -7,6 +7,7 @@ import {
   providerNameOf,
 } from '../lib/providers.ts'
 import { SvcError } from '../lib/svc-error.ts'
+import type { ProviderProbe } from './check-provider.ts'
 import { standInModels } from './provider-standin.ts'
 import { type IclRuntime, iclRuntimes } from './runtime-programs.ts'
 import type { FheMode } from './world.ts'
@@ -120,6 +121,8 @@ export type Provider = {
   readonly standIn: boolean
   /** Says who it is. */
   readonly description: string
+  /** How to see whether it can be used; undefined for the stand-in. */
+  readonly probe: ProviderProbe | undefined
   readonly envOf: (
     index: number,
     standInUrl: string | undefined,
@@ -149,6 +152,7 @@ export function chooseProvider(model: string, environment: Environment): Provide
     return {
       standIn: true,
       description: `A local stand-in answers instead of ${label}: no model runs. Set ${keyVariable} for the real one.`,
+      probe: undefined,
       envOf: (index, standInUrl = '') => ({
         [keyVariable]: `stand-in-node-${index + 1}`,
         [urlVariable]: standInUrl,
@@ -158,6 +162,10 @@ export function chooseProvider(model: string, environment: Environment): Provide
   const instead = label === undefined ? '' : `, in place of ${label}`
   return {
     standIn: false,
+    probe: {
+      baseUrl: givenUrl ?? builtIn[name]?.baseUrl ?? '',
+      ...{ urlVariable, keyVariable, key: givenKey, api: builtIn[name]?.api ?? 'openai' },
+    },
     description: givenUrl ? `${givenUrl} answers${instead}.` : `${label} answers.`,
     envOf: (index) => ({
       [keyVariable]: givenKey ?? `demo-node-${index + 1}`,

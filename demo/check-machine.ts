@@ -1,0 +1,41 @@
+import { statfs } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { SvcError } from '../lib/svc-error.ts'
+
+/** What a whole service writes in its first minutes, several times over. */
+const neededBytes = 64 * 1024 * 1024
+const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`
+
+/** Throws SvcError `disk-full` when the disk of a folder has too little room to start the service. */
+export async function checkDisk(folder: string, needed = neededBytes): Promise<void> {
+  const { bavail, bsize } = await statfs(folder)
+  const free = bavail * bsize
+  if (free >= needed) return
+  throw new SvcError(
+    'disk-full',
+    `The disk of ${folder} has ${mebibytes(free)} free, and ${mebibytes(needed)} are needed`,
+    { hint: 'Free some space, or set TMPDIR to a folder on another disk.' },
+  )
+}
+
+/** A fixed port, what it is for, and the option that changes it. */
+export type FixedPort = { readonly port: number; readonly use: string; readonly option: string }
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+
+/** Throws SvcError `port-in-use` that names each port which cannot be listened at. */
+export async function checkPorts(ports: readonly FixedPort[]): Promise<void> {
+  const free = await Promise.all(ports.map(({ port }) => isFree(port)))
+  const taken = ports.filter((_, index) => !free[index])
+  if (taken.length === 0) return
+  const named = taken.map(({ port, use }) => `${port} (${use})`).join(', ')
+  const options = [...new Set(taken.map(({ option }) => option))].join(' and ')
+  throw new SvcError('port-in-use', `Ports of 127.0.0.1 that cannot be used: ${named}`, {
+    hint: `Stop the program that uses them, or choose others with ${options}.`,
+  })
+}
