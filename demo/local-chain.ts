@@ -1,7 +1,7 @@
 import { type Hex, type LocalAccount, parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { type DeployedContracts, deployContracts } from '../contracts/deploy.ts'
-import { type Anvil, startAnvil } from '../contracts/local/anvil.ts'
+import { type Anvil, type DevAccount, startAnvil } from '../contracts/local/anvil.ts'
 import { placeLocalCofhe, placeLocalTaskManager } from '../contracts/local/cofhe.ts'
 import { localFheChainId } from '../lib/known-networks.ts'
 import type { CoprocessorUrls } from '../lib/schemas/coprocessor-urls.ts'
@@ -17,13 +17,18 @@ export type LocalChain = {
   readonly contracts: DeployedContracts
   /** Undefined where the coprocessor is a mock, which is on the chain itself. */
   readonly coprocessor: CoprocessorUrls | undefined
+  readonly coordinator: Hex
   readonly coordinatorKey: Hex
   /** Submits jobs. */
   readonly client: LocalAccount
   readonly clientKey: Hex
   /** Gives each node its gas and stake. */
   readonly funder: LocalAccount
+  /** Accounts with money that nothing here uses. */
+  readonly spare: readonly DevAccount[]
   readonly pid: number
+  /** Resolves once the chain is gone. */
+  readonly exited: Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -54,12 +59,14 @@ async function placeCoprocessor(
   return { cofhe_url: url, verifier_url: url, threshold_network_url: url }
 }
 
-/** Starts a local chain and deploys the contracts on it: with a mock coprocessor, unless it is given a way to start a real one. */
+/** Starts a local chain and deploys the contracts on it: with a mock coprocessor, unless it is given a way to start a real one, and on a free port, unless it is given one. */
 export async function startLocalChain(
   signal?: AbortSignal,
   startCoprocessor?: StartCoprocessor,
+  port?: number,
 ): Promise<LocalChain> {
   const anvil = await startAnvil({
+    ...(port !== undefined && { port }),
     ...(startCoprocessor && { chainId: localFheChainId }),
     ...(signal && { signal }),
   })
@@ -83,11 +90,14 @@ export async function startLocalChain(
       chainId,
       contracts,
       coprocessor,
+      coordinator: coordinator.account.address,
       coordinatorKey: coordinator.key,
       client: client.account,
       clientKey: client.key,
       funder: accountOf(anvil, 4).account,
+      spare: anvil.accounts.slice(6),
       pid: anvil.pid,
+      exited: anvil.exited,
       stop: anvil.stop,
     }
   } catch (error) {

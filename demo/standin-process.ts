@@ -10,10 +10,11 @@ const pollMs = 25
 export async function startStandIn(
   processes: Processes,
   signal?: AbortSignal,
+  port = 0,
 ): Promise<{ readonly url: string; readonly process: Running }> {
   const process = processes.start({
     name: 'provider-standin',
-    args: [join(import.meta.dirname, 'provider-standin.ts')],
+    args: [join(import.meta.dirname, 'provider-standin.ts'), '--port', String(port)],
   })
   const untilMs = systemClock.now() + timeoutMs
   for (;;) {

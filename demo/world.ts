@@ -32,10 +32,14 @@ export type World = {
   readonly kubo: KuboProcess | undefined
   /** The stand-in for the providers, if the world has one. */
   readonly standInUrl: string | undefined
+  /** What nodes attest with. */
+  readonly mockAttestationKey: string
   /** Holds configurations, keystores and logs; gone after `stop`. */
   readonly folder: string
   /** The last lines of each log. */
   readonly lastLogs: () => Promise<string>
+  /** Calls `onEnd` for each part that ends, with its name and last words. */
+  readonly watch: (onEnd: (told: string) => void) => void
   /** Ends the nodes, then what they use; removes the folder; harmless when called twice. */
   readonly stop: () => Promise<void>
 }
@@ -54,6 +58,8 @@ export type WorldOptions = {
     standInUrl: string | undefined,
   ) => Readonly<Record<string, string>>
   readonly standIn?: boolean
+  /** Free ones when left out. The ICL's is in `iclEnv`. */
+  readonly ports?: { readonly chain: number; readonly standIn: number }
   /** The svc-node executable that the nodes run; its sources when left out. */
   readonly nodeBinary?: string
   /** Whether the coprocessor encrypts and proves, or only pretends to; `mock` when left out. */
@@ -76,7 +82,7 @@ const poolPollMs = 100
 export async function startWorld(options: WorldOptions): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-world-'))
   const processes = createProcesses(folder)
-  const parts: Parts = { folder, processes, nodes: [] }
+  const parts: Parts = { folder, processes, mockAttestationKey: randomHex(), nodes: [] }
   try {
     await build(parts, options)
     const { chain, icl } = parts
@@ -87,6 +93,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       nodes: parts.nodes,
       kubo: parts.kubo,
       standInUrl: parts.standIn?.url,
+      mockAttestationKey: parts.mockAttestationKey,
+      watch: (onEnd) => watch(parts, onEnd),
       folder,
       lastLogs: () => lastLogs(parts),
       stop: () => stop(parts),
@@ -100,6 +108,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
 type Parts = {
   readonly folder: string
   readonly processes: Processes
+  readonly mockAttestationKey: string
   chain?: LocalChain
   icl?: IclProcess
   kubo?: KuboProcess
@@ -108,10 +117,9 @@ type Parts = {
 }
 
 async function build(parts: Parts, options: WorldOptions): Promise<void> {
-  const { processes, folder } = parts
+  const { processes, folder, mockAttestationKey } = parts
   const { models, nodes: count = 3, iclEnv, signal, reporter = silentReporter } = options
   const { nodeBinary: binary, iclRuntime: runtime } = options
-  const mockAttestationKey = randomHex()
   const chain = await startChain(parts, options)
   parts.chain = chain
   const coprocessorEnv = chain.coprocessor && { SVC_ICL_COFHE_URLS: chain.coprocessor.cofhe_url }
@@ -131,7 +139,7 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
   parts.icl = icl
   if (options.standIn) {
     parts.standIn = await reporter.step('Starting the stand-in for the provider', () =>
-      startStandIn(processes, signal),
+      startStandIn(processes, signal, options.ports?.standIn),
     )
   }
   const environment = {
@@ -192,16 +200,18 @@ async function preparePlayground(
 
 async function startChain(
   { processes, folder }: Parts,
-  { fhe = 'mock', reporter = silentReporter, signal }: WorldOptions,
+  { fhe = 'mock', reporter = silentReporter, ports, signal }: WorldOptions,
 ): Promise<LocalChain> {
   if (fhe === 'mock') {
     return await reporter.step('Starting a chain and deploying the contracts', () =>
-      startLocalChain(signal),
+      startLocalChain(signal, undefined, ports?.chain),
     )
   }
   return await reporter.step('Starting a chain and its coprocessor, and deploying', (progress) =>
-    startLocalChain(signal, (chain) =>
-      startCoprocessor({ processes, dataFolder: folder, ...chain, progress, signal }),
+    startLocalChain(
+      signal,
+      (chain) => startCoprocessor({ processes, dataFolder: folder, ...chain, progress, signal }),
+      ports?.chain,
     ),
   )
 }
@@ -232,6 +242,17 @@ async function waitForPool(
       throw new Error(`Only ${active.length} of ${nodes.length} nodes became active`)
     }
     await systemClock.sleep(poolPollMs, signal)
+  }
+}
+
+function watch({ chain, icl, standIn, nodes }: Parts, onEnd: (told: string) => void): void {
+  void chain?.exited.then(() => onEnd('The chain has ended.'))
+  const running = [icl?.process, standIn?.process, ...nodes.map((node) => node.process)]
+  for (const process of running) {
+    void process?.exited.then(async (how) => {
+      const words = await lastLogLines(process.logFile)
+      onEnd(`${process.name} has ended with ${how}. The end of ${process.logFile}:\n${words}`)
+    })
   }
 }
 

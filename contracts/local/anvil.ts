@@ -26,6 +26,8 @@ export type Anvil = {
   readonly chainId: number
   readonly accounts: readonly [DevAccount, DevAccount, ...DevAccount[]]
   readonly pid: number
+  /** Resolves once the process is gone. */
+  readonly exited: Promise<void>
   /** Ends the process and waits until it is gone. */
   stop(): Promise<void>
 }
@@ -119,7 +121,7 @@ export const startAnvil = async (options: AnvilOptions = {}): Promise<Anvil> => 
   try {
     const rpcUrl = await waitUntilListening(child, ended)
     signal?.addEventListener('abort', () => void stop(), { once: true })
-    return { rpcUrl, chainId, accounts: devAccounts(), pid: child.pid ?? 0, stop }
+    return { rpcUrl, chainId, accounts: devAccounts(), pid: child.pid ?? 0, exited, stop }
   } catch (error) {
     await stop()
     signal?.throwIfAborted()
