@@ -1,0 +1,104 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { clientEnvironment } from './client-environment.ts'
+import type { Provider } from './options.ts'
+import { randomHex } from './random-hex.ts'
+import type { Story } from './story.ts'
+import type { World } from './world.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+async function writeEnvironment(file: string, variables: Environment): Promise<void> {
+  const lines = Object.entries(variables).map(([name, value]) => `${name}=${quoted(value)}\n`)
+  await writeFile(file, lines.join(''), { mode: 0o600 })
+}
+
+const withFile = (file: string, command: string): string =>
+  `  (set -a; . ${quoted(file)}; ${command})`
+
+/** Writes what another node with this wallet needs, but for a real provider's key; gives the file. */
+async function prepareMore(
+  world: World,
+  name: string,
+  key: string,
+  model: string,
+  providerEnv: Environment,
+): Promise<string> {
+  const { folder, chain, icl, mockAttestationKey } = world
+  const own = join(folder, name)
+  await mkdir(own, { mode: 0o700 })
+  const file = join(folder, `${name}.env`)
+  await writeEnvironment(file, {
+    SVC_CONFIG_PATH: join(own, 'config.json'),
+    SVC_KEY_PASSWORD: randomHex(),
+    SVC_IMPORT_PRIVATE_KEY: key,
+    SVC_ICL_ENDPOINT: icl.url,
+    SVC_COFHE_ENDPOINT: chain.rpcUrl,
+    SVC_SUPPORTED_MODEL_IDS: model,
+    SVC_MOCK_ATTESTATION_KEY: mockAttestationKey,
+    ...providerEnv,
+  })
+  return file
+}
+
+/** What adds the node of an environment file, as one line for a shell. */
+const addNode = (file: string, registry: string): string =>
+  withFile(
+    file,
+    [
+      'init --yes --scrypt-n 4096',
+      `register --yes --node-registry ${registry}`,
+      'attest --mock',
+      'run',
+    ]
+      .map((command) => `npm run -s svc-node -- ${command}`)
+      .join(' && '),
+  )
+
+/** Prints where everything is, the keys, and commands that can be copied as they are. */
+export async function tellGuide(
+  { say }: Pick<Story, 'say'>,
+  world: World,
+  options: {
+    readonly model: string
+    readonly provider: Provider
+    readonly webhookUrl: string
+  },
+): Promise<void> {
+  const { chain, icl, nodes, folder, mockAttestationKey, standInUrl } = world
+  const { provider, model, webhookUrl } = options
+  const clientFile = join(folder, 'client.env')
+  await writeEnvironment(clientFile, await clientEnvironment(world))
+  const names = chain.spare.map((_, index) => `node-${nodes.length + 1 + index}`)
+  const files = await Promise.all(
+    chain.spare.map(({ privateKey }, index) => {
+      // The real key stays in the environment that it came from.
+      const env = provider.standIn ? provider.envOf(nodes.length + index, standInUrl) : {}
+      return prepareMore(world, names[index] ?? '', privateKey, model, env)
+    }),
+  )
+  say()
+  say('Ready. Ctrl-C stops all of it and deletes its files.')
+  say(`  console      ${icl.url}/console`)
+  say(`  playground   ${icl.url}/playground`)
+  say(`  API          ${icl.url}/docs`)
+  say(`  chain RPC    ${chain.rpcUrl}  (chain id ${chain.chainId})`)
+  say(`  contracts    ${join(folder, 'deployment.json')}`)
+  say(`  coordinator  ${chain.coordinator}  key ${chain.coordinatorKey}`)
+  say(`  mock key     ${mockAttestationKey}  (for attestation)`)
+  for (const { name, address } of nodes) say(`  ${name}       ${address}`)
+  say(`  logs         ${join(folder, '*.log')}`)
+  say('Wallets with money on this chain. Everybody knows their keys, so never use them elsewhere:')
+  for (const { address, privateKey } of chain.spare) say(`  ${address}  ${privateKey}`)
+  say('In another terminal, send a prompt:')
+  say(withFile(clientFile, 'npm run -s infer -- "What is a lighthouse for?"'))
+  say('Register a webhook with one. Its message is printed here:')
+  say(withFile(clientFile, `npm run -s infer -- --webhook ${webhookUrl} "What is a buoy for?"`))
+  say(`Add a node (${names.slice(1).join(', ')} likewise):`)
+  say(addNode(files[0] ?? '', chain.contracts.nodeRegistry))
+  if (!provider.standIn) say('  The node also needs the key of the provider in its environment.')
+  say('Open the console:')
+  say(`  ${process.platform === 'darwin' ? 'open' : 'xdg-open'} ${icl.url}/console`)
+}

@@ -1,0 +1,66 @@
+import { parseArgs } from 'node:util'
+import { SvcError } from '../lib/svc-error.ts'
+import type { FixedPort } from './check-machine.ts'
+
+/** What the development service was asked for. */
+export type DevOptions = {
+  readonly model: string
+  readonly port: number
+  readonly chainPort: number
+  readonly help: boolean
+}
+
+/** How the development service is used. */
+export const devUsage = `Usage: npm run dev -- [--model MODEL] [--port N] [--chain-port N]
+
+Runs the whole service on this machine until Ctrl-C: a chain, the coordinator (ICL) with console, playground and
+webhooks, and three nodes. Prints addresses, funded keys and commands to copy. It keeps nothing after it has ended.
+
+  --model MODEL     openai:gpt-4o-mini (default), anthropic:claude-sonnet-4-5, ...
+  --port N          the ICL's port (default 8080). The next two are for the stand-in and the webhook receiver
+  --chain-port N    the port of the chain's JSON-RPC (default 8545)
+
+  OPENAI_API_KEY, ANTHROPIC_API_KEY  use the real provider. Without them a local stand-in answers
+`
+
+const wrong = (message: string): SvcError =>
+  new SvcError('usage', message, { hint: 'Run `npm run dev -- --help`.' })
+
+function portOf(text: string, option: string): number {
+  const port = Number(text)
+  if (/^\d{1,5}$/.test(text) && port >= 1 && port <= 65_533) return port
+  throw wrong(`${option} takes a number from 1 to 65533, not ${text}`)
+}
+
+/** Reads the command line; throws SvcError `usage`. */
+export function parseDevOptions(args: readonly string[]): DevOptions {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        model: { type: 'string', default: 'openai:gpt-4o-mini' },
+        port: { type: 'string', default: '8080' },
+        'chain-port': { type: 'string', default: '8545' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    })
+    const { model, help, port, 'chain-port': chainPort } = values
+    return {
+      ...{ model, help },
+      port: portOf(port, '--port'),
+      chainPort: portOf(chainPort, '--chain-port'),
+    }
+  } catch (error) {
+    if (error instanceof SvcError) throw error
+    throw wrong(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+  }
+}
+
+/** The ports that the service listens at. */
+export const devPorts = ({ port, chainPort }: DevOptions) =>
+  ({
+    chain: { port: chainPort, use: 'chain', option: '--chain-port' },
+    icl: { port, use: 'ICL', option: '--port' },
+    standIn: { port: port + 1, use: 'stand-in', option: '--port' },
+    webhooks: { port: port + 2, use: 'webhook receiver', option: '--port' },
+  }) as const satisfies Readonly<Record<string, FixedPort>>

@@ -1,0 +1,80 @@
+// The whole service on this machine at fixed ports, for those who develop it or with it: npm run dev
+import { tmpdir } from 'node:os'
+import { Interrupted } from '../lib/host/stop-signals.ts'
+import { wholeOutput } from '../lib/host/whole-output.ts'
+import { checkDisk, checkPorts } from './check-machine.ts'
+import { checkProvider } from './check-provider.ts'
+import { tellGuide } from './dev-guide.ts'
+import { devPorts, devUsage, parseDevOptions } from './dev-options.ts'
+import { chooseProvider } from './options.ts'
+import { exitCodeOf, sentenceOf } from './result.ts'
+import { demoStopSignal } from './stop-signals.ts'
+import { createStory } from './story.ts'
+import { startWebhookReceiver } from './webhook-receiver.ts'
+import { startWorld } from './world.ts'
+
+const signal = demoStopSignal()
+const stdout = wholeOutput(process.stdout)
+const story = createStory(stdout, () => performance.now())
+const exitCode = await main()
+await stdout.written().catch(() => {})
+process.exit(exitCode)
+
+async function main(): Promise<number> {
+  try {
+    const options = parseDevOptions(process.argv.slice(2))
+    if (options.help) {
+      void stdout.write(devUsage)
+      return 0
+    }
+    await serve(options)
+    return 0
+  } catch (error) {
+    if (error instanceof Interrupted) {
+      story.say(`${error.message}; everything it had started is stopped.`)
+      return error.exitCode
+    }
+    story.say(sentenceOf(error))
+    return exitCodeOf(error)
+  }
+}
+
+async function serve(options: ReturnType<typeof parseDevOptions>): Promise<void> {
+  const { model } = options
+  const provider = chooseProvider(model, process.env)
+  const { chain, icl, standIn, webhooks } = devPorts(options)
+  await checkPorts([chain, icl, ...(provider.standIn ? [standIn] : []), webhooks])
+  await checkDisk(tmpdir())
+  if (provider.probe) await checkProvider(provider.probe, signal)
+  story.title(`The service with ${model}, all on this machine`)
+  story.say(provider.description)
+  const world = await startWorld({
+    models: [model],
+    playground: true,
+    providerEnv: provider.envOf,
+    standIn: provider.standIn,
+    ports: { chain: chain.port, standIn: standIn.port },
+    iclEnv: {
+      SVC_ICL_PORT: String(icl.port),
+      SVC_ICL_WEBHOOKS: 'on',
+      SVC_ICL_WEBHOOKS_ALLOW_PRIVATE: 'true',
+    },
+    reporter: story,
+    signal,
+  })
+  try {
+    world.watch((told) => {
+      if (!signal.aborted) story.say(told)
+    })
+    const receiver = startWebhookReceiver(webhooks.port, story.say)
+    await tellGuide(story, world, { model, provider, webhookUrl: receiver.url })
+    await new Promise((resolve) => {
+      if (signal.aborted) resolve(undefined)
+      signal.addEventListener('abort', resolve, { once: true })
+    })
+    await receiver.stop()
+  } finally {
+    await world.stop()
+  }
+  throw signal.reason
+}

@@ -1,0 +1,10 @@
+// npm run dev: the whole service at fixed ports, until Ctrl-C.
+import { join } from 'node:path'
+import { root } from './bun-binary.mjs'
+import { runBun } from './run-bun.mjs'
+import { ensureSetup } from './setup.mjs'
+
+const bun = await ensureSetup()
+process.exitCode = await runBun(bun, [join(root, 'demo', 'dev.ts'), ...process.argv.slice(2)], {
+  env: { ...process.env, SVC_STOP_WITH_PARENT: '1' },
+})
