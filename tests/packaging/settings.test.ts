@@ -29,6 +29,13 @@ describe('the files that install the service', () => {
     expect(unknown).toEqual([])
   })
 
+  it('keep the database of the image where its user may write', () => {
+    const image = read('packaging', 'containers', 'icl.Containerfile')
+    const [, folder] = /^VOLUME (\S+)$/m.exec(image) ?? []
+    expect(image).toContain(`SVC_ICL_DATABASE_URL=sqlite:${folder}/`)
+    expect(image).toContain(`chown 65532:65532 ${folder}`)
+  })
+
   it('name only settings that the node reads', () => {
     const sources = ['node/config.ts', 'node/config-file.ts', 'lib/host/password.ts']
     const known = new Set([
