@@ -9,12 +9,17 @@ import {
   AckStatement,
   AnswerStatement,
   DeliveryStatement,
+  TurnAbortStatement,
   VerdictStatement,
 } from './schemas/statements.ts'
 import type { SigningKey } from './session-key.ts'
 
 /** What a node signs. */
-export type NodeStatement = AnswerStatement | DeliveryStatement | VerdictStatement
+export type NodeStatement =
+  | AnswerStatement
+  | DeliveryStatement
+  | VerdictStatement
+  | TurnAbortStatement
 
 /** What the ICL signs. */
 export type IclStatement = Tally | ListStatement | AckStatement
@@ -28,6 +33,8 @@ export function statementBytes(statement: NodeStatement | IclStatement): Uint8Ar
       return canonicalJson(z.encode(DeliveryStatement, statement))
     case 'svc-verdict-v2':
       return canonicalJson(z.encode(VerdictStatement, statement))
+    case 'svc-abort-v2':
+      return canonicalJson(z.encode(TurnAbortStatement, statement))
     case 'svc-tally-v3':
       return canonicalJson(z.encode(Tally, statement))
     case 'svc-list-v2':

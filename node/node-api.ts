@@ -14,6 +14,7 @@ export type NodeApi = Pick<
   | 'postResult'
   | 'postVerdict'
   | 'abortAssignment'
+  | 'abortTurn'
   | 'putBlob'
 >
 
@@ -60,6 +61,7 @@ export function keepAttested(
     postResult: wrap(api.postResult),
     postVerdict: wrap(api.postVerdict),
     abortAssignment: wrap(api.abortAssignment),
+    abortTurn: wrap(api.abortTurn),
     putBlob: wrap(api.putBlob),
   }
 }

@@ -4,6 +4,7 @@ import type {
   AssignmentOffer,
   ClaimResult,
   DeliveryToCheck,
+  NextStep,
   OwnAssignment,
 } from '../../lib/schemas/assignments.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -11,12 +12,13 @@ import type { Dependencies } from '../dependencies.ts'
 import { jobKey, nodeKey } from '../notifier.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
 import { checkersOf } from '../rules/delivery.ts'
-import { type Assignment, assignmentOf, type Job, type Posted, roleOf } from '../rules/job.ts'
+import { type Assignment, assignmentOf, type Job, roleOf } from '../rules/job.ts'
 import { nextStep } from '../rules/next-step.ts'
 import { excuse } from '../rules/outages.ts'
 import { changeJob, loadJob } from './change-job.ts'
 import { maxOutputTokensOf } from './max-output-tokens.ts'
 import { pollUntil } from './poll.ts'
+import { signedOf } from './signed-of.ts'
 import { notePoll } from './take-heartbeat.ts'
 
 /** Work offered to a node; waits up to `waitMs` for some. Nothing is handed out by being sent. */
@@ -111,14 +113,22 @@ export async function viewOwnAssignment(
       step,
       ...(deadline !== undefined && { deadline: toSeconds(deadline) }),
       server_time: toSeconds(deps.clock.now()),
-      ...(step === 'deliver' && { checkers: checkersIn(job) }),
-      ...((step === 'check' || step === 'differ') && { to_check: deliveryIn(job) }),
+      ...inTurn(job, step),
     }
     return { seen, enough: step !== 'wait' }
   })
 }
 
 const notAssigned = () => new ProblemError('not-assigned', 'The node has no assignment in this job')
+
+/** What a node has to know of the current turn to do its part in it. */
+function inTurn(job: Job, step: NextStep): Pick<OwnAssignment, 'turn' | 'checkers' | 'to_check'> {
+  if (step !== 'deliver' && step !== 'check' && step !== 'differ') return {}
+  const turn = (job.agreement?.turns.length ?? 0) - 1
+  return step === 'deliver'
+    ? { turn, checkers: checkersIn(job) }
+    : { turn, to_check: deliveryIn(job) }
+}
 
 /** The positions of the members of the agreement that check the current turn's delivery. */
 function checkersIn(job: Job): number[] {
@@ -132,7 +142,5 @@ function deliveryIn(job: Job): DeliveryToCheck | undefined {
   const turn = currentTurn(job)
   const answer = answersOf(job).find(({ fence }) => fence === turn?.fence)?.answer
   if (!turn?.delivery || !answer) return undefined
-  return { delivery: postOf(turn.delivery), answer: postOf(answer) }
+  return { delivery: signedOf(turn.delivery), answer: signedOf(answer) }
 }
-
-const postOf = <Body>({ body, signature }: Posted<Body>) => ({ ...body, signature })

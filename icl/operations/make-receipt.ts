@@ -81,6 +81,7 @@ const failedDeliveries = (
       {
         address: deliverer.node,
         reason: failed.reason,
+        ...(failed.abort && { abort: signedOf(failed.abort) }),
         ...(delivery && { delivery: signedOf(delivery) }),
         verdicts: verdicts.map(signedOf),
       },

@@ -4,6 +4,8 @@ import type { Acknowledged, AssignmentState } from '../../lib/schemas/assignment
 import type {
   DeliveryPost,
   DeliveryStatement,
+  TurnAbortPost,
+  TurnAbortStatement,
   VerdictPost,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
@@ -99,3 +101,20 @@ const hasSpoken = ({ agreement }: Job, { address, delivery }: VerdictPost): bool
   agreement?.turns.some(({ verdicts }) =>
     verdicts.some(({ body }) => body.address === address && body.delivery === delivery),
   ) === true
+
+/** Takes a node's word that it gives back its part in a turn, once its signature holds. */
+export async function takeTurnAbort(
+  deps: Dependencies,
+  node: Node,
+  post: TurnAbortPost,
+): Promise<z.output<typeof AssignmentState>> {
+  const { jobId, fence } = post
+  const { address } = node
+  await loadOwnJob(deps, jobId, address)
+  const abort = await postedBy<TurnAbortStatement>(node, post)
+  const changed = await changeJob(deps, jobId, async (current) => {
+    checkSession(current, abort.session)
+    return { type: 'abort-turn', node: address, fence, abort }
+  })
+  return viewAssignmentState(changed, address)
+}

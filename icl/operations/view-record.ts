@@ -40,6 +40,7 @@ function recordOfTurn(
     fence,
     outcome: outcomeOf(job, failed !== undefined),
     ...(failed && { reason: failed.reason }),
+    ...(failed?.abort && { abort: signedOf(failed.abort) }),
     ...(endedAt !== undefined && { ended_at: toSeconds(endedAt) }),
     ...(delivery && { delivery: signedOf(delivery) }),
     verdicts: verdicts.map(signedOf),

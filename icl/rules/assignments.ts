@@ -1,5 +1,4 @@
 import type { AbortReason, AssignmentReason } from '../../lib/schemas/jobs.ts'
-import { giveBack } from './delivery.ts'
 import {
   type Assignment,
   type Change,
@@ -77,17 +76,16 @@ export function claim(
 }
 
 /**
- * The node gives back what it has to do: the assignment, its turn to deliver, or its check. Another is looked for at once. A node that has to open its commitment
- * now has no way out of it, and a revealed answer stays.
+ * The node gives its assignment back, and another is looked for at once. A node that has to open its commitment now has no way out of it, and a
+ * revealed answer stays.
  */
 export function abort(
   job: Job,
   assignment: Assignment,
   reason: AbortReason,
   now: number,
-  limits: JobLimits,
 ): Transition {
-  if (assignment.status === 'revealed') return giveBack(job, assignment, reason, now, limits)
+  if (assignment.status === 'revealed') return { job, effects: [] }
   if (assignment.status === 'committed' && assignment.deadline !== undefined)
     return neverRevealed(job, assignment, now)
   return { job: vacated(job, assignment, 'aborted', reason, now), effects: [] }

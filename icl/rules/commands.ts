@@ -1,7 +1,7 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
-import type { PostedAnswer, PostedDelivery, PostedVerdict } from './job.ts'
+import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './job.ts'
 import type { Outage } from './outages.ts'
 
 type AbortReasonCode = (typeof AbortReason)['options'][number]
@@ -22,6 +22,7 @@ export type NodeCommand = { readonly node: Address; readonly fence: number } & (
   | { readonly type: 'deliver'; readonly delivery: PostedDelivery }
   | { readonly type: 'post-verdict'; readonly verdict: PostedVerdict }
   | { readonly type: 'abort'; readonly reason: AbortReasonCode }
+  | { readonly type: 'abort-turn'; readonly abort: PostedTurnAbort }
 )
 
 /** What the ICL finds out about the node of an assignment that is not offered yet. */

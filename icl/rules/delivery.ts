@@ -9,6 +9,7 @@
  * - At most one turn is under way, and no member has two.
  * - A delivery names its node's own revealed answer. A verdict names its own answer and this very delivery.
  * - Only members of the agreement are counted. A tie settles (lib/delivery-rule.ts).
+ * - A member gives back its part in one turn, by a statement that names this turn.
  *
  * Failure cases: the deliverer gives its turn back or lets it pass; the others refuse its output, or none of them can check
  * it: the next member delivers, and after the last the job is disputed (undelivered). A verdict that the two answers'
@@ -17,7 +18,6 @@
 
 import { settled } from '../../lib/delivery-rule.ts'
 import { isRefuted } from '../../lib/fault.ts'
-import type { AbortReason, DeliveryReason } from '../../lib/schemas/jobs.ts'
 import { currentTurn } from './agreed.ts'
 import { faultOf, type PostedStatement, withFault } from './faults.ts'
 import {
@@ -27,6 +27,7 @@ import {
   type Job,
   type JobLimits,
   type PostedDelivery,
+  type PostedTurnAbort,
   type PostedVerdict,
   recorded,
   type Transition,
@@ -150,18 +151,27 @@ const isVerdict = (posted: PostedStatement): posted is PostedVerdict =>
 const absent = (job: Job, turn: Turn, { fence }: Assignment): Job =>
   turn.absent.includes(fence) ? job : withTurnChanged(job, { absent: [...turn.absent, fence] })
 
-/** A node with an answer gives back its turn, or says that it will not check: anything else of it is not waited for. */
-export function giveBack(
+/**
+ * A node with an answer gives back its turn, or says that it will not check. What comes late for a turn that is over changes nothing:
+ * the node may have a part in the next one.
+ */
+export function abortTurn(
   job: Job,
   assignment: Assignment,
-  reason: AbortReason,
+  abort: PostedTurnAbort,
   now: number,
   limits: JobLimits,
 ): Transition {
+  if (!assignment.answer) {
+    return { refused: 'not-revealed', detail: `The assignment is ${assignment.status}` }
+  }
   const turn = currentTurn(job)
-  if (!turn || !job.agreement) return { job, effects: [] }
+  if (!turn || !job.agreement || abort.body.turn !== job.agreement.turns.length - 1) {
+    return { job, effects: [] }
+  }
   if (turn.fence === assignment.fence) {
-    return turn.delivery ? { job, effects: [] } : nextTurn(job, turn, reason, now, limits)
+    const failed = { reason: abort.body.reason, abort }
+    return turn.delivery ? { job, effects: [] } : nextTurn(job, turn, failed, now, limits)
   }
   if (!turn.delivery || !job.agreement.group.includes(assignment.fence)) return { job, effects: [] }
   return checked(absent(job, turn, assignment), now, limits)
@@ -182,8 +192,8 @@ function checked(job: Job, now: number, limits: JobLimits): Change {
     case 'settled':
       return settle(job, 'accepted', 'quorum-agreed', now)
     case 'failed': {
-      const isRefused = checks.includes('no-match')
-      return nextTurn(job, turn, isRefused ? 'output-refused' : 'never-checked', now, limits)
+      const reason = checks.includes('no-match') ? 'output-refused' : 'never-checked'
+      return nextTurn(job, turn, { reason }, now, limits)
     }
   }
 }
@@ -191,14 +201,14 @@ function checked(job: Job, now: number, limits: JobLimits): Change {
 function nextTurn(
   job: Job,
   { fence }: Turn,
-  reason: DeliveryReason,
+  failed: Omit<NonNullable<Turn['failed']>, 'at'>,
   now: number,
   limits: JobLimits,
 ): Change {
-  const failed = withTurnChanged(job, { failed: { reason, at: now } })
-  const noted = recorded(failed, now, 'delivery-failed', {
+  const over = withTurnChanged(job, { failed: { ...failed, at: now } })
+  const noted = recorded(over, now, 'delivery-failed', {
     assignment: byFence(job, fence),
-    detail: reason,
+    detail: failed.reason,
   })
   const next = withTurn(noted, now, limits)
   return next === noted ? settle(noted, 'disputed', 'undelivered', now) : { job: next, effects: [] }
@@ -210,7 +220,7 @@ export function lapseTurn(job: Job, now: number, limits: JobLimits): Change {
   if (!turn || now < turn.deadline) return { job, effects: [] }
   return turn.delivery
     ? checked(job, now, limits)
-    : nextTurn(job, turn, 'never-delivered', now, limits)
+    : nextTurn(job, turn, { reason: 'never-delivered' }, now, limits)
 }
 
 /** Another signed statement where one is known: it changes nothing, and proves a fault of its node if one run signed both. */

@@ -17,6 +17,7 @@ import type {
   AnswerStatement,
   DeliveryStatement,
   StatementSession,
+  TurnAbortStatement,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
 import type { Terms } from '../../lib/schemas/terms.ts'
@@ -35,6 +36,7 @@ export type Posted<Body> = {
 export type PostedAnswer = Posted<AnswerStatement>
 export type PostedDelivery = Posted<DeliveryStatement>
 export type PostedVerdict = Posted<VerdictStatement>
+export type PostedTurnAbort = Posted<TurnAbortStatement>
 
 /** One attempt of one node at one seat of a job; times in milliseconds. */
 export type Assignment = {
@@ -70,8 +72,12 @@ export type Turn = {
   readonly verdicts: readonly PostedVerdict[]
   /** Assignments of checkers that will give no verdict. */
   readonly absent: readonly number[]
-  /** Why it came to nothing. */
-  readonly failed?: { readonly reason: DeliveryReason; readonly at: number }
+  /** Why it came to nothing, with the deliverer's word when it gave it back. */
+  readonly failed?: {
+    readonly reason: DeliveryReason
+    readonly at: number
+    readonly abort?: PostedTurnAbort
+  }
 }
 
 /** The answers that match one another, by their assignments' fences, and how one of them is delivered. */

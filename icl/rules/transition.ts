@@ -37,7 +37,7 @@ import {
   seeAccess,
 } from './assignments.ts'
 import type { Command, Finding, NodeCommand } from './commands.ts'
-import { deliver, postVerdict, verdictOn } from './delivery.ts'
+import { abortTurn, deliver, postVerdict, verdictOn } from './delivery.ts'
 import type { Effect } from './effects.ts'
 import {
   type Assignment,
@@ -102,6 +102,7 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
     case 'deliver':
     case 'post-verdict':
     case 'abort':
+    case 'abort-turn':
       return applyNodeCommand(job, command, now, limits)
   }
 }
@@ -163,7 +164,9 @@ function applyNodeCommand(
     case 'post-verdict':
       return postVerdict(job, assignment, command.verdict, now, limits)
     case 'abort':
-      return abort(job, assignment, command.reason, now, limits)
+      return abort(job, assignment, command.reason, now)
+    case 'abort-turn':
+      return abortTurn(job, assignment, command.abort, now, limits)
   }
 }
 

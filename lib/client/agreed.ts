@@ -17,6 +17,10 @@ export type Agreed = {
   readonly agreed: number
   readonly answers: number
   readonly differed: readonly Difference[]
+  /** Turns to deliver that their nodes gave back, each under its signature. */
+  readonly givenBack: number
+  /** Turns to deliver that came to nothing by the ICL's word: no delivery came in time, or nobody checked it. */
+  readonly lapsed: number
   readonly listLength: number
   /** The list has all nodes of the pool that could do the job. */
   readonly isWholePool: boolean
@@ -43,9 +47,16 @@ export function agreedIn(receipt: Receipt): Agreed {
       node: body.address,
       how: differences[compare(evidence, body.evidence)],
     })),
+    ...turnsIn(receipt),
     listLength: members.length,
     isWholePool: members.length < terms.list_length,
   }
+}
+
+function turnsIn({ failed_deliveries: failed }: Receipt): Pick<Agreed, 'givenBack' | 'lapsed'> {
+  const givenBack = failed.filter(({ abort }) => abort !== undefined).length
+  const refused = failed.filter(({ reason }) => reason === 'output-refused').length
+  return { givenBack, lapsed: failed.length - givenBack - refused }
 }
 
 const differences = {
@@ -56,11 +67,13 @@ const differences = {
 
 /** Such as `4 of 5 agreed; 1 differed (inconclusive)`; with a list that is shorter than usual, its length. */
 export function describeAgreed(agreement: Agreed): string {
-  const { agreed, answers, differed, listLength, isWholePool } = agreement
+  const { agreed, answers, differed, givenBack, lapsed, listLength, isWholePool } = agreement
   const how = [...new Set(differed.map((difference) => difference.how.replace('-', ' ')))]
   return [
     `${agreed} of ${answers} agreed`,
     ...(differed.length > 0 ? [`${differed.length} differed (${how.join(', ')})`] : []),
+    ...(givenBack > 0 ? [`${givenBack} gave the turn to deliver back`] : []),
+    ...(lapsed > 0 ? [`${lapsed} let the turn to deliver pass, by the word of the ICL`] : []),
     ...(listLength < usualListLength
       ? [`the ${isWholePool ? 'pool' : 'list'} had ${listLength} nodes`]
       : []),

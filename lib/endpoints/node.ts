@@ -19,7 +19,7 @@ import {
   ReleaseRequest,
 } from '../schemas/attestation.ts'
 import { Heartbeat, HeartbeatResponse } from '../schemas/nodes.ts'
-import { AnswerPost, DeliveryPost, VerdictPost } from '../schemas/statements.ts'
+import { AnswerPost, DeliveryPost, TurnAbortPost, VerdictPost } from '../schemas/statements.ts'
 import {
   AddressPath,
   assignmentProblems,
@@ -219,10 +219,25 @@ export const nodeEndpoints = {
   abortAssignment: defineEndpoint({
     method: 'POST',
     path: '/internal/task/abort',
-    summary: 'Give back an assignment, a turn to deliver or a check',
+    summary: 'Give back an assignment before its answer is revealed',
     auth: 'node',
     body: AbortRequest,
     response: AssignmentState,
     problems: [...bodyProblems, ...assignmentProblems],
+  }),
+  abortTurn: defineEndpoint({
+    method: 'POST',
+    path: '/internal/task/abort-turn',
+    summary: 'Give back a turn to deliver, or the check of a delivery',
+    auth: 'node',
+    body: TurnAbortPost,
+    response: AssignmentState,
+    problems: [
+      ...bodyProblems,
+      ...assignmentProblems,
+      'not-revealed',
+      'statement-mismatch',
+      'statement-signature-invalid',
+    ],
   }),
 } as const

@@ -1,7 +1,13 @@
 import { deliverers, settled } from '../delivery-rule.ts'
 import { isRefuted } from '../fault.ts'
+import { AbortReason, type DeliveryReason } from '../schemas/jobs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
-import type { SignedDelivery, SignedVerdict } from '../schemas/statements.ts'
+import type {
+  SignedDelivery,
+  SignedTurnAbort,
+  SignedVerdict,
+  TurnAbortStatement,
+} from '../schemas/statements.ts'
 import { statementHash } from '../statements.ts'
 import type { NamedAnswer } from './answers.ts'
 import { check } from './refuse.ts'
@@ -20,9 +26,12 @@ export async function verifyDeliveries(receipt: Receipt, agreed: Agreed): Promis
   const { answers, group } = agreed
   const members = group.map(({ address }) => address)
   const order = deliverers(receipt.jobId, answers, members)
-  for (const [turn, { address, reason, delivery, verdicts }] of failed.entries()) {
+  for (const [turn, { address, reason, abort, delivery, verdicts }] of failed.entries()) {
     check(order[turn] === address, `it was not the turn of ${address} to deliver`)
     check(turn + 1 < order.length, 'no member is left to deliver')
+    const isGivenBack = AbortReason.safeParse(reason).success
+    check(isGivenBack === (abort !== undefined), `${address} failed to deliver for another reason`)
+    if (abort) await checkAbort(abort, { turn, address, reason }, agreed)
     const isChecked = reason === 'output-refused' || reason === 'never-checked'
     check(isChecked === (delivery !== undefined), `${address} failed to deliver for another reason`)
     check(delivery !== undefined || verdicts.length === 0, `${address} had delivered nothing`)
@@ -36,6 +45,22 @@ export async function verifyDeliveries(receipt: Receipt, agreed: Agreed): Promis
   check(delivery.body.address === deliverer, 'another node delivered')
   const outcome = await outcomeOf(delivery, verdicts, agreed)
   check(outcome === 'settled', 'the verdicts do not accept the delivery')
+}
+
+/** Only the member itself gives its turn back: that it merely let it pass has to be called so. */
+async function checkAbort(
+  abort: SignedTurnAbort,
+  turn: Pick<TurnAbortStatement, 'turn' | 'address'> & { readonly reason: DeliveryReason },
+  { group, checkSigned }: Agreed,
+): Promise<void> {
+  const { address, fence, reason } = abort.body
+  const member = group.find((answer) => answer.address === turn.address)
+  const isOwn = address === turn.address && fence === member?.fence
+  check(
+    isOwn && abort.body.turn === turn.turn && reason === turn.reason,
+    `${turn.address} gave back something else than its turn`,
+  )
+  await checkSigned(abort)
 }
 
 /** What becomes of a delivery by its verdicts, each of which is checked. */

@@ -1,12 +1,17 @@
 import type { Address } from '../codecs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
-import type { SignedAnswer, SignedDelivery, SignedVerdict } from '../schemas/statements.ts'
+import type {
+  SignedAnswer,
+  SignedDelivery,
+  SignedTurnAbort,
+  SignedVerdict,
+} from '../schemas/statements.ts'
 import { verifySession } from '../session-grant.ts'
 import { verifySignature } from '../session-key.ts'
 import { statementBytes } from '../statements.ts'
 import { check } from './refuse.ts'
 
-type Signed = SignedAnswer | SignedDelivery | SignedVerdict
+type Signed = SignedAnswer | SignedDelivery | SignedVerdict | SignedTurnAbort
 
 /** Checks one statement of a receipt: who speaks, of which job, and that it is signed. */
 export type CheckSigned = (signed: Signed) => Promise<void>

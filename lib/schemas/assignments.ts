@@ -11,7 +11,7 @@ import {
 } from '../codecs.ts'
 import { AbortReason, AssignmentStatus, JobPhase, Parameters, Role } from './jobs.ts'
 import { ListMembers, ListPosition } from './list.ts'
-import { Ack, AnswerPost, DeliveryPost, Fence } from './statements.ts'
+import { Ack, Fence, SignedAnswer, SignedDelivery, TurnNumber } from './statements.ts'
 
 /** Work that is offered to a node (spec 2.4). */
 export const AssignmentOffer = z
@@ -72,9 +72,9 @@ export const CommitRequest = z
 export const NextStep = z.enum(['work', 'wait', 'reveal', 'deliver', 'check', 'differ', 'over'])
 export type NextStep = z.output<typeof NextStep>
 
-/** A delivery to check, and the answer of the node that delivers. */
+/** A delivery to check, and the answer of the node that delivers; with its wallet's word for the keys, because nobody looks for an ICL's sake alone. */
 export const DeliveryToCheck = z
-  .object({ delivery: DeliveryPost, answer: AnswerPost })
+  .object({ delivery: SignedDelivery, answer: SignedAnswer })
   .meta({ id: 'DeliveryToCheck' })
 export type DeliveryToCheck = z.output<typeof DeliveryToCheck>
 
@@ -91,6 +91,8 @@ export const OwnAssignment = z
     deadline: UnixSeconds.optional(),
     /** The ICL's clock, so that a node whose own is wrong knows how long it has. */
     server_time: UnixSeconds,
+    /** With `deliver`, `check` and `differ`: whose turn it is. */
+    turn: TurnNumber.optional(),
     /** With `deliver`: the positions on the list that have to read the output key besides the client. */
     checkers: z.array(ListPosition).optional(),
     /** With `check` and `differ`. */
@@ -99,7 +101,7 @@ export const OwnAssignment = z
   .meta({ id: 'OwnAssignment' })
 export type OwnAssignment = z.output<typeof OwnAssignment>
 
-/** The node cannot do it. */
+/** The node cannot do it. What it has revealed stays: a part in a turn is given back by a statement of its own. */
 export const AbortRequest = z
   .object({ jobId: JobId, fence: Fence, reason: AbortReason })
   .meta({ id: 'AbortRequest' })

@@ -11,7 +11,13 @@ import {
 } from '../codecs.ts'
 import { AssignmentReason, DeliveryReason, MaxOutputTokens } from './jobs.ts'
 import { JobListView, ListPosition } from './list.ts'
-import { Fence, SignedAnswer, SignedDelivery, SignedVerdict } from './statements.ts'
+import {
+  Fence,
+  SignedAnswer,
+  SignedDelivery,
+  SignedTurnAbort,
+  SignedVerdict,
+} from './statements.ts'
 
 /** What the ICL signs: what it found to be agreed. */
 export const Tally = z
@@ -36,10 +42,14 @@ const SeatOver = z.object({
   at: UnixSeconds,
 })
 
-/** A turn of a member that came to nothing: with its delivery, and what the others said of it, if there was one. */
+/**
+ * A turn of a member that came to nothing. One that it gave back has its signed word; one with a delivery has what the others said of it;
+ * that any other lapsed is the ICL's word.
+ */
 const FailedDelivery = z.object({
   address: Address,
   reason: DeliveryReason,
+  abort: SignedTurnAbort.optional(),
   delivery: SignedDelivery.optional(),
   verdicts: z.array(SignedVerdict).max(6),
 })

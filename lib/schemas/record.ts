@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Address, Hash32, UnixSeconds } from '../codecs.ts'
 import { FaultView } from './fault.ts'
 import { AssignmentView, DeliveryReason, JobEvent, JobView } from './jobs.ts'
-import { SignedAnswer, SignedDelivery, SignedVerdict } from './statements.ts'
+import { SignedAnswer, SignedDelivery, SignedTurnAbort, SignedVerdict } from './statements.ts'
 
 /** One turn of a member of the agreement to deliver, and what the others said of it. */
 const DeliveryRecord = z
@@ -12,6 +12,8 @@ const DeliveryRecord = z
     outcome: z.enum(['settled', 'failed', 'unfinished']),
     reason: DeliveryReason.optional(),
     ended_at: UnixSeconds.optional(),
+    /** With which the deliverer gave its turn back. */
+    abort: SignedTurnAbort.optional(),
     delivery: SignedDelivery.optional(),
     verdicts: z.array(SignedVerdict),
   })

@@ -13,7 +13,7 @@ import {
 } from '../codecs.ts'
 import { SessionGrant } from './attestation.ts'
 import { Evidence } from './evidence.ts'
-import { MaxOutputTokens, Verdict, VerdictReason } from './jobs.ts'
+import { AbortReason, MaxOutputTokens, Verdict, VerdictReason } from './jobs.ts'
 import { ListPosition } from './list.ts'
 
 /** Grows with each offer of a job's assignments: a node that holds an older one has lost the assignment. */
@@ -73,6 +73,20 @@ export const VerdictStatement = z
   .meta({ id: 'VerdictStatement' })
 export type VerdictStatement = z.output<typeof VerdictStatement>
 
+/** Which member's turn to deliver it is, counted from 0 in the order that the salts draw. */
+export const TurnNumber = z.int().min(0).max(6)
+
+/** A member of the agreement gives back its part in a turn: its own delivery, or its check of another's. */
+export const TurnAbortStatement = z
+  .object({
+    statement: z.literal('svc-abort-v2'),
+    ...about,
+    turn: TurnNumber,
+    reason: AbortReason,
+  })
+  .meta({ id: 'TurnAbortStatement' })
+export type TurnAbortStatement = z.output<typeof TurnAbortStatement>
+
 /** A statement as its node posts it. */
 export const AnswerPost = AnswerStatement.extend({ signature: SessionSignature }).meta({
   id: 'AnswerPost',
@@ -88,6 +102,11 @@ export const VerdictPost = VerdictStatement.extend({ signature: SessionSignature
   id: 'VerdictPost',
 })
 export type VerdictPost = z.output<typeof VerdictPost>
+
+export const TurnAbortPost = TurnAbortStatement.extend({ signature: SessionSignature }).meta({
+  id: 'TurnAbortPost',
+})
+export type TurnAbortPost = z.output<typeof TurnAbortPost>
 
 /** The session key that signed a statement and its wallet's word for it. */
 export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).meta({
@@ -110,6 +129,11 @@ export const SignedVerdict = z
   .object({ body: VerdictStatement, signature: SessionSignature, session: StatementSession })
   .meta({ id: 'SignedVerdict' })
 export type SignedVerdict = z.output<typeof SignedVerdict>
+
+export const SignedTurnAbort = z
+  .object({ body: TurnAbortStatement, signature: SessionSignature, session: StatementSession })
+  .meta({ id: 'SignedTurnAbort' })
+export type SignedTurnAbort = z.output<typeof SignedTurnAbort>
 
 /** A step of a node that the ICL acknowledges. */
 export const AckStep = z.enum(['commit', 'reveal', 'result'])

@@ -172,6 +172,8 @@ async function connect(
     random,
     log,
     api,
+    iclOrigin: icl,
+    chainId: network.chain_id,
     iclKeys: createIclKeys(api),
     coprocessor,
     blobs: createGatewayBlobs({ gateways: [...(config.ipfs_gateway ?? []), icl], fetch, clock }),

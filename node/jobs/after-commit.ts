@@ -6,7 +6,7 @@
  *
  * Invariants:
  * - Every statement is on disk before it is sent, and sent as it is on disk each time that the ICL asks for it.
- * - A step that this node cannot do is given back once, and not tried again: storing an output key costs gas. The job goes on.
+ * - A turn or a check that this node cannot do is given back once, and not tried again: storing an output key costs gas. The job goes on.
  * - A commitment is opened as long as the ICL takes the answer.
  *
  * Failure cases: the ICL is away or another was faster (asks for the next step); this node cannot reveal (gives the assignment back); the job
@@ -24,13 +24,14 @@ import { awaitStep, type Step } from './await-step.ts'
 import { sendCommitment } from './commit.ts'
 import { deliver } from './deliver.ts'
 import type { JobDeps } from './job-deps.ts'
-import { type Ending, giveBack, leave } from './job-end.ts'
+import { type Ending, giveBackTurn, leave } from './job-end.ts'
 import { judge } from './judge.ts'
 import { leaseOf } from './lease.ts'
 import { endingOf, type Own, type Taken } from './own.ts'
 import { reveal } from './reveal.ts'
 
 const longestJobMs = 3_600_000
+const pauseMs = 2_000
 
 /** A node's work after its commitment, step by step, until its part in the job is over. */
 export function afterCommit(
@@ -77,7 +78,11 @@ async function take(
   try {
     await act(deps, claim, own, next, signal)
   } catch (error) {
-    signal.throwIfAborted()
+    if (signal.aborted) {
+      // The others need not wait for a node that stops.
+      await giveBackPart(deps, claim, next, signal.reason, signal)
+      throw signal.reason
+    }
     const isOwed = next.step === 'work' || next.step === 'reveal'
     if (isIclAway(error) || (!isOwed && isPast(error))) {
       log.warning(messages.stepFailed(jobId, next.step, errorText(error)))
@@ -85,8 +90,21 @@ async function take(
     }
     if (isOwed) throw error
     refused.add(next.key)
-    await giveBack(deps, claim, error, signal)
+    await giveBackPart(deps, claim, next, error, signal)
+    // An ICL may make up as many as it likes.
+    const isMadeUp = error instanceof SvcError && error.code === 'delivery-untrusted'
+    if (isMadeUp) await deps.clock.sleep(pauseMs, signal)
   }
+}
+
+async function giveBackPart(
+  deps: JobDeps,
+  { jobId, fence }: ClaimResult,
+  { view: { turn } }: Step,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<void> {
+  if (turn !== undefined) await giveBackTurn(deps, { jobId, fence, turn }, error, signal)
 }
 
 async function act(

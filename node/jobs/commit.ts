@@ -21,7 +21,14 @@ export async function commit(
   const commitmentStep = { evidence, salt, commitment }
   deps.journal.note({ step: 'committed', jobId, fence, ...commitmentStep })
   await sendCommitment(deps, claim, commitmentStep, signal)
-  return { committed: commitmentStep, text, secrets: async () => secrets, verdicts: [], taken: {} }
+  return {
+    committed: commitmentStep,
+    text,
+    secrets: async () => secrets,
+    verdicts: [],
+    looked: new Map(),
+    taken: {},
+  }
 }
 
 /** Sends a commitment; sending the same one again changes nothing. */

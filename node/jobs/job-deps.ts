@@ -22,6 +22,9 @@ export type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 export type JobDeps = {
   readonly address: Address
   readonly sessionKey: SigningKey
+  /** For which sessions are granted. */
+  readonly iclOrigin: string
+  readonly chainId: number
   readonly api: Pick<
     NodeApi,
     | 'claimAssignment'
@@ -31,6 +34,7 @@ export type JobDeps = {
     | 'postResult'
     | 'postVerdict'
     | 'abortAssignment'
+    | 'abortTurn'
     | 'putBlob'
   >
   /** Whose acknowledgements count. */

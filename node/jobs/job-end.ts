@@ -1,12 +1,15 @@
 import { unixSeconds } from '../../lib/clock.ts'
+import type { JobId } from '../../lib/codecs.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
+import type { TurnAbortStatement } from '../../lib/schemas/statements.ts'
+import { signed } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { JobRecord } from '../journal/history.ts'
 import { messages } from '../log-messages.ts'
 import { abortReasonOf, isGone } from './abort-reason.ts'
-import { callAttempts, type JobDeps } from './job-deps.ts'
+import { type AssignmentId, callAttempts, type JobDeps } from './job-deps.ts'
 
 const abortCallMs = 4_000
 
@@ -65,28 +68,56 @@ function remember({ history, log }: JobDeps, record: JobRecord): void {
 
 /** Gives an assignment back and says why: an ICL that is away is waited for until `signal` aborts. */
 export async function giveBack(
-  { api, log }: JobDeps,
-  { jobId, fence }: Pick<Ended, 'jobId' | 'fence'>,
+  deps: JobDeps,
+  { jobId, fence }: AssignmentId,
   error: unknown,
   signal: AbortSignal,
 ): Promise<Ending> {
   const reason: AbortReason = abortReasonOf(error)
+  const body = { jobId, fence, reason }
+  await sendAbort(deps, jobId, error, signal, (options) =>
+    deps.api.abortAssignment({ body }, options),
+  )
+  return { outcome: 'aborted', reason }
+}
+
+/** Gives back this node's part in a turn of the agreement, under its signature: the ICL's word alone says nothing of a node. */
+export async function giveBackTurn(
+  deps: JobDeps,
+  { jobId, fence, turn }: AssignmentId & Pick<TurnAbortStatement, 'turn'>,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<void> {
+  const { address, sessionKey } = deps
+  const reason = abortReasonOf(error)
+  const body = await signed(
+    { statement: 'svc-abort-v2', jobId, address, fence, turn, reason },
+    sessionKey,
+  )
+  await sendAbort(deps, jobId, error, signal, (options) => deps.api.abortTurn({ body }, options))
+}
+
+type CallOptions = NonNullable<Parameters<JobDeps['api']['abortAssignment']>[1]>
+
+async function sendAbort(
+  { log }: JobDeps,
+  jobId: JobId,
+  error: unknown,
+  signal: AbortSignal,
+  send: (options: CallOptions) => Promise<unknown>,
+): Promise<void> {
   log.error(messages.aborted(jobId, errorText(error)))
+  const timeoutMs = abortCallMs
   try {
-    const body = { jobId, fence, reason }
-    const timeoutMs = abortCallMs
     // The job's own signal may have ended the job: this call has to be made all the same.
-    const lastTry = () => api.abortAssignment({ body }, { attempts: 2, timeoutMs })
+    const lastTry = () => send({ attempts: 2, timeoutMs })
     await (signal.aborted
       ? lastTry()
-      : api
-          .abortAssignment({ body }, { attempts: callAttempts, timeoutMs, signal })
-          .catch((problem: unknown) => {
-            if (!signal.aborted) throw problem
-            return lastTry()
-          }))
+      : send({ attempts: callAttempts, timeoutMs, signal }).catch((problem: unknown) => {
+          if (!signal.aborted) throw problem
+          return lastTry()
+        }))
   } catch (problem) {
     if (!isGone(problem)) log.warning(messages.abortNotSent(jobId, errorText(problem)))
   }
-  return { outcome: 'aborted', reason }
 }

@@ -7,6 +7,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import type { Step } from './await-step.ts'
 import { check, type Verification } from './check.ts'
+import { checkDelivery, untrusted } from './check-delivery.ts'
 import { differenceOf } from './differ.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
@@ -29,10 +30,10 @@ export async function judge(
   const startedAt = clock.monotonic()
   const { answer } = own
   if (to_check === undefined || answer === undefined) throw untrusted('is missing')
-  const delivery = await statementHash(to_check.delivery)
+  const delivery = await statementHash(to_check.delivery.body)
   let verdict = own.verdicts.find((earlier) => earlier.delivery === delivery)
   if (verdict === undefined) {
-    await checkPair(deps, claim, to_check)
+    await checkDelivery(deps, claim, own.looked, to_check)
     const found = await look(deps, claim, own, step, to_check, secondsLeft, signal)
     if (found === undefined) return
     verdict = await signVerdict(
@@ -57,7 +58,7 @@ async function look(
   claim: ClaimResult,
   own: Own,
   step: Step['step'],
-  { delivery, answer }: DeliveryToCheck,
+  { delivery: { body: delivery }, answer: { body: answer } }: DeliveryToCheck,
   secondsLeft: number,
   signal: AbortSignal,
 ): Promise<Verification | undefined> {
@@ -66,21 +67,6 @@ async function look(
   if (step !== 'check') return undefined
   const { evidence } = answer
   return await check(deps, claim, own.secrets, { ...delivery, evidence }, secondsLeft, signal)
-}
-
-/** A verdict is held against both of another node's statements: they have to belong together. */
-async function checkPair(
-  { address }: JobDeps,
-  { jobId }: ClaimResult,
-  { delivery, answer }: DeliveryToCheck,
-): Promise<void> {
-  const isPair =
-    delivery.answer === (await statementHash(answer)) &&
-    delivery.address === answer.address &&
-    delivery.fence === answer.fence
-  if (!isPair) throw untrusted('does not belong to the answer')
-  if (delivery.jobId !== jobId || answer.jobId !== jobId) throw untrusted('is of another job')
-  if (delivery.address === address) throw untrusted("is this node's own")
 }
 
 async function signVerdict(
@@ -110,9 +96,4 @@ const tooLate = (): SvcError =>
   new SvcError('icl-unreachable', 'the ICL did not take the verdict in time', {
     hint: 'It may be away. The node asks again.',
     retryable: true,
-  })
-
-const untrusted = (what: string): SvcError =>
-  new SvcError('delivery-untrusted', `the delivery that the ICL gave to look at ${what}`, {
-    hint: 'Tell the operator of the ICL.',
   })

@@ -1,6 +1,7 @@
 import type { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/statements.ts'
 import type { Commitment } from '../journal/steps.ts'
 import type { EvidenceSecrets } from './answer.ts'
+import type { Looked } from './check-delivery.ts'
 import type { Ending } from './job-end.ts'
 import type { OutputKey } from './output-keys.ts'
 
@@ -30,6 +31,7 @@ type SealedOutput = {
 export type Own = Statements & {
   readonly taken: Taken
   readonly committed: Commitment
+  readonly looked: Looked
   /** The answer, nowhere but in memory: gone after a restart. */
   readonly text?: string | undefined
   /** The sealed answer with its key, and where that stands on chain: made once, however often the ICL asks. */

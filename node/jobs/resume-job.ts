@@ -85,7 +85,8 @@ async function goOn(
     // Neither the prompt nor the key of the evidence is on disk: both are had again from the prompt key.
     const secrets = (ended: AbortSignal) => recoverSecrets(deps, claim, ended)
     const taken = view.status === 'revealed' ? { answer } : {}
-    const own = { committed, secrets, answer, delivery, verdicts, taken }
+    const looked = new Map()
+    const own = { committed, secrets, answer, delivery, verdicts, looked, taken }
     return await afterCommit(deps, claim, own, signal)
   }
   if (!isWorking) throw cannotGoOn('the journal does not hold its commitment')

@@ -8,7 +8,7 @@ import { type ReputationCode, standingOf } from '../../lib/reputation.ts'
 import { aHash, aJobId, anAddress } from '../branded.ts'
 import { activeNode } from '../icl/fake-chain.ts'
 import {
-  abortBy,
+  abortTurnBy,
   claimed,
   commitBy,
   delivered,
@@ -128,7 +128,7 @@ function endedJob(claimedJob: Job, end: End, at: (share: number) => number): Job
     job = answeredBy(claimed(job, joiner, at(0.6)), [joiner], [answers[3] ?? 'yes'], at(0.7))
   }
   if (end === 'undelivered') {
-    for (const node of inTurn(job)) job = take(job, abortBy(job, node), at(1))
+    for (const node of inTurn(job)) job = take(job, abortTurnBy(job, node), at(1))
   }
   if (end !== 'accepted') return job
   job = delivered(job, at(0.8))

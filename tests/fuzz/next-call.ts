@@ -21,6 +21,7 @@ const weights: Readonly<Record<string, number>> = {
   postResult: 7,
   postVerdict: 8,
   abortAssignment: 0.6,
+  abortTurn: 2,
   cancelJob: 0.4,
   getChallenge: 1,
   enrollTpm: 1,

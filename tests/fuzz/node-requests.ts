@@ -8,6 +8,8 @@ import {
   type AnswerStatement,
   DeliveryPost,
   type DeliveryStatement,
+  TurnAbortPost,
+  type TurnAbortStatement,
   VerdictPost,
   type VerdictStatement,
 } from '../../lib/schemas/statements.ts'
@@ -128,20 +130,34 @@ export const nodeRequests: Requests = {
     if (!claimed?.told?.to_check) return undefined
     const { node, claim } = claimed
     const { delivery, answer } = claimed.told.to_check
-    const { signature: _, ...delivered } = delivery
     const own = await answerOf(claimed)
-    const matches = comparators[claim.comparator].compare(answer.evidence, own.evidence) === 'match'
+    const matches =
+      comparators[claim.comparator].compare(answer.body.evidence, own.evidence) === 'match'
     const statement: VerdictStatement = {
       statement: 'svc-verdict-v2',
       ...{ jobId: claim.jobId, address: node.address, fence: claim.fence },
       answer: await statementHash(own),
-      delivery: await statementHash(delivered),
+      delivery: await statementHash(delivery.body),
       verdict: matches ? 'match' : 'no-match',
       ...(!matches && { reason: 'different-answer' as const }),
     }
     const body = z.encode(VerdictPost, await signed(statement, node.key))
     const giveBack = () => remember(model.checking, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: node.signer, giveBack }
+  },
+  // A node that has no part in a turn may say so all the same: it changes nothing.
+  abortTurn: async ({ dice, model }, operation) => {
+    const claimed = model.committed.at(-1) ?? model.checking.at(-1) ?? model.delivering.at(-1)
+    if (claimed === undefined) return undefined
+    const { node, claim, told } = claimed
+    const statement: TurnAbortStatement = {
+      statement: 'svc-abort-v2',
+      ...{ jobId: claim.jobId, address: node.address, fence: claim.fence },
+      turn: told?.turn ?? 0,
+      reason: dice.pick(['node-failed', 'wallet-empty', 'node-stopping']),
+    }
+    const body = z.encode(TurnAbortPost, await signed(statement, node.key))
+    return { operation, params: {}, query: {}, body, sender: node.signer }
   },
   abortAssignment: async ({ dice, model }, operation) => {
     const claimed = model.working.pop()

@@ -9,6 +9,7 @@ const lifeOfAJob = [
   'commitAssignment',
   'getAssignment',
   'revealAnswer',
+  'abortTurn',
   'postResult',
   'postVerdict',
   'getJob',

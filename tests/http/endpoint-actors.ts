@@ -4,10 +4,23 @@ import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
 import { ListRequest } from '../../lib/schemas/list.ts'
-import { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/statements.ts'
+import {
+  AnswerPost,
+  DeliveryPost,
+  TurnAbortPost,
+  VerdictPost,
+} from '../../lib/schemas/statements.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { commitmentOf, type NodeStatement, signed } from '../../lib/statements.ts'
-import { answerOf, claim, commitTo, deliveryOf, reveal, verdictOf } from '../icl/node-steps.ts'
+import {
+  answerOf,
+  claim,
+  commitTo,
+  deliveryOf,
+  reveal,
+  turnAbortOf,
+  verdictOf,
+} from '../icl/node-steps.ts'
 import { delivererOf } from '../icl/run-job.ts'
 import { storedKey, submit } from '../icl/test-client.ts'
 import {
@@ -95,7 +108,7 @@ async function signerOf(
     return newcomer.signer
   }
   if (id === 'postResult') return (await answers.deliverer()).signer
-  if (id === 'postVerdict') return (await answers.checker()).signer
+  if (id === 'postVerdict' || id === 'abortTurn') return (await answers.checker()).signer
   if (id === 'abortAssignment') return spareLeader.signer
   if (auth === 'node') return leader.signer
   return auth === 'none' || auth === 'metrics-token' || auth === 'console'
@@ -110,6 +123,7 @@ const taskOrder: readonly OperationId[] = [
   'revealAnswer',
   'postResult',
   'postVerdict',
+  'abortTurn',
   'abortAssignment',
   'cancelJob',
 ]
@@ -150,6 +164,7 @@ function answersOf({ icl, job, leader, others, spareJob, spareLeader, outsider }
   }
   const result = once(async () => deliveryOf(icl, await deliverer(), jobId))
   const verdict = once(async () => verdictOf(await checker(), jobId))
+  const abortTurn = once(async () => turnAbortOf(await checker(), jobId, 'node-failed', 0))
   const byOutsider = <S extends NodeStatement>(post: S) =>
     signed({ ...post, address: outsider.address }, outsider.key)
   return {
@@ -160,6 +175,7 @@ function answersOf({ icl, job, leader, others, spareJob, spareLeader, outsider }
     result,
     verdict,
     byOutsider,
+    abortTurn,
     abort: async () => ({
       jobId: spareJob.jobId,
       fence: await fenceOf(spareJob, spareLeader),
@@ -204,6 +220,10 @@ async function anothersOf(
       return { signer, body: bytes(await answers.claim()) }
     case 'abortAssignment':
       return { signer, body: bytes({ ...(await answers.claim()), reason: 'node-failed' }) }
+    case 'abortTurn': {
+      const post = await answers.byOutsider(await answers.abortTurn())
+      return { signer, body: bytes(z.encode(TurnAbortPost, post)) }
+    }
     case 'commitAssignment':
       return { signer, body: bytes(await answers.commit()) }
     case 'revealAnswer': {
@@ -290,6 +310,7 @@ export function bodiesOf(actors: Actors) {
     postResult: of(async () => z.encode(DeliveryPost, await answers.result())),
     postVerdict: of(async () => z.encode(VerdictPost, await answers.verdict())),
     abortAssignment: of(answers.abort),
+    abortTurn: of(async () => z.encode(TurnAbortPost, await answers.abortTurn())),
   }
   return bodies
 }

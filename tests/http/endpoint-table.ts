@@ -88,4 +88,5 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   postResult: signed('403 not-assigned', '200'),
   postVerdict: signed('403 not-assigned', '200'),
   abortAssignment: signed('403 not-assigned', '200'),
+  abortTurn: signed('403 not-assigned', '200'),
 }

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'
-import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
-import { check, deliver, deliveryOf, givenIn, ownAssignment } from './node-steps.ts'
+import { abortTurn, check, deliver, deliveryOf, givenIn, ownAssignment } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
@@ -33,11 +32,6 @@ async function agreed(answers: readonly string[] = ['yes', 'yes', 'yes'], pool =
 }
 
 const addressesOf = (nodes: readonly TestNode[]): Address[] => nodes.map(({ address }) => address)
-
-const abort = (node: TestNode, jobId: JobId, reason: AbortReason) => {
-  const { fence } = givenIn(node, jobId).claimed
-  return node.api.abortAssignment({ body: { jobId, fence, reason } })
-}
 
 const codesOf = async (node: TestNode) => {
   await icl.clock.advance(1_500)
@@ -77,7 +71,9 @@ describe('the node whose turn it is to deliver', () => {
       for (const node of nodes) {
         const seen = await ownAssignment(node, jobId)
         expect([seen.step, seen.deadline! - seen.server_time]).toEqual([step, 45])
-        expect(seen.to_check).toEqual({ delivery, answer })
+        const { delivery: seenDelivery, answer: seenAnswer } = seen.to_check!
+        expect({ ...seenDelivery.body, signature: seenDelivery.signature }).toEqual(delivery)
+        expect({ ...seenAnswer.body, signature: seenAnswer.signature }).toEqual(answer)
         expect(seen.checkers).toBeUndefined()
       }
     }
@@ -131,7 +127,7 @@ describe('the node whose turn it is to deliver', () => {
     }
     for (const node of checkers) expect(await upload(node)).toBe('not-your-turn')
     expect(await upload(deliverer)).toBeUndefined()
-    await abort(deliverer, jobId, 'node-failed')
+    await abortTurn(deliverer, jobId, 'node-failed')
     expect(await upload(deliverer)).toBe('not-your-turn')
     const next = (await delivererOf(seated, jobId))!
     expect(await upload(next)).toBeUndefined()
@@ -145,7 +141,7 @@ describe('the node whose turn it is to deliver', () => {
 describe('a turn that comes to nothing', () => {
   it('goes to the next member at once when its node gives it back; that one may still check', async () => {
     const { jobId, deliverer, seated, view, receipt, stepOf } = await agreed()
-    await abort(deliverer, jobId, 'node-failed')
+    await abortTurn(deliverer, jobId, 'node-failed')
     const next = (await delivererOf(seated, jobId))!
     expect(next).not.toBe(deliverer)
     expect(await codeOf(deliver(icl, deliverer, jobId))).toBe('not-your-turn')
@@ -158,9 +154,11 @@ describe('a turn that comes to nothing', () => {
     })
     const signed = await receipt()
     await expectValid(signed)
-    expect(signed.failed_deliveries).toEqual([
+    expect(signed.failed_deliveries).toMatchObject([
       { address: deliverer.address, reason: 'node-failed', verdicts: [] },
     ])
+    const abort = signed.failed_deliveries[0]!.abort!.body
+    expect([abort.address, abort.turn, abort.reason]).toEqual([deliverer.address, 0, 'node-failed'])
     expect(signed.verdicts.map(({ body }) => body.address).toSorted()).toEqual(
       addressesOf(seated.filter((node) => node !== next)).toSorted(),
     )
@@ -213,7 +211,7 @@ describe('a turn that comes to nothing', () => {
   it('goes to the next member when nobody can check it; a checker that says so is not blamed', async () => {
     const { jobId, deliverer, checkers, seated, view } = await agreed()
     await deliver(icl, deliverer, jobId)
-    await abort(checkers[0]!, jobId, 'deadline-too-close')
+    await abortTurn(checkers[0]!, jobId, 'deadline-too-close')
     expect((await ownAssignment(checkers[0]!, jobId)).step).toBe('wait')
     expect((await view()).status).toBe('running')
     await icl.clock.advance(46_000)
@@ -229,7 +227,7 @@ describe('a turn that comes to nothing', () => {
   })
 
   for (const [how, fail] of [
-    ['give it back', (node: TestNode, jobId: JobId) => abort(node, jobId, 'encryption-failed')],
+    ['give it back', (node: TestNode, jobId: JobId) => abortTurn(node, jobId, 'encryption-failed')],
     ['let it pass', () => icl.clock.advance(46_000)],
   ] as const) {
     it(`ends the job as undelivered when all members ${how}`, async () => {

@@ -3,9 +3,11 @@ import type { Address, ComparatorId, JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
+import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type {
   AnswerPost,
   DeliveryPost,
+  TurnAbortPost,
   VerdictPost,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
@@ -127,9 +129,8 @@ export async function verdictOf(node: TestNode, jobId: JobId, said?: Said): Prom
   const { to_check: seen } = await ownAssignment(node, jobId)
   if (!seen) throw new Error(`${node.name} has nothing to check`)
   const { signature: _, ...own } = answer
-  const { signature: __, ...delivery } = seen.delivery
   const { compare } = comparators[claimed.comparator]
-  const outcome = compare(seen.answer.evidence, own.evidence)
+  const outcome = compare(seen.answer.body.evidence, own.evidence)
   const truth: Said =
     outcome === 'match'
       ? { verdict: 'match' }
@@ -142,7 +143,7 @@ export async function verdictOf(node: TestNode, jobId: JobId, said?: Said): Prom
       statement: 'svc-verdict-v2',
       ...{ jobId, address: node.address, fence: claimed.fence },
       answer: await statementHash(own),
-      delivery: await statementHash(delivery),
+      delivery: await statementHash(seen.delivery.body),
       ...(said ?? truth),
     },
     node.key,
@@ -152,3 +153,26 @@ export async function verdictOf(node: TestNode, jobId: JobId, said?: Said): Prom
 /** Checks the current delivery, or says how the own answer differs from it. */
 export const check = async (...of: Parameters<typeof verdictOf>) =>
   of[0].api.postVerdict({ body: await verdictOf(...of) })
+
+/** A node's signed word that it gives back its part in a turn: in the current one unless another is named. */
+export async function turnAbortOf(
+  node: TestNode,
+  jobId: JobId,
+  reason: AbortReason,
+  turn?: number,
+): Promise<TurnAbortPost> {
+  const { fence } = givenIn(node, jobId).claimed
+  const now = turn ?? (await ownAssignment(node, jobId)).turn
+  if (now === undefined) throw new Error(`${node.name} has no part in a turn`)
+  return signed(
+    {
+      statement: 'svc-abort-v2',
+      ...{ jobId, address: node.address, fence, turn: now, reason },
+    },
+    node.key,
+  )
+}
+
+/** Gives back a node's part in a turn. */
+export const abortTurn = async (...of: Parameters<typeof turnAbortOf>) =>
+  of[0].api.abortTurn({ body: await turnAbortOf(...of) })

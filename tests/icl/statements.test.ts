@@ -7,6 +7,7 @@ import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import {
+  abortTurn,
   answerOf,
   check,
   claim,
@@ -199,8 +200,8 @@ describe('a delivery or a verdict is refused', () => {
     const { jobId, job, deliverer, checkers, seated } = await agreed()
     await shortenSession(deliverer)
     expect(await codeOf(deliver(icl, deliverer, jobId))).toBe('certificate-expired')
-    const { fence } = givenIn(deliverer, jobId).claimed
-    await deliverer.api.abortAssignment({ body: { jobId, fence, reason: 'node-failed' } })
+    expect(await codeOf(abortTurn(deliverer, jobId, 'node-failed'))).toBe('certificate-expired')
+    await icl.clock.advance(46_000)
     const next = (await delivererOf(seated, jobId))!
     await deliver(icl, next, jobId)
     expect(await codeOf(check(deliverer, jobId))).toBe('certificate-expired')
@@ -244,7 +245,7 @@ describe('a verdict is refused', () => {
       codeOf(node.api.postVerdict({ body: await changed(node, verdict, change) }))
     expect(await post(checker, { delivery: other })).toBe('statement-mismatch')
     expect(await post(checker, { answer: other })).toBe('statement-mismatch')
-    const { delivery } = (await ownAssignment(checker, jobId)).to_check!
+    const { body: delivery } = (await ownAssignment(checker, jobId)).to_check!.delivery
     const own = { address: deliverer.address, fence: delivery.fence, answer: delivery.answer }
     expect(await post(deliverer, own)).toBe('statement-mismatch')
     expect(await post(checker, {})).toBeUndefined()

@@ -191,7 +191,14 @@ export async function makeReceipt(
     )
     const turned =
       reason === 'output-refused' ? await turnOf(order[turn]!, refused) : { verdicts: [] }
-    failedTurns.push({ address, reason, ...turned })
+    const { fence } = order[turn]!
+    const abort =
+      reason === 'node-failed' &&
+      (await signedByNode(
+        { statement: 'svc-abort-v2', jobId, address, fence, turn, reason },
+        list.terms.icl_origin,
+      ))
+    failedTurns.push({ address, reason, ...(abort && { abort }), ...turned })
   }
   const { kpHighHandle, kpLowHandle, clientNonce, promptCid } = identity
   const receipt = await tallied(

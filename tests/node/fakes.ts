@@ -1,3 +1,4 @@
+import { privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
 import type { Blobs } from '../../lib/blobs/blobs.ts'
 import { cidOf } from '../../lib/cid.ts'
@@ -20,7 +21,8 @@ import type { Log } from '../../node/log.ts'
 import { aJobId, anAddress } from '../branded.ts'
 
 export const nodeAddress: Address = anAddress(`0x${'a1'.repeat(20)}`)
-export const leaderAddress: Address = anAddress(`0x${'b2'.repeat(20)}`)
+export const leaderAccount = privateKeyToAccount(`0x${'b2'.repeat(32)}`)
+export const leaderAddress: Address = anAddress(leaderAccount.address.toLowerCase())
 export const clientAddress: Address = anAddress(`0x${'c3'.repeat(20)}`)
 export const verifierAddresses: readonly [Address, Address] = [
   anAddress(`0x${'d4'.repeat(20)}`),

@@ -12,7 +12,9 @@ import type {
   OwnAssignment,
 } from '../../lib/schemas/assignments.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
+import type { StatementSession } from '../../lib/schemas/statements.ts'
 import { seal, splitKey } from '../../lib/sealing.ts'
+import { sessionTypedData } from '../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import type { InferenceProvider } from '../../node/inference/provider.ts'
@@ -27,7 +29,9 @@ import {
   fakeBlobs,
   fakeChain,
   fakeCoprocessor,
+  icl as iclOrigin,
   jobId,
+  leaderAccount,
   leaderAddress,
   memoryAcks,
   memoryHistory,
@@ -46,6 +50,8 @@ type Asked = {
   /** The sealed prompt; a text is sealed as it is, whatever it is. */
   readonly document?: PromptDocument | string
 }
+
+const chainId = 31_337
 
 type Secrets = {
   readonly prompt: string
@@ -93,10 +99,10 @@ export async function createJobWorld(
     prompt_cid: promptCid,
     comparator,
     parameters: { max_output_tokens: 1_024 },
-    // The leader is in front, then the verifiers in the order of their seats, and one in reserve.
+    // The leader is in front, then the verifiers in the order of their seats, and one more.
     list:
       role === 'leader'
-        ? [nodeAddress, verifier, otherVerifier, spareAddress]
+        ? [nodeAddress, verifier, otherVerifier, leaderAddress]
         : [leaderAddress, nodeAddress, otherVerifier, spareAddress],
     position: role === 'leader' ? 0 : 1,
     activator: coordinatorAddress,
@@ -118,6 +124,8 @@ export async function createJobWorld(
     address: nodeAddress,
     sessionKey: await signingKeyFromSeed(await bytesOf('node session')),
     api,
+    iclOrigin,
+    chainId,
     iclKeys: { has: async (key) => key === iclKey.publicKey },
     coprocessor,
     outputKeys: createOutputKeys({ coprocessor, random, clock, log }),
@@ -178,7 +186,7 @@ export type JobWorld = Awaited<ReturnType<typeof createJobWorld>>
 
 /** What a node may do after it has revealed. */
 export type Turn = Pick<OwnAssignment, 'step'> &
-  Partial<Pick<OwnAssignment, 'deadline' | 'server_time' | 'checkers' | 'to_check'>>
+  Partial<Pick<OwnAssignment, 'deadline' | 'server_time' | 'turn' | 'checkers' | 'to_check'>>
 
 /** Makes the statements of another node that delivers: it answered `text`, and the output that it put there holds `shown`. */
 async function delivererOf(
@@ -189,6 +197,7 @@ async function delivererOf(
   random: ReturnType<typeof countingRandom>,
 ) {
   const key = await signingKeyFromSeed(await bytesOf('leader session'))
+  const notAfter = claim.server_time + 86_400
   const about = { jobId: claim.jobId, address: leaderAddress, fence: 2 }
   return async (text: string, shown = text): Promise<DeliveryToCheck> => {
     const outputKey = await bytesOf('output key')
@@ -203,7 +212,7 @@ async function delivererOf(
       {
         statement: 'svc-answer-v2',
         ...about,
-        position: 0,
+        position: claim.list.indexOf(leaderAddress),
         list: listCommitment(claim),
         model_id: claim.model_id,
         max_output_tokens: claim.parameters.max_output_tokens,
@@ -227,6 +236,17 @@ async function delivererOf(
       },
       key,
     )
-    return { delivery, answer }
+    const grant = { address: leaderAddress, key: key.publicKey, iclOrigin, chainId, notAfter }
+    const session = {
+      key: key.publicKey,
+      not_after: notAfter,
+      signature: await leaderAccount.signTypedData(sessionTypedData(grant)),
+    }
+    return { delivery: parted(delivery, session), answer: parted(answer, session) }
   }
 }
+
+const parted = <Post extends { readonly signature: string }>(
+  { signature, ...body }: Post,
+  session: StatementSession,
+) => ({ body, signature, session })

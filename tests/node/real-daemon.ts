@@ -90,6 +90,8 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     address,
     sessionKey,
     api,
+    iclOrigin: url,
+    chainId,
     iclKeys: createIclKeys(api),
     coprocessor: coprocessorOf(icl, address, faults),
     blobs: createGatewayBlobs({

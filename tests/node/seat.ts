@@ -74,7 +74,7 @@ export function createSeat({
     const turn = turns[seat.turn]
     if (turn === undefined) return { ...base, phase: 'accepted', step: 'over' }
     seat.shownAt ??= now
-    return { ...base, deadline: seat.shownAt + 45, ...turn }
+    return { ...base, deadline: seat.shownAt + 45, turn: seat.turn, ...turn }
   }
   const api = {
     commitAssignment: vi.fn<Api['commitAssignment']>(async ({ body }) => {
@@ -94,7 +94,8 @@ export function createSeat({
       pass(body.jobId)
       return stateOf(body.jobId)
     }),
-    abortAssignment: vi.fn<Api['abortAssignment']>(async ({ body }) => {
+    abortAssignment: vi.fn<Api['abortAssignment']>(async ({ body }) => stateOf(body.jobId)),
+    abortTurn: vi.fn<Api['abortTurn']>(async ({ body }) => {
       pass(body.jobId)
       return stateOf(body.jobId)
     }),

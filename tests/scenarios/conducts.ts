@@ -12,7 +12,7 @@ export type Outputs = Map<Address, 'output-unavailable' | 'output-mismatch'>
 /** A node as it should be, which looks for the output, too. */
 export const honest = (outputs: Outputs): Conduct => ({
   check: (work, { step, to_check: seen }) => {
-    const reason = seen && outputs.get(seen.delivery.address)
+    const reason = seen && outputs.get(seen.delivery.body.address)
     return say(work, step === 'check' && reason ? { verdict: 'no-match', reason } : undefined)
   },
 })

@@ -197,6 +197,8 @@ function depsOf(
     address,
     sessionKey,
     api,
+    iclOrigin: origin,
+    chainId,
     iclKeys: createIclKeys(api),
     acks: { keep: () => {} },
     coprocessor: life.of(ground.coprocessor.of(address, ground.clock, own)),

@@ -146,7 +146,7 @@ export async function verdict(
     {
       statement: 'svc-verdict-v2',
       ...{ jobId, address, fence, answer: await statementHash(answer) },
-      ...{ delivery: await statementHash(seen.delivery), verdict: 'match' },
+      ...{ delivery: await statementHash(seen.delivery.body), verdict: 'match' },
     },
     node.key,
   )

@@ -6,7 +6,7 @@ import { transition } from '../../../icl/rules/transition.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
 import {
-  abortBy,
+  abortTurnBy,
   answerOf,
   decidedJob,
   deliverBy,
@@ -106,7 +106,7 @@ describe('a delivery', () => {
     expect([delivererOf(silent), failures(silent)]).toEqual([second, ['never-checked', undefined]])
     let away = delivered(agreed(), 20)
     for (const node of [second, third]) {
-      away = take(away, abortBy(away, node, 'deadline-too-close'), 30)
+      away = take(away, abortTurnBy(away, node, 'deadline-too-close'), 30)
     }
     expect([delivererOf(away), failures(away)]).toEqual([second, ['never-checked', undefined]])
     expect(scoresOf(take(away, { type: 'cancel' }, 50))).toEqual({
@@ -120,9 +120,9 @@ describe('a delivery', () => {
     const late = take(agreed(), { type: 'tick' }, 10 + deliverMs)
     expect([delivererOf(late), failures(late)]).toEqual([second, ['never-delivered', undefined]])
     expect(refusalOf(late, deliverBy(late, first), 50_000)).toBe('not-your-turn')
-    const back = take(late, abortBy(late, second, 'node-failed'), 50_000)
+    const back = take(late, abortTurnBy(late, second, 'node-failed'), 50_000)
     expect([delivererOf(back), currentTurn(back)?.deadline]).toEqual([third, 50_000 + deliverMs])
-    const none = take(back, abortBy(back, third, 'node-crashed'), 60_000)
+    const none = take(back, abortTurnBy(back, third, 'node-crashed'), 60_000)
     expect([none.phase, none.reason, failures(none)]).toEqual([
       'disputed',
       'undelivered',
@@ -135,6 +135,25 @@ describe('a delivery', () => {
     })
   })
 
+  it('is ended by nothing that is late for an earlier turn, and its check is not either', () => {
+    const late = take(agreed(), { type: 'tick' }, 10 + deliverMs)
+    // The first had its turn: what it says of that says nothing of its part in the second.
+    const open = delivered(late, 50_000)
+    expect(take(open, abortTurnBy(open, first, 'node-failed', 0), 50_010)).toBe(open)
+    expect(stepOf(open, first)).toBe('check')
+    // Nor does a check of the first delivery that is given back in the second turn.
+    const refused = judged(
+      delivered(agreed(), 20),
+      [second, 'output-mismatch'],
+      [third, 'output-mismatch'],
+    )
+    expect(delivererOf(refused)).toBe(second)
+    expect(take(refused, abortTurnBy(refused, second, 'deadline-too-close', 0), 40)).toBe(refused)
+    expect(delivererOf(take(refused, abortTurnBy(refused, second), 40))).toBe(third)
+    const joiner = take(decidedJob('x', 'y', 'z'), tickWith([nodeD]), 200)
+    expect(refusalOf(joiner, abortTurnBy(joiner, nodeD), 300)).toBe('not-revealed')
+  })
+
   it('is taken of whose turn it is, and names its own answer', () => {
     const job = agreed()
     expect(refusalOf(job, deliverBy(job, second), 20)).toBe('not-your-turn')
@@ -145,20 +164,20 @@ describe('a delivery', () => {
     const open = delivered(job, 20)
     expect(take(open, deliverBy(open, first), 30)).toBe(open)
     expect(refusalOf(open, deliverBy(open, first, 'another'), 30)).toBe('already-answered')
-    expect(take(open, abortBy(open, first), 30)).toBe(open)
+    expect(take(open, abortTurnBy(open, first), 30)).toBe(open)
   })
 })
 
 describe('a check', () => {
   it('counts although its node gives back afterwards', () => {
     const once = judged(delivered(agreed(), 20), [second, 'match'])
-    const left = take(once, abortBy(once, second, 'node-stopping'), 40)
+    const left = take(once, abortTurnBy(once, second, 'node-stopping'), 40)
     expect(judged(left, [third, 'output-mismatch']).phase).toBe('accepted')
   })
 
   it('counts although its node had said that it could not check', () => {
     const open = delivered(agreed(), 20)
-    const left = take(open, abortBy(open, second, 'deadline-too-close'), 25)
+    const left = take(open, abortTurnBy(open, second, 'deadline-too-close'), 25)
     expect(stepOf(left, second)).toBe('wait')
     expect(judged(left, [second, 'match'], [third, 'output-mismatch']).phase).toBe('accepted')
   })
@@ -205,7 +224,7 @@ describe('a check', () => {
     expect([one, other].toSorted()).toEqual([nodeA, nodeB])
     const wanted = (deliverer: Address) => (deliverer === nodeB ? 'wait' : 'differ')
     expect(stepOf(delivered(job, 20), nodeC)).toBe(wanted(one))
-    const next = take(job, abortBy(job, one, 'node-failed'), 20)
+    const next = take(job, abortTurnBy(job, one, 'node-failed'), 20)
     expect(stepOf(delivered(next, 30), nodeC)).toBe(wanted(other))
   })
 

@@ -6,6 +6,7 @@ import type { Address } from '../../../lib/codecs.ts'
 import { checkCancelled, checkEnd, checkNoted, checkShown, checkStep } from './promises.ts'
 import {
   abortBy,
+  abortTurnBy,
   claimed,
   commitBy,
   committed,
@@ -81,7 +82,7 @@ function failures(job: Job, node: Address): readonly Command[] {
           { type: 'find-ended', node, fence },
         ] as const)
       : []),
-    ...(answer ? [verdictBy(job, node, 'output-mismatch')] : []),
+    ...(answer ? [verdictBy(job, node, 'output-mismatch'), abortTurnBy(job, node)] : []),
     ...(answer && node === nodeB
       ? [deliverBy(job, node, 'other'), verdictBy(job, node, 'inconclusive')]
       : []),

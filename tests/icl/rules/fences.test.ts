@@ -3,6 +3,7 @@ import type { NodeCommand } from '../../../icl/rules/commands.ts'
 import { isSettled, type Job } from '../../../icl/rules/job.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import {
+  abortTurnBy,
   claimed,
   commitBy,
   commitmentTo,
@@ -32,6 +33,7 @@ const commandsAt = (node: Address, fence: number): readonly NodeCommand[] => [
   { ...deliverBy(agreed, nodeA), node, fence },
   { ...verdictBy(open, nodeA, 'match'), node, fence },
   { type: 'abort', node, fence, reason: 'node-stopping' },
+  { ...abortTurnBy(open, nodeA), node, fence },
 ]
 
 /** A job whose node A gave its first assignment back and was offered the seat again, under a new fence. */

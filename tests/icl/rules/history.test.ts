@@ -4,7 +4,7 @@ import { defaultJobLimits, type Job, recorded } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import {
-  abortBy,
+  abortTurnBy,
   answered,
   claimed,
   decidedJob,
@@ -42,7 +42,7 @@ describe('the history of a job', () => {
     const terms = { rule: 'any-two', max_answers: 5 } as const
     let job = answered(sampleJob({ terms }), three, 1_500)
     const [first, second] = inTurn(job) as [Address, Address]
-    job = take(job, abortBy(job, first), 2_000)
+    job = take(job, abortTurnBy(job, first), 2_000)
     job = delivered(job, 3_000)
     job = take(job, verdictBy(job, nodeC, 'different-answer'), 4_000)
     job = take(job, verdictBy(job, first, 'match'), 5_000)

@@ -5,6 +5,7 @@ import { transition } from '../../../icl/rules/transition.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import {
   abortBy,
+  abortTurnBy,
   accepted,
   claimed,
   commitBy,
@@ -78,7 +79,7 @@ describe('a node is told why', () => {
       'not-your-turn',
       'Another node delivers, or nobody yet',
     ])
-    const late = take(job, abortBy(job, first), 20)
+    const late = take(job, abortTurnBy(job, first), 20)
     expect(said(late, deliverBy(late, first))).toEqual([
       'not-your-turn',
       'The time to deliver is over',

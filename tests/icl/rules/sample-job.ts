@@ -7,6 +7,7 @@ import {
   type JobLimits,
   type PostedAnswer,
   type PostedDelivery,
+  type PostedTurnAbort,
   type PostedVerdict,
 } from '../../../icl/rules/job.ts'
 import { newJob, type Submission } from '../../../icl/rules/new-job.ts'
@@ -245,6 +246,19 @@ export const abortBy = (
   node: Address,
   reason: Extract<NodeCommand, { type: 'abort' }>['reason'] = 'node-failed',
 ): NodeCommand => ({ type: 'abort', node, fence: fenceOf(job, node), reason })
+
+/** The command with which a node gives back its part in the current turn, or in another. */
+export const abortTurnBy = (
+  job: Job,
+  node: Address,
+  reason: PostedTurnAbort['body']['reason'] = 'node-failed',
+  turn = (job.agreement?.turns.length ?? 0) - 1,
+): NodeCommand => {
+  const fence = fenceOf(job, node)
+  const body = { statement: 'svc-abort-v2', jobId, address: node, fence, turn, reason } as const
+  const abort = { body, hash: hashOf(`abort:${node}:${fence}:${turn}`), ...signed }
+  return { type: 'abort-turn', node, fence, abort }
+}
 
 type Answers = readonly (readonly [Address, string | Evidence])[]
 

@@ -25,6 +25,10 @@ describe('what is said of an agreement', () => {
     expect(await told(['a', 'a', 'b'], { listLength: 3 })).toBe(
       '2 of 3 agreed; 1 differed (different answer); the pool had 3 nodes',
     )
+    const failed = ['node-failed', 'never-delivered'] as const
+    expect(await told(['a', 'a', 'a'], { failed })).toBe(
+      '3 of 3 agreed; 1 gave the turn to deliver back; 1 let the turn to deliver pass, by the word of the ICL',
+    )
     const two = { rule: 'any-two', terms: { list_length: 7 }, listLength: 7 } as const
     expect(await told(['a', 'a', 'a'], two)).toBe('3 of 3 agreed; the list had 7 nodes')
   })

@@ -34,7 +34,15 @@ describe('infer', () => {
     const others = nodes.slice(0, 3).filter((node) => node !== result.leader)
     expect(result.verdicts).toEqual(others.map((node) => ({ node, verdict: 'match' as const })))
     expect(result.agreed).toEqual({
-      ...{ agreed: 3, answers: 3, differed: [], listLength: 4, isWholePool: true },
+      ...{
+        agreed: 3,
+        answers: 3,
+        differed: [],
+        givenBack: 0,
+        lapsed: 0,
+        listLength: 4,
+        isWholePool: true,
+      },
     })
     expect(result.commitTx).toBe(commitTx)
     expect(result.receipt.client).toBe(clientAddress)

@@ -1,11 +1,13 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { ProblemError } from '../../../lib/problem.ts'
-import { verifySignature } from '../../../lib/session-key.ts'
-import { statementBytes, statementHash } from '../../../lib/statements.ts'
+import { signingKeyFromSeed, verifySignature } from '../../../lib/session-key.ts'
+import { type NodeStatement, statementBytes, statementHash } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
+import { checkDelivery } from '../../../node/jobs/check-delivery.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
-import { aHash } from '../../branded.ts'
-import { jobId, nodeAddress, spareAddress } from '../fakes.ts'
+import { aHash, anAddress } from '../../branded.ts'
+import { codeOf } from '../../code-of.ts'
+import { jobId, nodeAddress, spareAddress, verifierAddresses } from '../fakes.ts'
 import { createJobWorld, type JobWorld } from '../job-world.ts'
 
 const run = (world: JobWorld, onSlotFree = () => {}) =>
@@ -24,7 +26,7 @@ async function withDelivery(text: string, shown = text, secondsLeft = 60) {
     ...{ step: 'check', to_check },
     deadline: world.view.server_time + secondsLeft,
   })
-  return { world, ...to_check }
+  return { world, to_check, answer: to_check.answer.body, delivery: to_check.delivery.body }
 }
 
 const verdictOf = (world: JobWorld) => world.api.postVerdict.mock.calls[0]![0].body
@@ -76,7 +78,7 @@ describe('a checker', () => {
     void world.clock.sleep(30_000).then(() => world.turns.splice(0))
     await run(world)
     expect(world.api.postVerdict).not.toHaveBeenCalled()
-    expect(world.api.abortAssignment).not.toHaveBeenCalled()
+    expect(world.api.abortTurn).not.toHaveBeenCalled()
     expect(world.history.records.at(-1)).toMatchObject({ outcome: 'answered' })
   })
 
@@ -85,12 +87,12 @@ describe('a checker', () => {
     const [turn] = world.turns
     world.turns.push(turn!, { ...turn!, to_check: await world.delivered('Four.') })
     await run(world)
-    const [first, second, third] = world.api.postVerdict.mock.calls.map(([{ body }]) => body)
+    const [first, second, ...more] = world.api.postVerdict.mock.calls.map(([{ body }]) => body)
     expect(second).toEqual(first!)
-    expect([first!.verdict, third!.verdict]).toEqual(['no-match', 'match'])
-    expect(first!.delivery).not.toBe(third!.delivery)
-    expect(world.journal.steps.filter(({ step }) => step === 'verdict')).toHaveLength(2)
-    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'match' })
+    expect([first!.verdict, more]).toEqual(['no-match', []])
+    expect(world.log.lines.join('\n')).toMatch(/ERROR .*is the second of its node/)
+    expect(world.journal.steps.filter(({ step }) => step === 'verdict')).toHaveLength(1)
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'no-match' })
   })
 
   for (const [what, change] of [
@@ -99,15 +101,69 @@ describe('a checker', () => {
     ['another assignment', { fence: 3 }],
   ] as const) {
     it(`judges no delivery of ${what} than it is shown`, async () => {
-      const { world, answer, delivery } = await withDelivery('Five.')
-      const to_check = { answer, delivery: { ...delivery, ...change } }
+      const { world, to_check: shown, delivery } = await withDelivery('Five.')
+      const to_check = {
+        ...shown,
+        delivery: { ...shown.delivery, body: { ...delivery, ...change } },
+      }
       world.turns[0] = { ...world.turns[0]!, to_check }
       await run(world)
       expect(world.api.postVerdict).not.toHaveBeenCalled()
-      expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('node-failed')
+      expect(world.api.abortTurn.mock.calls[0]![0].body.reason).toBe('node-failed')
       expect(world.log.lines.join('\n')).toMatch(/ERROR .*does not belong to the answer/)
     })
   }
+
+  it('pays nothing for deliveries that no member of its list has signed, and gives each back', async () => {
+    const { world, to_check, answer, delivery } = await withDelivery('Four.')
+    const key = await signingKeyFromSeed(new Uint8Array(32).fill(9))
+    const forged = async <S extends NodeStatement>(body: S, session = to_check.answer.session) => ({
+      body,
+      signature: await key.sign(statementBytes(body)),
+      session: { ...session, key: key.publicKey },
+    })
+    const of = async (change: Partial<typeof answer>) => {
+      const body = { ...answer, ...change }
+      const delivered = { ...delivery, address: body.address, answer: await statementHash(body) }
+      return { answer: await forged(body), delivery: await forged(delivered) }
+    }
+    const cases = [
+      [await of({ address: anAddress(`0x${'9'.repeat(40)}`) }), 'not on the list'],
+      [await of({ list: aHash(`0x${'7'.repeat(64)}`) }), 'not on the list'],
+      [await of({ model_id: 'openai:another' }), 'another model'],
+      [await of({ evidence: { ...answer.evidence, comparator: 'similar/2' } }), 'no evidence'],
+      [await of({}), 'is not signed by its node'],
+      [{ ...to_check, answer: await forged(answer) }, 'is not signed by its node'],
+    ] as const
+    const reads = vi.spyOn(world.deps.blobs, 'download')
+    world.turns.splice(
+      0,
+      1,
+      ...cases.map(([to_check]) => ({ ...world.turns[0]!, to_check }) as (typeof world.turns)[0]),
+    )
+    const startedAt = world.clock.now()
+    await run(world)
+    expect(world.api.postVerdict).not.toHaveBeenCalled()
+    expect(reads.mock.calls.flat()).not.toContain(delivery.output_cid)
+    expect(world.api.abortTurn.mock.calls.map(([{ body }]) => body.turn)).toEqual([...cases.keys()])
+    for (const [, why] of cases) expect(world.log.lines.join('\n')).toContain(why)
+    // An ICL that makes them up without end is asked again after a pause only.
+    expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(2_000 * cases.length)
+  })
+
+  it('looks at no more deliveries than there are turns', async () => {
+    const { world, to_check } = await withDelivery('Four.')
+    const others = [spareAddress, ...verifierAddresses]
+    const looked = new Map(others.map((by) => [by, aHash(`0x${'1'.repeat(64)}`)]))
+    const look = () => codeOf(checkDelivery(world.deps, world.claim, looked, to_check))
+    expect([world.claim.list.length, await look(), looked.size]).toEqual([
+      4,
+      'delivery-untrusted',
+      3,
+    ])
+    looked.delete(spareAddress)
+    expect([await look(), await look(), looked.size]).toEqual([undefined, undefined, 3])
+  })
 
   it('says no-match when the output is not what the evidence claims', async () => {
     const { world } = await withDelivery('Four.', 'Buy something instead.')
@@ -162,7 +218,7 @@ describe('a checker', () => {
       world.deps = { ...world.deps, coprocessor: { ...world.coprocessor, decrypt } }
       await run(world)
       expect(world.api.postVerdict).not.toHaveBeenCalled()
-      expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
+      expect(world.api.abortTurn.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
       expect(world.log.lines.join('\n')).toMatch(/ERROR .*output could not be read: CoFHE decrypt/)
     })
   }
@@ -226,7 +282,7 @@ describe('a checker', () => {
     world.coprocessor.granted.delete(delivery.outHighHandle)
     await run(world)
     expect(world.api.postVerdict).not.toHaveBeenCalled()
-    expect(world.api.abortAssignment.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
+    expect(world.api.abortTurn.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
     expect(world.log.lines.join('\n')).toMatch(/ERROR .*could not be checked in time/)
   })
 
@@ -259,7 +315,7 @@ describe('a checker', () => {
         throw new ProblemError(code, 'too late')
       })
       await run(world)
-      expect(world.api.abortAssignment).not.toHaveBeenCalled()
+      expect(world.api.abortTurn).not.toHaveBeenCalled()
       expect(world.log.lines.at(-1)).toBe(`INFO Job ${jobId}: over: the job is accepted`)
     })
   }
@@ -275,7 +331,7 @@ describe('a checker', () => {
       world.api.getAssignment.mockResolvedValue({ ...world.view, step: 'wait', ...change })
       await run(world)
       expect(world.api.postVerdict).not.toHaveBeenCalled()
-      expect(world.api.abortAssignment).not.toHaveBeenCalled()
+      expect(world.api.abortTurn).not.toHaveBeenCalled()
       expect(world.log.lines.at(-1)).toMatch(/^WARNING Job .* stopped: /)
     })
   }

@@ -28,7 +28,7 @@ async function withDelivery(
     ...{ step: 'check', to_check },
     deadline: world.view.server_time + secondsLeft,
   })
-  return { world, ...to_check }
+  return { world, to_check, answer: to_check.answer.body, delivery: to_check.delivery.body }
 }
 
 /** What the journal holds of a node that is killed after it has committed. */
@@ -112,7 +112,7 @@ describe('a checker that comes late', () => {
       world.coprocessor.granted.delete(delivery.outHighHandle)
       await run(world)
       expect(verdictOf(world)).toBeUndefined()
-      expect(world.api.abortAssignment.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
+      expect(world.api.abortTurn.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
     })
   }
 
@@ -128,6 +128,6 @@ describe('a checker that comes late', () => {
     const deps = { ...world.deps, coprocessor: { ...world.coprocessor, decrypt } }
     await world.clock.until(resumeJob(deps, entry, never, steps))
     expect(verdictOf(world)).toBeUndefined()
-    expect(world.api.abortAssignment.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
+    expect(world.api.abortTurn.mock.calls[0]?.[0].body.reason).toBe('deadline-too-close')
   })
 })

@@ -22,6 +22,18 @@ const abortsWith = (world: JobWorld, reason: string) =>
     { jobId, fence: 1, reason },
   ])
 
+/** Its own word, signed: that it gives its turn back. */
+async function turnAbortsWith(world: JobWorld, reason: string) {
+  const bodies = world.api.abortTurn.mock.calls.map(([{ body }]) => body)
+  const statement = 'svc-abort-v2'
+  expect(bodies).toMatchObject([
+    { statement, jobId, address: nodeAddress, fence: 1, turn: 0, reason },
+  ])
+  const { signature, ...body } = bodies[0]!
+  const { publicKey } = world.deps.sessionKey
+  expect(await verifySignature(publicKey, signature, statementBytes(body))).toBe(true)
+}
+
 describe('a deliverer', () => {
   it('answers, commits, reveals, seals, stores the key, uploads and posts a signed delivery', async () => {
     const world = await createJobWorld('leader')
@@ -152,7 +164,7 @@ describe('a job that cannot be done is given back', () => {
     const world = await createJobWorld('leader')
     world.api.putBlob.mockResolvedValue({ cid: world.claim.prompt_cid })
     await run(world)
-    abortsWith(world, 'output-upload-failed')
+    await turnAbortsWith(world, 'output-upload-failed')
   })
 
   it('when the claim deadline comes first', async () => {
@@ -246,7 +258,7 @@ describe('a delivery that comes to nothing', () => {
     breakStore(world)
     world.turns.push({ step: 'check', to_check: await world.delivered('Four.') })
     await run(world)
-    abortsWith(world, 'store-key-reverted')
+    await turnAbortsWith(world, 'store-key-reverted')
     expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
     expect(world.history.records.at(-1)).toMatchObject({ outcome: 'match' })
   })
@@ -263,7 +275,7 @@ describe('a delivery that comes to nothing', () => {
     expect(storeOutputKey).toHaveBeenCalledTimes(1)
     world.turns.length = 0
     await world.clock.until(running)
-    abortsWith(world, 'store-key-reverted')
+    await turnAbortsWith(world, 'store-key-reverted')
   })
 
   it('leaves the answer standing', async () => {
@@ -283,7 +295,7 @@ describe('a delivery that comes to nothing', () => {
       throw new ProblemError('not-your-turn', 'too late')
     })
     await run(world)
-    expect(world.api.abortAssignment).not.toHaveBeenCalled()
+    expect(world.api.abortTurn).not.toHaveBeenCalled()
     expect(world.api.postResult).toHaveBeenCalledTimes(1)
   })
 
@@ -297,7 +309,7 @@ describe('a delivery that comes to nothing', () => {
     }
     world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
     await run(world)
-    expect(world.api.abortAssignment).not.toHaveBeenCalled()
+    expect(world.api.abortTurn).not.toHaveBeenCalled()
     expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
   })
 
@@ -311,7 +323,7 @@ describe('a delivery that comes to nothing', () => {
     const startedAt = world.clock.now()
     await run(world)
     expect(world.clock.now() - startedAt).toBe(43_000)
-    abortsWith(world, 'deadline-too-close')
+    await turnAbortsWith(world, 'deadline-too-close')
   })
 
   it('for an upload that the ICL refuses and asks for again costs no second key', async () => {

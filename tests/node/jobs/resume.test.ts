@@ -125,8 +125,8 @@ describe('a deliverer killed', () => {
     const entry = await killedAt(world, 'revealAnswer')
     world.turns.push({ step: 'check', to_check: await world.delivered('Four.') })
     await resume(world, entry)
-    expect(bodiesOf(world.api.abortAssignment)).toEqual([
-      { jobId, fence: 1, reason: 'answer-lost' },
+    expect(bodiesOf(world.api.abortTurn)).toMatchObject([
+      { jobId, fence: 1, turn: 0, reason: 'answer-lost' },
     ])
     expect(world.log.lines.join('\n')).toMatch(/ERROR .*the text of the answer was lost/)
     expect(world.chain.stored).toEqual([])
@@ -191,7 +191,7 @@ describe('a checker killed', () => {
     world.coprocessor.granted.delete(world.claim.kpHighHandle)
     await resume(world, entry)
     expect(world.api.postVerdict).not.toHaveBeenCalled()
-    expect(world.api.abortAssignment).toHaveBeenCalledTimes(1)
+    expect(world.api.abortTurn).toHaveBeenCalledTimes(1)
   })
 
   it('just before its verdict arrived sends the same bytes again', async () => {

@@ -31,7 +31,9 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 const { assignment, claim, delivered } = await createJobWorld('leader')
-const { answer, delivery } = await delivered('Four.')
+const toCheck = await delivered('Four.')
+const answer = { ...toCheck.answer.body, signature: toCheck.answer.signature }
+const delivery = { ...toCheck.delivery.body, signature: toCheck.delivery.signature }
 const idOf = (digit: number): JobId => aJobId(`0x${digit.toString(16).padStart(64, '0')}`)
 const started = (digit: number): JournalStep => {
   const jobId = idOf(digit)

@@ -13,6 +13,7 @@ import {
   AckStatement,
   AnswerStatement,
   DeliveryStatement,
+  TurnAbortStatement,
   VerdictStatement,
 } from '../../../lib/schemas/statements.ts'
 import { verifySignature } from '../../../lib/session-key.ts'
@@ -30,6 +31,7 @@ import { caseOf, codeOf, unhex } from './case-of.ts'
 const Statement = z.discriminatedUnion('statement', [
   AnswerStatement,
   DeliveryStatement,
+  TurnAbortStatement,
   VerdictStatement,
   AckStatement,
   ListStatement,

@@ -1,4 +1,5 @@
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
+import type { TurnAbortStatement } from '../../../lib/schemas/statements.ts'
 import { addressAt, signedByNode } from '../../lib/make-receipt.ts'
 import type { Restated } from '../../lib/restate.ts'
 import {
@@ -18,8 +19,8 @@ const firstOf = ({ failed_deliveries: [first] }: Receipt) => first!.address
 const delivererOf = (receipt: Receipt) => receipt.tally.body.deliverer
 
 /** Other turns of the job in which two failed. */
-const turns = (why: FalseReceipt['why'], change: (receipt: Receipt) => Failed) =>
-  recorded('third', why, (receipt) => ({ failed_deliveries: change(receipt) }))
+const turns = (why: FalseReceipt['why'], change: (receipt: Receipt) => Failed | Promise<Failed>) =>
+  recorded('third', why, async (receipt) => ({ failed_deliveries: await change(receipt) }))
 
 const firstTurn = (
   why: FalseReceipt['why'],
@@ -29,6 +30,24 @@ const firstTurn = (
     const [refused, silent] = receipt.failed_deliveries
     return [change(refused!, receipt), silent!]
   })
+
+const secondOf = ({ failed_deliveries: [, second] }: Receipt) => second!.address
+
+const unsigned = ({ abort: _, ...turn }: Failed[number]) => turn
+
+/** Another word of the member that gave back the second turn. */
+const aborted = (
+  why: FalseReceipt['why'],
+  change: (receipt: Receipt) => Partial<TurnAbortStatement>,
+) =>
+  turns(why, async (receipt) => {
+    const [first, second] = receipt.failed_deliveries
+    const abort = await signedByNode({ ...second!.abort!.body, ...change(receipt) })
+    return [first!, { ...second!, abort }]
+  })
+
+const notItsTurn = (receipt: Receipt) =>
+  `${secondOf(receipt)} gave back something else than its turn`
 
 /** What the first that checked says instead. */
 const checked = (why: FalseReceipt['why'], change: (receipt: Receipt) => Verdict) =>
@@ -68,7 +87,26 @@ export const falseDeliveries: readonly FalseReceipt[] = [
   ),
   firstTurn(
     (receipt) => `${firstOf(receipt)} had delivered nothing`,
-    ({ delivery: _, ...turn }) => ({ ...turn, reason: 'node-failed' }),
+    ({ delivery: _, ...turn }) => ({ ...turn, reason: 'never-delivered' }),
+  ),
+  turns(
+    (receipt) => `${secondOf(receipt)} failed to deliver for another reason`,
+    ({ failed_deliveries: [first, second] }) => [first!, unsigned(second!)],
+  ),
+  turns(
+    (receipt) => `${secondOf(receipt)} failed to deliver for another reason`,
+    ({ failed_deliveries: [first, second] }) => [first!, { ...second!, reason: 'never-delivered' }],
+  ),
+  aborted(notItsTurn, () => ({ turn: 0 })),
+  aborted(notItsTurn, () => ({ fence: 9 })),
+  aborted(notItsTurn, () => ({ reason: 'wallet-empty' })),
+  aborted(notItsTurn, (receipt) => ({ address: firstOf(receipt) })),
+  turns(
+    (receipt) => `${secondOf(receipt)} did not sign its statement`,
+    ({ failed_deliveries: [first, second], delivery: { signature } }) => [
+      first!,
+      { ...second!, abort: { ...second!.abort!, signature } },
+    ],
   ),
   firstTurn(
     (receipt) => `the delivery of ${firstOf(receipt)} is of another node`,

@@ -23,7 +23,7 @@ const samples: { readonly [name in keyof Samples]: Made } = {
   third: [
     'two turns to deliver that failed',
     ['yes', 'yes', 'yes'],
-    { failed: ['output-refused', 'never-delivered'] },
+    { failed: ['output-refused', 'node-failed'] },
   ],
   any: ['any two of three', ['yes', 'yes', 'no'], { rule: 'any-two' }],
 }
@@ -49,7 +49,7 @@ const others: readonly Made[] = [
     ['a', 'a', 'a'],
     { over: [{ position: 1, ...lapsed }] },
   ],
-  ['a member that handed its turn on', ['a', 'a', 'a'], { failed: ['node-failed'] }],
+  ['a member that let its turn pass', ['a', 'a', 'a'], { failed: ['never-delivered'] }],
 ]
 
 /** Receipts that hold, each with evidence of one comparator. */

@@ -11,7 +11,7 @@ import {
   statementHash,
 } from '../../../lib/statements.ts'
 import { aHash } from '../../branded.ts'
-import { makeReceipt, tallyKey } from '../../lib/make-receipt.ts'
+import { makeReceipt, signedByNode, tallyKey } from '../../lib/make-receipt.ts'
 import {
   constantSignature,
   signatureVectors,
@@ -25,6 +25,7 @@ const text = (statement: NodeStatement | IclStatement) =>
 export async function statementVectors(): Promise<object> {
   const { receipt } = await makeReceipt('exact', ['yes', 'yes', 'no'], { rule: 'any-two' })
   const { answers, delivery, verdicts, tally, list, jobId } = receipt
+  const back = { turn: 0, reason: 'wallet-empty' } as const
   const [first] = answers
   if (!first) throw new Error('there is no answer')
   const { address, fence, evidence, salt } = first.body
@@ -42,8 +43,9 @@ export async function statementVectors(): Promise<object> {
     coordinator: list.activator,
     at: 1_800_000_000,
   }
+  const abort = await signedByNode({ statement: 'svc-abort-v2', jobId, address, fence, ...back })
   const node = await Promise.all(
-    [first, delivery, ...verdicts].map(async ({ body, session, signature }) => ({
+    [first, delivery, ...verdicts, abort].map(async ({ body, session, signature }) => ({
       text: text(body),
       hash: await statementHash(body),
       ...{ key: session.key, signature },

@@ -1,0 +1,94 @@
+/*
+ * Problem: a node looks at a delivery because the ICL asks for it. To look costs requests to the coprocessor and the gateways, and a signed
+ * word. A hostile ICL could make deliveries up without end.
+ *
+ * Idea: the statements have to be those of another member of this job's list, under session keys that its wallet has granted, and each
+ * node delivers once in a job. Its evidence is looked at only then.
+ *
+ * Failure cases: members of the list that work with the ICL sign what it wants: that is one delivery from each of them, and never more
+ * than there are turns.
+ */
+
+import { mostAnswers } from '../../lib/agreement-rule.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { comparators } from '../../lib/comparators/all.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
+import type { ClaimResult, DeliveryToCheck } from '../../lib/schemas/assignments.ts'
+import { verifySession } from '../../lib/session-grant.ts'
+import { verifySignature } from '../../lib/session-key.ts'
+import { statementBytes, statementHash } from '../../lib/statements.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { JobDeps } from './job-deps.ts'
+
+/** The deliveries that this node looked at, by who delivered. */
+export type Looked = Map<Address, Hash32>
+
+type Deps = Pick<JobDeps, 'address' | 'iclOrigin' | 'chainId'>
+
+/** Checks that a delivery is one that this node may have to look at, before anything is paid for it, and remembers it; throws SvcError `delivery-untrusted`. */
+export async function checkDelivery(
+  deps: Deps,
+  claim: ClaimResult,
+  looked: Looked,
+  to_check: DeliveryToCheck,
+): Promise<void> {
+  const { delivery, answer } = to_check
+  const by = answer.body.address
+  checkPair(claim, to_check, await statementHash(answer.body))
+  if (by === deps.address) throw untrusted("is this node's own")
+  checkAnswer(claim, to_check)
+  const hash = await statementHash(delivery.body)
+  const earlier = looked.get(by)
+  if (earlier !== undefined && earlier !== hash) throw untrusted('is the second of its node')
+  const mostTurns = Math.min(mostAnswers, claim.list.length) - 1
+  if (earlier === undefined && looked.size >= mostTurns) throw untrusted('is one too many')
+  await checkSigned(deps, by, answer)
+  await checkSigned(deps, by, delivery)
+  looked.set(by, hash)
+}
+
+/** A verdict is held against both of another node's statements: they have to belong together. */
+function checkPair(
+  { jobId }: ClaimResult,
+  { delivery: { body: delivery }, answer: { body: answer } }: DeliveryToCheck,
+  answerHash: Hash32,
+): void {
+  const isPair =
+    delivery.answer === answerHash &&
+    delivery.address === answer.address &&
+    delivery.fence === answer.fence
+  if (!isPair) throw untrusted('does not belong to the answer')
+  if (delivery.jobId !== jobId || answer.jobId !== jobId) throw untrusted('is of another job')
+}
+
+/** The answer has to be one to this very job: by a node of its list, with evidence that can be compared. */
+function checkAnswer(claim: ClaimResult, { answer: { body } }: DeliveryToCheck): void {
+  const { list, comparator, model_id, parameters } = claim
+  const isOfList = list[body.position] === body.address && body.list === listCommitment(claim)
+  if (!isOfList) throw untrusted('is of a node that is not on the list')
+  const isAsked =
+    body.model_id === model_id && body.max_output_tokens === parameters.max_output_tokens
+  if (!isAsked) throw untrusted('is of another model')
+  const isComparable =
+    body.evidence.comparator === comparator &&
+    comparators[comparator].malformation(body.evidence) === undefined
+  if (!isComparable) throw untrusted('has no evidence that can be compared')
+}
+
+async function checkSigned(
+  { iclOrigin, chainId }: Deps,
+  address: Address,
+  { body, signature, session }: DeliveryToCheck['delivery' | 'answer'],
+): Promise<void> {
+  const { key, not_after: notAfter } = session
+  const isSigned = await verifySignature(key, signature, statementBytes(body))
+  const grant = { address, key, iclOrigin, chainId, notAfter }
+  if (!isSigned || !(await verifySession(grant, session.signature))) {
+    throw untrusted('is not signed by its node')
+  }
+}
+
+export const untrusted = (what: string): SvcError =>
+  new SvcError('delivery-untrusted', `the delivery that the ICL gave to look at ${what}`, {
+    hint: 'Tell the operator of the ICL.',
+  })
