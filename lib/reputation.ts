@@ -104,8 +104,19 @@ export const dayAllowance = { score: 5, doubtMillinats: 36 } as const
 export const scoreAllowance = (score: number): number =>
   Math.min(dayAllowance.score, Math.ceil(score / 20))
 
-/** What the jobs of one client said of a node on one day: what they took of the score, and the sum of all doubts, not bounded yet. */
-type ClientDay = { readonly score: number; readonly doubtMillinats: number }
+/**
+ * What the jobs of one client said of a node on one day, not bounded yet: the losses of its score, lapsed leases apart, because a late answer makes up
+ * for these alone, and all doubts. `taken` is what the losses took in fact, so that no more is given back.
+ */
+type ClientDay = {
+  readonly losses: number
+  /** Less what answers that came late made up for: below 0 when their lapses are still to come, as both may be of one second. */
+  readonly lapses: number
+  readonly taken: number
+  readonly doubtMillinats: number
+}
+
+const emptyDay: ClientDay = { losses: 0, lapses: 0, taken: 0, doubtMillinats: 0 }
 
 /** A node's UTC day (days since 1970), by the client whose allowance each event uses. */
 type Day = {
@@ -157,18 +168,32 @@ function dayAfter(
     const unbound = within(today.doubtBefore + doubtMillinats, maxDoubtMillinats)
     return { score, today: { ...today, doubtBefore: unbound } }
   }
-  const known = today.byClient[event.client] ?? { score: 0, doubtMillinats: 0 }
-  // An answer that came late takes back what its lapsed lease cost, and is no gain.
-  const isScored = score < 0 || event.code === 'answered-late'
-  // Below 0 is a late answer whose lapse is still to come: both may be of one second.
+  const known = today.byClient[event.client] ?? emptyDay
+  const own = withLoss(known, event.code)
   const most = scoreAllowance(today.scoreBefore)
-  const lost = isScored ? within(known.score - score, most, -most) : known.score
-  const own = { score: lost, doubtMillinats: known.doubtMillinats + doubtMillinats }
+  const due = lossOf(known, most) - lossOf(own, most)
+  const isLoss = own !== known
+  const moved = isLoss ? within(due, known.taken, -standing.score) : score
+  const taken = isLoss ? known.taken - moved : known.taken
+  const noted = { ...own, taken, doubtMillinats: known.doubtMillinats + doubtMillinats }
   return {
-    score: isScored ? Math.max(known.score, 0) - Math.max(lost, 0) : score,
-    today: { ...today, byClient: { ...today.byClient, [event.client]: own } },
+    score: moved,
+    today: { ...today, byClient: { ...today.byClient, [event.client]: noted } },
   }
 }
+
+/** The day after one more loss, or after an answer that made up for one; the very same day after anything else. */
+function withLoss(day: ClientDay, code: ReputationCode): ClientDay {
+  const { score }: Worth = reputationCodes[code]
+  if (code === 'lease-lapsed' || code === 'answered-late') {
+    return { ...day, lapses: Math.max(day.lapses - score, reputationCodes['lease-lapsed'].score) }
+  }
+  return score < 0 ? { ...day, losses: day.losses - score } : day
+}
+
+/** What a client's losses of one day come to, within its allowance. */
+const lossOf = ({ losses, lapses }: ClientDay, most: number): number =>
+  Math.min(losses + Math.max(lapses, 0), most)
 
 function doubtOf({ doubtBefore, proved, byClient }: Day): number {
   const { doubtMillinats: most } = dayAllowance

@@ -170,6 +170,15 @@ describe('what jobs of one client can take from a node in a day', () => {
     expect(scoreOf(late, late, late)).toBe(100)
     expect(scoreOf(lapsed, lapsed, lapsed)).toBe(95)
     expect(scoreOf(lapsed, lapsed, late, lapsed)).toBe(95)
+    // What another failing took stays taken, whichever came first.
+    const silent = { code: 'never-delivered', client: 'newcomers' } as const
+    expect(scoreOf(silent, lapsed, late)).toBe(95)
+    expect(scoreOf(lapsed, silent, late)).toBe(95)
+    expect(scoreOf(lapsed, late, silent)).toBe(95)
+    expect(scoreOf(lapsed, lapsed, late)).toBe(95)
+    // And nothing is given back that a score of 0 had not lost.
+    const fault = { code: 'equivocated', client: 'newcomers' } as const
+    expect(scoreOf(fault, lapsed, late)).toBe(0)
   })
 
   it('goes on in the same way from what was folded before', () => {
