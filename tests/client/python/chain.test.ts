@@ -130,4 +130,15 @@ describe.skipIf(cannot)(`svc-receipt verify --rpc${skipped}`, () => {
     const elsewhere = await verify(receipt, 'http://rpc.test')
     expect(elsewhere.failed).toEqual([['contracts', 'chain-not-local']])
   }, 60_000)
+
+  it('has the keys that the client in Python opens on the local chain', async () => {
+    const open = [
+      'import sys; from svc_client.jobs import open_local; from svc_client.rpc import Rpc',
+      'rpc = Rpc(sys.argv[1], 31337)',
+      'print([open_local(rpc, 31337, int(handle)) for handle in sys.argv[2:]])',
+    ].join('\n')
+    const handles = [receipt.kpHighHandle, receipt.kpLowHandle].map(String)
+    const { stdout, stderr } = await runPython(['-c', open, chain.anvil.rpcUrl, ...handles])
+    expect([stdout.trim(), stderr]).toEqual(['[3, 4]', ''])
+  }, 60_000)
 })

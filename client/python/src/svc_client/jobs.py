@@ -1,0 +1,89 @@
+"""Follows a job by its read token, and fetches, checks and opens its output.
+
+A key is opened here on the local chain only, where the coprocessor is a mock. Elsewhere that takes the coprocessor's
+SDK, which is no Python: the gateway does it.
+"""
+
+import time
+from typing import Any, Callable
+
+from .chain import load_blob
+from .encoding import cid_of
+from .errors import SvcError, check
+from .keccak import abi_encode, keccak256
+from .receipt import Receipt, verify_receipt
+from .rpc import Rpc, get_json, wrong_answer
+from .sealing import join_key, output_purpose, unseal
+
+local_chain_id = 31_337
+_task_manager = "0xea30c4b8b44078bbf8a6ef5b9f1ec1626c7848d9"
+_settled = ("accepted", "disputed", "expired", "cancelled")
+_poll_s = 1.0
+_known = 1 << 255
+
+
+def follow(
+    icl: str,
+    job_id: str,
+    read_token: str,
+    on_view: Callable[[dict[str, Any]], None] = lambda view: None,
+    timeout_s: float = 930,
+) -> dict[str, Any]:
+    """The settled job; `on_view` sees the job each second. Raises SvcError `job-overdue`, or what a request does."""
+    began = time.monotonic()
+    while True:
+        view = get_json(f"{icl}/v1/inference/{job_id}", read_token)
+        if not isinstance(view, dict) or not isinstance(view.get("status"), str):
+            raise wrong_answer("the ICL", "a job without a status")
+        on_view(view)
+        if view["status"] in _settled:
+            return view
+        if time.monotonic() - began > timeout_s:
+            raise SvcError(
+                "job-overdue",
+                f"The job has not settled within {timeout_s} s",
+                "Follow it again, or use another ICL.",
+                retryable=True,
+            )
+        time.sleep(_poll_s)
+
+
+def fetch_receipt(icl: str, job_id: str, read_token: str) -> Receipt:
+    """The receipt of an accepted job, checked by itself and signed by a published key of this ICL. Raises SvcErrors."""
+    receipt = get_json(f"{icl}/v1/inference/{job_id}/receipt", read_token)
+    jwks = get_json(f"{icl}/.well-known/jwks.json")
+    try:
+        keys = [key["x"] for key in jwks["keys"] if (key["kty"], key.get("crv")) == ("OKP", "Ed25519")]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise wrong_answer("the ICL", f"keys without {error}") from error
+    verify_receipt(receipt, keys)
+    check(receipt["jobId"] == job_id, "it is about another job")
+    return receipt
+
+
+def fetch_output(icl: str, receipt: Receipt, rpc: Rpc) -> str:
+    """The text that was delivered. Raises SvcError `needs-gateway` on any chain but the local one."""
+    body = receipt["delivery"]["body"]
+    halves = [open_local(rpc, receipt["chain_id"], int(body[name])) for name in ("outHighHandle", "outLowHandle")]
+    blob = load_blob(icl, body["output_cid"])
+    check(cid_of(blob) == body["output_cid"], "the output has other content than its name says")
+    return unseal(blob, join_key(*halves), output_purpose(receipt["jobId"]))
+
+
+def open_local(rpc: Rpc, chain_id: int, handle: int) -> int:
+    """A key half as the mock coprocessor of the local chain has it."""
+    if chain_id != local_chain_id:
+        raise SvcError(
+            "needs-gateway",
+            f"Keys of chain {chain_id} are opened by the coprocessor's SDK, which Python does not have",
+            "Run the gateway (`svc gateway`) and send the prompt to it: it seals, follows and opens.",
+        )
+    slot = keccak256(abi_encode([b"svc.local.plaintext", handle & ~0xFFFF]))
+    found = rpc.call("eth_getStorageAt", _task_manager, "0x" + slot.hex(), "latest")
+    try:
+        value = int(found, 16)
+    except (TypeError, ValueError) as error:
+        raise wrong_answer("the chain RPC", str(error)) from error
+    if not value & _known or (value ^ _known) >= 1 << 128:
+        raise SvcError("output-key-invalid", "The chain holds no key half under this handle", "Run the job again.")
+    return value ^ _known

@@ -1,0 +1,85 @@
+"""Following and fetching, from a server that answers as an ICL and as a local chain do."""
+
+import json
+import threading
+import unittest
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from svc_client.encoding import cid_of
+from svc_client.errors import SvcError
+from svc_client.jobs import fetch_output, fetch_receipt, follow
+from svc_client.rpc import Rpc
+from svc_client.sealing import join_key, output_purpose, seal
+
+from .vectors import read
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self):
+        self.vector = read("receipts-valid")["receipts"][0]
+        self.receipt, self.tokens = self.vector["receipt"], set()
+        self.job = f"/v1/inference/{self.receipt['jobId']}"
+        views = iter(["open", "accepted"])
+        keys = [{"kty": "OKP", "crv": "Ed25519", "x": key} for key in self.vector["iclKeys"]]
+        self.answers = {
+            self.job: lambda: {"status": next(views)},
+            f"{self.job}/receipt": lambda: self.receipt,
+            "/.well-known/jwks.json": lambda: {"keys": keys},
+        }
+        test = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                test.tokens.add((self.path, self.headers.get("authorization")))
+                made = test.answers.get(self.path, lambda: None)()
+                self.answer(404 if made is None else 200, made)
+
+            def do_POST(self):
+                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                results = {"eth_chainId": "0x7a69", "eth_getStorageAt": f"0x{(1 << 255) + 7:064x}"}
+                self.answer(200, {"jsonrpc": "2.0", "id": 1, "result": results[asked["method"]]})
+
+            def answer(self, status, value):
+                data = value if isinstance(value, bytes) else json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                pass
+
+        server = HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.icl = f"http://127.0.0.1:{server.server_port}"
+
+    def test_a_job_is_followed_to_its_end(self):
+        seen = []
+        view = follow(self.icl, self.receipt["jobId"], "token", lambda view: seen.append(view["status"]))
+        self.assertEqual((view["status"], seen), ("accepted", ["open", "accepted"]))
+        self.assertEqual(self.tokens, {(self.job, "Bearer token")})
+
+    def test_a_receipt_is_fetched_and_checked(self):
+        self.assertEqual(fetch_receipt(self.icl, self.receipt["jobId"], "token"), self.receipt)
+        self.assertNotIn(("/.well-known/jwks.json", "Bearer token"), self.tokens)
+        self.answers["/.well-known/jwks.json"] = lambda: {"keys": []}
+        with self.assertRaisesRegex(SvcError, "not one of the ICL"):
+            fetch_receipt(self.icl, self.receipt["jobId"], "token")
+
+    def test_an_output_of_the_local_chain_is_opened(self):
+        blob = seal("yes", join_key(7, 7), output_purpose(self.receipt["jobId"]))
+        self.receipt["delivery"]["body"]["output_cid"] = cid_of(blob)
+        self.answers[f"/ipfs/{cid_of(blob)}"] = lambda: blob
+        rpc = Rpc(self.icl, 31_337)
+        self.assertEqual(fetch_output(self.icl, self.receipt, rpc), "yes")
+        self.answers[f"/ipfs/{cid_of(blob)}"] = lambda: blob + b"."
+        with self.assertRaisesRegex(SvcError, "other content"):
+            fetch_output(self.icl, self.receipt, rpc)
+
+    def test_elsewhere_the_gateway_is_named(self):
+        with self.assertRaises(SvcError) as refused:
+            fetch_output(self.icl, {**self.receipt, "chain_id": 1}, Rpc(self.icl, 31_337))
+        self.assertEqual(refused.exception.code, "needs-gateway")
+        self.assertIn("gateway", refused.exception.hint)
