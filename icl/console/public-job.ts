@@ -59,7 +59,11 @@ export async function publicJobDetail(found: Job): Promise<ConsoleJobDetail> {
     assignments: publicAssignments(job, isOver),
     ...publicAgreement(job),
     deliveries: publicDeliveries(job),
-    list: { members: job.list.members.length, passed: countReasons(job.passed) },
+    list: {
+      members: job.list.members.length,
+      rule: job.list.terms.rule,
+      passed: countReasons(job.passed),
+    },
     timeline: isOver ? timelineOf(job) : timelineOf(job).map(({ node: _, ...event }) => event),
     ...(isOver && job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),
   }

@@ -14,6 +14,7 @@ import {
 } from './jobs.ts'
 import { PassReason } from './list.ts'
 import { AttestationBackend, IneligibleReason } from './nodes.ts'
+import { AgreementRule } from './terms.ts'
 
 /** What a job is called in the console while its id is nobody's business: 16 hex digits of a digest of the id. */
 export const JobRef = z
@@ -83,6 +84,8 @@ const ConsoleDelivery = z
 const ConsoleList = z
   .object({
     members: z.int(),
+    /** How many answers have to match one another. */
+    rule: AgreementRule,
     /** How many of them were passed over, by reason. */
     passed: z.partialRecord(PassReason, z.int()),
   })

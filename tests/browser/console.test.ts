@@ -157,7 +157,7 @@ describe(`the console in a browser${browserNote}`, () => {
       const answers = page.getByRole('table').filter({ hasText: 'Agrees' })
       expect(await answers.getByText('agrees', { exact: true }).count()).toBe(3)
       expect(await answers.getByText('match', { exact: true }).count()).toBe(6)
-      const deliveries = page.getByRole('table').filter({ hasText: 'Turn of' })
+      const deliveries = page.getByRole('table').filter({ hasText: 'Outcome' })
       expect(await deliveries.getByText('failed', { exact: true }).count()).toBe(3)
       await keepPicture(page, 'jobs')
       expect(await violations(page)).toEqual([])
@@ -177,7 +177,7 @@ describe(`the console in a browser${browserNote}`, () => {
     async () => {
       const { page, problems, close } = await open(`#/jobs/${idAt(22)}`)
       const tables = page.locator('.detail').getByRole('table')
-      await page.getByText('3 of 4 answers match; the rule (three) takes 3.').waitFor()
+      await page.getByText('3 of 4 answers match. The rule (three) takes 3.').waitFor()
       const rowsWith = (text: string) => tables.first().getByText(text, { exact: true }).count()
       expect([await rowsWith('delivered'), await rowsWith('agrees')]).toEqual([1, 2])
       expect([await rowsWith('differs'), await rowsWith('no match')]).toEqual([1, 6])

@@ -34,7 +34,7 @@ export function AgreementTable({ agreement }: { readonly agreement: Agreement })
     <>
       <p class="note">
         {group.length > 0 ? `${group.length} of ${answers} answers match` : 'Too few answers match'}
-        ; the rule ({words(rule)}) takes {needed}.
+        . The rule ({words(rule)}) takes {needed}.
       </p>
       <div class="wide">
         <table class="list">
@@ -64,8 +64,12 @@ export function AgreementTable({ agreement }: { readonly agreement: Agreement })
                     </Mark>
                   )}
                 </td>
-                {nodes.map((other) => (
-                  <td class="number" key={other}>
+                {nodes.map((other, column) => (
+                  <td
+                    class="number"
+                    key={other}
+                    data-name={other === node ? undefined : column + 1}
+                  >
                     <Comparison pair={pairOf(pairs, node, other)} />
                   </td>
                 ))}
@@ -112,28 +116,26 @@ export function Deliveries({
   readonly model: string
 }) {
   return (
-    <div class="wide">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Turn of</th>
-            <th scope="col">Outcome</th>
+    <table class="list">
+      <thead>
+        <tr>
+          <th scope="col">Turn</th>
+          <th scope="col">Outcome</th>
+        </tr>
+      </thead>
+      <tbody>
+        {deliveries.map(({ node, outcome, reason }, index) => (
+          <tr key={node}>
+            <th scope="row">
+              {index + 1} <NodeLink node={node} />
+            </th>
+            <td>
+              <Mark tone={outcome === 'settled' ? 'good' : 'bad'}>{words(outcome)}</Mark>
+              {reason !== undefined && <small> {whyText(reason, model)}</small>}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {deliveries.map(({ node, outcome, reason }) => (
-            <tr key={node}>
-              <th scope="row">
-                <NodeLink node={node} />
-              </th>
-              <td>
-                <Mark tone={outcome === 'settled' ? 'good' : 'bad'}>{words(outcome)}</Mark>
-                {reason !== undefined && <small> {whyText(reason, model)}</small>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </table>
   )
 }

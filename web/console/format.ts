@@ -40,3 +40,6 @@ export const words = (code: string): string => code.replaceAll('-', ' ')
 /** Why something failed and who has to act; the words of the code where it is no failure. */
 export const whyText = (code: string, model: string): string =>
   isCause(code) ? causeLine(undefined, code, model) : words(code)
+
+/** A seat's role: the first one is the leader's, even when another node delivers. */
+export const seatName = (seat: number): string => (seat === 0 ? 'leader' : `verifier ${seat}`)

@@ -1,6 +1,6 @@
 import type { ConsoleEvent, ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import { AgreementTable, Deliveries, NodeLink } from './agreement.tsx'
-import { fullTime, short, span, took, whyText, words } from './format.ts'
+import { fullTime, seatName, short, span, took, whyText, words } from './format.ts'
 import { icl } from './icl.ts'
 import { PhaseMark } from './marks.tsx'
 import { Fact, LoadNote } from './note.tsx'
@@ -52,7 +52,7 @@ export function JobDetail({ name, live, back }: Props) {
   )
 }
 
-function Facts({ detail: { job, receipt_hash } }: { detail: ConsoleJobDetail }) {
+function Facts({ detail: { job, list, receipt_hash } }: { detail: ConsoleJobDetail }) {
   return (
     <>
       <dl class="facts">
@@ -62,6 +62,13 @@ function Facts({ detail: { job, receipt_hash } }: { detail: ConsoleJobDetail }) 
         <Fact name="Why">{job.reason && whyText(job.reason, job.model_id)}</Fact>
         <Fact name="Model">{job.model_id}</Fact>
         <Fact name="Comparator">{job.comparator}</Fact>
+        <Fact name="Rule">{words(list.rule)}</Fact>
+        <Fact name="List">{`${list.members} nodes, ${job.quorum} asked first`}</Fact>
+        <Fact name="Passed over">
+          {Object.entries(list.passed)
+            .map(([why, nodes]) => `${nodes} ${words(why)}`)
+            .join(', ')}
+        </Fact>
         <Fact name="Tier">{`${job.min_tier} or higher`}</Fact>
         <Fact name="Created">{fullTime(job.created_at)}</Fact>
         <Fact name="Settled">{job.settled_at && fullTime(job.settled_at)}</Fact>
@@ -78,9 +85,6 @@ function Facts({ detail: { job, receipt_hash } }: { detail: ConsoleJobDetail }) 
     </>
   )
 }
-
-const seatName = (role: string, seat: number | undefined): string =>
-  role === 'leader' || seat === undefined ? role : `${role} ${seat}`
 
 const toneOfEvent = (type: string): string => {
   if (/^(accepted|agreed|result-committed|verdict-match)$/.test(type)) return 'good'
@@ -107,10 +111,10 @@ function Timeline({ detail: { job, timeline } }: { detail: ConsoleJobDetail }) {
   )
 }
 
-function Happening({ event: { type, role, seat, node, detail } }: { event: ConsoleEvent }) {
+function Happening({ event: { type, seat, node, detail } }: { event: ConsoleEvent }) {
   return (
     <span>
-      {role && <span class="soft">{seatName(role, seat)} </span>}
+      {seat !== undefined && <span class="soft">{seatName(seat)} </span>}
       <strong>{words(type)}</strong>
       {detail && detail !== words(type) && (
         <span class="soft"> {detail.startsWith('0x') ? short(detail) : words(detail)}</span>
@@ -127,38 +131,36 @@ function Happening({ event: { type, role, seat, node, detail } }: { event: Conso
 
 function Seats({ detail: { job, assignments } }: { detail: ConsoleJobDetail }) {
   return (
-    <div class="wide">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Seat</th>
-            <th scope="col">Status</th>
-            <th scope="col">Verdict</th>
-            <th scope="col">Node</th>
+    <table class="list">
+      <thead>
+        <tr>
+          <th scope="col">Seat</th>
+          <th scope="col">Status</th>
+          <th scope="col">Verdict</th>
+          <th scope="col">Node</th>
+        </tr>
+      </thead>
+      <tbody>
+        {assignments.map((assignment, index) => (
+          <tr key={index}>
+            <th scope="row">
+              {seatName(assignment.seat)}
+              {assignment.batch > 0 && <small> joined, batch {assignment.batch + 1}</small>}
+            </th>
+            <td>
+              {words(assignment.status)}
+              {assignment.reason && <small> {whyText(assignment.reason, job.model_id)}</small>}
+            </td>
+            <td>
+              {assignment.verdict && words(assignment.verdict)}
+              {assignment.verdict_reason && (
+                <small> {whyText(assignment.verdict_reason, job.model_id)}</small>
+              )}
+            </td>
+            <td>{assignment.node && <NodeLink node={assignment.node} />}</td>
           </tr>
-        </thead>
-        <tbody>
-          {assignments.map((assignment, index) => (
-            <tr key={index}>
-              <th scope="row">
-                {seatName(assignment.role, assignment.seat)}
-                {assignment.batch > 0 && <small> joined, batch {assignment.batch + 1}</small>}
-              </th>
-              <td>
-                {words(assignment.status)}
-                {assignment.reason && <small> {whyText(assignment.reason, job.model_id)}</small>}
-              </td>
-              <td>
-                {assignment.verdict && words(assignment.verdict)}
-                {assignment.verdict_reason && (
-                  <small> {whyText(assignment.verdict_reason, job.model_id)}</small>
-                )}
-              </td>
-              <td>{assignment.node && <NodeLink node={assignment.node} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </table>
   )
 }

@@ -19,59 +19,55 @@ export function JobTable({ jobs, query, open }: Props) {
   const now = useNow()
   if (jobs.length === 0) return <Empty>No matching jobs.</Empty>
   return (
-    <div class="wide">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Job</th>
-            <th scope="col">Phase</th>
-            <th scope="col">Why</th>
-            <th scope="col">Model</th>
-            <th scope="col" class="extra">
-              Comparator
-            </th>
-            <th scope="col" class="number extra">
-              Agreed
-            </th>
-            <th scope="col" class="number">
-              Took
-            </th>
-            <th scope="col" class="number">
-              Created
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {jobs.map((job) => {
-            const isOpen = open !== undefined && (open === job.ref || open === job.jobId)
-            return (
-              <tr key={job.ref} class={isOpen ? 'chosen' : undefined}>
-                <th scope="row">
-                  <a
-                    href={hrefOf('jobs', nameOf(job), query)}
-                    aria-current={isOpen ? 'true' : undefined}
-                  >
-                    <code>{job.jobId ? short(job.jobId) : job.ref.slice(0, 8)}</code>
-                  </a>
-                </th>
-                <td>
-                  <PhaseMark phase={job.status} />
-                </td>
-                <td class="soft">{job.reason && words(job.reason)}</td>
-                <td class="model">{job.model_id}</td>
-                <td class="extra">{job.comparator}</td>
-                <td class="number extra">{job.answers ? `${job.agreed} of ${job.answers}` : ''}</td>
-                <td class="number">{job.seconds === undefined ? '' : took(job.seconds)}</td>
-                <td class="number">
-                  <time dateTime={fullTime(job.created_at)} title={fullTime(job.created_at)}>
-                    {span(now - job.created_at)} ago
-                  </time>
-                </td>
-              </tr>
-            )
-          })}
-        </tbody>
-      </table>
-    </div>
+    <table class="list">
+      <thead>
+        <tr>
+          <th scope="col">Job</th>
+          <th scope="col">Phase</th>
+          <th scope="col">Why</th>
+          <th scope="col">Model</th>
+          <th scope="col">Agreed</th>
+          <th scope="col" class="number">
+            Took
+          </th>
+          <th scope="col" class="number">
+            Created
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {jobs.map((job) => {
+          const isOpen = open !== undefined && (open === job.ref || open === job.jobId)
+          return (
+            <tr key={job.ref} class={isOpen ? 'chosen' : undefined}>
+              <th scope="row">
+                <a
+                  href={hrefOf('jobs', nameOf(job), query)}
+                  aria-current={isOpen ? 'true' : undefined}
+                >
+                  <code>{job.jobId ? short(job.jobId) : job.ref.slice(0, 8)}</code>
+                </a>
+              </th>
+              <td>
+                <PhaseMark phase={job.status} />
+              </td>
+              <td class="soft">{job.reason && words(job.reason)}</td>
+              <td>
+                {job.model_id} <small>{job.comparator}</small>
+              </td>
+              <td data-name="agreed">{job.answers ? `${job.agreed} of ${job.answers}` : ''}</td>
+              <td class="number" data-name="took">
+                {job.seconds === undefined ? '' : took(job.seconds)}
+              </td>
+              <td class="number">
+                <time dateTime={fullTime(job.created_at)} title={fullTime(job.created_at)}>
+                  {span(now - job.created_at)} ago
+                </time>
+              </td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
   )
 }

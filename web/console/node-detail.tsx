@@ -110,32 +110,30 @@ function Events({ address, turn }: { address: string; turn: string | undefined }
         <p>Weight {weightMovesText([...byId.values()], now * 1000)}.</p>
       )}
       {byId.size > 0 && (
-        <div class="wide">
-          <table class="list">
-            <thead>
-              <tr>
-                <th scope="col">What</th>
-                <th scope="col">Counted</th>
-                <th scope="col">Job</th>
-                <th scope="col">When</th>
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">What</th>
+              <th scope="col">Counted</th>
+              <th scope="col">Job</th>
+              <th scope="col">When</th>
+            </tr>
+          </thead>
+          <tbody>
+            {[...byId.values()].map(({ id, code, jobId, at }) => (
+              <tr key={id}>
+                <th scope="row">{words(code)}</th>
+                <td>{counted.get(id)}</td>
+                <td>
+                  <a href={hrefOf('jobs', jobId)}>
+                    <code>{short(jobId)}</code>
+                  </a>
+                </td>
+                <td class="soft">{fullTime(at)}</td>
               </tr>
-            </thead>
-            <tbody>
-              {[...byId.values()].map(({ id, code, jobId, at }) => (
-                <tr key={id}>
-                  <th scope="row">{words(code)}</th>
-                  <td>{counted.get(id)}</td>
-                  <td>
-                    <a href={hrefOf('jobs', jobId)}>
-                      <code>{short(jobId)}</code>
-                    </a>
-                  </td>
-                  <td class="soft">{fullTime(at)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </tbody>
+        </table>
       )}
       {cursor !== null && (
         <button type="button" onClick={more}>

@@ -128,35 +128,33 @@ function NodeTable({ nodes, open }: { nodes: readonly ConsoleNode[]; open: strin
   const choose = (name: string, isNumber = false) =>
     setOrder((last) => ({ name, isDown: last.name === name ? !last.isDown : isNumber }))
   return (
-    <div class="wide">
-      <table class="list">
-        <thead>
-          <tr>
-            {columns.map(({ name, isNumber, isExtra }) => {
-              const isChosen = order.name === name
-              return (
-                <th
-                  scope="col"
-                  key={name}
-                  class={`${isNumber ? 'number' : ''}${isExtra ? ' extra' : ''}`}
-                  aria-sort={isChosen ? (order.isDown ? 'descending' : 'ascending') : 'none'}
-                >
-                  <button type="button" class="sort" onClick={() => choose(name, isNumber)}>
-                    {name}
-                    <span aria-hidden="true">{isChosen ? (order.isDown ? '↓' : '↑') : ''}</span>
-                  </button>
-                </th>
-              )
-            })}
-          </tr>
-        </thead>
-        <tbody>
-          {sorted.map((node) => (
-            <NodeRow key={node.address} node={node} isOpen={node.address === open} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <table class="list">
+      <thead>
+        <tr>
+          {columns.map(({ name, isNumber, isExtra }) => {
+            const isChosen = order.name === name
+            return (
+              <th
+                scope="col"
+                key={name}
+                class={`${isNumber ? 'number' : ''}${isExtra ? ' extra' : ''}`}
+                aria-sort={isChosen ? (order.isDown ? 'descending' : 'ascending') : 'none'}
+              >
+                <button type="button" class="sort" onClick={() => choose(name, isNumber)}>
+                  {name}
+                  <span aria-hidden="true">{isChosen ? (order.isDown ? '↓' : '↑') : ''}</span>
+                </button>
+              </th>
+            )
+          })}
+        </tr>
+      </thead>
+      <tbody>
+        {sorted.map((node) => (
+          <NodeRow key={node.address} node={node} isOpen={node.address === open} />
+        ))}
+      </tbody>
+    </table>
   )
 }
 
@@ -182,24 +180,32 @@ function NodeRow({ node, isOpen }: { node: ConsoleNode; isOpen: boolean }) {
         {reasons.length > 1 && <small> +{reasons.length - 1}</small>}
       </td>
       <td>{node.backend}</td>
-      <td>{node.tiers.join(', ') || 'none'}</td>
-      <td class="number">
+      <td data-name="tiers">{node.tiers.join(', ') || 'none'}</td>
+      <td class="number" data-name="score">
         <Score score={score} />
       </td>
-      <td class="number extra">{count(node.weight)}</td>
-      <td class="number extra">{count(node.accepted)}</td>
-      <td class="number extra">{count(node.rejected)}</td>
-      <td class="number">
+      <td class="number extra" data-name="weight">
+        {count(node.weight)}
+      </td>
+      <td class="number extra" data-name="accepted">
+        {count(node.accepted)}
+      </td>
+      <td class="number extra" data-name="rejected">
+        {count(node.rejected)}
+      </td>
+      <td class="number" data-name="certified">
         <time dateTime={fullTime(node.certified_at)} title={fullTime(node.certified_at)}>
           {span(now - node.certified_at)} ago
         </time>
       </td>
-      <td class="number">
+      <td class="number" data-name="expires">
         <time dateTime={fullTime(node.expires_at)} title={fullTime(node.expires_at)}>
           {left < soonSeconds ? <Mark tone="busy">in {span(left)}</Mark> : `in ${span(left)}`}
         </time>
       </td>
-      <td class="number">{seen === undefined ? 'never' : `${span(now - seen)} ago`}</td>
+      <td class="number" data-name="seen">
+        {seen === undefined ? 'never' : `${span(now - seen)} ago`}
+      </td>
     </tr>
   )
 }

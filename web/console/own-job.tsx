@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { errorMessage } from '../../lib/error-message.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import { AgreementTable } from './agreement.tsx'
-import { fullTime, whyText, words } from './format.ts'
+import { fullTime, seatName, whyText, words } from './format.ts'
 import { icl } from './icl.ts'
 import { PhaseMark } from './marks.tsx'
 import { Fact } from './note.tsx'
@@ -65,6 +65,7 @@ function OwnFacts({ view }: { view: JobView }) {
       </Fact>
       <Fact name="Model">{view.model_id}</Fact>
       <Fact name="Comparator">{view.comparator}</Fact>
+      <Fact name="Rule">{words(view.list.terms.rule)}</Fact>
       <Fact name="Created">{fullTime(view.created_at)}</Fact>
       <Fact name="Deadline">{fullTime(view.deadline)}</Fact>
       <Fact name="Prompt">
@@ -72,14 +73,22 @@ function OwnFacts({ view }: { view: JobView }) {
       </Fact>
       <Fact name="Output">{view.output_cid && <code>{view.output_cid}</code>}</Fact>
       <Fact name="Quorum">
-        {view.quorum.map(({ fence, node, batch, role, status, reason, verdict }) => (
+        {view.quorum.map(({ fence, node, seat, batch, status, reason, verdict }) => (
           <span class="line" key={fence}>
-            {role} <code>{node}</code> {batch > 0 && 'joined, '}
+            {seatName(seat)} <code>{node}</code> {batch > 0 && 'joined, '}
             {words(status)}
             {verdict && `, says ${words(verdict)}`}
             {reason && <small> {whyText(reason, view.model_id)}</small>}
           </span>
         ))}
+      </Fact>
+      <Fact name="Passed over">
+        {view.list.passed.length > 0 &&
+          view.list.passed.map(({ position, reason }) => (
+            <span class="line" key={position}>
+              <code>{view.list.members[position]}</code> {words(reason)}
+            </span>
+          ))}
       </Fact>
       <Fact name="Receipt">{view.receipt_hash && <code>{view.receipt_hash}</code>}</Fact>
       <Fact name="Transaction">{view.commit_tx && <code>{view.commit_tx}</code>}</Fact>

@@ -74,7 +74,7 @@ describe('the console', () => {
     const { evidence } = givenIn(one, jobId).answer
     expect(text).toContain('"type":"claimed"')
     expect(text).toContain('"status":"running"')
-    expect(text).toContain('"list":{"members":5,"passed":{}}')
+    expect(text).toContain('"list":{"members":5,"rule":"three","passed":{}}')
     const planted = {
       ...ofTheClient(job),
       'job id': job.jobId.slice(2),
