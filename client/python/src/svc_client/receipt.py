@@ -166,6 +166,11 @@ def _check_deliveries(
         is_turn = turn < len(order) and order[turn] == address
         check(is_turn, f"it was not the turn of {address} to deliver")
         check(turn + 1 < len(order), "no member is left to deliver")
+        is_given_back = failed["reason"] in schema.abort_reasons
+        check(is_given_back == ("abort" in failed), f"{address} failed to deliver for another reason")
+        if is_given_back:
+            _check_abort(failed, turn, group)
+            check_signed(failed["abort"])
         is_checked = failed["reason"] in ("output-refused", "never-checked")
         check(is_checked == (delivery is not None), f"{address} failed to deliver for another reason")
         check(delivery is not None or not failed["verdicts"], f"{address} had delivered nothing")
@@ -180,6 +185,15 @@ def _check_deliveries(
     check(receipt["delivery"]["body"]["address"] == deliverer, "another node delivered")
     outcome = outcome_of(receipt["delivery"], receipt["verdicts"])
     check(outcome == "settled", "the verdicts do not accept the delivery")
+
+
+def _check_abort(failed: dict[str, Any], turn: int, group: list[Answer]) -> None:
+    """Only the member itself gives its turn back."""
+    address, body = failed["address"], failed["abort"]["body"]
+    fence = next((member["fence"] for member in group if member["address"] == address), None)
+    said = [body[name] for name in ("address", "fence", "turn", "reason")]
+    is_own = said == [address, fence, turn, failed["reason"]]
+    check(is_own, f"{address} gave back something else than its turn")
 
 
 def _outcome_of(

@@ -92,7 +92,7 @@ _position = integer(0, 15)
 _output_tokens = integer(1, 8_192)
 
 prompt_parts = ("json_object", "json_schema", "late_system", "names", "seed", "stop", "tools")
-_abort_reasons = (
+abort_reasons = (
     "key-handles-missing prompt-unavailable prompt-unreadable prompt-not-supported fhe-decrypt-denied "
     "coprocessor-unavailable chain-rate-limited node-chain-unavailable model-not-offered provider-key-refused "
     "provider-model-unknown provider-rate-limited provider-quota-used-up provider-refused provider-unreachable "
@@ -101,8 +101,8 @@ _abort_reasons = (
     "output-upload-failed answer-lost deadline-too-close journal-unwritable signed-before node-stopping node-crashed "
     "node-failed"
 ).split()
-over_reasons = _abort_reasons + "offer-lapsed lease-lapsed never-revealed grant-refused node-busy node-left".split()
-delivery_reasons = _abort_reasons + "never-delivered output-refused never-checked".split()
+over_reasons = abort_reasons + "offer-lapsed lease-lapsed never-revealed grant-refused node-busy node-left".split()
+delivery_reasons = abort_reasons + "never-delivered output-refused never-checked".split()
 pass_reasons = (
     "not-registered chain-inactive stake-unbonding no-model no-comparator no-tier no-recent-poll no-free-slot "
     "leaving certificate-expired no-heartbeat chain-unavailable busy"
@@ -169,6 +169,7 @@ verdict_statement = record(
     reason=one_of("different-answer", "inconclusive", "output-mismatch", "output-unavailable"),
     optional=("reason",),
 )
+abort_statement = record(**_about("svc-abort-v2"), turn=integer(0, 6), reason=one_of(*abort_reasons))
 tally_statement = record(
     statement=one_of("svc-tally-v3"),
     jobId=hash32,
@@ -213,9 +214,10 @@ receipt = record(
         record(
             address=address,
             reason=one_of(*delivery_reasons),
+            abort=_signed(abort_statement),
             delivery=_delivery,
             verdicts=_verdicts,
-            optional=("delivery",),
+            optional=("abort", "delivery"),
         ),
         0,
         6,
