@@ -68,6 +68,7 @@ describe('terms', () => {
       { model_id: 'openai:other' },
       { min_tier: 0 },
       { comparator: 'similar/2' },
+      { needs: { parts: ['stop'] } },
       { rule: 'any-two' },
       { quorum: 4 },
       { max_answers: 6 },
