@@ -86,7 +86,9 @@ async function withRpc(
 
 /** Takes the node's word for it to the ICL's rules, and from the job as it is then what its client and the console show. */
 async function told(fault: string, world: World, url: string): Promise<Observed> {
-  const reason = world.api.abortAssignment.mock.calls[0]?.[0].body.reason
+  const { abortAssignment, abortTurn } = world.api
+  const [given] = [...abortAssignment.mock.calls, ...abortTurn.mock.calls]
+  const reason = given?.[0].body.reason
   const node = world.log.lines.findLast((line) => line.startsWith('ERROR')) ?? ''
   const line = node
     .replaceAll(jobId, 'ID')
