@@ -67,15 +67,30 @@ export const proofHeaders = (answered: Answered) => {
   }
 }
 
+/** What an answer says, and the tools it calls: a call has the id of its job and its place. */
+function messageOf({ inference: { answer, output, jobId } }: Answered) {
+  if (!answer) return { content: output }
+  if ('content' in answer) return { content: answer.content }
+  return {
+    tool_calls: answer.tool_calls.map((called, index) => ({
+      id: `call_${jobId.slice(2, 26)}_${index}`,
+      type: 'function' as const,
+      function: called,
+    })),
+  }
+}
+
+const finishOf = ({ inference: { answer } }: Answered): string => answer?.finish_reason ?? 'stop'
+
 /** An answer as one completion. */
 export const completionOf = (answered: Answered) => ({
   ...commonOf(answered, 'chat.completion'),
   choices: [
     {
       index: 0,
-      message: { role: 'assistant', content: answered.inference.output, refusal: null },
+      message: { role: 'assistant', content: null, refusal: null, ...messageOf(answered) },
       logprobs: null,
-      finish_reason: 'stop',
+      finish_reason: finishOf(answered),
     },
   ],
   usage: usageOf(answered),
@@ -90,13 +105,20 @@ export function chunksOf(answered: Answered, includeUsage: boolean): readonly ob
     choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
     ...(includeUsage && { usage: null }),
   })
-  const pieces = answered.inference.output.match(pieceOf) ?? []
+  const { content = '', tool_calls: calls = [] } = messageOf(answered)
   return [
-    chunk({ role: 'assistant', content: '' }, null),
-    ...pieces.map((content) => chunk({ content }, null)),
-    { ...chunk({}, 'stop'), ...proofOf(answered) },
+    chunk({ role: 'assistant', content: calls.length > 0 ? null : '' }, null),
+    ...piecesOf(content).map((piece) => chunk({ content: piece }, null)),
+    ...calls.flatMap(({ function: { name, arguments: written }, ...call }, index) => [
+      chunk({ tool_calls: [{ index, ...call, function: { name, arguments: '' } }] }, null),
+      ...piecesOf(written).map((piece) =>
+        chunk({ tool_calls: [{ index, function: { arguments: piece } }] }, null),
+      ),
+    ]),
+    { ...chunk({}, finishOf(answered)), ...proofOf(answered) },
     ...(includeUsage ? [{ ...common, choices: [], usage: usageOf(answered) }] : []),
   ]
 }
 
-const pieceOf = new RegExp(`.{1,${maxPieceChars}}`, 'gsu')
+const piecesOf = (text: string): readonly string[] =>
+  text.match(new RegExp(`.{1,${maxPieceChars}}`, 'gsu')) ?? []

@@ -70,7 +70,6 @@ export function promptOfRequest(request: PromptParameters): PromptDocument {
   throw badRequest(`${param}: ${issue?.message}`, param, 'invalid_value')
 }
 
-/** Tools are for a conversation that has called them: nobody could be given a call as an answer, which is one text. */
 function toolsOf({
   tools,
   tool_choice: choice,
@@ -79,16 +78,9 @@ function toolsOf({
     if (!choice || choice === 'none' || choice === 'auto') return {}
     throw badRequest('tool_choice needs tools', 'tool_choice', 'invalid_value')
   }
-  if (choice !== 'none') {
-    throw badRequest(
-      'The service returns one text and cannot return a tool call. Set tool_choice to "none", or leave tools out',
-      choice ? 'tool_choice' : 'tools',
-      'unsupported_value',
-    )
-  }
   return {
     tools: tools.map(({ function: { strict, ...tool } }) => ({ ...tool, ...strictly(strict) })),
-    tool_choice: 'none',
+    ...(choice && { tool_choice: typeof choice === 'string' ? choice : choice.function }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { isStructured, readAnswer } from '../answer.ts'
 import { cidOf } from '../cid.ts'
 import type { JobId } from '../codecs.ts'
 import { jobIdOf } from '../job-id.ts'
@@ -98,12 +99,17 @@ export async function infer(
 ): Promise<Inference> {
   const document = checkPrompt(prompt, context.network.limits.prompt_bytes)
   const { model, parameters, webhook } = options
+  const comparator = options.comparator ?? (isStructured(document) ? 'structured/1' : undefined)
   const run: Run = {
     context,
     options,
     keys,
     wish: {
-      ...wishOf({ ...options, needs: needsOf(document, parameters?.max_output_tokens) }),
+      ...wishOf({
+        ...options,
+        comparator,
+        needs: needsOf(document, parameters?.max_output_tokens),
+      }),
       parameters,
       webhook,
     },
@@ -240,6 +246,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     status: 'accepted',
     model: wish.model,
     output,
+    ...(isStructured(job.prompt) && { answer: readAnswer(output) }),
     leader: receipt.tally.body.deliverer,
     agreed: agreedIn(receipt),
     verdicts: receipt.verdicts.map(({ body: { address: node, verdict, reason } }) => ({

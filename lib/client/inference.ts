@@ -1,6 +1,7 @@
 import { causes, isCause, remedyFor, whatOf } from '../causes.ts'
 import type { Address, Hash32, JobId } from '../codecs.ts'
 import type { EncryptStep } from '../coprocessor/coprocessor.ts'
+import type { AnswerDocument } from '../schemas/answer.ts'
 import type {
   AssignmentReason,
   JobReason,
@@ -41,7 +42,10 @@ type Common = {
 /** An answer that the quorum agreed on and that this client has checked. */
 export type AcceptedInference = Common & {
   readonly status: 'accepted'
+  /** The answer as it was sealed: a text, or an answer document in canonical JSON where the prompt has tools or asks for JSON. */
   readonly output: string
+  /** The answer document, where `output` is one. */
+  readonly answer?: AnswerDocument
   /** The node that delivered. */
   readonly leader: Address
   readonly agreed: Agreed

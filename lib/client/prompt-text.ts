@@ -11,11 +11,6 @@ export const maxPromptBytes: number = maxBlobBytes - sealBytes
 /** The document of a prompt, a text being one message of the user; throws SvcError `prompt-empty`, `prompt-invalid` or `prompt-too-long`. */
 export function checkPrompt(prompt: string | PromptDocument, limitBytes: number): PromptDocument {
   const document = typeof prompt === 'string' ? promptOfText(prompt) : checkDocument(prompt)
-  if (document.tools && document.tool_choice !== 'none') {
-    throw new SvcError('prompt-invalid', 'An answer is one text, and cannot call a tool', {
-      hint: 'Set tool_choice to "none", or leave the tools out.',
-    })
-  }
   if (promptText(document).trim() === '') {
     throw new SvcError('prompt-empty', 'The prompt is empty', { hint: 'Write what to ask.' })
   }

@@ -11,12 +11,20 @@ import {
   type ProviderFailure,
   type ProviderOptions,
 } from './provider-call.ts'
-import { calledTool } from './provider-fault.ts'
 import { notOfProtocol, providerFetch } from './provider-fetch.ts'
+import { sealedText } from './sealed-text.ts'
 
 // Only what is used; other kinds of blocks have no text.
 const Answer = z.object({
-  content: z.array(z.object({ type: z.string(), text: z.string().optional() })),
+  content: z.array(
+    z.object({
+      type: z.string(),
+      text: z.string().optional(),
+      name: z.string().optional(),
+      input: z.unknown().optional(),
+    }),
+  ),
+  stop_reason: z.string().nullish(),
 })
 
 /** Anthropic's messages; the API takes neither a temperature nor a seed, so answers differ from call to call. */
@@ -46,8 +54,14 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
         )
         const parsed = Answer.safeParse(answer)
         if (!parsed.success) throw notOfProtocol()
-        if (parsed.data.content.some(({ type }) => type === 'tool_use')) throw calledTool()
-        return parsed.data.content.map(({ type, text }) => (type === 'text' ? text : '')).join('')
+        const { content, stop_reason: reason } = parsed.data
+        return sealedText(prompt, {
+          content: content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
+          toolCalls: content
+            .filter(({ type }) => type === 'tool_use')
+            .map(({ name = '', input = {} }) => ({ name, arguments: JSON.stringify(input) })),
+          isCut: reason === 'max_tokens',
+        })
       }),
   }
 }

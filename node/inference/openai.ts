@@ -11,8 +11,11 @@ import {
   type ProviderFailure,
   type ProviderOptions,
 } from './provider-call.ts'
-import { calledTool, ProviderFault } from './provider-fault.ts'
+import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol, providerFetch } from './provider-fetch.ts'
+import { sealedText } from './sealed-text.ts'
+
+const Call = z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })
 
 // Only what is used; a content in parts belongs to another protocol.
 const Answer = z.object({
@@ -21,8 +24,9 @@ const Answer = z.object({
       z.object({
         message: z.object({
           content: z.string().nullish(),
-          tool_calls: z.array(z.unknown()).nullish(),
+          tool_calls: z.array(Call).nullish(),
         }),
+        finish_reason: z.string().nullish(),
       }),
     )
     .min(1),
@@ -81,9 +85,12 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     )
     const parsed = Answer.safeParse(answer)
     if (!parsed.success) throw notOfProtocol()
-    const message = parsed.data.choices[0]?.message
-    if (message?.tool_calls?.length) throw calledTool()
-    return message?.content
+    const [choice] = parsed.data.choices
+    return sealedText(completion.prompt, {
+      content: choice?.message.content ?? '',
+      toolCalls: (choice?.message.tool_calls ?? []).map((call) => call.function),
+      isCut: choice?.finish_reason === 'length',
+    })
   }
 
   return {

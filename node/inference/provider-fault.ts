@@ -10,10 +10,6 @@ export class ProviderFault extends Error {
   }
 }
 
-/** An answer is one text: where a model calls a tool instead, there is none. */
-export const calledTool = (): ProviderFault =>
-  new ProviderFault('prompt-not-supported', 'answered with a call of a tool in place of a text')
-
 /** The fault in an error of an SDK, which wraps what its fetch throws. */
 export function faultIn(error: unknown): ProviderFault | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {

@@ -14,6 +14,6 @@ export type Completion = {
 
 /** A hosted LLM provider (spec 4); its errors are SvcErrors whose codes are abort reasons, `provider-...` or `prompt-not-supported`. */
 export interface InferenceProvider {
-  /** The model's answer, never empty and never invented. */
+  /** The model's answer as it is sealed (`writeAnswer`), never empty and never invented. */
   complete(completion: Completion): Promise<string>
 }

@@ -101,9 +101,11 @@ export const providerFaults: readonly ProviderFault[] = [
   { fault: '413', answer: status(413), code: 'provider-refused', said: failed(413) },
   {
     fault: 'a call of a tool',
-    answer: status(200, { choices: [{ message: { tool_calls: [{ id: 'a' }] } }] }),
+    answer: status(200, {
+      choices: [{ message: { tool_calls: [{ function: { name: 'a', arguments: '{}' } }] } }],
+    }),
     code: 'prompt-not-supported',
-    said: 'answered with a call of a tool in place of a text',
+    said: 'answered with a call of a tool, which it may not call',
   },
   { fault: '500', answer: status(500), code: 'provider-unavailable', said: failed(500) },
   {

@@ -33,6 +33,33 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return text
 }
 
+/** Calls of tools, in place of a text. */
+export type ScriptedCalls = readonly { readonly name: string; readonly input: object }[]
+
+let nextCall = 0
+
+// Each node's calls have other ids, and other spaces.
+const callsBody = (protocol: ProviderCall['protocol'], model: string, calls: ScriptedCalls) => {
+  const callId = () => {
+    nextCall += 1
+    return `call_${nextCall}`
+  }
+  if (protocol === 'anthropic') {
+    const content = calls.map((call) => ({ type: 'tool_use', id: callId(), ...call }))
+    return { ...answerBody(protocol, model, ''), content, stop_reason: 'tool_use' }
+  }
+  const tool_calls = calls.map(({ name, input }) => {
+    const id = callId()
+    const written = JSON.stringify(input, null, nextCall % 4)
+    return { id, type: 'function', function: { name, arguments: written } }
+  })
+  const message = { role: 'assistant', content: null, tool_calls }
+  return {
+    ...answerBody(protocol, model, ''),
+    choices: [{ index: 0, finish_reason: 'tool_calls', message }],
+  }
+}
+
 const answerBody = (protocol: ProviderCall['protocol'], model: string, answer: string) =>
   protocol === 'openai'
     ? {
@@ -63,7 +90,9 @@ const send = (response: ServerResponse, status: number, body: unknown) => {
 
 /** Starts a provider that answers as told; undefined refuses the key. */
 export async function startProviderServer(
-  answer: (call: ProviderCall) => string | undefined | Promise<string | undefined>,
+  answer: (
+    call: ProviderCall,
+  ) => string | ScriptedCalls | undefined | Promise<string | ScriptedCalls | undefined>,
 ): Promise<ProviderServer> {
   const calls: ProviderCall[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
@@ -84,7 +113,8 @@ export async function startProviderServer(
       }
       return send(response, 401, protocol === 'openai' ? { error } : { type: 'error', error })
     }
-    send(response, 200, answerBody(protocol, model, text))
+    const isText = typeof text === 'string'
+    send(response, 200, (isText ? answerBody : callsBody)(protocol, model, text as never))
   }
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) =>

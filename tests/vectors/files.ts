@@ -19,6 +19,7 @@ export const vectorFiles: Readonly<Record<string, () => Promise<object>>> = {
   'agreements.json': agreementVectors,
   'evidence-exact.json': () => evidenceVectors('exact'),
   'evidence-similar.json': () => evidenceVectors('similar/2'),
+  'evidence-structured.json': () => evidenceVectors('structured/1'),
   'receipts-valid.json': trueReceipts,
   'receipts-invalid.json': falseReceipts,
 }

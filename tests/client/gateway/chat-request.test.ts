@@ -84,17 +84,18 @@ describe('the prompt of a conversation', () => {
     })
   })
 
-  it('has no tools that the model may call: an answer is one text', () => {
+  it('has the tools that the model may call, and which it has to', () => {
     const tools = [{ type: 'function', function: { name: 'look' } }]
-    for (const [more, param] of [
-      [{ tools }, 'tools'],
-      [{ tools, tool_choice: 'auto' }, 'tool_choice'],
-      [{ tools, tool_choice: 'required' }, 'tool_choice'],
-      [{ tools, tool_choice: { type: 'function', function: { name: 'look' } } }, 'tool_choice'],
+    const named = { type: 'function', function: { name: 'look' } }
+    for (const [choice, sent] of [
+      [undefined, undefined],
+      ['auto', 'auto'],
+      ['required', 'required'],
+      [named, { name: 'look' }],
     ] as const) {
-      expect(refusalOf(question(more))).toEqual([param, 'unsupported_value'])
+      const { tools: given, tool_choice } = promptOf({ tools, tool_choice: choice })
+      expect([given, tool_choice]).toEqual([[{ name: 'look' }], sent])
     }
-    expect(() => read(question({ tools }))).toThrow(/cannot return a tool call. Set tool_choice/)
   })
 
   it('is refused by the parameter that no node would read', () => {

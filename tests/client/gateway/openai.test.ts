@@ -152,7 +152,7 @@ describe('the openai package at the gateway', () => {
       seed: 7,
     }
     const { choices } = await openai.chat.completions.create({ ...asked, model })
-    expect(choices[0]?.message.content).toBe('{"Kiel": "9:10"}')
+    expect(choices[0]?.message.content).toBe('{"Kiel":"9:10"}')
     expect(provider.calls).toHaveLength(3)
     for (const { body } of provider.calls) expect(body).toMatchObject(asked)
 
@@ -165,6 +165,39 @@ describe('the openai package at the gateway', () => {
     expect((refused as Error).message).toContain('0 take json_object, and a job needs 3')
     expect(provider.calls).toEqual([])
   })
+
+  it.each([model, 'anthropic:claude-sonnet-4-5'])(
+    'carries out calls of tools of %s',
+    async (name) => {
+      answer = ({ body }) =>
+        JSON.stringify(body.messages).includes('9:10')
+          ? 'It leaves at 9:10.'
+          : [{ name: 'departures', input: { port: 'Kiel', day: 1 } }]
+      const parameters = { type: 'object', properties: { port: { type: 'string' } } }
+      const asked = {
+        ...ask('When does the ferry leave?'),
+        model: name,
+        tools: [{ type: 'function' as const, function: { name: 'departures', parameters } }],
+      }
+      const first = await openai.chat.completions.create(asked)
+      const [choice] = first.choices
+      expect([choice?.finish_reason, choice?.message.content]).toEqual(['tool_calls', null])
+      const [call] = choice?.message.tool_calls ?? []
+      expect(call).toMatchObject({
+        function: { name: 'departures', arguments: '{"day":1,"port":"Kiel"}' },
+      })
+      const result = { role: 'tool' as const, tool_call_id: call!.id, content: '9:10' }
+      const messages = [...asked.messages, choice!.message, result]
+      const stream = openai.chat.completions.stream({ ...asked, messages })
+      expect(await stream.finalContent()).toBe('It leaves at 9:10.')
+      const again = openai.chat.completions.stream(asked)
+      const { tool_calls: calls } = (await again.finalMessage()) as { tool_calls: unknown[] }
+      expect(calls).toMatchObject([
+        { function: { name: 'departures', arguments: '{"day":1,"port":"Kiel"}' } },
+      ])
+    },
+    loadedMs,
+  )
 
   it('gets an answer without what the nodes or the model cannot honour, which a header names', async () => {
     answer = () => 'as it is'

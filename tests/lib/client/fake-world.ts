@@ -60,7 +60,7 @@ export const pool: readonly PoolNode[] = nodes.map((address) => ({
   weight: 100,
   tiers: [0],
   models: ['openai:gpt-4o-mini'],
-  comparators: ['exact', 'similar/2'],
+  comparators: ['exact', 'similar/2', 'structured/1'],
 }))
 /** The block that holds the prompt key, unless a test says otherwise. */
 export const keyBlock: BlockId = { number: 7n, hash: aHash(`0x${'b7'.repeat(32)}`) }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { writeAnswer } from '../../../lib/answer.ts'
 import type { ClientChain, PromptKey } from '../../../lib/client/client-chain.ts'
 import { infer } from '../../../lib/client/infer.ts'
 import { inferenceSteps, type StepNews } from '../../../lib/client/steps.ts'
@@ -106,15 +107,16 @@ describe('infer', () => {
   })
 
   it('seals a document with every part, and checks the answer by what all messages say', async () => {
-    for (const comparator of ['exact', 'similar/2'] as const) {
+    for (const comparator of ['exact', 'similar/2', undefined] as const) {
       const takes = [{ model_id: model, parts: [...needsOf(samplePrompt)!.parts!] }]
       const { context, prompts } = await createFakeWorld({
         pool: pool.map((node) => ({ ...node, takes })),
+        answer: (content) => writeAnswer(samplePrompt, { content, isCut: true }),
       })
       const result = await infer(context, samplePrompt, { model, comparator })
-      expect([result.status, 'output' in result && result.output]).toEqual([
+      expect([result.status, 'answer' in result && result.answer]).toEqual([
         'accepted',
-        `answer to ${promptText(samplePrompt)}`,
+        { version: 1, content: promptText(samplePrompt), finish_reason: 'length' },
       ])
       expect(prompts[0]).toEqual(samplePrompt)
     }

@@ -27,11 +27,11 @@ afterEach(async () => {
 
 type Reply = (body: Body) => readonly [status: number, json: unknown]
 
-async function ask(
+async function sealedBy(
   name: Name,
   prompt: PromptDocument,
   reply: Reply = () => [200, texts[name]],
-): Promise<Body> {
+): Promise<string> {
   server = await startServer((response, { body }) =>
     answerJson(response, ...reply(JSON.parse(body) as Body)),
   )
@@ -39,8 +39,13 @@ async function ask(
     ...{ name, apiKey: 'a-key', keyVariable: 'A_KEY', baseUrl: `${server.url}/v1` },
     ...{ clock: systemClock, log: recordingLog(), firstBackoffMs: 5 },
   })
-  await provider.complete({ model: 'm', prompt, maxOutputTokens: 9 })
-  return JSON.parse(server.seen.at(-1)!.body) as Body
+  return await provider.complete({ model: 'm', prompt, maxOutputTokens: 9 })
+}
+
+/** What the provider was sent. */
+async function ask(name: Name, prompt: PromptDocument, reply?: Reply): Promise<Body> {
+  await sealedBy(name, prompt, reply)
+  return JSON.parse(server!.seen.at(-1)!.body) as Body
 }
 
 const refusalOf = (name: Name, prompt: PromptDocument, reply?: Reply) =>
@@ -263,19 +268,37 @@ describe('a prompt document at Anthropic', () => {
 
 describe('an answer that calls a tool', () => {
   const calls: Record<Name, unknown> = {
-    openai: { choices: [{ message: { content: 'I look.', tool_calls: [{ id: 'a' }] } }] },
+    openai: {
+      choices: [
+        {
+          finish_reason: 'tool_calls',
+          message: {
+            content: 'I look.',
+            tool_calls: [{ id: 'a', function: { name: 'look', arguments: '{ "b": 1, "a": [] }' } }],
+          },
+        },
+      ],
+    },
     anthropic: {
       content: [
         { type: 'text', text: 'I look.' },
-        { type: 'tool_use', id: 'a' },
+        { type: 'tool_use', id: 'b', name: 'look', input: { b: 1, a: [] } },
       ],
+      stop_reason: 'tool_use',
     },
   }
-  it.each(['openai', 'anthropic'] as const)('of %s is never given as a text', async (name) => {
+  it.each(['openai', 'anthropic'] as const)('of %s is sealed in one spelling', async (name) => {
     const asked = prompt({ tools: [{ name: 'look' }] })
+    expect(await sealedBy(name, asked, () => [200, calls[name]])).toBe(
+      '{"finish_reason":"tool_calls","tool_calls":[{"arguments":"{\\"a\\":[],\\"b\\":1}","name":"look"}],"version":1}',
+    )
+  })
+
+  it.each(['openai', 'anthropic'] as const)('of %s is refused where none may', async (name) => {
+    const asked = prompt({ tools: [{ name: 'look' }], tool_choice: 'none' })
     expect(await refusalOf(name, asked, () => [200, calls[name]])).toEqual([
       'prompt-not-supported',
-      'answered with a call of a tool in place of a text',
+      'answered with a call of a tool, which it may not call',
     ])
     expect(server!.seen).toHaveLength(1)
   })

@@ -44,12 +44,33 @@ const texts: Readonly<Record<string, string>> = {
   empty: '',
 }
 
+const calls = (...tool_calls: readonly object[]) =>
+  JSON.stringify({ finish_reason: 'tool_calls', tool_calls, version: 1 })
+const said = (content: string, finish_reason = 'stop') =>
+  JSON.stringify({ content, finish_reason, version: 1 })
+const read = { arguments: '{"path":"a.ts"}', name: 'read' }
+
+/** Answer documents; calls and JSON have one spelling. */
+const documents = {
+  text: said(breadAnswer),
+  'the same, cut off': said(breadAnswer, 'length'),
+  'another text': said(liftAnswer),
+  calls: calls(read),
+  'calls of another name': calls({ ...read, name: 'write' }),
+  'calls with other arguments': calls({ ...read, arguments: '{"path":"b.ts"}' }),
+  'two calls': calls(read, { ...read, name: 'write' }),
+  'two calls in another order': calls({ ...read, name: 'write' }, read),
+  json: said('{"answer":42}'),
+  'other json': said('{"answer":43}'),
+  'no document': 'Paris.',
+}
+
 /** Evidence of answers, what it says of each two of them, and evidence in another form. */
 export async function evidenceVectors(id: ComparatorId): Promise<object> {
   const comparator = comparators[id]
   const key = await evidenceKey(promptKey, jobId)
   const named = await Promise.all(
-    Object.entries(texts).map(async ([name, text]) => ({
+    Object.entries(id === 'structured/1' ? documents : texts).map(async ([name, text]) => ({
       name,
       text,
       evidence: await comparator.evidenceOf({ text, prompt, key }),
@@ -105,6 +126,11 @@ const malformedOf: Readonly<
       'a pattern',
       withBytes(good, (sketch) => sketch.map((byte, at) => (at < 36 ? byte : pattern(at)))),
     ],
+  ],
+  'structured/1': (good) => [
+    ['of another comparator', { ...good, comparator: 'exact' }],
+    ['of no known kind', { ...good, sketch: `else${good.sketch?.slice(4)}` }],
+    ['a kind alone', { ...good, sketch: 'stop' }],
   ],
 }
 

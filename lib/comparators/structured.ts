@@ -1,0 +1,74 @@
+/*
+ * Problem: calls of tools and JSON are carried out by programs. Similar ones are not the same: a path differs by one letter.
+ *
+ * Idea: nodes write answer documents in one spelling (lib/answer.ts). Calls and JSON match when the documents are equal. A text, with which a
+ * model may always answer, is compared as `similar/2` compares texts.
+ *
+ * Invariants:
+ * - The digest is of the whole document, so what is delivered is what was compared, finish reason included.
+ * - Documents of different kinds never match: calls or JSON, a text, a text that was cut off.
+ *
+ * Failure cases: what is no answer document is compared for equality.
+ */
+
+import { isContainer, parseAnswer, parseJson } from '../answer.ts'
+import { countTokens, digestOf, sameEvidence } from '../evidence.ts'
+import { type Evidence, maxEvidenceTokens } from '../schemas/evidence.ts'
+import type { Comparator, EvidenceInput, Explanation } from './comparator.ts'
+import { similar } from './similar.ts'
+
+const id = 'structured/1'
+
+// What a sketch begins with says of which kind of text it is: three bytes, which keep it base64url.
+const prefixes = { stop: 'stop', length: 'cut_' } as const
+
+/** Answer documents match when their calls or their JSON are equal, or their texts similar; not measured on models. */
+export const structured: Comparator = {
+  id,
+  canBeInconclusive: true,
+  evidenceOf,
+  malformation,
+  compare: (a, b) => explain(a, b).outcome,
+  explain,
+  reproduces: sameEvidence,
+}
+
+async function evidenceOf({ text, prompt, key }: EvidenceInput): Promise<Evidence> {
+  const digest = await digestOf(key, text)
+  const answer = parseAnswer(text)
+  if (!answer || 'tool_calls' in answer || isContainer(parseJson(answer.content))) {
+    const tokens = Math.min(countTokens(text), maxEvidenceTokens)
+    return { comparator: id, digest, tokens }
+  }
+  const { content, finish_reason: reason } = answer
+  const { sketch = '', tokens } = await similar.evidenceOf({ text: content, prompt, key })
+  return { comparator: id, digest, sketch: prefixes[reason] + sketch, tokens }
+}
+
+/** The kind of a text, and its evidence as `similar/2` makes it; undefined for calls and JSON. */
+function textIn(evidence: Evidence) {
+  const { sketch } = evidence
+  if (sketch === undefined) return undefined
+  const kind = sketch.slice(0, 4)
+  return { kind, likeness: { ...evidence, comparator: similar.id, sketch: sketch.slice(4) } }
+}
+
+function malformation(evidence: Evidence): string | undefined {
+  if (evidence.comparator !== id) return `it was made by ${evidence.comparator}, not ${id}`
+  const text = textIn(evidence)
+  if (text === undefined) return undefined
+  const isKnown = Object.values<string>(prefixes).includes(text.kind)
+  return isKnown ? similar.malformation(text.likeness) : 'its sketch is of no known kind'
+}
+
+function explain(a: Evidence, b: Evidence): Explanation {
+  const wrong = malformation(a) ?? malformation(b)
+  if (wrong !== undefined) return { outcome: 'no-match', why: `malformed evidence: ${wrong}` }
+  const [one, other] = [textIn(a), textIn(b)]
+  if (one?.kind !== other?.kind) return { outcome: 'no-match', why: 'the kinds of answer differ' }
+  if (one && other) return similar.explain(one.likeness, other.likeness)
+  if (a.digest !== b.digest) return { outcome: 'no-match', why: 'the calls or the JSON differ' }
+  // Equal digests with different token counts cannot come from one text: one of them lies.
+  if (a.tokens !== b.tokens) return { outcome: 'no-match', why: 'the token counts contradict' }
+  return { outcome: 'match', why: 'equal calls or JSON' }
+}

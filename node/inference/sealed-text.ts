@@ -1,0 +1,21 @@
+import { mayCallTools, type Said, writeAnswer } from '../../lib/answer.ts'
+import type { PromptDocument } from '../../lib/schemas/prompt.ts'
+import { ProviderFault } from './provider-fault.ts'
+import { notOfProtocol } from './provider-fetch.ts'
+
+/** What is sealed of a model's answer, empty when it said nothing; throws ProviderFault when it calls a tool that it may not call. */
+export function sealedText(prompt: PromptDocument, said: Said): string {
+  const { toolCalls = [] } = said
+  if (toolCalls.length > 0 && !mayCallTools(prompt)) {
+    throw new ProviderFault(
+      'prompt-not-supported',
+      'answered with a call of a tool, which it may not call',
+    )
+  }
+  const names = toolCalls.map(({ name }) => name)
+  const isNamed = names.every((name) => prompt.tools?.some((tool) => tool.name === name))
+  if (!isNamed || names.length > maxCalls) throw notOfProtocol()
+  return writeAnswer(prompt, said)
+}
+
+const maxCalls = 128
