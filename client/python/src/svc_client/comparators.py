@@ -30,9 +30,23 @@ def malformation(evidence: Evidence, comparator: str) -> Optional[str]:
     sketch = evidence.get("sketch")
     if comparator == "exact":
         return None if sketch is None else "exact evidence has no sketch"
+    if comparator == "structured/1":
+        text = _text_in(evidence)
+        if text is None:
+            return None
+        kind, likeness = text
+        return malformation(likeness, "similar/2") if kind in ("stop", "cut_") else "its sketch is of no known kind"
     if sketch is None:
         return "there is no sketch in base64url"
     return _sketch_malformation(from_base64url(sketch), evidence["tokens"])
+
+
+def _text_in(evidence: Evidence) -> Optional[tuple[str, Evidence]]:
+    """The kind of a text under `structured/1`, and its evidence as `similar/2` makes it. None for calls and JSON."""
+    sketch = evidence.get("sketch")
+    if sketch is None:
+        return None
+    return sketch[:4], {**evidence, "comparator": "similar/2", "sketch": sketch[4:]}
 
 
 def _sketch_malformation(sketch: bytes, tokens: int) -> Optional[str]:
@@ -64,7 +78,13 @@ def compare(a: Evidence, b: Evidence, comparator: str) -> str:
     """`match`, `no-match` or `inconclusive`."""
     if malformation(a, comparator) or malformation(b, comparator):
         return "no-match"
-    if comparator == "exact":
+    if comparator == "structured/1":
+        one, other = _text_in(a), _text_in(b)
+        if (one and one[0]) != (other and other[0]):
+            return "no-match"
+        if one and other:
+            return compare(one[1], other[1], "similar/2")
+    if comparator in ("exact", "structured/1"):
         return "match" if a["digest"] == b["digest"] and a["tokens"] == b["tokens"] else "no-match"
     if a["digest"] == b["digest"]:
         return "match"

@@ -10,8 +10,9 @@ from .schema import prompt_parts
 
 _model = re.compile("[a-z0-9][a-z0-9-]{0,31}:[A-Za-z0-9._:/@+-]{1,96}")
 _number = "(?:0|[1-9][0-9]{0,6})"
+_comparators = "exact(?:,similar/2)?(?:,structured/1)?|similar/2(?:,structured/1)?|structured/1"
 _line = re.compile(
-    f"(0x[0-9a-f]{{40}}) ({_number}) ({_number}(?:,{_number})*) ([^ ]+) ((?:exact,)?similar/2|exact)"
+    f"(0x[0-9a-f]{{40}}) ({_number}) ({_number}(?:,{_number})*) ([^ ]+) ({_comparators})"
 )
 _taken = re.compile(f"([a-z_+]*):({_number}?):({_number}?)")
 _most_nodes, _most_parts, _address_digits = 100_000, 50_000, 40

@@ -83,7 +83,7 @@ base64url = text(
 )
 unix_seconds = integer(0, 99_999_999_999)
 model_id = text("[a-z0-9][a-z0-9-]{0,31}:[A-Za-z0-9._:/@+-]{1,96}")
-comparator = one_of("exact", "similar/2")
+comparator = one_of("exact", "similar/2", "structured/1")
 session_key = text(f"[A-Za-z0-9_-]{{42}}{_last3}", lambda key: is_strong_key(from_base64url(key)))
 session_signature = text(f"[A-Za-z0-9_-]{{85}}{_last2}")
 wallet_signature = text("0x[0-9a-f]{128}(1b|1c)", lambda signature: int(signature[66:130], 16) <= half_order)
