@@ -65,7 +65,9 @@ export const ModelId = z
   .meta({ id: 'ModelId' })
 
 /** Decides whether two pieces of evidence show the same answer; versioned. */
-export const ComparatorId = z.enum(['exact', 'similar/2', 'structured/1']).meta({ id: 'ComparatorId' })
+export const ComparatorId = z
+  .enum(['exact', 'similar/2', 'structured/1'])
+  .meta({ id: 'ComparatorId' })
 export type ComparatorId = z.output<typeof ComparatorId>
 
 /** What compares the answers of a job where neither its client nor the ICL's operator chose. */
