@@ -1,12 +1,14 @@
 import type { Address, JobId } from '../lib/codecs.ts'
 import { endpoints, type OperationId } from '../lib/endpoints.ts'
 import { ProblemError } from '../lib/problem.ts'
-import { cached } from './cached.ts'
+import { cached } from './async/cached.ts'
+import { createStoredKeys } from './chain/stored-keys.ts'
 import { followConsole } from './console/follow-console.ts'
 import { createRecentJobs } from './console/recent-jobs.ts'
 import { consolePage } from './console/serve-console.ts'
 import { createViewers } from './console/viewers.ts'
 import type { Dependencies } from './dependencies.ts'
+import { openApiDocument } from './docs/openapi.ts'
 import { type Caller, checkConsole } from './http/authenticate.ts'
 import {
   type ConnectionLimit,
@@ -17,9 +19,6 @@ import { docsPage } from './http/docs-page.ts'
 import { followJob } from './http/follow-job.ts'
 import type { Serve } from './http/mount.ts'
 import { textResponse } from './http/text-response.ts'
-import type { Gauges } from './metrics/metrics.ts'
-import { readGauges } from './metrics/read-gauges.ts'
-import { openApiDocument } from './openapi.ts'
 import {
   claimAssignment,
   listAssignments,
@@ -39,6 +38,7 @@ import { listNodeFaults } from './operations/list-node-faults.ts'
 import { countModels, previewQuorum } from './operations/preview-quorum.ts'
 import { listPools } from './operations/publish-pool.ts'
 import { putOutput, putPrompt } from './operations/put-blob.ts'
+import { readGauges } from './operations/read-gauges.ts'
 import { releaseTpm } from './operations/release-tpm.ts'
 import { submitJob } from './operations/submit-job.ts'
 import { takeAnswer, takeCommitment } from './operations/take-answer.ts'
@@ -48,7 +48,7 @@ import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
 import { viewOverview } from './operations/view-overview.ts'
 import { viewRecord } from './operations/view-record.ts'
-import { createStoredKeys } from './stored-keys.ts'
+import type { Gauges } from './telemetry/metrics.ts'
 
 /** How long the gauges of /metrics are remembered. */
 const gaugesMs = 2_000

@@ -1,6 +1,6 @@
 import type { Address } from '../../lib/codecs.ts'
 import { type EkBinding, listEkBindings, releaseEk } from '../attestation/ek-binding.ts'
-import { type Ban, listBans } from '../bans.ts'
+import { type Ban, listBans } from '../records/bans.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { type AdminContext, noPool } from './context.ts'
 

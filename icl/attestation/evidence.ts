@@ -1,4 +1,4 @@
-import type { CertificateAttestation } from '../keys.ts'
+import type { CertificateAttestation } from '../records/icl-keys.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
 
 /** What a node's evidence has proved. */

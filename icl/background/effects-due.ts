@@ -24,13 +24,13 @@
  */
 
 import type { JobId } from '../../lib/codecs.ts'
+import { createKeyedMutex } from '../async/mutex.ts'
+import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { createKeyedMutex } from '../mutex.ts'
 import { commitDue } from './commit-results.ts'
 import { deliverEffect } from './deliver-effect.ts'
 import type { Leadership } from './leadership.ts'
 import { createNotices } from './webhooks-due.ts'
-import { createWork } from './work.ts'
 
 const batchSize = 64
 const maxUnderWay = 256

@@ -1,6 +1,6 @@
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { every } from '../async/repeat.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { every } from './every.ts'
 
 const leadershipMs = 15_000
 const renewMs = 5_000

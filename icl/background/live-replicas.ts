@@ -1,6 +1,12 @@
+import { every } from '../async/repeat.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { isLive, listReplicas, releaseReplica, renewReplica, renewReplicaMs } from '../replicas.ts'
-import { every } from './every.ts'
+import {
+  isLive,
+  listReplicas,
+  releaseReplica,
+  renewReplica,
+  renewReplicaMs,
+} from '../records/replicas.ts'
 
 /** Which replicas share the work now. */
 export type LiveReplicas = {

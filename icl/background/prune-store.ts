@@ -1,7 +1,7 @@
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { dayMs, hourMs } from '../../lib/time.ts'
+import { every } from '../async/repeat.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { every } from './every.ts'
 import type { Leadership } from './leadership.ts'
 
 const lookMs = 60_000

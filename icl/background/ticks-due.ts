@@ -1,11 +1,11 @@
 import type { JobId } from '../../lib/codecs.ts'
+import type { Work } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeJob } from '../operations/change-job.ts'
-import { demandOf, memberStates } from '../operations/load-pool.ts'
+import { demandOf, memberStates } from '../pool/load-pool.ts'
 import { replicaFor } from '../rules/share.ts'
 import { needsMembers } from '../rules/tick.ts'
 import type { LiveReplicas } from './live-replicas.ts'
-import type { Work } from './work.ts'
 
 const batchSize = 256
 const overdueMs = 3_000

@@ -1,9 +1,9 @@
 import type { JobId } from '../../lib/codecs.ts'
+import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Job } from '../rules/job.ts'
 import { finishEffect } from './finish-effect.ts'
 import { sendWebhook } from './send-webhook.ts'
-import { createWork } from './work.ts'
 
 const maxQueued = 500
 const maxUnderWay = 32

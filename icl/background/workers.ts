@@ -1,13 +1,13 @@
+import { dueKey } from '../async/notifier.ts'
+import { every, logOnce } from '../async/repeat.ts'
+import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { dueKey } from '../notifier.ts'
-import { watchChanges } from '../watch-changes.ts'
 import { createEffects } from './effects-due.ts'
-import { every, logOnce } from './every.ts'
 import { createLeadership } from './leadership.ts'
 import { createLiveReplicas } from './live-replicas.ts'
 import { keepPruned } from './prune-store.ts'
 import { tickDue } from './ticks-due.ts'
-import { createWork } from './work.ts'
+import { watchChanges } from './watch-changes.ts'
 
 const idleMs = 250
 const finishMs = 5_000

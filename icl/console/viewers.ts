@@ -1,5 +1,5 @@
 import { ProblemError } from '../../lib/problem.ts'
-import type { Metrics } from '../metrics/metrics.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 
 const mostViewers = 256
 const mostPerAddress = 16

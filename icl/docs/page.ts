@@ -1,6 +1,6 @@
 import { html, raw } from 'hono/html'
 import { type ProblemCode, problemCodes } from '../../lib/problem-codes.ts'
-import type { openApiDocument } from '../openapi.ts'
+import type { openApiDocument } from './openapi.ts'
 import { fieldTable, optionalNote, type Schema, typeOf } from './schema.ts'
 import { style } from './style.ts'
 

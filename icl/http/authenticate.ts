@@ -18,8 +18,8 @@ import {
 } from '../../lib/request-signature.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { isReadToken } from '../keys.ts'
 import { checkRun } from '../operations/check-run.ts'
+import { isReadToken } from '../records/icl-keys.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { claimKey } from '../store/claim-key.ts'
 

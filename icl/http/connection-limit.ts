@@ -1,5 +1,5 @@
 import { ProblemError } from '../../lib/problem.ts'
-import type { HeldKind, Metrics } from '../metrics/metrics.ts'
+import type { HeldKind, Metrics } from '../telemetry/metrics.ts'
 
 const mostPerCaller = 32
 

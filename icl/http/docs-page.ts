@@ -1,8 +1,8 @@
 import { sha256, utf8 } from '../../lib/digest.ts'
 import { endpoints } from '../../lib/endpoints.ts'
+import type { openApiDocument } from '../docs/openapi.ts'
 import { renderPage } from '../docs/page.ts'
 import { style } from '../docs/style.ts'
-import type { openApiDocument } from '../openapi.ts'
 import { textResponse } from './text-response.ts'
 
 /** Serves the API reference; the browser is told to load and run nothing but the page's own style. */

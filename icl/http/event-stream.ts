@@ -1,5 +1,5 @@
-import { isPassing } from '../failures.ts'
-import type { Log } from '../log.ts'
+import { isPassing } from '../telemetry/failures.ts'
+import type { Log } from '../telemetry/log.ts'
 
 /**
  * A stream of server-sent events, given as text; `signal` and `enter`'s answer end with it. What fails ends the stream as if there

@@ -8,8 +8,8 @@ import type {
   OwnAssignment,
 } from '../../lib/schemas/assignments.ts'
 import { toSeconds } from '../../lib/time.ts'
+import { jobKey, nodeKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { jobKey, nodeKey } from '../notifier.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
 import { checkersOf } from '../rules/delivery.ts'
 import { type Assignment, assignmentOf, type Job, roleOf } from '../rules/job.ts'

@@ -18,8 +18,8 @@ import {
   checkTpmEvidence,
   isEnrolled,
 } from '../attestation/tpm-evidence.ts'
-import { findBan, revokeCertificate } from '../bans.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import { findBan, revokeCertificate } from '../records/bans.ts'
 import { attestedNode, type Certificate, type Node } from '../rules/eligibility.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
 import { openRun } from '../rules/runs.ts'

@@ -1,12 +1,12 @@
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { dueKey, jobKey, nodeKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { notePhaseChange } from '../metrics/phase-change.ts'
-import { dueKey, jobKey, nodeKey } from '../notifier.ts'
 import type { Command } from '../rules/commands.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { excuse, type Outage } from '../rules/outages.ts'
 import { transition } from '../rules/transition.ts'
+import { notePhaseChange } from '../telemetry/phase-change.ts'
 import { withReceipt } from './make-receipt.ts'
 
 const maxTries = 50

@@ -1,6 +1,6 @@
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { Pool } from '../pool.ts'
+import type { Pool } from '../pool/pool.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Store, Write } from '../store/store.ts'
 

@@ -3,7 +3,7 @@ import type { JobId } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { cached } from '../cached.ts'
+import { cached } from '../async/cached.ts'
 import type { Dependencies } from '../dependencies.ts'
 
 const pingMs = 2_000

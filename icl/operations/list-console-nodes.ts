@@ -4,7 +4,7 @@ import { newcomer, weightOf } from '../../lib/reputation.ts'
 import type { ConsoleNode, ConsoleNodes } from '../../lib/schemas/console.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { KnownNode } from '../pool.ts'
+import type { KnownNode } from '../pool/pool.ts'
 import { ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
 import type { Outage } from '../rules/outages.ts'
 

@@ -2,8 +2,8 @@ import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { StoredKey } from '../chain/chain.ts'
+import type { StoredKeys } from '../chain/stored-keys.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { StoredKeys } from '../stored-keys.ts'
 
 /** Which stored key a client speaks of. */
 export type KeyPlace = {

@@ -6,7 +6,7 @@ import { takesOf } from '../../lib/prompt-needs.ts'
 import type { QuorumPreviewQuery } from '../../lib/schemas/list.ts'
 import { PromptPart } from '../../lib/schemas/prompt-needs.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { hasFreeSlot, loadEligible, loadPoolNodes } from './load-pool.ts'
+import { hasFreeSlot, loadEligible, loadPoolNodes } from '../pool/load-pool.ts'
 import { currentPool, replacePool } from './publish-pool.ts'
 
 type Query = z.output<typeof QuorumPreviewQuery>

@@ -20,10 +20,10 @@ import { type PoolSnapshot, readPool, snapshotPool } from '../../lib/pool-snapsh
 import { ProblemError } from '../../lib/problem.ts'
 import { hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { currentMs, type PublishedPool } from '../published-pools.ts'
+import { loadPoolNodes } from '../pool/load-pool.ts'
+import { currentMs, type PublishedPool } from '../pool/published-pools.ts'
 import { claimKey } from '../store/claim-key.ts'
 import { putParts } from './keep-parts.ts'
-import { loadPoolNodes } from './load-pool.ts'
 
 const currentKey = 'current-pool'
 const prefix = 'pool:'

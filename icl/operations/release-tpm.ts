@@ -1,8 +1,8 @@
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { listEkBindings, releaseEk } from '../attestation/ek-binding.ts'
-import { revokeCertificate } from '../bans.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { revokeCertificate } from '../records/bans.ts'
 
 /** Frees every TPM of an address for another one, by the word of the wallet that has them; the address loses its certificate first. */
 export async function releaseTpm(deps: Dependencies, caller: Address, address: Address) {

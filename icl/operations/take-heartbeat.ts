@@ -5,9 +5,9 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { Heartbeat } from '../../lib/schemas/nodes.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { countAssignments } from '../pool/load-pool.ts'
 import { defaultComparators, ineligibleReasons, type Node } from '../rules/eligibility.ts'
 import { changeNode } from './change-node.ts'
-import { countAssignments } from './load-pool.ts'
 
 const clockToleranceSeconds = 60
 const chainPatienceMs = 2_000

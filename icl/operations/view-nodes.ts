@@ -6,9 +6,9 @@ import { newcomer, weightOf } from '../../lib/reputation.ts'
 import type { ActiveNode, NodeRecord } from '../../lib/schemas/nodes.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { KnownNode } from '../pool.ts'
+import { loadEligible } from '../pool/load-pool.ts'
+import type { KnownNode } from '../pool/pool.ts'
 import { type Demand, ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
-import { loadEligible } from './load-pool.ts'
 
 const pageSize = 100
 

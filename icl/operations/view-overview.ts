@@ -4,8 +4,8 @@ import { toSeconds } from '../../lib/time.ts'
 import { minutesOf } from '../console/minutes.ts'
 import type { RecentJobs } from '../console/recent-jobs.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { Gauges } from '../metrics/metrics.ts'
 import { ineligibleReasons } from '../rules/eligibility.ts'
+import type { Gauges } from '../telemetry/metrics.ts'
 import type { createProbes } from './check-health.ts'
 
 const readingMs = 3_000

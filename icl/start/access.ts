@@ -1,6 +1,6 @@
 import { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Access } from '../access.ts'
+import type { Access } from '../rules/access.ts'
 import type { ReadText } from './host.ts'
 import type { Settings } from './settings.ts'
 

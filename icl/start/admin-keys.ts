@@ -1,6 +1,6 @@
 import { Base64Url32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { listGenerations, listPublicKeys, rotateKeys, withdrawKey } from '../keyring.ts'
+import { listGenerations, listPublicKeys, rotateKeys, withdrawKey } from '../records/keyring.ts'
 import { type AdminCommand, done, nothingThere, recorded, typedAs } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Address } from '../../lib/codecs.ts'
 import { noPool } from '../admin/context.ts'
 import { listAllNodes, type NodeSummary } from '../admin/nodes.ts'
-import { banNode, unbanNode } from '../bans.ts'
+import { banNode, unbanNode } from '../records/bans.ts'
 import { type AdminCommand, done, nothingThere, recorded, typedAs } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 

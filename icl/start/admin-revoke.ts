@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { Address } from '../../lib/codecs.ts'
 import { noPool } from '../admin/context.ts'
 import { findEndorsementKeys, releaseEndorsementKey } from '../admin/nodes.ts'
-import { revokeCertificate } from '../bans.ts'
-import { type Revocable, revoke, unrevoke } from '../revocations.ts'
+import { revokeCertificate } from '../records/bans.ts'
+import { type Revocable, revoke, unrevoke } from '../records/revocations.ts'
 import {
   type AdminCommand,
   type AdminFlags,

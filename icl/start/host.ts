@@ -1,5 +1,5 @@
-import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import type { Settings } from './settings.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import type { Log, LogFields } from '../log.ts'
+import type { Log, LogFields } from '../telemetry/log.ts'
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
 type Level = (typeof levels)[number]

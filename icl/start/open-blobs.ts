@@ -2,8 +2,8 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Blobs } from '../blobs/blobs.ts'
 import { createKuboBlobs } from '../blobs/kubo.ts'
 import { createStoredBlobs } from '../blobs/stored.ts'
-import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { Settings } from './settings.ts'
 
 const roomBytes = 256 * 1024 * 1024

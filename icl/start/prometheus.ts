@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Gauges, Metrics } from '../metrics/metrics.ts'
+import type { Gauges, Metrics } from '../telemetry/metrics.ts'
 import type { ProcessFigures } from './host.ts'
 
 const prefix = 'svc_icl_'

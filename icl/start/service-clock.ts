@@ -1,5 +1,5 @@
 import { systemClock } from '../../lib/system.ts'
-import { createSteadyClock, type SteadyClock } from '../steady-clock.ts'
+import { createSteadyClock, type SteadyClock } from './steady-clock.ts'
 
 /**
  * The time of the ICL over a database: steady over a sqlite file, which has one ICL, and the machine's over MongoDB. Replicas need one

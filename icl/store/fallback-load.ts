@@ -1,5 +1,5 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
-import type { KeyedMutex } from '../mutex.ts'
+import type { KeyedMutex } from '../async/mutex.ts'
 import { jobLock, nodeLock } from './fallback-locks.ts'
 import type { Mirror } from './fallback-mirror.ts'
 import type { Store } from './store.ts'

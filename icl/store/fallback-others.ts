@@ -10,7 +10,7 @@ import {
   renewReplica,
   renewReplicaMs,
   sayBehind,
-} from '../replicas.ts'
+} from '../records/replicas.ts'
 import type { Mirror } from './fallback-mirror.ts'
 import { askPrimary, type Fallback } from './fallback-state.ts'
 import { forever } from './forever.ts'

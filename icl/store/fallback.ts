@@ -33,7 +33,7 @@
  *   nothing.
  */
 
-import { releaseReplica } from '../replicas.ts'
+import { releaseReplica } from '../records/replicas.ts'
 import { keepUp, reconnect, watchConnection } from './fallback-connection.ts'
 import { onlyInDatabase, type Reads, readsOf } from './fallback-reads.ts'
 import { saveAllWith, saveWith } from './fallback-save.ts'

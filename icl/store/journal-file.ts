@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolderAside } from '../../lib/host/write-whole.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { createMutex, type Mutex } from '../mutex.ts'
+import { createMutex, type Mutex } from '../async/mutex.ts'
 import type { HeldRecord, Journal } from './journal.ts'
 import { encodeHeld, encodeWrite } from './journal-lines.ts'
 import {

@@ -3,7 +3,7 @@ import { toBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../telemetry/log.ts'
 import { changeReads } from './mongodb-changes.ts'
 import {
   createMongoConnection,

@@ -1,5 +1,5 @@
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { Position } from './store.ts'
 
 /** What lists do with documents that cannot be read: one of them must not keep the others from being listed. */

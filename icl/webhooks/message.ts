@@ -1,6 +1,6 @@
 import { utf8 } from '../../lib/digest.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
-import type { IclKeys } from '../keys.ts'
+import type { IclKeys } from '../records/icl-keys.ts'
 import type { Job } from '../rules/job.ts'
 import type { WebhookMessage } from './webhooks.ts'
 

@@ -1,7 +1,7 @@
 // An ICL as it is, but for its chain, which answers at once, and for its leases, which are over in seconds.
 import { createApp } from '../../icl/app.ts'
 import { runWorkers } from '../../icl/background/workers.ts'
-import { createPool } from '../../icl/pool.ts'
+import { createPool } from '../../icl/pool/pool.ts'
 import { createDependencies } from '../../icl/start/dependencies.ts'
 import { listen } from '../../icl/start/listen.ts'
 import { createMachine } from '../../icl/start/machine.ts'

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { findNewestReplica } from '../../icl/replicas.ts'
+import { findNewestReplica } from '../../icl/records/replicas.ts'
 import { systemClock } from '../../lib/system.ts'
 import type { Fate } from '../store/wire-server/proxy.ts'
 import type { Database } from './database.ts'

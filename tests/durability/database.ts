@@ -1,4 +1,4 @@
-import { createMutex } from '../../icl/mutex.ts'
+import { createMutex } from '../../icl/async/mutex.ts'
 import { findFerretDb, startFerretDb } from '../store/wire-server/ferretdb.ts'
 import { startProxy, type WireProxy } from '../store/wire-server/proxy.ts'
 

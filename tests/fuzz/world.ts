@@ -1,4 +1,4 @@
-import { openAccess } from '../../icl/access.ts'
+import { openAccess } from '../../icl/rules/access.ts'
 import { isHeld, listen } from '../../icl/start/listen.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'

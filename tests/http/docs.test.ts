@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openApiDocument } from '../../icl/docs/openapi.ts'
 import { renderPage } from '../../icl/docs/page.ts'
-import { openApiDocument } from '../../icl/openapi.ts'
 import { sha256, utf8 } from '../../lib/digest.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { commonProblems, endpoints } from '../../lib/endpoints.ts'

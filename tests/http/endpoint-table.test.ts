@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openAccess } from '../../icl/access.ts'
 import { createApp } from '../../icl/app.ts'
+import { openAccess } from '../../icl/rules/access.ts'
 import { listen } from '../../icl/start/listen.ts'
 import { type Endpoint, rawBytes } from '../../lib/endpoint.ts'
 import { endpoints, maxBlobBytes, maxBodyBytes, type OperationId } from '../../lib/endpoints.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openApiDocument } from '../../icl/openapi.ts'
+import { openApiDocument } from '../../icl/docs/openapi.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { rawBytes } from '../../lib/endpoint.ts'
 import { commonProblems, endpoints } from '../../lib/endpoints.ts'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { openAccess } from '../../icl/access.ts'
 import { createApp } from '../../icl/app.ts'
+import { openAccess } from '../../icl/rules/access.ts'
 import { type Api, createApi } from '../../lib/api.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'

@@ -11,9 +11,9 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { instrumented } from '../../icl/instrumented.ts'
-import { noMetrics } from '../../icl/metrics/metrics.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
+import { instrumented } from '../../icl/telemetry/instrumented.ts'
+import { noMetrics } from '../../icl/telemetry/metrics.ts'
 import { submit } from '../icl/test-client.ts'
 import { createTestIcl, joinNode, origin, type TestIcl } from '../icl/test-icl.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { openAccess } from '../../icl/access.ts'
 import { placesOf } from '../../icl/operations/admit-client.ts'
 import { listJobs } from '../../icl/operations/list-jobs.ts'
+import { openAccess } from '../../icl/rules/access.ts'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'

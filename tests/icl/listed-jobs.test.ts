@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { deriveKeys } from '../../icl/keys.ts'
+import { deriveKeys } from '../../icl/records/icl-keys.ts'
 import type { JsonWebKeySet } from '../../lib/schemas/network.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes } from '../../lib/statements.ts'

@@ -1,6 +1,6 @@
 import type { PublicClient } from 'viem'
 import { afterEach, describe, expect, it } from 'vitest'
-import { cached } from '../../icl/cached.ts'
+import { cached } from '../../icl/async/cached.ts'
 import { createNodeStates } from '../../icl/chain/node-states.ts'
 import { anAddress } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSteadyClock } from '../../icl/steady-clock.ts'
+import { createSteadyClock } from '../../icl/start/steady-clock.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { claim, commitTo, deliver, reveal } from './node-steps.ts'
 import { useReplicas } from './replica-set.ts'

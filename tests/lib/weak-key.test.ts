@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { deriveKeys } from '../../icl/keys.ts'
+import { deriveKeys } from '../../icl/records/icl-keys.ts'
 import { verifyFault } from '../../lib/fault.ts'
 import { parseSignature } from '../../lib/http-signature.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { openApiDocument } from '../../icl/openapi.ts'
+import { openApiDocument } from '../../icl/docs/openapi.ts'
 import { version } from '../../icl/version.ts'
 import { readServerEvents } from '../../lib/client/event-stream.ts'
 import { sha256Hex } from '../../lib/digest.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createKeyedMutex } from '../../icl/mutex.ts'
+import { createKeyedMutex } from '../../icl/async/mutex.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import { loadMirror } from '../../icl/store/fallback-load.ts'
 import { createMirror } from '../../icl/store/fallback-mirror.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { listReplicas, renewReplica } from '../../icl/replicas.ts'
+import { listReplicas, renewReplica } from '../../icl/records/replicas.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'

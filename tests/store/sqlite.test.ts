@@ -6,7 +6,7 @@ import { join } from 'node:path'
 // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { createOutages } from '../../icl/outages.ts'
+import { createOutages } from '../../icl/records/outages.ts'
 import { openSqliteStore } from '../../icl/store/sqlite-file.ts'
 import { queries } from '../../icl/store/sqlite-reads.ts'
 import type { Store } from '../../icl/store/store.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import type { Log } from '../../icl/log.ts'
 import type { Store } from '../../icl/store/store.ts'
+import type { Log } from '../../icl/telemetry/log.ts'
 import { nodeA, nodeB } from '../icl/rules/sample-job.ts'
 import { eventOf, jobOf, nodeOf } from './suite.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { deriveKeys, isReadToken, readTokenOf } from '../../../icl/keys.ts'
+import { deriveKeys, isReadToken, readTokenOf } from '../../../icl/records/icl-keys.ts'
 import { tpmOfCertificate } from '../../../node/attestation/certificate-claims.ts'
 import { expectUnpolluted, hostileJson, patience, runs } from './runs.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { banNode, unbanNode } from '../../../icl/bans.ts'
+import { banNode, unbanNode } from '../../../icl/records/bans.ts'
 import { createMemoryStore } from '../../../icl/store/memory.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { noPool } from '../../../icl/admin/context.ts'
-import { banNode, unbanNode } from '../../../icl/bans.ts'
+import { banNode, unbanNode } from '../../../icl/records/bans.ts'
 import { codeOf } from '../../code-of.ts'
 import { createTestIcl, type TestIcl } from '../test-icl.ts'
 import { createSoftwareTpm, type SoftwareTpm } from './software-tpm.ts'

@@ -1,7 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { noPool } from '../../../icl/admin/context.ts'
-import { revokeCertificate } from '../../../icl/bans.ts'
-import { createRevocations, type Revocable, revoke, unrevoke } from '../../../icl/revocations.ts'
+import { revokeCertificate } from '../../../icl/records/bans.ts'
+import {
+  createRevocations,
+  type Revocable,
+  revoke,
+  unrevoke,
+} from '../../../icl/records/revocations.ts'
 import { codeOf } from '../../code-of.ts'
 import { useReplicas } from '../replica-set.ts'
 import { createShared, createTestIcl, type Shared, type TestIcl } from '../test-icl.ts'

@@ -1,6 +1,6 @@
 import { decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose'
 import { expect, it } from 'vitest'
-import { activationMs, createKeyring, rotateKeys } from '../../../icl/keyring.ts'
+import { activationMs, createKeyring, rotateKeys } from '../../../icl/records/keyring.ts'
 import { createMemoryStore } from '../../../icl/store/memory.ts'
 import { codeOf } from '../../code-of.ts'
 import { createTestIcl } from '../test-icl.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { createWork } from '../../../icl/background/work.ts'
-import type { Log } from '../../../icl/log.ts'
+import { createWork } from '../../../icl/async/work.ts'
+import type { Log } from '../../../icl/telemetry/log.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'

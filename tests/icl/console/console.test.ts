@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Access, openAccess } from '../../../icl/access.ts'
 import { minutesOf } from '../../../icl/console/minutes.ts'
+import { type Access, openAccess } from '../../../icl/rules/access.ts'
 import { endpoints } from '../../../lib/endpoints.ts'
 import type { ConsoleJob } from '../../../lib/schemas/console.ts'
 import { codeOf } from '../../code-of.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createViewers } from '../../../icl/console/viewers.ts'
-import { noMetrics } from '../../../icl/metrics/metrics.ts'
 import type { Store } from '../../../icl/store/store.ts'
+import { noMetrics } from '../../../icl/telemetry/metrics.ts'
 import { ConsoleNews } from '../../../lib/schemas/console.ts'
 import { aJobId } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'

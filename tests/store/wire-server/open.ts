@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
-import { createMutex, type Mutex } from '../../../icl/mutex.ts'
+import { createMutex, type Mutex } from '../../../icl/async/mutex.ts'
 import { findFerretDb, startFerretDb } from './ferretdb.ts'
 import { sideBySide, startProxy, type Upstream } from './proxy.ts'
 

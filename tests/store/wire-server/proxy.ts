@@ -1,5 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
-import { createMutex, type Mutex } from '../../../icl/mutex.ts'
+import { createMutex, type Mutex } from '../../../icl/async/mutex.ts'
 import { createFrames } from './frames.ts'
 
 /** Where a server listens. */

@@ -1,10 +1,10 @@
-import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
-import type { Address } from '../lib/codecs.ts'
-import { cached } from './cached.ts'
-import type { Chain } from './chain/chain.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { cached } from '../async/cached.ts'
+import type { Chain } from '../chain/chain.ts'
+import type { ChainNode, Node } from '../rules/eligibility.ts'
+import type { OccupiedSlots, Store } from '../store/store.ts'
 import { createPublishedPools, type PublishedPools } from './published-pools.ts'
-import type { ChainNode, Node } from './rules/eligibility.ts'
-import type { OccupiedSlots, Store } from './store/store.ts'
 
 const cachedMs = 1_000
 /** Whoever asks for what cannot be had must not make every question read all nodes. */

@@ -1,4 +1,4 @@
-import { type Clock, elapsedSince } from '../lib/clock.ts'
+import { type Clock, elapsedSince } from '../../lib/clock.ts'
 
 /**
  * The time by which the ICL measures deadlines: the machine's at the start, and from then on what a monotonic clock adds. A step of the

@@ -1,11 +1,11 @@
-import type { Clock } from '../lib/clock.ts'
-import type { Address } from '../lib/codecs.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { cached } from '../async/cached.ts'
+import type { Pool } from '../pool/pool.ts'
+import type { Certificate } from '../rules/eligibility.ts'
+import { forever } from '../store/forever.ts'
+import type { Store } from '../store/store.ts'
 import { revokeCertificate } from './bans.ts'
-import { cached } from './cached.ts'
-import type { Pool } from './pool.ts'
-import type { Certificate } from './rules/eligibility.ts'
-import { forever } from './store/forever.ts'
-import type { Store } from './store/store.ts'
 
 /** What the operator can revoke besides a node: a TPM (`ek`, its hash), an attestation key (`ak`, its name) or one certificate (`jti`). */
 export type Revocable = { readonly kind: 'ek' | 'ak' | 'jti'; readonly id: string }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createKeyedMutex } from '../../icl/mutex.ts'
+import { createKeyedMutex } from '../../../icl/async/mutex.ts'
 
 it('what has a key in common is done in turn, also after a failure; nothing else waits for it', async () => {
   const mutex = createKeyedMutex()

@@ -1,6 +1,6 @@
-import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
-import { ProblemError } from '../lib/problem.ts'
-import { SvcError } from '../lib/svc-error.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from './log.ts'
 
 const remindMs = 60_000

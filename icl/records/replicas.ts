@@ -1,5 +1,5 @@
-import { forever } from './store/forever.ts'
-import type { Store } from './store/store.ts'
+import { forever } from '../store/forever.ts'
+import type { Store } from '../store/store.ts'
 
 /** How often a replica says that it is there, in milliseconds. */
 export const renewReplicaMs = 5_000

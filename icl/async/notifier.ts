@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 
 /** Lets requests of this process wait for news under a key. */
 export interface Notifier {

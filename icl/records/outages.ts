@@ -1,7 +1,7 @@
-import { elapsedSince, type MonotonicMs } from '../lib/clock.ts'
-import { every } from './background/every.ts'
-import type { Dependencies } from './dependencies.ts'
-import type { Outage } from './rules/outages.ts'
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { every } from '../async/repeat.ts'
+import type { Dependencies } from '../dependencies.ts'
+import type { Outage } from '../rules/outages.ts'
 
 /**
  * How the ICL finds out that it was away. Every second each replica saves that the ICL is there: one mark for all of them. A replica

@@ -1,5 +1,5 @@
-import { every } from './background/every.ts'
-import type { Dependencies } from './dependencies.ts'
+import { every } from '../async/repeat.ts'
+import type { Dependencies } from '../dependencies.ts'
 
 /**
  * Whether the machine's clock can be right. Blocks are the only other clock that the ICL sees: one from the future shows that the

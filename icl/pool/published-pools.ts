@@ -1,5 +1,5 @@
-import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
-import type { PoolNode } from '../lib/pool-snapshot.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import type { PoolNode } from '../../lib/pool-snapshot.ts'
 
 /** How long a published pool stays the current one, in milliseconds. */
 export const currentMs = 30_000

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { createClockWatch } from '../../icl/clock-watch.ts'
-import { createSteadyClock } from '../../icl/steady-clock.ts'
-import { aHash } from '../branded.ts'
-import { createVirtualClock } from '../virtual-clock.ts'
-import { createFakeChain } from './fake-chain.ts'
-import { createTestIcl } from './test-icl.ts'
+import { createClockWatch } from '../../../icl/chain/clock-watch.ts'
+import { createSteadyClock } from '../../../icl/start/steady-clock.ts'
+import { aHash } from '../../branded.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
+import { createFakeChain } from '../fake-chain.ts'
+import { createTestIcl } from '../test-icl.ts'
 
 const hoursMs = 2 * 3_600_000
 const second = (ms: number) => Math.floor(ms / 1000)

@@ -1,6 +1,6 @@
-import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
-import { ProblemError } from '../lib/problem.ts'
-import type { Chain, StoredKey } from './chain/chain.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { Chain, StoredKey } from './chain.ts'
 
 const cachedMs = 2_000
 const mostKept = 10_000

@@ -1,22 +1,22 @@
 import { decodeProtectedHeader } from 'jose'
 import { describe, expect, it } from 'vitest'
+import { deriveKeys, isReadToken, readTokenOf } from '../../../icl/records/icl-keys.ts'
 import {
   activationMs,
   createKeyring,
   listGenerations,
   rotateKeys,
   withdrawKey,
-} from '../../icl/keyring.ts'
-import { deriveKeys, isReadToken, readTokenOf } from '../../icl/keys.ts'
-import { createMemoryStore } from '../../icl/store/memory.ts'
-import type { Store } from '../../icl/store/store.ts'
-import { utf8 } from '../../lib/digest.ts'
-import { ProblemError } from '../../lib/problem.ts'
-import { verifyReceipt } from '../../lib/receipt.ts'
-import { codeOf } from '../code-of.ts'
-import { createVirtualClock } from '../virtual-clock.ts'
-import { runJob } from './run-job.ts'
-import { createTestIcl, joinNode, joinNodes } from './test-icl.ts'
+} from '../../../icl/records/keyring.ts'
+import { createMemoryStore } from '../../../icl/store/memory.ts'
+import type { Store } from '../../../icl/store/store.ts'
+import { utf8 } from '../../../lib/digest.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { verifyReceipt } from '../../../lib/receipt.ts'
+import { codeOf } from '../../code-of.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
+import { runJob } from '../run-job.ts'
+import { createTestIcl, joinNode, joinNodes } from '../test-icl.ts'
 
 const secret = new Uint8Array(32).fill(1)
 const message = utf8('message')

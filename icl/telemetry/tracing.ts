@@ -8,7 +8,7 @@ import {
   type TextMapGetter,
   trace,
 } from '@opentelemetry/api'
-import { version } from './version.ts'
+import { version } from '../version.ts'
 
 /** Spans of the ICL; it makes none until the operator loads an OpenTelemetry SDK. */
 export const tracer = trace.getTracer('svc-icl', version)

@@ -6,7 +6,6 @@ import { weightOf } from '../../lib/reputation.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
 import { type ModelTakes, PromptPart } from '../../lib/schemas/prompt-needs.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { KnownNode } from '../pool.ts'
 import type { MemberState } from '../rules/commands.ts'
 import {
   type Demand,
@@ -16,6 +15,7 @@ import {
 } from '../rules/eligibility.ts'
 import { type Job, occupiesSlot } from '../rules/job.ts'
 import type { OccupiedSlots } from '../store/store.ts'
+import type { KnownNode } from './pool.ts'
 
 /** What a job asks of a node. */
 export const demandOf = ({ modelId, minTier, comparator, list }: Job): Demand => ({

@@ -1,7 +1,7 @@
-import { elapsedSince, type MonotonicMs } from '../lib/clock.ts'
-import { every } from './background/every.ts'
-import type { Dependencies } from './dependencies.ts'
-import { jobKey, nodeKey } from './notifier.ts'
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { jobKey, nodeKey } from '../async/notifier.ts'
+import { every } from '../async/repeat.ts'
+import type { Dependencies } from '../dependencies.ts'
 
 const lookMs = 250
 const staleMs = 5_000

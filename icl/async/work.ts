@@ -1,6 +1,6 @@
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { createFailures } from '../failures.ts'
+import { createFailures } from '../telemetry/failures.ts'
 
 const firstPauseMs = 500
 const longestPauseMs = 10_000

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { createOutages } from '../../icl/outages.ts'
-import { createMemoryStore } from '../../icl/store/memory.ts'
-import type { Store } from '../../icl/store/store.ts'
-import { createVirtualClock } from '../virtual-clock.ts'
+import { createOutages } from '../../../icl/records/outages.ts'
+import { createMemoryStore } from '../../../icl/store/memory.ts'
+import type { Store } from '../../../icl/store/store.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
 
 const nothing = () => {}
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }

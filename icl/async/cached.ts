@@ -1,4 +1,4 @@
-import { type Clock, elapsedSince, type MonotonicMs } from '../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 
 /** The last value that was read, kept for a while. */
 export type Cached<T> = {

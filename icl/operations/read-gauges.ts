@@ -1,8 +1,8 @@
 import { withDeadline } from '../../lib/deadline.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { loadEligible } from '../operations/load-pool.ts'
+import { loadEligible } from '../pool/load-pool.ts'
 import { servedTiers } from '../rules/eligibility.ts'
-import type { Gauges } from './metrics.ts'
+import type { Gauges } from '../telemetry/metrics.ts'
 
 const readingMs = 3_000
 

@@ -1,5 +1,5 @@
-import type { Address } from '../lib/codecs.ts'
-import type { Rate, RateName } from '../lib/schemas/network.ts'
+import type { Address } from '../../lib/codecs.ts'
+import type { Rate, RateName } from '../../lib/schemas/network.ts'
 
 /** Who may use this ICL, and how much. */
 export type Access = {

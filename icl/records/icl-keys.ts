@@ -8,9 +8,9 @@ import {
   hmacSha256,
   toBase64Url,
   utf8,
-} from '../lib/digest.ts'
-import type { JsonWebKeySet } from '../lib/schemas/network.ts'
-import { type SigningKey, signingKeyFromSeed } from '../lib/session-key.ts'
+} from '../../lib/digest.ts'
+import type { JsonWebKeySet } from '../../lib/schemas/network.ts'
+import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 
 /** What an attestation certificate says of the evidence: for a TPM its endorsement key's hash, its attestation key's name and its count of machine starts. */
 export type CertificateAttestation =
@@ -28,7 +28,7 @@ type CertificateClaims = {
   readonly att: CertificateAttestation
 }
 
-/** What the ICL signs with for a time: rotated, see `icl/keyring.ts`. */
+/** What the ICL signs with for a time: rotated, see `keyring.ts`. */
 export type SigningKeys = {
   /** Signs tallies, lists and reputation events. */
   readonly tally: SigningKey

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { Clock } from '../lib/clock.ts'
-import { JsonWebKeySet } from '../lib/schemas/network.ts'
-import { SvcError } from '../lib/svc-error.ts'
-import { deriveSigningKeys, deriveTokenKeys, type IclKeys, type SigningKeys } from './keys.ts'
-import { forever } from './store/forever.ts'
-import type { Store } from './store/store.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { JsonWebKeySet } from '../../lib/schemas/network.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { forever } from '../store/forever.ts'
+import type { Store } from '../store/store.ts'
+import { deriveSigningKeys, deriveTokenKeys, type IclKeys, type SigningKeys } from './icl-keys.ts'
 
 /** How long every replica has to learn of a new generation, and to publish its keys, before any of them signs with it. */
 export const activationMs = 60_000

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { type Auth, type Endpoint, eventStream, rawBytes } from '../lib/endpoint.ts'
-import { commonProblems, endpoints } from '../lib/endpoints.ts'
-import { Problem } from '../lib/problem.ts'
-import { type ProblemCode, problemCodes } from '../lib/problem-codes.ts'
+import { type Auth, type Endpoint, eventStream, rawBytes } from '../../lib/endpoint.ts'
+import { commonProblems, endpoints } from '../../lib/endpoints.ts'
+import { Problem } from '../../lib/problem.ts'
+import { type ProblemCode, problemCodes } from '../../lib/problem-codes.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,5 +1,5 @@
 import type { Dependencies } from '../dependencies.ts'
-import { createFailures } from '../failures.ts'
+import { createFailures } from '../telemetry/failures.ts'
 
 /** Runs work that may fail, which is logged as `createFailures` does. */
 export function logOnce(
