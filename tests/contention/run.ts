@@ -9,6 +9,7 @@ import { unixSeconds } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { retrying } from '../../lib/retry.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock } from '../../lib/system.ts'
 import { modelId, origin, walletOf } from '../icl/test-icl.ts'
 import { listKey } from '../listed-key.ts'
@@ -146,13 +147,18 @@ async function every(ms: number, signal: AbortSignal, body: () => Promise<void>)
   }
 }
 
+const isOutOfReach = (error: unknown) =>
+  error instanceof SvcError && error.code === 'icl-unreachable'
+
 const patience = { attempts: 20, firstDelayMs: 200, maxDelayMs: 2_000 }
 
 /** Submits a job with three seats as its client does, again when the pool has changed meanwhile. */
 async function submitOne(fetch: Fetch, name: string): Promise<JobId> {
   const { address: client, signer } = walletOf(name)
   const api = apiOf(fetch, signer)
-  const again = (error: unknown) => (error instanceof ProblemError ? 0 : undefined)
+  // A busy process may answer too late.
+  const again = (error: unknown) =>
+    error instanceof ProblemError || isOutOfReach(error) ? 0 : undefined
   return retrying(systemClock, patience, undefined, again, async () => {
     const key = await listKey(api, {
       origin,
