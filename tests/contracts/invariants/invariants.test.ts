@@ -3,8 +3,8 @@ import { coverageOf } from './coverage.ts'
 import { type RunReport, runInvariants } from './run.ts'
 
 const seed = 20_261_121
-const calls = 10_000
-const limitMs = 300_000
+const calls = 4_000
+const limitMs = 900_000
 
 describe('random calls of all contracts', () => {
   let report: RunReport
