@@ -14,7 +14,7 @@ import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
 import { checking, failed, failedBy, ok, skipped } from './check.ts'
 
-const fheMs = 30_000
+const fheMs = 120_000
 
 /** Whether the keystore is there and only for its owner; the address that it names. */
 export async function checkKeystore({
