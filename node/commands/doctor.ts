@@ -1,9 +1,9 @@
+import { type Check, checkLine, exitCodeOfChecks } from '../../lib/host/checks.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
+import { failed, failedBy, ok, skipped } from '../../lib/host/make-check.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
-import { type Check, checkLine, exitCodeOfChecks } from './checks.ts'
 import type { CommandContext } from './context.ts'
 import { checkChain, withoutNetwork } from './doctor/chain.ts'
-import { failed, failedBy, ok, skipped } from './doctor/check.ts'
 import { checkClock, checkIcl } from './doctor/icl.ts'
 import {
   checkCertificate,

@@ -1,14 +1,14 @@
 import type { Address } from '../../../lib/codecs.ts'
+import type { Check } from '../../../lib/host/checks.ts'
+import { checking, failed, ok, skipped } from '../../../lib/host/make-check.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import { checkEndpoint } from '../../chain/check-endpoint.ts'
 import { createRegistryReader } from '../../chain/registry.ts'
 import { remedies } from '../../eligibility.ts'
 import { etherText, toSend } from '../amounts.ts'
-import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
 import { workingGas } from '../diagnose-node.ts'
 import { registryEndpoint, rpcName, withTimeout } from '../reach.ts'
-import { checking, failed, ok, skipped } from './check.ts'
 
 type Target = {
   readonly rpcUrl: string

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { withDeadline } from '../../../lib/deadline.ts'
+import type { Check } from '../../../lib/host/checks.ts'
 import { explainError } from '../../../lib/host/explain-error.ts'
+import { failed, failedBy, ok, skipped } from '../../../lib/host/make-check.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import type { Config } from '../../config.ts'
-import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
 import { ownNetworkOf } from '../reach.ts'
-import { failed, failedBy, ok, skipped } from './check.ts'
 
 const attemptMs = 10_000
 // Signed requests are taken for 60 s.

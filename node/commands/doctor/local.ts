@@ -3,16 +3,16 @@ import { dirname } from 'node:path'
 import { unixSeconds } from '../../../lib/clock.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
+import type { Check } from '../../../lib/host/checks.ts'
 import { keystoreAddress } from '../../../lib/host/keystore.ts'
+import { checking, failed, failedBy, ok, skipped } from '../../../lib/host/make-check.ts'
 import { readRecord } from '../../attestation/record.ts'
 import type { LoadedConfig } from '../../config-file.ts'
 import { checkDisk } from '../../journal/check-disk.ts'
 import { checkWhole, journalPathOf, readJournal } from '../../journal/read-journal.ts'
 import { openWallet } from '../../wallet.ts'
 import { durationText } from '../amounts.ts'
-import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
-import { checking, failed, failedBy, ok, skipped } from './check.ts'
 
 const fheMs = 120_000
 

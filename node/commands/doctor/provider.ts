@@ -1,3 +1,5 @@
+import type { Check } from '../../../lib/host/checks.ts'
+import { checking, failed, ok, skipped } from '../../../lib/host/make-check.ts'
 import { modelNameOf, providerNameOf } from '../../../lib/providers.ts'
 import { knowsModel, probeProvider } from '../../inference/probe.ts'
 import {
@@ -6,9 +8,7 @@ import {
   type Provider,
   type ProviderSettings,
 } from '../../inference/providers.ts'
-import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
-import { checking, failed, ok, skipped } from './check.ts'
 
 const name = 'provider'
 const costsNothing = 'looking it up costs nothing'

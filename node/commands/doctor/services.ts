@@ -3,13 +3,13 @@ import { privateKeyToAccount } from 'viem/accounts'
 import type { Fetch } from '../../../lib/api.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
+import type { Check } from '../../../lib/host/checks.ts'
+import { checking, failed, ok, skipped } from '../../../lib/host/make-check.ts'
 import { readLimited } from '../../../lib/read-limited.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import type { Config } from '../../config.ts'
-import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
-import { checking, failed, ok, skipped } from './check.ts'
 
 const attemptMs = 15_000
 // Nine megabytes.

@@ -1,12 +1,12 @@
 import type { Address } from '../../../lib/codecs.ts'
+import type { Check } from '../../../lib/host/checks.ts'
+import { checking, failed, ok, skipped } from '../../../lib/host/make-check.ts'
 import { tpmOptionsOf } from '../../attestation/attestor.ts'
 import { tpmOfCertificate } from '../../attestation/certificate-claims.ts'
 import { readRecord } from '../../attestation/record.ts'
 import { inspectTpm, tpmText } from '../../attestation/tpm/inspect-tpm.ts'
 import type { LoadedConfig } from '../../config-file.ts'
-import type { Check } from '../checks.ts'
 import type { CommandContext } from '../context.ts'
-import { checking, failed, ok, skipped } from './check.ts'
 
 const name = 'tpm'
 

@@ -1,4 +1,4 @@
-import { exitCodes } from '../../lib/host/exit-code.ts'
+import { exitCodes } from './exit-code.ts'
 
 /** One thing that was looked at: how it is, and what to do when it is not well. */
 export type Check = {

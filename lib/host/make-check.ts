@@ -1,7 +1,7 @@
-import { explainError } from '../../../lib/host/explain-error.ts'
-import { ProblemError } from '../../../lib/problem.ts'
-import { SvcError } from '../../../lib/svc-error.ts'
-import type { Check } from '../checks.ts'
+import { ProblemError } from '../problem.ts'
+import { SvcError } from '../svc-error.ts'
+import type { Check } from './checks.ts'
+import { explainError } from './explain-error.ts'
 
 /** A check that went well. */
 export const ok = (name: string, detail: string): Check => ({ name, status: 'ok', detail })
