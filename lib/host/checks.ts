@@ -24,3 +24,20 @@ export function exitCodeOfChecks(checks: readonly Check[]): number {
   if (failed.length === 0) return exitCodes.done
   return failed.every(({ retryable }) => retryable) ? exitCodes.tryAgain : exitCodes.operatorMustAct
 }
+
+/** Prints checks for people, or as one JSON line for programs; returns the exit code of them all. */
+export function reportChecks(
+  checks: readonly Check[],
+  { json }: { readonly json?: boolean | undefined },
+  print: (line: string) => void,
+): number {
+  const exitCode = exitCodeOfChecks(checks)
+  if (json) {
+    print(JSON.stringify({ healthy: exitCode === exitCodes.done, checks }))
+    return exitCode
+  }
+  for (const check of checks) print(checkLine(check))
+  const count = checks.filter(({ status }) => status === 'failed').length
+  print(count === 0 ? 'All is well.' : `${count} of ${checks.length} checks failed.`)
+  return exitCode
+}

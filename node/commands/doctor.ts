@@ -1,5 +1,4 @@
-import { type Check, checkLine, exitCodeOfChecks } from '../../lib/host/checks.ts'
-import { exitCodes } from '../../lib/host/exit-code.ts'
+import { type Check, reportChecks } from '../../lib/host/checks.ts'
 import { failed, failedBy, ok, skipped } from '../../lib/host/make-check.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import type { CommandContext } from './context.ts'
@@ -22,17 +21,7 @@ export async function examine(
   flags: { readonly json?: boolean },
   context: CommandContext,
 ): Promise<number> {
-  const checks = await checkAll(context)
-  const exitCode = exitCodeOfChecks(checks)
-  const { print } = context
-  if (flags.json) {
-    print(JSON.stringify({ healthy: exitCode === exitCodes.done, checks }))
-    return exitCode
-  }
-  for (const check of checks) print(checkLine(check))
-  const count = checks.filter(({ status }) => status === 'failed').length
-  print(count === 0 ? 'All is well.' : `${count} of ${checks.length} checks failed.`)
-  return exitCode
+  return reportChecks(await checkAll(context), flags, context.print)
 }
 
 async function checkAll(context: CommandContext): Promise<readonly Check[]> {

@@ -1,58 +1,28 @@
-import { toHex } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
 import type { Fetch } from '../../../lib/api.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
+import { checkCoprocessor as checkCoprocessorAt } from '../../../lib/host/check-coprocessor.ts'
 import type { Check } from '../../../lib/host/checks.ts'
-import { checking, failed, ok, skipped } from '../../../lib/host/make-check.ts'
+import { failed, ok, skipped } from '../../../lib/host/make-check.ts'
 import { readLimited } from '../../../lib/read-limited.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
-import { SvcError } from '../../../lib/svc-error.ts'
 import type { Config } from '../../config.ts'
 import type { CommandContext } from '../context.ts'
 
 const attemptMs = 15_000
-// Nine megabytes.
-const keysMs = 60_000
 const maxInlineBytes = 4_096
 // "hello" as a block inside its own CID: no gateway has to look for it.
 const inlineCid = 'bafkqabtimvwgy3yk'
 const inlineText = 'hello\n'
-const nobodysHandle = 1n
-// One that looks for the ciphertext first finds none.
-const refusals = ['coprocessor-access-denied', 'coprocessor-ciphertext-unknown']
-
-/** Whether the coprocessor answers: it has to serve its keys, and to refuse a handle that is nobody's. */
+/** Whether the coprocessor of the ICL's chain responds. */
 export async function checkCoprocessor(
   { cofhe_endpoint: rpcUrl, cofhe_urls: urls }: Pick<Config, 'cofhe_endpoint' | 'cofhe_urls'>,
   network: Network | undefined,
-  { clock, random }: CommandContext,
+  context: CommandContext,
 ): Promise<Check> {
-  const name = 'coprocessor'
-  if (network === undefined) return skipped(name, 'needs the ICL, which names the chain')
-  return await checking(name, async () => {
-    const { createCofheCoprocessor } = await import('../../../lib/coprocessor/cofhe.ts')
-    // Any wallet may ask, so this needs no password.
-    const account = privateKeyToAccount(toHex(random.bytes(32)))
-    const coprocessor = createCofheCoprocessor({
-      rpcUrl,
-      chainId: network.chain_id,
-      account,
-      clock,
-      coprocessor: urls,
-      decryptTimeoutMs: attemptMs,
-      encryptTimeoutMs: keysMs,
-    })
-    // A wrong address may answer 404 as well, but not with keys.
-    await coprocessor.fetchKeys()
-    const refusal = await coprocessor.decrypt(nobodysHandle).catch((error: unknown) => error)
-    if (refusal instanceof SvcError && refusals.includes(refusal.code)) {
-      return ok(name, 'responds, and refuses what nobody was granted')
-    }
-    if (refusal instanceof Error) throw refusal
-    const remedy = "Do not run the node. Tell the ICL's operator."
-    return failed(name, 'it decrypts a handle for a wallet without a grant', remedy)
-  })
+  if (network === undefined) return skipped('coprocessor', 'needs the ICL, which names the chain')
+  const remedy = "Do not run the node. Tell the ICL's operator."
+  return checkCoprocessorAt({ rpcUrl, chainId: network.chain_id, urls }, context, remedy)
 }
 
 async function askGateway(
