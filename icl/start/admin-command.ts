@@ -19,6 +19,13 @@ export type AdminFlags = {
 /** What a command answers: data for programs, lines for people. */
 export type Outcome = { readonly json: unknown; readonly lines: readonly string[] }
 
+/** What the commands are typed in and answer to. */
+export type AdminTerminal = {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  print(line: string): void
+  complain(line: string): void
+}
+
 /** One of the operator's commands. */
 export type AdminCommand = {
   readonly name: string
@@ -29,9 +36,19 @@ export type AdminCommand = {
   readonly summary: string
   /** True when no ICL may use the database meanwhile. */
   readonly alone?: boolean
-  /** Checks what was typed, before the database is opened; throws SvcError `usage`. */
-  prepare(given: readonly string[], flags: AdminFlags): (context: AdminContext) => Promise<Outcome>
-}
+} & (
+  | {
+      /** Checks what was typed, before the database is opened; throws SvcError `usage`. */
+      prepare(
+        given: readonly string[],
+        flags: AdminFlags,
+      ): (context: AdminContext) => Promise<Outcome>
+    }
+  | {
+      /** Works without a database that is open, prints by itself, and returns the exit code. */
+      examine(flags: AdminFlags, terminal: AdminTerminal): Promise<number>
+    }
+)
 
 /** A wrong command line. */
 export const usageError = (message: string): SvcError =>

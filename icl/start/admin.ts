@@ -9,7 +9,13 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import type { AdminContext } from '../admin/context.ts'
 import type { Log, LogFields } from '../telemetry/log.ts'
-import { type AdminCommand, type AdminFlags, usageError } from './admin-command.ts'
+import {
+  type AdminCommand,
+  type AdminFlags,
+  type AdminTerminal,
+  usageError,
+} from './admin-command.ts'
+import { doctorCommand } from './admin-doctor.ts'
 import { effectCommands } from './admin-effects.ts'
 import { keyCommands } from './admin-keys.ts'
 import { nodeCommands } from './admin-nodes.ts'
@@ -18,19 +24,13 @@ import { storeCommands } from './admin-store.ts'
 import { openStore } from './open-store.ts'
 import { Settings } from './settings.ts'
 
-/** What the commands are typed in and answer to. */
-export type AdminTerminal = {
-  readonly environment: Readonly<Record<string, string | undefined>>
-  print(line: string): void
-  complain(line: string): void
-}
-
 const adminCommands: readonly AdminCommand[] = [
   ...nodeCommands,
   ...revokeCommands,
   ...keyCommands,
   ...effectCommands,
   ...storeCommands,
+  doctorCommand,
 ]
 
 const options = {
@@ -53,6 +53,7 @@ export async function runAdmin(args: readonly string[], terminal: AdminTerminal)
       terminal.print(command ? helpOf(command) : help())
       return flags.help ? 0 : 2
     }
+    if ('examine' in command) return await command.examine(flags, terminal)
     const outcome = await perform(command, given, flags, terminal)
     if (flags.json) terminal.print(JSON.stringify(outcome.json, null, 2))
     // What nodes say of themselves is shown, too.
@@ -111,7 +112,7 @@ function checkUsage(command: AdminCommand, given: readonly string[], flags: Admi
 }
 
 async function perform(
-  command: AdminCommand,
+  command: Extract<AdminCommand, { prepare: unknown }>,
   given: readonly string[],
   flags: AdminFlags,
   terminal: AdminTerminal,

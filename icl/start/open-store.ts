@@ -107,4 +107,4 @@ async function openJournal(folder: string | undefined, log: Log) {
 }
 
 /** `sqlite:FILE` and `sqlite:///FILE` name the same file. */
-const sqliteFileOf = (url: string): string => url.replace(/^sqlite:(\/\/(?=\/))?/, '')
+export const sqliteFileOf = (url: string): string => url.replace(/^sqlite:(\/\/(?=\/))?/, '')

@@ -57,7 +57,7 @@ function readFiles(folder: string, readFolder: ReadFolder): ReadonlyMap<string, 
 /** Reads the built page that the settings name, wholly: what is asked for later is no path. Undefined when they name none; throws SvcError `settings-invalid`. */
 export function readPlayground(
   { SVC_ICL_PLAYGROUND: folder, SVC_ICL_PLAYGROUND_RPC_URL: rpcUrl }: Settings,
-  { coprocessor }: Dependencies['network'],
+  coprocessor: Dependencies['network']['coprocessor'],
   readFolder: ReadFolder,
 ): BuiltPlayground | undefined {
   if (folder === undefined) return undefined

@@ -31,7 +31,7 @@ export async function serve(
   )
   for (const warning of settingsWarnings(settings, environment)) deps.log.warn(warning)
   const app = createApp(deps)
-  const playground = readPlayground(settings, deps.network, readFolder)
+  const playground = readPlayground(settings, deps.network.coprocessor, readFolder)
   if (playground) app.route('/playground', servePlayground(deps, playground))
   const server = await listenAt(listen, app, {
     hostname: settings.SVC_ICL_HOST,

@@ -47,7 +47,7 @@ beforeAll(async () => {
     SVC_ICL_PLAYGROUND: 'anywhere',
     SVC_ICL_PLAYGROUND_RPC_URL: 'https://rpc.example/for-everybody',
   })
-  const built = readPlayground(settings, { ...icl.deps.network, coprocessor: urls }, readFolder)
+  const built = readPlayground(settings, urls, readFolder)
   if (built === undefined) throw new TypeError('It is not served')
   playground = built
   const app = createApp(icl.deps)
@@ -134,12 +134,12 @@ describe('the playground as the ICL serves it', () => {
 
 describe('the settings of the playground', () => {
   it('leave it out unless they name it', () => {
-    expect(readPlayground(settingsWith({}), icl.deps.network, readFolder)).toBeUndefined()
+    expect(readPlayground(settingsWith({}), undefined, readFolder)).toBeUndefined()
   })
 
   it('need an RPC for everybody: that of the ICL may hold a secret', () => {
     const settings = settingsWith({ SVC_ICL_PLAYGROUND: 'anywhere' })
-    expect(() => readPlayground(settings, icl.deps.network, readFolder)).toThrow(
+    expect(() => readPlayground(settings, undefined, readFolder)).toThrow(
       /SVC_ICL_PLAYGROUND_RPC_URL is missing/,
     )
   })
@@ -156,7 +156,7 @@ describe('the settings of the playground', () => {
       [missing, /cannot be read.*no such folder/],
       [() => new Map(), /has no index\.html/],
     ] as const) {
-      expect(() => readPlayground(settings, icl.deps.network, read)).toThrow(why)
+      expect(() => readPlayground(settings, undefined, read)).toThrow(why)
     }
   })
 })

@@ -1,0 +1,143 @@
+import { constants } from 'node:fs'
+import { access, statfs } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { Clock } from '../../lib/clock.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { toBase64Url } from '../../lib/digest.ts'
+import type { Check } from '../../lib/host/checks.ts'
+import { checking, failed, failedBy, ok, skipped } from '../../lib/host/make-check.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../telemetry/log.ts'
+import { accessOf } from './access.ts'
+import type { AdminTerminal } from './admin-command.ts'
+import { time } from './admin-text.ts'
+import { readFileText, readFolder } from './machine.ts'
+import { openStore, sqliteFileOf } from './open-store.ts'
+import { readPlayground } from './playground.ts'
+import { type Settings, settingsWarnings } from './settings.ts'
+import { revokedTpmsOf, tpmTrustOf } from './tpm.ts'
+
+const storeMs = 20_000
+const leastRoomBytes = 1024 ** 3
+const triedMs = 60_000
+
+/** Whether the files that settings name can be read, and what is probably not meant. */
+export async function checkMeaning(
+  settings: Settings,
+  environment: AdminTerminal['environment'],
+): Promise<readonly Check[]> {
+  const name = 'settings'
+  const files = await checking(name, async () => {
+    accessOf(settings, readFileText)
+    revokedTpmsOf(settings, readFileText)
+    readPlayground(settings, undefined, readFolder)
+    return ok(name, 'are complete')
+  })
+  const warnings = settingsWarnings(settings, environment)
+  return [
+    files,
+    ...warnings.map((warning) => failed(name, warning, 'Correct it, unless it is meant.')),
+  ]
+}
+
+/** Whether nodes can attest, and the roots of TPMs are valid now. */
+export const checkAttestation = (settings: Settings, clock: Clock): Promise<Check> =>
+  checking('attestation', async () => {
+    const name = 'attestation'
+    const roots = tpmTrustOf(settings, readFileText)?.roots ?? []
+    const now = clock.now()
+    const ended = roots.filter(({ notBefore, notAfter }) => now < notBefore || now > notAfter)
+    if (ended.length > 0) {
+      const named = ended.map(
+        ({ subject, notBefore, notAfter }) =>
+          `${subject} is valid from ${time(notBefore)} to ${time(notAfter)}`,
+      )
+      const remedy = "Replace it in SVC_ICL_TPM_ROOTS by the vendor's current one."
+      return failed(name, named.join(', '), remedy)
+    }
+    const isMock = settings.SVC_ICL_MOCK_ATTESTATION_KEY !== undefined
+    if (roots.length === 0 && !isMock) {
+      const remedy = 'Set SVC_ICL_TPM_ROOTS, or SVC_ICL_MOCK_ATTESTATION_KEY for development.'
+      return failed(name, 'no node can attest: no backend is accepted', remedy)
+    }
+    const tpm = roots.length > 0 ? [`TPMs of ${roots.length} roots`] : []
+    return ok(name, [...tpm, ...(isMock ? ['mock'] : [])].join(', '))
+  })
+
+/** Whether the disk of a sqlite file has room. */
+export const checkDisk = ({ SVC_ICL_DATABASE_URL: url }: Settings): Promise<Check> =>
+  checking('disk', async () => {
+    const name = 'disk'
+    if (!url.startsWith('sqlite:')) return skipped(name, 'the database is not a file')
+    const folder = dirname(resolve(sqliteFileOf(url)))
+    const { bavail, bsize } = await statfs(folder)
+    const free = bavail * bsize
+    const text = `${folder} has ${(free / leastRoomBytes).toFixed(1)} GiB of room`
+    if (free >= leastRoomBytes) return ok(name, text)
+    const remedy = 'Make room. A full disk ends all saves. `admin prune` deletes settled jobs.'
+    return failed(name, text, remedy)
+  })
+
+/** Whether the database is reachable, has this version's schema, and takes saves; left open for other checks. */
+export async function checkStore(
+  { SVC_ICL_DATABASE_URL: url }: Settings,
+  log: Log,
+): Promise<{ readonly check: Check; readonly store?: Store }> {
+  const name = 'store'
+  if (url === 'memory:') return { check: ok(name, 'in memory: a restart forgets everything') }
+  let store: Store | undefined
+  const late = () => new Error(`no answer within ${storeMs / 1000} s`)
+  try {
+    // A guest of MongoDB counts as a replica, which what is tried here need not.
+    const opening = openStore(url, { guest: url.startsWith('sqlite:'), log })
+    const opened = await withDeadline(systemClock, storeMs, undefined, late, () => opening)
+    store = opened
+    return {
+      check: await withDeadline(systemClock, storeMs, undefined, late, () => tryOut(opened)),
+      store,
+    }
+  } catch (error) {
+    const check = await storeFailure(url, error)
+    return store ? { check, store } : { check }
+  }
+}
+
+async function tryOut(store: Store): Promise<Check> {
+  const name = 'store'
+  await store.ping()
+  const now = systemClock.now()
+  const key = 'doctor'
+  const value = toBase64Url(systemRandom.bytes(12))
+  const saved = {
+    kind: 'key',
+    key: `${key}:${value}`,
+    value,
+    now,
+    expiresAt: now + triedMs,
+  } as const
+  if (!(await store.save(saved))) return failed(name, 'a save was refused', 'Try again.', true)
+  await store.save({ kind: 'release-key', key: saved.key, value })
+  const { reasons, unreadable = 0 } = store.status()
+  if (unreadable > 0) {
+    return failed(name, `${unreadable} records cannot be read`, 'Restore the last backup.')
+  }
+  if (reasons.length > 0) return failed(name, reasons.join(', '), 'See the log of the ICL.', true)
+  const { effects } = await store.stats()
+  return ok(name, `reachable, takes saves, ${effects} effects to deliver`)
+}
+
+async function storeFailure(url: string, error: unknown): Promise<Check> {
+  const name = 'store'
+  if (!(error instanceof SvcError) || error.code !== 'store-missing') return failedBy(name, error)
+  const folder = dirname(resolve(sqliteFileOf(url)))
+  try {
+    await access(folder, constants.W_OK)
+    return ok(name, `there is no database yet: the first start makes one in ${folder}`)
+  } catch {
+    const remedy =
+      'Make the folder writable for the user of the ICL, or correct SVC_ICL_DATABASE_URL.'
+    return failed(name, `there is no database, and ${folder} takes no files`, remedy)
+  }
+}

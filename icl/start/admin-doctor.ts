@@ -1,0 +1,71 @@
+import { checkCoprocessor } from '../../lib/host/check-coprocessor.ts'
+import { type Check, reportChecks } from '../../lib/host/checks.ts'
+import { failedBy, skipped } from '../../lib/host/make-check.ts'
+import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { AdminCommand, AdminTerminal } from './admin-command.ts'
+import { checkAttestation, checkDisk, checkMeaning, checkStore } from './admin-doctor-local.ts'
+import { checkBlobs, checkChain, checkPublicUrl, checkWebhooks } from './admin-doctor-remote.ts'
+import { readFileText } from './machine.ts'
+import { parseSettings, type Settings } from './settings.ts'
+
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
+/** The command that looks at all that an ICL needs, whether one runs or not. */
+export const doctorCommand: AdminCommand = {
+  name: 'doctor',
+  args: [],
+  flags: [],
+  summary: 'Check settings, database, chain, coordinator, coprocessor, blobs and addresses',
+  examine: async (flags, { environment, print }) =>
+    reportChecks(await checkAll(environment), flags, print),
+}
+
+const needSettings = [
+  'attestation',
+  'disk',
+  'store',
+  'chain',
+  'contracts',
+  'coordinator',
+  'clock',
+  'coprocessor',
+  'blobs',
+  'webhooks',
+  'public url',
+]
+
+async function checkAll(environment: AdminTerminal['environment']): Promise<readonly Check[]> {
+  let settings: Settings
+  try {
+    settings = parseSettings(environment, readFileText)
+  } catch (error) {
+    const others = needSettings.map((name) => skipped(name, 'needs the settings'))
+    return [failedBy('settings', error), ...others]
+  }
+  const { check, store } = await checkStore(settings, silent)
+  try {
+    const found = await Promise.all([
+      checkMeaning(settings, environment),
+      checkAttestation(settings, clock),
+      checkDisk(settings),
+      check,
+      checkChain(settings, clock),
+      checkCoprocessor(
+        {
+          rpcUrl: settings.SVC_ICL_RPC_URL,
+          chainId: settings.SVC_ICL_CHAIN_ID,
+          urls: settings.SVC_ICL_COFHE_URLS,
+        },
+        { clock, random },
+        'Stop the ICL. Tell the operator of the coprocessor.',
+      ),
+      checkBlobs(settings, { store, clock, log: silent }),
+      checkWebhooks(settings, { store, clock, random }),
+      checkPublicUrl(settings, { clock, random }),
+    ])
+    return found.flat()
+  } finally {
+    await store?.close()
+  }
+}

@@ -1,0 +1,196 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runAdmin } from '../../../icl/start/admin.ts'
+import { openSqliteStore } from '../../../icl/store/sqlite-file.ts'
+import type { Check } from '../../../lib/host/checks.ts'
+import { startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
+import { sampleJob } from '../rules/sample-job.ts'
+
+const coordinator = 1
+const stranger = 7
+
+let chain: TestChain
+let folder: string
+let file: string
+let environment: Record<string, string>
+const servers: LocalServer[] = []
+beforeAll(async () => {
+  chain = await startTestChain()
+  folder = await mkdtemp(join(tmpdir(), 'svc-icl-doctor-'))
+  file = join(folder, 'icl.db')
+  await (await openSqliteStore(file)).close()
+  environment = {
+    SVC_ICL_PUBLIC_URL: 'http://127.0.0.1:1',
+    // Nobody listens there.
+    SVC_ICL_PORT: '1',
+    SVC_ICL_SECRET: 'ab'.repeat(32),
+    SVC_ICL_DATABASE_URL: `sqlite:${file}`,
+    SVC_ICL_RPC_URL: chain.anvil.rpcUrl,
+    SVC_ICL_CHAIN_ID: String(chain.anvil.chainId),
+    SVC_ICL_COORDINATOR_KEY: chain.anvil.accounts[coordinator]!.privateKey,
+    SVC_ICL_NODE_REGISTRY: chain.nodeRegistry,
+    SVC_ICL_PROMPT_KEY_STORE: chain.promptKeyStore,
+    SVC_ICL_RESULT_REGISTRY: chain.resultRegistry,
+    SVC_ICL_MOCK_ATTESTATION_KEY: '07'.repeat(16),
+  }
+}, 60_000)
+afterAll(async () => {
+  for (const server of servers) await server.close()
+  await chain.stop()
+  await rm(folder, { recursive: true })
+})
+
+const serve = async (...args: Parameters<typeof startServer>): Promise<string> => {
+  const server = await startServer(...args)
+  servers.push(server)
+  return server.url
+}
+
+async function doctor(changes: Record<string, string | undefined> = {}) {
+  const printed: string[] = []
+  const complained: string[] = []
+  const code = await runAdmin(['doctor', '--json'], {
+    environment: { ...environment, ...changes },
+    print: (line) => void printed.push(line),
+    complain: (line) => void complained.push(line),
+  })
+  expect(complained).toEqual([])
+  const { checks } = JSON.parse(printed.join('')) as { checks: readonly Check[] }
+  const having = (status: Check['status']) =>
+    checks.filter((check) => check.status === status).map(({ name }) => name)
+  const find = (name: string) => checks.filter((check) => check.name === name)
+  return { code, checks, failed: having('failed'), skipped: having('skipped'), find }
+}
+
+describe('admin doctor', () => {
+  it('finds nothing wrong with a sound deployment, and looks at all of it', async () => {
+    const { code, failed, skipped, checks, find } = await doctor()
+    expect([code, failed, skipped]).toEqual([0, [], ['webhooks', 'public url']])
+    const names = ['settings', 'attestation', 'disk', 'store', 'chain', 'contracts', 'coordinator']
+    names.push('clock', 'coprocessor', 'blobs', 'webhooks', 'public url')
+    expect(checks.map(({ name }) => name)).toEqual(names)
+    expect(find('coordinator')[0]?.detail).toMatch(/^0x[0-9a-fA-F]{40} has \d+(\.\d+)? ETH/)
+  })
+
+  it('prints a line for each, with the remedy of what failed', async () => {
+    const printed: string[] = []
+    const code = await runAdmin(['doctor'], {
+      environment: { ...environment, SVC_ICL_CHAIN_ID: '1' },
+      print: (line) => void printed.push(line),
+      complain: () => {},
+    })
+    expect(code).toBe(1)
+    const text = printed.join('\n')
+    expect(text).toMatch(
+      /^FAIL {4}chain {8}127\.0\.0\.1:\d+ is chain 31337, and the settings say 1$/m,
+    )
+    expect(text).toMatch(/^ {8}-> Correct SVC_ICL_RPC_URL/m)
+    expect(printed.at(-1)).toMatch(/^\d of 12 checks failed\.$/)
+  })
+
+  it('names every missing setting at once, and skips what needs them', async () => {
+    const { code, failed, skipped, find } = await doctor({
+      SVC_ICL_SECRET: undefined,
+      SVC_ICL_RPC_URL: undefined,
+    })
+    expect([code, failed, skipped.length]).toEqual([1, ['settings'], 11])
+    expect(find('settings')[0]?.detail).toContain('SVC_ICL_SECRET is missing')
+    expect(find('settings')[0]?.detail).toContain('SVC_ICL_RPC_URL is missing')
+  })
+
+  it('warns of settings that are probably not meant, and of files that cannot be read', async () => {
+    const { code, find } = await doctor({
+      SVC_ICL_CONSOLE: 'token',
+      SVC_ICL_TMP_ROOTS: 'x',
+      SVC_ICL_CLIENT_ALLOW_LIST: join(folder, 'nowhere'),
+    })
+    const text = find('settings').map(({ detail }) => detail)
+    expect([code, text.length]).toEqual([1, 3])
+    expect(text[0]).toContain('the file cannot be read')
+    expect(text[2]).toContain('SVC_ICL_TMP_ROOTS is not a setting of the ICL')
+  })
+
+  it('says that no node could attest', async () => {
+    const { failed, find } = await doctor({ SVC_ICL_MOCK_ATTESTATION_KEY: undefined })
+    expect([failed, find('attestation')[0]?.remedy]).toEqual([
+      ['attestation'],
+      'Set SVC_ICL_TPM_ROOTS, or SVC_ICL_MOCK_ATTESTATION_KEY for development.',
+    ])
+  })
+
+  it('takes a database that is still to be made, and refuses what is none', async () => {
+    const fresh = await doctor({ SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'new.db')}` })
+    expect([fresh.code, fresh.find('store')[0]?.detail]).toEqual([
+      0,
+      `there is no database yet: the first start makes one in ${folder}`,
+    ])
+    const text = join(folder, 'text.db')
+    await writeFile(text, 'not a database, but more than a hundred bytes of text. '.repeat(20))
+    const foreign = await doctor({ SVC_ICL_DATABASE_URL: `sqlite:${text}` })
+    expect([foreign.code, foreign.failed]).toEqual([1, ['store']])
+    const away = await doctor({ SVC_ICL_DATABASE_URL: 'mongodb://127.0.0.1:1/svc' })
+    expect(away.failed).toEqual(['store'])
+  })
+
+  it('finds an RPC that is away, contracts that are not there, and a stranger as coordinator', async () => {
+    const away = await doctor({ SVC_ICL_RPC_URL: 'http://127.0.0.1:1' })
+    expect(away.failed).toContain('chain')
+    expect(away.skipped).toEqual(expect.arrayContaining(['contracts', 'coordinator', 'clock']))
+    const empty = await doctor({ SVC_ICL_PROMPT_KEY_STORE: `0x${'ee'.repeat(20)}` })
+    expect([empty.code, empty.failed]).toEqual([1, ['contracts']])
+    expect(empty.find('contracts')[0]?.detail).toContain('PromptKeyStore: there is no contract')
+    const key = chain.anvil.accounts[stranger]!.privateKey
+    const other = await doctor({ SVC_ICL_COORDINATOR_KEY: key })
+    expect(other.failed).toEqual(['coordinator', 'coordinator'])
+    const poor = await doctor({ SVC_ICL_COORDINATOR_KEY: `0x${'77'.repeat(32)}` })
+    expect(poor.find('coordinator').at(-1)?.remedy).toBe('Send money to it on this chain.')
+  })
+
+  it('finds a Kubo that does not respond', async () => {
+    const { code, failed } = await doctor({ SVC_ICL_BLOBS: 'kubo:http://127.0.0.1:1' })
+    expect([code, failed]).toEqual([75, ['blobs']])
+  })
+
+  it('reaches the servers that messages wait for', async () => {
+    const webhooks = { SVC_ICL_WEBHOOKS: 'on', SVC_ICL_WEBHOOKS_ALLOW_PRIVATE: 'true' }
+    const url = await serve((response) => answerJson(response, 200, {}))
+    const store = await openSqliteStore(join(folder, 'webhooks.db'))
+    const job = sampleJob()
+    const save = (to: string, base: number) =>
+      store.save({
+        kind: 'job',
+        base,
+        job: {
+          ...job,
+          webhook: { url: to, state: 'waiting', attempts: 0 },
+          outbox: [{ id: 1, effect: { type: 'notify', afterMs: 0 }, attempts: 1, dueAt: 1 }],
+        },
+      })
+    const look = () =>
+      doctor({ ...webhooks, SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'webhooks.db')}` })
+    try {
+      await save(`${url}/told`, 0)
+      expect((await look()).find('webhooks')[0]?.detail).toBe('servers to notify: 1')
+      await save('http://127.0.0.1:1/told', 1)
+      const { code, find } = await look()
+      expect([code, find('webhooks')[0]?.detail]).toEqual([
+        75,
+        expect.stringContaining('127.0.0.1:1: '),
+      ])
+    } finally {
+      await store.close()
+    }
+  })
+
+  it('asks for the public name of an ICL that runs', async () => {
+    const alive = await serve((response) => answerJson(response, 200, { status: 'ok' }))
+    const { failed, find } = await doctor({ SVC_ICL_PORT: new URL(alive).port })
+    expect([failed, find('public url')[0]?.remedy]).toEqual([
+      ['public url'],
+      'Check DNS, proxy and certificate of SVC_ICL_PUBLIC_URL: callers use this name.',
+    ])
+  })
+})
