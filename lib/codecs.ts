@@ -32,6 +32,16 @@ export const Uint256 = z.codec(
   { decode: (text) => BigInt(text), encode: (value) => value.toString() },
 )
 
+/** A whole number of a query: digits without a sign or leading zeros in, a number out. */
+export const QueryInt = (min: number, max: number) =>
+  z
+    .codec(
+      z.string().regex(/^(0|[1-9][0-9]{0,14})$/, 'must be a whole number'),
+      z.int().min(min).max(max),
+      { decode: Number, encode: String },
+    )
+    .meta({ type: 'integer', minimum: min, maximum: max, pattern: undefined })
+
 /** A CIDv1 of a raw block hashed with sha2-256, in base32: the only kind this service makes (one block of at most 1 MiB). */
 export const Cid = z
   .string()
@@ -76,7 +86,8 @@ export const defaultComparator: ComparatorId = 'similar/2'
 /** A model tier (spec 2.2). */
 export const ModelTier = z.int().min(0).max(255)
 
-const halfCurveOrder = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
+/** The highest s that a signature of a wallet may have (EIP-2). */
+export const halfCurveOrder = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 
 /** An Ethereum signature in its one spelling: r, the lower s, and v as 1b or 1c. */
 export const WalletSignature = z

@@ -9,7 +9,7 @@ import {
   type Output,
   rawBytes,
 } from '../../lib/endpoint.ts'
-import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
+import { endpoints, maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { type Dependencies, publicOrigin } from '../dependencies.ts'
@@ -49,6 +49,8 @@ export function mount<E extends Endpoint>(
   serve: Serve<E>,
 ): void {
   app.on(endpoint.method, endpoint.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
+    // `GET /internal/task/claim` is an address that takes POST, and no job named `claim`.
+    if (isWrittenOut(c.req.path) && c.req.path !== endpoint.path) return c.notFound()
     c.set('operation', operation)
     gate.throttle.arrive(c, endpoint)
     const body = await bodyOf(endpoint, c)
@@ -70,6 +72,11 @@ export function mount<E extends Endpoint>(
     return respond(endpoint, c, output)
   })
 }
+
+const writtenOut = new Set<string>(Object.values(endpoints).map(({ path }) => path))
+
+/** Whether the table of endpoints has this very address. */
+const isWrittenOut = (path: string): boolean => writtenOut.has(path)
 
 /** How long the caller asked to be held, in milliseconds. */
 const holdMsOf = (query: unknown): number =>
@@ -130,9 +137,13 @@ function parseBody(
     throw new ProblemError('body-too-large', `A body may have ${limitOf(endpoint)} bytes at most`)
   }
   const wanted = endpoint.body === rawBytes ? 'application/octet-stream' : 'application/json'
-  const type = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase()
-  if (type !== wanted) {
-    throw new ProblemError('unsupported-media-type', `Send the body as ${wanted}`)
+  const [type, ...parameters] = (c.req.header('content-type') ?? '').toLowerCase().split(';')
+  if (type?.trim() !== wanted || parameters.some((one) => !/^ *(charset="?utf-8"?)?$/.test(one))) {
+    throw new ProblemError('unsupported-media-type', `Send the body as ${wanted}, in UTF-8`)
+  }
+  const coding = c.req.header('content-encoding') ?? 'identity'
+  if (coding.toLowerCase() !== 'identity') {
+    throw new ProblemError('unsupported-media-type', 'Send the body without a content encoding')
   }
   if (endpoint.body === rawBytes) return body
   return parse(endpoint.body as z.ZodType, parseJson(body), 'body')
@@ -140,7 +151,7 @@ function parseBody(
 
 function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
   } catch {
     throw new ProblemError('invalid-request', 'The body is not JSON in UTF-8')
   }
@@ -159,13 +170,20 @@ function parse<T extends z.ZodType>(schema: T, value: unknown, part: string): z.
 function respond(endpoint: Endpoint, c: Context<RequestEnv>, output: unknown): Response {
   if (isRawAnswer(endpoint.response)) return output as Response
   if (endpoint.response === rawBytes) {
+    // A CID never means other bytes.
+    const etag = `"${c.req.param('cid')}"`
+    const caching = { etag, 'cache-control': 'public, max-age=31536000, immutable' }
+    if (isKnown(etag, c.req.header('if-none-match'))) return c.body(null, 304, caching)
     return c.body(output as Uint8Array<ArrayBuffer>, 200, {
       'content-type': 'application/octet-stream',
-      // A CID never means other bytes.
-      'cache-control': 'public, max-age=31536000, immutable',
+      ...caching,
     })
   }
   return c.json(z.encode(endpoint.response as z.ZodType, output) as object, 200, {
     'cache-control': 'no-store',
   })
 }
+
+/** Whether the caller has it already (RFC 9110, 13.1.2). */
+const isKnown = (etag: string, noneMatch: string | undefined): boolean =>
+  (noneMatch ?? '').split(',').some((one) => ['*', etag, `W/${etag}`].includes(one.trim()))

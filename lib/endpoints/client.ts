@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Cid, JobId, Uint256 } from '../codecs.ts'
+import { Cid, JobId, QueryInt, Uint256 } from '../codecs.ts'
 import { defineEndpoint, eventStream, rawBytes } from '../endpoint.ts'
 import { JobList, JobListQuery } from '../schemas/job-list.ts'
 import { JobView, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
@@ -15,7 +15,7 @@ const BlobQuery = z.object({
   kpLowHandle: Uint256.optional(),
   block_number: Uint256.optional(),
   jobId: JobId.optional(),
-  fence: z.coerce.number<string>().pipe(Fence).optional(),
+  fence: QueryInt(1, 1_000_000).optional(),
 })
 
 /** Jobs, for their clients, and the blobs that they are made of. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Address, Base64Url, JobId } from '../codecs.ts'
+import { Address, Base64Url, JobId, QueryInt } from '../codecs.ts'
 
 /** The node in the path. */
 export const AddressPath = z.object({ address: Address })
@@ -9,7 +9,7 @@ export const JobPath = z.object({ jobId: JobId })
 export const Cursor = Base64Url(256)
 /** How long to hold a request until there is news, in seconds. */
 export const Wait = z.object({
-  wait: z.coerce.number<string>().pipe(z.int().min(0).max(30)).default(0),
+  wait: QueryInt(0, 30).default(0),
 })
 
 /** Why a signature does not count. */

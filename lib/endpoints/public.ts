@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ModelId, ModelTier } from '../codecs.ts'
+import { ModelId, QueryInt } from '../codecs.ts'
 import { defineEndpoint, textOf } from '../endpoint.ts'
 import { NodeFaults } from '../schemas/fault.ts'
 import { PublishedPools } from '../schemas/list.ts'
@@ -88,7 +88,7 @@ export const publicEndpoints = {
     auth: 'none',
     query: z.object({
       model_id: ModelId.optional(),
-      min_tier: z.coerce.number<string>().pipe(ModelTier).default(0),
+      min_tier: QueryInt(0, 255).default(0),
       cursor: Cursor.optional(),
     }),
     response: z.object({ nodes: z.array(ActiveNode), next_cursor: z.string().nullable() }),

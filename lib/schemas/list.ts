@@ -5,7 +5,7 @@ import {
   ComparatorId,
   Hash32,
   ModelId,
-  ModelTier,
+  QueryInt,
   SessionPublicKey,
   SessionSignature,
   Uint256,
@@ -19,8 +19,8 @@ export const QuorumPreviewQuery = z.object({
   /** The model that most nodes serve when left out. */
   model_id: ModelId.optional(),
   comparator: ComparatorId.optional(),
-  min_tier: z.coerce.number<string>().pipe(ModelTier).default(0),
-  verifier_count: z.coerce.number<string>().pipe(z.int().min(2).max(5)).default(2),
+  min_tier: QueryInt(0, 255).default(0),
+  verifier_count: QueryInt(2, 5).default(2),
 })
 
 /** The pool that a list would be drawn from now; it says nothing of who will be on the list. */

@@ -73,6 +73,14 @@ describe('methods', () => {
     }
   })
 
+  it('are told at an address that is written out, where another has a job id', async () => {
+    for (const task of ['claim', 'commit', 'result', 'verify', 'abort']) {
+      const response = await call(`/internal/task/${task}`)
+      expect([task, response.headers.get('allow')]).toEqual([task, 'POST'])
+      expect(await problemOf(response)).toBe('405 method-not-allowed')
+    }
+  })
+
   it('include HEAD wherever there is GET, with no body', async () => {
     for (const path of ['/health', '/docs', '/openapi.json', '/v1/network', '/metrics']) {
       const response = await call(path, { method: 'HEAD' })

@@ -53,6 +53,7 @@ type Sending = {
   readonly signedOrigin?: string
   readonly age?: number
   readonly type?: string
+  readonly coding?: string
   readonly nonce?: Uint8Array
 }
 
@@ -69,6 +70,7 @@ async function send(endpoint: Endpoint, how: Sending = {}) {
       'content-type',
       how.type ?? (isRaw ? 'application/octet-stream' : 'application/json'),
     )
+  if (how.coding) headers.set('content-encoding', how.coding)
   const all = how.signer
     ? await signedHeaders(
         {
@@ -94,7 +96,7 @@ async function send(endpoint: Endpoint, how: Sending = {}) {
   // A stream that was let in has no end of its own.
   if (response.ok) await response.body?.cancel()
   const text = response.ok ? '' : await response.text()
-  return { status: response.status, headers: response.headers, text }
+  return { ok: response.ok, status: response.status, headers: response.headers, text }
 }
 
 /** The code of a refusal, after checking that it is a proper one and documented. */
@@ -142,6 +144,18 @@ describe.each(withBody)('the body of %s', (_, endpoint) => {
   it('is refused when its type is another', async () => {
     const answer = await send(endpoint, { signer: signerOf(endpoint), type: 'text/plain' })
     expect(codeOf(endpoint, answer)).toBe('unsupported-media-type')
+  })
+
+  it('is refused in another character set or a content encoding', async () => {
+    const form = endpoint.body === rawBytes ? 'application/octet-stream' : 'application/json'
+    const others = [{ type: `${form}; charset=utf-16` }, { coding: 'gzip' }]
+    for (const how of others) {
+      const answer = await send(endpoint, { signer: signerOf(endpoint), ...how })
+      expect(codeOf(endpoint, answer)).toBe('unsupported-media-type')
+    }
+    const usual = { signer: signerOf(endpoint), type: `${form}; charset=UTF-8`, coding: 'identity' }
+    const answer = await send(endpoint, usual)
+    if (!answer.ok) expect(codeOf(endpoint, answer)).not.toBe('unsupported-media-type')
   })
 
   it('is refused when it is no JSON, or not the documented JSON', async () => {
@@ -194,6 +208,16 @@ it('a path or query that is malformed is refused with its place', async () => {
     400,
     expect.stringContaining('query.verifier_count'),
   ])
+})
+
+it('a number in a query has one spelling', async () => {
+  for (const tier of ['0x1', '1e0', '', '0.5', '-1', '+1', '01', ' 1', '256']) {
+    const query = new URLSearchParams({ min_tier: tier })
+    const response = await icl.fetch(new Request(`${origin}/v1/nodes/active?${query}`))
+    expect([tier, response.status, (await response.json()).detail]).toEqual([
+      ...[tier, 400, expect.stringContaining('query.min_tier')],
+    ])
+  }
 })
 
 it('health has exactly the documented fields', async () => {
