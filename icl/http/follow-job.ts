@@ -13,14 +13,21 @@ import { eventStreamAnswer } from './event-stream.ts'
 
 const pingMs = 15_000
 
-/** A stream of a job's events after `lastSeq`, which ends when nothing more can happen; a comment is sent every 15 s. */
-export function followJob(
+/**
+ * A stream of a job's events after `lastSeq`, which ends when nothing more can happen. A comment is sent every 15 s. A caller that
+ * has the last event of an ended job gets 204, which tells an EventSource to stop.
+ */
+export async function followJob(
   deps: Dependencies,
   jobId: JobId,
   lastSeq: number,
   signal: AbortSignal,
   connections: ConnectionLimit,
-): Response {
+): Promise<Response> {
+  const known = shownJob(await loadJob(deps, jobId))
+  if (hasEnded(known) && lastSeq > 0 && (known.events.at(-1)?.seq ?? 0) <= lastSeq) {
+    return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
+  }
   connections.check(jobId)
   return eventStreamAnswer(
     deps.log,

@@ -38,6 +38,8 @@ export async function watchEvents(
         { params: { jobId } },
         { readToken, signal, ...(lastEventId !== undefined && { lastEventId }) },
       )
+      // The job has ended, and its last event is known.
+      if (response.status === 204) return
       watcher.onStream(true)
       for await (const { id, data } of readServerEvents(response, { clock, idleMs, signal })) {
         delayMs = firstDelayMs

@@ -237,6 +237,12 @@ it('events of a job stream in order and end when it is on chain', async () => {
     { readToken: job.readToken, lastEventId: String(types.length - 1) },
   )
   expect([...(await resumed.text()).matchAll(/^id: /gm)]).toHaveLength(1)
+  // An EventSource that has all of them connects again, and is told to stop.
+  const over = await job.api.followJob(
+    { params: { jobId: job.jobId } },
+    { readToken: job.readToken, lastEventId: String(types.length) },
+  )
+  expect([over.status, await over.text()]).toEqual([204, ''])
 })
 
 it('events from the first commitment on are held back while a job runs, and are all told in order when it has settled', async () => {
