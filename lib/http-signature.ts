@@ -39,6 +39,10 @@ export async function contentDigest(body: Uint8Array): Promise<string> {
   return `sha-256=:${btoa(String.fromCharCode(...digest))}:`
 }
 
+/** The sha-256 of a Content-Digest header, in that header's form. Other digests may stand beside it (RFC 9530). */
+export const sha256Digest = (header: string): string | undefined =>
+  /(?:^|,)[ \t]*(sha-256=:[A-Za-z0-9+/]{43}=:)[ \t]*(?:,|$)/.exec(header)?.[1]
+
 /** The parameters of a signature, in the order in which they are written. */
 export type SignatureParams = {
   readonly created: number

@@ -1,6 +1,6 @@
-import { bytesToHex, type Hex, hexToBytes } from 'viem'
+import { bytesToBigInt, bytesToHex, type Hex, hexToBytes } from 'viem'
 import { verifyMessage } from 'viem/utils'
-import { Address } from './codecs.ts'
+import { Address, halfCurveOrder } from './codecs.ts'
 import { fromBase64Url, toBase64Url } from './digest.ts'
 import { contentDigest, type ParsedSignature, signatureInput } from './http-signature.ts'
 import { type SigningKey, verifySignature } from './session-key.ts'
@@ -100,6 +100,8 @@ export async function verifyWalletSignature(
   address: Address,
   parsed: ParsedSignature,
 ): Promise<boolean> {
+  // One signature has one spelling (EIP-2): of s and n - s, the lower counts.
+  if (bytesToBigInt(parsed.signature.subarray(32, 64)) > halfCurveOrder) return false
   try {
     return await verifyMessage({
       address,

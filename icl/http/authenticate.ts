@@ -7,6 +7,7 @@ import {
   parseSignature,
   requiredComponents,
   type SignableRequest,
+  sha256Digest,
 } from '../../lib/http-signature.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import {
@@ -97,8 +98,11 @@ async function checkCoverage(request: IncomingRequest, parsed: ParsedSignature):
   }
   // A body that is too large is refused in any case, once it is known who sent it.
   if (!request.hasBody || !request.body) return
-  const claimed = utf8(request.headers.get('content-digest') ?? '')
-  if (!equalBytes(claimed, utf8(await contentDigest(request.body)))) {
+  const claimed = sha256Digest(request.headers.get('content-digest') ?? '')
+  if (claimed === undefined) {
+    throw new ProblemError('signature-invalid', 'Content-Digest needs a sha-256 of the body')
+  }
+  if (!equalBytes(utf8(claimed), utf8(await contentDigest(request.body)))) {
     throw new ProblemError('signature-invalid', 'The body is not the one that was signed')
   }
 }

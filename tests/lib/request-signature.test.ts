@@ -1,10 +1,17 @@
 // biome-ignore lint/correctness/noUnresolvedImports: its package.json names types that it does not ship
 import { createSignerClient, createVerifierClient } from '@slicekit/erc8128'
-import { verifyMessage } from 'viem'
+import {
+  bytesToHex,
+  hexToBytes,
+  parseSignature as parseSignatureText,
+  serializeSignature,
+  toHex,
+  verifyMessage,
+} from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
-import type { Address } from '../../lib/codecs.ts'
-import { contentDigest, parseSignature } from '../../lib/http-signature.ts'
+import { type Address, halfCurveOrder } from '../../lib/codecs.ts'
+import { contentDigest, parseSignature, sha256Digest } from '../../lib/http-signature.ts'
 import {
   nodeKeyId,
   parseNodeKeyId,
@@ -53,6 +60,20 @@ describe('wallet signatures', () => {
     const headers = await sign()
     const request = { method: 'POST', url, headers, hasBody: true, ...change }
     expect(await verifyWalletSignature(signer.address, parseSignature(request, 'eth')!)).toBe(false)
+  })
+
+  it('verify in one spelling, with the lower s alone', async () => {
+    const headers = await sign()
+    const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'eth')!
+    const order = 2n * halfCurveOrder + 1n
+    const { r, s, yParity } = parseSignatureText(bytesToHex(parsed.signature))
+    const other = { r, s: toHex(order - BigInt(s), { size: 32 }), yParity: 1 - yParity }
+    const signature = new Uint8Array(hexToBytes(serializeSignature(other)))
+    // It is the same wallet's, for who takes both.
+    const message = { raw: bytesToHex(parsed.base) }
+    const { address } = signer
+    expect(await verifyMessage({ address, message, signature })).toBe(true)
+    expect(await verifyWalletSignature(address, { ...parsed, signature })).toBe(false)
   })
 
   it('do not verify for another digest', async () => {
@@ -105,5 +126,17 @@ describe('node signatures', () => {
     })
     expect(await verifyNodeSignature(key.publicKey, parsed)).toBe(true)
     expect(await verifyNodeSignature(other.publicKey, parsed)).toBe(false)
+  })
+})
+
+describe('the digest of a body', () => {
+  it('is found beside digests of other algorithms, in whatever order', async () => {
+    const own = await contentDigest(body)
+    for (const header of [own, `${own}, sha-512=:YQ==:`, `sha-512=:YQ==:,${own}`]) {
+      expect(sha256Digest(header)).toBe(own)
+    }
+    for (const header of ['', 'sha-512=:YQ==:', own.slice(0, -2), `x${own}`]) {
+      expect(sha256Digest(header)).toBeUndefined()
+    }
   })
 })
