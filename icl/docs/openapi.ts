@@ -83,15 +83,64 @@ function operation(operationId: string, endpoint: Endpoint, schemas: Record<stri
     summary: endpoint.summary,
     tags: [tagOf(endpoint.path)],
     security: securityOf[endpoint.auth],
-    parameters: parameters(endpoint, schemas),
+    parameters: [...parameters(endpoint, schemas), ...headerParameters(endpoint)],
     ...(endpoint.body && {
       requestBody: { required: true, content: content(endpoint.body, schemas) },
     }),
     responses: {
-      200: { description: 'Done', content: content(endpoint.response, schemas) },
+      200: {
+        description: 'Done',
+        headers: { 'X-Request-Id': requestId },
+        content: content(endpoint.response, schemas),
+      },
+      ...(isJobStream(endpoint) && {
+        204: { description: 'The job has no event after the last one' },
+      }),
+      ...(endpoint.response === rawBytes && { 304: { description: 'The caller has these bytes' } }),
       ...problemResponses(endpoint, schemas),
     },
   }
+}
+
+const text = { type: 'string' }
+const requestId = { description: 'What the log calls this request', schema: text }
+const statusHeaders: Readonly<Record<number, Json>> = {
+  401: { 'WWW-Authenticate': { description: 'How to authenticate', schema: text } },
+  405: { Allow: { description: 'The methods that the address takes', schema: text } },
+  429: retryHeaders('When the limit lets the caller in again'),
+  503: retryHeaders('When to try again'),
+}
+
+function retryHeaders(description: string): Json {
+  return {
+    'Retry-After': {
+      description: `${description}, in seconds`,
+      schema: { type: 'integer', minimum: 0 },
+    },
+  }
+}
+
+/** The stream of a job's events: the data of each is a JobEvent. */
+const isJobStream = (endpoint: Endpoint): boolean => endpoint === endpoints.followJob
+
+/** Headers that mean something besides what is signed. */
+function headerParameters(endpoint: Endpoint): Json[] {
+  const { response, auth, body } = endpoint
+  const header = (name: string, description: string) => ({
+    ...{ name, in: 'header', required: false, description, schema: text },
+  })
+  return [
+    ...(isJobStream(endpoint)
+      ? [header('Last-Event-ID', 'The last event that the caller has: those after it follow')]
+      : []),
+    ...(response === rawBytes ? [header('If-None-Match', 'The CID in quotes')] : []),
+    ...(auth === 'none' || auth === 'metrics-token' || auth === 'console'
+      ? []
+      : [header('Signature-Input', 'RFC 9421: what the signature covers')]),
+    ...(auth !== 'none' && body
+      ? [header('Content-Digest', 'RFC 9530: a sha-256 of the body')]
+      : []),
+  ]
 }
 
 function parameters(endpoint: Endpoint, schemas: Record<string, Json>): Json[] {
@@ -127,6 +176,7 @@ function problemResponses(endpoint: Endpoint, schemas: Record<string, Json>): Js
       {
         description: codes.map((code) => `${code}: ${problemCodes[code].title}`).join('. '),
         'x-problem-codes': codes,
+        headers: { 'X-Request-Id': requestId, ...statusHeaders[status] },
         content: { 'application/problem+json': { schema: schemaOf(Problem, schemas) } },
       },
     ]),

@@ -5,7 +5,7 @@ import { codeOf } from '../code-of.ts'
 import { useReplicas } from './replica-set.ts'
 import { runJob } from './run-job.ts'
 import { listedKey } from './test-client.ts'
-import { beat, createShared, joinNode, modelId, type TestIcl } from './test-icl.ts'
+import { beat, createShared, joinNode, modelId, origin, type TestIcl } from './test-icl.ts'
 
 const { start, pair } = useReplicas()
 
@@ -30,6 +30,21 @@ describe('the published pool', () => {
     for (const { tiers, models, comparators } of published) {
       expect([tiers, models, comparators]).toEqual([[0], [modelId], ['exact', 'similar/2']])
     }
+  })
+
+  it('is not sent again to a caller that has it', async () => {
+    const { a } = await pair()
+    const cid = await cidOf(a)
+    const get = (headers: HeadersInit) =>
+      a.fetch(new Request(new URL(`/ipfs/${cid}`, origin), { headers }))
+    const first = await get({})
+    expect([first.status, first.headers.get('etag')]).toEqual([200, `"${cid}"`])
+    for (const tags of [`"${cid}"`, `"x", W/"${cid}"`, '*']) {
+      const again = await get({ 'if-none-match': tags })
+      expect([again.status, await again.text()]).toEqual([304, ''])
+      expect(again.headers.get('cache-control')).toContain('immutable')
+    }
+    expect((await get({ 'if-none-match': '"x"' })).status).toBe(200)
   })
 
   it('stays for 30 s, is shared by the replicas, and is listed for an hour with its time', async () => {
