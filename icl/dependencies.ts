@@ -44,7 +44,3 @@ export type Dependencies = {
   /** Tells clients' servers of settled jobs; undefined when that is off. */
   readonly webhooks?: Webhooks | undefined
 }
-
-/** The origin that signatures, certificates and sessions are bound to. */
-export const publicOrigin = ({ network }: Pick<Dependencies, 'network'>): string =>
-  new URL(network.public_url).origin

@@ -1,11 +1,11 @@
-import type { Dependencies } from '../dependencies.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { createFailures } from '../telemetry/failures.ts'
+import type { Log } from '../telemetry/log.ts'
+
+type Logged = { readonly clock: Clock; readonly log: Log }
 
 /** Runs work that may fail, which is logged as `createFailures` does. */
-export function logOnce(
-  deps: Pick<Dependencies, 'clock' | 'log'>,
-  what: string,
-): (work: () => Promise<void>) => Promise<void> {
+export function logOnce(deps: Logged, what: string): (work: () => Promise<void>) => Promise<void> {
   const failures = createFailures(deps, `${what} failed`)
   return async (work) => {
     try {
@@ -19,7 +19,7 @@ export function logOnce(
 
 /** Runs `body` now and every `ms` until the signal aborts; a failure does not end it. */
 export async function every(
-  deps: Pick<Dependencies, 'clock' | 'log'>,
+  deps: Logged,
   ms: number,
   signal: AbortSignal,
   what: string,

@@ -1,6 +1,6 @@
-import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import type { Dependencies } from '../dependencies.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { createFailures } from '../telemetry/failures.ts'
+import type { Log } from '../telemetry/log.ts'
 
 const firstPauseMs = 500
 const longestPauseMs = 10_000
@@ -20,7 +20,7 @@ export type Work = {
 type Failure = { readonly times: number; readonly at: MonotonicMs; readonly pauseMs: number }
 
 /** Makes an empty set of work; what fails is logged as `createFailures` does, and may be started again after a pause that grows. */
-export function createWork({ clock, log }: Pick<Dependencies, 'clock' | 'log'>): Work {
+export function createWork({ clock, log }: { readonly clock: Clock; readonly log: Log }): Work {
   const underWay = new Map<string, Promise<void>>()
   const failures = createFailures({ clock, log }, 'background work failed')
   const failed = new Map<string, Failure>()

@@ -1,16 +1,16 @@
 import type { AttestationBinding } from '../../lib/attestation.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
-import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import { type Network, publicOrigin } from '../../lib/schemas/network.ts'
 
 /** What the evidence of a request has to be bound to at this ICL. */
 export const bindingOf = (
-  deps: Dependencies,
+  { network }: { readonly network: Network },
   request: AttestationRequest,
   activationSecret: Uint8Array,
 ): AttestationBinding => ({
-  origin: publicOrigin(deps),
-  chainId: deps.network.chain_id,
+  origin: publicOrigin(network),
+  chainId: network.chain_id,
   backend: request.evidence.backend,
   address: request.operator_address,
   nonce: request.nonce,
@@ -19,7 +19,7 @@ export const bindingOf = (
 })
 
 /** The refusal of a backend that is not turned on. */
-export const backendRefused = ({ network }: Dependencies, backend: string): ProblemError =>
+export const backendRefused = (network: Network, backend: string): ProblemError =>
   new ProblemError(
     'attestation-backend-refused',
     `This ICL does not accept the backend ${backend}. It accepts: ${

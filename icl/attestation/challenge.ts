@@ -1,9 +1,12 @@
+import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { concatBytes, fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import type { Random } from '../../lib/random.ts'
 import { toSeconds } from '../../lib/time.ts'
-import type { Dependencies } from '../dependencies.ts'
-import { claimKey } from '../store/claim-key.ts'
+import { claimKey } from '../records/claim-key.ts'
+import type { IclKeys } from '../records/icl-keys.ts'
+import type { Store } from '../store/store.ts'
 
 /** How long a nonce can be used (spec 8). */
 export const challengeMs = 300_000
@@ -12,9 +15,15 @@ const timeBytes = 8
 const randomBytes = 16
 const nonceBytes = timeBytes + randomBytes + 32
 
+type Challenging = {
+  readonly clock: Clock
+  readonly random: Random
+  readonly keys: Pick<IclKeys, 'tag' | 'isTag'>
+}
+
 /** A nonce for one attestation of one address; `expires_at` in Unix seconds. The ICL recognises it by its tag and keeps nothing until it is used. */
 export async function createNonce(
-  deps: Pick<Dependencies, 'clock' | 'random' | 'keys'>,
+  deps: Challenging,
   address: Address,
 ): Promise<{ readonly nonce: string; readonly expires_at: number }> {
   const now = deps.clock.now()
@@ -30,7 +39,7 @@ export async function createNonce(
 
 /** Burns a nonce, whatever comes of it; throws when it was not issued for this address, is too old, or was used (spec 5). */
 export async function burnNonce(
-  deps: Pick<Dependencies, 'clock' | 'random' | 'keys' | 'store'>,
+  deps: Challenging & { readonly store: Store },
   address: Address,
   nonce: string,
 ): Promise<void> {

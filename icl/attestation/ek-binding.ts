@@ -1,8 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { type Alongside, changeNode } from '../operations/change-node.ts'
-import type { Pool } from '../pool/pool.ts'
+import { type Alongside, changeNode, type Nodes } from '../records/change-node.ts'
 import { ended, type Node } from '../rules/eligibility.ts'
 import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
@@ -39,10 +38,7 @@ export const ekReleaseOf = ({ id, address }: EkBinding) =>
   ({ kind: 'release-key', key: prefix + id, value: address }) as const
 
 /** Ends what stands on a TPM and lets another address enrol it; false when it was not that address's. */
-export async function releaseEk(
-  held: Held & { readonly pool: Pick<Pool, 'note'> },
-  binding: EkBinding,
-): Promise<boolean> {
+export async function releaseEk(held: Held & Nodes, binding: EkBinding): Promise<boolean> {
   let didRelease = true
   await endEnrollment(held, binding, () =>
     didRelease
@@ -61,7 +57,7 @@ export async function releaseEk(
 
 /** In one save, so that an attestation under way finds either no enrolment or another version of the node. */
 const endEnrollment = (
-  held: Held & { readonly pool: Pick<Pool, 'note'> },
+  held: Held & Nodes,
   { id, address }: EkBinding,
   alongside?: () => Alongside | undefined,
 ) => {

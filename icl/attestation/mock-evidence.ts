@@ -2,7 +2,7 @@ import { attestationDigest } from '../../lib/attestation.ts'
 import { equalBytes, fromBase64Url, hmacSha256 } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
-import type { Dependencies } from '../dependencies.ts'
+import type { Network } from '../../lib/schemas/network.ts'
 import { bindingOf } from './binding.ts'
 import type { Proven } from './evidence.ts'
 
@@ -10,7 +10,7 @@ const highestTier = 0
 
 /** Checks that whoever attests has the operator's mock key; throws `attestation-hmac-invalid`. */
 export async function checkMockEvidence(
-  deps: Dependencies,
+  deps: { readonly network: Network },
   mockKey: Uint8Array,
   request: AttestationRequest,
   hmac: string,

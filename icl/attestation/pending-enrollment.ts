@@ -1,13 +1,17 @@
 import { z } from 'zod'
+import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Dependencies } from '../dependencies.ts'
+import { claimKey } from '../records/claim-key.ts'
+import type { IclKeys } from '../records/icl-keys.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
-import { claimKey } from '../store/claim-key.ts'
+import type { Store } from '../store/store.ts'
 import { challengeMs } from './challenge.ts'
 
 const prefix = 'enrollment:'
+
+type Held = { readonly store: Store; readonly clock: Clock }
 
 const Pending = z.object({
   ek: z.string(),
@@ -21,7 +25,7 @@ const Pending = z.object({
 
 /** Remembers what a node wants to enrol until the nonce of its first quote is used or has expired. */
 export async function rememberEnrollment(
-  deps: Pick<Dependencies, 'store' | 'clock'>,
+  deps: Held,
   address: Address,
   nonce: string,
   enrollment: Enrollment,
@@ -32,7 +36,7 @@ export async function rememberEnrollment(
 
 /** What is to be enrolled by the quote under a nonce; undefined when that is one of a plain challenge. */
 export async function findPendingEnrollment(
-  { store, clock }: Pick<Dependencies, 'store' | 'clock'>,
+  { store, clock }: Held,
   address: Address,
   nonce: string,
 ): Promise<Enrollment | undefined> {
@@ -50,7 +54,7 @@ export async function findPendingEnrollment(
 
 /** The secret that only the TPM recovers which enrols under this nonce: derived, so that no store ever holds it. */
 export const activationSecretOf = (
-  { keys }: Pick<Dependencies, 'keys'>,
+  { keys }: { readonly keys: Pick<IclKeys, 'tag'> },
   address: Address,
   nonce: string,
 ): Promise<Uint8Array<ArrayBuffer>> => keys.tag('activation', utf8(`${address}\n${nonce}`))

@@ -1,13 +1,13 @@
+import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { Dependencies } from '../dependencies.ts'
 
 /**
  * The write that gives a session key, by its thumbprint, to an address until its session ends (Unix seconds), so that a signature is by one node
  * only; it is refused when another address has the key.
  */
 export const sessionKeyWriteOf = (
-  { clock }: Pick<Dependencies, 'clock'>,
+  { clock }: { readonly clock: Clock },
   thumbprint: string,
   address: Address,
   notAfter: number,

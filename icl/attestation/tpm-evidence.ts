@@ -1,11 +1,15 @@
 import { attestationDigest } from '../../lib/attestation.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { fromBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest, TpmEvidence } from '../../lib/schemas/attestation.ts'
+import type { Network } from '../../lib/schemas/network.ts'
 import { parsePublicArea } from '../../lib/tpm/public-area.ts'
-import type { Dependencies } from '../dependencies.ts'
+import type { IclKeys } from '../records/icl-keys.ts'
+import type { Revocations } from '../records/revocations.ts'
 import { type Enrollment, isCountingBack, type TpmCounters } from '../rules/enrollment.ts'
+import type { Store } from '../store/store.ts'
 import { bindingOf } from './binding.ts'
 import { checkEkFree, findEkHolder } from './ek-binding.ts'
 import { checkModel, fingerprintOf } from './endorsement-key.ts'
@@ -15,12 +19,20 @@ import { activationSecretOf, findPendingEnrollment } from './pending-enrollment.
 import type { TpmTrust } from './tpm-trust.ts'
 import { verifyQuote } from './verify-quote.ts'
 
+type Verifying = {
+  readonly store: Store
+  readonly clock: Clock
+  readonly keys: Pick<IclKeys, 'tag'>
+  readonly network: Network
+  readonly revocations: Revocations
+}
+
 /**
  * Checks a quote. Under the nonce of an enrolment it has to fold in the activation secret, and completes that enrolment; under one of a
  * challenge it has to come from the TPM that the node enrolled before. Throws ProblemError with the code of what is wrong.
  */
 export async function checkTpmEvidence(
-  deps: Dependencies,
+  deps: Verifying,
   trust: TpmTrust,
   request: AttestationRequest,
   evidence: TpmEvidence,
@@ -53,7 +65,7 @@ export async function checkTpmEvidence(
 
 /** The TPM that an address enrolled, as far as it would be accepted still; throws `tpm-not-enrolled` or `tpm-model-refused`. */
 async function findEnrollment(
-  deps: Dependencies,
+  deps: Verifying,
   trust: TpmTrust,
   address: Address,
 ): Promise<Enrollment> {
@@ -75,7 +87,7 @@ async function findEnrollment(
 
 /** True when a quote under a nonce of a challenge may be enough for this address. */
 export async function isEnrolled(
-  deps: Dependencies,
+  deps: Verifying,
   trust: TpmTrust,
   address: Address,
 ): Promise<boolean> {
@@ -90,7 +102,7 @@ export async function isEnrolled(
 
 /** Throws `ek-revoked` or `ak-revoked`. */
 export async function checkNotRevoked(
-  { revocations }: Pick<Dependencies, 'revocations'>,
+  { revocations }: Pick<Verifying, 'revocations'>,
   { ek, ak }: Pick<Enrollment, 'ek' | 'ak'>,
 ): Promise<void> {
   if (await revocations.includes([{ kind: 'ek', id: ek }])) {

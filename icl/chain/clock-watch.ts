@@ -1,5 +1,7 @@
+import type { Clock } from '../../lib/clock.ts'
 import { every } from '../async/repeat.ts'
-import type { Dependencies } from '../dependencies.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Chain } from './chain.ts'
 
 /**
  * Whether the machine's clock can be right. Blocks are the only other clock that the ICL sees: one from the future shows that the
@@ -18,7 +20,10 @@ const lookMs = 10_000
 const toleranceMs = 120_000
 const noticedStepMs = 2_000
 
-type Watched = Pick<Dependencies, 'clock' | 'chain' | 'log'> & {
+type Watched = {
+  readonly clock: Clock
+  readonly chain: Pick<Chain, 'latestBlock'>
+  readonly log: Log
   /** How far the machine's clock is ahead of the ICL's, in milliseconds. */
   readonly aheadMs: () => number
 }

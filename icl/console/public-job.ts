@@ -9,11 +9,11 @@ import {
   VerdictReason,
 } from '../../lib/schemas/jobs.ts'
 import { toSeconds } from '../../lib/time.ts'
-import { agreementOf } from '../operations/view-agreement.ts'
 import { answersOf } from '../rules/agreed.ts'
 import { isSettled, type Job, roleOf } from '../rules/job.ts'
 import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
+import { agreementOf } from '../rules/view-agreement.ts'
 
 /** What a job is called in the console before its id is shown: nobody finds the id by it. */
 export async function refOf(id: JobId): Promise<string> {

@@ -20,9 +20,9 @@ import {
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { checkRun } from '../operations/check-run.ts'
+import { claimKey } from '../records/claim-key.ts'
 import { isReadToken } from '../records/icl-keys.ts'
 import type { Node } from '../rules/eligibility.ts'
-import { claimKey } from '../store/claim-key.ts'
 
 /** Who is calling. */
 export type Caller =

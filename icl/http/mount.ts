@@ -12,7 +12,8 @@ import {
 import { endpoints, maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { readLimited } from '../../lib/read-limited.ts'
-import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import { publicOrigin } from '../../lib/schemas/network.ts'
+import type { Dependencies } from '../dependencies.ts'
 import type { Authenticate, Caller } from './authenticate.ts'
 import { withinBudget } from './budget.ts'
 import type { RequestEnv } from './request-env.ts'
@@ -93,7 +94,7 @@ async function recognise(
   const caller = await authenticate(deps, endpoint.auth, {
     method: c.req.method,
     // The address as callers know it: what a proxy made of it on the way does not count.
-    url: new URL(publicOrigin(deps) + targetOf(c.req.url)),
+    url: new URL(publicOrigin(deps.network) + targetOf(c.req.url)),
     headers: c.req.raw.headers,
     hasBody: body === undefined || body.length > 0,
     body,

@@ -3,6 +3,7 @@ import type { Address } from '../../lib/codecs.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
+import { publicOrigin } from '../../lib/schemas/network.ts'
 import { verifySession } from '../../lib/session-grant.ts'
 import { thumbprintOf, verifySignature } from '../../lib/session-key.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -18,12 +19,12 @@ import {
   checkTpmEvidence,
   isEnrolled,
 } from '../attestation/tpm-evidence.ts'
-import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import type { Dependencies } from '../dependencies.ts'
 import { findBan, revokeCertificate } from '../records/bans.ts'
+import { type Alongside, changeNode } from '../records/change-node.ts'
 import { attestedNode, type Certificate, type Node } from '../rules/eligibility.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
 import { openRun } from '../rules/runs.ts'
-import { type Alongside, changeNode } from './change-node.ts'
 import { runProblem } from './check-run.ts'
 
 const certificateMs = 24 * 3_600_000
@@ -69,7 +70,7 @@ function checkEvidence(deps: Dependencies, request: AttestationRequest): Promise
   if (evidence.backend === 'tpm' && deps.tpm) {
     return checkTpmEvidence(deps, deps.tpm, request, evidence)
   }
-  throw backendRefused(deps, evidence.backend)
+  throw backendRefused(deps.network, evidence.backend)
 }
 
 async function certificateOf(
@@ -97,7 +98,7 @@ const sign = (
   { attestation }: Proven,
 ): Promise<string> =>
   deps.keys.signCertificate({
-    iss: publicOrigin(deps),
+    iss: publicOrigin(deps.network),
     sub: address,
     iat: toSeconds(issuedAt),
     exp: toSeconds(expiresAt),
@@ -199,7 +200,7 @@ async function checkSession(
   const session = {
     address: request.operator_address,
     key: request.session_public_key,
-    iclOrigin: publicOrigin(deps),
+    iclOrigin: publicOrigin(deps.network),
     chainId: deps.network.chain_id,
     notAfter,
   }

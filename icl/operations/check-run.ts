@@ -1,8 +1,8 @@
 import { ProblemError } from '../../lib/problem.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { changeNode } from '../records/change-node.ts'
 import { ended, type Node } from '../rules/eligibility.ts'
 import { type RunRefusal, type Runs, runRefusal, seeFormer } from '../rules/runs.ts'
-import { changeNode } from './change-node.ts'
 
 /** Throws the problem of a run that does not count, once what its request (signed in that second) shows is saved. */
 export async function checkRun(

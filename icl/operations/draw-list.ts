@@ -3,13 +3,14 @@ import type { Address } from '../../lib/codecs.ts'
 import { drawList } from '../../lib/list.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ListRequest, ListStatement, SignedList } from '../../lib/schemas/list.ts'
+import { publicOrigin } from '../../lib/schemas/network.ts'
 import { minListLength, type Terms } from '../../lib/schemas/terms.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { StoredKey } from '../chain/chain.ts'
 import type { StoredKeys } from '../chain/stored-keys.ts'
-import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import type { Dependencies } from '../dependencies.ts'
 import { passedMembers } from '../pool/load-pool.ts'
 import { checkAdmitted, checkRoom } from './admit-client.ts'
 import { findOwnKey } from './own-key.ts'
@@ -83,7 +84,7 @@ const tooFew = ({ quorum, model_id }: Terms, left: number) =>
 
 /** What shows without asking the chain. */
 function checkTerms(deps: Dependencies, terms: Terms): void {
-  const origin = publicOrigin(deps)
+  const origin = publicOrigin(deps.network)
   if (terms.icl_origin !== origin) {
     throw refused(`The terms are for ${terms.icl_origin}, not ${origin}. Store a key for this ICL`)
   }

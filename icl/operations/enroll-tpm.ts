@@ -26,7 +26,7 @@ export async function enrollTpm(deps: Dependencies, caller: Address, request: En
   }
   await burnNonce(deps, address, request.nonce)
   await checkNotBanned(deps, address)
-  if (!deps.tpm) throw backendRefused(deps, 'tpm')
+  if (!deps.tpm) throw backendRefused(deps.network, 'tpm')
   const endorsement = await checkEndorsementKey(
     deps.tpm,
     request.ek_certificate,

@@ -1,8 +1,9 @@
 import { receiptHash, recordHash } from '../../lib/receipt.ts'
+import { publicOrigin } from '../../lib/schemas/network.ts'
 import type { Receipt, ReceiptRecord, Tally } from '../../lib/schemas/receipt.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { toSeconds } from '../../lib/time.ts'
-import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import type { Dependencies } from '../dependencies.ts'
 import { type Answered, answersOf, currentTurn } from '../rules/agreed.ts'
 import type { Job, PostedDelivery, Turn } from '../rules/job.ts'
 import { batchOf } from '../rules/seats.ts'
@@ -27,7 +28,7 @@ async function makeReceipt(
   const answers = answersOf(job)
   const record: ReceiptRecord = {
     version: 3,
-    icl_origin: publicOrigin(deps),
+    icl_origin: publicOrigin(deps.network),
     chain_id: deps.network.chain_id,
     jobId: job.id,
     client: job.client,

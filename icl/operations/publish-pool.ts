@@ -22,7 +22,7 @@ import { hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { loadPoolNodes } from '../pool/load-pool.ts'
 import { currentMs, type PublishedPool } from '../pool/published-pools.ts'
-import { claimKey } from '../store/claim-key.ts'
+import { claimKey } from '../records/claim-key.ts'
 import { putParts } from './keep-parts.ts'
 
 const currentKey = 'current-pool'

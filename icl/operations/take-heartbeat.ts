@@ -6,8 +6,8 @@ import type { Heartbeat } from '../../lib/schemas/nodes.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { countAssignments } from '../pool/load-pool.ts'
+import { changeNode } from '../records/change-node.ts'
 import { defaultComparators, ineligibleReasons, type Node } from '../rules/eligibility.ts'
-import { changeNode } from './change-node.ts'
 
 const clockToleranceSeconds = 60
 const chainPatienceMs = 2_000

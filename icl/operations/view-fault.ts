@@ -1,8 +1,9 @@
 import type { Hash32 } from '../../lib/codecs.ts'
 import { faultEvidenceHash, faultIdOf } from '../../lib/fault.ts'
 import type { FaultEvidence, FaultView } from '../../lib/schemas/fault.ts'
+import { publicOrigin } from '../../lib/schemas/network.ts'
 import { toSeconds } from '../../lib/time.ts'
-import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import type { Dependencies } from '../dependencies.ts'
 import type { Fault, PostedStatement } from '../rules/faults.ts'
 import { type Job, mayShowAnswers } from '../rules/job.ts'
 
@@ -16,7 +17,7 @@ export function faultEvidenceOf(
   return {
     version: 2,
     kind,
-    icl_origin: publicOrigin(deps),
+    icl_origin: publicOrigin(deps.network),
     chain_id: deps.network.chain_id,
     jobId: job.id,
     fence,

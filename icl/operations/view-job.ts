@@ -4,8 +4,8 @@ import { currentTurn } from '../rules/agreed.ts'
 import { type Assignment, type Job, roleOf } from '../rules/job.ts'
 import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
+import { agreementOf } from '../rules/view-agreement.ts'
 import type { Webhook } from '../rules/webhook.ts'
-import { agreementOf } from './view-agreement.ts'
 import { viewList } from './view-list.ts'
 
 /** A job as its client may see it. */

@@ -1,3 +1,4 @@
+import type { Clock } from '../../lib/clock.ts'
 import { type Address, ComparatorId } from '../../lib/codecs.ts'
 import { firstPositions } from '../../lib/list.ts'
 import type { PoolNode } from '../../lib/pool-snapshot.ts'
@@ -5,7 +6,8 @@ import { type Takes, takesOf } from '../../lib/prompt-needs.ts'
 import { weightOf } from '../../lib/reputation.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
 import { type ModelTakes, PromptPart } from '../../lib/schemas/prompt-needs.ts'
-import type { Dependencies } from '../dependencies.ts'
+import type { Chain } from '../chain/chain.ts'
+import type { Outages } from '../records/outages.ts'
 import type { MemberState } from '../rules/commands.ts'
 import {
   type Demand,
@@ -14,8 +16,17 @@ import {
   servedTiers,
 } from '../rules/eligibility.ts'
 import { type Job, occupiesSlot } from '../rules/job.ts'
-import type { OccupiedSlots } from '../store/store.ts'
-import type { KnownNode } from './pool.ts'
+import type { OccupiedSlots, Store } from '../store/store.ts'
+import type { KnownNode, Pool } from './pool.ts'
+
+/** What tells how nodes are. */
+export type PoolSources = {
+  readonly clock: Clock
+  readonly store: Store
+  readonly chain: Chain
+  readonly pool: Pool
+  readonly outages: Outages
+}
 
 /** What a job asks of a node. */
 export const demandOf = ({ modelId, minTier, comparator, list }: Job): Demand => ({
@@ -27,7 +38,7 @@ export const demandOf = ({ modelId, minTier, comparator, list }: Job): Demand =>
 
 /** Every node that meets a demand now; throws when the chain does not answer, because a pool that only looks empty ends jobs. */
 export async function loadEligible(
-  deps: Dependencies,
+  deps: PoolSources,
   demand: Demand,
 ): Promise<readonly KnownNode[]> {
   const [nodes, outages] = await Promise.all([deps.pool.nodes(), deps.outages.known()])
@@ -38,7 +49,7 @@ export async function loadEligible(
 }
 
 /** Every node that is active now, busy or not, with all that lists are drawn by. */
-export async function loadPoolNodes(deps: Dependencies): Promise<readonly PoolNode[]> {
+export async function loadPoolNodes(deps: PoolSources): Promise<readonly PoolNode[]> {
   return (await loadEligible(deps, { minTier: 0 })).flatMap(asPublished)
 }
 
@@ -70,7 +81,7 @@ function publishedTakes(model_id: string, takes: Takes | undefined): readonly Mo
 
 /** How each member of a list is now, as far as is remembered of the pool; throws when the chain does not answer. */
 export async function memberStates(
-  deps: Dependencies,
+  deps: PoolSources,
   members: readonly Address[],
   demand: Demand,
 ): Promise<readonly MemberState[]> {
@@ -104,7 +115,7 @@ export const hasFreeSlot = (
  * first are looked at afresh: many lists may be asked for within the moment for which the pool is remembered.
  */
 export async function passedMembers(
-  deps: Dependencies,
+  deps: PoolSources,
   members: readonly Address[],
   demand: Demand,
   quorum: number,
@@ -130,7 +141,7 @@ export async function passedMembers(
 
 /** Looks at one node afresh: has it a free slot, and does it still meet the demand? */
 export async function checkFitness(
-  deps: Dependencies,
+  deps: PoolSources,
   address: Address,
   demand: Demand,
 ): Promise<MemberState> {

@@ -2,11 +2,9 @@ import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { type Alongside, changeNode } from '../operations/change-node.ts'
-import type { Pool } from '../pool/pool.ts'
 import { ended, type Node } from '../rules/eligibility.ts'
 import { forever } from '../store/forever.ts'
-import type { Store } from '../store/store.ts'
+import { type Alongside, changeNode, type Nodes } from './change-node.ts'
 
 const prefix = 'ban:'
 
@@ -14,7 +12,7 @@ const prefix = 'ban:'
 const Ban = z.object({ reason: z.string(), at: z.number() })
 export type Ban = z.output<typeof Ban>
 
-type Bans = { readonly store: Store; readonly clock: Clock; readonly pool: Pick<Pool, 'note'> }
+type Bans = Nodes & { readonly clock: Clock }
 
 /** The ban of a node, if it has one; throws SvcError `store-corrupt`. */
 export async function findBan(

@@ -1,7 +1,8 @@
-import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { every } from '../async/repeat.ts'
-import type { Dependencies } from '../dependencies.ts'
 import type { Outage } from '../rules/outages.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../telemetry/log.ts'
 
 /**
  * How the ICL finds out that it was away. Every second each replica saves that the ICL is there: one mark for all of them. A replica
@@ -27,7 +28,7 @@ const markLivesMs = 86_400_000
 const prefix = 'outage:'
 const outageLivesMs = 3_600_000
 
-type Held = Pick<Dependencies, 'store' | 'clock' | 'log'>
+type Held = { readonly store: Store; readonly clock: Clock; readonly log: Log }
 
 /** Outages of the ICL that has this store. */
 export function createOutages(held: Held): Outages {

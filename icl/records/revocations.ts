@@ -1,11 +1,11 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { cached } from '../async/cached.ts'
-import type { Pool } from '../pool/pool.ts'
 import type { Certificate } from '../rules/eligibility.ts'
 import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
 import { revokeCertificate } from './bans.ts'
+import type { Nodes } from './change-node.ts'
 
 /** What the operator can revoke besides a node: a TPM (`ek`, its hash), an attestation key (`ak`, its name) or one certificate (`jti`). */
 export type Revocable = { readonly kind: 'ek' | 'ak' | 'jti'; readonly id: string }
@@ -68,10 +68,7 @@ const thingsOf = ({ id, tpm }: Certificate): readonly Revocable[] => [
 ]
 
 /** Revokes a thing from now on and ends every certificate that stands on it; returns whose these were. */
-export async function revoke(
-  held: Held & { readonly pool: Pick<Pool, 'note'> },
-  thing: Revocable,
-): Promise<readonly Address[]> {
+export async function revoke(held: Held & Nodes, thing: Revocable): Promise<readonly Address[]> {
   const now = held.clock.now()
   const key = prefix + nameOf(thing)
   // First the list, then the certificates: an attestation under way sees one or is seen by the other.

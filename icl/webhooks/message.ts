@@ -1,5 +1,6 @@
+import type { Clock } from '../../lib/clock.ts'
 import { utf8 } from '../../lib/digest.ts'
-import { type Dependencies, publicOrigin } from '../dependencies.ts'
+import { type Network, publicOrigin } from '../../lib/schemas/network.ts'
 import type { IclKeys } from '../records/icl-keys.ts'
 import type { Job } from '../rules/job.ts'
 import type { WebhookMessage } from './webhooks.ts'
@@ -16,9 +17,17 @@ export const webhookKeyOf = (
 /** The key as a receiver's library takes it. */
 export const webhookSecretText = (key: Uint8Array): string => `whsec_${base64(key)}`
 
+type Sending = {
+  readonly keys: Pick<IclKeys, 'tag'>
+  readonly clock: Clock
+  readonly network: Network
+}
+
 /** The message that a job has settled: nothing in it is secret, and nothing of it has to be believed without asking the ICL. */
-export async function settledMessage(deps: Dependencies, job: Job): Promise<WebhookMessage> {
-  const { keys, clock } = deps
+export async function settledMessage(
+  { keys, clock, network }: Sending,
+  job: Job,
+): Promise<WebhookMessage> {
   const url = job.webhook?.url ?? ''
   const settledAt = job.settledAt ?? clock.now()
   const body = {
@@ -27,7 +36,7 @@ export async function settledMessage(deps: Dependencies, job: Job): Promise<Webh
     timestamp: new Date(settledAt).toISOString(),
     data: {
       jobId: job.id,
-      icl: publicOrigin(deps),
+      icl: publicOrigin(network),
       status: job.phase,
       ...(job.reason !== undefined && { reason: job.reason }),
       ...(job.receiptHash !== undefined && { receipt_hash: job.receiptHash }),

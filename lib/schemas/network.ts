@@ -82,6 +82,10 @@ export const Network = z
   .meta({ id: 'Network' })
 export type Network = z.output<typeof Network>
 
+/** The origin that signatures, certificates and sessions are bound to. */
+export const publicOrigin = ({ public_url }: Pick<Network, 'public_url'>): string =>
+  new URL(public_url).origin
+
 /** The ICL's public signing keys as a JSON Web Key Set (RFC 7517). */
 export const JsonWebKeySet = z
   .object({

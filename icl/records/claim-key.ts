@@ -1,11 +1,12 @@
+import type { Clock } from '../../lib/clock.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { Dependencies } from '../dependencies.ts'
+import type { Store } from '../store/store.ts'
 
 const maxTries = 5
 
 /** Gives `key` to `value` until `expiresAt` (milliseconds) unless another value has it; returns the value that has it. */
 export async function claimKey(
-  { store, clock }: Pick<Dependencies, 'store' | 'clock'>,
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
   key: string,
   value: string,
   expiresAt: number,

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { ConsoleNews, type ConsoleOverview } from '../../lib/schemas/console.ts'
+import type { RecentJobs } from '../console/recent-jobs.ts'
+import type { Viewers } from '../console/viewers.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { eventStreamAnswer } from '../http/event-stream.ts'
-import type { RecentJobs } from './recent-jobs.ts'
-import type { Viewers } from './viewers.ts'
+import { eventStreamAnswer } from './event-stream.ts'
 
 const lookMs = 1_000
 const repeatMs = 15_000

@@ -1,6 +1,6 @@
 import { endpoints } from '../../lib/endpoints.ts'
-import { textResponse } from '../http/text-response.ts'
-import { page, scriptHash, styleHash } from './page.generated.ts'
+import { page, scriptHash, styleHash } from '../console/page.generated.ts'
+import { textResponse } from './text-response.ts'
 
 /** Serves the page; the browser is told to run and load nothing but its own script and style, and to ask nobody else. */
 export const consolePage = (): Response =>

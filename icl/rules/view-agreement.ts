@@ -1,7 +1,7 @@
 import { viewAgreement } from '../../lib/agreement.ts'
 import type { AgreementView } from '../../lib/schemas/jobs.ts'
-import { answersOf, currentTurn, quotaOfJob } from '../rules/agreed.ts'
-import { isSettled, type Job } from '../rules/job.ts'
+import { answersOf, currentTurn, quotaOfJob } from './agreed.ts'
+import { isSettled, type Job } from './job.ts'
 
 /** How many answers of a settled job agree, and how far they are apart; undefined when there is nothing to compare. */
 export function agreementOf(job: Job): AgreementView | undefined {

@@ -1,10 +1,12 @@
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { Pool } from '../pool/pool.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Store, Write } from '../store/store.ts'
 
 const maxTries = 20
+
+/** The store of nodes, and who is told of each that this process saves. */
+export type Nodes = { readonly store: Store; readonly pool: { note(node: Node): void } }
 
 /** What is saved together with a node. */
 export type Alongside = {
@@ -18,7 +20,7 @@ export type Alongside = {
  * absent node absent. What `alongside` names is saved in the same save, also when the node stays as it is.
  */
 export async function changeNode(
-  { store, pool }: { readonly store: Store; readonly pool: Pick<Pool, 'note'> },
+  { store, pool }: Nodes,
   address: Address,
   change: (node: Node | undefined) => Promise<Node | undefined> | Node | undefined,
   alongside: () => Alongside | undefined = () => undefined,
