@@ -3,6 +3,7 @@ import type { OutputKey } from '../../lib/chain/output-key-of.ts'
 import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 import type { BlockId } from '../../lib/schemas/list.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
+import type { ChainSlash } from '../rules/fault.ts'
 
 /** An accepted job's result as it stands on chain. */
 export type ChainResult = {
@@ -21,23 +22,6 @@ export type Commitment =
   | { readonly state: 'absent' }
   | { readonly state: 'shallow' }
   | { readonly state: 'deep'; readonly tx: Hash32 }
-
-/** Where a slash stands on chain; times in Unix seconds. */
-export type ChainSlash =
-  | { readonly state: 'absent' }
-  | {
-      readonly state: 'proposed'
-      readonly amountWei: bigint
-      readonly evidenceHash: Hash32
-      /** Before this it cannot be executed, and the operator may answer. */
-      readonly executableAt: number
-      readonly answerHash?: Hash32
-    }
-  /** Settled, but not deep enough to stay so. */
-  | { readonly state: 'shallow' }
-  | { readonly state: 'executed'; readonly tx: Hash32; readonly takenWei: bigint }
-  /** By the arbiter. */
-  | { readonly state: 'cancelled'; readonly tx: Hash32 }
 
 /** An accusation as it goes to NodeRegistry. */
 export type SlashProposal = {

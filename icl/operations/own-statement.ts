@@ -5,7 +5,8 @@ import { verifySignature } from '../../lib/session-key.ts'
 import { type NodeStatement, statementBytes, statementHash } from '../../lib/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Node } from '../rules/eligibility.ts'
-import { assignmentOf, type Job, type Posted } from '../rules/job.ts'
+import { assignmentOf, type Job } from '../rules/job.ts'
+import type { Posted } from '../rules/posted.ts'
 import { loadJob } from './change-job.ts'
 
 /** The job, for a node that has or had an assignment in it: what the later checks say of it is nobody else's business. */

@@ -1,4 +1,4 @@
-import type { Posted } from '../rules/job.ts'
+import type { Posted } from '../rules/posted.ts'
 
 /** A statement as others see it: without what the ICL keeps beside it. */
 export const signedOf = <Body>({ body, signature, session }: Posted<Body>) => ({

@@ -4,8 +4,9 @@ import type { FaultEvidence, FaultView } from '../../lib/schemas/fault.ts'
 import { publicOrigin } from '../../lib/schemas/network.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { Fault, PostedStatement } from '../rules/faults.ts'
+import type { Fault } from '../rules/fault.ts'
 import { type Job, mayShowAnswers } from '../rules/job.ts'
+import type { PostedStatement } from '../rules/posted.ts'
 
 /** The proof of a fault, for whoever does not trust this ICL; undefined once it is dropped. */
 export function faultEvidenceOf(

@@ -1,5 +1,6 @@
 import { type Quota, quotaOf } from '../../lib/agreement-rule.ts'
-import type { Assignment, Job, PostedAnswer, Turn } from './job.ts'
+import type { Assignment, Job, Turn } from './job.ts'
+import type { PostedAnswer } from './posted.ts'
 import { batchOf } from './seats.ts'
 
 /** What the job's agreement takes; its terms were found to allow one when it was submitted. */

@@ -20,11 +20,11 @@ import {
   type Assignment,
   type Job,
   type JobLimits,
-  type PostedAnswer,
   recorded,
   type Transition,
   withAssignment,
 } from './job.ts'
+import type { PostedAnswer } from './posted.ts'
 import { assignmentAt, currentAssignments, emptySeats, seatCount } from './seats.ts'
 
 /** The node binds itself to its evidence: its lease ends. With the last commitment of a batch the time to reveal starts. */

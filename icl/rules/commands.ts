@@ -1,8 +1,8 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
-import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './job.ts'
 import type { Outage } from './outages.ts'
+import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
 
 type AbortReasonCode = (typeof AbortReason)['options'][number]
 

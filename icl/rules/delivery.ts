@@ -19,20 +19,18 @@
 import { settled } from '../../lib/delivery-rule.ts'
 import { isRefuted } from '../../lib/fault.ts'
 import { currentTurn } from './agreed.ts'
-import { faultOf, type PostedStatement, withFault } from './faults.ts'
+import { faultOf, withFault } from './faults.ts'
 import {
   type Agreement,
   type Assignment,
   type Change,
   type Job,
   type JobLimits,
-  type PostedDelivery,
-  type PostedTurnAbort,
-  type PostedVerdict,
   recorded,
   type Transition,
   type Turn,
 } from './job.ts'
+import type { PostedDelivery, PostedStatement, PostedTurnAbort, PostedVerdict } from './posted.ts'
 import { settle } from './settle.ts'
 
 /** The job with the next member's turn; a job whose members have all had one is left as it is. */

@@ -13,30 +13,12 @@ import type {
 } from '../../lib/schemas/jobs.ts'
 import type { BlockId, PassReason } from '../../lib/schemas/list.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
-import type {
-  AnswerStatement,
-  DeliveryStatement,
-  StatementSession,
-  TurnAbortStatement,
-  VerdictStatement,
-} from '../../lib/schemas/statements.ts'
 import type { Terms } from '../../lib/schemas/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Effect, PendingEffect } from './effects.ts'
-import type { Fault } from './faults.ts'
+import type { Fault } from './fault.ts'
+import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
 import type { Webhook } from './webhook.ts'
-
-/** A statement of a node as it was posted. */
-export type Posted<Body> = {
-  readonly body: Body
-  readonly hash: Hash32
-  readonly signature: string
-  readonly session: StatementSession
-}
-export type PostedAnswer = Posted<AnswerStatement>
-export type PostedDelivery = Posted<DeliveryStatement>
-export type PostedVerdict = Posted<VerdictStatement>
-export type PostedTurnAbort = Posted<TurnAbortStatement>
 
 /** One attempt of one node at one seat of a job; times in milliseconds. */
 export type Assignment = {

@@ -1,6 +1,5 @@
-import type { WebhookError, WebhookState } from '../../lib/schemas/jobs.ts'
+import type { JobPhase, WebhookError, WebhookState } from '../../lib/schemas/jobs.ts'
 import type { Effect, PendingEffect } from './effects.ts'
-import type { Job } from './job.ts'
 
 /** Where a client wants to be told that a job has settled, and what came of it. */
 export type Webhook = {
@@ -20,7 +19,13 @@ export const newWebhook = (url: string): Webhook => ({ url, state: 'waiting', at
 const commitWaitMs = 60_000
 
 /** What a settled job asks for if its client wants to be told. */
-export const noticesOf = ({ webhook, phase }: Job): readonly Effect[] =>
+export const noticesOf = ({
+  webhook,
+  phase,
+}: {
+  readonly webhook?: Webhook
+  readonly phase: JobPhase
+}): readonly Effect[] =>
   webhook ? [{ type: 'notify', afterMs: phase === 'accepted' ? commitWaitMs : 0 }] : []
 
 /** The outbox with the message due now: what it waited for is there. */

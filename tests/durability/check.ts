@@ -1,7 +1,8 @@
 // After each fault, and once more in the end: all that was acknowledged is there, the same as it was told, and was done once.
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { isSettled, type Job, type PostedVerdict } from '../../icl/rules/job.ts'
+import { isSettled, type Job } from '../../icl/rules/job.ts'
+import type { PostedVerdict } from '../../icl/rules/posted.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { createChainReader } from '../../lib/chain/clients.ts'

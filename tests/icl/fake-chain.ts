@@ -1,11 +1,6 @@
-import type {
-  Chain,
-  ChainResult,
-  ChainSlash,
-  SlashProposal,
-  StoredKey,
-} from '../../icl/chain/chain.ts'
+import type { Chain, ChainResult, SlashProposal, StoredKey } from '../../icl/chain/chain.ts'
 import type { ChainNode } from '../../icl/rules/eligibility.ts'
+import type { ChainSlash } from '../../icl/rules/fault.ts'
 import type { KeyList } from '../../lib/chain/key-lists.ts'
 import type { OutputKey as StoredOutputKey } from '../../lib/chain/output-key-of.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'

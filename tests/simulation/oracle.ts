@@ -1,5 +1,6 @@
 import type { ChainResult } from '../../icl/chain/chain.ts'
-import type { Assignment, Job, PostedAnswer } from '../../icl/rules/job.ts'
+import type { Assignment, Job } from '../../icl/rules/job.ts'
+import type { PostedAnswer } from '../../icl/rules/posted.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 
 type Answered = Assignment & { readonly answer: PostedAnswer }

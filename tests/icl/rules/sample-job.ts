@@ -1,16 +1,13 @@
 import { currentTurn } from '../../../icl/rules/agreed.ts'
 import type { Command, NodeCommand } from '../../../icl/rules/commands.ts'
-import {
-  assignmentOf,
-  defaultJobLimits,
-  type Job,
-  type JobLimits,
-  type PostedAnswer,
-  type PostedDelivery,
-  type PostedTurnAbort,
-  type PostedVerdict,
-} from '../../../icl/rules/job.ts'
+import { assignmentOf, defaultJobLimits, type Job, type JobLimits } from '../../../icl/rules/job.ts'
 import { newJob, type Submission } from '../../../icl/rules/new-job.ts'
+import type {
+  PostedAnswer,
+  PostedDelivery,
+  PostedTurnAbort,
+  PostedVerdict,
+} from '../../../icl/rules/posted.ts'
 import { transition } from '../../../icl/rules/transition.ts'
 import type { Address, ComparatorId, Hash32 } from '../../../lib/codecs.ts'
 import { toBase64Url, utf8 } from '../../../lib/digest.ts'

@@ -1,0 +1,23 @@
+import type { Hash32 } from '../../lib/codecs.ts'
+import type {
+  AnswerStatement,
+  DeliveryStatement,
+  StatementSession,
+  TurnAbortStatement,
+  VerdictStatement,
+} from '../../lib/schemas/statements.ts'
+
+/** A statement of a node as it was posted. */
+export type Posted<Body> = {
+  readonly body: Body
+  readonly hash: Hash32
+  readonly signature: string
+  readonly session: StatementSession
+}
+export type PostedAnswer = Posted<AnswerStatement>
+export type PostedDelivery = Posted<DeliveryStatement>
+export type PostedVerdict = Posted<VerdictStatement>
+export type PostedTurnAbort = Posted<TurnAbortStatement>
+
+/** A statement that can prove a fault. */
+export type PostedStatement = PostedAnswer | PostedDelivery | PostedVerdict
