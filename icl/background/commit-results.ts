@@ -1,15 +1,13 @@
 import type { Hash32, JobId } from '../../lib/codecs.ts'
 import { keccak256Hex, utf8 } from '../../lib/digest.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { ChainResult, Commitment } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { type Job, recorded } from '../rules/job.ts'
-import { withNoticeDue } from '../rules/webhook.ts'
-import { type Delivery, failed, finishEffect } from './finish-effect.ts'
+import { changeJob } from '../operations/change-job.ts'
+import type { EffectNews } from '../rules/commands.ts'
+import type { Job } from '../rules/job.ts'
 
-const confirmingMs = 2_000
-const longestConfirmingMs = 15_000
-
-type Due = { readonly job: Job; readonly effectId: number; readonly attempts: number }
+type Due = { readonly job: Job; readonly effectId: number }
 type Looked = Due & { readonly found: Commitment | Error; readonly sentTx?: Hash32 | undefined }
 
 /**
@@ -28,7 +26,7 @@ export async function commitDue(
   const { isTaken, sent } = await send(deps, absent, term)
   if (term.aborted) return true
   const rest = looked.filter((one) => !absent.includes(one))
-  await Promise.all([...rest, ...sent].map((one) => finish(deps, one)))
+  await Promise.all([...rest, ...sent].map((one) => note(deps, one)))
   return isTaken
 }
 
@@ -37,8 +35,7 @@ async function load(
   [id, effectId]: readonly [JobId, number],
 ): Promise<readonly Due[]> {
   const job = (await store.findJob(id))?.document
-  const pending = job?.outbox.find((entry) => entry.id === effectId)
-  return job && pending ? [{ job, effectId, attempts: pending.attempts }] : []
+  return job?.outbox.some((entry) => entry.id === effectId) ? [{ job, effectId }] : []
 }
 
 async function look(
@@ -70,44 +67,22 @@ async function send(
   }
 }
 
-async function finish(deps: Dependencies, looked: Looked): Promise<void> {
-  const { job, effectId } = looked
-  await finishEffect(deps, job.id, effectId, deliveryOf(deps, looked))
+async function note(deps: Dependencies, { job, effectId, ...looked }: Looked): Promise<void> {
+  const news = newsOf(looked)
+  if (news.type === 'effect-tried' && !news.tried.done) {
+    const { error } = news.tried
+    deps.log.warn('effect failed', { jobId: job.id, effect: 'commit-result', error })
+  }
+  await changeJob(deps, job.id, { ...news, effectId })
 }
 
-function deliveryOf(
-  { clock, log }: Dependencies,
-  { job, found, sentTx, attempts }: Looked,
-): Delivery {
+function newsOf({ found, sentTx }: Pick<Looked, 'found' | 'sentTx'>): EffectNews {
   if (found instanceof Error) {
-    const { error } = failed(found)
-    log.warn('effect failed', { jobId: job.id, effect: 'commit-result', error })
-    return { done: false, error, change: (now) => ({ ...now, commitError: error }) }
+    return { type: 'effect-tried', tried: { done: false, error: errorMessage(found) } }
   }
-  if (found.state === 'deep') {
-    const { tx } = found
-    log.info('result committed', { jobId: job.id, tx })
-    return {
-      done: true,
-      change: (now) =>
-        recorded(
-          {
-            ...now,
-            commitTx: tx,
-            commitError: undefined,
-            outbox: withNoticeDue(now.outbox, clock.now()),
-          },
-          clock.now(),
-          'result-committed',
-          { detail: tx },
-        ),
-    }
-  }
-  return {
-    done: false,
-    retryMs: Math.min(confirmingMs * 1.2 ** attempts, longestConfirmingMs),
-    change: (now) => ({ ...now, commitSentTx: sentTx, commitError: undefined }),
-  }
+  return found.state === 'deep'
+    ? { type: 'commit-seen', tx: found.tx, isDeep: true }
+    : { type: 'commit-seen', tx: sentTx, isDeep: false }
 }
 
 const asError = (error: unknown): Error =>

@@ -1,14 +1,14 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { KeyedMutex } from '../async/mutex.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeJob } from '../operations/change-job.ts'
 import { checkFitness, demandOf } from '../pool/load-pool.ts'
-import type { MemberState } from '../rules/commands.ts'
+import type { EffectNews, MemberState, Tried } from '../rules/commands.ts'
 import type { Effect, PendingEffect } from '../rules/effects.ts'
 import { assignmentOf, type Job } from '../rules/job.ts'
 import { ensureAccess } from './ensure-access.ts'
-import { type Delivery, failed, finishEffect } from './finish-effect.ts'
 import { scoreNode } from './score-node.ts'
 import { slashNode } from './slash-node.ts'
 
@@ -32,32 +32,32 @@ export async function deliverEffect(
   const job = (await deps.store.findJob(id))?.document
   const pending = job?.outbox.find((entry) => entry.id === effectId)
   if (!job || !pending) return
-  const delivery = await perform(deps, job, pending, delivering).catch((error: unknown) => {
-    // What the store cannot do now says nothing about the effect; to note each try would only make more to save.
-    if (error instanceof ProblemError && error.code === 'unavailable') throw error
-    const failure = failed(error)
-    deps.log.warn('effect failed', {
-      jobId: id,
-      effect: pending.effect.type,
-      error: failure.error,
-    })
-    return failure
-  })
-  if (!delivering.term.aborted) await finishEffect(deps, id, effectId, delivery)
+  const news = await perform(deps, job, pending, delivering).catch(
+    (caught: unknown): EffectNews => {
+      // What the store cannot do now says nothing about the effect; to note each try would only make more to save.
+      if (caught instanceof ProblemError && caught.code === 'unavailable') throw caught
+      const error = errorMessage(caught)
+      deps.log.warn('effect failed', { jobId: id, effect: pending.effect.type, error })
+      return effectTried({ done: false, error })
+    },
+  )
+  if (!delivering.term.aborted) await changeJob(deps, id, { ...news, effectId })
 }
+
+const effectTried = (tried: Tried): EffectNews => ({ type: 'effect-tried', tried })
 
 async function perform(
   deps: Dependencies,
   job: Job,
   { effect, attempts }: PendingEffect,
   delivering: Delivering,
-): Promise<Delivery> {
+): Promise<EffectNews> {
   switch (effect.type) {
     case 'ensure-access':
-      return giveAccess(deps, job, effect, attempts, delivering)
+      return effectTried(await giveAccess(deps, job, effect, attempts, delivering))
     case 'score-node':
       await scoreNode(deps, job, effect)
-      return { done: true }
+      return effectTried({ done: true })
     case 'slash-node':
       return slashNode(deps, job, effect, attempts, delivering.term)
     case 'commit-result':
@@ -73,7 +73,7 @@ async function giveAccess(
   { node, fence }: Extract<Effect, { type: 'ensure-access' }>,
   attempts: number,
   { term, offers }: Delivering,
-): Promise<Delivery> {
+): Promise<Tried> {
   const access = await ensureAccess(deps, job, node, fence, term)
   if (term.aborted) return { done: false }
   if (access === 'allowed') {

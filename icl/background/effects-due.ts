@@ -3,7 +3,7 @@
  * servers) must happen although processes die, and must not happen on every replica at once.
  *
  * Idea: each job has an outbox of effects with a due time. The one replica that has the leadership lease looks for
- * due effects, starts them side by side, and notes in the job what came of each (finish-effect.ts). An effect
+ * due effects, starts them side by side, and notes in the job what came of each (icl/rules/outbox.ts). An effect
  * leaves the outbox only when it is done. Three kinds go their own way: results are collected over many jobs and
  * put on chain in one transaction, messages to servers have queues of their own so that a slow server holds up
  * nothing else, and offers to one node are made one after the other, so that two offers never see the same free

@@ -1,8 +1,8 @@
 import type { JobId } from '../../lib/codecs.ts'
 import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { changeJob } from '../operations/change-job.ts'
 import type { Job } from '../rules/job.ts'
-import { finishEffect } from './finish-effect.ts'
 import { sendWebhook } from './send-webhook.ts'
 
 const maxQueued = 500
@@ -56,9 +56,10 @@ export function createNotices(deps: Dependencies): Notices {
     add: ({ id, webhook }, effectId, term) => {
       if (queued.get(id)?.term === term || underWay.has(id)) return
       if (queued.size >= maxQueued) {
-        void work.start(`putting off the webhook of ${id}`, () =>
-          finishEffect(deps, id, effectId, { done: false, retryMs: fullRetryMs }),
-        )
+        const tried = { done: false, retryMs: fullRetryMs } as const
+        void work.start(`putting off the webhook of ${id}`, async () => {
+          await changeJob(deps, id, { type: 'effect-tried', effectId, tried })
+        })
         return
       }
       queued.set(id, { effectId, server: serverOf(webhook?.url), term })

@@ -7,7 +7,7 @@ import { isSettled, type Job } from '../rules/job.ts'
 import { excuse, type Outage } from '../rules/outages.ts'
 import { transition } from '../rules/transition.ts'
 import { notePhaseChange } from '../telemetry/phase-change.ts'
-import { withReceipt } from './make-receipt.ts'
+import { receiptFor } from './make-receipt.ts'
 
 const maxTries = 50
 
@@ -44,13 +44,23 @@ export async function changeJob(
   return changed
 }
 
-function afterOutages(deps: Dependencies, job: Job, outages: readonly Outage[]): Job {
-  const next = transition(job, { type: 'miss-time', outages }, deps.clock.now(), deps.limits)
+const afterOutages = (deps: Dependencies, job: Job, outages: readonly Outage[]): Job =>
+  after(deps, job, { type: 'miss-time', outages })
+
+/** The job with its receipt once it has been accepted, so that no accepted job is saved without one. */
+async function withReceipt(deps: Dependencies, job: Job): Promise<Job> {
+  const made = await receiptFor(deps, job)
+  return made ? after(deps, job, { type: 'receipt-made', ...made }) : job
+}
+
+/** The job after a command that no rule refuses. */
+function after({ clock, limits }: Dependencies, job: Job, command: Command): Job {
+  const next = transition(job, command, clock.now(), limits)
   return 'refused' in next ? job : next.job
 }
 
 /** Saves what `change` makes of a job, starting again when somebody else saved in between. */
-export async function updateJob(
+async function updateJob(
   deps: Dependencies,
   id: JobId,
   change: (job: Job) => Promise<Job> | Job,

@@ -12,12 +12,15 @@ import { maxOutputTokensOf } from './max-output-tokens.ts'
 import { signedOf } from './signed-of.ts'
 import { viewList } from './view-list.ts'
 
-/** The job with its receipt when it has just been accepted, else the job itself. */
-export async function withReceipt(deps: Dependencies, job: Job): Promise<Job> {
+/** The receipt of a job that has been accepted and has none yet, with its hash. */
+export async function receiptFor(
+  deps: Dependencies,
+  job: Job,
+): Promise<Pick<Required<Job>, 'receipt' | 'receiptHash'> | undefined> {
   const turn = currentTurn(job)
-  if (job.phase !== 'accepted' || job.receipt || !turn?.delivery) return job
+  if (job.phase !== 'accepted' || job.receipt || !turn?.delivery) return undefined
   const receipt = await makeReceipt(deps, job, turn, turn.delivery)
-  return { ...job, receipt, receiptHash: await receiptHash(receipt) }
+  return { receipt, receiptHash: await receiptHash(receipt) }
 }
 
 async function makeReceipt(

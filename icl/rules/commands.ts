@@ -1,8 +1,11 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
+import type { Receipt } from '../../lib/schemas/receipt.ts'
+import type { ChainSlash, Slash } from './fault.ts'
 import type { Outage } from './outages.ts'
 import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
+import type { WebhookAnswer } from './webhook.ts'
 
 type AbortReasonCode = (typeof AbortReason)['options'][number]
 
@@ -43,10 +46,42 @@ export type Finding = {
   | { readonly type: 'find-ended' }
 )
 
+/** What came of a try: the effect is done, or is to be tried again. */
+export type Tried =
+  | { readonly done: true }
+  | {
+      readonly done: false
+      /** When left out, the wait grows from one try to the next. */
+      readonly retryMs?: number
+      /** What it failed with. Absent when it only has to wait. */
+      readonly error?: string
+    }
+
+/** What came of a try of an effect, by kind of effect. */
+export type EffectNews =
+  | { readonly type: 'effect-tried'; readonly tried: Tried }
+  /** The transaction with the job's result, once one is sent. It is on chain for good when it is deep. */
+  | { readonly type: 'commit-seen'; readonly tx: Hash32 | undefined; readonly isDeep: false }
+  | { readonly type: 'commit-seen'; readonly tx: Hash32; readonly isDeep: true }
+  /** How the slash of a fault stands. It is off where the operator of the ICL has nobody slashed. */
+  | {
+      readonly type: 'slash-seen'
+      readonly slash: Slash
+      readonly found: ChainSlash | { readonly state: 'off' }
+    }
+  /** What the client's server answered. `jitter`, from 0 to 1, adds up to a tenth to the wait for the next try. */
+  | { readonly type: 'webhook-tried'; readonly answer: WebhookAnswer; readonly jitter: number }
+
+/** News of the effect that has this number in the job's outbox. One that is not there any more changes nothing. */
+export type EffectCommand = EffectNews & { readonly effectId: number }
+
 /** What a node, the client, the chain or the clock asks of a job. */
 export type Command =
   | NodeCommand
   | Finding
+  | EffectCommand
+  /** The receipt of the job, which has just been accepted. */
+  | { readonly type: 'receipt-made'; readonly receipt: Receipt; readonly receiptHash: Hash32 }
   | { readonly type: 'cancel' }
   /** The ICL may have been away in these times; those that the job heeds already change nothing. */
   | { readonly type: 'miss-time'; readonly outages: readonly Outage[] }

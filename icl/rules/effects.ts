@@ -12,6 +12,8 @@ export type Effect =
       readonly node: Address
       readonly fence: number
       readonly code: ReputationCode
+      /** What was taken of its stake. */
+      readonly amountGwei?: number
       /** Of a gain: the other members of the agreement that brought it. */
       readonly partners?: readonly Address[]
     }

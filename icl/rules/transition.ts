@@ -3,14 +3,14 @@
  * between two steps.
  *
  * Idea: a job is a value, and this function decides its next one. A command (from a node, from the client, from a
- * timer, or what was found on chain) and a time give either the changed job with effects, or a refusal. Nothing
+ * timer, what was found on chain, or what came of an effect) and a time give either the changed job with effects, or a refusal. Nothing
  * here reads a clock, a store or a network. The caller saves the result only if nobody has saved the job since it
  * was read, and otherwise starts again with the newer job (icl/operations/change-job.ts). Effects go into the
  * job's outbox, in the same save, and are delivered later (icl/background/effects-due.ts).
  *
  * Invariants:
- * - A settled phase never changes. A settled job answers a repeated statement as before, and may still get
- *   a provable fault.
+ * - A settled phase never changes. A settled job answers a repeated statement as before, may still get a provable
+ *   fault, and notes what comes of its effects (outbox.ts).
  * - A command of a node counts only under the fence of that node's assignment. Each assignment has a higher fence
  *   than those before it in the job.
  * - A command that changes nothing returns the very same job, so that nothing is saved.
@@ -49,6 +49,7 @@ import {
   type Transition,
 } from './job.ts'
 import { missTime } from './outages.ts'
+import { applyEffectCommand, takeReceipt } from './outbox.ts'
 import { emptySeats, timedAssignments } from './seats.ts'
 import { cancel, concluded } from './settle.ts'
 import { tick } from './tick.ts'
@@ -89,6 +90,13 @@ function apply(job: Job, command: Command, now: number, limits: JobLimits): Tran
       return missTime(job, command.outages)
     case 'cancel':
       return cancel(job, now)
+    case 'effect-tried':
+    case 'commit-seen':
+    case 'slash-seen':
+    case 'webhook-tried':
+      return applyEffectCommand(job, command, now)
+    case 'receipt-made':
+      return takeReceipt(job, command)
     case 'see-access':
     case 'miss-access':
     case 'refuse-access':

@@ -46,10 +46,16 @@ export const webhookRetriesMs: readonly number[] = [
 
 const gone = 410
 
+/** The status of a server's answer, or why there is none. */
+export type WebhookAnswer = {
+  readonly status?: number | undefined
+  readonly error?: WebhookError | undefined
+}
+
 /** The webhook after one more try; `retryMs` is left out when there is to be no other. */
 export function afterTry(
   { url, attempts: before }: Webhook,
-  answer: { readonly status?: number | undefined; readonly error?: WebhookError | undefined },
+  answer: WebhookAnswer,
 ): { readonly webhook: Webhook; readonly retryMs?: number } {
   const { status, error } = answer
   const attempts = before + 1
@@ -63,6 +69,7 @@ export function afterTry(
     return { webhook: { ...tried, state: 'delivered' } }
   }
   if (status === gone) return { webhook: { ...tried, state: 'gone' } }
+  if (error === 'webhooks-off') return { webhook: { ...tried, state: 'given-up' } }
   const retryMs = webhookRetriesMs[attempts - 1]
   if (retryMs === undefined) return { webhook: { ...tried, state: 'given-up' } }
   return { webhook: { ...tried, state: 'waiting' }, retryMs }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { changeJob, loadJob, updateJob } from '../../icl/operations/change-job.ts'
+import { changeJob, loadJob } from '../../icl/operations/change-job.ts'
 import { createMemoryStore } from '../../icl/store/memory.ts'
 import type { Store } from '../../icl/store/store.ts'
-import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { submit } from './test-client.ts'
 import { createTestIcl, joinNode } from './test-icl.ts'
@@ -39,12 +38,12 @@ describe('a job that somebody else changes at the same time', () => {
   it('is looked at again, so that neither change is lost', async () => {
     const { icl, jobId, rival } = await withRival(2)
     const seen: (string | undefined)[] = []
-    const job = await updateJob(icl.deps, jobId, (now) => {
+    const job = await changeJob(icl.deps, jobId, async (now) => {
       seen.push(now.commitError)
-      return { ...now, commitSentTx: aHash(`0x${'1'.repeat(64)}`) }
+      return { type: 'cancel' }
     })
     expect(seen).toEqual([undefined, 'rival 1', 'rival 2'])
-    expect([job.commitError, job.commitSentTx]).toEqual(['rival 2', aHash(`0x${'1'.repeat(64)}`)])
+    expect([job.commitError, job.phase]).toEqual(['rival 2', 'cancelled'])
     expect(await loadJob(icl.deps, jobId)).toEqual(job)
     expect(rival.saves).toBe(2)
   })
