@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { assignmentOf, isSettled, type Job, type JobLimits } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
+import { newWebhook } from '../../../icl/rules/webhook.ts'
 import type { Address } from '../../../lib/codecs.ts'
+import { checkRunningNews, createOutboxWalk } from './effect-news.ts'
 import { checkCancelled, checkEnd, checkNoted, checkShown, checkStep } from './promises.ts'
 import {
   abortBy,
@@ -106,7 +108,8 @@ const rebased = (job: Job): Job => ({
   ...(job.cancelledAt !== undefined && { cancelledAt: 0 }),
   ...(job.fillAt !== undefined && { fillAt: 0 }),
   ...(job.heldFrom !== undefined && { heldFrom: 1 }),
-  outbox: [],
+  // What else is asked for says nothing of what may come.
+  outbox: job.outbox.filter(({ effect }) => effect.type === 'slash-node'),
   events: [],
 })
 
@@ -145,6 +148,7 @@ const keyOf = (job: Job): string =>
 /** Walks every state that is reachable from a job while some nodes are loyal, rather than samples them; says what was met. */
 function walk(first: Job, loyal: readonly Address[] = []) {
   const met = { ends: new Set<string>(), noted: new Set<string>(), shown: 0, states: 0 }
+  const outbox = createOutboxWalk(limits)
   const seen = new Set<string>()
   const queue: Job[] = [first]
   while (queue.length > 0) {
@@ -153,8 +157,13 @@ function walk(first: Job, loyal: readonly Address[] = []) {
     const key = keyOf(job)
     if (seen.has(key)) continue
     seen.add(key)
-    if (isSettled(job.phase)) met.ends.add(`${job.phase} ${job.reason}`)
-    else checkEnd(found, tickWith(job.list.members), limits)
+    if (isSettled(job.phase)) {
+      met.ends.add(`${job.phase} ${job.reason}`)
+      outbox.walk(found)
+    } else {
+      checkEnd(found, tickWith(job.list.members), limits)
+      checkRunningNews(found, limits)
+    }
     if (job.agreement && !isSettled(job.phase)) checkCancelled(job, deadline, limits)
     for (const [command, now] of commandsFor(job, loyal)) {
       const next = transition(job, command, now, limits)
@@ -168,12 +177,13 @@ function walk(first: Job, loyal: readonly Address[] = []) {
     }
   }
   met.states = seen.size
-  return met
+  return { ...met, outbox: outbox.met }
 }
 
 describe('in every reachable state', () => {
   it('of a pool of three the promises of a job hold', () => {
-    const job = sampleJob({ deadline, members: [nodeA, nodeB, nodeC] })
+    const webhook = newWebhook('https://receiver.test')
+    const job = sampleJob({ deadline, members: [nodeA, nodeB, nodeC], webhook })
     const met = walk(committed(claimed(job, nodeB, 0), [[nodeC, 'x']], 0))
     expect(met.states).toBeGreaterThan(2_000)
     expect(met.shown).toBeGreaterThan(1_000)
@@ -196,6 +206,15 @@ describe('in every reachable state', () => {
         'equivocated reveal',
       ]),
     )
+    expect(met.outbox.states).toBeGreaterThan(200)
+    for (const end of [
+      'accepted committed delivered executed',
+      'disputed gone cancelled',
+      'cancelled given-up off',
+      'expired delivered kept',
+    ]) {
+      expect(met.outbox.left).toContain(end)
+    }
   }, 240_000)
 
   it('of a job that may be joined by a fourth node they hold, too', () => {
