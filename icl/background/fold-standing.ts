@@ -20,20 +20,22 @@ const secondOf = ({ at }: ReputationEvent): number => toSeconds(at)
 
 /**
  * A node's standing: the fold of all its events, from those on that the node's document has folded already. `from` is the earliest
- * second in which an event may have come that is not among them; undefined when that is not known, so that everything is read.
+ * second in which an event may have come that is not among them; undefined when that is not known, so that everything is read. `added` are
+ * about to be saved.
  */
 export async function foldStanding(
   store: Store,
   node: Node,
   from: number | undefined,
   nowSeconds: number,
+  added: readonly ReputationEvent[] = [],
 ): Promise<{ readonly standing: Standing; readonly folded?: Folded }> {
   const known = from !== undefined && from >= (node.folded?.before ?? 0) ? node.folded : undefined
   const start = known ?? emptyFold
   const events = known
     ? await listSince(store, node, known.before)
     : await store.listReputationEvents(node.address)
-  const ordered = inOrder(events)
+  const ordered = inOrder([...events, ...added])
   const { standing } = ordered.reduce(afterEvent, start)
   const folded = ordered.length > mostUnfolded ? foldedBefore(nowSeconds, start, ordered) : known
   return { standing, ...(folded && { folded }) }

@@ -1,12 +1,13 @@
 import { canonicalJson } from '../../lib/canonical-json.ts'
-import type { Address, Hash32 } from '../../lib/codecs.ts'
+import type { Address } from '../../lib/codecs.ts'
 import { sha256Hex } from '../../lib/digest.ts'
 import { type ReputationCode, type ReputationEvent, utcDayOf } from '../../lib/reputation.ts'
 import { dayMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeNode } from '../records/change-node.ts'
-import { claimKey } from '../records/claim-key.ts'
+import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
+import type { Write } from '../store/store.ts'
 import { loadAllowance } from './client-allowance.ts'
 import { foldStanding } from './fold-standing.ts'
 
@@ -19,45 +20,56 @@ type Scored = {
   readonly partners?: readonly Address[]
 }
 
-/** Records an event about a node, once, and brings the node's standing up to date. */
+/** Records an event about a node, once, together with the node's standing after it. */
 export async function scoreNode(
   deps: Dependencies,
   job: Pick<Job, 'id' | 'client' | 'phase' | 'settledAt'>,
-  { node, fence, code, amountGwei, partners }: Scored,
+  scored: Scored,
 ): Promise<void> {
-  const at = deps.clock.now()
-  const id = `${job.id}:${fence}:${code}`
+  const { store, clock } = deps
+  const { node, fence, code, amountGwei } = scored
   const client = await loadAllowance(deps, job)
-  const event: ReputationEvent = {
-    ...{ id, node, jobId: job.id, code, at, client },
-    ...(amountGwei !== undefined && { amountGwei }),
-    ...(partners && (await gainWith(deps, { id, node, at }, partners))),
+  let isNew = true
+  let writes: readonly Write[] = []
+  const change = async (known: Node | undefined) => {
+    const at = clock.now()
+    const id = `${job.id}:${fence}:${code}`
+    const gain = await gainWith(deps, { id, node, at }, scored.partners)
+    const event: ReputationEvent = {
+      ...{ id, node, jobId: job.id, code, at, client, ...gain?.about },
+      ...(amountGwei !== undefined && { amountGwei }),
+    }
+    writes = isNew ? [...(gain?.writes ?? []), { kind: 'event', event }] : []
+    if (!known) return undefined
+    // One that is there already may have come at any time, as may those of other processes.
+    const from = isNew && !store.shared ? toSeconds(at) : undefined
+    const added = isNew ? [event] : []
+    const standing = await foldStanding(store, known, from, toSeconds(at), added)
+    return { ...known, folded: undefined, ...standing }
   }
-  const isNew = await deps.store.save({ kind: 'event', event })
-  // One that is there already, or that another process saves, may have come at any time, and be missing from what is folded.
-  const from = isNew && !deps.store.shared ? toSeconds(at) : undefined
-  // Repeating this changes nothing: the fold is made anew on every try to save.
-  await changeNode(
-    deps,
-    node,
-    async (known) =>
-      known && {
-        ...known,
-        folded: undefined,
-        ...(await foldStanding(deps.store, known, from, toSeconds(at))),
-      },
-  )
+  await changeNode(deps, node, change, () => ({
+    writes,
+    onRefused: (write) => {
+      // The event is there already. The day of a gain that another event has claimed is read again.
+      if (write.kind === 'event') isNew = false
+    },
+  }))
 }
 
 /** Who brought a gain, and whether they did so before on this UTC day: the first event to claim the day has it, however often it is tried. */
 async function gainWith(
-  deps: Dependencies,
+  { store, clock }: Dependencies,
   { id, node, at }: Pick<ReputationEvent, 'id' | 'node' | 'at'>,
-  members: readonly Address[],
-): Promise<{ readonly partners: Hash32; readonly again?: true }> {
+  members: readonly Address[] | undefined,
+) {
+  if (!members) return undefined
   const partners = await sha256Hex(canonicalJson(members.toSorted()))
   const day = utcDayOf(at)
+  const key = `gain:${node}:${day}:${partners}`
+  const now = clock.now()
+  const holder = await store.findKey(key, now)
+  if (holder !== undefined && holder !== id) return { about: { partners, again: true as const }, writes: [] }
   // A day longer than its day: clocks of replicas may differ.
-  const holder = await claimKey(deps, `gain:${node}:${day}:${partners}`, id, (day + 2) * dayMs)
-  return { partners, ...(holder !== id && { again: true }) }
+  const expiresAt = (day + 2) * dayMs
+  return { about: { partners }, writes: [{ kind: 'key', key, value: id, now, expiresAt } as const] }
 }

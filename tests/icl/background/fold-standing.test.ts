@@ -30,9 +30,10 @@ async function scoreAll(events: readonly ReputationEvent[], knownSeconds = true)
   }
   let node = start
   for (const event of events) {
-    await store.save({ kind: 'event', event })
     const second = Math.floor(event.at / 1000)
-    const found = await foldStanding(counted, node, knownSeconds ? second : undefined, second)
+    const from = knownSeconds ? second : undefined
+    const found = await foldStanding(counted, node, from, second, [event])
+    await store.save({ kind: 'event', event })
     node = { ...node, folded: undefined, ...found }
   }
   return { node, wholeReads, expected: standingOf(await store.listReputationEvents(nodeA)) }
