@@ -68,7 +68,8 @@ async function gainWith(
   const key = `gain:${node}:${day}:${partners}`
   const now = clock.now()
   const holder = await store.findKey(key, now)
-  if (holder !== undefined && holder !== id) return { about: { partners, again: true as const }, writes: [] }
+  if (holder !== undefined && holder !== id)
+    return { about: { partners, again: true as const }, writes: [] }
   // A day longer than its day: clocks of replicas may differ.
   const expiresAt = (day + 2) * dayMs
   return { about: { partners }, writes: [{ kind: 'key', key, value: id, now, expiresAt } as const] }

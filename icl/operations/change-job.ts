@@ -6,10 +6,20 @@ import type { Command } from '../rules/commands.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { excuse, type Outage } from '../rules/outages.ts'
 import { transition } from '../rules/transition.ts'
+import type { Write } from '../store/store.ts'
 import { notePhaseChange } from '../telemetry/phase-change.ts'
 import { receiptFor } from './make-receipt.ts'
 
 const maxTries = 50
+
+/** What is saved together with a changed job. */
+export type Alongside = {
+  writes(job: Job): Promise<readonly Write[]>
+  /** Called when one of them is refused, before the job is looked at again. */
+  onRefused(write: Write): void
+}
+
+const noWrites: Alongside = { writes: async () => [], onRefused: () => {} }
 
 /** The job, or the problem that it does not exist. */
 export async function loadJob({ store, outages }: Dependencies, id: JobId): Promise<Job> {
@@ -20,26 +30,33 @@ export async function loadJob({ store, outages }: Dependencies, id: JobId): Prom
 
 /**
  * Loads a job, applies a command, and saves what comes of it unless somebody saved first: then it starts again. Throws
- * the rule's refusal as a problem, once what the refused command shows is saved.
+ * the rule's refusal as a problem, once what the refused command shows is saved. What `alongside` gives for the changed job is
+ * saved in the same save.
  */
 export async function changeJob(
   deps: Dependencies,
   id: JobId,
   command: Command | ((job: Job) => Promise<Command | undefined>),
+  alongside?: Alongside,
 ): Promise<Job> {
   let refusal: ProblemError | undefined
   const missed = await deps.outages.all()
-  const changed = await updateJob(deps, id, async (found) => {
-    refusal = undefined
-    // Before anything else: no deadline passes while the ICL is away.
-    const job = afterOutages(deps, found, missed)
-    const wanted = typeof command === 'function' ? await command(job) : command
-    if (!wanted) return job
-    const next = transition(job, wanted, deps.clock.now(), deps.limits)
-    if (!('refused' in next)) return withReceipt(deps, next.job)
-    refusal = new ProblemError(next.refused, next.detail)
-    return next.noted?.job ?? job
-  })
+  const changed = await updateJob(
+    deps,
+    id,
+    async (found) => {
+      refusal = undefined
+      // Before anything else: no deadline passes while the ICL is away.
+      const job = afterOutages(deps, found, missed)
+      const wanted = typeof command === 'function' ? await command(job) : command
+      if (!wanted) return job
+      const next = transition(job, wanted, deps.clock.now(), deps.limits)
+      if (!('refused' in next)) return withReceipt(deps, next.job)
+      refusal = new ProblemError(next.refused, next.detail)
+      return next.noted?.job ?? job
+    },
+    alongside,
+  )
   if (refusal) throw refusal
   return changed
 }
@@ -64,16 +81,20 @@ async function updateJob(
   deps: Dependencies,
   id: JobId,
   change: (job: Job) => Promise<Job> | Job,
+  alongside: Alongside = noWrites,
 ): Promise<Job> {
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const found = await deps.store.findJob(id)
     if (!found) throw new ProblemError('job-not-found', `There is no job ${id}`)
     const job = await change(found.document)
     if (job === found.document) return job
-    if (await deps.store.save({ kind: 'job', job, base: found.version })) {
+    const writes = await alongside.writes(job)
+    const refused = await deps.store.saveAll([...writes, { kind: 'job', job, base: found.version }])
+    if (!refused) {
       notifyOfChange(deps, found.document, job)
       return job
     }
+    if (refused.kind !== 'job') alongside.onRefused(refused)
   }
   throw new ProblemError('unavailable', 'The job is being changed by too many at once', {
     retryAfterSeconds: 1,

@@ -11,12 +11,13 @@ import type {
 } from '../../lib/schemas/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
+import type { Command } from '../rules/commands.ts'
 import { checkersOf } from '../rules/delivery.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { assignmentFor, type Job } from '../rules/job.ts'
 import { acknowledged } from './acknowledge.ts'
 import { viewAssignmentState } from './assignments.ts'
-import { changeJob } from './change-job.ts'
+import { type Alongside, changeJob } from './change-job.ts'
 import { keepBlobsUntil } from './keep-blobs.ts'
 import { checkSession, loadOwnJob, postedBy } from './own-statement.ts'
 
@@ -30,16 +31,27 @@ export async function takeDelivery(
   const { address } = node
   await loadOwnJob(deps, jobId, address)
   const delivery = await postedBy<DeliveryStatement>(node, post)
-  const changed = await changeJob(deps, jobId, async (current) => {
+  const command = async (current: Job): Promise<Command> => {
     // A repeated delivery is answered from the job: the chain need not be asked again.
     if (!hasDelivered(current, fence)) {
       checkSession(current, delivery.session)
       await checkOutputKey(deps, current, delivery.body)
     }
     return { type: 'deliver', node: address, fence, delivery }
-  })
-  await deps.blobs.keep(post.output_cid, keepBlobsUntil(deps, changed))
+  }
+  const changed = await changeJob(deps, jobId, command, keepingOutput(deps, post.output_cid))
   return await acknowledged(deps, changed, assignmentFor(changed, address, fence), 'result')
+}
+
+/** The output of a delivery is kept as long as its job's other blobs, unless it is not here. */
+function keepingOutput(deps: Dependencies, cid: string): Alongside {
+  let isHere = true
+  return {
+    writes: async (job) => (isHere ? deps.blobs.keeping([cid], keepBlobsUntil(deps, job)) : []),
+    onRefused: () => {
+      isHere = false
+    },
+  }
 }
 
 const hasDelivered = ({ agreement }: Job, fence: number): boolean =>

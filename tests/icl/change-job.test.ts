@@ -12,8 +12,9 @@ async function withRival(times: number) {
   const rival = { left: 0, saves: 0 }
   const store: Store = {
     ...memory,
-    save: async (write, writeId) => {
-      if (write.kind === 'job' && write.base > 0 && rival.left-- > 0) {
+    saveAll: async (writes, writeId) => {
+      const write = writes.find((one) => one.kind === 'job')
+      if (write && write.base > 0 && rival.left-- > 0) {
         const found = await memory.findJob(write.job.id)
         if (!found) throw new Error('There is no job')
         rival.saves++
@@ -23,7 +24,7 @@ async function withRival(times: number) {
           base: found.version,
         })
       }
-      return memory.save(write, writeId)
+      return memory.saveAll(writes, writeId)
     },
   }
   const icl = await createTestIcl({ store })

@@ -43,15 +43,25 @@ function newsOf(effect: Effect): readonly EffectNews[] {
     case 'slash-node':
       return [again, done, ...found.map(slashSeen)]
     case 'notify':
-      return [again, ...answers.map((answer) => ({ type: 'webhook-tried', answer, jitter: 1 }) as const)]
+      return [
+        again,
+        ...answers.map((answer) => ({ type: 'webhook-tried', answer, jitter: 1 }) as const),
+      ]
   }
 }
 
-const answers = [{ status: 204 }, { status: 410 }, { error: 'timeout' }, { error: 'webhooks-off' }] as const
+const answers = [
+  { status: 204 },
+  { status: 410 },
+  { error: 'timeout' },
+  { error: 'webhooks-off' },
+] as const
 
 function promise(holds: boolean, what: string, command: EffectCommand, job: Job): void {
   if (holds) return
-  const about = JSON.stringify([command, job], (_, value) => (typeof value === 'bigint' ? `${value}` : value))
+  const about = JSON.stringify([command, job], (_, value) =>
+    typeof value === 'bigint' ? `${value}` : value,
+  )
   throw new Error(`${what}: ${about}`)
 }
 
@@ -89,10 +99,24 @@ const now = 50
 const receiptMade = { type: 'receipt-made', receipt: {} as Receipt, receiptHash: tx } as const
 
 /** What decides on what may still come of a settled job's effects. */
-const keyOf = ({ phase, receipt, commitTx, commitSentTx, commitError, webhook, faults, outbox }: Job) =>
+const keyOf = ({
+  phase,
+  receipt,
+  commitTx,
+  commitSentTx,
+  commitError,
+  webhook,
+  faults,
+  outbox,
+}: Job) =>
   JSON.stringify([
     ...[phase, receipt, commitTx, commitSentTx, commitError, webhook?.state],
-    faults?.map(({ slash: is, statements }) => [is?.state, is?.executableAt, is?.answerHash, !statements]),
+    faults?.map(({ slash: is, statements }) => [
+      is?.state,
+      is?.executableAt,
+      is?.answerHash,
+      !statements,
+    ]),
     outbox.map(({ effect: { type } }) => type),
   ])
 
@@ -108,7 +132,8 @@ const newsFor = ({ outbox }: Job): readonly EffectCommand[] =>
 
 /** Checks what news of its effects do to a running job. */
 export function checkRunningNews(job: Job, limits: JobLimits): void {
-  for (const command of newsFor(job)) checkNews(job, command, take(job, command, now, limits), limits)
+  for (const command of newsFor(job))
+    checkNews(job, command, take(job, command, now, limits), limits)
 }
 
 /** Walks everything that can come of the effects of settled jobs; says how they were left. */
