@@ -6,10 +6,11 @@ import { createServer } from 'node:net'
  * before its program listens.
  */
 export async function freePort(): Promise<number> {
-  for (;;) {
+  for (let tries = 0; tries < 100; tries++) {
     const port = randomInt(10_000, 30_000)
     if (await isFree(port)) return port
   }
+  throw new Error('None of 100 ports between 10000 and 30000 is free on 127.0.0.1')
 }
 
 const isFree = (port: number): Promise<boolean> =>
