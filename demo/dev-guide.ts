@@ -94,6 +94,8 @@ export async function tellGuide(
   for (const { address, privateKey } of chain.spare) say(`  ${address}  ${privateKey}`)
   say('In another terminal, send a prompt:')
   say(withFile(clientFile, 'npm run -s infer -- "What is a lighthouse for?"'))
+  say("Serve its answers to what speaks OpenAI's protocol (docs/gateway.md):")
+  say(withFile(clientFile, 'npm run -s gateway'))
   say('Register a webhook with one. Its message is printed here:')
   say(withFile(clientFile, `npm run -s infer -- --webhook ${webhookUrl} "What is a buoy for?"`))
   say(`Add a node (${names.slice(1).join(', ')} likewise):`)

@@ -7,11 +7,13 @@ export type DevOptions = {
   readonly model: string
   readonly port: number
   readonly chainPort: number
+  /** What the stand-in says in place of its usual answers. */
+  readonly script: string | undefined
   readonly help: boolean
 }
 
 /** How the development service is used. */
-export const devUsage = `Usage: npm run dev -- [--model MODEL] [--port N] [--chain-port N]
+export const devUsage = `Usage: npm run dev -- [--model MODEL] [--port N] [--chain-port N] [--script FILE]
 
 Runs the whole service on this machine until Ctrl-C: a chain, the coordinator (ICL) with console, playground and
 webhooks, and three nodes. Prints addresses, funded keys and commands to copy. It keeps nothing after it has ended.
@@ -19,6 +21,7 @@ webhooks, and three nodes. Prints addresses, funded keys and commands to copy. I
   --model MODEL     openai:gpt-4o-mini (default), anthropic:claude-sonnet-4-5, ...
   --port N          the ICL's port (default 8080). The next two are for the stand-in and the webhook receiver
   --chain-port N    the port of the chain's JSON-RPC (default 8545)
+  --script FILE     what the stand-in answers, with calls of tools. demo/agent-script.json is one
 
   OPENAI_API_KEY, ANTHROPIC_API_KEY  use the real provider. Without them a local stand-in answers
 `
@@ -41,12 +44,13 @@ export function parseDevOptions(args: readonly string[]): DevOptions {
         model: { type: 'string', default: 'openai:gpt-4o-mini' },
         port: { type: 'string', default: '8080' },
         'chain-port': { type: 'string', default: '8545' },
+        script: { type: 'string' },
         help: { type: 'boolean', short: 'h', default: false },
       },
     })
-    const { model, help, port, 'chain-port': chainPort } = values
+    const { model, script, help, port, 'chain-port': chainPort } = values
     return {
-      ...{ model, help },
+      ...{ model, script, help },
       port: portOf(port, '--port'),
       chainPort: portOf(chainPort, '--chain-port'),
     }

@@ -2,12 +2,14 @@
 import { tmpdir } from 'node:os'
 import { Interrupted } from '../lib/host/stop-signals.ts'
 import { wholeOutput } from '../lib/host/whole-output.ts'
+import { SvcError } from '../lib/svc-error.ts'
 import { checkDisk, checkPorts } from './check-machine.ts'
 import { checkProvider } from './check-provider.ts'
 import { tellGuide } from './dev-guide.ts'
 import { devPorts, devUsage, parseDevOptions } from './dev-options.ts'
 import { chooseProvider } from './options.ts'
 import { exitCodeOf, sentenceOf } from './result.ts'
+import { readScript } from './standin-script.ts'
 import { demoStopSignal } from './stop-signals.ts'
 import { createStory } from './story.ts'
 import { startWebhookReceiver } from './webhook-receiver.ts'
@@ -40,8 +42,14 @@ async function main(): Promise<number> {
 }
 
 async function serve(options: ReturnType<typeof parseDevOptions>): Promise<void> {
-  const { model } = options
+  const { model, script } = options
+  if (script !== undefined) await readScript(script)
   const provider = chooseProvider(model, process.env)
+  if (script !== undefined && !provider.standIn) {
+    throw new SvcError('usage', '--script is for the stand-in, and a provider is set', {
+      hint: 'Unset its key and address in the environment, or leave --script out.',
+    })
+  }
   const { chain, icl, standIn, webhooks } = devPorts(options)
   await checkPorts([chain, icl, ...(provider.standIn ? [standIn] : []), webhooks])
   await checkDisk(tmpdir())
@@ -53,6 +61,7 @@ async function serve(options: ReturnType<typeof parseDevOptions>): Promise<void>
     playground: true,
     providerEnv: provider.envOf,
     standIn: provider.standIn,
+    standInScript: script,
     ports: { chain: chain.port, standIn: standIn.port },
     iclEnv: {
       SVC_ICL_PORT: String(icl.port),

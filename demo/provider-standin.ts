@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { builtIn, type ProviderApi } from '../lib/providers.ts'
+import {
+  type Message,
+  readScript,
+  type Script,
+  type Turn,
+  textOf,
+  turnOf,
+} from './standin-script.ts'
 
 /** Says in every place where an answer could be taken for a model's that it is none. */
 export const standInLabel = 'local stand-in, no model runs here'
@@ -29,7 +37,6 @@ function standInAnswer(prompt: string): string {
   return `[${standInLabel}] The prompt has ${words} ${words === 1 ? 'word' : 'words'}, its SHA-256 begins with ${hash}, and it says: ${echo}`
 }
 
-type Message = { readonly role: string; readonly content: unknown }
 type Ask = {
   readonly model?: unknown
   readonly messages?: readonly Message[]
@@ -47,22 +54,34 @@ const problem = (
   return Response.json(body, { status })
 }
 
-const textOf = (content: unknown): string => {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
-  return content.map((part: { text?: unknown }) => String(part.text ?? '')).join('')
-}
-
 const promptOf = (messages: readonly Message[]): string =>
   textOf(messages.filter(({ role }) => role === 'user').at(-1)?.content)
 
 const countTokens = (text: string): number => text.split(/\s+/u).filter(Boolean).length
 
-function completion(model: string, prompt: string, answer: string) {
+const idOf = (prompt: string, turn: Turn): string =>
+  createHash('sha256')
+    .update(`${prompt}${JSON.stringify(turn)}`)
+    .digest('hex')
+    .slice(0, 16)
+
+function completion(model: string, prompt: string, turn: Turn) {
+  const id = idOf(prompt, turn)
   const prompt_tokens = countTokens(prompt)
-  const completion_tokens = countTokens(answer)
+  const completion_tokens = countTokens(JSON.stringify(turn))
+  const said =
+    'text' in turn
+      ? { content: turn.text }
+      : {
+          content: null,
+          tool_calls: turn.calls.map(({ name, arguments: given }, index) => ({
+            id: `call_${id}_${index}`,
+            type: 'function',
+            function: { name, arguments: JSON.stringify(given) },
+          })),
+        }
   return {
-    id: `chatcmpl-standin-${createHash('sha256').update(prompt).digest('hex').slice(0, 16)}`,
+    id: `chatcmpl-standin-${id}`,
     object: 'chat.completion',
     created: 0,
     model,
@@ -70,25 +89,34 @@ function completion(model: string, prompt: string, answer: string) {
     choices: [
       {
         index: 0,
-        message: { role: 'assistant', content: answer, refusal: null },
+        message: { role: 'assistant', refusal: null, ...said },
         logprobs: null,
-        finish_reason: 'stop',
+        finish_reason: 'text' in turn ? 'stop' : 'tool_calls',
       },
     ],
     usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
   }
 }
 
-function message(model: string, prompt: string, answer: string) {
+function message(model: string, prompt: string, turn: Turn) {
+  const id = idOf(prompt, turn)
   return {
-    id: `msg_standin_${createHash('sha256').update(prompt).digest('hex').slice(0, 16)}`,
+    id: `msg_standin_${id}`,
     type: 'message',
     role: 'assistant',
     model,
-    content: [{ type: 'text', text: answer }],
-    stop_reason: 'end_turn',
+    content:
+      'text' in turn
+        ? [{ type: 'text', text: turn.text }]
+        : turn.calls.map(({ name, arguments: input }, index) => ({
+            type: 'tool_use',
+            id: `toolu_${id}_${index}`,
+            name,
+            input,
+          })),
+    stop_reason: 'text' in turn ? 'end_turn' : 'tool_use',
     stop_sequence: null,
-    usage: { input_tokens: countTokens(prompt), output_tokens: countTokens(answer) },
+    usage: { input_tokens: countTokens(prompt), output_tokens: countTokens(JSON.stringify(turn)) },
   }
 }
 
@@ -102,7 +130,7 @@ const modelList = () =>
     owned_by: standInLabel,
   }))
 
-async function answer(request: Request, protocol: ProviderApi): Promise<Response> {
+async function answer(request: Request, protocol: ProviderApi, script: Script): Promise<Response> {
   if (!request.headers.has('authorization') && !request.headers.has('x-api-key')) {
     const type = protocol === 'openai' ? 'invalid_api_key' : 'authentication_error'
     return problem(protocol, 401, type, 'The request carries no API key')
@@ -123,17 +151,17 @@ async function answer(request: Request, protocol: ProviderApi): Promise<Response
     return problem(protocol, 404, type, `There is no model ${model} (${standInLabel})`)
   }
   const prompt = promptOf(messages)
-  const text = standInAnswer(prompt)
-  return Response.json((protocol === 'openai' ? completion : message)(model, prompt, text), {
+  const turn = turnOf(script, messages) ?? { text: standInAnswer(prompt) }
+  return Response.json((protocol === 'openai' ? completion : message)(model, prompt, turn), {
     headers: { 'x-stand-in': standInLabel },
   })
 }
 
 /** Answers a request in OpenAI's or Anthropic's protocol. */
-async function serveStandIn(request: Request): Promise<Response> {
+async function serveStandIn(request: Request, script: Script): Promise<Response> {
   const route = `${request.method} ${new URL(request.url).pathname}`
   const protocol = protocols[route.replace('POST /v1', '')]
-  if (protocol !== undefined) return await answer(request, protocol)
+  if (protocol !== undefined) return await answer(request, protocol, script)
   if (route === 'GET /v1/models') {
     return Response.json({ object: 'list', data: modelList(), has_more: false })
   }
@@ -141,11 +169,15 @@ async function serveStandIn(request: Request): Promise<Response> {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { port: { type: 'string', default: '0' } } })
+  const { values } = parseArgs({
+    options: { port: { type: 'string', default: '0' }, script: { type: 'string' } },
+  })
+  const script =
+    values.script === undefined ? { conversations: [] } : await readScript(values.script)
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: Number(values.port),
-    fetch: serveStandIn,
+    fetch: (request) => serveStandIn(request, script),
   })
   console.log(`Stand-in for OpenAI and Anthropic (${standInLabel}) at ${server.url.origin}`)
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { systemClock } from '../lib/system.ts'
 import { lastLogLines, type Processes, type Running } from './processes.ts'
 
@@ -9,12 +9,24 @@ const pollMs = 25
 /** Starts the stand-in for the hosted providers and resolves once it listens. */
 export async function startStandIn(
   processes: Processes,
-  signal?: AbortSignal,
-  port = 0,
+  {
+    signal,
+    port = 0,
+    script,
+  }: {
+    readonly signal?: AbortSignal | undefined
+    readonly port?: number | undefined
+    /** What it says in place of its usual answers (`readScript`). */
+    readonly script?: string | undefined
+  } = {},
 ): Promise<{ readonly url: string; readonly process: Running }> {
   const process = processes.start({
     name: 'provider-standin',
-    args: [join(import.meta.dirname, 'provider-standin.ts'), '--port', String(port)],
+    args: [
+      join(import.meta.dirname, 'provider-standin.ts'),
+      ...['--port', String(port)],
+      ...(script === undefined ? [] : ['--script', resolve(script)]),
+    ],
   })
   const untilMs = systemClock.now() + timeoutMs
   for (;;) {

@@ -58,6 +58,8 @@ export type WorldOptions = {
     standInUrl: string | undefined,
   ) => Readonly<Record<string, string>>
   readonly standIn?: boolean
+  /** The file of what the stand-in says in place of its usual answers. */
+  readonly standInScript?: string | undefined
   /** Free ones when left out. The ICL's is in `iclEnv`. */
   readonly ports?: { readonly chain: number; readonly standIn: number }
   /** The svc-node executable that the nodes run; its sources when left out. */
@@ -139,7 +141,11 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
   parts.icl = icl
   if (options.standIn) {
     parts.standIn = await reporter.step('Starting the stand-in for the provider', () =>
-      startStandIn(processes, signal, options.ports?.standIn),
+      startStandIn(processes, {
+        signal,
+        port: options.ports?.standIn,
+        script: options.standInScript,
+      }),
     )
   }
   const environment = {

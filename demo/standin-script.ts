@@ -1,0 +1,79 @@
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { errorMessage } from '../lib/error-message.ts'
+import { SvcError } from '../lib/svc-error.ts'
+
+const Turn = z.union([
+  z.strictObject({ text: z.string().min(1).max(100_000) }),
+  z.strictObject({
+    calls: z
+      .array(
+        z.strictObject({
+          name: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+          arguments: z.record(z.string(), z.unknown()),
+        }),
+      )
+      .min(1)
+      .max(16),
+  }),
+])
+/** What the stand-in says at one place of a conversation: a text, or calls of tools. */
+export type Turn = z.output<typeof Turn>
+
+const Script = z.strictObject({
+  conversations: z
+    .array(
+      z.strictObject({
+        /** Words of the user's message with which the conversation begins. */
+        when: z.string().min(1).max(1_000),
+        turns: z.array(Turn).min(1).max(64),
+      }),
+    )
+    .max(64),
+})
+/** What the stand-in says in place of its usual answer. */
+export type Script = z.output<typeof Script>
+
+/** Reads a script; throws SvcError `script-invalid` that names the place. */
+export async function readScript(path: string): Promise<Script> {
+  const invalid = (why: string) =>
+    new SvcError('script-invalid', `the script ${path} cannot be used: ${why}`, {
+      hint: 'demo/agent-script.json shows what it takes.',
+    })
+  let json: unknown
+  try {
+    json = JSON.parse(await readFile(path, 'utf8'))
+  } catch (error) {
+    throw invalid(errorMessage(error))
+  }
+  const parsed = Script.safeParse(json)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw invalid(`${issue?.path.join('.')}: ${issue?.message}`)
+}
+
+/** A message of OpenAI's or Anthropic's protocol. */
+export type Message = { readonly role: string; readonly content: unknown }
+
+/** What a message says, of parts that are text. */
+export const textOf = (content: unknown): string => {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.map((part: { text?: unknown }) => String(part.text ?? '')).join('')
+}
+
+/**
+ * The turn of a conversation: the first after the user's message, the next after each of the assistant's. It follows from the messages
+ * alone, so that all nodes get the same. Undefined when the script has none.
+ */
+export function turnOf(script: Script, messages: readonly Message[]): Turn | undefined {
+  for (const { when, turns } of script.conversations) {
+    const begun = messages.findLastIndex(
+      ({ role, content }) => role === 'user' && textOf(content).includes(when),
+    )
+    if (begun < 0) continue
+    const { length } = messages.slice(begun).filter(({ role }) => role === 'assistant')
+    return turns[length]
+  }
+  return undefined
+}
