@@ -1,13 +1,10 @@
-import { readFile, stat } from 'node:fs/promises'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { errorMessage } from '../../lib/error-message.ts'
 import { readKeystore } from '../../lib/host/keystore.ts'
 import { givenPassword } from '../../lib/host/password.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { readSecretFile } from './secret-file.ts'
 import type { ClientSettings } from './settings.ts'
-
-const maxFileBytes = 65_536
 
 /**
  * The client's private key from its file: hex, or a Web3 keystore with the password of SVC_KEY_PASSWORD or SVC_KEY_PASSWORD_FILE.
@@ -18,7 +15,7 @@ export async function readClientKey(
   warn: (line: string) => void,
 ): Promise<Hex> {
   const path = settings.SVC_CLIENT_KEY_FILE
-  const text = (await readKeyFile(path)).trim()
+  const text = (await readSecretFile(path, 'client-key', 'SVC_CLIENT_KEY_FILE')).trim()
   if (/^(0x)?[0-9a-fA-F]{64}$/.test(text)) {
     return checkedKey(path, `0x${text.replace(/^0x/, '').toLowerCase()}`)
   }
@@ -52,26 +49,3 @@ function checkedKey(path: string, key: Hex): Hex {
     )
   }
 }
-
-async function readKeyFile(path: string): Promise<string> {
-  try {
-    const { mode, size } = await stat(path)
-    if (size > maxFileBytes) throw unreadable(path, 'it is too large for a key')
-    // Who can read the key can spend what it holds.
-    if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
-      const octal = (mode & 0o777).toString(8).padStart(4, '0')
-      throw new SvcError('client-key-exposed', `others may read ${path} (mode ${octal})`, {
-        hint: `Run: chmod 600 ${path}`,
-      })
-    }
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (error instanceof SvcError) throw error
-    throw unreadable(path, errorMessage(error))
-  }
-}
-
-const unreadable = (path: string, why: string): SvcError =>
-  new SvcError('client-key-unreadable', `the key file ${path} cannot be used: ${why}`, {
-    hint: 'Correct SVC_CLIENT_KEY_FILE, or the owner and the mode of the file.',
-  })

@@ -3,11 +3,13 @@ import { bodyLimit } from 'hono/body-limit'
 import type { TermsOptions } from '../../lib/client/choose-terms.ts'
 import type { Client } from '../../lib/client/client.ts'
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
-import { type ChatNews, completeChat } from './complete-chat.ts'
+import { answerRequest, type RequestNews } from './answer-request.ts'
+import { chatCompletions } from './chat-completions.ts'
 import { explainFailure } from './explain-failure.ts'
 import { checkCaller, corsHeaders, type GuardOptions } from './guard.ts'
 import { findModel, listModels, type ModelMap } from './model-names.ts'
 import { errorResponse, OpenAiError } from './openai-error.ts'
+import { responses } from './responses.ts'
 import { createSemaphore } from './semaphore.ts'
 import { createStoreAhead } from './store-ahead.ts'
 
@@ -16,7 +18,7 @@ const maxBodyBytes = 4_194_304
 const callerLeft = 499
 const maxIgnoredTold = 100
 
-type Heard = { Variables: { news: ChatNews } }
+type Heard = { Variables: { news: RequestNews } }
 
 /** What a gateway is made of. */
 export type GatewayOptions = GuardOptions & {
@@ -32,7 +34,7 @@ export type GatewayOptions = GuardOptions & {
   readonly isStrict: boolean
   /** Told once of each parameter that was ignored. */
   readonly onIgnored: (parameter: string) => void
-  /** Begins streams at once and keeps them alive this often; they begin with their answer when it is left out. */
+  /** Begins streams when their job is submitted, or after this long, and sends comments this often; they begin with their answer when it is left out. */
   readonly keepAliveMs?: number | undefined
   /** Stores keys ahead, and is told of each that is stored or has failed; none are stored when it is left out. */
   readonly storeAhead?: ((model: string, error?: unknown) => void) | undefined
@@ -45,7 +47,7 @@ export type GatewayOptions = GuardOptions & {
 }
 
 /** A request that was answered, as it may stand in a log. */
-export type Answer = Omit<ChatNews, 'ended'> & {
+export type Answer = Omit<RequestNews, 'ended'> & {
   readonly method: string
   readonly path: string
   readonly status: number
@@ -56,7 +58,7 @@ const unknownUrl = (method: string, path: string): OpenAiError =>
   new OpenAiError(
     404,
     'invalid_request_error',
-    `There is no ${method} ${path} here; there are GET /health, GET /v1/models and POST /v1/chat/completions`,
+    `There is no ${method} ${path} here; there are GET /health, GET /v1/models, POST /v1/chat/completions and POST /v1/responses`,
     {
       code: 'unknown_url',
     },
@@ -80,14 +82,13 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
     ignored.add(parameter)
     options.onIgnored(parameter)
   }
-  const told: GatewayOptions = { ...options, onIgnored }
 
   // Before all else: a probe has no key and needs no line in the log.
   app.get('/health', (c) => c.json({ status: 'ok' }))
   app.use(async (c, next) => {
     const began = clock.monotonic()
     const { raw, method } = c.req
-    const heard: ChatNews = {}
+    const heard: RequestNews = {}
     c.set('news', heard)
     await next()
     for (const [name, value] of Object.entries(corsHeaders(raw, options))) c.header(name, value)
@@ -103,7 +104,8 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
     else tell()
   })
   app.use(async (c, next) => {
-    checkCaller(c.req.raw, options)
+    const caller = checkCaller(c.req.raw, options)
+    if (caller !== undefined) c.get('news').caller = caller
     if (c.req.method === 'OPTIONS') return c.body(null, 204)
     await next()
   })
@@ -114,8 +116,12 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
   app.get('/v1/models/:id{.+}', async (c) =>
     c.json(findModel(await served(), modelMap, c.req.param('id'))),
   )
+  const context = { options: { ...options, onIgnored }, semaphore, ahead }
   app.post('/v1/chat/completions', limit, (c) =>
-    completeChat(told, semaphore, ahead, c.req.raw, c.get('news')),
+    answerRequest(context, chatCompletions, c.req.raw, c.get('news')),
+  )
+  app.post('/v1/responses', limit, (c) =>
+    answerRequest(context, responses, c.req.raw, c.get('news')),
   )
   app.notFound((c) => errorResponse(unknownUrl(c.req.method, c.req.path.slice(0, 200))))
   app.onError((error, c) => {

@@ -1,10 +1,10 @@
-import { equalBytes, utf8 } from '../../lib/digest.ts'
+import { type CallerKey, callerOf } from './caller-keys.ts'
 import { OpenAiError } from './openai-error.ts'
 
 /** Whose requests are answered. */
 export type GuardOptions = {
-  /** The key that callers must show; anybody may call when it is left out. */
-  readonly apiKey?: string | undefined
+  /** The keys of which callers must show one; anybody may call when there are none. */
+  readonly keys: readonly CallerKey[]
   /** Names under which the gateway may be called; any name when left out. */
   readonly hosts?: ReadonlySet<string> | undefined
   /** Web pages that may call. */
@@ -14,8 +14,11 @@ export type GuardOptions = {
 const forbidden = (message: string, code: string): OpenAiError =>
   new OpenAiError(403, 'permission_error', message, { code })
 
-/** Throws OpenAiError 401 or 403 for a caller that may not use the gateway. */
-export function checkCaller(request: Request, { apiKey, hosts, origins }: GuardOptions): void {
+/** The name of the caller's key, where there are keys. Throws OpenAiError 401 or 403 for a caller that may not use the gateway. */
+export function checkCaller(
+  request: Request,
+  { keys, hosts, origins }: GuardOptions,
+): string | undefined {
   const host = request.headers.get('host') ?? ''
   // A page of the web whose name leads here would otherwise be of the gateway's own origin.
   if (hosts && !hosts.has(nameOf(host))) {
@@ -31,11 +34,14 @@ export function checkCaller(request: Request, { apiKey, hosts, origins }: GuardO
       'origin_not_allowed',
     )
   }
-  if (request.method === 'OPTIONS' || apiKey === undefined || isKey(request, apiKey)) return
+  if (request.method === 'OPTIONS' || keys.length === 0) return undefined
+  const shown = request.headers.get('authorization')?.replace(/^Bearer +/i, '') ?? ''
+  const caller = callerOf(shown, keys)
+  if (caller !== undefined) return caller
   throw new OpenAiError(
     401,
     'authentication_error',
-    'The API key is missing or wrong. It is the value of SVC_GATEWAY_KEY',
+    'The API key is missing or wrong. It is the value of SVC_GATEWAY_KEY, or one of SVC_GATEWAY_KEYS_FILE',
     {
       code: 'invalid_api_key',
     },
@@ -57,10 +63,3 @@ export function corsHeaders(request: Request, { origins }: GuardOptions): Record
 }
 
 const nameOf = (host: string): string => host.toLowerCase().replace(/:\d+$/, '')
-
-/** In a time that does not tell how much of the key was right. */
-const isKey = (request: Request, apiKey: string): boolean =>
-  equalBytes(
-    utf8(request.headers.get('authorization')?.replace(/^Bearer +/i, '') ?? ''),
-    utf8(apiKey),
-  )

@@ -5,22 +5,23 @@ import { invocationOf } from '../../lib/host/invocation.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { ApiKey } from './caller-keys.ts'
 import type { ModelMap } from './model-names.ts'
 
 /** How the command is typed. */
 export const usage = `Usage: ${invocationOf('gateway')} [OPTIONS]
 
-Serves OpenAI's interface on this machine: GET /v1/models and POST /v1/chat/completions, with and without stream. Each
+Serves OpenAI's interface on this machine: POST /v1/chat/completions and /v1/responses, GET /v1/models and /health. Each
 request becomes a job: encrypted here, answered by a quorum, decrypted and checked here. Set a tool's base URL to it.
 
   --port PORT             port to listen at (default: 8787), 0 for a free one
-  --host HOST             address to listen at (default: 127.0.0.1). Others than this machine's own need SVC_GATEWAY_KEY
+  --host HOST             address to listen at (default: 127.0.0.1). Others than this machine's own need a key
   --model-map NAMES       other names for models, such as gpt-4o-mini=openai:gpt-4o-mini,best=anthropic:claude-sonnet-4-5
   --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')} (default: three)
   --min-matches N         others that have to match each of them, 1 to 6 (default: 1)
   --at-once N             jobs that run at the same time, 1 to 64 (default: 4). 64 more requests may wait
   --strict                refuses what cannot be honoured, such as temperature 0.7, in place of ignoring it (header x-svc-ignored)
-  --keep-alive SECONDS    begins streams at once and sends comments this often, 1 to 300. The receipt is then in the last chunk only
+  --keep-alive SECONDS    how often a stream gets a comment before its answer, 0 to 300 (default: 15). With 0 it begins with the answer
   --store-ahead           after a job, stores the key of the model's next one, which then waits less. An unused key is gas lost
   --allow-origin ORIGIN   a web page's origin that may call, may be repeated
   --help                  prints this
@@ -28,6 +29,7 @@ request becomes a job: encrypted here, answered by a quorum, decrypted and check
 Ctrl-C cancels the jobs under way and ends it.
 
   SVC_GATEWAY_KEY         the API key that callers must show
+  SVC_GATEWAY_KEYS_FILE   or a file of several: {"keys": [{"name": "ann", "key": "..."}]}. It is read at the start
   SVC_ICL_ENDPOINT, SVC_RPC_URL, SVC_CLIENT_KEY_FILE, SVC_DEPLOYMENT, SVC_COFHE_URLS, SVC_IPFS_GATEWAY
                           as of \`${invocationOf('infer')} --help\`
 
@@ -75,17 +77,21 @@ const Flags = z.object({
   rule: z.enum(AgreementRule.options, `takes ${AgreementRule.options.join(', ')}`).default('three'),
   'min-matches': wholeNumber(1, 6).default(1),
   'at-once': wholeNumber(1, 64).default(4),
-  'keep-alive': wholeNumber(1, 300).optional(),
+  'keep-alive': wholeNumber(0, 300).default(15),
   strict: z.boolean().default(false),
   'store-ahead': z.boolean().default(false),
   'allow-origin': z.array(Origin).max(64).default([]),
 })
 
-const ApiKey = z.string().min(16, 'must have at least 16 characters').max(512).optional()
+const Keys = z.object({
+  SVC_GATEWAY_KEY: ApiKey.optional(),
+  SVC_GATEWAY_KEYS_FILE: z.string().max(4_096, 'must be the path of a file').optional(),
+})
 
 /** What was asked for. */
 export type GatewayCommand = z.output<typeof Flags> & {
   readonly apiKey: string | undefined
+  readonly keysFile: string | undefined
   /** Whether only this machine can reach the gateway. */
   readonly isLocal: boolean
 }
@@ -94,7 +100,7 @@ export type GatewayCommand = z.output<typeof Flags> & {
 const wrongUsage = (message: string): SvcError =>
   new SvcError('usage', message, { hint: `Run \`${invocationOf('gateway')} --help\`.` })
 
-/** Reads the command line and SVC_GATEWAY_KEY; undefined when help was asked for; throws SvcError `usage` that lists every mistake. */
+/** Reads the command line, SVC_GATEWAY_KEY and SVC_GATEWAY_KEYS_FILE; undefined when help was asked for; throws SvcError `usage` that lists every mistake. */
 export function parseGatewayCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -102,20 +108,27 @@ export function parseGatewayCommand(
   const { help, ...given } = parseStrictly(args)
   if (help) return undefined
   const flags = Flags.safeParse(given)
-  const apiKey = ApiKey.safeParse(environment.SVC_GATEWAY_KEY || undefined)
+  const keys = Keys.safeParse({
+    SVC_GATEWAY_KEY: environment.SVC_GATEWAY_KEY || undefined,
+    SVC_GATEWAY_KEYS_FILE: environment.SVC_GATEWAY_KEYS_FILE || undefined,
+  })
   const mistakes = [
     ...(flags.error?.issues ?? []).map(({ path, message }) => `--${String(path[0])} ${message}`),
     // The key itself is not shown.
-    ...(apiKey.error?.issues ?? []).map(({ message }) => `SVC_GATEWAY_KEY ${message}`),
+    ...(keys.error?.issues ?? []).map(({ path, message }) => `${String(path[0])} ${message}`),
   ]
-  if (!flags.success || !apiKey.success) throw wrongUsage([...new Set(mistakes)].join('; '))
+  if (!flags.success || !keys.success) throw wrongUsage([...new Set(mistakes)].join('; '))
+  const { SVC_GATEWAY_KEY: apiKey, SVC_GATEWAY_KEYS_FILE: keysFile } = keys.data
+  if (apiKey !== undefined && keysFile !== undefined) {
+    throw wrongUsage('SVC_GATEWAY_KEY and SVC_GATEWAY_KEYS_FILE contradict: set one of them')
+  }
   const isLocal = isLoopback(`http://${bracketed(flags.data.host)}`)
-  if (!isLocal && apiKey.data === undefined) {
+  if (!isLocal && apiKey === undefined && keysFile === undefined) {
     throw wrongUsage(
-      `--host ${flags.data.host} lets other machines spend this wallet's money: set SVC_GATEWAY_KEY to a key that callers must show`,
+      `--host ${flags.data.host} lets other machines spend this wallet's money: set SVC_GATEWAY_KEY or SVC_GATEWAY_KEYS_FILE to what callers must show`,
     )
   }
-  return { ...flags.data, apiKey: apiKey.data, isLocal }
+  return { ...flags.data, apiKey, keysFile, isLocal }
 }
 
 /** A host as it stands in a URL. */

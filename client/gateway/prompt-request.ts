@@ -10,7 +10,8 @@ import { paramOf } from './param-of.ts'
  */
 
 const Text = z.string().max(1_048_576)
-const JsonSchema = z.record(z.string(), z.unknown())
+/** A JSON schema; the document's own schema looks closer. */
+export const JsonSchema = z.record(z.string(), z.unknown())
 
 const Tool = z.strictObject({
   type: z.literal('function'),
@@ -56,18 +57,26 @@ type PromptParameters = z.output<z.ZodObject<typeof promptParameters>>
 export function promptOfRequest(request: PromptParameters): PromptDocument {
   const { messages, response_format: format, stop, seed } = request
   const stops = typeof stop === 'string' ? [stop] : stop
-  const parsed = PromptDocument.safeParse({
-    version: 1,
+  return checkedPrompt({
     messages: messages.map(promptMessageOf),
     ...toolsOf(request),
     ...(format && format.type !== 'text' && { response_format: formatOf(format) }),
     ...(stops?.length && { stop: stops }),
     ...(typeof seed === 'number' && { seed }),
   })
+}
+
+/** A prompt document; throws OpenAiError 400 that names the parameter, which `placeOf` finds for a place in the document. */
+export function checkedPrompt(
+  prompt: object,
+  placeOf: (path: readonly PropertyKey[]) => readonly PropertyKey[] = (path) => path,
+): PromptDocument {
+  const parsed = PromptDocument.safeParse({ version: 1, ...prompt })
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  const param = paramOf(issue?.path ?? [])
-  throw badRequest(`${param}: ${issue?.message}`, param, 'invalid_value')
+  const path = issue?.path ?? []
+  const param = paramOf(placeOf(path))
+  throw badRequest(`${paramOf(path)}: ${issue?.message}`, param, 'invalid_value')
 }
 
 function toolsOf({
@@ -90,5 +99,6 @@ function formatOf(format: z.output<typeof ResponseFormat>) {
   return { type: format.type, ...schema, ...strictly(strict) }
 }
 
-const strictly = (strict: boolean | null | undefined) =>
+/** The member `strict`, where it says something. */
+export const strictly = (strict: boolean | null | undefined) =>
   typeof strict === 'boolean' ? { strict } : {}

@@ -8,6 +8,7 @@ import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { connectClient } from '../connect/connect-client.ts'
 import { type Environment, parseClientSettings } from '../connect/settings.ts'
+import { type CallerKey, readCallerKeys } from './caller-keys.ts'
 import { type Answer, createGateway, type GatewayOptions } from './gateway.ts'
 import { bracketed, type GatewayCommand, parseGatewayCommand, usage } from './options.ts'
 
@@ -64,6 +65,7 @@ export async function runGateway(args: readonly string[], host: GatewayHost): Pr
 
 async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> {
   const { print, clock, random, signal, environment, prover } = host
+  const keys = await keysOf(command)
   const client = await connectClient(parseClientSettings(environment), {
     ...{ clock, random, signal },
     warn: print,
@@ -73,6 +75,7 @@ async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> 
   let underWay = 0
   const gateway = createGateway({
     ...optionsOf(command, host),
+    keys,
     onAnswered: (answer) => {
       underWay -= 1
       print(lineOf(answer, clock))
@@ -89,8 +92,8 @@ async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> 
   )
   print(`Gateway at http://${bracketed(command.host)}:${server.port}/v1`)
   print(
-    command.apiKey
-      ? 'Callers must show SVC_GATEWAY_KEY as their API key.'
+    keys.length > 0
+      ? `Callers must show as their API key ${command.apiKey ? 'SVC_GATEWAY_KEY' : `one of the ${keys.length} of SVC_GATEWAY_KEYS_FILE`}.`
       : 'Any API key will do: every program that can call this address spends your wallet.',
   )
   await new Promise<void>((resolve) => {
@@ -116,10 +119,15 @@ async function bound<T>({ host, port }: GatewayCommand, listen: () => T | Promis
   }
 }
 
+async function keysOf({ apiKey, keysFile }: GatewayCommand): Promise<readonly CallerKey[]> {
+  if (keysFile !== undefined) return await readCallerKeys(keysFile)
+  return apiKey === undefined ? [] : [{ name: 'SVC_GATEWAY_KEY', key: apiKey }]
+}
+
 const optionsOf = (
   command: GatewayCommand,
   { clock, signal, print }: GatewayHost,
-): Omit<GatewayOptions, 'client' | 'atOnce' | 'onAnswered'> => ({
+): Omit<GatewayOptions, 'client' | 'keys' | 'atOnce' | 'onAnswered'> => ({
   clock,
   modelMap: command['model-map'],
   agreement: { rule: command.rule, minMatches: command['min-matches'] },
@@ -127,7 +135,7 @@ const optionsOf = (
   isStrict: command.strict,
   onIgnored: (parameter) =>
     print(logLine([timeOf(clock), 'ignored parameter', parameter, '(told once)'])),
-  keepAliveMs: command['keep-alive'] === undefined ? undefined : command['keep-alive'] * 1_000,
+  keepAliveMs: command['keep-alive'] === 0 ? undefined : command['keep-alive'] * 1_000,
   storeAhead: command['store-ahead']
     ? (model, error) => {
         const words = error === undefined ? [] : [explain(error)]
@@ -136,7 +144,6 @@ const optionsOf = (
       }
     : undefined,
   giveUpWhenStuckMs,
-  apiKey: command.apiKey,
   hosts: command.isLocal
     ? new Set(['localhost', '127.0.0.1', '[::1]', bracketed(command.host).toLowerCase()])
     : undefined,
@@ -146,13 +153,14 @@ const optionsOf = (
 
 /** A request in one line: who asked for what, and nothing of what was said. */
 function lineOf(answer: Answer, clock: Clock): string {
-  const { method, path, status, elapsedMs, model, jobId, error } = answer
+  const { caller, method, path, status, elapsedMs, model, jobId, error } = answer
   return logLine([
     timeOf(clock),
     method,
     path,
     status,
     `${Math.round(elapsedMs)}ms`,
+    ...(caller === undefined ? [] : [`key=${caller}`]),
     ...(model === undefined ? [] : [model.slice(0, 100)]),
     ...(jobId === undefined ? [] : [jobId]),
     ...(error === undefined ? [] : [explain(error)]),

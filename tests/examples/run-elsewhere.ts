@@ -123,6 +123,21 @@ export const runElsewhere: readonly {
     reason: 'needs the server above; tests/client/gateway sends the same request',
   },
   {
+    file: 'docs/gateway.md',
+    begins: 'git clone REPOSITORY',
+    reason: 'stays until Ctrl-C; npm run test:agents starts the same service',
+  },
+  {
+    file: 'docs/gateway.md',
+    begins: 'mkdir agent-try',
+    reason: 'installs an agent; npm run test:agents runs it the same way',
+  },
+  {
+    file: 'docs/gateway.md',
+    begins: 'pip install "litellm[proxy]"',
+    reason: 'installs a proxy that stays; tried by hand, the page says when',
+  },
+  {
     file: 'docs/playground.md',
     begins: 'npm run demo -- --playground',
     reason: 'stays until Ctrl-C; tests/browser opens the page of such a demo',

@@ -64,6 +64,7 @@ export function fakeGateway(
     onIgnored: (parameter) => ignored.push(parameter),
     giveUpWhenStuckMs: 1_000,
     origins: new Set(),
+    keys: [],
     onAnswered: (line) => lines.push(line),
     stopping: stop.signal,
     ...changes,
@@ -75,8 +76,8 @@ export function fakeGateway(
         headers: { host: '127.0.0.1:8787', ...(init.headers as Record<string, string>) },
       }),
     )
-  const post = (body: unknown, init: RequestInit = {}) =>
-    call('/v1/chat/completions', {
+  const post = (body: unknown, init: RequestInit = {}, path = '/v1/chat/completions') =>
+    call(path, {
       method: 'POST',
       body: typeof body === 'string' ? body : JSON.stringify(body),
       ...init,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createSemaphore } from '../../../client/gateway/semaphore.ts'
 import { PromptNotTakenError } from '../../../lib/client/choose-terms.ts'
+import type { InferOptions } from '../../../lib/client/infer.ts'
 import type { Inference } from '../../../lib/client/inference.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
@@ -63,26 +64,67 @@ describe('a stream', () => {
     expect((await response.json()).svc.pool_left_out).toBe(told)
   })
 
-  it('begins at once where it is to be kept alive, and shows nothing before there is an answer', async () => {
-    const { promise, resolve } = Promise.withResolvers<Inference>()
-    const gateway = fakeGateway(() => promise, { keepAliveMs: 5 })
+  it('begins when its job is submitted, tells step and nodes until there is an answer, and nothing of it', async () => {
+    const held = Promise.withResolvers<Inference>()
+    const begun = Promise.withResolvers<InferOptions>()
+    const gateway = fakeGateway(
+      (_, options) => {
+        begun.resolve(options)
+        return held.promise
+      },
+      { keepAliveMs: 600_000 },
+    )
+    const asked = gateway.post(question({ stream: true, temperature: 1 }))
+    const { onStep, onSubmitted } = await begun.promise
+    onSubmitted?.({ jobId } as never)
+    const response = await asked
+    expect(response.headers.get('x-svc-job-id')).toBe(jobId)
+    expect(response.headers.get('x-svc-ignored')).toBe('temperature')
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    const readUntil = async (words: string) => {
+      while (!text.includes(words)) text += (await reader.read()).value
+    }
+    onStep?.({ step: 'inference', phase: 'start', elapsedMs: 0 })
+    const detail = 'claimed leader 0xab\ndata: "x"'
+    onStep?.({ step: 'inference', phase: 'progress', elapsedMs: 5, detail })
+    await readUntil('claimed leader 0xab data: "x"')
+    expect(text.split('\n\n').every((part) => part === '' || /^: \d+\.\d s, /.test(part))).toBe(
+      true,
+    )
+    expect(text).toContain('The nodes answer, and one that agrees delivers')
+    expect(gateway.lines).toEqual([])
+    held.resolve(acceptedAs('Here it is.', 'openai:one'))
+    await readUntil('[DONE]\n\n')
+    expect(text).toContain('Here it is.')
+    expect((await reader.read()).done).toBe(true)
+    expect(gateway.lines.map(({ status, model }) => [status, model])).toEqual([[200, 'openai:one']])
+  })
+
+  it('begins after the interval where its job is not submitted by then, and says again and again that it waits', async () => {
+    const held = Promise.withResolvers<Inference>()
+    const gateway = fakeGateway(() => held.promise, { keepAliveMs: 5 })
     const response = await gateway.post(question({ stream: true }))
     expect(response.headers.get('x-svc-job-id')).toBeNull()
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
     let text = ''
-    while (text.split(': waiting').length < 4) text += (await reader.read()).value
-    expect(text.replaceAll(': waiting\n\n', '')).toBe('')
-    expect(gateway.lines).toEqual([])
-    resolve(acceptedAs('Here it is.', 'openai:one'))
-    for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value
-    expect(text).toContain('Here it is.')
-    expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
-    expect(gateway.lines.map(({ status, model }) => [status, model])).toEqual([[200, 'openai:one']])
+    while (text.split('Waiting for a turn').length < 4) text += (await reader.read()).value
+    held.resolve(acceptedAs('Here it is.', 'openai:one'))
+    while (!text.includes('[DONE]')) text += (await reader.read()).value
   })
 
-  it('that began already ends with the error, and without an end that looks like an answer', async () => {
+  it('has the status of a failure from before the submission, and an event of a later one, without an end that looks like an answer', async () => {
     const error = new SvcError('job-disputed', 'They did not agree', { hint: 'Again.' })
-    const gateway = fakeGateway(() => Promise.reject(error), { keepAliveMs: 1_000 })
+    const early = fakeGateway(() => Promise.reject(error), { keepAliveMs: 600_000 })
+    expect((await early.post(question({ stream: true }))).status).toBe(502)
+    const gateway = fakeGateway(
+      async (_, { onSubmitted }) => {
+        onSubmitted?.({ jobId } as never)
+        await new Promise((resolve) => setImmediate(resolve))
+        throw error
+      },
+      { keepAliveMs: 600_000 },
+    )
     const events = await eventsOf(await gateway.post(question({ stream: true })))
     expect(events.at(-1)).toMatch(/^data: \{"error":/)
     expect(events.join()).not.toContain('[DONE]')
@@ -100,7 +142,7 @@ describe('a stream', () => {
             reject(signal.reason)
           })
         }),
-      { keepAliveMs: 1_000 },
+      { keepAliveMs: 5 },
     )
     const response = await gateway.post(question({ stream: true }))
     await response.body!.cancel()
@@ -213,7 +255,9 @@ describe('a gateway that stops', () => {
 
 describe('the health of a gateway', () => {
   it('is told without a key', async () => {
-    const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), { apiKey: 'k'.repeat(16) })
+    const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), {
+      keys: [{ name: 'ann', key: 'k'.repeat(16) }],
+    })
     const response = await gateway.call('/health')
     expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }])
   })
@@ -253,22 +297,18 @@ describe('the models', () => {
 })
 
 describe('who may call', () => {
-  it('is whoever shows the key where there is one, and nobody else', async () => {
-    const apiKey = 'a-key-of-16-characters'
-    const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), { apiKey })
+  it('is whoever shows one of the keys where there are some, and nobody else; the log has its name', async () => {
+    const keys = ['ann', 'bob'].map((name) => ({ name, key: `a key of ${name}, long enough` }))
+    const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), { keys })
     const statusWith = async (authorization?: string) =>
       (await gateway.post(question(), { headers: authorization ? { authorization } : {} })).status
-    expect(await statusWith(`Bearer ${apiKey}`)).toBe(200)
-    for (const wrong of [
-      undefined,
-      'Bearer ',
-      `Bearer ${apiKey}x`,
-      'Bearer a-key',
-      `Basic ${apiKey}`,
-    ]) {
+    for (const { key } of keys) expect(await statusWith(`Bearer ${key}`)).toBe(200)
+    const { key } = keys[0]!
+    for (const wrong of [undefined, 'Bearer ', `Bearer ${key}x`, 'Bearer a-key', `Basic ${key}`]) {
       expect([wrong, await statusWith(wrong)]).toEqual([wrong, 401])
     }
-    expect(gateway.asked).toHaveLength(1)
+    expect(gateway.asked).toHaveLength(2)
+    expect(gateway.lines.map(({ caller }) => caller).slice(0, 3)).toEqual(['ann', 'bob', undefined])
   })
 
   it('is no web page, unless it was allowed', async () => {

@@ -209,21 +209,27 @@ describe('the openai package at the gateway', () => {
     expect(response.headers.get('x-svc-ignored')).toBe('temperature, seed')
   })
 
-  it('gets the same as a stream, which begins when the quorum has agreed', async () => {
+  it('gets the same as a stream, which begins when the job is submitted and ends with the receipt', async () => {
     const token = `${'a long answer '.repeat(12)}${randomUUID()}`
     answer = () => token
     const { data: stream, response } = await openai.chat.completions
       .create({ ...ask('Tell me more.'), stream: true, stream_options: { include_usage: true } })
       .withResponse()
-    expect(response.headers.get('x-svc-receipt-hash')).toMatch(/^0x[0-9a-f]{64}$/)
+    expect(response.headers.get('x-svc-job-id')).toMatch(/^0x[0-9a-f]{64}$/)
     const pieces: string[] = []
     const ends: unknown[] = []
-    for await (const { choices } of stream) {
+    const receipts: unknown[] = []
+    for await (const chunk of stream) {
+      const { choices } = chunk
+      if ('svc' in chunk) receipts.push(chunk.svc)
       pieces.push(choices[0]?.delta.content ?? '')
       if (choices[0]?.finish_reason) ends.push(choices[0].finish_reason)
     }
     expect(pieces.length).toBeGreaterThan(3)
     expect([pieces.join(''), ends]).toEqual([token, ['stop']])
+    expect(receipts).toEqual([
+      expect.objectContaining({ receipt_hash: expect.stringMatching(/^0x/) }),
+    ])
   })
 
   it('gets the models, and each of them', async () => {
@@ -336,7 +342,9 @@ describe('curl at the gateway', () => {
       expect(streamed.head).toMatch(
         /content-type: text\/event-stream[\s\S]*x-svc-|x-svc-[\s\S]*text\/event-stream/i,
       )
-      expect(streamed.body).toMatch(/^data: \{[\s\S]*an answer for curl[\s\S]*data: \[DONE\]\n\n$/)
+      expect(streamed.body).toMatch(
+        /^: \d[\s\S]* s, [\s\S]*\ndata: \{[\s\S]*an answer for curl[\s\S]*data: \[DONE\]\n\n$/,
+      )
       expect(JSON.parse((await curl('/models')).body).object).toBe('list')
       const failed = await curl('/chat/completions', ...json, '{"model":')
       expect(failed.head).toMatch(/^HTTP\/1\.1 400/)

@@ -5,18 +5,21 @@ import { unixSeconds } from '../../lib/clock.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { writePrompt } from '../../lib/prompt.ts'
 import type { PromptDocument, PromptMessage } from '../../lib/schemas/prompt.ts'
-import { type Answered, chunksOf, completionOf, proofHeaders } from './chat-answer.ts'
-import { type ChatRequest, readChatRequest } from './chat-request.ts'
-import { earlyStreamOf, streamOf } from './event-stream.ts'
+import { type Answered, proofHeaders } from './answered.ts'
+import { earlyStreamOf, isInTime, streamOf } from './event-stream.ts'
 import { explainFailure } from './explain-failure.ts'
 import type { GatewayOptions } from './gateway.ts'
 import { resolveModel } from './model-names.ts'
 import { badRequest, OpenAiError } from './openai-error.ts'
+import { createProgress, type Progress } from './progress.ts'
+import type { ReadingOptions } from './read-request.ts'
 import type { Semaphore } from './semaphore.ts'
 import type { StoreAhead } from './store-ahead.ts'
 
 /** What is told of a request once it is over; never what was asked or answered. */
-export type ChatNews = {
+export type RequestNews = {
+  /** The name of the caller's key. */
+  caller?: string
   model?: string
   jobId?: string
   error?: unknown
@@ -24,92 +27,150 @@ export type ChatNews = {
   ended?: Promise<void>
 }
 
-/** Answers one request for a completion, through a job of its own. */
-export async function completeChat(
-  options: GatewayOptions,
-  semaphore: Semaphore,
-  ahead: StoreAhead | undefined,
+/** What any request for an answer asks. */
+export type Asked = {
+  readonly model: string
+  readonly prompt: PromptDocument
+  readonly stream: boolean
+  readonly maxOutputTokens: number | undefined
+  /** Parameters that were given and have no effect, and members of others: `messages[0].cache_control`. */
+  readonly ignored: readonly string[]
+}
+
+/** One of OpenAI's interfaces: how its requests are read and its answers are written. */
+export type Interface<A extends Asked> = {
+  /** Throws OpenAiError 400. */
+  readonly read: (body: unknown, reading: ReadingOptions) => A
+  readonly whole: (answered: Answered, asked: A) => object
+  /** Writes the events of one stream. */
+  readonly stream: (asked: A) => {
+    /** Events that say that a job is under way; may be empty. */
+    readonly alive: (job: Pick<AcceptedInference, 'jobId' | 'model'>, created: number) => string
+    readonly answer: (answered: Answered) => string
+    readonly failure: (error: OpenAiError) => string
+  }
+}
+
+/** What requests share. */
+export type AnsweringContext = {
+  readonly options: GatewayOptions
+  readonly semaphore: Semaphore
+  readonly ahead: StoreAhead | undefined
+}
+
+type Run = {
+  readonly options: GatewayOptions
+  readonly asked: Asked
+  readonly model: string
+  readonly created: number
+  /** Grows by what the model does not take. */
+  readonly ignored: string[]
+  readonly progress: Progress
+  readonly signal: AbortSignal
+  readonly news: RequestNews
+}
+
+/** Answers one request through a job of its own. */
+export async function answerRequest<A extends Asked>(
+  { options, semaphore, ahead }: AnsweringContext,
+  { read, whole, stream }: Interface<A>,
   request: Request,
-  news: ChatNews,
+  news: RequestNews,
 ): Promise<Response> {
-  const chat = readChatRequest(await readJson(request), options)
-  const model = await resolveModel(chat.model, options.modelMap, options.client.models)
+  const { clock, stopping, client, keepAliveMs } = options
+  const asked = read(await readJson(request), options)
+  const model = await resolveModel(asked.model, options.modelMap, client.models)
   news.model = model
   const left = new AbortController()
-  const signal = AbortSignal.any([request.signal, options.stopping, left.signal])
+  const signal = AbortSignal.any([request.signal, stopping, left.signal])
+  const progress = createProgress(clock)
+  const created = unixSeconds(clock)
+  const ignored = [...asked.ignored]
   const answered = semaphore
     .run(signal, async () => {
-      const one = await answerOf(options, chat, model, signal, news)
+      const one = await answerOf({
+        options,
+        asked,
+        model,
+        created,
+        ignored,
+        progress,
+        signal,
+        news,
+      })
       ahead?.after(model)
       return one
     })
     .catch((error: unknown) => {
-      throw options.stopping.aborted && error === options.stopping.reason ? stopped() : error
+      throw stopping.aborted && error === stopping.reason ? stopped() : error
     })
-  for (const name of chat.ignored) options.onIgnored(name)
-  if (chat.stream && options.keepAliveMs !== undefined) {
-    const chunks = answered.then((one) => chunksOf(one, chat.includeUsage))
-    news.ended = chunks.then(
+  for (const name of asked.ignored) options.onIgnored(name)
+  const early = keepAliveMs !== undefined && { clock, keepAliveMs, progress }
+  if (asked.stream && early && !(await isInTime(answered, early))) {
+    const { alive, answer, failure } = stream(asked)
+    const events = answered.then(answer)
+    news.ended = events.then(
       () => {},
       (error: unknown) => {
         news.error = error
       },
     )
-    return earlyStreamOf(chunks, {
-      clock: options.clock,
-      keepAliveMs: options.keepAliveMs,
-      more: ignoredHeader(chat.ignored),
+    const jobId = progress.jobId()
+    return earlyStreamOf(events, {
+      ...early,
+      more: { ...ignoredHeader(ignored), ...(jobId && { 'x-svc-job-id': jobId }) },
+      alive: () => {
+        const jobId = progress.jobId()
+        return jobId === undefined ? '' : alive({ jobId, model }, created)
+      },
+      failure: (error) => failure(explainFailure(error)),
       onLeave: () => left.abort(new DOMException('The caller has left', 'AbortError')),
-      explain: explainFailure,
     })
   }
   const one = await answered
   const headers = { ...ignoredHeader(one.ignored), ...proofHeaders(one) }
-  return chat.stream
-    ? streamOf(chunksOf(one, chat.includeUsage), headers)
-    : Response.json(completionOf(one), { headers })
+  return asked.stream
+    ? streamOf(stream(asked).answer(one), headers)
+    : Response.json(whole(one, asked), { headers })
 }
 
-async function answerOf(
-  options: GatewayOptions,
-  { prompt: asked, maxOutputTokens, ignored }: ChatRequest,
-  model: string,
-  signal: AbortSignal,
-  news: ChatNews,
-): Promise<Answered> {
-  const { client, clock, agreement, giveUpWhenStuckMs, isStrict } = options
+async function answerOf(run: Run): Promise<Answered> {
+  const { options, asked, model, created, ignored, progress, signal, news } = run
+  const { client, agreement, giveUpWhenStuckMs, isStrict } = options
+  const { maxOutputTokens } = asked
   let pool: PoolComparison | undefined
-  const run = (prompt: PromptDocument) =>
+  const infer = (prompt: PromptDocument) =>
     client.infer(prompt, {
       model,
       ...agreement,
       signal,
       giveUpWhenStuckMs,
       ...(maxOutputTokens !== undefined && { parameters: { max_output_tokens: maxOutputTokens } }),
+      onStep: progress.onStep,
       onPool: (compared) => {
         pool = compared
       },
-      onSubmitted: ({ jobId }) => {
-        news.jobId = jobId
+      onSubmitted: (job) => {
+        news.jobId = job.jobId
+        progress.onSubmitted(job)
       },
     })
-  let prompt = asked
-  let left: readonly string[] = []
-  const inference = await run(prompt).catch((error: unknown) => {
+  let prompt = asked.prompt
+  const inference = await infer(prompt).catch((error: unknown) => {
     const lacking = error instanceof PromptNotTakenError ? error.lacking : []
     if (isStrict || lacking.length === 0 || !lacking.every(isOptional)) throw error
     // Nothing was paid yet: the terms could not be made.
     prompt = withoutParts(prompt, lacking)
-    left = lacking
-    for (const name of left) options.onIgnored(`${name} (of ${model})`)
-    return run(prompt)
+    ignored.push(...lacking)
+    for (const name of lacking) options.onIgnored(`${name} (of ${model})`)
+    return infer(prompt)
   })
   return {
     inference: accepted(inference),
-    created: unixSeconds(clock),
+    created,
     pool,
     promptBytes: utf8(writePrompt(prompt)).length,
-    ignored: [...ignored, ...left],
+    ignored,
   }
 }
 

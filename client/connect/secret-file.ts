@@ -1,0 +1,31 @@
+import { readFile, stat } from 'node:fs/promises'
+import { errorMessage } from '../../lib/error-message.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+
+const maxFileBytes = 65_536
+
+/**
+ * The text of a file that its owner alone may read. `what` is the beginning of the codes (`client-key`), `setting` the variable that names
+ * the file. Throws SvcError `<what>-unreadable` or `<what>-exposed`, which quote nothing of it.
+ */
+export async function readSecretFile(path: string, what: string, setting: string): Promise<string> {
+  const unreadable = (why: string): SvcError =>
+    new SvcError(`${what}-unreadable`, `the key file ${path} cannot be used: ${why}`, {
+      hint: `Correct ${setting}, or the owner and the mode of the file.`,
+    })
+  try {
+    const { mode, size } = await stat(path)
+    if (size > maxFileBytes) throw unreadable('it is too large for a key')
+    // Who can read the key can spend what it holds.
+    if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
+      const octal = (mode & 0o777).toString(8).padStart(4, '0')
+      throw new SvcError(`${what}-exposed`, `others may read ${path} (mode ${octal})`, {
+        hint: `Run: chmod 600 ${path}`,
+      })
+    }
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof SvcError) throw error
+    throw unreadable(errorMessage(error))
+  }
+}

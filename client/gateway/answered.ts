@@ -1,0 +1,90 @@
+import { describeAgreed } from '../../lib/client/agreed.ts'
+import type { PoolComparison } from '../../lib/client/compare-pool.ts'
+import type { AcceptedInference } from '../../lib/client/inference.ts'
+import { utf8 } from '../../lib/digest.ts'
+
+/** An accepted answer, and when it was asked for (Unix seconds). */
+export type Answered = {
+  readonly inference: AcceptedInference
+  readonly created: number
+  /** What the chain says of the pool that the nodes were drawn from. */
+  readonly pool: PoolComparison | undefined
+  /** Bytes of the prompt document. */
+  readonly promptBytes: number
+  /** Parameters that had no effect. */
+  readonly ignored: readonly string[]
+}
+
+/** Such as `1 of 8`: how many active nodes the pool leaves out; `unknown` where the chain RPC does not tell. */
+const leftOutOf = ({ pool }: Answered): string =>
+  pool?.leftOut === undefined ? 'unknown' : `${pool.leftOut} of ${pool.active + pool.leftOut}`
+
+/** Where the proof of an answer is, as a member of it. */
+export const proofOf = (answered: Answered) => {
+  const { inference, ignored } = answered
+  const { jobId, agreed, receiptHash, commitTx } = inference
+  return {
+    svc: {
+      job_id: jobId,
+      agreement: describeAgreed(agreed),
+      pool_left_out: leftOutOf(answered),
+      receipt_hash: receiptHash,
+      commit_tx: commitTx,
+      usage: 'estimated',
+      ...(ignored.length > 0 && { ignored }),
+    },
+  }
+}
+
+const bytesPerToken = 4
+
+/** Tokens of prompt and answer, estimated at 4 bytes a token: agents shorten their conversations by it. No node states a count that could be checked. */
+export function usageOf({ inference, promptBytes }: Answered) {
+  const tokens = (bytes: number) => Math.ceil(bytes / bytesPerToken)
+  const asked = tokens(promptBytes)
+  const answered = tokens(utf8(inference.output).length)
+  return { asked, answered, total: asked + answered }
+}
+
+/** The headers that say how many agreed and what the pool leaves out, and name the receipt. */
+export const proofHeaders = (answered: Answered) => {
+  const { svc } = proofOf(answered)
+  return {
+    'x-svc-agreement': svc.agreement,
+    'x-svc-pool-left-out': svc.pool_left_out,
+    'x-svc-job-id': svc.job_id,
+    'x-svc-receipt-hash': svc.receipt_hash,
+    'x-svc-commit-tx': svc.commit_tx,
+  }
+}
+
+/** What an answer says. */
+export type Said = {
+  /** Null where tools are called. */
+  readonly content: string | null
+  /** The tools it calls: a call has the id of its job and its place. */
+  readonly calls: readonly {
+    readonly id: string
+    readonly name: string
+    readonly arguments: string
+  }[]
+  readonly isCut: boolean
+}
+
+/** What an answer says, and the tools it calls. */
+export function saidIn({ inference: { answer, output, jobId } }: Answered): Said {
+  if (!answer) return { content: output, calls: [], isCut: false }
+  const isCut = answer.finish_reason === 'length'
+  if ('content' in answer) return { content: answer.content, calls: [], isCut }
+  const calls = answer.tool_calls.map((called, index) => ({
+    id: `call_${jobId.slice(2, 26)}_${index}`,
+    ...called,
+  }))
+  return { content: null, calls, isCut }
+}
+
+const maxPieceChars = 64
+
+/** A text in the pieces of a stream, which cut no character. */
+export const piecesOf = (text: string): readonly string[] =>
+  text.match(new RegExp(`.{1,${maxPieceChars}}`, 'gsu')) ?? []

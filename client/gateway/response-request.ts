@@ -1,0 +1,188 @@
+import { z } from 'zod'
+import type { Asked } from './answer-request.ts'
+import { longestAnswer, sampling, TokenLimit } from './chat-request.ts'
+import { badRequest } from './openai-error.ts'
+import { checkedPrompt, JsonSchema, strictly } from './prompt-request.ts'
+import { type ReadingOptions, readParameters } from './read-request.ts'
+import { InputItem, messagesOf } from './response-items.ts'
+
+/*
+ * A request for a response. The gateway keeps nothing of a conversation: what refers to an earlier response is refused in any case, because
+ * without it the question would be another.
+ */
+
+const Text = z.string().max(1_048_576)
+const Name = z.string().max(64)
+
+const FunctionTool = z.strictObject({
+  type: z.literal('function'),
+  name: Name,
+  description: Text.nullish(),
+  parameters: JsonSchema.nullish(),
+  strict: z.boolean().nullish(),
+})
+/** Tools that OpenAI's own servers carry out, and those without a schema. */
+const OtherTool = z.object({ type: z.literal('other'), given: z.string().max(64) })
+
+const Tool = z.preprocess(
+  (tool) =>
+    typeof tool === 'object' && tool !== null && 'type' in tool && tool.type !== 'function'
+      ? { type: 'other', given: tool.type }
+      : tool,
+  z.discriminatedUnion('type', [FunctionTool, OtherTool]),
+)
+
+const Format = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('text') }),
+  z.strictObject({ type: z.literal('json_object') }),
+  z.strictObject({
+    type: z.literal('json_schema'),
+    name: Name,
+    description: Text.nullish(),
+    schema: JsonSchema,
+    strict: z.boolean().nullish(),
+  }),
+])
+
+const none = z.null().optional()
+
+const supported = {
+  model: z.string().min(1).max(256),
+  // A text is one message of the user.
+  input: z.preprocess(
+    (given) => (typeof given === 'string' ? [{ role: 'user', content: given }] : given),
+    z.array(InputItem).min(1).max(1_024),
+  ),
+  instructions: Text.nullish(),
+  tools: z.array(Tool).max(128).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(['none', 'auto', 'required']),
+      z.strictObject({ type: z.literal('function'), name: Name }),
+    ])
+    .nullish(),
+  text: z.strictObject({ format: Format.nullish() }).nullish(),
+  max_output_tokens: TokenLimit,
+  stream: z.boolean().nullish(),
+  stream_options: z.strictObject({ include_obfuscation: z.boolean().optional() }).nullish(),
+  previous_response_id: none,
+  conversation: none,
+  prompt: none,
+}
+
+const asItIs = {
+  background: z.literal(false).nullish(),
+  truncation: z.literal('disabled').nullish(),
+  top_logprobs: z.literal(0).nullish(),
+  max_tool_calls: none,
+  reasoning: none,
+}
+
+const { temperature, top_p } = sampling
+const wording = { temperature, top_p }
+
+const quiet = [
+  ...['include', 'metadata', 'parallel_tool_calls', 'prompt_cache_key', 'prompt_cache_retention'],
+  ...['safety_identifier', 'service_tier', 'store', 'user'],
+]
+
+const whole = z.strictObject({ ...supported, ...asItIs, ...wording })
+type Given = z.output<typeof whole>
+
+/** A request for a response as the service can run it, and what a response repeats of it. */
+export type ResponseRequest = Asked & {
+  readonly given: Pick<Given, 'instructions' | 'tool_choice' | 'text' | 'max_output_tokens'> & {
+    readonly tools: readonly z.output<typeof FunctionTool>[]
+  }
+}
+
+/** Reads the body of a request; throws OpenAiError 400 that names what is wrong, or with `isStrict` what the service cannot honour. */
+export function readResponseRequest(body: unknown, reading: ReadingOptions): ResponseRequest {
+  const parameters = {
+    ...{ whole, supported, asItIs, quiet },
+    sampling: wording,
+    conversation: 'input',
+  }
+  checkStateless(body)
+  const { data, ignored } = readParameters(body, parameters, reading)
+  const unused = unusedIn(data)
+  if (reading.isStrict && unused[0] !== undefined) {
+    const [name = ''] = unused
+    const message = `The service cannot honour ${name}. Leave it out, or start the gateway without --strict`
+    throw badRequest(message, name, 'unsupported_value')
+  }
+  const tools = (data.tools ?? []).filter((tool) => tool.type === 'function')
+  const { instructions, tool_choice, text, max_output_tokens } = data
+  return {
+    model: data.model,
+    prompt: promptOf(data, tools),
+    stream: data.stream === true,
+    maxOutputTokens: longestAnswer(max_output_tokens),
+    ignored: [...ignored, ...unused],
+    given: { instructions, tool_choice, text, max_output_tokens, tools },
+  }
+}
+
+/** Items and tools that have no effect. */
+const unusedIn = ({ input, tools }: Given): readonly string[] => [
+  ...input.flatMap(({ type }, at) => (type === 'reasoning' ? [`input[${at}]`] : [])),
+  ...(tools ?? []).flatMap((tool, at) =>
+    tool.type === 'other' ? [`tools[${at}] (${tool.given})`] : [],
+  ),
+]
+
+/** Refuses what is in no request but on a server that keeps conversations. */
+function checkStateless(body: unknown): void {
+  const given: Readonly<Record<string, unknown>> = Object(body)
+  const stored = ['previous_response_id', 'conversation', 'prompt'].find(
+    (name) => given[name] !== undefined && given[name] !== null,
+  )
+  const items: readonly unknown[] = Array.isArray(given.input) ? given.input : []
+  const reference = items.findIndex((item) => Object(item).type === 'item_reference')
+  const param = stored ?? (reference < 0 ? undefined : `input[${reference}]`)
+  if (param === undefined) return
+  const message = `${param}: the gateway keeps no conversations. Send all items in input (in some libraries: store: false)`
+  throw badRequest(message, param, 'unsupported_value')
+}
+
+function promptOf(given: Given, tools: ResponseRequest['given']['tools']) {
+  const { input, instructions, tool_choice: choice, text } = given
+  const isChosen = choice !== undefined && choice !== null
+  if (tools.length === 0 && isChosen && choice !== 'none' && choice !== 'auto') {
+    throw badRequest('tool_choice needs tools', 'tool_choice', 'invalid_value')
+  }
+  const format = text?.format ?? { type: 'text' as const }
+  return checkedPrompt(
+    {
+      messages: [
+        ...(instructions ? [{ role: 'system', content: instructions }] : []),
+        ...messagesOf(input),
+      ],
+      ...(tools.length > 0 && {
+        tools: tools.map(({ name, description, parameters, strict }) => ({
+          name,
+          ...(description && { description }),
+          ...(parameters && { parameters }),
+          ...strictly(strict),
+        })),
+        ...(isChosen && {
+          tool_choice: typeof choice === 'string' ? choice : { name: choice.name },
+        }),
+      }),
+      ...(format.type !== 'text' && { response_format: formatOf(format) }),
+    },
+    // The places of messages are not those of items.
+    ([first = '', ...rest]) =>
+      first === 'messages'
+        ? ['input']
+        : first === 'response_format'
+          ? ['text', 'format', ...rest]
+          : [first, ...rest],
+  )
+}
+
+function formatOf(format: Exclude<z.output<typeof Format>, { type: 'text' }>) {
+  if (format.type === 'json_object') return format
+  const { type, name, description, schema, strict } = format
+  return { type, name, ...(description && { description }), schema, ...strictly(strict) }
+}

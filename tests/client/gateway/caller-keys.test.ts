@@ -1,0 +1,96 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readCallerKeys } from '../../../client/gateway/caller-keys.ts'
+import { parseGatewayCommand } from '../../../client/gateway/options.ts'
+
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-keys-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const secret = 'sk-the-secret-of-a-caller'
+
+const written = async (content: unknown, mode = 0o600): Promise<string> => {
+  const path = join(folder, 'keys.json')
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
+  await chmod(path, mode)
+  return path
+}
+
+describe('a file of keys', () => {
+  it('has named keys', async () => {
+    const keys = [
+      { name: 'ann', key: secret },
+      { name: 'build.server-2', key: 'x'.repeat(512) },
+    ]
+    expect(await readCallerKeys(await written({ keys }))).toEqual(keys)
+  })
+
+  it('is refused where others may read it', async () => {
+    const path = await written({ keys: [{ name: 'ann', key: secret }] }, 0o640)
+    const error = await readCallerKeys(path).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'gateway-keys-exposed', hint: `Run: chmod 600 ${path}` })
+  })
+
+  it.each([
+    ['no JSON', `{"keys": "${secret}`],
+    ['no keys', { keys: [] }],
+    [
+      'too many keys',
+      { keys: Array.from({ length: 257 }, (_, at) => ({ name: `n${at}`, key: `${secret}${at}` })) },
+    ],
+    ['a short key', { keys: [{ name: 'ann', key: 'secret' }] }],
+    ['a key that no header holds', { keys: [{ name: 'ann', key: `${secret}\n` }] }],
+    ['a name that no log line holds', { keys: [{ name: 'ann\n', key: secret }] }],
+    [
+      'a name twice',
+      {
+        keys: [
+          { name: 'ann', key: secret },
+          { name: 'ann', key: `${secret}2` },
+        ],
+      },
+    ],
+    [
+      'a key twice',
+      {
+        keys: [
+          { name: 'ann', key: secret },
+          { name: 'bob', key: secret },
+        ],
+      },
+    ],
+    ['a key in place of a name', { [secret]: 1, keys: [{ name: 'ann', key: secret }] }],
+  ])('is refused for %s, without a word of a key', async (_, content) => {
+    const error = await readCallerKeys(await written(content)).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'gateway-keys-invalid' })
+    expect(String(error)).not.toContain('secret')
+  })
+
+  it('is refused where there is none, or far too large a one', async () => {
+    const none = await readCallerKeys(join(folder, 'none')).catch((thrown: unknown) => thrown)
+    expect(none).toMatchObject({ code: 'gateway-keys-unreadable' })
+    const large = await written(' '.repeat(70_000))
+    const refused = await readCallerKeys(large).catch((thrown: unknown) => thrown)
+    expect(refused).toMatchObject({ code: 'gateway-keys-unreadable' })
+  })
+})
+
+describe('the settings of keys', () => {
+  it('name one key or a file, which other machines need', () => {
+    const host = ['--host', '0.0.0.0']
+    expect(() => parseGatewayCommand(host, {})).toThrow(
+      'set SVC_GATEWAY_KEY or SVC_GATEWAY_KEYS_FILE',
+    )
+    const file = { SVC_GATEWAY_KEYS_FILE: '/a/file' }
+    expect(parseGatewayCommand(host, file)).toMatchObject({ keysFile: '/a/file' })
+    expect(parseGatewayCommand(host, { SVC_GATEWAY_KEY: secret })).toMatchObject({ apiKey: secret })
+    expect(() => parseGatewayCommand([], { ...file, SVC_GATEWAY_KEY: secret })).toThrow(
+      'contradict',
+    )
+    expect(() => parseGatewayCommand([], { SVC_GATEWAY_KEY: 'short' })).toThrow('at least 16')
+  })
+})
