@@ -1,0 +1,171 @@
+// npm run test:agents: clients of OpenAI's protocol, each of its own package, at a gateway with default settings. Prints a table; ends
+// with 1 when a cell fails. They are installed into a temporary folder, by npm and pip as these are set up.
+import { type ExecFileOptions, execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { clientEnvironment } from '../../demo/client-environment.ts'
+import { createProcesses } from '../../demo/processes.ts'
+import { programOf } from '../../demo/runtime-programs.ts'
+import { startWorld } from '../../demo/world.ts'
+import { elapsedSince } from '../../lib/clock.ts'
+import { systemClock } from '../../lib/system.ts'
+import { curlCells } from './curl.ts'
+
+const run = promisify(execFile)
+const model = 'openai:gpt-4o-mini'
+const limitMs = 900_000
+const installMs = 1_200_000
+const startMs = 60_000
+
+const npmPackages = [
+  ...['openai', '@langchain/openai', '@langchain/core', 'ai', '@ai-sdk/openai'],
+  ...['@ai-sdk/openai-compatible', '@mariozechner/pi-coding-agent'],
+]
+const pipPackages = ['openai', 'langchain-openai']
+
+type Cell = { readonly column: string; readonly result: string }
+type Row = { readonly client: string; readonly cells: readonly Cell[] }
+
+const folder = await mkdtemp(join(tmpdir(), 'svc-agents-'))
+const processes = createProcesses(folder)
+const stops: (() => Promise<void>)[] = [() => rm(folder, { recursive: true, force: true })]
+const tell = (line: string) => process.stderr.write(`${line}\n`)
+let failures = 0
+try {
+  const python = await install()
+  const baseURL = await serve()
+  const env = {
+    ...process.env,
+    ...{ NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1', OPENAI_BASE_URL: baseURL },
+    OPENAI_API_KEY: 'any',
+    PATH: [dirname(programOf('node') ?? ''), process.env.PATH].join(delimiter),
+  }
+  const how = { cwd: folder, env, timeout: limitMs, maxBuffer: 16_777_216 }
+  const node = programOf('node') ?? 'node'
+  const rows: Row[] = [{ client: 'curl', cells: await curlCells(baseURL, model, how) }]
+  for (const [client, program, file] of [
+    ['openai (npm)', node, 'openai.mjs'],
+    ['openai (PyPI)', python, 'openai_client.py'],
+    ['@langchain/openai (npm)', node, 'langchain.mjs'],
+    ['langchain-openai (PyPI)', python, 'langchain_client.py'],
+    ['ai + @ai-sdk (npm)', node, 'ai-sdk.mjs'],
+  ] as const) {
+    tell(`asking with ${client}`)
+    rows.push({ client, cells: await cellsOf(program, file, how) })
+  }
+  tell('asking with pi')
+  rows.push({ client: 'pi-coding-agent (npm)', cells: await agentCells(baseURL, node, how) })
+  failures = tellTable(rows)
+} finally {
+  await processes.close()
+  for (const stop of stops.toReversed()) await stop()
+}
+process.exit(failures === 0 ? 0 : 1)
+
+/** Installs the clients; gives the Python that has its own. */
+async function install(): Promise<string> {
+  await cp(join(import.meta.dirname, 'clients'), folder, { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{"type": "module"}')
+  tell(`installing ${[...npmPackages, ...pipPackages].join(', ')}`)
+  const how = { cwd: folder, timeout: installMs }
+  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
+  const venv = join(folder, 'venv')
+  await Promise.all([
+    run('npm', ['install', ...flags, ...npmPackages], how),
+    run('python3', ['-m', 'venv', venv], how).then(() =>
+      run(join(venv, 'bin', 'pip'), ['install', '--quiet', ...pipPackages], how),
+    ),
+  ])
+  return join(venv, 'bin', 'python')
+}
+
+/** Starts the service and a gateway with default settings; gives its address. */
+async function serve(): Promise<string> {
+  const world = await startWorld({
+    models: [model],
+    standIn: true,
+    standInScript: join(import.meta.dirname, 'script.json'),
+    providerEnv: (_, url) => ({ OPENAI_API_KEY: 'any', SVC_OPENAI_BASE_URL: `${url}/v1` }),
+  })
+  stops.push(world.stop)
+  const main = join(import.meta.dirname, '..', '..', 'client', 'gateway', 'main.ts')
+  const env = await clientEnvironment(world)
+  const gateway = processes.start({ name: 'gateway', args: [main, '--port', '0'], env })
+  const began = systemClock.monotonic()
+  for (;;) {
+    const log = await readFile(gateway.logFile, 'utf8')
+    const url = /^Gateway at (http:\S+)$/m.exec(log)?.[1]
+    if (url !== undefined) return url
+    if (gateway.hasExited() || elapsedSince(systemClock, began) > startMs) throw new Error(log)
+    await systemClock.sleep(100)
+  }
+}
+
+/** What a client printed, a cell a line, and its error if it ended with one. */
+async function cellsOf(program: string, file: string, how: ExecFileOptions): Promise<Cell[]> {
+  const { stdout, failed } = await run(program, [join(folder, file)], how).then(
+    ({ stdout }) => ({ stdout: String(stdout), failed: undefined }),
+    (error: Error & { stdout?: string }) => ({ stdout: error.stdout ?? '', failed: error }),
+  )
+  const lines = stdout.split('\n').filter((line) => line.startsWith('{'))
+  const cells = lines.map((line) => JSON.parse(line) as Cell)
+  return failed ? [...cells, { column: 'plain', result: `FAIL: ${failed.message}` }] : cells
+}
+
+/** Has a coding agent correct a file, through both interfaces. */
+async function agentCells(baseUrl: string, node: string, how: ExecFileOptions): Promise<Cell[]> {
+  const home = join(folder, 'agent-home')
+  await mkdir(home)
+  const provider = (api: string) => ({ baseUrl, api, apiKey: 'any', models: [{ id: model }] })
+  const providers = { chat: provider('openai-completions'), whole: provider('openai-responses') }
+  await writeFile(join(home, 'models.json'), JSON.stringify({ providers }))
+  const agent = join(folder, 'node_modules', '@mariozechner', 'pi-coding-agent', 'dist', 'cli.js')
+  const correct = async (name: keyof typeof providers): Promise<string> => {
+    const cwd = join(folder, `project-${name}`)
+    await mkdir(cwd)
+    await writeFile(join(cwd, 'greeting.txt'), 'Helo, world\n')
+    const asked = ['-p', 'Correct the spelling in greeting.txt']
+    const env = { ...how.env, PI_CODING_AGENT_DIR: home, PI_OFFLINE: '1' }
+    const pending = run(node, [agent, '--model', `${name}/${model}`, ...asked], {
+      ...how,
+      cwd,
+      env,
+    })
+    pending.child.stdin?.end()
+    const said = await pending.then(
+      ({ stdout, stderr }) => `${stdout}${stderr}`,
+      (error: Error) => error.message,
+    )
+    const file = await readFile(join(cwd, 'greeting.txt'), 'utf8')
+    return file === 'Hello, world\n' ? 'ok' : `FAIL: the file is as it was: ${said}`
+  }
+  const tools = await correct('chat')
+  return [
+    { column: 'tools', result: tools },
+    { column: 'stream', result: tools },
+    { column: 'responses, tools', result: await correct('whole') },
+  ]
+}
+
+/** Prints the table, and what failed beneath it; gives how many failed. */
+function tellTable(rows: readonly Row[]): number {
+  const columns = [...new Set(rows.flatMap(({ cells }) => cells.map(({ column }) => column)))]
+  const all = rows.flatMap(({ client, cells }) => cells.map((cell) => ({ client, ...cell })))
+  const failed = all.filter(({ result }) => result.startsWith('FAIL'))
+  const shown = (client: string, column: string) =>
+    all
+      .filter((cell) => cell.client === client && cell.column === column)
+      .map(({ result }) => (result.startsWith('FAIL') ? 'FAIL' : result.replace(/ .*/, '')))
+      .join(', ')
+  const lines = [
+    ['client', ...columns],
+    ['---', ...columns.map(() => '---')],
+    ...rows.map(({ client }) => [client, ...columns.map((column) => shown(client, column))]),
+  ]
+  for (const line of lines) process.stdout.write(`| ${line.join(' | ')} |\n`)
+  for (const { client, column, result } of failed) tell(`${client}, ${column}: ${result}`)
+  process.stdout.write(`${all.length - failed.length} ok, ${failed.length} failed\n`)
+  return failed.length
+}
