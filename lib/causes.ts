@@ -1,9 +1,7 @@
 import { callCauses } from './causes/call-causes.ts'
 import type { Actor, Cause } from './causes/cause.ts'
-import { jobCauses } from './causes/job-causes.ts'
-import { nodeCauses } from './causes/node-causes.ts'
-import { providerCauses } from './causes/provider-causes.ts'
-import type { AssignmentReason, DeliveryReason, JobReason, VerdictReason } from './schemas/jobs.ts'
+import { filled, lineOf, remedyOf } from './causes/line.ts'
+import { type StoryCode, storyCauses } from './causes/story.ts'
 
 /*
  * Why a job, a node or a call fails. A node gives an assignment back with one of these codes, the ICL keeps it in the job's history, and
@@ -12,37 +10,12 @@ import type { AssignmentReason, DeliveryReason, JobReason, VerdictReason } from 
  */
 
 /** The code of a cause, on the wire and in errors. */
-export type CauseCode =
-  | AssignmentReason
-  | DeliveryReason
-  | VerdictReason
-  | Exclude<JobReason, 'quorum-agreed'>
-  | keyof typeof callCauses
+export type CauseCode = StoryCode | keyof typeof callCauses
 
 /** Every cause, by code. */
 export const causes: Readonly<Record<CauseCode, Cause>> = {
-  ...providerCauses,
-  ...nodeCauses,
-  ...jobCauses,
+  ...storyCauses,
   ...callCauses,
-}
-
-const labels: Readonly<Record<Actor, string>> = {
-  client: 'Client',
-  'node operator': 'Node operator',
-  'service operator': 'Service operator',
-  provider: 'Provider',
-  nobody: 'Nobody has to act',
-}
-
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
-
-// Only the node itself knows the environment variable of its key.
-const filled = (text: string, model: string | undefined, keyVariable?: string): string => {
-  const provider = model?.slice(0, model.indexOf(':')) ?? 'the provider'
-  return text
-    .replace('{key}', keyVariable ?? `the API key of ${provider}`)
-    .replace(' {model}', model === undefined ? '' : ` ${model}`)
 }
 
 /** True for a code of the table. */
@@ -52,17 +25,13 @@ export const isCause = (code: string): code is CauseCode => Object.hasOwn(causes
 export const whatOf = (code: CauseCode, model?: string): string => filled(causes[code].what, model)
 
 /** What to do, for a reader: one that is not the actor, or not known, is told who is. */
-export function remedyFor(
+export const remedyFor = (
   reader: Actor | undefined,
   code: CauseCode,
   model?: string,
   keyVariable?: string,
-): string {
-  const { who, remedy } = causes[code]
-  const text = filled(remedy, model, keyVariable)
-  return who === reader ? `${sentence(text)}.` : `${labels[who]}: ${text}.`
-}
+): string => remedyOf(causes[code], reader, model, keyVariable)
 
 /** A cause in one line: what happened and who has to do what. */
 export const causeLine = (reader: Actor | undefined, code: CauseCode, model?: string): string =>
-  `${sentence(whatOf(code, model))}. ${remedyFor(reader, code, model)}`
+  lineOf(causes[code], reader, model)

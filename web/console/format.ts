@@ -1,4 +1,6 @@
-import { causeLine, isCause } from '../../lib/causes.ts'
+import type { Cause } from '../../lib/causes/cause.ts'
+import { lineOf } from '../../lib/causes/line.ts'
+import { storyCauses } from '../../lib/causes/story.ts'
 
 const units: readonly (readonly [string, number])[] = [
   ['d', 86_400],
@@ -37,9 +39,13 @@ export const count = (value: number): string => value.toLocaleString('en')
 /** A reason code as words. */
 export const words = (code: string): string => code.replaceAll('-', ' ')
 
+const known: Readonly<Record<string, Cause | undefined>> = storyCauses
+
 /** Why something failed and who has to act; the words of the code where it is no failure. */
-export const whyText = (code: string, model: string): string =>
-  isCause(code) ? causeLine(undefined, code, model) : words(code)
+export function whyText(code: string, model: string): string {
+  const cause = known[code]
+  return cause ? lineOf(cause, undefined, model) : words(code)
+}
 
 /** A seat's role: the first one is the leader's, even when another node delivers. */
 export const seatName = (seat: number): string => (seat === 0 ? 'leader' : `verifier ${seat}`)

@@ -1,0 +1,35 @@
+import type { Actor, Cause } from './cause.ts'
+
+const labels: Readonly<Record<Actor, string>> = {
+  client: 'Client',
+  'node operator': 'Node operator',
+  'service operator': 'Service operator',
+  provider: 'Provider',
+  nobody: 'Nobody has to act',
+}
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+// Only the node itself knows the environment variable of its key.
+/** A text of the table with the names of a job in it. */
+export const filled = (text: string, model: string | undefined, keyVariable?: string): string => {
+  const provider = model?.slice(0, model.indexOf(':')) ?? 'the provider'
+  return text
+    .replace('{key}', keyVariable ?? `the API key of ${provider}`)
+    .replace(' {model}', model === undefined ? '' : ` ${model}`)
+}
+
+/** What to do about a cause, for a reader: one that is not the actor, or not known, is told who is. */
+export function remedyOf(
+  { who, remedy }: Cause,
+  reader: Actor | undefined,
+  model?: string,
+  keyVariable?: string,
+): string {
+  const text = filled(remedy, model, keyVariable)
+  return who === reader ? `${sentence(text)}.` : `${labels[who]}: ${text}.`
+}
+
+/** A cause in one line: what happened and who has to do what. */
+export const lineOf = (cause: Cause, reader: Actor | undefined, model?: string): string =>
+  `${sentence(filled(cause.what, model))}. ${remedyOf(cause, reader, model)}`
