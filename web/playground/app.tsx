@@ -60,7 +60,9 @@ export function App({ assets }: { readonly assets: Assets }) {
       <header class="top">
         <div class="bar">
           <h1>Playground</h1>
-          <p class="motto">Confidential inference, agreed on by a quorum</p>
+          <p class="motto">
+            Confidential inference, agreed on by a quorum. <a href="/">Other pages</a>
+          </p>
           {loaded && <NetworkNote place={loaded.place} />}
         </div>
       </header>

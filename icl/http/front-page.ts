@@ -1,0 +1,51 @@
+import type { Hono } from 'hono'
+import { html, raw } from 'hono/html'
+import { sha256, utf8 } from '../../lib/digest.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { style } from '../docs/style.ts'
+import type { RequestEnv } from './request-env.ts'
+import type { Throttle } from './throttle.ts'
+
+type Link = { readonly path: string; readonly name: string; readonly what: string }
+
+/** Serves, at `/` and to browsers only, a page that names the others of this ICL; it is no part of the interface. */
+export function serveFrontPage(
+  app: Hono<RequestEnv>,
+  { network, access }: Pick<Dependencies, 'network' | 'access'>,
+  throttle: Throttle,
+): void {
+  app.get('/', async (c, next) => {
+    if (!c.req.header('accept')?.includes('text/html')) return next()
+    throttle.arrive(c, undefined)
+    // It is mounted later than this, by those who serve it.
+    const hasPlayground = app.routes.some(({ path }) => path.startsWith('/playground'))
+    const links: readonly Link[] = [
+      ...(hasPlayground
+        ? [{ path: '/playground', name: 'Playground', what: 'Send a prompt and watch each check' }]
+        : []),
+      ...(access.console === 'off'
+        ? []
+        : [{ path: '/console', name: 'Console', what: 'Jobs, nodes and health, live' }]),
+      { path: '/docs', name: 'API reference', what: 'Every operation, also as /openapi.json' },
+    ]
+    const styleHash = btoa(String.fromCharCode(...(await sha256(utf8(style)))))
+    return c.html(pageOf(network, links), 200, {
+      'cache-control': 'no-store',
+      'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      'referrer-policy': 'no-referrer',
+    })
+  })
+}
+
+const pageOf = (
+  { version, chain_id, public_url }: Dependencies['network'],
+  links: readonly Link[],
+) => html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Inference coordination</title><style>${raw(style)}</style></head>
+<body><header><h1>Inference coordination</h1>
+<p>${public_url}, version ${version}, chain ${chain_id}</p></header>
+<main>${links.map(
+  ({ path, name, what }) =>
+    html`<section class="op"><h3><a href="${path}">${name}</a></h3><p>${what}</p></section>`,
+)}</main></body></html>`
