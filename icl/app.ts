@@ -1,8 +1,10 @@
 import { Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
 import { endpoints, type OperationId } from '../lib/endpoints.ts'
+import { createRefusals } from './console/refusals.ts'
 import type { Dependencies } from './dependencies.ts'
 import { authenticate as bySignature } from './http/authenticate.ts'
+import { serveFrontPage } from './http/front-page.ts'
 import { mount } from './http/mount.ts'
 import { answerProblems } from './http/problems.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
@@ -24,11 +26,13 @@ export function createApp(deps: Dependencies, authenticate = bySignature) {
     checkForm(c.req.raw)
     await next()
   })
-  const routes = createRoutes(deps)
+  const refusals = createRefusals(deps.clock)
+  const routes = createRoutes(deps, refusals)
   for (const id of Object.keys(endpoints) as OperationId[]) {
     mount(app, { throttle, authenticate }, id, endpoints[id], routes[id] as never)
   }
-  answerProblems(app, throttle)
+  serveFrontPage(app, deps, throttle)
+  answerProblems(app, throttle, refusals)
   return app
 }
 

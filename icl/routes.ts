@@ -4,6 +4,7 @@ import { ProblemError } from '../lib/problem.ts'
 import { cached } from './async/cached.ts'
 import { createStoredKeys } from './chain/stored-keys.ts'
 import { createRecentJobs } from './console/recent-jobs.ts'
+import type { Refusals } from './console/refusals.ts'
 import { createViewers } from './console/viewers.ts'
 import type { Dependencies } from './dependencies.ts'
 import { openApiDocument } from './docs/openapi.ts'
@@ -61,8 +62,8 @@ type Probes = ReturnType<typeof createProbes>
 export type Routes = { [K in OperationId]: Serve<(typeof endpoints)[K]> }
 
 /** How every endpoint is served; each request brings dependencies of its own, with a log that names it. */
-export const createRoutes = (deps: Dependencies): Routes => ({
-  ...statusRoutes(deps),
+export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => ({
+  ...statusRoutes(deps, refusals),
   ...publicRoutes,
   ...clientRoutes,
   ...keyRoutes(deps),
@@ -70,10 +71,13 @@ export const createRoutes = (deps: Dependencies): Routes => ({
   ...heldRoutes(createConnectionLimit(deps.metrics)),
 })
 
-const statusRoutes = (deps: Dependencies) => {
+const statusRoutes = (deps: Dependencies, refusals: Refusals) => {
   const probes = createProbes(deps)
   const gauges = cached(deps.clock, gaugesMs, () => readGauges(deps)).read
-  return { ...aboutRoutes(deps, probes, gauges), ...consoleRoutes(deps, probes, gauges) }
+  return {
+    ...aboutRoutes(deps, probes, gauges),
+    ...consoleRoutes(deps, probes, gauges, refusals),
+  }
 }
 
 const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<Gauges>) => {
@@ -96,11 +100,16 @@ const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<G
   } satisfies Partial<Routes>
 }
 
-const consoleRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<Gauges>) => {
+const consoleRoutes = (
+  deps: Dependencies,
+  probes: Probes,
+  gauges: () => Promise<Gauges>,
+  refusals: Refusals,
+) => {
   const recent = createRecentJobs(deps)
   const viewers = createViewers(deps.metrics)
   const overview = cached(deps.clock, overviewMs, () =>
-    viewOverview(deps, { probes, gauges, recent }),
+    viewOverview(deps, { probes, gauges, recent, refusals }),
   ).read
   return {
     getConsole: () => {

@@ -5,11 +5,16 @@ import type { Auth, Endpoint } from '../../lib/endpoint.ts'
 import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Refusals } from '../console/refusals.ts'
 import type { RequestEnv } from './request-env.ts'
 import type { Throttle } from './throttle.ts'
 
 /** Answers every failure as problem+json; what is not a problem of the table becomes a 500 without detail. */
-export function answerProblems(app: Hono<RequestEnv>, throttle: Throttle): void {
+export function answerProblems(
+  app: Hono<RequestEnv>,
+  throttle: Throttle,
+  refusals: Refusals,
+): void {
   const onError: ErrorHandler<RequestEnv> = (error, c) => {
     const problem = isGivenUp(c, error) ? givenUp() : problemOf(error)
     if (problem.code === 'internal-error') {
@@ -19,6 +24,7 @@ export function answerProblems(app: Hono<RequestEnv>, throttle: Throttle): void 
         ...(error instanceof SvcError && { hint: error.hint }),
       })
     }
+    refusals.note(problem.code)
     return problemResponse(c, problem)
   }
   const notFound: NotFoundHandler<RequestEnv> = (c) => {

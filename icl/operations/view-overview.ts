@@ -3,6 +3,7 @@ import type { ConsoleOverview } from '../../lib/schemas/console.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { minutesOf } from '../console/minutes.ts'
 import type { RecentJobs } from '../console/recent-jobs.ts'
+import type { Refusals } from '../console/refusals.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { ineligibleReasons } from '../rules/eligibility.ts'
 import type { Gauges } from '../telemetry/metrics.ts'
@@ -15,12 +16,13 @@ export type Sources = {
   readonly probes: ReturnType<typeof createProbes>
   readonly gauges: () => Promise<Gauges>
   readonly recent: RecentJobs
+  readonly refusals: Refusals
 }
 
 /** The ICL at a glance; whatever does not answer within 3 s is null. */
 export async function viewOverview(
   deps: Dependencies,
-  { probes, gauges, recent }: Sources,
+  { probes, gauges, recent, refusals }: Sources,
 ): Promise<ConsoleOverview> {
   const within = <T>(read: () => Promise<T>): Promise<T | undefined> =>
     withDeadline(deps.clock, readingMs, undefined, () => new Error('timed out'), read).catch(
@@ -48,12 +50,19 @@ export async function viewOverview(
       ? { waiting: figures.effects, oldest_seconds: Math.floor(figures.oldestEffectSeconds) }
       : null,
     jobs_by_phase: figures.known ? figures.jobsByPhase : null,
+    waiting_since: looked ? oldestOpen(recent) : null,
+    refused: refusals.counts(),
     nodes: nodes ?? null,
     minutes: minutes ? [...minutes] : null,
     minutes_since: minutes
       ? Math.max(Math.ceil(recent.wholeSince() / 1000), minutes[0]?.at ?? 0)
       : null,
   }
+}
+
+function oldestOpen(recent: RecentJobs): number | null {
+  const open = recent.all().filter(({ status }) => status === 'open')
+  return open.length === 0 ? null : Math.min(...open.map(({ created_at }) => created_at))
 }
 
 async function readinessOf(probes: Sources['probes']) {

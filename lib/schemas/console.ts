@@ -181,6 +181,10 @@ export const ConsoleOverview = z
     outbox: z.object({ waiting: z.int(), oldest_seconds: z.int() }).nullable(),
     /** Null when the store does not tell. */
     jobs_by_phase: z.partialRecord(JobPhase, z.int()).nullable(),
+    /** When the oldest job came that waits for nodes; null when none does. */
+    waiting_since: UnixSeconds.nullable(),
+    /** Requests that this process refused in the last hour for load, limits or want of nodes, by code. */
+    refused: z.record(z.string().max(64), z.int()),
     /** Null when the chain does not tell. */
     nodes: z.object({ certified: z.int(), active: z.int() }).nullable(),
     /** The last hour, oldest minute first; null when the store does not tell. */

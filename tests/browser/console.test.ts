@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { sampleJob } from '../icl/rules/sample-job.ts'
 import { browserNote, itInBrowser, startChromium } from './chromium.ts'
 import { idAt, nodeAt, seededJob, startConsoleWorld } from './console-world.ts'
 import { seriousViolations, watchPage } from './watch-page.ts'
@@ -60,9 +61,9 @@ async function timeBrings(awaited: Locator): Promise<void> {
 }
 
 /** Keeps a picture for the docs when asked to. */
-async function keepPicture(page: Page, name: string): Promise<void> {
+async function keepPicture(of: Page | Locator, name: string): Promise<void> {
   if (process.env.UPDATE_SCREENSHOTS !== '1') return
-  await page.screenshot({ path: join(pictures, `console-${name}.png`) })
+  await of.screenshot({ path: join(pictures, `console-${name}.png`) })
 }
 
 describe(`the console in a browser${browserNote}`, () => {
@@ -173,6 +174,27 @@ describe(`the console in a browser${browserNote}`, () => {
   )
 
   itInBrowser(
+    'finds jobs by model and reason, and opens one by its id',
+    async () => {
+      const { page, problems, close } = await open('#/jobs')
+      await rowsOf(page, 100)
+      const find = page.getByLabel('Find')
+      await find.fill('undelivered')
+      await page.waitForFunction(
+        () => document.querySelectorAll('main table.list tbody tr').length < 20,
+      )
+      for (const row of await rows(page).allInnerTexts()) expect(row).toContain('undelivered')
+      await find.fill(idAt(22).toUpperCase().replace('0X', '0x'))
+      await page.getByRole('link', { name: /^Open 0x/ }).click()
+      await page.getByText('3 of 4 answers match. The rule (three) takes 3.').waitFor()
+      expect(await violations(page)).toEqual([])
+      expect(problems).toEqual([])
+      await close()
+    },
+    testMs,
+  )
+
+  itInBrowser(
     'tells who joined, whose answer differs, and who delivered',
     async () => {
       const { page, problems, close } = await open(`#/jobs/${idAt(22)}`)
@@ -184,6 +206,7 @@ describe(`the console in a browser${browserNote}`, () => {
       expect(await tables.nth(1).getByText('settled', { exact: true }).count()).toBe(1)
       const joined = tables.nth(2).getByRole('row').filter({ hasText: 'joined, batch 2' })
       expect(await joined.count()).toBe(1)
+      await keepPicture(page.locator('.detail'), 'dissent')
       expect(problems).toEqual([])
       await close()
     },
@@ -219,11 +242,27 @@ describe(`the console on a phone${browserNote}`, () => {
     'needs no more than 320 px, and opens nodes and jobs in place of their lists',
     async () => {
       world = await startConsoleWorld({ nodes: 8, jobs: 30 })
+      const { icl } = world
+      const createdAt = icl.clock.now() - 200_000
+      const waiting = sampleJob({ id: idAt(9_002), createdAt, deadline: createdAt + 600_000 })
+      const job = { ...waiting, tickAt: createdAt + 900_000, outbox: [] }
+      await icl.deps.store.save({ kind: 'job', job, base: 0 })
+      const unserved = 'model_id=openai:nobody-serves-it'
+      await fetch(`${world.origin}/v1/inference/quorum-preview?${unserved}`)
       const { page, problems, close } = await open('', { width: 320, height: 640 })
+      await page.getByText('for 3 min').waitFor()
+      await page.getByText('1 not enough nodes').waitFor()
       const isWithin = () =>
         page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)
       await rowsOf(page, 8)
       expect(await isWithin()).toBe(true)
+      await page.setViewportSize({ width: 360, height: 900 })
+      await keepPicture(page, 'phone')
+      await page.goto(`${world.origin}/console#/jobs?phase=open`)
+      await rows(page).filter({ hasText: 'open' }).first().getByRole('link').click()
+      await page.getByText('Until the job has settled').waitFor()
+      await keepPicture(page, 'waiting')
+      await page.setViewportSize({ width: 320, height: 640 })
       for (const place of ['nodes', 'jobs', 'own']) {
         await page.goto(`${world.origin}/console#/${place}`)
         await page.getByRole('heading', { level: 2 }).first().waitFor()

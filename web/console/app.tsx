@@ -28,7 +28,7 @@ export function App() {
       </button>
       <header>
         <h1>
-          Inference coordination
+          <a href="/">Inference coordination</a>
           {live.overview && <small>{live.overview.version}</small>}
         </h1>
         <nav aria-label="Views">
@@ -106,9 +106,7 @@ function TokenForm({ onToken }: { onToken: () => void }) {
   return (
     <section class="panel narrow" aria-labelledby="token-title">
       <h2 id="token-title">The operator's token</h2>
-      <p class="note">
-        This console is shown to whoever has the ICL's token for metrics. It is not kept.
-      </p>
+      <p class="note">This console asks for the ICL's token for metrics. It is not kept.</p>
       <form onSubmit={submit}>
         <label>
           Token

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { errorMessage } from '../../lib/error-message.ts'
 import type { ConsoleJob } from '../../lib/schemas/console.ts'
-import { count } from './format.ts'
+import { count, short, words } from './format.ts'
 import { icl } from './icl.ts'
 import { JobDetail } from './job-detail.tsx'
 import { JobTable } from './job-table.tsx'
@@ -15,7 +15,10 @@ import { useLoaded } from './use-loaded.ts'
 /** Everybody's jobs by phase, and what happened to the one that is open. */
 export function Jobs({ live, route }: { live: Live; route: Route }) {
   const phase = phases.find((known) => known === route.query.get('phase')) ?? ''
-  const { jobs, loaded, more, isMore } = usePages(live, phase)
+  const { jobs: listed, loaded, more, isMore } = usePages(live, phase)
+  const [filter, setFilter] = useState('')
+  const sought = filter.trim().toLowerCase()
+  const jobs = listed.filter((job) => textOf(job).includes(sought))
   const query = { phase }
   return (
     <div class={route.open ? 'split open' : 'split'}>
@@ -34,6 +37,20 @@ export function Jobs({ live, route }: { live: Live; route: Route }) {
             </a>
           ))}
         </nav>
+        <search class="filters">
+          <label>
+            Find{' '}
+            <input
+              type="search"
+              value={filter}
+              placeholder="job id, model, reason"
+              onInput={(event) => setFilter(event.currentTarget.value)}
+            />
+          </label>
+          {namePattern.test(sought) && (
+            <a href={hrefOf('jobs', sought, query)}>Open {short(sought)}</a>
+          )}
+        </search>
         <LoadNote loaded={loaded} what="Jobs" />
         {loaded.value && <JobTable jobs={jobs} query={query} open={route.open} />}
         {isMore && (
@@ -53,6 +70,12 @@ export function Jobs({ live, route }: { live: Live; route: Route }) {
     </div>
   )
 }
+
+/** A job's id, or its ref. */
+const namePattern = /^(0x[0-9a-f]{64}|[0-9a-f]{16})$/
+
+const textOf = ({ ref, jobId, model_id, comparator, reason }: ConsoleJob): string =>
+  [ref, jobId, model_id, comparator, reason, reason && words(reason)].join(' ').toLowerCase()
 
 function countOf({ overview }: Live, phase: string): string {
   const counts = overview?.jobs_by_phase

@@ -1,5 +1,5 @@
 import type { ConsoleJob, ConsoleOverview } from '../../lib/schemas/console.ts'
-import { clockTime, count, span } from './format.ts'
+import { clockTime, count, span, words } from './format.ts'
 import { icl } from './icl.ts'
 import { JobTable } from './job-table.tsx'
 import { Mark, phases, type Tone, toneOf } from './marks.tsx'
@@ -51,7 +51,9 @@ export function Overview({ live }: { live: Live }) {
   )
 }
 
-function Health({ overview }: { overview: ConsoleOverview }) {
+type Props = { readonly overview: ConsoleOverview }
+
+function Health({ overview }: Props) {
   const { chain, store, outbox, nodes, ready, reasons } = overview
   const isFar = (outbox?.oldest_seconds ?? 0) > 60
   return (
@@ -86,6 +88,8 @@ function Health({ overview }: { overview: ConsoleOverview }) {
           value={nodes === null ? 'not known' : `${count(nodes.active)} active`}
           more={nodes === null ? undefined : `of ${count(nodes.certified)} certified`}
         />
+        <Waiting overview={overview} />
+        <Refused counts={overview.refused} />
       </dl>
       {reasons.length > 0 && (
         <ul class="reasons" aria-label="Problems">
@@ -95,6 +99,36 @@ function Health({ overview }: { overview: ConsoleOverview }) {
         </ul>
       )}
     </section>
+  )
+}
+
+const longWaitSeconds = 60
+
+function Waiting({ overview: { jobs_by_phase: jobs, waiting_since: since, at } }: Props) {
+  const seconds = since === null ? 0 : at - since
+  const open = jobs?.open ?? 0
+  return (
+    <Tile
+      name="Waiting for nodes"
+      tone={open === 0 ? 'good' : seconds > longWaitSeconds ? 'bad' : 'busy'}
+      value={jobs ? numberText(open) : 'not known'}
+      more={seconds > 0 ? `for ${span(seconds)}` : undefined}
+    />
+  )
+}
+
+const numberText = (value: number): string => (value === 0 ? 'none' : count(value))
+
+function Refused({ counts }: { counts: ConsoleOverview['refused'] }) {
+  const all = Object.entries(counts)
+  const total = all.reduce((sum, [, times]) => sum + times, 0)
+  return (
+    <Tile
+      name="Refused in an hour"
+      tone={total === 0 ? 'good' : 'busy'}
+      value={numberText(total)}
+      more={all.map(([code, times]) => `${count(times)} ${words(code)}`).join(', ')}
+    />
   )
 }
 

@@ -1,0 +1,49 @@
+import { type Clock, elapsedSince } from '../../lib/clock.ts'
+import type { ProblemCode } from '../../lib/problem-codes.ts'
+
+const minuteMs = 60_000
+const shownMinutes = 60
+
+/** Refusals that say nothing of the request: the service was busy, or the caller had its share. */
+const counted: ReadonlySet<ProblemCode> = new Set([
+  'not-enough-nodes',
+  'too-many-jobs',
+  'quota-exceeded',
+  'rate-limited',
+  'chain-unavailable',
+  'unavailable',
+])
+
+/** The requests that this process refused in the last hour for load, limits or want of nodes. */
+export type Refusals = {
+  note(code: ProblemCode): void
+  /** How many there were, by code. */
+  counts(): Readonly<Record<string, number>>
+}
+
+/** Counts by the minute, and forgets what is older than an hour. */
+export function createRefusals(clock: Pick<Clock, 'monotonic'>): Refusals {
+  const minutes = new Map<number, Map<ProblemCode, number>>()
+  const startedAt = clock.monotonic()
+  const minuteNow = () => Math.floor(elapsedSince(clock, startedAt) / minuteMs)
+  const forget = (now: number) => {
+    for (const minute of minutes.keys()) if (minute <= now - shownMinutes) minutes.delete(minute)
+  }
+  return {
+    note: (code) => {
+      if (!counted.has(code)) return
+      const now = minuteNow()
+      forget(now)
+      const counts = minutes.get(now) ?? new Map<ProblemCode, number>()
+      minutes.set(now, counts.set(code, (counts.get(code) ?? 0) + 1))
+    },
+    counts: () => {
+      forget(minuteNow())
+      const total: Record<string, number> = {}
+      for (const counts of minutes.values()) {
+        for (const [code, count] of counts) total[code] = (total[code] ?? 0) + count
+      }
+      return total
+    },
+  }
+}
