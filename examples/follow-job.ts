@@ -14,7 +14,7 @@ await client.infer('How far does the light reach?', {
 const [job] = jobs
 if (job === undefined) throw new Error('There is no job')
 
-/** Reads a job's events until one of them is `enough`; a stream that breaks is resumed by itself. */
+/** Reads a job's events until one of them is `enough`. A stream that breaks is resumed by itself. */
 async function readUntil(from: Job & { after?: number }, enough: (event: JobEvent) => boolean) {
   const stop = new AbortController()
   const events: JobEvent[] = []
