@@ -2,7 +2,8 @@ import { readFile, stat } from 'node:fs/promises'
 import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-const maxFileBytes = 65_536
+// The keys of 256 callers, as long as they may be.
+const maxFileBytes = 262_144
 
 /**
  * The text of a file that its owner alone may read. `what` is the beginning of the codes (`client-key`), `setting` the variable that names
@@ -15,7 +16,7 @@ export async function readSecretFile(path: string, what: string, setting: string
     })
   try {
     const { mode, size } = await stat(path)
-    if (size > maxFileBytes) throw unreadable('it is too large for a key')
+    if (size > maxFileBytes) throw unreadable('it is too large for keys')
     // Who can read the key can spend what it holds.
     if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
       const octal = (mode & 0o777).toString(8).padStart(4, '0')

@@ -111,7 +111,7 @@ describe("a client's key file", () => {
       'client-key-invalid',
       false,
     ])
-    expect(await codeOf(await keyFile('f'.repeat(70_000)))).toBe('client-key-unreadable')
+    expect(await codeOf(await keyFile('f'.repeat(270_000)))).toBe('client-key-unreadable')
     expect(await codeOf(parseClientSettings(needed))).toBe('client-key-unreadable')
     if (process.platform === 'win32') return
     const exposed = await errorOf(async () => readClientKey(await keyFile(key, 0o644), () => {}))

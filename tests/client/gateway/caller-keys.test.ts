@@ -29,6 +29,14 @@ describe('a file of keys', () => {
     expect(await readCallerKeys(await written({ keys }))).toEqual(keys)
   })
 
+  it('may have as many keys as long as they may be', async () => {
+    const keys = Array.from({ length: 256 }, (_, at) => ({
+      name: `${'n'.repeat(61)}${at}`.slice(-64),
+      key: `${'x'.repeat(509)}${100 + at}`,
+    }))
+    expect(await readCallerKeys(await written({ keys }))).toHaveLength(256)
+  })
+
   it('is refused where others may read it', async () => {
     const path = await written({ keys: [{ name: 'ann', key: secret }] }, 0o640)
     const error = await readCallerKeys(path).catch((thrown: unknown) => thrown)
@@ -73,7 +81,7 @@ describe('a file of keys', () => {
   it('is refused where there is none, or far too large a one', async () => {
     const none = await readCallerKeys(join(folder, 'none')).catch((thrown: unknown) => thrown)
     expect(none).toMatchObject({ code: 'gateway-keys-unreadable' })
-    const large = await written(' '.repeat(70_000))
+    const large = await written(' '.repeat(270_000))
     const refused = await readCallerKeys(large).catch((thrown: unknown) => thrown)
     expect(refused).toMatchObject({ code: 'gateway-keys-unreadable' })
   })
