@@ -22,7 +22,7 @@ import { hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { loadPoolNodes } from '../pool/load-pool.ts'
 import { currentMs, type PublishedPool } from '../pool/published-pools.ts'
-import { claimKey } from '../records/claim-key.ts'
+import type { Write } from '../store/store.ts'
 import { putParts } from './keep-parts.ts'
 
 const currentKey = 'current-pool'
@@ -44,9 +44,7 @@ export const currentPool = (deps: Dependencies): Promise<PublishedPool> =>
 export async function replacePool(deps: Dependencies): Promise<PublishedPool> {
   const { store, clock, pool } = deps
   const before = await store.findKey(currentKey, clock.now())
-  if (before !== undefined)
-    await store.save({ kind: 'release-key', key: currentKey, value: before })
-  const published = await publish(deps, undefined)
+  const published = await publish(deps, undefined, before)
   pool.published.replace(published)
   return published
 }
@@ -89,7 +87,7 @@ async function findShared(deps: Dependencies): Promise<PublishedPool | undefined
   if (cid === undefined) return undefined
   try {
     const pool = await loadPublished(deps, cid)
-    await note(deps, cid)
+    await deps.store.save(await noteOf(deps, cid))
     return pool
   } catch (error) {
     deps.log.warn('the current pool cannot be read', { cid, error: String(error) })
@@ -97,9 +95,11 @@ async function findShared(deps: Dependencies): Promise<PublishedPool | undefined
   }
 }
 
+/** Publishes the pool as it is now, and makes it the current one unless there is one that is not `insteadOf`. */
 async function publish(
   deps: Dependencies,
   last: PublishedPool | undefined,
+  insteadOf?: string,
 ): Promise<PublishedPool> {
   const nodes = await loadPoolNodes(deps)
   const snapshot = await snapshotPool(nodes)
@@ -110,10 +110,21 @@ async function publish(
       retryAfterSeconds: 30,
     })
   }
-  await note(deps, own.cid)
-  const winner = await claimKey(deps, currentKey, own.cid, deps.clock.now() + currentMs)
-  if (winner === own.cid) return own
-  return (await findShared(deps)) ?? own
+  const note = await noteOf(deps, own.cid)
+  const { now } = note
+  const expiresAt = now + currentMs
+  const current = {
+    kind: 'key',
+    key: currentKey,
+    value: own.cid,
+    insteadOf,
+    now,
+    expiresAt,
+  } as const
+  if (!(await deps.store.saveAll([note, current]))) return own
+  const shared = await findShared(deps)
+  if (!shared) await deps.store.save(note)
+  return shared ?? own
 }
 
 async function putSnapshot(deps: Dependencies, { parts }: PoolSnapshot): Promise<boolean> {
@@ -122,19 +133,14 @@ async function putSnapshot(deps: Dependencies, { parts }: PoolSnapshot): Promise
   return false
 }
 
-/** Notes that a pool is the current one now and for the next 30 s. */
-async function note(deps: Dependencies, cid: string): Promise<void> {
-  const { store, clock } = deps
-  const now = clock.now()
+/** The write that notes that a pool is the current one now and for the next 30 s. */
+async function noteOf(deps: Dependencies, cid: string): Promise<Extract<Write, { kind: 'key' }>> {
+  const now = deps.clock.now()
   const periods = await periodsOf(deps, cid)
   const running = periods.find(({ until }) => until + currentMs >= now)
-  await store.save({
-    kind: 'key',
-    key: `${prefix}${cid}:${running?.from ?? now}`,
-    value: 'published',
-    now,
-    expiresAt: now + currentMs + listedMs,
-  })
+  const key = `${prefix}${cid}:${running?.from ?? now}`
+  const expiresAt = now + currentMs + listedMs
+  return { kind: 'key', key, value: 'published', now, expiresAt }
 }
 
 function periodOf({ key, expiresAt }: { key: string; expiresAt: number }): Period {
