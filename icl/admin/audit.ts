@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { toBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { keyOf, prefixOf } from '../records/keys.ts'
 import { forever } from '../store/forever.ts'
 import type { AdminContext } from './context.ts'
 
@@ -9,7 +10,6 @@ import type { AdminContext } from './context.ts'
 const AuditEntry = z.object({ at: z.number(), operator: z.string(), command: z.string() })
 export type AuditEntry = z.output<typeof AuditEntry>
 
-const prefix = 'audit:'
 const timeDigits = 15
 
 /** Records a command; done before it changes anything, so that nothing is changed unseen. */
@@ -17,7 +17,7 @@ export async function recordCommand(context: AdminContext, command: string): Pro
   const { store, clock, random, operator } = context
   const at = clock.now()
   const unique = toBase64Url(random.bytes(9))
-  const key = `${prefix}${String(at).padStart(timeDigits, '0')}:${unique}`
+  const key = keyOf('audit', String(at).padStart(timeDigits, '0'), unique)
   const value = JSON.stringify({ at, operator, command })
   if (await store.save({ kind: 'key', key, value, now: at, expiresAt: forever })) return
   throw new ProblemError('unavailable', 'The command could not be recorded. Try again')
@@ -28,7 +28,7 @@ export async function listCommands(
   { store, clock }: AdminContext,
   limit: number,
 ): Promise<readonly AuditEntry[]> {
-  const held = await store.listKeys(prefix, clock.now())
+  const held = await store.listKeys(prefixOf('audit'), clock.now())
   return held
     .slice(-limit)
     .reverse()

@@ -6,6 +6,7 @@ import type { Random } from '../../lib/random.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { claimKey } from '../records/claim-key.ts'
 import type { IclKeys } from '../records/icl-keys.ts'
+import { keyOf } from '../records/keys.ts'
 import type { Store } from '../store/store.ts'
 
 /** How long a nonce can be used (spec 8). */
@@ -55,7 +56,7 @@ export async function burnNonce(
   const issuedAt = Number(new DataView(head.buffer).getBigUint64(0))
   const use = toBase64Url(deps.random.bytes(16))
   const keptUntil = issuedAt + 2 * challengeMs
-  const first = await claimKey(deps, `challenge:${toBase64Url(head)}`, use, keptUntil)
+  const first = await claimKey(deps, keyOf('challenge', toBase64Url(head)), use, keptUntil)
   if (first !== use) throw new ProblemError('challenge-used', 'The nonce was used before')
   if (deps.clock.now() > issuedAt + challengeMs) {
     throw new ProblemError('challenge-expired', 'The nonce is older than 300 s. Fetch a new one')

@@ -2,20 +2,21 @@ import type { Clock } from '../../lib/clock.ts'
 import { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { type Alongside, changeNode, type Nodes } from '../records/change-node.ts'
+import { keyOf, prefixOf } from '../records/keys.ts'
 import { ended, type Node } from '../rules/eligibility.ts'
 import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
 
 type Held = { readonly store: Store; readonly clock: Clock }
 
-const prefix = 'ek:'
+const prefix = prefixOf('ek')
 
 /** An endorsement key and the address that it is enrolled with. */
 export type EkBinding = { readonly id: string; readonly address: Address }
 
 /** The address that a TPM is enrolled with, if any. */
 export const findEkHolder = ({ store, clock }: Held, ek: string): Promise<string | undefined> =>
-  store.findKey(prefix + ek, clock.now())
+  store.findKey(keyOf('ek', ek), clock.now())
 
 /** Throws `ek-taken` when the TPM is enrolled with another address. */
 export async function checkEkFree(held: Held, ek: string, address: Address): Promise<void> {
@@ -27,7 +28,7 @@ export async function checkEkFree(held: Held, ek: string, address: Address): Pro
 export const ekWriteOf = ({ clock }: Pick<Held, 'clock'>, ek: string, address: Address) =>
   ({
     kind: 'key',
-    key: prefix + ek,
+    key: keyOf('ek', ek),
     value: address,
     now: clock.now(),
     expiresAt: forever,
@@ -35,7 +36,7 @@ export const ekWriteOf = ({ clock }: Pick<Held, 'clock'>, ek: string, address: A
 
 /** The write that lets another address enrol a TPM; it is refused when it is not this address's. */
 export const ekReleaseOf = ({ id, address }: EkBinding) =>
-  ({ kind: 'release-key', key: prefix + id, value: address }) as const
+  ({ kind: 'release-key', key: keyOf('ek', id), value: address }) as const
 
 /** Ends what stands on a TPM and lets another address enrol it; false when it was not that address's. */
 export async function releaseEk(held: Held & Nodes, binding: EkBinding): Promise<boolean> {

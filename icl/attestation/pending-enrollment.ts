@@ -5,11 +5,10 @@ import { utf8 } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { claimKey } from '../records/claim-key.ts'
 import type { IclKeys } from '../records/icl-keys.ts'
+import { keyOf } from '../records/keys.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
 import type { Store } from '../store/store.ts'
 import { challengeMs } from './challenge.ts'
-
-const prefix = 'enrollment:'
 
 type Held = { readonly store: Store; readonly clock: Clock }
 
@@ -31,7 +30,12 @@ export async function rememberEnrollment(
   enrollment: Enrollment,
 ): Promise<void> {
   const expiresAt = deps.clock.now() + 2 * challengeMs
-  await claimKey(deps, keyOf(address, nonce), JSON.stringify(Pending.parse(enrollment)), expiresAt)
+  await claimKey(
+    deps,
+    keyOf('enrollment', address, nonce),
+    JSON.stringify(Pending.parse(enrollment)),
+    expiresAt,
+  )
 }
 
 /** What is to be enrolled by the quote under a nonce; undefined when that is one of a plain challenge. */
@@ -40,7 +44,7 @@ export async function findPendingEnrollment(
   address: Address,
   nonce: string,
 ): Promise<Enrollment | undefined> {
-  const value = await store.findKey(keyOf(address, nonce), clock.now())
+  const value = await store.findKey(keyOf('enrollment', address, nonce), clock.now())
   if (value === undefined) return undefined
   try {
     return Pending.parse(JSON.parse(value))
@@ -58,5 +62,3 @@ export const activationSecretOf = (
   address: Address,
   nonce: string,
 ): Promise<Uint8Array<ArrayBuffer>> => keys.tag('activation', utf8(`${address}\n${nonce}`))
-
-const keyOf = (address: Address, nonce: string) => `${prefix}${address}:${nonce}`

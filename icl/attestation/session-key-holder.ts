@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { keyOf } from '../records/keys.ts'
 
 /**
  * The write that gives a session key, by its thumbprint, to an address until its session ends (Unix seconds), so that a signature is by one node
@@ -14,7 +15,7 @@ export const sessionKeyWriteOf = (
 ) =>
   ({
     kind: 'key',
-    key: `session:${thumbprint}`,
+    key: keyOf('session', thumbprint),
     value: address,
     now: clock.now(),
     expiresAt: notAfter * 1000,

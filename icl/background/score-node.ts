@@ -5,6 +5,7 @@ import { type ReputationCode, type ReputationEvent, utcDayOf } from '../../lib/r
 import { dayMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeNode } from '../records/change-node.ts'
+import { keyOf } from '../records/keys.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import type { Write } from '../store/store.ts'
@@ -65,7 +66,7 @@ async function gainWith(
   if (!members) return undefined
   const partners = await sha256Hex(canonicalJson(members.toSorted()))
   const day = utcDayOf(at)
-  const key = `gain:${node}:${day}:${partners}`
+  const key = keyOf('gain', node, day, partners)
   const now = clock.now()
   const holder = await store.findKey(key, now)
   if (holder !== undefined && holder !== id)

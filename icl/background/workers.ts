@@ -2,6 +2,7 @@ import { dueKey } from '../async/notifier.ts'
 import { every, logOnce } from '../async/repeat.ts'
 import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { keyOf } from '../records/keys.ts'
 import { createEffects } from './effects-due.ts'
 import { createLeadership } from './leadership.ts'
 import { createLiveReplicas } from './live-replicas.ts'
@@ -22,7 +23,7 @@ export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promi
   const stopped = new AbortController()
   const ended = AbortSignal.any([signal, stopped.signal])
   const replicas = createLiveReplicas(deps)
-  const leadership = createLeadership(deps, 'leader:effects')
+  const leadership = createLeadership(deps, keyOf('leader', 'effects'))
   const ticks = createWork(deps)
   const effects = createEffects(deps, leadership)
   const loops = [

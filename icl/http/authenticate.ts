@@ -22,6 +22,7 @@ import type { Dependencies } from '../dependencies.ts'
 import { checkRun } from '../operations/check-run.ts'
 import { claimKey } from '../records/claim-key.ts'
 import { isReadToken } from '../records/icl-keys.ts'
+import { keyOf } from '../records/keys.ts'
 import type { Node } from '../rules/eligibility.ts'
 
 /** Who is calling. */
@@ -142,7 +143,7 @@ async function authenticateWallet(deps: Dependencies, parsed: ParsedSignature): 
     throw new ProblemError('signature-invalid', 'The wallet did not sign this request')
   }
   const use = crypto.randomUUID()
-  const key = `nonce:${keyId.address}:${parsed.nonce.slice(0, 128)}`
+  const key = keyOf('nonce', keyId.address, parsed.nonce.slice(0, 128))
   const keptUntil = (parsed.expires + freshnessSeconds) * 1000
   if ((await claimKey(deps, key, use, keptUntil)) !== use) {
     throw new ProblemError('nonce-reused', 'The nonce of this signature was used before')

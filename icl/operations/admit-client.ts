@@ -2,6 +2,7 @@ import type { Address, JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { dayMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { keyOf, prefixOf } from '../records/keys.ts'
 import { isSettled } from '../rules/job.ts'
 import type { Write } from '../store/store.ts'
 
@@ -54,13 +55,13 @@ async function runningPlaceOf(
   deadline: number,
 ): Promise<KeyWrite> {
   const { store, limits, clock } = deps
-  const prefix = `running:${client}:`
+  const prefix = prefixOf('running', client)
   const now = clock.now()
   const held = new Map((await store.listKeys(prefix, now)).map(({ key, value }) => [key, value]))
   // By its deadline a job has settled.
   const expiresAt = deadline + 60_000
   for (let index = 0; index < limits.maxJobsPerClient; index++) {
-    const key = `${prefix}${index}`
+    const key = keyOf('running', client, index)
     const insteadOf = held.get(key)
     const isFree =
       insteadOf === undefined || insteadOf === id || (await hasSettled(deps, insteadOf as JobId))
@@ -90,7 +91,7 @@ async function dailyPlaceOf(
     index < jobsPerDay;
     index++
   ) {
-    const key = `daily:${client}:${day}:${index}`
+    const key = keyOf('daily', client, day, index)
     const holder = await store.findKey(key, now)
     if (holder === undefined || holder === id)
       return [{ kind: 'key', key, value: id, now, expiresAt }]

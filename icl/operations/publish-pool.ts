@@ -22,11 +22,12 @@ import { hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { loadPoolNodes } from '../pool/load-pool.ts'
 import { currentMs, type PublishedPool } from '../pool/published-pools.ts'
+import { keyOf, prefixOf } from '../records/keys.ts'
 import type { Write } from '../store/store.ts'
 import { putParts } from './keep-parts.ts'
 
-const currentKey = 'current-pool'
-const prefix = 'pool:'
+const currentKey = keyOf('current-pool')
+const prefix = prefixOf('pool')
 /** How long a pool is listed after it was the current one. */
 const listedMs = hourMs
 
@@ -67,7 +68,7 @@ export async function periodsOf(
   { store, clock }: Dependencies,
   cid: string,
 ): Promise<readonly Period[]> {
-  return (await store.listKeys(`${prefix}${cid}:`, clock.now())).map(periodOf)
+  return (await store.listKeys(prefixOf('pool', cid), clock.now())).map(periodOf)
 }
 
 /** A published pool; throws SvcError `pool-snapshot-invalid`, and ProblemError `unavailable` when it is not kept any more. */
@@ -138,7 +139,7 @@ async function noteOf(deps: Dependencies, cid: string): Promise<Extract<Write, {
   const now = deps.clock.now()
   const periods = await periodsOf(deps, cid)
   const running = periods.find(({ until }) => until + currentMs >= now)
-  const key = `${prefix}${cid}:${running?.from ?? now}`
+  const key = keyOf('pool', cid, running?.from ?? now)
   const expiresAt = now + currentMs + listedMs
   return { kind: 'key', key, value: 'published', now, expiresAt }
 }

@@ -23,6 +23,7 @@ import { hourMs } from '../../lib/time.ts'
 import type { StoredKeys } from '../chain/stored-keys.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { claimKey } from '../records/claim-key.ts'
+import { keyOf } from '../records/keys.ts'
 import { assignmentOf, isSettled } from '../rules/job.ts'
 import { nextStep } from '../rules/next-step.ts'
 import { checkAdmitted } from './admit-client.ts'
@@ -54,7 +55,7 @@ export async function putPrompt(
   }
   const place = { kpHighHandle, kpLowHandle, block_number }
   await findOwnKey(deps, keys, client, place, keySeconds)
-  return await putInPlace(deps, `upload:${kpHighHandle}:${kpLowHandle}`, body, {
+  return await putInPlace(deps, keyOf('upload', kpHighHandle, kpLowHandle), body, {
     uploader: 'wallet',
     signal,
   })
@@ -80,7 +81,7 @@ export async function putOutput(
   if (nextStep(job, assignment).step !== 'deliver') {
     throw new ProblemError('not-your-turn', 'Only the node that delivers uploads an output')
   }
-  return await putInPlace(deps, `upload:${jobId}:${fence}`, body, {
+  return await putInPlace(deps, keyOf('upload', jobId, fence), body, {
     uploader: 'node',
     node,
     signal,

@@ -7,6 +7,7 @@ import { verifySignature } from '../../lib/session-key.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { keyOf } from '../records/keys.ts'
 import type { Job, JobList } from '../rules/job.ts'
 
 /** How old a signed list may be when its job is submitted. */
@@ -80,7 +81,7 @@ async function checkBlock(deps: Dependencies, { list, kpHighHandle, kpLowHandle 
 }
 
 const nameOf = ({ kpHighHandle, kpLowHandle }: Pick<Job, 'kpHighHandle' | 'kpLowHandle'>) =>
-  `prompt-key:${kpHighHandle}:${kpLowHandle}`
+  keyOf('prompt-key', kpHighHandle, kpLowHandle)
 
 /** Before the chain is asked. */
 async function checkUnused({ store, clock }: Dependencies, id: JobId, key: SubmitJob) {

@@ -5,8 +5,9 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { ended, type Node } from '../rules/eligibility.ts'
 import { forever } from '../store/forever.ts'
 import { type Alongside, changeNode, type Nodes } from './change-node.ts'
+import { keyOf, prefixOf } from './keys.ts'
 
-const prefix = 'ban:'
+const prefix = prefixOf('ban')
 
 /** What the operator said when a node was banned; milliseconds. */
 const Ban = z.object({ reason: z.string(), at: z.number() })
@@ -19,7 +20,7 @@ export async function findBan(
   { store, clock }: Pick<Bans, 'store' | 'clock'>,
   address: Address,
 ): Promise<Ban | undefined> {
-  const value = await store.findKey(prefix + address, clock.now())
+  const value = await store.findKey(keyOf('ban', address), clock.now())
   return value === undefined ? undefined : parseBan(address, value)
 }
 
@@ -42,7 +43,7 @@ export async function banNode(bans: Bans, address: Address, reason: string): Pro
   const { clock } = bans
   const now = clock.now()
   const value = JSON.stringify({ reason, at: now })
-  const key = prefix + address
+  const key = keyOf('ban', address)
   let isNew = true
   await endCertificate(bans, address, () => {
     const write = { kind: 'key', key, value, now, expiresAt: forever } as const
@@ -53,7 +54,7 @@ export async function banNode(bans: Bans, address: Address, reason: string): Pro
 
 /** Lets a node attest again; false when it was not banned. */
 export async function unbanNode({ store, clock }: Bans, address: Address): Promise<boolean> {
-  const key = prefix + address
+  const key = keyOf('ban', address)
   const value = await store.findKey(key, clock.now())
   return value !== undefined && store.save({ kind: 'release-key', key, value })
 }

@@ -5,13 +5,14 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
 import { deriveSigningKeys, deriveTokenKeys, type IclKeys, type SigningKeys } from './icl-keys.ts'
+import { keyOf, prefixOf } from './keys.ts'
 
 /** How long every replica has to learn of a new generation, and to publish its keys, before any of them signs with it. */
 export const activationMs = 60_000
 
-const generationPrefix = 'keyring:generation:'
-const publicPrefix = 'keyring:public:'
-const withdrawnPrefix = 'keyring:withdrawn:'
+const generationPrefix = prefixOf('keyring:generation')
+const publicPrefix = prefixOf('keyring:public')
+const withdrawnPrefix = prefixOf('keyring:withdrawn')
 
 const GenerationNumber = z.int().min(2)
 const Generation = z.object({ activeAt: z.number() })
@@ -103,7 +104,7 @@ export async function withdrawKey(store: Stored, clock: Clock, kid: string): Pro
   const known = (await listPublicKeys(store, clock)).find(({ jwk }) => jwk.kid === kid)
   if (!known || known.withdrawn) return false
   const now = clock.now()
-  const key = withdrawnPrefix + kid
+  const key = keyOf('keyring:withdrawn', kid)
   return store.save({ kind: 'key', key, value: 'withdrawn', now, expiresAt: forever })
 }
 
@@ -115,7 +116,7 @@ export async function rotateKeys(store: Stored, clock: Clock): Promise<KeyGenera
   const next = { generation: (last?.generation ?? 1) + 1, activeAt: now + activationMs }
   const saved = await store.save({
     kind: 'key',
-    key: `${generationPrefix}${next.generation}`,
+    key: keyOf('keyring:generation', next.generation),
     value: JSON.stringify({ activeAt: next.activeAt }),
     now,
     expiresAt: forever,
@@ -132,7 +133,13 @@ async function publish(store: Stored, clock: Clock, own: readonly Jwk[]): Promis
   for (const jwk of fresh) {
     const value = JSON.stringify({ jwk, since: now })
     // Refused when another replica was faster: then it is there, which is all that counts.
-    await store.save({ kind: 'key', key: publicPrefix + jwk.kid, value, now, expiresAt: forever })
+    await store.save({
+      kind: 'key',
+      key: keyOf('keyring:public', jwk.kid),
+      value,
+      now,
+      expiresAt: forever,
+    })
   }
   return [...fresh, ...known.flatMap(({ jwk, withdrawn }) => (withdrawn ? [] : [jwk]))]
 }

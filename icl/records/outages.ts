@@ -3,6 +3,7 @@ import { every } from '../async/repeat.ts'
 import type { Outage } from '../rules/outages.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
+import { keyOf, prefixOf } from './keys.ts'
 
 /**
  * How the ICL finds out that it was away. Every second each replica saves that the ICL is there: one mark for all of them. A replica
@@ -23,9 +24,9 @@ const renewMs = 1_000
 /** A replica that has been silent for longer may have been away; shorter outages cost nothing that matters. */
 const silentMs = 3_000
 
-const markKey = 'icl-seen'
+const markKey = keyOf('icl-seen')
 const markLivesMs = 86_400_000
-const prefix = 'outage:'
+const prefix = prefixOf('outage')
 const outageLivesMs = 3_600_000
 
 type Held = { readonly store: Store; readonly clock: Clock; readonly log: Log }
@@ -74,7 +75,7 @@ async function catchUp({ store, clock, log }: Held, now: number): Promise<readon
   if (now - from <= silentMs) return known
   const isFirst = await store.save({
     kind: 'key',
-    key: `${prefix}${from}`,
+    key: keyOf('outage', from),
     value: String(now),
     now: clock.now(),
     expiresAt: now + outageLivesMs,

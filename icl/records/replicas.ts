@@ -1,5 +1,6 @@
 import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
+import { keyOf, prefixOf } from './keys.ts'
 
 /** How often a replica says that it is there, in milliseconds. */
 export const renewReplicaMs = 5_000
@@ -13,10 +14,10 @@ const mayComeBackMs = 86_400_000
 /** For how long a replica counts as behind that does not say so again, in milliseconds. */
 const behindMs = 60_000
 
-const prefix = 'replica:'
-const behindPrefix = 'replica-behind:'
+const prefix = prefixOf('replica')
+const behindPrefix = prefixOf('replica-behind')
 /** The key that the process that joined last has. */
-export const newestReplicaKey = 'replica-newest'
+export const newestReplicaKey = keyOf('replica-newest')
 
 /** A process that uses the store; times in milliseconds. */
 export type Replica = { readonly id: string; readonly seenAt: number }
@@ -32,7 +33,7 @@ export async function renewReplica(
 ): Promise<void> {
   const value = JSON.stringify({ version })
   const expiresAt = now + replicaExpiryMs
-  const record = { kind: 'key', key: prefix + id, value, now, expiresAt } as const
+  const record = { kind: 'key', key: keyOf('replica', id), value, now, expiresAt } as const
   if (await store.save(record)) return
   // The record is of this replica as it was before an update.
   await releaseReplica(store, id, now)
@@ -41,7 +42,7 @@ export async function renewReplica(
 
 /** Says that a replica has stopped in order. */
 export async function releaseReplica(store: Keys, id: string, now: number): Promise<void> {
-  const key = prefix + id
+  const key = keyOf('replica', id)
   const value = await store.findKey(key, now)
   if (value !== undefined) await store.save({ kind: 'release-key', key, value })
 }
@@ -100,7 +101,7 @@ export const findNewestReplica = (store: Keys, now: number): Promise<string | un
 export const sayBehind = (store: Keys, id: string, now: number): Promise<boolean> =>
   store.save({
     kind: 'key',
-    key: behindPrefix + id,
+    key: keyOf('replica-behind', id),
     value: id,
     now,
     expiresAt: now + behindMs,
@@ -108,7 +109,7 @@ export const sayBehind = (store: Keys, id: string, now: number): Promise<boolean
 
 /** Says that the store has all saves of a replica. */
 export const sayCaughtUp = (store: Keys, id: string): Promise<boolean> =>
-  store.save({ kind: 'release-key', key: behindPrefix + id, value: id })
+  store.save({ kind: 'release-key', key: keyOf('replica-behind', id), value: id })
 
 /** True while another replica brings saves that the store lacks. */
 export const isAnyBehind = async (store: Keys, id: string, now: number): Promise<boolean> =>

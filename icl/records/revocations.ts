@@ -6,6 +6,7 @@ import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
 import { revokeCertificate } from './bans.ts'
 import type { Nodes } from './change-node.ts'
+import { keyOf, prefixOf } from './keys.ts'
 
 /** What the operator can revoke besides a node: a TPM (`ek`, its hash), an attestation key (`ak`, its name) or one certificate (`jti`). */
 export type Revocable = { readonly kind: 'ek' | 'ak' | 'jti'; readonly id: string }
@@ -20,7 +21,7 @@ export type Revocations = {
   includes(things: readonly Revocable[]): Promise<boolean>
 }
 
-const prefix = 'revoked:'
+const prefix = prefixOf('revoked')
 const cachedMs = 1_000
 const nameOf = ({ kind, id }: Revocable) => `${kind}:${id}`
 
@@ -49,7 +50,7 @@ export function createRevocations(held: Held, bySettings: ReadonlySet<string>): 
     includes: async (things) => {
       if (things.some(isInSettings)) return true
       for (const thing of things) {
-        const value = await store.findKey(prefix + nameOf(thing), clock.now())
+        const value = await store.findKey(keyOf('revoked', thing.kind, thing.id), clock.now())
         if (value !== undefined) return true
       }
       return false
@@ -70,7 +71,7 @@ const thingsOf = ({ id, tpm }: Certificate): readonly Revocable[] => [
 /** Revokes a thing from now on and ends every certificate that stands on it; returns whose these were. */
 export async function revoke(held: Held & Nodes, thing: Revocable): Promise<readonly Address[]> {
   const now = held.clock.now()
-  const key = prefix + nameOf(thing)
+  const key = keyOf('revoked', thing.kind, thing.id)
   // First the list, then the certificates: an attestation under way sees one or is seen by the other.
   await held.store.save({ kind: 'key', key, value: 'revoked', now, expiresAt: forever })
   const nodes = await held.store.listNodes(-1)
@@ -83,5 +84,5 @@ export async function revoke(held: Held & Nodes, thing: Revocable): Promise<read
 }
 
 /** Lets a TPM or an attestation key be used again; false when it was not revoked. */
-export const unrevoke = ({ store }: Held, thing: Revocable): Promise<boolean> =>
-  store.save({ kind: 'release-key', key: prefix + nameOf(thing), value: 'revoked' })
+export const unrevoke = ({ store }: Held, { kind, id }: Revocable): Promise<boolean> =>
+  store.save({ kind: 'release-key', key: keyOf('revoked', kind, id), value: 'revoked' })

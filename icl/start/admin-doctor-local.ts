@@ -8,6 +8,7 @@ import type { Check } from '../../lib/host/checks.ts'
 import { checking, failed, failedBy, ok, skipped } from '../../lib/host/make-check.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
+import { keyOf } from '../records/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import { accessOf } from './access.ts'
@@ -108,11 +109,10 @@ async function tryOut(store: Store): Promise<Check> {
   const name = 'store'
   await store.ping()
   const now = systemClock.now()
-  const key = 'doctor'
   const value = toBase64Url(systemRandom.bytes(12))
   const saved = {
     kind: 'key',
-    key: `${key}:${value}`,
+    key: keyOf('doctor', value),
     value,
     now,
     expiresAt: now + triedMs,

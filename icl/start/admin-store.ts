@@ -4,6 +4,7 @@ import { dayMs } from '../../lib/time.ts'
 import { listCommands, recordCommand } from '../admin/audit.ts'
 import type { AdminContext } from '../admin/context.ts'
 import { listBans } from '../records/bans.ts'
+import { prefixOf } from '../records/keys.ts'
 import { type AdminCommand, done, recorded, typedAs, Whole } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 import { restoreBackup, verifyBackup, writeBackup } from './backup-file.ts'
@@ -83,7 +84,7 @@ export const storeCommands: readonly AdminCommand[] = [
 async function restore(context: AdminContext, file: string, merge: boolean) {
   const { store, clock } = context
   const records = await verifyBackup(file)
-  const [running] = await store.listKeys('replica:', clock.now())
+  const [running] = await store.listKeys(prefixOf('replica'), clock.now())
   if (store.shared && running) {
     throw new SvcError('store-in-use', `An ICL (${running.key}) uses the database`, {
       hint: 'Stop it. One that was killed is forgotten after five minutes.',
