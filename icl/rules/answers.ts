@@ -72,12 +72,14 @@ function opened(job: Job, now: number, limits: JobLimits): Job {
   }
 }
 
+/** An answer, and the commitment that its evidence and salt make. */
+type Opening = { readonly answer: PostedAnswer; readonly commitment: Hash32 }
+
 /** The node opens its commitment. With the last answer of a batch it is decided whether they agree. */
 export function reveal(
   job: Job,
   assignment: Assignment,
-  answer: PostedAnswer,
-  commitment: Hash32,
+  { answer, commitment }: Opening,
   now: number,
   limits: JobLimits,
 ): Transition {

@@ -166,7 +166,7 @@ function applyNodeCommand(
     case 'commit':
       return commit(job, assignment, command.commitment, now, limits)
     case 'reveal':
-      return reveal(job, assignment, command.answer, command.commitment, now, limits)
+      return reveal(job, assignment, command, now, limits)
     case 'deliver':
       return deliver(job, assignment, command.delivery, now, limits)
     case 'post-verdict':

@@ -1,7 +1,7 @@
 import { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Access } from '../rules/access.ts'
-import type { ReadText } from './host.ts'
+import type { ReadText } from './deployment-settings.ts'
 import type { Settings } from './settings.ts'
 
 /** Who may use the ICL, as its settings say; reads the list of clients if that is a file. */

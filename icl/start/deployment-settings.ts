@@ -2,7 +2,9 @@ import { parseDeployment } from '../../lib/deployment.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import type { Deployment } from '../../lib/schemas/deployment.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { ReadText } from './host.ts'
+
+/** Reads a text that a setting names; throws when there is none. */
+export type ReadText = (name: string) => string
 
 type Given = Readonly<Record<string, string | undefined>>
 

@@ -1,13 +1,11 @@
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
+import type { ReadText } from './deployment-settings.ts'
 import type { Settings } from './settings.ts'
 
 /** A store that is open, and this process among those that share it. */
 export type OpenedStore = { readonly store: Store; readonly replicaId: string }
-
-/** Reads a text that a setting names; throws when there is none. */
-export type ReadText = (name: string) => string
 
 /** What a process tells of itself. */
 export type ProcessFigures = {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Host, ProcessFigures, ReadText } from './host.ts'
+import type { ReadText } from './deployment-settings.ts'
+import type { Host, ProcessFigures } from './host.ts'
 import { openServiceStore } from './open-store.ts'
 import type { ReadFolder } from './playground.ts'
 import { createWebhookSender } from './webhook-sender.ts'

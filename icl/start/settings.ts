@@ -6,8 +6,7 @@ import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import type { Rate as RateType } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { BlobLocation, KuboAuthorization } from './blob-location.ts'
-import { withDeployment } from './deployment-settings.ts'
-import type { ReadText } from './host.ts'
+import { type ReadText, withDeployment } from './deployment-settings.ts'
 import { TpmModels } from './tpm-models.ts'
 
 const HexBytes = (minBytes: number) =>

@@ -2,7 +2,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { PcrPolicy } from '../attestation/pcr-policy.ts'
 import type { TpmTrust } from '../attestation/tpm-trust.ts'
 import { type Certificate, readPemCertificates } from '../attestation/x509.ts'
-import type { ReadText } from './host.ts'
+import type { ReadText } from './deployment-settings.ts'
 import type { Settings } from './settings.ts'
 
 /** Which TPMs the settings accept; undefined when they name no roots. Reads the files; throws SvcError `settings-invalid`. */
