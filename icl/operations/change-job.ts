@@ -37,7 +37,7 @@ export async function changeJob(
   deps: Dependencies,
   id: JobId,
   command: Command | ((job: Job) => Promise<Command | undefined>),
-  alongside?: Alongside,
+  alongside: Alongside = noWrites,
 ): Promise<Job> {
   let refusal: ProblemError | undefined
   const missed = await deps.outages.all()
@@ -55,7 +55,8 @@ export async function changeJob(
       refusal = new ProblemError(next.refused, next.detail)
       return next.noted?.job ?? job
     },
-    alongside,
+    // What a refused command shows is saved alone.
+    { ...alongside, writes: async (job) => (refusal ? [] : alongside.writes(job)) },
   )
   if (refusal) throw refusal
   return changed
@@ -81,7 +82,7 @@ async function updateJob(
   deps: Dependencies,
   id: JobId,
   change: (job: Job) => Promise<Job> | Job,
-  alongside: Alongside = noWrites,
+  alongside: Alongside,
 ): Promise<Job> {
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const found = await deps.store.findJob(id)

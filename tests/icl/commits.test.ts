@@ -10,6 +10,7 @@ import { createApi } from '../../lib/api.ts'
 import { cidOf } from '../../lib/cid.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import { systemRandom } from '../../lib/system.ts'
+import { codeOf } from '../code-of.ts'
 import { claim, commitTo, deliveryOf, ownAssignment, reveal, verdictOf } from './node-steps.ts'
 import { delivererOf } from './run-job.ts'
 import { listedKey, storedKey, submissionOf, submit } from './test-client.ts'
@@ -100,6 +101,8 @@ describe('the saves of a command', () => {
     const until = icl.clock.now() + 60_000
     await icl.deps.blobs.put(delivery.output_cid, upload.body, { uploader: 'node', until })
     cost.delivery = await way.during(() => deliverer.api.postResult({ body: delivery }))
+    const other = await deliveryOf(icl, deliverer, jobId)
+    cost.contradiction = await way.during(() => codeOf(deliverer.api.postResult({ body: other })))
     const checkers = [...own.values()].filter((node) => node !== deliverer)
     for (const checker of checkers) {
       const post = await verdictOf(checker, jobId)
@@ -129,6 +132,7 @@ describe('the saves of a command', () => {
       commit: ['job'],
       reveal: ['job'],
       delivery: ['keep-blob + job'],
+      contradiction: ['job'],
       verdict: ['job'],
       'own assignment': [],
       score: ['key + event + node'],
