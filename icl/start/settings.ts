@@ -21,7 +21,13 @@ const HexBytes = (minBytes: number) =>
 /** Checks of a URL's parts come after it is known to be one: reading them of anything else would throw. */
 const HttpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL', abort: true })
 
-const Whole = (min: number, max: number) => z.coerce.number().pipe(z.int().min(min).max(max))
+const Whole = (min: number, max: number) => {
+  const error = `must be a whole number from ${min} to ${max}`
+  return z.coerce.number(error).pipe(z.int(error).min(min, error).max(max, error))
+}
+
+const OneOf = <const T extends readonly [string, ...string[]]>(names: T) =>
+  z.enum(names, `must be one of: ${names.join(', ')}`)
 
 /** `REQUESTS/SECONDS`, or `off` for no limit. */
 const RateText = z
@@ -103,7 +109,7 @@ export const Settings = z.object({
     .describe(
       'Address file of `npm run contracts:deploy`. Gives the chain id and the three contracts',
     ),
-  SVC_ICL_CHAIN_ID: z.coerce.number().pipe(z.int().positive()).describe('The chain id'),
+  SVC_ICL_CHAIN_ID: Whole(1, Number.MAX_SAFE_INTEGER).describe('The chain id'),
   SVC_ICL_COORDINATOR_KEY: PrivateKey.describe(
     'Private key of the account that sends grants and results',
   ),
@@ -181,16 +187,13 @@ export const Settings = z.object({
     .max(256, 'must have at most 256 characters')
     .optional()
     .describe('Bearer token that /metrics asks for'),
-  SVC_ICL_CONSOLE: z
-    .enum(['public', 'token', 'off'])
+  SVC_ICL_CONSOLE: OneOf(['public', 'token', 'off'])
     .default('public')
     .describe('Who sees /console: public, token (that of SVC_ICL_METRICS_TOKEN) or off'),
-  SVC_ICL_WEBHOOKS: z
-    .enum(['on', 'off'])
+  SVC_ICL_WEBHOOKS: OneOf(['on', 'off'])
     .default('off')
     .describe('Whether webhooks notify the servers that clients name when a job has settled'),
-  SVC_ICL_WEBHOOKS_ALLOW_PRIVATE: z
-    .enum(['true', 'false'])
+  SVC_ICL_WEBHOOKS_ALLOW_PRIVATE: OneOf(['true', 'false'])
     .transform((text) => text === 'true')
     .prefault('false')
     .describe('Lets webhooks go to private addresses and over plain http. For development'),
@@ -201,8 +204,7 @@ export const Settings = z.object({
   SVC_ICL_PLAYGROUND_RPC_URL: HttpUrl.optional().describe(
     "The chain's JSON-RPC for those who use that page: everybody can see it",
   ),
-  SVC_ICL_LOG_LEVEL: z
-    .enum(['debug', 'info', 'warn', 'error'])
+  SVC_ICL_LOG_LEVEL: OneOf(['debug', 'info', 'warn', 'error'])
     .default('info')
     .describe('Log level'),
   SVC_ICL_DRAIN_SECONDS: Whole(0, 3_600)

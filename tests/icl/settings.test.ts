@@ -45,6 +45,12 @@ describe('the settings of the ICL', () => {
     expect(settings.SVC_ICL_SECRET).toHaveLength(32)
   })
 
+  it('are refused in the words of an operator', () => {
+    const text = mistakesIn({ ...good, SVC_ICL_PORT: 'abc', SVC_ICL_CONSOLE: 'x' })
+    expect(text).toContain('SVC_ICL_PORT must be a whole number from 1 to 65535')
+    expect(text).toContain('SVC_ICL_CONSOLE must be one of: public, token, off')
+  })
+
   it('refuse plain http to an RPC in a public network', () => {
     const rpc = (url: string) => mistakesIn({ ...good, SVC_ICL_RPC_URL: url })
     expect(rpc('http://rpc.example.org')).toContain('SVC_ICL_RPC_URL must be https')
