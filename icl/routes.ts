@@ -30,6 +30,8 @@ import { attestNode, issueChallenge } from './operations/attest-node.ts'
 import { changeJob, loadJob } from './operations/change-job.ts'
 import { createProbes } from './operations/check-health.ts'
 import { drawListOf } from './operations/draw-list.ts'
+import { createDrawQueue, type DrawQueue, drawNameOf } from './operations/draw-queue.ts'
+import { drawRoom } from './operations/draw-room.ts'
 import { enrollTpm } from './operations/enroll-tpm.ts'
 import { listConsoleJobs, viewConsoleJob } from './operations/list-console-jobs.ts'
 import { listConsoleNodes } from './operations/list-console-nodes.ts'
@@ -62,18 +64,23 @@ type Probes = ReturnType<typeof createProbes>
 export type Routes = { [K in OperationId]: Serve<(typeof endpoints)[K]> }
 
 /** How every endpoint is served; each request brings dependencies of its own, with a log that names it. */
-export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => ({
-  ...statusRoutes(deps, refusals),
-  ...publicRoutes,
-  ...clientRoutes,
-  ...keyRoutes(deps),
-  ...nodeRoutes,
-  ...heldRoutes(createConnectionLimit(deps.metrics)),
-})
+export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => {
+  const queue = createDrawQueue(deps.clock, drawRoom(deps), (waitedMs) =>
+    deps.metrics.turn(waitedMs / 1000),
+  )
+  return {
+    ...statusRoutes(deps, refusals, queue),
+    ...publicRoutes,
+    ...clientRoutes,
+    ...drawRoutes(deps, queue),
+    ...nodeRoutes,
+    ...heldRoutes(createConnectionLimit(deps.metrics)),
+  }
+}
 
-const statusRoutes = (deps: Dependencies, refusals: Refusals) => {
+const statusRoutes = (deps: Dependencies, refusals: Refusals, queue: DrawQueue) => {
   const probes = createProbes(deps)
-  const gauges = cached(deps.clock, gaugesMs, () => readGauges(deps)).read
+  const gauges = cached(deps.clock, gaugesMs, () => readGauges(deps, queue.size)).read
   return {
     ...aboutRoutes(deps, probes, gauges),
     ...consoleRoutes(deps, probes, gauges, refusals),
@@ -135,7 +142,6 @@ const publicRoutes = {
     listNodeFaults(deps, params.address, query.cursor),
   getModels: async (_, { deps }) => ({ models: await countModels(deps) }),
   getPools: (_, { deps }) => listPools(deps),
-  previewQuorum: ({ query }, { deps }) => previewQuorum(deps, query),
   getChallenge: ({ params }, { deps }) => issueChallenge(deps, params.address),
   getBlob: async ({ params }, { signal, deps }) => {
     const blob = await deps.blobs.get(params.cid, signal)
@@ -146,7 +152,6 @@ const publicRoutes = {
 
 const clientRoutes = {
   listJobs: ({ query }, { caller, deps }) => listJobs(deps, walletOf(caller), query),
-  submitJob: ({ body }, { caller, deps }) => submitJob(deps, walletOf(caller), body),
   getJob: async ({ params }, { caller, deps }) =>
     viewJob(await readJob(deps, params.jobId, caller)),
   getReceipt: async ({ params }, { caller, deps }) => {
@@ -162,11 +167,18 @@ const clientRoutes = {
   },
 } satisfies Partial<Routes>
 
-/** Those that look at stored keys. */
-const keyRoutes = ({ chain, clock }: Dependencies) => {
+/** Those that look at stored keys, and the way of a draw to its job. */
+const drawRoutes = ({ chain, clock }: Dependencies, queue: DrawQueue) => {
   const keys = createStoredKeys(chain, clock)
   return {
-    drawList: ({ body }, { caller, deps }) => drawListOf(deps, keys, walletOf(caller), body),
+    previewQuorum: ({ query }, { deps }) => previewQuorum(deps, query, queue.size),
+    drawList: ({ body }, { caller, signal, deps }) =>
+      drawListOf(deps, { keys, queue }, walletOf(caller), body, signal),
+    submitJob: async ({ body }, { caller, deps }) => {
+      const submitted = await submitJob(deps, walletOf(caller), body)
+      queue.submitted(drawNameOf(body), submitted.jobId)
+      return submitted
+    },
     putBlob: (input, { caller, signal, deps }) =>
       caller.kind === 'node'
         ? putOutput(deps, caller.address, input, signal)

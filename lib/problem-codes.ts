@@ -99,6 +99,7 @@ export const problemCodes = {
   'body-too-large': row(413, 'The body is too large'),
   'uri-too-long': row(414, 'The address of the request is too long'),
   'unsupported-media-type': row(415, 'The content type is not supported'),
+  'draw-queued': row(429, 'The draw waits for its turn', true),
   'too-many-jobs': row(429, 'The client has too many jobs that have not settled', true),
   'quota-exceeded': row(429, 'The client has had its jobs for today', true),
   'rate-limited': row(429, 'Too many requests', true),

@@ -12,6 +12,7 @@ export const Problem = z
     detail: z.string().optional(),
     request_id: z.string().optional(),
     server_time: z.int().optional(),
+    queue: z.object({ place: z.int(), waiting: z.int() }).optional(),
   })
   .meta({ id: 'Problem' })
 export type Problem = z.output<typeof Problem>
@@ -23,16 +24,23 @@ export class ProblemError extends Error {
   readonly retryAfterSeconds: number | undefined
   /** The ICL's clock in Unix seconds, told when a signature was refused for its age. */
   readonly serverTime: number | undefined
+  /** The place of a draw that waits for its turn, from 1 on, and how many wait. */
+  readonly queue: Problem['queue']
 
   constructor(
     code: ProblemCode,
     detail: string,
-    options: { retryAfterSeconds?: number | undefined; serverTime?: number | undefined } = {},
+    options: {
+      retryAfterSeconds?: number | undefined
+      serverTime?: number | undefined
+      queue?: Problem['queue']
+    } = {},
   ) {
     super(detail)
     this.code = code
     this.retryAfterSeconds = options.retryAfterSeconds
     this.serverTime = options.serverTime
+    this.queue = options.queue
   }
 
   get status(): number {
@@ -53,6 +61,7 @@ export class ProblemError extends Error {
       detail: this.message,
       ...(requestId !== undefined && { request_id: requestId }),
       ...(this.serverTime !== undefined && { server_time: this.serverTime }),
+      ...(this.queue && { queue: this.queue }),
     }
   }
 }

@@ -80,9 +80,11 @@ export async function listKey(
         kpLowHandle: lowHandle,
         block_number: stored.blockNumber,
         terms,
+        ...(calls && { wait: 4 }),
       },
     },
-    calls,
+    // As the client library does: it waits for the draw's turn.
+    calls && { ...calls, onLoad: () => {} },
   )
   const { list: members, passed } = list.body
   const positions = firstPositions(members.length, passed, terms.quorum)

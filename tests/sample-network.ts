@@ -29,6 +29,7 @@ export const sampleNetwork = (changes: Partial<Network> = {}): Network => ({
     deliver_seconds: 45,
     check_seconds: 45,
     jobs_at_once: 8,
+    draws_waiting: 1_000,
     jobs_per_day: null,
     rates: {},
   },

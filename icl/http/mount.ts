@@ -64,7 +64,7 @@ export function mount<E extends Endpoint>(
     const deps = c.get('deps')
     const output = await serve(input as Input<E>, {
       // A stream outlives every budget.
-      deps: isRawAnswer(endpoint.response) ? deps : withinBudget(deps, holdMsOf(input.query)),
+      deps: isRawAnswer(endpoint.response) ? deps : withinBudget(deps, holdMsOf(input)),
       caller,
       signal,
       headers,
@@ -80,8 +80,10 @@ const writtenOut = new Set<string>(Object.values(endpoints).map(({ path }) => pa
 const isWrittenOut = (path: string): boolean => writtenOut.has(path)
 
 /** How long the caller asked to be held, in milliseconds. */
-const holdMsOf = (query: unknown): number =>
-  typeof query === 'object' && query !== null && 'wait' in query ? Number(query.wait) * 1000 : 0
+const holdMsOf = ({ query, body }: Record<string, unknown>): number => {
+  const asking = [query, body].find((part) => typeof part === 'object' && part && 'wait' in part)
+  return Number((asking as { wait?: number } | undefined)?.wait ?? 0) * 1000
+}
 
 async function recognise(
   c: Context<RequestEnv>,

@@ -18,7 +18,6 @@ const unlimited: ReadonlySet<string> = new Set<OperationId>([
 /** What costs the ICL most; of uploads, those that wallets sign. */
 const stricter: Readonly<Record<string, RateName>> = {
   previewQuorum: 'preview',
-  drawList: 'preview',
   getNodeEvents: 'preview',
   getNodeFaults: 'preview',
   getConsoleJobs: 'preview',

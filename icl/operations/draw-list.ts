@@ -11,8 +11,10 @@ import { toSeconds } from '../../lib/time.ts'
 import type { StoredKey } from '../chain/chain.ts'
 import type { StoredKeys } from '../chain/stored-keys.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { passedMembers } from '../pool/load-pool.ts'
-import { checkAdmitted, checkRoom } from './admit-client.ts'
+import { memberStates, passedMembers } from '../pool/load-pool.ts'
+import type { Demand } from '../rules/eligibility.ts'
+import { checkAdmitted } from './admit-client.ts'
+import { type DrawQueue, drawNameOf, mostDrawsWaiting } from './draw-queue.ts'
 import { findOwnKey } from './own-key.ts'
 import { loadPublished, periodsOf } from './publish-pool.ts'
 
@@ -23,20 +25,28 @@ const poolSeconds = 300
 /** How far the chain's clock may be behind: blocks bear the time at which they were begun. */
 const chainLagSeconds = 60
 
-/** The list of a stored key, drawn from the pool of its terms and signed. Only who is passed over depends on when it is asked for. */
+/** What draws share in this process. */
+export type Drawing = { readonly keys: StoredKeys; readonly queue: DrawQueue }
+
+/**
+ * The list of a stored key, drawn from the pool of its terms and signed, once it is the draw's turn. Only who is passed over depends
+ * on when it is asked for. Throws `draw-queued` when the turn has not come within the time that the request is held.
+ */
 export async function drawListOf(
   deps: Dependencies,
-  keys: StoredKeys,
+  { keys, queue }: Drawing,
   client: Address,
   request: ListRequest,
+  signal?: AbortSignal,
 ): Promise<SignedList> {
   const { kpHighHandle, kpLowHandle, terms } = request
   checkAdmitted(deps, client)
   checkTerms(deps, terms)
   const periods = await publishedPeriods(deps, terms.pool_cid)
-  // Told before the client commits to the list, which costs gas.
-  await checkRoom(deps, client)
-  const key = await findOwnKey(deps, keys, client, request, keySeconds)
+  const name = drawNameOf(request)
+  // The time that a draw waits for its turn costs its key no age.
+  const maxSeconds = keySeconds + Math.ceil(queue.waitedMs(name) / 1000)
+  const key = await findOwnKey(deps, keys, client, request, maxSeconds)
   await checkHash(key, terms)
   checkPool(periods, terms.pool_cid, key.storedAt)
   const members = drawList(
@@ -56,6 +66,7 @@ export async function drawListOf(
   checkQuota(terms, members.length)
   const { model_id: modelId, min_tier: minTier, comparator, needs, quorum } = terms
   const demand = { modelId, minTier, comparator, needs }
+  await awaitTurn(deps, queue, { name, client, quorum }, members, demand, request.wait, signal)
   const passed = await passedMembers(deps, members, demand, quorum)
   const at = toSeconds(deps.clock.now())
   const body: ListStatement = {
@@ -72,6 +83,36 @@ export async function drawListOf(
   }
   const { tally } = deps.keys
   return { body, key: tally.publicKey, signature: await tally.sign(statementBytes(body)) }
+}
+
+/** Nodes that are left, or serve the model no more, are not waited for: the client learns that at once. */
+async function awaitTurn(
+  deps: Dependencies,
+  queue: DrawQueue,
+  draw: { readonly name: string; readonly client: Address; readonly quorum: number },
+  members: readonly Address[],
+  demand: Demand,
+  waitSeconds = 0,
+  signal?: AbortSignal,
+): Promise<void> {
+  const states = await memberStates(deps, members, demand)
+  const nodes = members.filter((_, index) => states[index] === 'fit' || states[index] === 'busy')
+  if (nodes.length < draw.quorum) return
+  if (queue.waitedMs(draw.name) === 0 && queue.waitingOf(draw.client) >= mostDrawsWaiting) {
+    throw new ProblemError(
+      'too-many-jobs',
+      `At most ${mostDrawsWaiting} draws of a client wait for their turn. Ask again once one has had it`,
+      { retryAfterSeconds: 30 },
+    )
+  }
+  const queued = await queue.waitFor({ ...draw, nodes }, waitSeconds * 1000, signal)
+  if (!queued) return
+  const { place, waiting, retryAfterSeconds } = queued
+  throw new ProblemError(
+    'draw-queued',
+    `The draw has place ${place} of ${waiting} in the queue. Ask again with the same key: the place is kept for 90 s`,
+    { retryAfterSeconds, queue: { place, waiting } },
+  )
 }
 
 const refused = (why: string) => new ProblemError('terms-refused', why)

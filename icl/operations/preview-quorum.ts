@@ -12,7 +12,7 @@ import { currentPool, replacePool } from './publish-pool.ts'
 type Query = z.output<typeof QuorumPreviewQuery>
 
 /** The pool to name in the terms of a job, and how many nodes of it can serve the job now (spec 4). */
-export async function previewQuorum(deps: Dependencies, query: Query) {
+export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiting: number) {
   const demand = {
     model_id: query.model_id ?? (await mostServedModel(deps, query.min_tier)),
     min_tier: query.min_tier,
@@ -31,7 +31,7 @@ export async function previewQuorum(deps: Dependencies, query: Query) {
     pool = await replacePool(deps)
     active = await countActive(deps, find(pool.nodes))
   }
-  return { model_id, comparator, pool_cid: pool.cid, ...active }
+  return { model_id, comparator, pool_cid: pool.cid, ...active, draws_waiting: drawsWaiting }
 }
 
 const notEnoughNodes = (quorum: number, left: number, modelId: string) =>

@@ -7,7 +7,7 @@ import type { Gauges } from '../telemetry/metrics.ts'
 const readingMs = 3_000
 
 /** How the ICL stands now; whatever does not answer within 3 s is left out. */
-export async function readGauges(deps: Dependencies): Promise<Gauges> {
+export async function readGauges(deps: Dependencies, drawsWaiting: number): Promise<Gauges> {
   const within = <T>(read: () => Promise<T>): Promise<T | undefined> =>
     withDeadline(deps.clock, readingMs, undefined, () => new Error('timed out'), read).catch(
       // Not answering is what the operator then sees: a scrape must not fail for it.
@@ -22,6 +22,7 @@ export async function readGauges(deps: Dependencies): Promise<Gauges> {
     known: stats !== undefined,
     jobsByPhase: stats?.jobsByPhase ?? {},
     nodes,
+    drawsWaiting,
     effects: stats?.effects ?? 0,
     oldestEffectSeconds: dueAt === undefined ? 0 : Math.max(0, (deps.clock.now() - dueAt) / 1000),
   }

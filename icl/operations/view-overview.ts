@@ -49,6 +49,7 @@ export async function viewOverview(
     outbox: figures.known
       ? { waiting: figures.effects, oldest_seconds: Math.floor(figures.oldestEffectSeconds) }
       : null,
+    draws_waiting: figures.drawsWaiting,
     jobs_by_phase: figures.known ? figures.jobsByPhase : null,
     waiting_since: looked ? oldestOpen(recent) : null,
     refused: refusals.counts(),

@@ -9,6 +9,7 @@ import { createNotifier } from '../async/notifier.ts'
 import { createClockWatch } from '../chain/clock-watch.ts'
 import { createViemChain } from '../chain/viem.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { mostDrawsWaiting } from '../operations/draw-queue.ts'
 import { createPool } from '../pool/pool.ts'
 import { createKeyring } from '../records/keyring.ts'
 import { createOutages } from '../records/outages.ts'
@@ -134,6 +135,7 @@ const networkOf = (
     deliver_seconds: limits.deliverMs / 1000,
     check_seconds: limits.checkMs / 1000,
     jobs_at_once: limits.maxJobsPerClient,
+    draws_waiting: mostDrawsWaiting,
     jobs_per_day: access.jobsPerDay ?? null,
     rates: access.rates,
   },

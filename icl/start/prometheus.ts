@@ -35,6 +35,7 @@ export function createPrometheus(figures?: ProcessFigures): Metrics {
       for (const outcome of deliveries) counters.deliveries.inc({ outcome })
       counters.dissents.inc({ rule }, dissents)
     },
+    turn: (seconds) => counters.turnSeconds.observe(seconds),
     limited: (limit) => counters.limited.inc({ limit }),
     held: (kind, change) => counters.held.inc({ kind }, change),
     committed: (results, gas) => {
@@ -116,6 +117,12 @@ const countersOf = (registry: Registry) => {
       labelNames: ['state'],
       registers,
     }),
+    turnSeconds: new Histogram({
+      name: `${prefix}draw_wait_seconds`,
+      help: 'Time that draws waited for their turn',
+      buckets: phaseBuckets,
+      registers,
+    }),
     limited: new Counter({
       name: `${prefix}rate_limited_total`,
       help: 'Requests refused by a rate limit',
@@ -170,10 +177,12 @@ function gaugesOf(
   const nodes = gauge(`${prefix}nodes`, 'Nodes in the pool', ['backend', 'tier'])
   const effects = gauge(`${prefix}outbox_effects`, 'Effects that are not delivered yet')
   const age = gauge(`${prefix}outbox_oldest_seconds`, 'Age of the oldest overdue effect')
+  const draws = gauge(`${prefix}draws_waiting`, 'Draws that wait for their turn')
   const setFigures = figures && figureGauges(registry, figures)
 
   return (state) => {
     for (const each of [jobs, nodes, effects, age]) each.reset()
+    draws.set(state.drawsWaiting)
     up.set(state.known ? 1 : 0)
     for (const [phase, count] of Object.entries(state.jobsByPhase)) jobs.set({ phase }, count)
     for (const { backend, tier, count } of state.nodes ?? []) nodes.set({ backend, tier }, count)

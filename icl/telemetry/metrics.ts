@@ -12,6 +12,8 @@ export type Gauges = {
     | readonly { readonly backend: string; readonly tier: number; readonly count: number }[]
     | undefined
   readonly effects: number
+  /** Draws that wait for their turn, in this process. */
+  readonly drawsWaiting: number
   /** Age of the oldest overdue effect, in seconds. */
   readonly oldestEffectSeconds: number
 }
@@ -31,6 +33,8 @@ export interface Metrics {
   phase(from: JobPhase, to: JobPhase, seconds: number): void
   /** A job has settled. */
   settled(job: SettledJob): void
+  /** A draw has had its turn after so many seconds. */
+  turn(seconds: number): void
   /** A request that a rate limit refused. */
   limited(rate: RateName): void
   held(kind: HeldKind, change: 1 | -1): void
@@ -49,6 +53,7 @@ export const noMetrics: Metrics = {
   call: () => {},
   phase: () => {},
   settled: () => {},
+  turn: () => {},
   limited: () => {},
   held: () => {},
   committed: () => {},

@@ -33,7 +33,7 @@ export const clientEndpoints = {
     method: 'POST',
     path: '/v1/inference/list',
     summary:
-      'The list of a stored prompt key: the same whenever it is asked for, but for who is passed over',
+      'The list of a stored prompt key, once its draw has its turn: the same whenever it is asked for, but for who is passed over. `wait` holds the request until then',
     auth: 'client',
     body: ListRequest,
     response: SignedList,
@@ -45,6 +45,7 @@ export const clientEndpoints = {
       'not-key-owner',
       'terms-refused',
       'key-expired',
+      'draw-queued',
       'too-many-jobs',
       'not-enough-nodes',
       'chain-unavailable',

@@ -179,6 +179,8 @@ export const ConsoleOverview = z
     store: z.object({ connected: z.boolean(), durable: z.boolean(), writable: z.boolean() }),
     /** What the ICL still has to do outside; null when the store does not tell. */
     outbox: z.object({ waiting: z.int(), oldest_seconds: z.int() }).nullable(),
+    /** Draws that wait for their turn at the process that tells. */
+    draws_waiting: z.int(),
     /** Null when the store does not tell. */
     jobs_by_phase: z.partialRecord(JobPhase, z.int()).nullable(),
     /** When the oldest job came that waits for nodes; null when none does. */

@@ -32,6 +32,8 @@ export const QuorumPreview = z
     /** Active nodes of the pool that serve the demand, and how many of them have a free slot. */
     nodes: z.int(),
     free_nodes: z.int(),
+    /** Draws that wait for their turn. */
+    draws_waiting: z.int(),
   })
   .meta({ id: 'QuorumPreview' })
 
@@ -76,6 +78,8 @@ export const ListRequest = z
     kpLowHandle: Uint256,
     block_number: Uint256,
     terms: Terms,
+    /** Seconds to hold the request until the draw has its turn. */
+    wait: z.int().min(0).max(30).optional(),
   })
   .meta({ id: 'ListRequest' })
 export type ListRequest = z.output<typeof ListRequest>

@@ -67,6 +67,8 @@ export const Network = z
       check_seconds: z.int(),
       /** Jobs of one client that run at the same time. */
       jobs_at_once: z.int(),
+      /** Draws of one client that wait for their turn. */
+      draws_waiting: z.int(),
       /** Jobs of one client in one day (UTC); null for no limit. */
       jobs_per_day: z.int().nullable(),
       /** What is not named is not limited. */

@@ -14,7 +14,7 @@ import { aHash } from '../branded.ts'
 import { createDice, type Dice } from '../simulation/dice.ts'
 import { useReplicas } from './replica-set.ts'
 import { listedKey } from './test-client.ts'
-import { joinNode, type TestIcl, walletOf } from './test-icl.ts'
+import { beat, joinNode, type TestIcl, walletOf } from './test-icl.ts'
 
 /*
  * An ICL that wants its own nodes in front. It has the key that signs lists, and tries what it can with each key that a
@@ -104,8 +104,11 @@ function contextOf(icl: TestIcl, { api, client, list }: Listed, body: ListStatem
 
 describe('a thousand tries of an ICL to get another list for a key that a client has stored', () => {
   it('come to nothing: its client takes the one list of the key, or none', async () => {
-    const { a } = await pair()
-    for (let index = 4; index <= 20; index++) await joinNode(a, `n${index}`)
+    const { a, clock, nodes: joined } = await pair()
+    for (let index = 4; index <= 20; index++) joined.push(await joinNode(a, `n${index}`))
+    await clock.advance(1_000)
+    // Room for all draws, of which none becomes a job.
+    for (const node of joined) await beat(a, node, 16)
     const ring = Array.from({ length: 5 }, (_, index) => walletOf(`n${index + 1}`).address)
     const tries = Object.entries(triesOf(a, ring))
     const dice = createDice(1)

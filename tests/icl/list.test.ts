@@ -237,10 +237,21 @@ describe('a list is refused', () => {
     expect(await codeOf(ask(a, unknown))).toBe('terms-refused')
   })
 
-  it('to a client that has as many jobs as it may, before it commits to one more', async () => {
-    const { a } = await pair()
-    for (let count = 0; count < defaultJobLimits.maxJobsPerClient; count++) await submit(a)
-    expect(await codeOf(listedKey(a))).toBe('too-many-jobs')
+  it('to a client that has as many jobs as it may, until one of them has settled', async () => {
+    const { a, clock, nodes } = await world(3)
+    await clock.advance(1_000)
+    for (const node of nodes) await beat(a, node, 8)
+    const first = await submit(a)
+    for (let count = 1; count < defaultJobLimits.maxJobsPerClient; count++) await submit(a)
+    const request = await storeUnder(a, termsOf(await currentPool(a)))
+    expect(await ask(a, request).catch((thrown: unknown) => thrown)).toMatchObject({
+      code: 'draw-queued',
+      queue: { place: 1, waiting: 1 },
+      retryAfterSeconds: 1,
+    })
+    await first.api.cancelJob({ params: { jobId: first.jobId } })
+    await clock.advance(200)
+    expect(await codeOf(ask(a, request))).toBeUndefined()
   })
 
   it('to a client that the operator has not admitted', async () => {

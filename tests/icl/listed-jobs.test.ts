@@ -174,19 +174,22 @@ describe('the members of a list', () => {
     expect(claimed).toMatchObject({ position: 4, list: job.list.body.list, until: job.body.until })
   })
 
-  it('are waited for when all are busy', async () => {
+  it('are waited for when all are busy, and while each has another job to come, the draw waits', async () => {
     const { a, clock, nodes, nodeAt } = await world(3)
     await clock.advance(1_000)
-    for (const node of nodes) await beat(a, node, 0)
+    for (const node of nodes) await beat(a, node, 1)
+    await submit(a)
+    await clock.advance(1_000)
     const job = await submit(a)
+    expect(await codeOf(submit(a))).toBe('draw-queued')
     expect(job.list.body.passed.map(({ reason }) => reason)).toEqual(['busy', 'busy', 'busy'])
     const positions = (await viewOf(job)).quorum.map(({ position }) => position)
     expect(positions).toEqual([0, 1, 2])
     await clock.advance(5_000)
-    expect(await offersOf(nodeAt(job.leader))).toEqual([])
-    for (const node of nodes) await beat(a, node, 1)
+    expect(await offersOf(nodeAt(job.leader))).toHaveLength(1)
+    for (const node of nodes) await beat(a, node, 2)
     await clock.advance(2_000)
-    for (const node of nodes) expect(await offersOf(node)).toHaveLength(1)
+    for (const node of nodes) expect(await offersOf(node)).toHaveLength(2)
   })
 })
 

@@ -22,7 +22,10 @@ describe('the published pool', () => {
     await clock.advance(1_000)
     await beat(a, nodes[0]!, 0)
     const { pool_cid, ...counts } = await preview(a)
-    expect(counts).toEqual({ model_id: modelId, comparator: 'exact', nodes: 3, free_nodes: 2 })
+    expect(counts).toEqual({
+      ...{ model_id: modelId, comparator: 'exact' },
+      ...{ nodes: 3, free_nodes: 2, draws_waiting: 0 },
+    })
     const published = await nodesOf(a, pool_cid)
     expect(published.map(({ address }) => address)).toEqual(
       nodes.map(({ address }) => address).toSorted(),

@@ -12,6 +12,7 @@ async function samplesOfIcl(): Promise<ReadonlySet<string>> {
     known: true,
     jobsByPhase: { accepted: 1 },
     nodes: [{ backend: 'tpm', tier: 0, count: 1 }],
+    drawsWaiting: 0,
     effects: 1,
     oldestEffectSeconds: 1,
   })

@@ -83,6 +83,13 @@ function Health({ overview }: Props) {
           more={outbox?.oldest_seconds ? `overdue ${span(outbox.oldest_seconds)}` : undefined}
         />
         <Tile
+          name="Draws"
+          tone={overview.draws_waiting > 0 ? 'busy' : 'good'}
+          value={
+            overview.draws_waiting > 0 ? `${count(overview.draws_waiting)} wait` : 'none waits'
+          }
+        />
+        <Tile
           name="Nodes"
           tone={nodes === null || nodes.active === 0 ? 'bad' : 'good'}
           value={nodes === null ? 'not known' : `${count(nodes.active)} active`}

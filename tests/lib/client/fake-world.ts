@@ -174,7 +174,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         model_id: input.query.model_id ?? '',
         comparator: input.query.comparator ?? network.default_comparator,
         pool_cid: published.root,
-        ...{ nodes: 4, free_nodes: 4 },
+        ...{ nodes: 4, free_nodes: 4, draws_waiting: 0 },
         ...options.preview,
       }
     },

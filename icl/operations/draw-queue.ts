@@ -1,0 +1,277 @@
+/*
+ * Problem: more prompts come than the nodes can answer. A draw that went ahead would only make a job that waits for its
+ * nodes until its deadline, and a client that sends hundreds would keep all others waiting.
+ *
+ * Idea: a draw goes ahead once enough nodes of its list have room and its client has a place left. Until then it has a place
+ * in a queue. Clients take turns: the first draw of each client comes before the second of any, and of two clients the one
+ * comes first whose last turn is longer ago. So a client that is alone waits for one draw of each other client, however many
+ * draws these have.
+ *
+ * Invariants:
+ * - A turn is kept for 60 s until its client asks. From then on the room that goes with it is kept until the nodes of the job
+ *   are offered their work, and 20 s at most: a client that never commits to its lists holds up others no longer.
+ * - A draw that has to wait for one more node keeps the room of the others: draws behind it do not overtake it for ever.
+ * - A draw keeps its place while its client asks again within 90 s.
+ *
+ * Failure cases: the queue is in the memory of this process. After a restart clients ask again and have the order in which
+ * they come, and each replica has a queue of its own over the same nodes. A node that fails leaves less room: draws wait longer.
+ */
+
+import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
+import { cached } from '../async/cached.ts'
+
+/** Draws of one client that may wait: what a process keeps for them is bounded. */
+export const mostDrawsWaiting = 1_000
+
+const grantMs = 60_000
+const roomMs = 20_000
+const keptMs = 90_000
+const lookMs = 100
+const pauseMs = 200
+/** Draws that a look asks about without letting one go ahead. */
+const mostInVain = 64
+const longestRetrySeconds = 30
+
+/** What a draw is known by: its stored key. */
+export const drawNameOf = (key: { readonly kpHighHandle: bigint; readonly kpLowHandle: bigint }) =>
+  `${key.kpHighHandle}:${key.kpLowHandle}`
+
+/** A draw that asks for its turn. */
+export type Draw = {
+  /** Names the stored key, and so the draw. */
+  readonly name: string
+  readonly client: Address
+  readonly quorum: number
+  /** The nodes of its list that serve it, busy or not. */
+  readonly nodes: readonly Address[]
+}
+
+/** How a draw stands that has to wait: its place from 1 on, among how many, and when to ask again. */
+type Queued = {
+  readonly place: number
+  readonly waiting: number
+  readonly retryAfterSeconds: number
+}
+
+/** How much more can be taken on, without what the queue itself has let go ahead. */
+export type Room = {
+  /** Jobs that a client may still have. */
+  ofClient(client: Address): Promise<number>
+  /** Assignments that a node may still have, besides those that it is not offered yet. */
+  ofNode(node: Address): Promise<number>
+  /** The seated nodes of a job that are not offered their work yet. */
+  seatedIn(job: JobId): Promise<readonly Address[]>
+}
+
+/** The draws of this process that wait for their turn. */
+export type DrawQueue = {
+  /** Waits for a draw's turn, at most so many milliseconds; undefined once it has come, else how the draw stands. */
+  waitFor(draw: Draw, ms: number, signal?: AbortSignal): Promise<Queued | undefined>
+  /** Milliseconds since the draw was asked for first; 0 for one that does not wait. */
+  waitedMs(name: string): number
+  /** How many draws of a client wait. */
+  waitingOf(client: Address): number
+  /** The draw's job is there. */
+  submitted(name: string, job: JobId): void
+  readonly size: number
+}
+
+type Waiting = Draw & { readonly since: MonotonicMs; askedAt: MonotonicMs; held: number }
+type Granted = Pick<Draw, 'name' | 'client'> & {
+  at: MonotonicMs
+  isTold: boolean
+  seats: readonly Address[]
+  job?: JobId
+}
+
+/** Makes an empty queue; `onTurn` is told how many milliseconds a draw has waited. */
+export function createDrawQueue(
+  clock: Clock,
+  room: Room,
+  onTurn: (waitedMs: number) => void = () => {},
+): DrawQueue {
+  const waiting = new Map<string, Waiting>()
+  const turns = createTurns(clock, room, waiting, onTurn)
+  // Looks follow one another: two at once would give the same room twice.
+  let last: Promise<void> = Promise.resolve()
+  const looks = cached(clock, lookMs, () => {
+    last = last.catch(() => {}).then(turns.look)
+    return last
+  })
+  const enter = (draw: Draw): Waiting => {
+    const now = clock.monotonic()
+    const entry = waiting.get(draw.name) ?? { ...draw, since: now, askedAt: now, held: 0 }
+    if (!waiting.has(draw.name)) looks.forget()
+    waiting.set(draw.name, entry)
+    turns.meet(draw.client)
+    return entry
+  }
+  return {
+    waitFor: async (draw, ms, signal) => {
+      const beganAt = clock.monotonic()
+      if (turns.isTaken(draw)) return undefined
+      const entry = enter(draw)
+      entry.held++
+      try {
+        for (;;) {
+          await looks.read()
+          if (turns.isTaken(draw)) return undefined
+          const leftMs = ms - elapsedSince(clock, beganAt)
+          if (leftMs <= 0 || signal?.aborted) return turns.standing(draw.name)
+          await clock.sleep(Math.min(pauseMs, leftMs), signal).catch(() => {})
+        }
+      } finally {
+        entry.held--
+        entry.askedAt = clock.monotonic()
+      }
+    },
+    waitedMs: (name) => {
+      const since = waiting.get(name)?.since
+      return since === undefined ? 0 : elapsedSince(clock, since)
+    },
+    waitingOf: (client) => [...waiting.values()].filter((draw) => draw.client === client).length,
+    submitted: (name, job) => {
+      turns.submitted(name, job)
+      waiting.delete(name)
+    },
+    get size() {
+      return waiting.size
+    },
+  }
+}
+
+/** Who had a turn, and who has the next ones. */
+function createTurns(
+  clock: Clock,
+  room: Room,
+  waiting: Map<string, Waiting>,
+  onTurn: (waitedMs: number) => void,
+) {
+  const granted = new Map<string, Granted>()
+  // Ordinal numbers of turns: a client that never had one counts from when it came.
+  const lastTurn = new Map<Address, number>()
+  let count = 0
+  let lastGrants: readonly MonotonicMs[] = []
+
+  const order = () => inTurn([...waiting.values()], lastTurn)
+  const forget = async () => {
+    for (const [name, turn] of [...granted]) {
+      if (turn.job !== undefined) turn.seats = await room.seatedIn(turn.job)
+      const isOver = elapsedSince(clock, turn.at) >= (turn.isTold ? roomMs : grantMs)
+      if (isOver || (turn.job && turn.seats.length === 0)) granted.delete(name)
+    }
+    for (const [name, { askedAt, held }] of waiting) {
+      if (held === 0 && elapsedSince(clock, askedAt) >= keptMs) waiting.delete(name)
+    }
+    const clients = new Set([...waiting.values(), ...granted.values()].map(({ client }) => client))
+    for (const client of lastTurn.keys()) if (!clients.has(client)) lastTurn.delete(client)
+  }
+  const grant = (draw: Waiting, seats: readonly Address[]) => {
+    const { name, client, since } = draw
+    const at = clock.monotonic()
+    waiting.delete(name)
+    granted.set(name, { name, client, seats, at, isTold: false })
+    lastTurn.set(client, ++count)
+    lastGrants = [...lastGrants.slice(-15), at]
+    onTurn(elapsedSince(clock, since))
+  }
+  return {
+    meet: (client: Address) => {
+      if (!lastTurn.has(client)) lastTurn.set(client, ++count)
+    },
+    submitted: (name: string, job: JobId) => {
+      const turn = granted.get(name)
+      if (turn) turn.job = job
+    },
+    /** Whether a draw has its turn, which then counts as told. */
+    isTaken: ({ name, client }: Draw): boolean => {
+      const turn = granted.get(name)
+      if (turn?.client !== client) return false
+      if (!turn.isTold) turn.at = clock.monotonic()
+      turn.isTold = true
+      return true
+    },
+    standing: (name: string): Queued => {
+      const draws = order()
+      const place = draws.findIndex((draw) => draw.name === name) + 1
+      return {
+        place,
+        waiting: draws.length,
+        retryAfterSeconds: retryAfter(clock, lastGrants, place),
+      }
+    },
+    look: async () => {
+      await forget()
+      const left = countedRoom(room, [...granted.values()])
+      let inVain = 0
+      for (const draw of order()) {
+        if (inVain >= mostInVain) return
+        if ((await left.ofClient(draw.client)) <= 0) continue
+        const free: Address[] = []
+        for (const node of draw.nodes) if ((await left.ofNode(node)) > 0) free.push(node)
+        const seats = free.slice(0, draw.quorum)
+        left.take(draw.client, seats)
+        // Its place may have been given up while others were asked about.
+        if (!waiting.has(draw.name)) continue
+        if (seats.length < draw.quorum) inVain++
+        else grant(draw, seats)
+      }
+    },
+  }
+}
+
+/** The first draw of each client, then the second, and so on; among equals, the client first whose last turn is longer ago. */
+function inTurn(
+  draws: readonly Waiting[],
+  lastTurn: ReadonlyMap<Address, number>,
+): readonly Waiting[] {
+  const before = new Map<Address, number>()
+  const ranked = draws.map((draw) => {
+    const rank = before.get(draw.client) ?? 0
+    before.set(draw.client, rank + 1)
+    return { draw, rank, turn: lastTurn.get(draw.client) ?? 0 }
+  })
+  // The sort is stable: what is equal stays in the order in which it came.
+  return ranked.toSorted((a, b) => a.rank - b.rank || a.turn - b.turn).map(({ draw }) => draw)
+}
+
+/** Room as one look sees it: each client and node is asked about once, less what has gone ahead since. */
+function countedRoom(room: Room, granted: readonly Granted[]) {
+  const clients = new Map<Address, number>()
+  const nodes = new Map<Address, number>()
+  const takeOf = (counts: Map<Address, number>, key: Address) => {
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  const taken = { clients: new Map<Address, number>(), nodes: new Map<Address, number>() }
+  const take = (client: Address | undefined, seats: readonly Address[]) => {
+    if (client) takeOf(taken.clients, client)
+    for (const node of seats) takeOf(taken.nodes, node)
+  }
+  // A job that is there counts among those of its client already.
+  for (const { client, seats, job } of granted) take(job ? undefined : client, seats)
+  const asked = async (
+    known: Map<Address, number>,
+    key: Address,
+    ask: (key: Address) => Promise<number>,
+  ) => {
+    const found = known.get(key) ?? (await ask(key))
+    known.set(key, found)
+    return found
+  }
+  return {
+    take,
+    ofClient: async (client: Address) =>
+      (await asked(clients, client, room.ofClient)) - (taken.clients.get(client) ?? 0),
+    ofNode: async (node: Address) =>
+      (await asked(nodes, node, room.ofNode)) - (taken.nodes.get(node) ?? 0),
+  }
+}
+
+/** By how fast turns have come lately, when the draw at this place may expect its own. */
+function retryAfter(clock: Clock, grants: readonly MonotonicMs[], place: number): number {
+  const [first] = grants
+  if (first === undefined) return 1
+  const seconds = (elapsedSince(clock, first) / grants.length / 1000) * place
+  return Math.min(Math.max(Math.ceil(seconds), 1), longestRetrySeconds)
+}

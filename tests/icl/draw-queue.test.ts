@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest'
+import { createDrawQueue, type Draw, type Room } from '../../icl/operations/draw-queue.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
+import { createVirtualClock } from '../virtual-clock.ts'
+
+const addressOf = (name: string) => `0x${name.padStart(40, '0')}` as Address
+const nodes = ['a1', 'a2', 'a3'].map(addressOf)
+
+/** A queue over three nodes, where each job that was let go ahead occupies all of them until it ends. */
+function world({ room = 1, places = 8 } = {}) {
+  const clock = createVirtualClock()
+  const jobs = new Map<string, Address>()
+  const outside: Room = {
+    ofClient: async (client) =>
+      places - [...jobs.values()].filter((other) => other === client).length,
+    ofNode: async () => room - jobs.size,
+    seatedIn: async () => [],
+  }
+  const waits: number[] = []
+  const queue = createDrawQueue(clock, outside, (ms) => waits.push(ms))
+  let count = 0
+  const drawOf = (client: string): Draw => ({
+    name: `${client}:${count++}`,
+    client: addressOf(client),
+    quorum: 3,
+    nodes,
+  })
+  /** Notes the draw as a job once it has had its turn. */
+  const ask = async (draw: Draw, ms = 0) => {
+    const queued = await queue.waitFor(draw, ms)
+    if (queued) return queued
+    queue.submitted(draw.name, `0x${draw.name}` as JobId)
+    jobs.set(draw.name, draw.client)
+    return undefined
+  }
+  return { clock, queue, drawOf, ask, jobs, waits }
+}
+
+describe('a draw', () => {
+  it('goes ahead at once while its nodes have room', async () => {
+    const { clock, ask, drawOf, queue } = world({ room: 2 })
+    expect(await ask(drawOf('1'))).toBeUndefined()
+    await clock.advance(100)
+    expect(await ask(drawOf('2'))).toBeUndefined()
+    await clock.advance(100)
+    expect(await ask(drawOf('3'))).toEqual({ place: 1, waiting: 1, retryAfterSeconds: 1 })
+    expect(queue.size).toBe(1)
+  })
+
+  it('that is held goes ahead as soon as there is room, and is told how long it waited', async () => {
+    const { clock, ask, drawOf, jobs, waits } = world()
+    const first = drawOf('1')
+    await ask(first)
+    const second = ask(drawOf('2'), 20_000)
+    await clock.advance(3_000)
+    jobs.delete(first.name)
+    await clock.advance(400)
+    expect(await second).toBeUndefined()
+    expect(waits).toHaveLength(2)
+    expect(waits[1]).toBeGreaterThanOrEqual(3_000)
+  })
+
+  it('waits for one draw of each other client, however many these have, in the order of their last turns', async () => {
+    const { clock, ask, drawOf, jobs, queue } = world()
+    const running = drawOf('9')
+    await ask(running)
+    const flood = ['1', '2', '3'].flatMap((client) =>
+      Array.from({ length: 50 }, () => drawOf(client)),
+    )
+    for (const draw of flood) await ask(draw)
+    const late = drawOf('7')
+    expect(await ask(late)).toMatchObject({ place: 4, waiting: 151 })
+    const order: string[] = []
+    let last = running
+    for (let turn = 0; turn < 7; turn++) {
+      jobs.delete(last.name)
+      await clock.advance(300)
+      for (const draw of [...flood, late]) {
+        if (jobs.has(draw.name) || order.includes(draw.name) || (await ask(draw))) continue
+        order.push(draw.name)
+        last = draw
+      }
+    }
+    expect(order.map((name) => name.split(':')[0])).toEqual('1 2 3 7 1 2 3'.split(' '))
+    expect(queue.waitingOf(addressOf('1'))).toBe(48)
+  })
+
+  it('keeps its place while it is asked for within 90 s, and its turn for 60 s', async () => {
+    const { clock, ask, drawOf, jobs, queue } = world()
+    const [first, second, third] = [drawOf('1'), drawOf('2'), drawOf('3')]
+    await ask(first)
+    await ask(second)
+    expect(await ask(third)).toMatchObject({ place: 2 })
+    await clock.advance(80_000)
+    await ask(second)
+    await clock.advance(80_000)
+    // The third was not asked for again, and comes as a new one.
+    expect(await ask(drawOf('4'))).toMatchObject({ place: 2, waiting: 2 })
+    expect(queue.waitedMs(third.name)).toBe(0)
+    expect(queue.waitedMs(second.name)).toBe(160_000)
+    jobs.delete(first.name)
+    await clock.advance(200)
+    // Somebody else's question gives the second its turn.
+    expect(await ask(third)).toMatchObject({ place: 2, waiting: 2 })
+    await clock.advance(50_000)
+    expect(await ask(second)).toBeUndefined()
+  })
+
+  it('of a client that has its jobs waits, and those of others do not', async () => {
+    const { clock, ask, drawOf } = world({ room: 9, places: 1 })
+    expect(await ask(drawOf('1'))).toBeUndefined()
+    await clock.advance(200)
+    expect(await ask(drawOf('1'))).toMatchObject({ place: 1 })
+    expect(await ask(drawOf('2'))).toBeUndefined()
+  })
+
+  it('is told to come back when the turns before it can be expected to be over', async () => {
+    const { clock, ask, drawOf, jobs } = world()
+    let running = drawOf('1')
+    await ask(running)
+    for (let turn = 0; turn < 15; turn++) {
+      await clock.advance(2_000)
+      jobs.delete(running.name)
+      running = drawOf('1')
+      expect(await ask(running)).toBeUndefined()
+    }
+    await clock.advance(2_000)
+    await ask(drawOf('2'))
+    const third = await ask(drawOf('3'))
+    expect(third).toMatchObject({ place: 2, retryAfterSeconds: 4 })
+  })
+})
