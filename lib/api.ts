@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { remedyFor } from './causes.ts'
-import type { Clock } from './clock.ts'
+import { type Clock, elapsedSince } from './clock.ts'
 import { withDeadline } from './deadline.ts'
 import { type Endpoint, type Input, isRawAnswer, type Output, rawBytes } from './endpoint.ts'
 import { endpoints, maxBlobBytes, type OperationId } from './endpoints.ts'
 import { isProblemCode, Problem, ProblemError } from './problem.ts'
+import type { ProblemCode } from './problem-codes.ts'
 import type { Random } from './random.ts'
 import { readLimited } from './read-limited.ts'
 import { type RequestSigner, signedHeaders } from './request-signature.ts'
@@ -23,6 +24,8 @@ type CallOptions = {
   readonly timeoutMs?: number
   /** 1 when left out: the caller's own loop retries. */
   readonly attempts?: number
+  /** Has the call wait for as long as the ICL only says that it has too much to do, and is told each time; no attempt is used up. */
+  readonly onLoad?: ((problem: ProblemError) => void) | undefined
 }
 
 /** One method per endpoint: inputs are encoded, answers validated, problems thrown as ProblemError. */
@@ -44,6 +47,13 @@ export type ApiOptions = {
 }
 
 const defaultTimeoutMs = 15_000
+/** What an ICL says that has too much to do now, or has had too much of this caller. */
+const loadCodes: ReadonlySet<ProblemCode> = new Set([
+  'rate-limited',
+  'too-many-jobs',
+  'draw-queued',
+])
+
 const maxAnswerBytes = maxBlobBytes + 1024
 
 /** Builds the typed client of an ICL. */
@@ -115,22 +125,45 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
             throw unreachable(baseUrl, 'failed', error)
           }),
       )
+    const inTime = async () => {
+      try {
+        return await once()
+      } catch (error) {
+        if (!(error instanceof ProblemError) || error.code !== 'signature-stale') throw error
+        if (error.serverTime === undefined) throw error
+        offsetSeconds = error.serverTime - toSeconds(clock.now())
+        return await once()
+      }
+    }
+    const { onLoad } = options
     return retrying(
       clock,
       { attempts: options.attempts ?? 1, firstDelayMs: 250, maxDelayMs: 5_000 },
       options.signal,
       retryAfterMs,
-      async () => {
-        try {
-          return await once()
-        } catch (error) {
-          if (!(error instanceof ProblemError) || error.code !== 'signature-stale') throw error
-          if (error.serverTime === undefined) throw error
-          offsetSeconds = error.serverTime - toSeconds(clock.now())
-          return await once()
-        }
-      },
+      onLoad ? () => patiently(clock, onLoad, options.signal, inTime) : inTime,
     )
+  }
+}
+
+/** Asks again until the ICL has room. A request that it held has waited already: its place in the queue is kept. */
+async function patiently<T>(
+  clock: Clock,
+  onLoad: (problem: ProblemError) => void,
+  signal: AbortSignal | undefined,
+  call: () => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    const beganAt = clock.monotonic()
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof ProblemError) || !loadCodes.has(error.code)) throw error
+      onLoad(error)
+      const askedMs = Math.max(error.retryAfterSeconds ?? 1, 1) * 1000
+      const waitedMs = error.queue ? elapsedSince(clock, beganAt) : 0
+      await clock.sleep(Math.max(askedMs - waitedMs, 250), signal)
+    }
   }
 }
 
@@ -189,6 +222,7 @@ function problemOf(response: Response, bytes: Uint8Array): Error {
       ? Math.min(Math.max(retryAfter, 0), 60)
       : undefined,
     serverTime: parsed.data.server_time,
+    queue: parsed.data.queue,
   })
 }
 

@@ -11,6 +11,7 @@ import { SvcError } from '../svc-error.ts'
 import { termsHash } from '../terms.ts'
 import { type JobOrder, listTermsOf } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
+import { patient } from './patient.ts'
 import type { JobWish } from './submit-job.ts'
 
 // Sessions end by time, so a receipt may not choose its own; clocks differ a little.
@@ -62,9 +63,9 @@ export async function fetchCheckedReceipt(
   const { api } = context
   const receipt = await api.getReceipt(
     { params: { jobId: job.jobId } },
-    { readToken, signal, attempts: 5 },
+    { ...patient, readToken, signal, attempts: 5 },
   )
-  const { keys } = await api.getJwks({}, { signal, attempts: 3 })
+  const { keys } = await api.getJwks({}, { ...patient, signal })
   const iclKeys = keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
   await verifyReceipt(receipt, { iclKeys: iclKeys.map(({ x }) => x) })
   checkIdentity(receipt, job)

@@ -13,6 +13,7 @@ import { type AgreementRule, maxListLength, type Terms } from '../schemas/terms.
 import { SvcError } from '../svc-error.ts'
 import { comparePool, type PoolComparison, readPublished } from './compare-pool.ts'
 import type { ClientContext } from './context.ts'
+import { patient } from './patient.ts'
 
 // Nodes for the seats of those that fail.
 const spareNodes = 2
@@ -142,11 +143,11 @@ async function previewOf(
     ...{ min_tier: minTier, verifier_count: verifierCount },
   }
   try {
-    const preview = await api.previewQuorum({ query }, { signal, attempts: 3 })
+    const preview = await api.previewQuorum({ query }, { ...patient, signal })
     if (preview.model_id === model && preview.comparator === comparator) return preview
   } catch (error) {
     if (!(error instanceof ProblemError) || error.code !== 'not-enough-nodes') throw error
-    const { models } = await api.getModels({}, { signal, attempts: 3 })
+    const { models } = await api.getModels({}, { ...patient, signal })
     throw shortage(models, model, 1 + verifierCount, error)
   }
   throw new SvcError('quorum-untrusted', 'The ICL answered about another model or comparator', {

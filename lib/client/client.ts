@@ -27,6 +27,7 @@ import { getRecord } from './get-record.ts'
 import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
 import { createKeysAhead } from './keys-ahead.ts'
+import { createTurns } from './turns.ts'
 
 /** What a client is made of. */
 export type ClientOptions = {
@@ -135,10 +136,11 @@ export async function createClient(options: ClientOptions): Promise<Client> {
 function clientOf(context: ClientContext, api: Api): Client {
   const { network } = context
   const keys = createKeysAhead(context)
+  const turns = createTurns(network.limits.jobs_at_once)
   return {
     network,
     context,
-    infer: (prompt, inferOptions) => infer(context, prompt, inferOptions, keys),
+    infer: (prompt, inferOptions) => infer(context, prompt, inferOptions, { keys, turns }),
     storeKeyAhead: ({ signal, ...wanted }) => told(keys.store(wishOf(wanted), signal), signal),
     keysAhead: async ({ signal, ...wanted }) =>
       keys.count(wishOf(wanted), await told(context.chain.time(signal), signal)),

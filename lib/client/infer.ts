@@ -10,7 +10,7 @@ import { SvcError } from '../svc-error.ts'
 import { agreedIn } from './agreed.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
-import { chooseTerms, type TermsOptions, wishOf } from './choose-terms.ts'
+import { type ChosenTerms, chooseTerms, type TermsOptions, wishOf } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
 import type { JobOrder } from './commit-list.ts'
@@ -38,6 +38,7 @@ import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import { storePromptKey } from './store-prompt-key.ts'
 import { commonReason } from './stuck-job.ts'
 import type { JobWish } from './submit-job.ts'
+import type { QueuePlace, Turns } from './turns.ts'
 
 /** How to run one inference. */
 export type InferOptions = Omit<TermsOptions, 'needs'> & {
@@ -54,6 +55,8 @@ export type InferOptions = Omit<TermsOptions, 'needs'> & {
     readonly key: KeyHandles
     readonly webhookSecret?: string
   }) => void
+  /** Told where it stands while it waits for its turn, at first among this client's own prompts, then at the ICL. */
+  readonly onQueue?: (place: QueuePlace) => void
   /** Told of each event of the job, such as a node that claimed its assignment. */
   readonly onEvent?: (event: JobEvent) => void
   /** Cancels the job when a lack of nodes lasts this long; the job then waits no longer for others to appear. */
@@ -95,7 +98,7 @@ export async function infer(
   context: ClientContext,
   prompt: string | PromptDocument,
   options: InferOptions,
-  keys?: Pick<KeysAhead, 'take'>,
+  { keys, turns }: { readonly keys?: Pick<KeysAhead, 'take'>; readonly turns?: Turns } = {},
 ): Promise<Inference> {
   const document = checkPrompt(prompt, context.network.limits.prompt_bytes)
   const { model, parameters, webhook } = options
@@ -116,8 +119,8 @@ export async function infer(
     steps: createStepRunner(context.clock, options.onStep),
   }
   try {
-    const job = await prepare(run, document)
-    const view = await follow(run, job)
+    const turn = await takeTurn(run, turns)
+    const { job, view } = await runJob(run, document).finally(() => turn?.end())
     if (view.status === 'accepted') return await collect(run, job, view)
     return {
       jobId: jobIdOf(job.order.identity),
@@ -134,6 +137,26 @@ export async function infer(
     options.signal?.throwIfAborted()
     throw toClientError(error)
   }
+}
+
+/** Waits, before anything is paid, until this client may have one more job. */
+const takeTurn = ({ options }: Run, turns: Turns | undefined) =>
+  turns?.take((place) => options.onQueue?.(place), options.signal)
+
+const describePlace = ({ place, waiting }: QueuePlace): string => `place ${place} of ${waiting}`
+
+async function runJob(run: Run, prompt: PromptDocument) {
+  const job = await prepare(run, prompt)
+  return { job, view: await follow(run, job) }
+}
+
+/** The list of a stored key, once it is the draw's turn. */
+function listOf({ context, options }: Run, chosen: ChosenTerms, stored: StoredPromptKey) {
+  return async (progress: (detail: string) => void) =>
+    askForList(context, chosen, stored, options.signal, (place) => {
+      progress(describePlace(place))
+      options.onQueue?.(place)
+    })
 }
 
 async function prepare(run: Run, prompt: PromptDocument): Promise<PreparedJob> {
@@ -161,7 +184,7 @@ async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedProm
   const stored = await steps.run('store-key', () =>
     storePromptKey(context, halves, chosen.terms, signal),
   )
-  const list = await steps.run('list', () => askForList(context, chosen, stored, signal))
+  const list = await steps.run('list', listOf(run, chosen, stored))
   return { ...sealed, stored, list, ...(proof && { proof }) }
 }
 
@@ -172,18 +195,18 @@ const agedCodes: ReadonlySet<string> = new Set([
 
 /** Undefined when no key fits, or when the ICL draws no list for it any more. */
 async function useKeyAhead(
-  { context, options, wish, steps, keys }: Run,
+  run: Run,
   prompt: PromptDocument,
   now: number,
 ): Promise<ListedPrompt | undefined> {
-  const { signal } = options
+  const { context, options, wish, steps, keys } = run
   const key = keys?.take(wish, now)
   if (key === undefined) return undefined
   const { chosen, promptKey, stored } = key
   const sealed = await steps.run('seal-prompt', () => sealPrompt(context, prompt, promptKey))
   const list = await steps.run('list', async (progress) => {
     try {
-      return await askForList(context, chosen, stored, signal)
+      return await listOf(run, chosen, stored)(progress)
     } catch (error) {
       const isKnown = error instanceof SvcError || error instanceof ProblemError
       if (!isKnown || !agedCodes.has(error.code)) throw error

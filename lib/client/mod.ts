@@ -86,5 +86,6 @@ export {
 } from './steps.ts'
 export { storePromptKey } from './store-prompt-key.ts'
 export { type JobWish, submitJob } from './submit-job.ts'
+export type { QueuePlace } from './turns.ts'
 export { uploadBlob } from './upload-blob.ts'
 export { type EventWatcher, watchEvents } from './watch-events.ts'

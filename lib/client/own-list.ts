@@ -5,7 +5,7 @@
  * signed list has to be the same. All that is left to the ICL's word is which nodes cannot work now.
  *
  * Failure cases: a reorganisation moves the key to another block, so that the list is another one: the block is read
- * again, and the list asked for again. The RPC servers of client and ICL may see different blocks for a moment. The ICL
+ * again, and the list asked for again. An ICL with too much to do holds the draw until its turn. The RPC servers of client and ICL may see different blocks for a moment. The ICL
  * may pass over at most four nodes for other reasons than that they are busy, else it chooses too much.
  */
 
@@ -21,6 +21,8 @@ import { termsHash } from '../terms.ts'
 import type { ChosenTerms } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
 import type { ClientContext } from './context.ts'
+import { patient } from './patient.ts'
+import type { QueuePlace } from './turns.ts'
 
 /** What a list is drawn from besides its key. */
 type DrawnFrom = Pick<ChosenTerms, 'terms' | 'pool'>
@@ -29,6 +31,8 @@ const maxPassed = 4
 const tries = 4
 const pauseMs = 1_000
 const graceSeconds = 600
+// How long the ICL holds a request for the draw's turn.
+const turnSeconds = 20
 
 /** The list of a stored key, which this client has drawn as well. */
 export type JobList = {
@@ -48,12 +52,13 @@ export async function askForList(
   chosen: DrawnFrom,
   stored: StoredPromptKey,
   signal?: AbortSignal,
+  onPlace: (place: QueuePlace) => void = () => {},
 ): Promise<JobList> {
   const { chain, clock } = context
   const { quorum } = chosen.terms
   let { block } = stored
   for (let attempt = 1; ; attempt++) {
-    const signed = await listFrom(context, chosen, { ...stored, block }, signal)
+    const signed = await listFrom(context, chosen, { ...stored, block }, onPlace, signal)
     const own = await chain.blockOf(stored.txHash, signal)
     // What was asked about must still be the key's block when the list is committed to.
     if (own && signed && isSame(own, block) && isSame(own, signed.body.block)) {
@@ -81,11 +86,20 @@ async function listFrom(
   { api }: ClientContext,
   { terms }: DrawnFrom,
   { highHandle, lowHandle, block }: StoredPromptKey,
+  onPlace: (place: QueuePlace) => void,
   signal: AbortSignal | undefined,
 ): Promise<SignedList | undefined> {
   const key = { kpHighHandle: highHandle, kpLowHandle: lowHandle, block_number: block.number }
   try {
-    return await api.drawList({ body: { ...key, terms } }, { signal, attempts: 3 })
+    return await api.drawList(
+      { body: { ...key, terms, wait: turnSeconds } },
+      {
+        ...patient,
+        signal,
+        timeoutMs: turnSeconds * 1000 + 10_000,
+        onLoad: ({ queue }) => queue && onPlace({ at: 'icl', ...queue }),
+      },
+    )
   } catch (error) {
     if (error instanceof ProblemError && error.code === 'key-unknown') return undefined
     throw error
@@ -100,7 +114,7 @@ async function checkList(
   { body, key, signature }: SignedList,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { keys } = await api.getJwks({}, { signal, attempts: 3 })
+  const { keys } = await api.getJwks({}, { ...patient, signal })
   const isKnown = keys.some(({ kty, crv, x }) => kty === 'OKP' && crv === 'Ed25519' && x === key)
   if (!isKnown || !(await verifySignature(key, signature, statementBytes(body)))) {
     throw untrusted('a list that none of its published keys has signed')

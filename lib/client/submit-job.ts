@@ -5,6 +5,7 @@ import { SvcError } from '../svc-error.ts'
 import type { QuorumWish } from './choose-terms.ts'
 import type { JobOrder } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
+import { patient } from './patient.ts'
 
 /** How a job is to be run and its answers compared. */
 export type JobWish = QuorumWish & {
@@ -35,7 +36,7 @@ export async function submitJob(
         ...(wish.webhook && { webhook: wish.webhook }),
       },
     },
-    { signal, attempts: 3 },
+    { ...patient, signal },
   )
   if (submitted.jobId === jobId) return submitted
   throw new SvcError('job-id-wrong', `The ICL answered about ${submitted.jobId}, not ${jobId}`, {

@@ -344,6 +344,17 @@ describe('an ICL that does not answer', () => {
     expect(requests).toHaveLength(2)
   })
 
+  it('is waited for, however often it has too much to do, when the call says so', async () => {
+    const busy = problem('rate-limited', 429, {}, { 'retry-after': '3' })
+    const queued = problem('draw-queued', 429, { queue: { place: 2, waiting: 7 } })
+    const { api, waits } = apiOf([busy, busy, busy, queued, json(models)])
+    const told: (ProblemError['queue'] | string)[] = []
+    const onLoad = ({ code, queue }: ProblemError) => told.push(queue ?? code)
+    expect(await api.getModels({}, { onLoad })).toEqual(models)
+    expect(told).toEqual([...Array(3).fill('rate-limited'), { place: 2, waiting: 7 }])
+    expect(waits.filter((ms) => ms < 15_000)).toEqual([3_000, 3_000, 3_000, 1_000])
+  })
+
   it('is left alone when the caller has given up', async () => {
     const reason = new Error('enough')
     const early = apiOf([json(models)])

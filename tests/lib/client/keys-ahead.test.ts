@@ -41,7 +41,7 @@ describe('a key stored ahead', () => {
     expect(count()).toBe(1)
     const news: StepNews[] = []
     const options = { model, onStep: (item: StepNews) => news.push(item) }
-    const result = await infer(context, 'Why?', options, keys)
+    const result = await infer(context, 'Why?', options, { keys })
     expect(result).toMatchObject({ status: 'accepted', output: 'answer to Why?' })
     const ahead = ['preview', 'encrypt-key', 'store-key']
     const steps = inferenceSteps.filter((step) => !ahead.includes(step))
@@ -49,7 +49,7 @@ describe('a key stored ahead', () => {
     expect(new Set(Object.keys(result.timingsMs))).toEqual(new Set([...steps, 'total']))
     expect(callsOf('storeKey')).toHaveLength(1)
     expect(count()).toBe(0)
-    await infer(context, 'Why?', { model }, keys)
+    await infer(context, 'Why?', { model }, { keys })
     expect(callsOf('storeKey')).toHaveLength(2)
     expect(new Set(handlesOf(callsOf('submitJob'))).size).toBe(2)
   })
@@ -85,7 +85,9 @@ describe('a key stored ahead', () => {
     const { context, keys, callsOf } = await worldWithKeys()
     await keys.store(wishOf({ model }))
     // The fake ICL knows one job at a time: only what was submitted counts here.
-    await Promise.allSettled(['One?', 'Two?'].map((text) => infer(context, text, { model }, keys)))
+    await Promise.allSettled(
+      ['One?', 'Two?'].map((text) => infer(context, text, { model }, { keys })),
+    )
     expect(new Set(handlesOf(callsOf('submitJob'))).size).toBe(2)
     expect(callsOf('storeKey')).toHaveLength(2)
   })
@@ -102,7 +104,7 @@ describe('a key stored ahead', () => {
         const failed: StepNews[] = []
         const onStep = (news: StepNews) => news.phase === 'failed' && failed.push(news)
         const api = { ...context.api, drawList }
-        const outcome = await infer({ ...context, api }, 'Why?', { model, onStep }, keys).catch(
+        const outcome = await infer({ ...context, api }, 'Why?', { model, onStep }, { keys }).catch(
           (error: unknown) => error,
         )
         expect(callsOf('storeKey')).toHaveLength(2)
@@ -124,7 +126,7 @@ describe('a key stored ahead', () => {
       return await context.api.drawList(input, ...more)
     }
     const api = { ...context.api, drawList }
-    const result = await infer({ ...context, api }, 'Why?', { model }, keys)
+    const result = await infer({ ...context, api }, 'Why?', { model }, { keys })
     expect(result.status).toBe('accepted')
     expect(callsOf('storeKey')).toHaveLength(2)
   })
@@ -133,7 +135,7 @@ describe('a key stored ahead', () => {
     const changeList: FakeOptions['changeList'] = ({ list }) => ({ list: list.toReversed() })
     const { context, keys, callsOf } = await worldWithKeys({ changeList })
     await keys.store(wishOf({ model }))
-    const error = await errorOf(infer(context, 'Why?', { model }, keys))
+    const error = await errorOf(infer(context, 'Why?', { model }, { keys }))
     expect(error).toMatchObject({ code: 'quorum-untrusted' })
     expect(callsOf('storeKey')).toHaveLength(1)
   })

@@ -36,7 +36,7 @@ describe('a list of the ICL', () => {
     const { list } = world.callsOf('submitJob')[0]!.input as SubmitJob
     const { kpHighHandle, kpLowHandle, terms } = list.body
     expect(world.callsOf('drawList').map(({ input }) => input)).toEqual([
-      { kpHighHandle, kpLowHandle, block_number: keyBlock.number, terms },
+      { kpHighHandle, kpLowHandle, block_number: keyBlock.number, terms, wait: 20 },
     ])
   })
 
