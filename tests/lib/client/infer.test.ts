@@ -62,7 +62,7 @@ describe('infer', () => {
     const { terms, mask } = callsOf('commitList')[0]!.input as ListCommitment
     expect(terms.list.slice(0, 3)).toEqual(nodes.slice(0, 3))
     expect([terms.activator, mask]).toEqual([coordinator, 0b111])
-    expect(terms.until - context.clock.now() / 1000).toBeGreaterThan(1_150)
+    expect(terms.until - context.clock.now() / 1000).toBeGreaterThan(600)
   })
 
   it('asks for terms that the ICL cannot read anything else into', async () => {
