@@ -19,11 +19,11 @@ export function eventOf(body: ReputationStatement): ReputationEvent | undefined 
 }
 
 /** What an event counted, in words; nothing when it counted in full. */
-export function countedText(counted: Counted, client: ReputationEvent['client']): string {
+export function countedText(counted: Counted): string {
   if (counted === 'full') return ''
-  if (counted === 'again') return 'not again for the same partners on this day'
-  const whose = client === 'newcomers' ? 'all new clients' : 'its client'
-  return `bounded by what ${whose} may move in a day`
+  return counted === 'again'
+    ? 'not again for the same partners on this day'
+    : 'bounded by what all clients may move in a day'
 }
 
 /**
@@ -42,7 +42,7 @@ export function countedTexts(
     const counted = countedAfter(fold, event)
     fold = afterEvent(fold, event)
     const isKnown = isWhole || counted === 'again' || utcDayOf(event.at) > first
-    const text = countedText(counted, event.client)
+    const text = countedText(counted)
     if (isKnown && text !== '') texts.set(event.id, text)
   }
   return texts

@@ -50,7 +50,9 @@ export const isReputationCode = (code: string): code is ReputationCode =>
   Object.hasOwn(reputationCodes, code)
 
 /** Whose allowance an event uses: its client's, or the one that all clients share who are new. */
-export type AllowanceHolder = Address | 'newcomers'
+export type AllowanceHolder = Address | typeof newClients
+
+const newClients = 'newcomers'
 
 /** One thing that a node did; its id makes it count once. */
 export type ReputationEvent = {
@@ -94,31 +96,18 @@ export const newcomer: Standing = {
 }
 
 /**
- * How far the jobs of one client can move a node in one UTC day, provable faults aside: the score down, and the doubt either way. A score below 81 when
- * the day begins falls by less (`scoreAllowance`), so that it is never more than a tenth of the weight. What the jobs say of the doubt is summed up before
- * it is bounded: else one good answer would make up for any number of bad ones, or the other way round.
+ * How far the jobs of all clients together can move a node in one UTC day, provable faults aside: `score` and `rise` are what they take, and never more
+ * than a tenth of its weight, however many wallets an owner has. A score below 81 when the day begins falls by less (`scoreAllowance`).
+ * What the jobs of one client say of the doubt is summed up, and counts `client` at most either way: one good answer does not make up for any number
+ * of bad ones, and no client outweighs all others. `fall` is less than `rise`: a cheat that feeds itself cannot take back what others found.
  */
-export const dayAllowance = { score: 5, doubtMillinats: 36 } as const
+export const dayAllowance = { score: 5, client: 36, rise: 36, fall: 18 } as const
 
-/** What the jobs of one client can take in a day of the score that a node has when the day begins: a 20th, rounded up, 5 at the most. */
+/** What a day's jobs can take of the score that a node has when the day begins: a 20th, rounded up, 5 at the most. */
 export const scoreAllowance = (score: number): number =>
   Math.min(dayAllowance.score, Math.ceil(score / 20))
 
-/**
- * What the jobs of one client said of a node on one day, not bounded yet: the losses of its score, lapsed leases apart, because a late answer makes up
- * for these alone, and all doubts. `taken` is what the losses took in fact, so that no more is given back.
- */
-type ClientDay = {
-  readonly losses: number
-  /** Less what answers that came late made up for: below 0 when their lapses are still to come, as both may be of one second. */
-  readonly lapses: number
-  readonly taken: number
-  readonly doubtMillinats: number
-}
-
-const emptyDay: ClientDay = { losses: 0, lapses: 0, taken: 0, doubtMillinats: 0 }
-
-/** A node's UTC day (days since 1970), by the client whose allowance each event uses. */
+/** A node's UTC day (days since 1970), not bounded yet. */
 type Day = {
   readonly day: number
   /** With which the day began. */
@@ -127,7 +116,19 @@ type Day = {
   readonly doubtBefore: number
   /** The doubt of the day's provable faults: no number of good answers of the same day makes up for it. */
   readonly proved: number
-  readonly byClient: Readonly<Record<string, ClientDay>>
+  /** Of the score, lapsed leases apart, because a late answer makes up for these alone. */
+  readonly losses: number
+  /** Less what answers that came late made up for: below 0 when their lapses are still to come, as both may be of one second. */
+  readonly lapses: number
+  /** What the losses took in fact, so that no more is given back. */
+  readonly taken: number
+  /** What the jobs said of the doubt, by the client whose allowance each event uses. */
+  readonly doubts: Readonly<Record<string, number>>
+}
+
+const emptyDay: Omit<Day, 'day' | 'scoreBefore' | 'doubtBefore'> = {
+  ...{ proved: 0, losses: 0, lapses: 0, taken: 0 },
+  doubts: {},
 }
 
 /** The fold of a node's events: its standing, and what is used of the allowances of the last event's day. */
@@ -136,10 +137,10 @@ export type ReputationFold = { readonly standing: Standing; readonly losses: Day
 /** The fold of no events. */
 export const emptyFold: ReputationFold = {
   standing: newcomer,
-  losses: { day: 0, scoreBefore: startScore, doubtBefore: 0, proved: 0, byClient: {} },
+  losses: { ...emptyDay, day: 0, scoreBefore: startScore, doubtBefore: 0 },
 }
 
-/** How much of its code's worth an event counts: in full, as far as the client's allowance of the day goes, or not again for the same partners. */
+/** How much of its code's worth an event counts: in full, as far as the day's allowance goes, or not again for the same partners. */
 export type Counted = 'full' | 'bounded' | 'again'
 
 type FoldedEvent = Pick<ReputationEvent, 'code' | 'at' | 'amountGwei' | 'client' | 'again'>
@@ -158,8 +159,7 @@ function dayAfter(
   const { score, doubtMillinats }: Worth = reputationCodes[event.code]
   const day = utcDayOf(event.at)
   const { score: scoreBefore, doubtMillinats: doubtBefore } = standing
-  const today =
-    losses.day === day ? losses : { day, scoreBefore, doubtBefore, proved: 0, byClient: {} }
+  const today = losses.day === day ? losses : { ...emptyDay, day, scoreBefore, doubtBefore }
   if (event.again) return { score: 0, today }
   if (isProvable(event.code)) {
     return { score, today: { ...today, proved: today.proved + doubtMillinats } }
@@ -168,22 +168,21 @@ function dayAfter(
     const unbound = within(today.doubtBefore + doubtMillinats, maxDoubtMillinats)
     return { score, today: { ...today, doubtBefore: unbound } }
   }
-  const known = today.byClient[event.client] ?? emptyDay
-  const own = withLoss(known, event.code)
+  const own = withLoss(today, event.code)
   const most = scoreAllowance(today.scoreBefore)
-  const due = lossOf(known, most) - lossOf(own, most)
-  const isLoss = own !== known
-  const moved = isLoss ? within(due, known.taken, -standing.score) : score
-  const taken = isLoss ? known.taken - moved : known.taken
-  const noted = { ...own, taken, doubtMillinats: known.doubtMillinats + doubtMillinats }
+  const due = lossOf(today, most) - lossOf(own, most)
+  const isLoss = own !== today
+  const moved = isLoss ? within(due, today.taken, -standing.score) : score
+  const taken = isLoss ? today.taken - moved : today.taken
+  const said = (today.doubts[event.client] ?? 0) + doubtMillinats
   return {
     score: moved,
-    today: { ...today, byClient: { ...today.byClient, [event.client]: noted } },
+    today: { ...own, taken, doubts: { ...today.doubts, [event.client]: said } },
   }
 }
 
 /** The day after one more loss, or after an answer that made up for one; the very same day after anything else. */
-function withLoss(day: ClientDay, code: ReputationCode): ClientDay {
+function withLoss(day: Day, code: ReputationCode): Day {
   const { score }: Worth = reputationCodes[code]
   if (code === 'lease-lapsed' || code === 'answered-late') {
     return { ...day, lapses: Math.max(day.lapses - score, reputationCodes['lease-lapsed'].score) }
@@ -191,16 +190,25 @@ function withLoss(day: ClientDay, code: ReputationCode): ClientDay {
   return score < 0 ? { ...day, losses: day.losses - score } : day
 }
 
-/** What a client's losses of one day come to, within its allowance. */
-const lossOf = ({ losses, lapses }: ClientDay, most: number): number =>
+/** What a day's losses come to, within its allowance. */
+const lossOf = ({ losses, lapses }: Day, most: number): number =>
   Math.min(losses + Math.max(lapses, 0), most)
 
-function doubtOf({ doubtBefore, proved, byClient }: Day): number {
-  const { doubtMillinats: most } = dayAllowance
-  const moved = Object.values(byClient).reduce(
-    (sum, { doubtMillinats }) => sum + within(doubtMillinats, most, -most),
+/**
+ * The doubt of a day. What raises it is the sum over all clients. What lowers it does not hang on that sum: else an owner of wallets could
+ * take it away besides. New clients lower nothing: they share one sum, which any of them can turn.
+ */
+function doubtOf({ doubtBefore, proved, doubts }: Day): number {
+  const { client: most, rise, fall } = dayAllowance
+  const said = Object.entries(doubts).map(
+    ([client, doubt]) => [client, within(doubt, most, -most)] as const,
+  )
+  const sum = said.reduce((total, [, doubt]) => total + doubt, 0)
+  const praise = said.reduce(
+    (total, [client, doubt]) => total + (client === newClients ? 0 : Math.max(-doubt, 0)),
     0,
   )
+  const moved = within(sum, rise) - Math.min(praise, fall)
   return within(within(doubtBefore + moved, maxDoubtMillinats) + proved, maxDoubtMillinats)
 }
 

@@ -137,7 +137,7 @@ function printAccount(
   for (const { event, counted, before, after } of steps) {
     const score = `${withSign(after.score - before.score)} = ${after.score}`
     const doubt = `${withSign(after.doubtMillinats - before.doubtMillinats)} = ${after.doubtMillinats}`
-    const bound = countedText(counted, event.client)
+    const bound = countedText(counted)
     const weight = `${withSign(weightOf(after) - weightOf(before))} = ${weightOf(after)}`
     const amount = event.amountGwei === undefined ? '' : `, ${event.amountGwei} gwei slashed`
     print(

@@ -30,19 +30,18 @@ describe('what the latest events of a node counted', () => {
     body('4', daySeconds + 12, again),
     body('5', daySeconds + 13, { code: 'from-a-later-version' }),
   ]
-  const ofClient = 'bounded by what its client may move in a day'
-  const ofNewcomers = 'bounded by what all new clients may move in a day'
+  const bounded = 'bounded by what all clients may move in a day'
   const notAgain = 'not again for the same partners on this day'
 
   it('is said in words where it is less than their worth, whatever their order', () => {
-    const texts = { 1: ofClient, 3: ofNewcomers, 4: notAgain }
+    const texts = { 1: bounded, 3: bounded, 4: notAgain }
     expect(textsOf(days, true)).toEqual(texts)
     expect(textsOf(days.toReversed(), true)).toEqual(texts)
     expect(textsOf([], true)).toEqual({})
   })
 
   it('is not guessed for the first day, when what came before is unknown', () => {
-    expect(textsOf(days, false)).toEqual({ 3: ofNewcomers, 4: notAgain })
+    expect(textsOf(days, false)).toEqual({ 3: bounded, 4: notAgain })
     expect(textsOf(days.slice(1), false)).toEqual({ 4: notAgain })
   })
 })

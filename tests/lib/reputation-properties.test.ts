@@ -58,6 +58,8 @@ const startOf = fc.record({
   doubtMillinats: fc.integer({ min: 0, max: maxDoubtMillinats }),
 })
 
+const { rise, fall } = dayAllowance
+
 const holds = <Values>(property: fc.IProperty<Values>) => fc.assert(property, { numRuns: 400 })
 
 const foldFrom = (
@@ -142,13 +144,13 @@ describe('what one client’s jobs say of a node in one UTC day', () => {
           dayAllowance.score,
         )
         expect(before.standing.doubtMillinats).toBeLessThanOrEqual(
-          without.standing.doubtMillinats + dayAllowance.doubtMillinats,
+          without.standing.doubtMillinats + dayAllowance.rise,
         )
       }),
     )
   })
 
-  it('frees it of no more doubt than its allowance, however many good answers they are', () => {
+  it('moves its doubt by no more than a day’s whole room, however many answers they are', () => {
     holds(
       fc.property(startOf, eventsOf(), fc.nat(4), fc.nat(4), (start, events, one, day) => {
         const isTheirs = ({ client, at, code }: ReputationEvent) =>
@@ -158,7 +160,26 @@ describe('what one client’s jobs say of a node in one UTC day', () => {
           start,
           events.filter((event) => !isTheirs(event)),
         ).standing.doubtMillinats
-        expect(Math.abs(withThem - without)).toBeLessThanOrEqual(dayAllowance.doubtMillinats)
+        expect(withThem - without).toBeLessThanOrEqual(rise)
+        expect(without - withThem).toBeLessThanOrEqual(rise + fall)
+      }),
+    )
+  })
+
+  it('takes at most a tenth of the weight that it would have had in the evening, with any number of wallets', () => {
+    const unproved = eventsOf().map((events) =>
+      events
+        .filter(({ code }) => !isProved(code))
+        .map((event, index) => ({ ...event, at: dayMs + index * 1_000 })),
+    )
+    const owners = fc.subarray([...clients])
+    holds(
+      fc.property(startOf, unproved, owners, (start, events, owner) => {
+        const isTheirs = ({ client }: ReputationEvent) => owner.some((name) => name === client)
+        const taken = weightOf(foldFrom(start, events).standing)
+        const others = events.filter((event) => !isTheirs(event))
+        const alone = weightOf(foldFrom(start, others).standing)
+        expect(taken).toBeGreaterThanOrEqual(Math.floor(0.9 * alone) - 1)
       }),
     )
   })

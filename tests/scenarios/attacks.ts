@@ -70,6 +70,13 @@ const clientAttack = (name: string, count: number, changes: Partial<Attack> = {}
   ...changes,
 })
 
+/** A client that has waited: each of its wallets is older than a week, and has an allowance of its own. */
+const ofAWeek = (count: number): Attack =>
+  clientAttack(`${count} wallets of a week`, count, {
+    job: tosses(walletsOf(count, 'aged')),
+    agedWallets: walletsOf(count, 'aged'),
+  })
+
 /** The attacks that are played, in the order of the table. */
 export const attacks: readonly Attack[] = [
   { name: 'ring of two', nodes: 2, conduct: ringConduct, job: feeding(true), jobsPerDay: 10 },
@@ -92,10 +99,5 @@ export const attacks: readonly Attack[] = [
   clientAttack('coin tosses, 1 wallet', 1),
   clientAttack('coin tosses, 10 wallets', 10),
   clientAttack('coin tosses, 100 wallets', 100),
+  ...[10, 20, 100].map(ofAWeek),
 ]
-
-/** A client that has waited: each of its wallets is older than a week, and has an allowance of its own. */
-export const patientAttack: Attack = clientAttack('10 wallets of a week', 10, {
-  job: tosses(walletsOf(10, 'aged')),
-  agedWallets: walletsOf(10, 'aged'),
-})
