@@ -19,8 +19,9 @@
  *
  * Failure cases, with the end of the job: the deadline has passed (expired); a seat has used up its attempts, or
  * as many nodes as a quorum gave it back for a cause that lies in the job and nobody could do it (expired,
- * attempts-exhausted); the list has nobody left for the seats that were added to find an agreement (disputed). In all
- * other cases an empty seat waits, mostly with the reason not-enough-nodes, and is tried again after refillMs.
+ * attempts-exhausted); the empty seats are more than the members of the list that may still come (expired,
+ * list-used-up, or disputed when they were added to find an agreement). In all other cases an empty seat waits, mostly
+ * with the reason not-enough-nodes, and is tried again after refillMs.
  */
 
 import { causes } from '../../lib/causes.ts'
@@ -40,7 +41,7 @@ import {
 } from './job.ts'
 import { attemptsAt, awaitsGrant, emptySeats, timedAssignments } from './seats.ts'
 import { settle } from './settle.ts'
-import { returnable, unseated } from './unseated.ts'
+import { isUsedUp, returnable, unseated } from './unseated.ts'
 
 /** Looks at a job whose time has come: ends what is overdue and fills empty seats from the list, whose members are in these states. */
 export function tick(
@@ -128,20 +129,18 @@ function fillSeats(
   limits: JobLimits,
 ): Change {
   const seats = emptySeats(job)
-  const isUsedUp =
+  const isExhausted =
     seats.some((seat) => attemptsAt(job, seat) >= limits.maxAttempts) ||
     job.assignments.length + seats.length > mostAssignments
-  if (isUsedUp || failsAnywhere(job)) {
+  if (isExhausted || failsAnywhere(job)) {
     return settle(job, 'expired', 'attempts-exhausted', now)
   }
-  const left = unseated(job).filter(
-    (position) => members[position] === 'fit' || members[position] === 'busy',
-  )
-  const isLastResort = seats.every((seat) => seat >= job.list.terms.quorum)
-  if (left.length === 0 && isLastResort && returnable(job).length === 0) {
-    return settle(job, 'disputed', 'quorum-disagreed', now)
+  if (isUsedUp(job, members, now)) {
+    return seats.every((seat) => seat >= job.list.terms.quorum)
+      ? settle(job, 'disputed', 'quorum-disagreed', now)
+      : settle(job, 'expired', 'list-used-up', now)
   }
-  const free = left.filter((position) => members[position] === 'fit')
+  const free = unseated(job).filter((position) => members[position] === 'fit')
   const returning = returningMembers(job, members, now)
   let next = job
   const effects: Effect[] = []

@@ -33,6 +33,12 @@ export const jobCauses = {
     what: 'every node that was tried failed at the job',
     remedy: "see the causes of the job's seats, and run it again",
   },
+  'list-used-up': {
+    who: 'nobody',
+    what: 'a seat fell empty, and no node is left on the list of the job that could take it',
+    remedy:
+      "run the job again with another prompt key, which makes another list. The causes of the job's seats say why nodes failed",
+  },
   'deadline-passed': {
     who: 'nobody',
     what: 'the job was not done before its deadline',

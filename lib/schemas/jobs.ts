@@ -112,6 +112,7 @@ export const JobReason = z.enum([
   'awaiting-grant',
   'not-enough-nodes',
   'attempts-exhausted',
+  'list-used-up',
   'list-ended',
   'deadline-passed',
   'quorum-agreed',

@@ -124,9 +124,12 @@ describe('answers that do not agree', () => {
   })
 
   it('are a dispute when fewer are left than are missing, whoever is at work', () => {
-    const one = take(decidedJob('x', 'y', 'z'), tickWith([nodeD]), 60)
-    expect([one.phase, one.assignments.at(-1)?.node]).toEqual(['running', nodeD])
-    expect(take(one, tickWith([]), one.fillAt!)).toMatchObject({ phase: 'disputed' })
+    const job = decidedJob('x', 'y', 'z')
+    expect(take(job, tickWith([nodeD]), 60)).toMatchObject({ phase: 'disputed', nextFence: 4 })
+    const both = take(job, tickWith([nodeD, nodeE]), 60)
+    expect([both.phase, both.assignments.length]).toEqual(['running', 5])
+    const command = { type: 'abort', node: nodeE, fence: 5, reason: 'node-failed' } as const
+    expect(take(take(both, command, 70), tickWith([]), 80)).toMatchObject({ phase: 'disputed' })
   })
 
   it('give a seat that falls empty to the next', () => {

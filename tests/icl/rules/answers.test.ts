@@ -59,7 +59,7 @@ describe('a commitment', () => {
     expect(assignmentOf(left, nodeB)).toMatchObject({ status: 'aborted', reason: 'node-stopping' })
     const later = take(left, tickWith([nodeA, nodeB, nodeC]), 60_000)
     expect(later.assignments).toHaveLength(3)
-    expect([later.reason, scoresOf(later)]).toEqual(['not-enough-nodes', {}])
+    expect([later.reason, scoresOf(later)]).toEqual(['list-used-up', {}])
   })
 })
 

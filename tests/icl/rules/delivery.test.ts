@@ -150,7 +150,7 @@ describe('a delivery', () => {
     expect(delivererOf(refused)).toBe(second)
     expect(take(refused, abortTurnBy(refused, second, 'deadline-too-close', 0), 40)).toBe(refused)
     expect(delivererOf(take(refused, abortTurnBy(refused, second), 40))).toBe(third)
-    const joiner = take(decidedJob('x', 'y', 'z'), tickWith([nodeD]), 200)
+    const joiner = take(decidedJob('x', 'x', 'y'), tickWith([nodeD]), 200)
     expect(refusalOf(joiner, abortTurnBy(joiner, nodeD), 300)).toBe('not-revealed')
   })
 

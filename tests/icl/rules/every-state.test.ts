@@ -195,6 +195,7 @@ describe('in every reachable state', () => {
         'expired attempts-exhausted',
         'expired deadline-passed',
         'expired list-ended',
+        'expired list-used-up',
         'expired not-enough-nodes',
       ]),
     )

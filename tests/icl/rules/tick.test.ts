@@ -12,6 +12,7 @@ import {
   nodeC,
   nodeD,
   nodeE,
+  revealBy,
   sampleJob,
   take,
   tickWith,
@@ -163,6 +164,48 @@ describe('empty seats', () => {
       job = tick(job, [nodeA], now + 5_000)
     }
     expect([job.reason, job.assignments.length]).toEqual(['attempts-exhausted', 64])
+  })
+
+  it('end the job at once when no member of its list is left that could take one', () => {
+    const three = sampleJob({ members: [nodeA, nodeB, nodeC] })
+    const ended = tick(abort(three, nodeA, 10), [nodeA, nodeB, nodeC], 20)
+    expect(ended).toMatchObject({ phase: 'expired', reason: 'list-used-up', settledAt: 20 })
+    // One that never had a seat may still come, whatever keeps it away.
+    const four = abort(sampleJob({ members: [nodeA, nodeB, nodeC, nodeD] }), nodeA, 10)
+    expect(tick(four, [], 500_000)).toMatchObject({ phase: 'open', reason: 'not-enough-nodes' })
+    expect(tick(abort(four, nodeB, 30), [nodeD], 40).reason).toBe('list-used-up')
+  })
+
+  it('wait for a node that may return while it is there, or has been away for two minutes', () => {
+    const job = take(
+      claimed(sampleJob({ members: [nodeA, nodeB, nodeC] }), nodeA, 10),
+      { type: 'abort', node: nodeA, fence: 1, reason: 'node-stopping' },
+      20,
+    )
+    expect(tick(job, [], 120_019).phase).toBe('running')
+    expect(tick(job, [], 120_020)).toMatchObject({ phase: 'expired', reason: 'list-used-up' })
+    expect(tick(job, [], 590_000, [nodeA]).phase).toBe('running')
+    expect(newestOf(tick(job, [nodeA], 590_000))).toMatchObject({ node: nodeA, attempt: 2 })
+    // An outage of the ICL is no absence of the node.
+    const outages = [{ from: 60_000, until: 130_000 }]
+    const excused = take(job, { type: 'miss-time', outages }, 130_000)
+    expect(tick(excused, [], 249_999).phase).toBe('running')
+    expect(tick(excused, [], 250_000).reason).toBe('list-used-up')
+  })
+
+  it('wait two minutes for a node that may still open its commitment', () => {
+    let job = sampleJob({ members: [nodeA, nodeB, nodeC] })
+    for (const node of [nodeA, nodeB, nodeC]) {
+      job = claimed(job, node, 10)
+      job = take(job, commitBy(job, node, 'x'), 20)
+    }
+    job = take(job, revealBy(job, nodeA, 'x'), 30)
+    job = take(job, revealBy(job, nodeB, 'x'), 30)
+    const late = tick(job, [nodeA, nodeB], 20 + defaultJobLimits.revealMs)
+    expect([late.phase, newestOf(late)?.reason]).toEqual(['running', 'never-revealed'])
+    const soon = tick(late, [nodeA, nodeB], 140_000)
+    expect(take(soon, revealBy(soon, nodeC, 'x'), 140_010).agreement?.group).toHaveLength(3)
+    expect(tick(late, [nodeA, nodeB], 150_020)).toMatchObject({ reason: 'list-used-up' })
   })
 
   it('end the job when nobody else gets to read the prompt', () => {
