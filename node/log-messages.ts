@@ -88,6 +88,8 @@ export const messages = {
   revealed: (jobId: JobId) => `Job ${jobId}: revealed what its answer looks like`,
   notAcknowledged: (jobId: JobId, step: string, why: string) =>
     `Job ${jobId}: the ICL did not acknowledge the ${step}, trying again: ${why}`,
+  ackNotFetched: (jobId: JobId, step: string, why: string) =>
+    `Job ${jobId}: the acknowledgement of the ${step} is missing: ${why}`,
   stepFailed: (jobId: JobId, step: string, why: string) =>
     `Job ${jobId}: ${step}: ${why}; asking for the next step`,
   over: (jobId: JobId, why: string) => `Job ${jobId}: over: ${why}`,

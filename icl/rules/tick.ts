@@ -41,7 +41,8 @@ import {
 } from './job.ts'
 import { attemptsAt, awaitsGrant, emptySeats, timedAssignments } from './seats.ts'
 import { settle } from './settle.ts'
-import { isUsedUp, returnable, unseated } from './unseated.ts'
+import { returnable, unseated } from './unseated.ts'
+import { isUsedUp } from './used-up.ts'
 
 /** Looks at a job whose time has come: ends what is overdue and fills empty seats from the list, whose members are in these states. */
 export function tick(

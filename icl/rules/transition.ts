@@ -17,10 +17,10 @@
  * - A job that has not settled has a tickAt: the earliest of its deadline, the deadlines of its assignments and of
  *   the turn to deliver, and the time to fill empty seats.
  *
- * Failure cases: a message that comes twice has the effect of one. After the job's deadline nodes' commands are
- * refused unless they are repeats, whether or not the tick has come. A refusal may still note something: a second,
- * different signed answer is kept as a fault, and an answer after a lease that lapsed brings its node a score. The
- * caller saves that, then reports the refusal.
+ * Failure cases: a message that comes twice has the effect of one, and is answered as before, also once its assignment
+ * is over. After the job's deadline nodes' commands are refused unless they are repeats, whether or not the tick has
+ * come. A refusal may still note something: a second, different signed answer is kept as a fault, and an answer after
+ * a lease that lapsed brings its node a score. The caller saves that, then reports the refusal.
  */
 
 import type { ProblemCode } from '../../lib/problem-codes.ts'
@@ -154,7 +154,9 @@ function applyNodeCommand(
   }
   const isGone = assignment.status === 'lapsed' || assignment.status === 'aborted'
   if (isGone && !(command.type === 'reveal' && mayStillReveal(job, assignment))) {
-    if (command.type === 'abort') return { job, effects: [] }
+    if (command.type === 'abort' || isSameCommitment(assignment, command)) {
+      return { job, effects: [] }
+    }
     const refusal = refuse('stale-fence', `The assignment was given up: ${assignment.reason}`)
     return isLateCommit(assignment, command)
       ? { ...refusal, noted: scoredLate(job, assignment) }
@@ -204,6 +206,10 @@ function isRepeat(job: Job, assignment: Assignment, command: NodeCommand): boole
       return false
   }
 }
+
+/** A node that lost the assignment later may ask once more for the acknowledgement of its commitment. */
+const isSameCommitment = ({ commitment }: Assignment, command: NodeCommand): boolean =>
+  command.type === 'commit' && commitment !== undefined && command.commitment === commitment
 
 /** A commitment after the lease: of no use any more, but it shows that the node was at work. */
 const isLateCommit = ({ reason, scores }: Assignment, { type }: NodeCommand): boolean =>

@@ -36,6 +36,10 @@ const gone: readonly string[] = [
 export const isGone = (error: unknown): boolean =>
   error instanceof ProblemError && gone.includes(error.code)
 
+/** True when the ICL is away or busy. A chain or a coprocessor that is away is this node's own trouble. */
+export const isIclAway = (error: unknown): boolean =>
+  isPassing(error) && (!(error instanceof SvcError) || error.code.startsWith('icl-'))
+
 /** True when the same call may succeed later: the ICL is away, busy, or does not accept the certificate now. */
 export const isPassing = (error: unknown): boolean =>
   (error instanceof ProblemError && (error.retryable || error.status === 401)) ||

@@ -8,6 +8,7 @@
  * - Every statement is on disk before it is sent, and sent as it is on disk each time that the ICL asks for it.
  * - A turn or a check that this node cannot do is given back once, and not tried again: storing an output key costs gas. The job goes on.
  * - A commitment is opened as long as the ICL takes the answer.
+ * - What the ICL has taken without this node having heard so is sent again, also when all is over: see fetch-acks.ts.
  *
  * Failure cases: the ICL is away or another was faster (asks for the next step); this node cannot reveal (gives the assignment back); the job
  * does not end within an hour (gives it back).
@@ -19,10 +20,11 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
-import { isGone, isPassing } from './abort-reason.ts'
+import { isGone, isIclAway } from './abort-reason.ts'
 import { awaitStep, type Step } from './await-step.ts'
 import { sendCommitment } from './commit.ts'
 import { deliver } from './deliver.ts'
+import { fetchAcks } from './fetch-acks.ts'
 import type { JobDeps } from './job-deps.ts'
 import { type Ending, giveBackTurn, leave } from './job-end.ts'
 import { judge } from './judge.ts'
@@ -45,6 +47,7 @@ export function afterCommit(
     let last: string | undefined
     for (;;) {
       const next = await awaitStep(deps, claim, { last, refused }, ended)
+      await fetchAcks(deps, claim, own, 'over' in next ? 'over' : next.step, ended)
       if ('over' in next) return whenOver(deps, claim, own.taken, next.over)
       last = next.key
       await take(deps, claim, own, next, refused, ended)
@@ -84,6 +87,7 @@ async function take(
       throw signal.reason
     }
     const isOwed = next.step === 'work' || next.step === 'reveal'
+    if (!isIclAway(error) && next.step === 'deliver') own.acknowledged.add('result')
     if (isIclAway(error) || (!isOwed && isPast(error))) {
       log.warning(messages.stepFailed(jobId, next.step, errorText(error)))
       return
@@ -117,7 +121,7 @@ async function act(
   switch (next.step) {
     // It has lost the commitment.
     case 'work':
-      return await sendCommitment(deps, claim, own.committed, signal)
+      return await sendCommitment(deps, claim, own, signal)
     case 'reveal':
       return await reveal(deps, claim, own, signal)
     case 'deliver': {
@@ -136,10 +140,6 @@ const past: readonly string[] = ['not-your-turn', 'already-answered', 'statement
 
 const isPast = (error: unknown): boolean =>
   isGone(error) || (error instanceof ProblemError && past.includes(error.code))
-
-// A chain or a coprocessor that is away is this node's own trouble.
-const isIclAway = (error: unknown): boolean =>
-  isPassing(error) && (!(error instanceof SvcError) || error.code.startsWith('icl-'))
 
 const endless = (): SvcError =>
   new SvcError('node-failed', 'the job did not end within an hour', {

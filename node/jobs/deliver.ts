@@ -31,6 +31,7 @@ export async function deliver(
   await acknowledged(deps, expected, signal, () =>
     deps.api.postResult({ body }, { signal, attempts: callAttempts }),
   )
+  own.acknowledged.add('result')
   own.taken.delivery = body
   deps.log.info(messages.resultAccepted(jobId))
 }

@@ -1,9 +1,16 @@
-import type { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/statements.ts'
+import type {
+  AckStatement,
+  AnswerPost,
+  DeliveryPost,
+  VerdictPost,
+} from '../../lib/schemas/statements.ts'
 import type { Commitment } from '../journal/steps.ts'
 import type { EvidenceSecrets } from './answer.ts'
 import type { Looked } from './check-delivery.ts'
 import type { Ending } from './job-end.ts'
 import type { OutputKey } from './output-keys.ts'
+
+type AckStep = AckStatement['step']
 
 /** What a node has signed in a job. */
 type Statements = {
@@ -30,6 +37,8 @@ type SealedOutput = {
 /** What a node has of its own in a job after its commitment; it grows with each statement that it signs. */
 export type Own = Statements & {
   readonly taken: Taken
+  /** The steps of which this run has the ICL's acknowledgement, or a refusal. */
+  readonly acknowledged: Set<AckStep>
   readonly committed: Commitment
   readonly looked: Looked
   /** The answer, nowhere but in memory: gone after a restart. */

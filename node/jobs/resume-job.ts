@@ -29,9 +29,11 @@ import { recoverSecrets } from './answer.ts'
 import { overWith } from './await-step.ts'
 import { sendCommitment } from './commit.ts'
 import { workOn } from './do-work.ts'
+import { fetchAcks } from './fetch-acks.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import { type Ending, toItsEnd } from './job-end.ts'
 import { leaseOf } from './lease.ts'
+import type { Own, Taken } from './own.ts'
 
 const firstRetryMs = 2_000
 const maxRetryMs = 30_000
@@ -51,13 +53,14 @@ export async function resumeJob(
     await toItsEnd(deps, { ...assignment, startedAt }, signal, async () => {
       const found = await ownAssignmentOf(deps, entry, signal)
       if ('over' in found) {
+        const { claim, committed } = entry
+        const taken: Taken = found.isAnswered ? { answer: entry.answer } : {}
+        if (claim && committed) {
+          const own = { ...ownOf(deps, entry, { claim, committed }), taken }
+          await fetchAcks(deps, claim, own, 'over', signal)
+        }
         // Of what the killed daemon sent last, the ICL tells only whether it has the answer.
-        return whenOver(
-          deps,
-          assignment,
-          found.isAnswered ? { answer: entry.answer } : {},
-          found.over,
-        )
+        return whenOver(deps, assignment, taken, found.over)
       }
       return await goOn(deps, entry, found, signal, steps)
     })
@@ -73,26 +76,36 @@ async function goOn(
   signal: AbortSignal,
   steps: JobSteps,
 ): Promise<Ending> {
-  const { assignment, claim, committed, answer, delivery, verdicts } = entry
+  const { assignment, claim, committed, answer } = entry
   const isWorking = view.step === 'work'
   if (claim && committed) {
+    const own = ownOf(deps, entry, { claim, committed })
     if (isWorking) {
       const secondsLeft = (view.deadline ?? view.server_time) - view.server_time
       const lease = leaseOf(deps, assignment, secondsLeft)
-      await lease.within(signal, (leased) => sendCommitment(deps, claim, committed, leased))
+      await lease.within(signal, (leased) => sendCommitment(deps, claim, own, leased))
     }
     steps.onSlotFree()
-    // Neither the prompt nor the key of the evidence is on disk: both are had again from the prompt key.
-    const secrets = (ended: AbortSignal) => recoverSecrets(deps, claim, ended)
-    const taken = view.status === 'revealed' ? { answer } : {}
-    const looked = new Map()
-    const own = { committed, secrets, answer, delivery, verdicts, looked, taken }
+    if (view.status === 'revealed') own.taken.answer = answer
     return await afterCommit(deps, claim, own, signal)
   }
   if (!isWorking) throw cannotGoOn('the journal does not hold its commitment')
   if (entry.asked >= maxAsked) throw cannotGoOn('the daemon ended twice while it ran')
   return await workOn(deps, assignment, signal, steps)
 }
+
+/** What the journal kept. Neither the prompt nor the key of the evidence is on disk: both are had again from the prompt key. */
+const ownOf = (
+  deps: JobDeps,
+  { answer, delivery, verdicts }: JournalEntry,
+  { claim, committed }: Required<Pick<JournalEntry, 'claim' | 'committed'>>,
+): Own => ({
+  ...{ committed, answer, delivery, verdicts },
+  secrets: (ended) => recoverSecrets(deps, claim, ended),
+  looked: new Map(),
+  taken: {},
+  acknowledged: new Set(),
+})
 
 /** Where the node's assignment stands, or why nothing is left of it; asks with growing waits until the ICL answers. */
 async function ownAssignmentOf(

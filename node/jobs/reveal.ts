@@ -22,6 +22,7 @@ export async function reveal(
   await acknowledged(deps, expected, signal, () =>
     deps.api.revealAnswer({ body }, { signal, attempts: callAttempts }),
   )
+  own.acknowledged.add('reveal')
   own.taken.answer = body
   deps.log.info(messages.revealed(jobId))
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkAck, verifyAck } from '../../lib/ack.ts'
 import type { Ack, AckStatement } from '../../lib/schemas/statements.ts'
 import { commitmentOf, statementHash } from '../../lib/statements.ts'
+import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { answerOf, claim, commitTo, deliver, deliveryOf, givenIn, reveal } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
@@ -97,6 +98,24 @@ describe('what the ICL has taken in time', () => {
     await checkAll(seated, jobId)
     expect(await repeated()).toBe('accepted')
     expect(ack.body.at).toBeLessThan(now() - 5)
+  })
+
+  it('is acknowledged the same to a node that has lost its seat since, and nothing else is taken of it', async () => {
+    const { jobId, leader } = await submit(icl)
+    const node = nodeAt(leader)
+    const claimed = await claim(node)
+    const { fence } = claimed
+    const answer = await answerOf(node, claimed, 'yes')
+    const body = { jobId, fence, commitment: await commitmentOf(answer) }
+    const { ack } = await node.api.commitAssignment({ body })
+    await node.api.abortAssignment({ body: { jobId, fence, reason: 'node-stopping' } })
+    const again = await node.api.commitAssignment({ body })
+    expect([again.status, again.ack]).toEqual(['aborted', ack])
+    const other = { ...body, commitment: aHash(`0x${'9'.repeat(64)}`) }
+    await expect(codeOf(node.api.commitAssignment({ body: other }))).resolves.toBe('stale-fence')
+    await icl.clock.advance(600_000)
+    const settled = await node.api.commitAssignment({ body })
+    expect([settled.phase, settled.ack]).toEqual(['expired', ack])
   })
 
   it('is in the receipt: one that left it out would be shown to be false', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { ProblemError } from '../../../lib/problem.ts'
 import type { Acknowledged } from '../../../lib/schemas/assignments.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../../lib/statements.ts'
@@ -134,5 +135,53 @@ describe('the keys of the ICL', () => {
     expect([await keys.has('a'), await keys.has('a'), asked]).toEqual([true, true, 1])
     published.push('b')
     expect([await keys.has('b'), await keys.has('c'), asked]).toEqual([true, false, 3])
+  })
+})
+
+describe('an acknowledgement that was lost on its way', () => {
+  const away = () => new SvcError('icl-unreachable', 'cut off', { hint: '', retryable: true })
+
+  /** The ICL takes what is posted, and its responses are lost so many times. */
+  function lose(world: JobWorld, method: (typeof methods)[number], times: number) {
+    const mock = world.api[method] as JobWorld['api']['commitAssignment']
+    const original = mock.getMockImplementation()!
+    let lost = 0
+    mock.mockImplementation(async (...args) => {
+      const answer = await original(...args)
+      if (++lost <= times) throw away()
+      return answer
+    })
+  }
+  const bodiesOf = (world: JobWorld, method: (typeof methods)[number]) =>
+    world.api[method].mock.calls.map(([{ body }]) => body as unknown)
+
+  it.each(methods)('is asked for again by the same bytes: %s', async (method) => {
+    const world = await createJobWorld('leader')
+    lose(world, method, 1)
+    await run(world)
+    expect(world.acks.kept.map(({ body }) => body.step).toSorted()).toEqual([
+      ...['commit', 'result', 'reveal'],
+    ])
+    const [first, second, ...more] = bodiesOf(world, method)
+    expect([second, more]).toEqual([first, []])
+    expect(world.api.abortAssignment).not.toHaveBeenCalled()
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'result-posted' })
+  })
+
+  it('is not asked for without end, nor after a refusal', async () => {
+    const world = await createJobWorld('leader')
+    lose(world, 'revealAnswer', Number.POSITIVE_INFINITY)
+    await run(world)
+    expect(bodiesOf(world, 'revealAnswer').length).toBeLessThan(6)
+    const refused = await createJobWorld('leader')
+    lose(refused, 'commitAssignment', 1)
+    const take = refused.api.commitAssignment.getMockImplementation()!
+    refused.api.commitAssignment.mockImplementation(async (...args) => {
+      if (bodiesOf(refused, 'commitAssignment').length < 2) return await take(...args)
+      throw new ProblemError('stale-fence', 'given to another')
+    })
+    await run(refused)
+    expect(bodiesOf(refused, 'commitAssignment')).toHaveLength(2)
+    expect(refused.acks.kept.map(({ body }) => body.step)).toEqual(['reveal', 'result'])
   })
 })
