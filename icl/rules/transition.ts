@@ -10,7 +10,8 @@
  *
  * Invariants:
  * - A settled phase never changes. A settled job answers a repeated statement as before, may still get a provable
- *   fault, and notes what comes of its effects (outbox.ts).
+ *   fault, or the score of an answer that came after its lease and before the job's deadline, and notes what comes of
+ *   its effects (outbox.ts).
  * - A command of a node counts only under the fence of that node's assignment. Each assignment has a higher fence
  *   than those before it in the job.
  * - A command that changes nothing returns the very same job, so that nothing is saved.
@@ -150,7 +151,9 @@ function applyNodeCommand(
   }
   const end = endFor(job, command, now)
   if (end !== undefined && !isRepeat(job, assignment, command)) {
-    return refuse('job-settled', `The job is ${end}`)
+    const refusal = refuse('job-settled', `The job is ${end}`)
+    const isLate = now < job.deadline && isLateCommit(assignment, command)
+    return isLate ? { ...refusal, noted: scoredLate(job, assignment) } : refusal
   }
   const isGone = assignment.status === 'lapsed' || assignment.status === 'aborted'
   if (isGone && !(command.type === 'reveal' && mayStillReveal(job, assignment))) {
