@@ -16,7 +16,7 @@ import { deriveSigningKeys } from '../../icl/records/icl-keys.ts'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import type { Address } from '../../lib/codecs.ts'
-import { snapshotPool } from '../../lib/pool-snapshot.ts'
+import { type PoolNode, snapshotPool } from '../../lib/pool-snapshot.ts'
 import { receiptHash } from '../../lib/receipt.ts'
 import { SignedList } from '../../lib/schemas/list.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
@@ -74,6 +74,7 @@ afterAll(async () => {
 async function infer() {
   dissenter = undefined
   let output = ''
+  let said = ''
   const exitCode = await runInfer(
     ['--model', model, '--comparator', 'exact', '--json', 'When does it leave?'],
     {
@@ -85,7 +86,12 @@ async function infer() {
           return true
         },
       },
-      errors: { write: () => true },
+      errors: {
+        write: (text: string) => {
+          said += text
+          return true
+        },
+      },
       clock: systemClock,
       random: systemRandom,
       signal: new AbortController().signal,
@@ -95,7 +101,7 @@ async function infer() {
     output: string | null
     error?: { code: string; message: string }
   }
-  return { exitCode, told }
+  return { exitCode, told, said }
 }
 
 const otherCid = `bafkrei${'d'.repeat(52)}`
@@ -167,15 +173,10 @@ describe('an ICL that lies about the list', () => {
 })
 
 describe('an ICL that lies about the nodes', () => {
-  it('gets no prompt with a pool of its own nodes, which have no stake', async () => {
-    const nodes = Array.from({ length: 3 }, () => ({
-      address: privateKeyToAddress(generatePrivateKey()).toLowerCase() as Address,
-      weight: 100,
-      tiers: [0],
-      models: [model],
-      comparators: ['exact' as const],
-    }))
-    const { root, parts } = await snapshotPool(nodes)
+  /** The ICL publishes another pool than its own, and draws its lists from it. */
+  async function publish(nodes: readonly PoolNode[]): Promise<void> {
+    const inOrder = nodes.toSorted((a, b) => (a.address < b.address ? -1 : 1))
+    const { root, parts } = await snapshotPool(inOrder)
     front.decide = async ({ path, body }) => {
       const bytes = parts.get(path.replace('/ipfs/', ''))
       if (bytes) return { bytes }
@@ -185,15 +186,48 @@ describe('an ICL that lies about the nodes', () => {
       if (path !== '/v1/inference/list') return 'pass'
       return {
         status: 200,
-        json: await signedList(tallyKey, await listFrom(world, nodes, JSON.parse(body))),
+        json: await signedList(tallyKey, await listFrom(world, inOrder, JSON.parse(body))),
       }
     }
+  }
+
+  const nodeOf = (address: string): PoolNode => ({
+    address: address.toLowerCase() as Address,
+    weight: 100,
+    tiers: [0],
+    models: [model],
+    comparators: ['exact'],
+  })
+  const stranger = () => nodeOf(privateKeyToAddress(generatePrivateKey()))
+  const honest = () => world.nodes.map(({ address }) => nodeOf(address))
+
+  it('gets no prompt with a pool of its own nodes, which have no stake', async () => {
+    await publish([stranger(), stranger(), stranger()])
     const { exitCode, told } = await infer()
     expect(told.error).toMatchObject({
       code: 'pool-inactive',
       message: expect.stringMatching(/None of the 3 nodes of the pool is active on chain/),
     })
     expect(exitCode).not.toBe(0)
+  })
+
+  it('gets no prompt with one node without a stake among the others', async () => {
+    const own = stranger()
+    await publish([...honest(), own])
+    const { exitCode, told } = await infer()
+    expect(told.error).toMatchObject({
+      code: 'pool-unstaked',
+      message: `The pool has the node ${own.address}, which has no stake on chain`,
+    })
+    expect([told.output, exitCode === 0]).toEqual([null, false])
+  })
+
+  it('has its client told how many active nodes its pool leaves out', async () => {
+    await publish(honest().slice(1))
+    // The job goes no further here: the real ICL behind knows no such pool.
+    const { exitCode, told, said } = await infer()
+    expect(said).toContain('note: the pool leaves out 1 of 4 active nodes')
+    expect([told.output, exitCode === 0]).toEqual([null, false])
   })
 
   it('has no answer printed when it names another output', async () => {
