@@ -33,7 +33,7 @@ export function tellResult(story: Story, inference: Inference): void {
   if (inference.status === 'accepted') {
     story.say(`  answers     ${describeAgreed(inference.agreed)}`)
   }
-  story.say(`  leader      ${inference.leader ?? 'none'}`)
+  story.say(`  deliverer   ${inference.deliverer ?? 'none'}`)
   for (const { node, verdict, reason } of inference.verdicts) {
     story.say(`  verifier    ${node}  ${verdict}${reason === undefined ? '' : ` (${reason})`}`)
   }
@@ -59,7 +59,7 @@ export const jsonResult = (inference: Inference) => {
     output: accepted?.output ?? null,
     answers: accepted?.agreed.answers ?? null,
     agreed: accepted?.agreed.agreed ?? null,
-    leader: inference.leader ?? null,
+    deliverer: inference.deliverer ?? null,
     verdicts: inference.verdicts.map(({ node, verdict }) => ({ node, verdict })),
     commit_tx: accepted?.commitTx ?? null,
     receipt_hash: accepted?.receiptHash ?? null,

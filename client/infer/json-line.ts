@@ -16,7 +16,7 @@ export const jsonResult = (
     status: inference.status,
     model: inference.model,
     output: accepted?.output ?? null,
-    leader: inference.leader ?? null,
+    deliverer: inference.deliverer ?? null,
     agreed: accepted?.agreed.agreed ?? null,
     answers: accepted?.agreed.answers ?? null,
     list_length: accepted?.agreed.listLength ?? null,

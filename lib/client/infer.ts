@@ -270,7 +270,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     model: wish.model,
     output,
     ...(isStructured(job.prompt) && { answer: readAnswer(output) }),
-    leader: receipt.tally.body.deliverer,
+    deliverer: receipt.tally.body.deliverer,
     agreed: agreedIn(receipt),
     verdicts: receipt.verdicts.map(({ body: { address: node, verdict, reason } }) => ({
       node,

@@ -47,7 +47,7 @@ export type AcceptedInference = Common & {
   /** The answer document, where `output` is one. */
   readonly answer?: AnswerDocument
   /** The node that delivered. */
-  readonly leader: Address
+  readonly deliverer: Address
   readonly agreed: Agreed
   readonly commitTx: Hash32
   readonly receiptHash: Hash32
@@ -73,23 +73,22 @@ export type FailedInference = Common & {
   readonly reason: JobReason | undefined
   /** What ended most of its assignments. */
   readonly cause: AssignmentReason | undefined
-  /** The node that was to deliver, or the first on the list. */
-  readonly leader: Address | undefined
+  /** The node that was to deliver, once answers agreed. */
+  readonly deliverer: Address | undefined
 }
 
 /** How a job ended. */
 export type Inference = AcceptedInference | FailedInference
 
-/** The leader of a job and the verdicts, as the ICL tells them. */
+/** The deliverer of a job and the verdicts, as the ICL tells them. */
 export function toldBy({ quorum, agreement }: Pick<JobView, 'quorum' | 'agreement'>): {
-  readonly leader: Address | undefined
+  readonly deliverer: Address | undefined
   readonly verdicts: readonly NodeVerdict[]
 } {
-  const leader = quorum.findLast(({ role }) => role === 'leader')
   const verdicts = quorum.flatMap(({ node, verdict, verdict_reason: reason }) =>
     verdict === undefined ? [] : [{ node, verdict, ...(reason && { reason }) }],
   )
-  return { leader: agreement?.deliverer ?? leader?.node, verdicts }
+  return { deliverer: agreement?.deliverer, verdicts }
 }
 
 const usualReasons = {

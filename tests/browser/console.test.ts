@@ -153,7 +153,7 @@ describe(`the console in a browser${browserNote}`, () => {
       const timeline = page.getByRole('list').filter({ hasText: 'submitted' })
       await timeline.getByText('undelivered').waitFor()
       const told = await timeline.textContent()
-      const steps = ['leader claimed', 'verifier 1 committed', 'revealed', 'delivery failed']
+      const steps = ['seat 1 claimed', 'seat 2 committed', 'revealed', 'delivery failed']
       for (const step of [...steps, 'agreed 3 of 3 answers match']) expect(told).toContain(step)
       const answers = page.getByRole('table').filter({ hasText: 'Agrees' })
       expect(await answers.getByText('agrees', { exact: true }).count()).toBe(3)

@@ -103,7 +103,7 @@ describe('kill -9', () => {
     world.restart(index)
     await nothingIsLost(inference)
     const result = await inference
-    expect(result.leader).not.toBe(victim)
+    expect(result.deliverer).not.toBe(victim)
     expect(result.verdicts).toContainEqual({ node: victim, verdict: 'match' })
     await world.logged(index, 'the text of the answer was lost')
     expect((await world.historyOf(index)).at(-1)).toMatchObject({ outcome: 'match' })

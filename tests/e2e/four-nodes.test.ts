@@ -103,7 +103,7 @@ describe('with a node to spare, one', () => {
       if (result.status !== 'accepted') throw new Error(`It was ${result.status}`)
       expect(result.output).toBe(right)
       expect(asked).toHaveLength(4)
-      expect(result.leader).not.toBe(odd)
+      expect(result.deliverer).not.toBe(odd)
       expect(result.agreed).toMatchObject({ agreed: 3, answers: 4, listLength: 4 })
       expect(result.agreed.differed).toEqual([{ node: odd, how: 'different-answer' }])
       const matches = result.verdicts.filter(({ verdict }) => verdict === 'match')
@@ -129,7 +129,7 @@ describe('with a node to spare, one', () => {
     const result = await ask(world, { prompt: `Who answers ${randomUUID()}?`, model })
     expect(result).toMatchObject({ status: 'accepted', output: 'the answer' })
     const gone = addressOf(refused)
-    const took = [result.leader, ...result.verdicts.map(({ node }) => node)]
+    const took = [result.deliverer, ...result.verdicts.map(({ node }) => node)]
     expect(took).not.toContain(gone)
     expect(took).toHaveLength(3)
   }, 240_000)
@@ -181,7 +181,7 @@ describe('a first seat whose answer differs, and a deliverer that is killed', ()
     if (result.status !== 'accepted') throw new Error(`It was ${result.status}`)
     expect(result.output).toBe(right)
     expect(killed).toHaveLength(1)
-    expect([odd, ...killed]).not.toContain(result.leader)
+    expect([odd, ...killed]).not.toContain(result.deliverer)
     expect(result.agreed).toMatchObject({ agreed: 3, answers: 4 })
     expect(result.receipt.failed_deliveries).toMatchObject([
       { address: killed[0], reason: 'answer-lost' },

@@ -69,7 +69,7 @@ export function describeTpmNodes(
 
       const result = await world.ask(`What is it, ${randomUUID()}?`)
       expect(result).toMatchObject({ status: 'accepted', output: answer })
-      const worked = [result.leader, ...result.verdicts.map((verdict) => verdict.node)]
+      const worked = [result.deliverer, ...result.verdicts.map((verdict) => verdict.node)]
       expect(new Set(worked)).toEqual(new Set(nodes.map(({ address }) => address)))
       await world.processes.stop(running.map(({ process }) => process))
     }, 240_000)

@@ -47,5 +47,5 @@ export function whyText(code: string, model: string): string {
   return cause ? lineOf(cause, undefined, model) : words(code)
 }
 
-/** A seat's role: the first one is the leader's, even when another node delivers. */
-export const seatName = (seat: number): string => (seat === 0 ? 'leader' : `verifier ${seat}`)
+/** A seat, counted from 1. */
+export const seatName = (seat: number): string => `seat ${seat + 1}`

@@ -22,7 +22,7 @@ export type NodeProgress = {
   readonly at: number
 }
 
-type Outcome = Pick<Inference, 'leader' | 'verdicts'> & {
+type Outcome = Pick<Inference, 'deliverer' | 'verdicts'> & {
   readonly agreed?: Pick<AcceptedInference['agreed'], 'differed'>
   readonly receipt?: {
     readonly answers: readonly {
@@ -70,7 +70,7 @@ const verdictOf = (type: string): NodeProgress['verdict'] => {
 // The stream of events ends with the job, and its last ones may not have come: the outcome tells them as well.
 function withOutcome(told: NodeProgress, outcome: Outcome | undefined): NodeProgress {
   if (outcome === undefined) return told
-  const { leader: deliverer, agreed, verdicts, receipt } = outcome
+  const { deliverer, agreed, verdicts, receipt } = outcome
   const answer = receipt?.answers.find(({ body }) => body.address === told.node)
   const failed = receipt?.failed_deliveries.find(({ address }) => address === told.node)
   const row: NodeProgress = {

@@ -31,8 +31,8 @@ describe('infer', () => {
     const result = await infer(context, 'Why?', { model, onStep: (item) => news.push(item) })
     if (result.status !== 'accepted') throw new Error(result.status)
     expect(result.output).toBe('answer to Why?')
-    expect(result.leader).toBe(result.receipt.delivery.body.address)
-    const others = nodes.slice(0, 3).filter((node) => node !== result.leader)
+    expect(result.deliverer).toBe(result.receipt.delivery.body.address)
+    const others = nodes.slice(0, 3).filter((node) => node !== result.deliverer)
     expect(result.verdicts).toEqual(others.map((node) => ({ node, verdict: 'match' as const })))
     expect(result.agreed).toEqual({
       ...{

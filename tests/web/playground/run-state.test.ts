@@ -89,7 +89,7 @@ describe('the nodes of a run', () => {
         claimed(5, fourth, 'verifier'),
       ],
       {
-        leader: anAddress(other),
+        deliverer: anAddress(other),
         agreed: { differed: [{ node: anAddress(leader), how: 'inconclusive' }] },
         verdicts: [{ node: anAddress(fourth), verdict: 'match' }],
       },
@@ -125,7 +125,7 @@ describe('the nodes of a run', () => {
     expect(rows[0]?.failedTurn).toMatch(/^its turn to deliver failed: a restart of the node lost/)
     // The stream may end before these events come: the receipt has them.
     const [told] = nodeProgress([of(1, 'chosen', verifier)], {
-      leader: anAddress(joiner),
+      deliverer: anAddress(joiner),
       verdicts: [],
       receipt: {
         answers: [{ body: { address: anAddress(verifier) }, batch: 1 }],
