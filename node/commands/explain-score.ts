@@ -19,6 +19,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { shareText, weightMovesText } from '../../lib/weight-moves.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
+import { explainJobs } from './explain-jobs.ts'
 import { readSignedEvents } from './signed-events.ts'
 
 const maxPages = 1_000
@@ -46,7 +47,7 @@ type Account = {
 
 /**
  * Recomputes a node's record from its signed events, prints what each adds, and compares the outcome with what the ICL says; 1 when
- * they differ, or an event is not signed by the ICL.
+ * they differ, or an event is not signed by the ICL. Then it tells of the latest jobs.
  */
 export async function explainScore(
   address: Address,
@@ -62,8 +63,14 @@ export async function explainScore(
     await context.clock.sleep(lookAgainMs)
     account = await look()
   }
-  if (json) context.print(JSON.stringify(jsonOf(address, account)))
-  else printAccount(account, context.print)
+  const ids = account.steps.map(({ event }) => event.jobId)
+  const jobs = await explainJobs(api, address, ids)
+  if (json) context.print(JSON.stringify({ ...jsonOf(address, account), jobs }))
+  else {
+    printAccount(account, context.print)
+    if (jobs.length > 0) context.print('The latest jobs:')
+    for (const line of jobs) context.print(line)
+  }
   return account.faults.length === 0 ? exitCodes.done : exitCodes.operatorMustAct
 }
 

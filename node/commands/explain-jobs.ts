@@ -1,0 +1,55 @@
+import type { Api } from '../../lib/api.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { ConsoleJobDetail } from '../../lib/schemas/console.ts'
+
+const mostJobs = 10
+
+/** The latest jobs of a node as the ICL's console tells them to everybody, one line each, or why it does not. */
+export async function explainJobs(
+  api: Pick<Api, 'getConsoleJob'>,
+  address: Address,
+  jobIds: readonly JobId[],
+): Promise<readonly string[]> {
+  const lines: string[] = []
+  for (const job of [...new Set(jobIds)].slice(-mostJobs)) {
+    try {
+      lines.push(`${job}  ${describeJob(await api.getConsoleJob({ params: { job } }), address)}`)
+    } catch (error) {
+      const isGone = error instanceof ProblemError && error.code === 'job-not-found'
+      if (isGone) lines.push(`${job}  is not kept any more`)
+      else return [...lines, `${job}  the console does not tell: ${errorText(error)}`]
+    }
+  }
+  return lines
+}
+
+/** The list of a job, who was passed over, who joined, who differed and who delivered, in one line. */
+export function describeJob(
+  { job, assignments, agreement, deliveries, list }: ConsoleJobDetail,
+  address: Address,
+): string {
+  const nameOf = (node: string | undefined) => (node === address ? 'this node' : (node ?? 'a node'))
+  const passed = Object.entries(list.passed).map(([reason, count]) => `${count} ${reason}`)
+  const answered = assignments.filter(({ status }) => status === 'revealed')
+  const differed = answered.filter(({ node }) => node && !agreement?.group.includes(node))
+  const joined = answered.filter(({ batch }) => batch > 0)
+  const parts = [
+    ['passed over', passed],
+    ['joined', joined.map(({ node }) => nameOf(node))],
+    ['differed', agreement?.group.length ? differed.map(({ node }) => nameOf(node)) : []],
+    [
+      'deliveries',
+      deliveries.map(({ node, outcome, reason }) => `${outcome} by ${nameOf(node)}${why(reason)}`),
+    ],
+  ] as const
+  const told = parts.flatMap(([name, items]) =>
+    items.length === 0 ? [] : [`${name}: ${items.join(', ')}`],
+  )
+  const matched =
+    job.answers === undefined ? '' : `, ${job.agreed ?? 0} of ${job.answers} answers match`
+  return [`${job.status}${matched}`, `list of ${list.members} (${list.rule})`, ...told].join('; ')
+}
+
+const why = (reason: string | undefined): string => (reason === undefined ? '' : ` (${reason})`)
