@@ -49,7 +49,7 @@ if (values.tenth === undefined) {
   const broken = await playAll()
   print(
     broken.length === 0
-      ? 'No lie was accepted in a job of others, and no owner without nodes took more than a tenth of its victim’s weight in a day.'
+      ? 'No lie of one or two nodes was accepted in a job of others, and no owner without nodes took more than a tenth of its victim’s weight in a day.'
       : broken.join('\n'),
   )
   process.exitCode = broken.length === 0 ? 0 : 1
