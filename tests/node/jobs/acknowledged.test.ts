@@ -159,9 +159,9 @@ describe('an acknowledgement that was lost on its way', () => {
     const world = await createJobWorld('leader')
     lose(world, method, 1)
     await run(world)
-    expect(world.acks.kept.map(({ body }) => body.step).toSorted()).toEqual([
-      ...['commit', 'result', 'reveal'],
-    ])
+    expect(new Set(world.acks.kept.map(({ body }) => body.step))).toEqual(
+      new Set(['commit', 'reveal', 'result']),
+    )
     const [first, second, ...more] = bodiesOf(world, method)
     expect([second, more]).toEqual([first, []])
     expect(world.api.abortAssignment).not.toHaveBeenCalled()
