@@ -6,7 +6,6 @@ import { JobView, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
 import { ListRequest, QuorumPreview, QuorumPreviewQuery, SignedList } from '../schemas/list.ts'
 import { Receipt } from '../schemas/receipt.ts'
 import { JobRecord } from '../schemas/record.ts'
-import { Fence } from '../schemas/statements.ts'
 import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from './parts.ts'
 
 /** Whose place a blob takes: of a wallet the stored key of its prompt, of a node its turn to deliver. */

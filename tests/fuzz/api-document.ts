@@ -13,7 +13,8 @@ type DocumentedAnswer = {
 /** A parameter of an operation. */
 type Parameter = {
   readonly name: string
-  readonly in: 'path' | 'query'
+  /** Headers are for who signs or resumes. */
+  readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
   readonly schema: JsonSchema
 }
@@ -46,7 +47,7 @@ const OperationObject = z.object({
   parameters: z.array(
     z.object({
       name: z.string(),
-      in: z.enum(['path', 'query']),
+      in: z.enum(['path', 'query', 'header']),
       required: z.boolean(),
       schema: Schema,
     }),

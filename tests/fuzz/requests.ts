@@ -25,7 +25,7 @@ export function fromDocument(world: FuzzWorld, operation: Operation): Draft {
   const params: Record<string, string> = {}
   const query: Record<string, string> = {}
   for (const parameter of operation.parameters) {
-    if (!parameter.required && dice.chance(0.7)) continue
+    if (parameter.in === 'header' || (!parameter.required && dice.chance(0.7))) continue
     const value = String(valueFor(parameter.schema, parameter.name, source))
     if (parameter.in === 'path') params[parameter.name] = value
     else query[parameter.name] = value

@@ -6,7 +6,6 @@ import { jobIdOf } from '../../lib/job-id.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import type { ListRequest } from '../../lib/schemas/list.ts'
 import { listKey, type TermsChoice } from '../listed-key.ts'
-import { coordinator } from './fake-chain.ts'
 import { chainId, modelId, type Outside, origin, walletOf } from './test-icl.ts'
 
 // As long as real ones: a few digits may stand in any hash by chance, where a test looks for them.
