@@ -5,11 +5,10 @@ import { takeFileLock } from '../../lib/host/file-lock.ts'
 import { syncFolder } from '../../lib/host/write-whole.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../telemetry/log.ts'
-import { createSqliteStore } from './sqlite.ts'
+import { createSqliteStore, type SqliteStore } from './sqlite.ts'
 import { failureCode, type SqliteDatabase } from './sqlite-database.ts'
 import { findPath, unusable } from './sqlite-path.ts'
 import { checkSchema, isEmpty, makeTables, pragmas } from './sqlite-schema.ts'
-import type { Store } from './store.ts'
 
 type Sqlite = typeof import('node:sqlite')
 
@@ -26,7 +25,7 @@ export async function openSqliteStore(
     // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
     load = () => import('node:sqlite'),
   }: { guest?: boolean; log?: Log | undefined; load?: () => Promise<Sqlite> } = {},
-): Promise<Store> {
+): Promise<SqliteStore> {
   const sqlite = await loadSqlite(load)
   const path = findPath(file, guest)
   const unlock = guest ? () => {} : await lockDatabase(path)

@@ -6,6 +6,7 @@ import { indexOfJob } from './job-index.ts'
 import { numberOf, type SqliteDatabase, type Statement } from './sqlite-database.ts'
 import {
   documentIn,
+  type HeldKey,
   type Store,
   type StoreRecord,
   type VersionedWrite,
@@ -14,79 +15,116 @@ import {
 
 /** Every change of the database; each runs within a transaction of its caller. */
 export function createSqliteWrites(db: SqliteDatabase) {
-  const jobs = createJobWrites(db)
-  const nodes = createNodeWrites(db)
-  const clients = createClientWrites(db)
+  const tables = createTables(db)
+  return { ...saving(db, tables), ...copying(tables) }
+}
+
+type Tables = ReturnType<typeof createTables>
+
+function createTables(db: SqliteDatabase) {
   const insertEvent = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
-  const keys = createKeyWrites(db)
-  const blobs = createBlobWrites(db)
-
-  const saveEvent = ({ event }: Extract<Write, { kind: 'event' }>): boolean =>
-    didChange(insertEvent.run(event.id, event.node, event.at, encodeDocument(event)))
-
-  const save = (write: Write, writeId: string | undefined): boolean => {
-    switch (write.kind) {
-      case 'job':
-        return saveVersioned(jobs, write.job.id, write.job, write.base, writeId)
-      case 'node':
-        return saveVersioned(nodes, write.node.address, write.node, write.base, writeId)
-      case 'client':
-        return saveVersioned(clients, write.client.address, write.client, write.base, writeId)
-      case 'event':
-        return saveEvent(write)
-      case 'key':
-      case 'release-key':
-        return keys.save(write)
-      case 'blob':
-      case 'keep-blob':
-        return blobs.save(write)
-    }
+  return {
+    jobs: createJobWrites(db),
+    nodes: createNodeWrites(db),
+    clients: createClientWrites(db),
+    keys: createKeyWrites(db),
+    blobs: createBlobWrites(db),
+    addEvent: ({ event }: Extract<Write, { kind: 'event' }>): boolean =>
+      didChange(insertEvent.run(event.id, event.node, event.at, encodeDocument(event))),
   }
-  const isDone = (write: VersionedWrite, writeId: string): boolean => {
-    const find = { job: jobs, node: nodes, client: clients }[write.kind].find
-    return find.get(idOf(write))?.write_id === writeId
+}
+
+function save(tables: Tables, write: Write, writeId: string | undefined): boolean {
+  const { jobs, nodes, clients, keys, blobs, addEvent } = tables
+  switch (write.kind) {
+    case 'job':
+      return saveVersioned(jobs, write.job.id, write.job, write.base, writeId)
+    case 'node':
+      return saveVersioned(nodes, write.node.address, write.node, write.base, writeId)
+    case 'client':
+      return saveVersioned(clients, write.client.address, write.client, write.base, writeId)
+    case 'event':
+      return addEvent(write)
+    case 'key':
+    case 'release-key':
+      return keys.save(write)
+    case 'blob':
+    case 'keep-blob':
+      return blobs.save(write)
   }
+}
+
+function saving(db: SqliteDatabase, tables: Tables) {
+  const { jobs, nodes, clients, keys, blobs } = tables
   const savepoint = db.prepare('SAVEPOINT writes')
   const undo = db.prepare('ROLLBACK TO writes')
   const release = db.prepare('RELEASE writes')
-
+  const isDone = (write: VersionedWrite, writeId: string): boolean => {
+    const { find } = { job: jobs, node: nodes, client: clients }[write.kind]
+    return find.get(idOf(write))?.write_id === writeId
+  }
   return {
-    save,
+    save: (write: Write, writeId: string | undefined): boolean => save(tables, write, writeId),
     saveAll: (writes: readonly Write[], writeId: string | undefined): Write | undefined => {
       const document = documentIn(writes)
       if (writeId !== undefined && document && isDone(document, writeId)) return undefined
       savepoint.run()
-      const refused = writes.find((write) => !save(write, writeId))
+      const refused = writes.find((write) => !save(tables, write, writeId))
       if (refused) undo.run()
       release.run()
       return refused
+    },
+    /** True when the save of this id brought a document to where it is. */
+    isDone,
+    prune: (options: Parameters<Store['prune']>[0]): number =>
+      jobs.prune(options) + keys.prune(options) + blobs.prune(options),
+  }
+}
+
+function copying(tables: Tables) {
+  const { jobs, nodes, clients, keys, blobs, addEvent } = tables
+  const put = (record: StoreRecord, writeId?: string): void => {
+    if (record.kind === 'job') jobs.put(record.job, record.version, writeId)
+    else if (record.kind === 'node') nodes.put(record.node, record.version, writeId)
+    else if (record.kind === 'client') clients.put(record.client, record.version, writeId)
+    else if (record.kind === 'key') keys.put(record)
+    else if (record.kind === 'event') addEvent(record)
+    else blobs.save(record)
+  }
+  return {
+    /** Puts a record in, whatever is in its place. */
+    put: (record: StoreRecord): void => put(record),
+    /** Does what another store has accepted, whatever is in its place. */
+    take: (write: Write, writeId: string): void => {
+      if ('base' in write) put({ ...write, version: write.base + 1 }, writeId)
+      else if (write.kind === 'key') put(write)
+      else save(tables, write, writeId)
     },
     restore: (record: StoreRecord): boolean => {
       switch (record.kind) {
         case 'job':
           if (jobs.find.get(record.job.id)) return false
-          jobs.put(record.job, record.version, undefined)
-          return true
+          break
         case 'node':
           if (nodes.find.get(record.node.address)) return false
-          nodes.put(record.node, record.version, undefined)
-          return true
+          break
         case 'client':
           if (clients.find.get(record.client.address)) return false
-          clients.put(record.client, record.version, undefined)
-          return true
+          break
         case 'event':
-          return saveEvent(record)
+          return addEvent(record)
         case 'key':
           return keys.restore(record)
         case 'blob':
           return blobs.insert(record)
       }
+      put(record)
+      return true
     },
-    prune: (options: Parameters<Store['prune']>[0]): number =>
-      jobs.prune(options) + keys.prune(options) + blobs.prune(options),
   }
 }
+
+export type SqliteWrites = ReturnType<typeof createSqliteWrites>
 
 const idOf = (write: VersionedWrite): string => {
   if (write.kind === 'job') return write.job.id
@@ -153,7 +191,7 @@ function createJobWrites(db: SqliteDatabase) {
         index.effects,
         encodeDocument(job),
       )
-      if (version > 1) clearOccupied.run(job.id)
+      clearOccupied.run(job.id)
       for (const [position, { node, status }] of index.occupied.entries()) {
         addOccupied.run(node, status, job.id, position)
       }
@@ -197,6 +235,7 @@ function createKeyWrites(db: SqliteDatabase) {
     INSERT INTO keys VALUES (?, ?, ?)
     ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
     WHERE expires_at <= ? OR value = excluded.value OR value = ?`)
+  const put = db.prepare('INSERT OR REPLACE INTO keys VALUES (?, ?, ?)')
   const release = db.prepare('DELETE FROM keys WHERE key = ? AND value = ?')
   const prune = db.prepare(
     'DELETE FROM keys WHERE key IN (SELECT key FROM keys WHERE expires_at <= ? LIMIT ?)',
@@ -207,6 +246,9 @@ function createKeyWrites(db: SqliteDatabase) {
       if (write.kind === 'release-key') return didChange(release.run(key, value))
       const { expiresAt, now, insteadOf = null } = write
       return didChange(claim.run(key, value, expiresAt, now, insteadOf))
+    },
+    put: ({ key, value, expiresAt }: HeldKey): void => {
+      put.run(key, value, expiresAt)
     },
     restore: ({ key, value, expiresAt }: Extract<StoreRecord, { kind: 'key' }>): boolean =>
       didChange(insert.run(key, value, expiresAt)),
@@ -229,7 +271,11 @@ function createBlobWrites(db: SqliteDatabase) {
   }
   return {
     insert: add,
-    save: (write: Extract<Write, { kind: 'blob' | 'keep-blob' }>): boolean =>
+    save: (
+      write:
+        | Extract<Write, { kind: 'blob' | 'keep-blob' }>
+        | Extract<StoreRecord, { kind: 'blob' }>,
+    ): boolean =>
       (write.kind === 'blob' && add(write)) || didChange(keep.run(write.until, write.cid)),
     prune: ({ now, limit }: Parameters<Store['prune']>[0]): number => {
       const expired = listExpired.all(now, limit).map(({ cid }) => String(cid))

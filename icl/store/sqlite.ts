@@ -6,9 +6,16 @@ import type { Log } from '../telemetry/log.ts'
 import { type Commits, createCommits } from './sqlite-commits.ts'
 import { asStoreError, bytesOf, numberOf, type SqliteDatabase, textOf } from './sqlite-database.ts'
 import { createSqliteReads, documentOf } from './sqlite-reads.ts'
-import { createSqliteWrites } from './sqlite-writes.ts'
+import { createSqliteWrites, type SqliteWrites } from './sqlite-writes.ts'
 import type { Store, StoreRecord, StoreStatus, Uploader } from './store.ts'
 import { createUnreadable, type Unreadable } from './unreadable.ts'
+
+/** A store in a sqlite file, in whose transactions its bridge has a table of its own. */
+export type SqliteStore = Store & {
+  readonly db: SqliteDatabase
+  /** Runs a change within a transaction; resolves once that is as durable as the database is set to be. */
+  transact<T>(work: (writes: SqliteWrites) => T): Promise<T>
+}
 
 /** The store in an open database: saves are committed in groups, and answered once their commit is on the disk. */
 export function createSqliteStore(
@@ -19,13 +26,15 @@ export function createSqliteStore(
     close: () => void
     log?: Log | undefined
   },
-): Store {
+): SqliteStore {
   const commits = createCommits(db, host)
   const unreadable = createUnreadable(host.log)
   const reads = createSqliteReads(db, { suspect: commits.suspect, unreadable })
   const writes = createSqliteWrites(db)
   let isOpen = true
   return {
+    db,
+    transact: (work) => commits.run(() => work(writes)),
     durable: true,
     shared: false,
     status: () => statusOf(isOpen, commits, unreadable),
