@@ -16,7 +16,7 @@ export function answerProblems(
   refusals: Refusals,
 ): void {
   const onError: ErrorHandler<RequestEnv> = (error, c) => {
-    const problem = isGivenUp(c, error) ? givenUp() : problemOf(error)
+    const problem = isGivenUp(c, error) ? givenUp() : present(c, problemOf(error))
     if (problem.code === 'internal-error') {
       c.get('deps').log.error('request failed', {
         operation: c.get('operation'),
@@ -50,6 +50,14 @@ export function answerProblems(
 /** True for a request that failed because its caller went away. */
 const isGivenUp = (c: Context<RequestEnv>, error: unknown): boolean =>
   c.req.raw.signal.aborted && error === c.req.raw.signal.reason
+
+/** What is not found may be in the database that is away: then that is what is said. */
+const present = (c: Context<RequestEnv>, problem: ProblemError): ProblemError =>
+  problem.code.endsWith('-not-found') && c.get('deps').store.status().partial
+    ? new ProblemError('unavailable', 'This may be in the database, which does not answer', {
+        retryAfterSeconds: 5,
+      })
+    : problem
 
 const givenUp = (): ProblemError =>
   new ProblemError('unavailable', 'The caller gave the request up before it was done')

@@ -103,6 +103,8 @@ export type StoreStatus = {
   readonly writable: boolean
   /** Problems, for the operator. */
   readonly reasons: readonly string[]
+  /** What it does not hold may be in a database that is away: nothing is said to be absent. */
+  readonly partial?: boolean
   /** How many records were found that cannot be read; none when it is left out. */
   readonly unreadable?: number
 }
