@@ -38,8 +38,6 @@ type KeyParts = {
   /** The job of a prompt key. */
   readonly 'prompt-key': readonly [high: bigint, low: bigint]
   readonly replica: readonly [id: string]
-  /** A replica with saves that the store lacks. */
-  readonly 'replica-behind': readonly [id: string]
   /** The process that joined last. */
   readonly 'replica-newest': readonly []
   readonly revoked: readonly [kind: string, id: string]

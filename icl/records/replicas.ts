@@ -9,13 +9,7 @@ const replicaLivesMs = 15_000
 /** For how long a replica that was not stopped in order is remembered, in milliseconds. */
 const replicaExpiryMs = 300_000
 
-/** For how long a replica that was not stopped in order may still be at work out of sight, in milliseconds. */
-const mayComeBackMs = 86_400_000
-/** For how long a replica counts as behind that does not say so again, in milliseconds. */
-const behindMs = 60_000
-
 const prefix = prefixOf('replica')
-const behindPrefix = prefixOf('replica-behind')
 /** The key that the process that joined last has. */
 export const newestReplicaKey = keyOf('replica-newest')
 
@@ -57,10 +51,6 @@ export async function listReplicas(store: Keys, now: number): Promise<readonly R
   }))
 }
 
-/** As `listReplicas`, and those that went silent before and were not forgotten yet: they may be at work without the store. */
-export const listReplicasOfLate = (store: Keys, now: number): Promise<readonly Replica[]> =>
-  listReplicas(store, now - mayComeBackMs)
-
 /** True while a replica counts as running. */
 export const isLive = ({ seenAt }: Replica, now: number): boolean => now - seenAt < replicaLivesMs
 
@@ -92,25 +82,3 @@ export async function joinReplicas(
   }
   return replaced
 }
-
-/** The token of the process that joined last. */
-export const findNewestReplica = (store: Keys, now: number): Promise<string | undefined> =>
-  store.findKey(newestReplicaKey, now)
-
-/** Says that a replica has saves that the store lacks, and will bring them: again within `behindMs`, or it is over. */
-export const sayBehind = (store: Keys, id: string, now: number): Promise<boolean> =>
-  store.save({
-    kind: 'key',
-    key: keyOf('replica-behind', id),
-    value: id,
-    now,
-    expiresAt: now + behindMs,
-  })
-
-/** Says that the store has all saves of a replica. */
-export const sayCaughtUp = (store: Keys, id: string): Promise<boolean> =>
-  store.save({ kind: 'release-key', key: keyOf('replica-behind', id), value: id })
-
-/** True while another replica brings saves that the store lacks. */
-export const isAnyBehind = async (store: Keys, id: string, now: number): Promise<boolean> =>
-  (await store.listKeys(behindPrefix, now)).some(({ value }) => value !== id)

@@ -1,10 +1,13 @@
+import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { toBase64Url } from '../../lib/digest.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock as clock, systemRandom } from '../../lib/system.ts'
 import { joinReplicas, renewReplica } from '../records/replicas.ts'
+import type { LocalCopy } from '../store/bridge/local-copy.ts'
 import { createMemoryStore } from '../store/memory.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -62,45 +65,53 @@ function asGuest(store: Store): Store {
   }
 }
 
-/** Opens the store of an ICL: a shared one is bridged from memory while its database is away. Throws as `openStore`, or SvcError `journal-...`. */
-export async function openServiceStore(
-  {
-    SVC_ICL_DATABASE_URL: url,
-    SVC_ICL_JOURNAL_DIR: folder,
-  }: Pick<Settings, 'SVC_ICL_DATABASE_URL' | 'SVC_ICL_JOURNAL_DIR'>,
-  log: Log,
-): Promise<OpenedStore> {
+type StoreSettings = Pick<
+  Settings,
+  'SVC_ICL_DATABASE_URL' | 'SVC_ICL_REPLICAS' | 'SVC_ICL_LOCAL_COPY'
+>
+
+/** Opens the store of an ICL: MongoDB is bridged by a local copy while it is away, if this ICL is alone on it. Throws as `openStore`. */
+export async function openServiceStore(settings: StoreSettings, log: Log): Promise<OpenedStore> {
+  const { SVC_ICL_DATABASE_URL: url } = settings
   const random = systemRandom
   const someId = toBase64Url(random.bytes(12))
   if (!/^mongodb(\+srv)?:/.test(url))
     return { store: await openStore(url, { log }), replicaId: someId }
-  const [{ createMongoOpener }, { openFallbackStore }] = await Promise.all([
+  const [{ createMongoOpener }, { openBridge }] = await Promise.all([
     import('../store/mongodb.ts'),
-    import('../store/fallback.ts'),
+    import('../store/bridge/bridge.ts'),
   ])
-  const { journal, replicaId } = (await openJournal(folder, log)) ?? {
-    journal: (await import('../store/journal-none.ts')).createNoJournal(),
-    replicaId: someId,
-  }
   const open = createMongoOpener({ url, clock, random, log })
-  return {
-    store: await openFallbackStore({ open, journal, replicaId, version, clock, random, log }),
-    replicaId,
-  }
+  const copy = await openCopy(settings, log)
+  const replicaId = copy?.replicaId(someId) ?? someId
+  return { store: await openBridge({ open, copy, replicaId, clock, random, log }), replicaId }
 }
 
-/** The journal in a folder, undefined when it is to go without. Only a folder that the operator names has to work. */
-async function openJournal(folder: string | undefined, log: Log) {
-  if (folder === 'off') return undefined
-  const { openJournalFolder } = await import('../store/journal-folder.ts')
-  if (folder !== undefined) return openJournalFolder(folder, systemRandom)
+/** The local copy, undefined when it is to go without. Only a file that the operator names has to work. */
+async function openCopy(
+  { SVC_ICL_REPLICAS: replicas, SVC_ICL_LOCAL_COPY: file }: StoreSettings,
+  log: Log,
+): Promise<LocalCopy | undefined> {
+  if (replicas > 1 || file === 'off') {
+    log.info('There is no local copy: everything waits while MongoDB is away')
+    return undefined
+  }
+  const [{ openSqliteStore }, { createLocalCopy }] = await Promise.all([
+    import('../store/sqlite-file.ts'),
+    import('../store/bridge/local-copy.ts'),
+  ])
+  const open = async (name: string) => {
+    mkdirSync(dirname(name), { recursive: true, mode: 0o700 })
+    return createLocalCopy(await openSqliteStore(name, { log }))
+  }
+  if (file !== undefined) return open(file)
   try {
-    return await openJournalFolder(join(homedir(), '.svc-icl', 'journal'), systemRandom)
+    return await open(join(homedir(), '.svc-icl', 'copy.db'))
   } catch (error) {
-    if (!(error instanceof SvcError) || error.code === 'journal-damaged') throw error
+    if (error instanceof SvcError && error.code === 'store-corrupt') throw error
     log.warn(
-      'There is no journal: saves are refused while MongoDB is away. Set SVC_ICL_JOURNAL_DIR',
-      { reason: error.message },
+      'There is no local copy: everything waits while MongoDB is away. Set SVC_ICL_LOCAL_COPY',
+      { reason: errorMessage(error) },
     )
     return undefined
   }

@@ -88,11 +88,14 @@ export const Settings = z.object({
   SVC_ICL_DATABASE_URL: DatabaseUrl.default('sqlite:icl.db').describe(
     'Where to keep everything: memory:, sqlite:FILE, mongodb://... or mongodb+srv://...',
   ),
-  SVC_ICL_JOURNAL_DIR: z
+  SVC_ICL_REPLICAS: Whole(1, 1_000)
+    .default(1)
+    .describe('How many ICLs share the MongoDB. One that is alone goes on while that is away'),
+  SVC_ICL_LOCAL_COPY: z
     .string()
     .optional()
     .describe(
-      'Folder of this replica for saves while MongoDB is away, or off. ~/.svc-icl/journal when unset',
+      'File of an ICL that is alone for its copy of MongoDB, or off. ~/.svc-icl/copy.db when unset',
     ),
   SVC_ICL_BLOBS: BlobLocation.prefault('store').describe(
     'Where blobs go: store, or kubo:RPC_URL[,GATEWAY_URL]',

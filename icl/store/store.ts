@@ -82,7 +82,7 @@ export type HeldKey = {
 }
 
 /** Whose a job is, and when it came (milliseconds). */
-export type JobOrigin = {
+type JobOrigin = {
   readonly id: JobId
   readonly client: Address
   readonly createdAt: number

@@ -15,7 +15,7 @@ export type Unreadable = {
 }
 
 /** True when a record of the database is not one that an ICL wrote. */
-export const isUnreadable = (error: unknown): error is SvcError =>
+const isUnreadable = (error: unknown): error is SvcError =>
   error instanceof SvcError && error.code === 'store-corrupt'
 
 const mostNoted = 10_000

@@ -15,16 +15,8 @@ export type Replicas = {
 }
 
 /** Starts ICL processes that share a database. */
-export async function startReplicas(
-  count: number,
-  databaseUrl: string,
-  folder: string,
-): Promise<Replicas> {
-  const started = await Promise.all(
-    Array.from({ length: count }, (_, index) =>
-      startOne(databaseUrl, join(folder, `icl-${index}`)),
-    ),
-  )
+export async function startReplicas(count: number, databaseUrl: string): Promise<Replicas> {
+  const started = await Promise.all(Array.from({ length: count }, () => startOne(databaseUrl)))
   return {
     fetch: (request) => {
       const { port } = started[Math.floor(Math.random() * count)]!
@@ -38,7 +30,7 @@ export async function startReplicas(
 
 const address = (digit: string) => `0x${digit.repeat(40)}`
 
-async function startOne(databaseUrl: string, folder: string) {
+async function startOne(databaseUrl: string) {
   const off = ['ADDRESS', 'PREVIEW', 'ATTESTATION', 'FAILURE', 'WALLET', 'NODE', 'READER']
   const child = spawn(
     process.execPath,
@@ -51,7 +43,7 @@ async function startOne(databaseUrl: string, folder: string) {
         SVC_ICL_PUBLIC_URL: origin,
         SVC_ICL_SECRET: '11'.repeat(32),
         SVC_ICL_DATABASE_URL: databaseUrl,
-        SVC_ICL_JOURNAL_DIR: folder,
+        SVC_ICL_REPLICAS: '3',
         SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
         SVC_ICL_CHAIN_ID: '31337',
         SVC_ICL_COORDINATOR_KEY: `0x${'22'.repeat(32)}`,

@@ -39,7 +39,7 @@ export async function runContention(
   const folder = mkdtempSync(join(tmpdir(), 'svc-contention-'))
   const database = await openDatabase(options, folder)
   try {
-    const replicas = await startReplicas(options.replicas, database.url, folder)
+    const replicas = await startReplicas(options.replicas, database.url)
     try {
       const store = await openStore(database.url, { guest: true })
       try {

@@ -4,11 +4,8 @@ import { describe, expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** The ICL's folders; each file that is in none counts by itself, and what stands in for a database that is away apart. */
-function unitOf(file: string): string {
-  if (/^icl\/store\/(fallback|journal)/.test(file)) return 'icl/store/bridge'
-  return dirname(file) === 'icl' ? file : dirname(file)
-}
+/** The ICL's folders; each file that is in none counts by itself. */
+const unitOf = (file: string): string => (dirname(file) === 'icl' ? file : dirname(file))
 
 /** Which units of the ICL each of them imports. */
 async function readImports(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {

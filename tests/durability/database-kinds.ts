@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { findNewestReplica } from '../../icl/records/replicas.ts'
 import { systemClock } from '../../lib/system.ts'
 import type { Fate } from '../store/wire-server/proxy.ts'
 import type { Database } from './database.ts'
@@ -54,7 +53,7 @@ const iclToo: FaultKind = {
   put: async (stage) => {
     const { icl } = stage.world
     const database = databaseOf(stage)
-    const when = stage.dice.pick(['in the fallback', 'in the replay', 'at once'] as const)
+    const when = stage.dice.pick(['in the bridge', 'in the replay', 'at once'] as const)
     if (when === 'at once') {
       await Promise.all([icl.end(), database.kill()])
       const how = await last(stage, 0, 10)
@@ -63,8 +62,8 @@ const iclToo: FaultKind = {
       return `${when}, both away ${how}`
     }
     await takeDatabase(stage)
-    if (when === 'in the fallback') {
-      const note = await killInJournal(stage)
+    if (when === 'in the bridge') {
+      const note = await killInBridge(stage)
       await startIclAgain(stage)
       await database.start()
       return `${when}${note}`
@@ -78,8 +77,8 @@ const iclToo: FaultKind = {
   },
 }
 
-/** Kills the ICL at random, or around an fsync of its journal. */
-async function killInJournal({ world, dice }: Stage): Promise<string> {
+/** Kills the ICL at random, or around an fsync of its local copy. */
+async function killInBridge({ world, dice }: Stage): Promise<string> {
   const ending = dice.pick(['random', 'before-sync', 'after-sync'] as const)
   if (ending === 'random' || world.icl.control === undefined) {
     await systemClock.sleep(dice.between(0, 1_500))
@@ -87,7 +86,7 @@ async function killInJournal({ world, dice }: Stage): Promise<string> {
     return ', at random'
   }
   controlOf(world.icl).endAt(ending, dice.between(1, 12), 1)
-  return `, ${ending} of the journal${await endItself(world.icl)}`
+  return `, ${ending} of the copy${await endItself(world.icl)}`
 }
 
 const bad: FaultKind = {
@@ -110,48 +109,40 @@ const bad: FaultKind = {
   },
 }
 
-/** With two replicas neither may go on from memory: what one does not know the other may have saved. */
+/** With two replicas neither may go on alone: what one does not know the other may have saved. */
 const ofTwo: FaultKind = {
   name: 'database-kill-of-two',
   stores,
   put: async (stage) => {
     const { world } = stage
     const database = databaseOf(stage)
-    const before = await newestIn(world)
+    const before = await timesLogged(world, accompanied)
     const other = await world.startReplica()
     const urls = [world.iclUrl, other.url]
     try {
-      // It joins with its first save, before which it waits until the other has seen it.
-      await wait('it joins', async () => (await newestIn(world)) !== before)
+      await wait('it is seen', async () => (await timesLogged(world, accompanied)) > before)
       await database.kill()
       const how = await refuses(stage, urls).finally(database.start)
       for (const url of urls) await wait('it is back', () => isWhole(url))
       return how
     } finally {
-      const known = await timesAlone(world)
+      const known = await timesLogged(world, alone)
       other.process.kill('SIGTERM')
       await other.process.exited
       // Until the ICL has looked again, another fault of the database would be one of two replicas.
-      await wait('it is known to have left', async () => (await timesAlone(world)) > known)
+      await wait('it is known to have left', async () => (await timesLogged(world, alone)) > known)
     }
   },
 }
 
-/** How often the ICL has logged that it is alone and can work from memory. */
-const timesAlone = async ({ icl }: World): Promise<number> =>
-  (await readFile(icl.process().logFile, 'utf8')).split('"No other replica runs').length - 1
+const accompanied = '"Another replica runs'
+const alone = '"The local copy is whole'
 
-/** The replica that joined last. */
-async function newestIn(world: World): Promise<string | undefined> {
-  const look = await world.look()
-  try {
-    return await findNewestReplica(look, systemClock.now())
-  } finally {
-    await look.close()
-  }
-}
+/** How often the ICL has logged something. */
+const timesLogged = async ({ icl }: World, words: string): Promise<number> =>
+  (await readFile(icl.process().logFile, 'utf8')).split(words).length - 1
 
-/** Sees that for a while nothing is saved, and that what is in memory can be read. */
+/** Sees that for a while nothing is saved. */
 async function refuses(stage: Stage, urls: readonly string[]): Promise<string> {
   for (const url of urls) {
     await wait('it is red', async () => (await healthOf(url)).ready === 503)
@@ -161,10 +152,6 @@ async function refuses(stage: Stage, urls: readonly string[]): Promise<string> {
   const how = await last(stage, 3, 20)
   const since = told.length - before
   if (since > 0) throw new Error(`${since} jobs were acknowledged without a database`)
-  // By its wallet a client would need a save, which remembers the signature's nonce.
-  for (const { client, jobId, readToken } of told.slice(-1)) {
-    await client.context.api.getJob({ params: { jobId } }, { readToken, attempts: 3 })
-  }
   return how
 }
 

@@ -129,7 +129,7 @@ async function build(
       ...{ processes, folder, chain, mockAttestationKey, name },
       env: {
         ...iclEnv,
-        SVC_ICL_JOURNAL_DIR: join(state, `journal-${name}`),
+        SVC_ICL_LOCAL_COPY: join(state, `copy-${name}`, 'copy.db'),
         ...(name === 'icl' && iclControl?.env),
       },
     })

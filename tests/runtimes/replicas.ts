@@ -70,7 +70,7 @@ export async function runReplicas(
     const shared = {
       SVC_ICL_DATABASE_URL: server.freshUrl(),
       SVC_ICL_SECRET: toHex(systemRandom.bytes(32)).slice(2),
-      SVC_ICL_JOURNAL_DIR: 'off',
+      SVC_ICL_REPLICAS: '3',
       SVC_ICL_LOG_LEVEL: 'info',
       SVC_ICL_JOBS_PER_DAY: 'off',
     }

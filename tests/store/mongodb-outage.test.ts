@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openFallbackStore } from '../../icl/store/fallback.ts'
-import { createNoJournal } from '../../icl/store/journal-none.ts'
+import { openBridge } from '../../icl/store/bridge/bridge.ts'
 import { createMongoOpener } from '../../icl/store/mongodb.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
@@ -31,11 +30,10 @@ describe('stores whose server goes away behind a proxy that closes what it canno
     for (let index = 0; index < storeCount; index++) {
       const url = `mongodb://127.0.0.1:${proxy.port}${new URL(server.freshUrl()).pathname}?directConnection=true`
       const open = createMongoOpener({ url, clock, random, timeouts })
-      const store = await openFallbackStore({
+      const store = await openBridge({
         open,
-        journal: createNoJournal(),
+        copy: undefined,
         replicaId: `replica-${index}`,
-        version: '0.0.0',
         clock,
         random,
         log: silent,

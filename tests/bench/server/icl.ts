@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { createApp } from '../../../icl/app.ts'
 import { runWorkers } from '../../../icl/background/workers.ts'
 import type { Chain } from '../../../icl/chain/chain.ts'
@@ -30,7 +31,7 @@ const environmentOf = ({ databaseUrl, folder }: ServerOptions) => ({
   SVC_ICL_PUBLIC_URL: origin,
   SVC_ICL_SECRET: '11'.repeat(32),
   SVC_ICL_DATABASE_URL: databaseUrl,
-  SVC_ICL_JOURNAL_DIR: folder ?? 'off',
+  SVC_ICL_LOCAL_COPY: folder === undefined ? 'off' : join(folder, 'copy.db'),
   SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
   SVC_ICL_CHAIN_ID: '31337',
   SVC_ICL_COORDINATOR_KEY: aHash(`0x${'22'.repeat(32)}`),

@@ -1,14 +1,20 @@
+// biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
+import { DatabaseSync } from 'node:sqlite'
 import type { Job } from '../../icl/rules/job.ts'
-import { openFallbackStore } from '../../icl/store/fallback.ts'
-import type { FallbackOptions } from '../../icl/store/fallback-state.ts'
+import { openBridge } from '../../icl/store/bridge/bridge.ts'
+import { createLocalCopy, type LocalCopy } from '../../icl/store/bridge/local-copy.ts'
+import type { BridgeOptions } from '../../icl/store/bridge/state.ts'
 import { createMemoryStore, type MemoryStore } from '../../icl/store/memory.ts'
+import { createSqliteStore, type SqliteStore } from '../../icl/store/sqlite.ts'
+import type { SqliteDatabase } from '../../icl/store/sqlite-database.ts'
+import { makeTables } from '../../icl/store/sqlite-schema.ts'
 import type { Store } from '../../icl/store/store.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { aJobId } from '../branded.ts'
 import { sampleJob } from '../icl/rules/sample-job.ts'
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { type CutStore, createCutStore } from './cut-store.ts'
-import { createMemoryJournal, type Disk, emptyDisk } from './memory-journal.ts'
 
 /** A job whose id is one digit, repeated. */
 export const jobOf = (digit: string, change: Partial<Job> = {}): Job => ({
@@ -17,24 +23,65 @@ export const jobOf = (digit: string, change: Partial<Job> = {}): Job => ({
   ...change,
 })
 
+/** A disk with the copy of one process after the other. */
+export type CopyDisk = {
+  isFull: boolean
+  /** Opens the copy; a process that has ended cannot save to it any more. */
+  open(process?: { readonly alive: boolean }): LocalCopy
+  /** The saves that the database may not have. */
+  waiting(): number
+}
+
+/** An empty disk. */
+export function createCopyDisk(): CopyDisk {
+  const db = new DatabaseSync(':memory:') as unknown as SqliteDatabase
+  makeTables(db)
+  const openStore = (process: { readonly alive: boolean }): SqliteStore => {
+    const store = createSqliteStore(db, {
+      defer: queueMicrotask,
+      isInPlace: () => true,
+      openReader: () => {
+        throw new TypeError('A copy is not read as a whole')
+      },
+      close: () => {},
+    })
+    return {
+      ...store,
+      transact: async (work) => {
+        if (disk.isFull) throw new ProblemError('unavailable', 'The disk is full')
+        return store.transact((writes) => {
+          if (!process.alive) throw new ProblemError('unavailable', 'The process has ended')
+          return work(writes)
+        })
+      },
+    }
+  }
+  const disk: CopyDisk = {
+    isFull: false,
+    open: (process = { alive: true }) => createLocalCopy(openStore(process)),
+    waiting: () => disk.open().countPending(),
+  }
+  return disk
+}
+
 /** A database, and what processes that use it find: connections that can be cut, disks that stay. */
-export type FallbackWorld = {
+export type BridgeWorld = {
   readonly clock: VirtualClock
   readonly database: MemoryStore
   connection: CutStore
-  readonly disk: Disk
+  readonly disk: CopyDisk
   readonly logged: string[]
   /** Starts a process; another start on the same disk is a restart. */
-  start(changes?: Partial<FallbackOptions>): Promise<Store>
+  start(changes?: Partial<BridgeOptions>): Promise<Store>
   /** Ends what was started, cut or not, without a word to anybody. */
   crash(): void
 }
 
 /** Makes a world with an empty database. */
-export function createFallbackWorld(): FallbackWorld {
+export function createBridgeWorld(): BridgeWorld {
   const clock = createVirtualClock()
   const database = createMemoryStore()
-  const disk = emptyDisk()
+  const disk = createCopyDisk()
   const logged: string[] = []
   const note = (message: string, fields: object = {}) => {
     logged.push(`${message} ${JSON.stringify(fields)}`)
@@ -43,23 +90,22 @@ export function createFallbackWorld(): FallbackWorld {
   const status = () => ({ connected: true, writable: true, reasons: [] })
   let process = { alive: true }
   let running: Promise<Store> | undefined
-  const world = {
+  const world: BridgeWorld = {
     clock,
     database,
     // A process that has crashed keeps its own, cut for ever.
     connection: createCutStore({ ...database, status }),
     disk,
     logged,
-    start: (changes: Partial<FallbackOptions> = {}) => {
+    start: (changes = {}) => {
       const { store } = world.connection
-      const opening = openFallbackStore({
+      const opening = openBridge({
         open: async () => {
           await store.ping()
           return store
         },
-        journal: createMemoryJournal(disk, process),
+        copy: disk.open(process),
         replicaId: 'a',
-        version: '0.0.0',
         clock,
         random: systemRandom,
         log,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Job } from '../../icl/rules/job.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
+import { type BridgeWorld, createBridgeWorld, jobOf } from './bridge-world.ts'
 import type { Cut } from './cut-store.ts'
-import { createFallbackWorld, type FallbackWorld, jobOf } from './fallback-world.ts'
 
 const runs = 40
 const stepsPerRun = 60
@@ -54,7 +54,7 @@ async function saveOther(store: Store, choice: Choice, told: Told, now: number):
 }
 
 /** Lets several clients save at once while the connection does what it likes. */
-function step(world: FallbackWorld, store: Store, choice: Choice, told: Told) {
+function step(world: BridgeWorld, store: Store, choice: Choice, told: Told) {
   const cuts: readonly Cut[] = ['before', 'after', 'silent', 'mute']
   const dice = choice.below(12)
   if (dice < 3) world.connection.cut = choice.of(cuts)
@@ -73,7 +73,7 @@ function step(world: FallbackWorld, store: Store, choice: Choice, told: Told) {
 
 async function run(seed: number): Promise<void> {
   const choice = randomOf(seed)
-  const world = createFallbackWorld()
+  const world = createBridgeWorld()
   const told: Told = { marks: new Map(), blobs: new Set(), count: 0 }
   let store = await world.start()
   for (let count = 0; count < stepsPerRun; count++) {
@@ -94,7 +94,7 @@ async function run(seed: number): Promise<void> {
   await world.clock.advance(60_000)
 
   expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
-  expect(world.disk.file).toBeUndefined()
+  expect(world.disk.waiting()).toBe(0)
   for (const digit of ['1', '2', '3']) {
     const found = await world.database.findJob(jobOf(digit).id)
     const there = marksOf(found?.document)

@@ -1,0 +1,314 @@
+/*
+ * Problem: the specification wants the ICL to work while its database cannot be reached (spec 7), also when it starts
+ * then. Nothing that was acknowledged may be lost.
+ *
+ * Idea: an ICL that is alone on its database keeps a copy of it in a sqlite file (local-copy.ts). While the database
+ * answers, a save is noted there, sent to the database, and then taken over. When the database is away, the copy takes
+ * its place: it answers reads, and it judges saves as the database would and keeps them in a table, in the same
+ * transaction. When the database is back, these are replayed in order (replay.ts), saves going on until few are left.
+ *
+ * Invariants:
+ * - Saves of one document come one after the other, so at most one has an unknown outcome when the connection breaks.
+ *   It is decided by the copy, under its id; the database counts a save whose id it has as done.
+ * - What the copy may lack is answered with 503 unavailable, never with "there is none" (`partial` of the status).
+ * - While another replica is about, or was within five minutes, the copy is not used. One that came and went, or a
+ *   command of the operator, is known by a token in the database: then the copy is filled anew.
+ *
+ * Failure cases:
+ * - No copy, a disk that takes no saves, or others about: everything gets 503 while the database is away. A disk that
+ *   takes no saves refuses them with the database there, too: the copy must not be behind it unawares.
+ * - The process dies: what was sent and not answered is decided by the next one, before it listens.
+ * - A replayed document is in the database otherwise, because the copy was never filled or somebody saved in the last
+ *   seconds: the one that is there stays, and its job's history and the log say so.
+ * - It is another database: nothing is replayed or saved until the operator decides.
+ */
+
+import { toBase64Url } from '../../../lib/digest.ts'
+import { errorMessage } from '../../../lib/error-message.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { newestReplicaKey, releaseReplica } from '../../records/replicas.ts'
+import type { JobChange, Store, StoreStatus, Write } from '../store.ts'
+import { keepCopy, reconnect, watchConnection } from './connection.ts'
+import { lockAll, lockOf } from './locks.ts'
+import {
+  askPrimary,
+  type Bridge,
+  type BridgeOptions,
+  createState,
+  isAway,
+  noteAway,
+  onlyInDatabase,
+  whyNotWorking,
+} from './state.ts'
+
+/** A store in a database that is bridged by a local copy while it is away. Throws as the copy does. */
+export async function openBridge(options: BridgeOptions): Promise<Store> {
+  const bridge = createState(options)
+  const { copy, log, clock } = options
+  const stop = new AbortController()
+  if (copy) {
+    copy.setFlushed(true)
+    await copy.adopt()
+    bridge.isWhole = (await copy.store.findKey(newestReplicaKey, clock.now())) !== undefined
+  }
+  const unfilled = (error: unknown) => {
+    if (isAway(error)) throw error
+    log.warn('The local copy cannot be filled', { error: errorMessage(error) })
+  }
+  try {
+    await reconnect(bridge)
+    if (bridge.mode === 'connected') await keepCopy(bridge).catch(unfilled)
+  } catch (error) {
+    if (!isAway(error)) throw error
+    noteAway(bridge, bridge.era, error)
+    log.warn('The database does not answer yet', { waiting: copy?.countPending() })
+  }
+  const watching = watchConnection(bridge, stop.signal)
+  const save = (writes: readonly Write[], id = toBase64Url(options.random.bytes(12))) =>
+    saveWith(bridge, writes, id)
+  return {
+    durable: true,
+    shared: true,
+    status: () => statusOf(bridge),
+    ping: () => read(bridge, (store) => store.ping()),
+    close: async () => {
+      stop.abort()
+      bridge.skipWait()
+      await watching
+      await close(bridge)
+    },
+    save: async (write, id) => (await save([write], id)) === undefined,
+    saveAll: save,
+    ...reads(bridge),
+    listChanges: (cursor) => listChanges(bridge, cursor),
+    prune: async (what) => {
+      // The database forgets what is over when it is back.
+      if (bridge.mode !== 'connected') return 0
+      const count = await ask(bridge, (store) => store.prune(what))
+      await copy?.store.prune(what)
+      return count
+    },
+    scan: () => {
+      if (bridge.mode !== 'connected' || !bridge.primary) throw onlyInDatabase('A backup')
+      return bridge.primary.scan()
+    },
+    restore: async (record) => {
+      if (!(await ask(bridge, (store) => store.restore(record)))) return false
+      bridge.touched?.add(lockOf(record))
+      await copy?.put([record])
+      return true
+    },
+  }
+}
+
+async function saveWith(
+  bridge: Bridge,
+  writes: readonly Write[],
+  id: string,
+): Promise<Write | undefined> {
+  if (writes.length === 0) return undefined
+  return lockAll(bridge.mutex, writes, async () => {
+    for (;;) {
+      if (bridge.gate) await bridge.gate
+      else if (bridge.mode !== 'connected') return saveHere(bridge, writes, id)
+      else {
+        bridge.sending.set(id, writes)
+        const sending = saveInPrimary(bridge, writes, id)
+        const outcome = await sending.finally(() => bridge.sending.delete(id))
+        if (outcome !== 'unknown') return outcome
+      }
+    }
+  })
+}
+
+/** What the database says to a save; `unknown` when the connection broke. */
+async function saveInPrimary(
+  bridge: Bridge,
+  writes: readonly Write[],
+  id: string,
+): Promise<Write | undefined | 'unknown'> {
+  const { era, touched, options } = bridge
+  const { copy } = options
+  for (const write of writes) touched?.add(lockOf(write))
+  await settleAll(bridge)
+  await copy?.begin(writes, id)
+  let refused: Write | undefined
+  try {
+    refused = await askPrimary(bridge, (store) => store.saveAll(writes, id))
+  } catch (error) {
+    if (!isAway(error)) {
+      if (copy) bridge.unsettled.set(id, () => copy.drop(id))
+      throw error
+    }
+    noteAway(bridge, era, error)
+    // Without a copy, nobody else can say what became of it.
+    if (!copy) throw error
+    return 'unknown'
+  }
+  if (copy) {
+    bridge.unsettled.set(id, () => (refused ? copy.drop(id) : copy.settle(writes, id)))
+    // The database has answered: what the disk does not take is done before anything else is.
+    await settleAll(bridge).catch(() => {})
+  }
+  return refused
+}
+
+/** Brings the copy up to what the database has answered; throws while the disk does not take it. */
+async function settleAll({ unsettled }: Bridge): Promise<void> {
+  await Promise.all(
+    [...unsettled].map(async ([id, settle]) => {
+      await settle()
+      unsettled.delete(id)
+    }),
+  )
+}
+
+async function saveHere(
+  bridge: Bridge,
+  writes: readonly Write[],
+  id: string,
+): Promise<Write | undefined> {
+  const { copy } = bridge.options
+  const why = whyNotWorking(bridge)
+  if (why !== undefined || !copy) {
+    throw new ProblemError('unavailable', `Nothing can be saved: ${why}`, { retryAfterSeconds: 5 })
+  }
+  const saving = settleAll(bridge).then(() => copy.save(writes, id))
+  bridge.locals.add(saving)
+  try {
+    return await saving
+  } finally {
+    bridge.locals.delete(saving)
+  }
+}
+
+async function ask<T>(bridge: Bridge, work: (store: Store) => Promise<T>): Promise<T> {
+  if (bridge.mode !== 'connected') throw onlyInDatabase('This')
+  const { era } = bridge
+  try {
+    return await askPrimary(bridge, work)
+  } catch (error) {
+    if (isAway(error)) noteAway(bridge, era, error)
+    throw error
+  }
+}
+
+/** Asks the database, or the copy while that is away; what is `wholeOnly` only a copy that has everything. */
+async function read<T>(
+  bridge: Bridge,
+  work: (store: Store) => Promise<T>,
+  wholeOnly = false,
+): Promise<T> {
+  while (bridge.mode === 'connected') {
+    try {
+      return await ask(bridge, work)
+    } catch (error) {
+      if (!isAway(error)) throw error
+    }
+  }
+  const { copy } = bridge.options
+  if (!copy || whyNotWorking(bridge) !== undefined || (wholeOnly && !bridge.isWhole)) {
+    throw onlyInDatabase('This')
+  }
+  await settleAll(bridge)
+  return work(copy.store)
+}
+
+function reads(bridge: Bridge) {
+  const from = <T>(work: (store: Store) => Promise<T>) => read(bridge, work)
+  const whole = <T>(work: (store: Store) => Promise<T>) => read(bridge, work, true)
+  return {
+    findJob: (id) => from((store) => store.findJob(id)),
+    listDueTicks: (now, limit) => from((store) => store.listDueTicks(now, limit)),
+    listDueEffects: (now, limit) => from((store) => store.listDueEffects(now, limit)),
+    listJobsWithEffects: (after, limit) => from((store) => store.listJobsWithEffects(after, limit)),
+    listJobsOfNode: (node) => from((store) => store.listJobsOfNode(node)),
+    countOccupiedSlots: () => from((store) => store.countOccupiedSlots()),
+    listJobs: (page) => whole((store) => store.listJobs(page)),
+    listJobsOfClient: (client, page) => whole((store) => store.listJobsOfClient(client, page)),
+    countJobsOfClient: (client, since) => from((store) => store.countJobsOfClient(client, since)),
+    countUnsettledJobsOfClient: (client) =>
+      from((store) => store.countUnsettledJobsOfClient(client)),
+    listJobOrigins: (after, limit) => whole((store) => store.listJobOrigins(after, limit)),
+    findNode: (address) => from((store) => store.findNode(address)),
+    listNodes: (now) => from((store) => store.listNodes(now)),
+    findClient: (address) => from((store) => store.findClient(address)),
+    listClients: (after, limit) => whole((store) => store.listClients(after, limit)),
+    listReputationEvents: (node) => whole((store) => store.listReputationEvents(node)),
+    pageReputationEvents: (node, page) => whole((store) => store.pageReputationEvents(node, page)),
+    findKey: (key, now) => from((store) => store.findKey(key, now)),
+    listKeys: (prefix, now) => from((store) => store.listKeys(prefix, now)),
+    findBlob: async (cid) => {
+      const bytes = await from((store) => store.findBlob(cid))
+      // The copy has only those that were saved here.
+      if (bytes === undefined && bridge.mode !== 'connected') throw onlyInDatabase('The blob')
+      return bytes
+    },
+    countBlobBytes: (uploader) => from((store) => store.countBlobBytes(uploader)),
+    stats: () => from((store) => store.stats()),
+  } satisfies Partial<Store>
+}
+
+type Changes = { readonly cursor: string; readonly jobs: readonly JobChange[] }
+
+/** A place among the changes of the copy, which has those of the database, too, and among those of the database. */
+type Cursor = { readonly here?: string | undefined; readonly there?: string | undefined }
+
+/** Changes from the database, or from the copy while that is away, and once more when it is back. */
+async function listChanges(bridge: Bridge, text: string | undefined): Promise<Changes> {
+  const { copy } = bridge.options
+  const cursor: Cursor = text === undefined ? {} : JSON.parse(text)
+  const isNew = text === undefined
+  const here = () => copy?.store.listChanges(cursor.here)
+  while (bridge.mode === 'connected') {
+    try {
+      const there = await ask(bridge, (store) => store.listChanges(cursor.there))
+      const own = await here()
+      // What was saved while it was away is told by the copy.
+      const jobs = isNew || cursor.there !== undefined ? there.jobs : (own?.jobs ?? [])
+      return { cursor: JSON.stringify({ here: own?.cursor, there: there.cursor }), jobs }
+    } catch (error) {
+      if (!isAway(error)) throw error
+    }
+  }
+  const own = await read(bridge, (store) => store.listChanges(cursor.here))
+  return { cursor: JSON.stringify({ here: own.cursor }), jobs: isNew ? [] : own.jobs }
+}
+
+function statusOf(bridge: Bridge): StoreStatus {
+  const { mode, primary, options, isWhole, isReplaying } = bridge
+  if (mode === 'connected' && primary) {
+    const own = primary.status()
+    const copied = options.copy?.store.status()
+    // A save that finds the database away is bridged: what it is worth is seen then.
+    const writable = copied?.writable ?? true
+    return {
+      ...own,
+      writable,
+      reasons: [...own.reasons, ...(writable ? [] : (copied?.reasons ?? []))],
+    }
+  }
+  const trouble = whyNotWorking(bridge)
+  if (trouble !== undefined) return { connected: false, writable: false, reasons: [trouble] }
+  const why = isReplaying
+    ? 'the database answers again, and saves are replayed'
+    : 'the database does not answer'
+  const waiting = options.copy?.countPending() ?? 0
+  const reason = `${why}: working from the local copy; ${waiting} saves wait`
+  return { connected: false, writable: true, reasons: [reason], ...(!isWhole && { partial: true }) }
+}
+
+async function close(bridge: Bridge): Promise<void> {
+  const { options, primary } = bridge
+  const { copy, replicaId, clock, log } = options
+  await Promise.allSettled(bridge.locals)
+  if (bridge.mode === 'connected') {
+    // Others need not wait for one that has stopped in order.
+    await ask(bridge, (store) => releaseReplica(store, replicaId, clock.now())).catch(
+      (error: unknown) =>
+        log.warn('The replica record stays until it expires', { error: String(error) }),
+    )
+  }
+  await copy?.store.close()
+  await primary?.close()
+}

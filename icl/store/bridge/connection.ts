@@ -1,0 +1,231 @@
+import { elapsedSince } from '../../../lib/clock.ts'
+import { toBase64Url } from '../../../lib/digest.ts'
+import {
+  isAbout,
+  joinReplicas,
+  listReplicas,
+  newestReplicaKey,
+  renewReplicaMs,
+} from '../../records/replicas.ts'
+import { createFailures } from '../../telemetry/failures.ts'
+import { forever } from '../forever.ts'
+import type { Store, StoreRecord } from '../store.ts'
+import { lockOf } from './locks.ts'
+import { replay } from './replay.ts'
+import { askPrimary, type Bridge, inTime, isAway, noteAway } from './state.ts'
+
+const firstProbeMs = 250
+const longestProbeMs = 5_000
+const steadyMs = 30_000
+const progressMs = 10_000
+const refillMs = 60_000
+/** So many saves are replayed while others wait; and so many rounds are gone before, however many come meanwhile. */
+const lastSaves = 64
+const mostRounds = 20
+const recordsAtOnce = 200
+
+/** Looks after the connection until the signal aborts: comes back after an absence, and keeps the copy whole. */
+export async function watchConnection(bridge: Bridge, signal: AbortSignal): Promise<void> {
+  const { clock, log } = bridge.options
+  const failures = createFailures({ clock, log }, 'Looking after the database failed')
+  let probeMs = firstProbeMs
+  let connectedAt = clock.monotonic()
+  while (!signal.aborted && bridge.mode !== 'stuck') {
+    await sleepOrSkip(bridge, bridge.mode === 'connected' ? renewReplicaMs : probeMs, signal)
+    if (signal.aborted) return
+    const { era, mode } = bridge
+    try {
+      if (mode === 'connected') {
+        // A database that comes and goes is asked less and less often.
+        if (elapsedSince(clock, connectedAt) > steadyMs) probeMs = firstProbeMs
+        await keepCopy(bridge)
+      } else {
+        probeMs = Math.min(probeMs * 2, longestProbeMs)
+        await reconnect(bridge)
+        connectedAt = clock.monotonic()
+      }
+      failures.passed('database')
+    } catch (error) {
+      if (isAway(error) && mode === 'connected') noteAway(bridge, era, error)
+      else if (isAway(error)) {
+        log.debug('The database still does not answer', { probeMs })
+        dropPrimary(bridge)
+      } else failures.failed('database', error)
+    }
+  }
+}
+
+async function sleepOrSkip(bridge: Bridge, ms: number, signal: AbortSignal): Promise<void> {
+  const skipped = new AbortController()
+  const { mode } = bridge
+  bridge.skipWait = () => skipped.abort()
+  if (bridge.mode !== mode || signal.aborted) return
+  const either = AbortSignal.any([signal, skipped.signal])
+  await bridge.options.clock.sleep(ms, either).catch(() => {})
+}
+
+/** Takes the database up again: it gets what waits in the copy, and from then on every save. */
+export async function reconnect(bridge: Bridge): Promise<void> {
+  const { copy, log, clock } = bridge.options
+  await openPrimary(bridge)
+  await askPrimary(bridge, (store) => store.ping())
+  if (copy && !(await isSameDatabase(bridge))) {
+    bridge.mode = 'stuck'
+    log.error('The database is not the one that the local copy is of: nothing is saved')
+    return
+  }
+  let replayed = 0
+  if (copy) {
+    bridge.isReplaying = true
+    let loggedAt = clock.monotonic()
+    const say = () => log.info('Saves are replayed', { replayed, waiting: copy.countPending() })
+    const onReplayed = () => {
+      replayed++
+      if (elapsedSince(clock, loggedAt) < progressMs) return
+      loggedAt = clock.monotonic()
+      say()
+    }
+    if (copy.countPending() > 0) say()
+    const ask = <T>(work: (store: Store) => Promise<T>) => askPrimary(bridge, work)
+    const primary: Parameters<typeof replay>[0]['primary'] = {
+      save: (write, id) => ask((store) => store.save(write, id)),
+      saveAll: (writes, id) => ask((store) => store.saveAll(writes, id)),
+      findJob: (id) => ask((store) => store.findJob(id)),
+      findNode: (address) => ask((store) => store.findNode(address)),
+      findClient: (address) => ask((store) => store.findClient(address)),
+      findKey: (key, now) => ask((store) => store.findKey(key, now)),
+    }
+    const round = () => replay({ copy, primary, clock, log, onReplayed })
+    try {
+      // Saves go on meanwhile, and wait for the rest.
+      for (let rounds = 0; copy.countPending() > lastSaves && rounds < mostRounds; rounds++) {
+        await round()
+      }
+      await behindGate(bridge, async () => {
+        await Promise.allSettled(bridge.locals)
+        await round()
+        copy.setFlushed(false)
+        bridge.mode = 'connected'
+        bridge.era++
+      })
+    } finally {
+      bridge.isReplaying = false
+    }
+  } else {
+    bridge.mode = 'connected'
+    bridge.era++
+  }
+  log.info('The database answers', { replayed })
+}
+
+const identityKey = 'database-id'
+
+/** Gives the database a name of its own if it has none; false when the copy knows it by another and has what it lacks. */
+async function isSameDatabase(bridge: Bridge): Promise<boolean> {
+  const { clock, random, copy } = bridge.options
+  if (!copy) return true
+  const now = clock.now()
+  const known = await copy.store.findKey(identityKey, now)
+  const isBound = known !== undefined && copy.countPending() > 0
+  const value = toBase64Url(random.bytes(12))
+  const key = { kind: 'key', key: identityKey, value, now, expiresAt: forever } as const
+  const found = await askPrimary(bridge, async (store) => {
+    const id = await store.findKey(identityKey, now)
+    if (id !== undefined || isBound) return id
+    return (await store.save(key)) ? value : store.findKey(identityKey, now)
+  })
+  if (isBound && found !== known) return false
+  if (found !== undefined && found !== known) {
+    if (known !== undefined) await copy.clear()
+    await copy.put([{ ...key, value: found }])
+  }
+  return true
+}
+
+async function openPrimary(bridge: Bridge): Promise<void> {
+  if (bridge.primary) return
+  const opening = bridge.options.open()
+  try {
+    bridge.primary = await inTime(bridge, () => opening)
+  } catch (error) {
+    void opening.then((store) => store.close()).catch(() => {})
+    throw error
+  }
+}
+
+/**
+ * Has the next attempt connect anew. A client may never find its server again: MongoDB's, on Bun, waits for good for a
+ * connection that is closed in the moment in which it opens, as by a proxy before a server that is away.
+ */
+function dropPrimary(bridge: Bridge): void {
+  const { primary } = bridge
+  bridge.primary = undefined
+  void primary?.close().catch(() => {})
+}
+
+async function behindGate(bridge: Bridge, work: () => Promise<void>): Promise<void> {
+  let open = () => {}
+  bridge.gate = new Promise((resolve) => {
+    open = resolve
+  })
+  try {
+    await work()
+  } finally {
+    bridge.gate = undefined
+    open()
+  }
+}
+
+/** Looks whether others are or were about, and fills the copy when it may lack what they saved. */
+export async function keepCopy(bridge: Bridge): Promise<void> {
+  const { copy, clock, random, replicaId, log } = bridge.options
+  if (!copy) return
+  const now = clock.now()
+  const replicas = await askPrimary(bridge, (store) => listReplicas(store, now))
+  const wasAccompanied = bridge.isAccompanied
+  bridge.isAccompanied = replicas.some((one) => one.id !== replicaId && isAbout(one, now))
+  if (bridge.isAccompanied) {
+    if (!wasAccompanied)
+      log.info('Another replica runs: everything waits while the database is away')
+    bridge.isWhole = false
+    bridge.filledAt = undefined
+    return
+  }
+  const known = await copy.store.findKey(newestReplicaKey, now)
+  const newest = await askPrimary(bridge, (store) => store.findKey(newestReplicaKey, now))
+  const isCurrent = newest !== undefined && newest === known && !wasAccompanied
+  if (isCurrent && bridge.isWhole && bridge.filledAt !== undefined) return
+  // Records that cannot be read keep it from being whole: it is no use to read everything again at once.
+  if (!bridge.isWhole && elapsedSince(clock, bridge.filledAt) < refillMs) return
+  bridge.isWhole &&= isCurrent
+  bridge.filledAt = clock.monotonic()
+  if (!isCurrent) await copy.clear()
+  await fill(bridge)
+  const token = toBase64Url(random.bytes(12))
+  await askPrimary(bridge, (store) => joinReplicas(store, token, now))
+  await copy.put([{ kind: 'key', key: newestReplicaKey, value: token, expiresAt: forever }])
+  bridge.isWhole = true
+  log.info('The local copy is whole: this ICL goes on while the database is away')
+}
+
+/** Copies everything but the blobs, which come last; what is saved meanwhile is newer. */
+async function fill(bridge: Bridge): Promise<void> {
+  const { copy } = bridge.options
+  if (!copy || !bridge.primary) return
+  const touched = new Set([...bridge.sending.values()].flat().map(lockOf))
+  bridge.touched = touched
+  const isNewer = (record: StoreRecord) => touched.has(lockOf(record))
+  try {
+    let batch: StoreRecord[] = []
+    for await (const record of bridge.primary.scan()) {
+      if (record.kind === 'blob') break
+      batch.push(record)
+      if (batch.length < recordsAtOnce) continue
+      await copy.put(batch, isNewer)
+      batch = []
+    }
+    await copy.put(batch, isNewer)
+  } finally {
+    bridge.touched = undefined
+  }
+}

@@ -1,0 +1,125 @@
+import type { Clock, MonotonicMs } from '../../../lib/clock.ts'
+import { withDeadline } from '../../../lib/deadline.ts'
+import { errorMessage } from '../../../lib/error-message.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import type { Random } from '../../../lib/random.ts'
+import { createKeyedMutex, type KeyedMutex } from '../../async/mutex.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Store, Write } from '../store.ts'
+import type { LocalCopy } from './local-copy.ts'
+
+/** What a bridge is made of; times in milliseconds. */
+export type BridgeOptions = {
+  /** Opens the database; throws ProblemError `unavailable` while it cannot be reached, and is then tried again. */
+  readonly open: () => Promise<Store>
+  /** Without one, everything is `unavailable` while the database is away. */
+  readonly copy: LocalCopy | undefined
+  /** The same after a restart with the same copy. */
+  readonly replicaId: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  /** How long one call to the database may take. */
+  readonly callMs?: number
+}
+
+/** What a bridge knows at a time. */
+export type Bridge = {
+  readonly options: BridgeOptions
+  readonly mutex: KeyedMutex
+  primary: Store | undefined
+  /** `stuck`: the database is another one than that which the copy is of. */
+  mode: 'connected' | 'away' | 'stuck'
+  /** Counts changes of the mode: what was asked in an earlier one says nothing of this one. */
+  era: number
+  /** The copy has everything but blobs. */
+  isWhole: boolean
+  /** When the copy began to be filled last. */
+  filledAt: MonotonicMs | undefined
+  /** Others save to the database, too. */
+  isAccompanied: boolean
+  /** What was saved since the copy began to be filled: newer than what is read of it. */
+  touched: Set<string> | undefined
+  /** Saves that were sent to the database and not answered yet, by their id. */
+  readonly sending: Map<string, readonly Write[]>
+  /** What is still to be done in the copy after the database has answered, by the id of the save: the disk did not take it. */
+  readonly unsettled: Map<string, () => Promise<void>>
+  /** While it is there, saves wait for a change of the mode. */
+  gate: Promise<void> | undefined
+  isReplaying: boolean
+  /** Saves that are judged here. */
+  readonly locals: Set<Promise<unknown>>
+  /** Ends the current wait of the background loop. */
+  skipWait: () => void
+}
+
+const defaultCallMs = 10_000
+const retryAfterSeconds = 5
+
+/** The state before anything was reached. */
+export const createState = (options: BridgeOptions): Bridge => ({
+  options,
+  mutex: createKeyedMutex(),
+  primary: undefined,
+  mode: 'away',
+  era: 0,
+  isWhole: false,
+  filledAt: undefined,
+  isAccompanied: false,
+  touched: undefined,
+  sending: new Map(),
+  unsettled: new Map(),
+  gate: undefined,
+  isReplaying: false,
+  locals: new Set(),
+  skipWait: () => {},
+})
+
+/** True when an error says that the database was not reached, and nothing of what became of the call. */
+export const isAway = (error: unknown): boolean =>
+  error instanceof ProblemError && error.code === 'unavailable'
+
+/** The refusal of what only the database can answer or do. */
+export const onlyInDatabase = (what: string): ProblemError =>
+  new ProblemError('unavailable', `${what} needs the database, which does not answer`, {
+    retryAfterSeconds,
+  })
+
+/** Waits for the database for a limited time. */
+export const inTime = <T>({ options }: Bridge, work: () => Promise<T>): Promise<T> =>
+  withDeadline(
+    options.clock,
+    options.callMs ?? defaultCallMs,
+    undefined,
+    () => onlyInDatabase('This'),
+    work,
+  )
+
+/** Asks the database, for a limited time. */
+export async function askPrimary<T>(bridge: Bridge, ask: (store: Store) => Promise<T>): Promise<T> {
+  const { primary } = bridge
+  if (!primary) throw onlyInDatabase('This')
+  return inTime(bridge, () => ask(primary))
+}
+
+/** Notes that the database does not answer, unless that was noted since `era`. */
+export function noteAway(bridge: Bridge, era: number, error: unknown): void {
+  const { options, mode } = bridge
+  if (bridge.era !== era || mode !== 'connected') return
+  options.copy?.setFlushed(true)
+  bridge.mode = 'away'
+  bridge.era++
+  const whyNot = whyNotWorking(bridge)
+  options.log.warn('The database does not answer', { error: errorMessage(error), whyNot })
+  bridge.skipWait()
+}
+
+/** Why nothing is done while the database is away; undefined when the copy takes its place. */
+export function whyNotWorking({ mode, isAccompanied, options }: Bridge): string | undefined {
+  if (mode === 'connected') return undefined
+  if (mode === 'stuck') return 'the database is not the one that the local copy is of'
+  if (!options.copy) return 'the database does not answer, and there is no local copy of it'
+  if (isAccompanied) return 'the database does not answer, and other replicas may be at work'
+  const { writable, reasons } = options.copy.store.status()
+  return writable ? undefined : `the local copy takes no saves: ${reasons.join('; ')}`
+}

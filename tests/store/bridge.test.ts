@@ -1,0 +1,288 @@
+import { describe, expect, it } from 'vitest'
+import { joinReplicas, renewReplica } from '../../icl/records/replicas.ts'
+import type { Job } from '../../icl/rules/job.ts'
+import type { Store } from '../../icl/store/store.ts'
+import type { JobId } from '../../lib/codecs.ts'
+import { aJobId } from '../branded.ts'
+import { codeOf } from '../code-of.ts'
+import { createFakeChain } from '../icl/fake-chain.ts'
+import { nodeA } from '../icl/rules/sample-job.ts'
+import { runJob } from '../icl/run-job.ts'
+import { createReplica, joinNode, walletOf } from '../icl/test-icl.ts'
+import { type BridgeWorld, createBridgeWorld, createCopyDisk, jobOf } from './bridge-world.ts'
+import { createCutStore } from './cut-store.ts'
+
+const unavailable = { code: 'unavailable', retryAfterSeconds: 5 }
+const minuteMs = 60_000
+const connected = { connected: true, writable: true, reasons: [] }
+const one = jobOf('1')
+const insert = (store: Pick<Store, 'save'>, digit: string, change: Partial<Job> = {}) =>
+  store.save({ kind: 'job', job: jobOf(digit, change), base: 0 })
+
+/** Saves what `change` makes of a job that is there. */
+async function update(store: Store, id: JobId, change: Partial<Job>): Promise<boolean> {
+  const { document, version } = (await store.findJob(id))!
+  return store.save({ kind: 'job', job: { ...document, ...change }, base: version })
+}
+
+async function start(): Promise<{ world: BridgeWorld; store: Store }> {
+  const world = createBridgeWorld()
+  return { world, store: await world.start() }
+}
+
+describe('an ICL that starts while its database is away', () => {
+  it('serves a job from end to end, and the database has it when it is back', async () => {
+    const world = createBridgeWorld()
+    world.connection.cut = 'before'
+    const store = await world.start()
+    expect(store.status()).toMatchObject({ connected: false, writable: true, partial: true })
+    const base = { ...store, dump: () => undefined }
+    const icl = await createReplica({ clock: world.clock, chain: createFakeChain(), store: base })
+    const nodes = []
+    for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+    const ran = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
+    expect((await ran.view()).status).toBe('accepted')
+    expect(await world.database.findJob(ran.jobId)).toBeUndefined()
+    const unknown = { params: { jobId: aJobId(`0x${'7'.repeat(64)}`) } }
+    const ask = () => icl.api(walletOf('client').signer).getJob(unknown)
+    expect(await codeOf(ask())).toBe('unavailable')
+    world.connection.cut = 'none'
+    await world.clock.advance(20_000)
+    expect(store.status()).toEqual(connected)
+    expect((await world.database.findJob(ran.jobId))?.document.phase).toBe('accepted')
+    expect(world.disk.waiting()).toBe(0)
+    expect(await codeOf(ask())).toBe('job-not-found')
+    await icl.stop()
+  })
+
+  it('does not say that a list is whole, or that a blob is not there', async () => {
+    const world = createBridgeWorld()
+    world.connection.cut = 'before'
+    const store = await world.start()
+    await expect(store.listJobs({ limit: 9 })).rejects.toMatchObject(unavailable)
+    await expect(store.listReputationEvents(nodeA)).rejects.toMatchObject(unavailable)
+    await expect(store.findBlob('c')).rejects.toMatchObject(unavailable)
+  })
+})
+
+describe('a store whose database goes away', () => {
+  it('goes on from its copy, and brings the database up to date when it is back', async () => {
+    const world = createBridgeWorld()
+    await insert(world.database, '3', { minTier: 3 })
+    const store = await world.start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    expect((await store.findJob(jobOf('3').id))?.document.minTier).toBe(3)
+    expect(await update(store, one.id, { minTier: 4 })).toBe(true)
+    expect(await update(store, one.id, { minTier: 5 })).toBe(true)
+    expect(await insert(store, '2')).toBe(true)
+    expect(await insert(store, '2')).toBe(false)
+    expect(store.status()).toEqual({
+      connected: false,
+      writable: true,
+      reasons: ['the database does not answer: working from the local copy; 3 saves wait'],
+    })
+    await store.ping()
+    expect(await store.findJob(jobOf('9').id)).toBeUndefined()
+    expect((await world.database.findJob(one.id))?.version).toBe(1)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(store.status()).toEqual(connected)
+    expect(await world.database.findJob(one.id)).toMatchObject({
+      document: { minTier: 5 },
+      version: 3,
+    })
+    expect(await update(store, one.id, { minTier: 6 })).toBe(true)
+  })
+
+  it('goes on after a restart with what it had', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    await update(store, one.id, { minTier: 4 })
+    world.crash()
+    world.connection.cut = 'before'
+    const second = await world.start()
+    expect((await second.findJob(one.id))?.document.minTier).toBe(4)
+    expect(await update(second, one.id, { minTier: 5 })).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect((await world.database.findJob(one.id))?.document.minTier).toBe(5)
+  })
+
+  it('says that saves are replayed, and how many wait', async () => {
+    const { world, store } = await start()
+    const slow = createCutStore({
+      ...world.database,
+      status: () => connected,
+      saveAll: async (writes, id) => {
+        await world.clock.sleep(5_000)
+        return world.database.saveAll(writes, id)
+      },
+    })
+    world.connection.cut = 'before'
+    for (const minTier of [1, 2]) {
+      await (minTier === 1 ? insert(store, '1') : update(store, one.id, { minTier }))
+    }
+    world.crash()
+    world.connection = slow
+    const opening = world.start()
+    const second = await opening
+    expect(second.status()).toEqual(connected)
+    expect(world.logged.join()).toContain('Saves are replayed {"replayed":0,"waiting":2}')
+  })
+
+  it('replays a key once that was renewed every second', async () => {
+    const { world, store } = await start()
+    world.connection.cut = 'before'
+    for (let second = 0; second < 100; second++) {
+      const now = world.clock.now() + second * 1_000
+      await store.save({ kind: 'key', key: 'k', value: 'v', now, expiresAt: now + minuteMs })
+    }
+    expect(world.disk.waiting()).toBe(1)
+  })
+
+  it('tells of every change across the absence', async () => {
+    const { world, store } = await start()
+    let { cursor } = await store.listChanges(undefined)
+    const changed = async () => {
+      const changes = await store.listChanges(cursor)
+      cursor = changes.cursor
+      return new Set(changes.jobs.map(({ id }) => id[2]))
+    }
+    await insert(store, '2')
+    world.connection.cut = 'before'
+    await insert(store, '3')
+    expect([...(await changed())]).toEqual(expect.arrayContaining(['2', '3']))
+    await insert(store, '4')
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    await insert(store, '5')
+    expect([...(await changed())]).toEqual(expect.arrayContaining(['4', '5']))
+    await insert(store, '6')
+    expect([...(await changed())]).toEqual(['6'])
+  })
+
+  it('takes no saves while its disk takes none, shows nothing of them, and goes on when there is room', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    await insert(store, '2')
+    world.disk.isFull = true
+    await expect(update(store, one.id, { minTier: 4 })).rejects.toMatchObject({
+      code: 'unavailable',
+    })
+    expect((await store.findJob(one.id))?.document.minTier).toBe(one.minTier)
+    world.disk.isFull = false
+    expect(await update(store, one.id, { minTier: 5 })).toBe(true)
+  })
+})
+
+describe('a replayed document', () => {
+  it('loses against one that is there, whose history says so', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    for (const minTier of [4, 5]) await update(store, one.id, { minTier })
+    await insert(store, '2')
+    const { version: base } = (await world.database.findJob(one.id))!
+    await world.database.save({ kind: 'job', job: { ...one, minTier: 9 }, base })
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    const found = (await world.database.findJob(one.id))!.document
+    expect(found.minTier).toBe(9)
+    expect(found.events.filter(({ type }) => type === 'outage-lost')).toHaveLength(1)
+    expect(await store.findJob(one.id)).toMatchObject({ document: { minTier: 9 } })
+    expect(await world.database.findJob(jobOf('2').id)).toBeDefined()
+    expect(world.logged.filter((line) => line.includes('lost against'))).toHaveLength(1)
+  })
+
+  it('does not go into another database', async () => {
+    const { world, store } = await start()
+    world.connection.cut = 'before'
+    await insert(store, '1')
+    world.crash()
+    const other = createBridgeWorld()
+    const moved = await other.start({ copy: world.disk.open() })
+    expect(moved.status()).toMatchObject({
+      writable: false,
+      reasons: ['the database is not the one that the local copy is of'],
+    })
+    expect(await other.database.findJob(one.id)).toBeUndefined()
+    expect(world.disk.waiting()).toBe(1)
+  })
+})
+
+describe('a store with others on its database', () => {
+  it('is not bridged while one is about, and is again with all that the other did', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    await renewReplica(world.database, 'b', '0.0.0', world.clock.now())
+    await world.clock.advance(10_000)
+    await update(world.database, one.id, { minTier: 9 })
+    world.connection.cut = 'before'
+    await expect(insert(store, '3')).rejects.toMatchObject(unavailable)
+    await expect(store.findJob(one.id)).rejects.toMatchObject(unavailable)
+    expect(store.status()).toMatchObject({ connected: false, writable: false })
+    world.connection.cut = 'none'
+    await world.clock.advance(6 * minuteMs)
+    world.connection.cut = 'before'
+    expect((await store.findJob(one.id))?.document.minTier).toBe(9)
+    expect(await update(store, one.id, { minTier: 10 })).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect((await world.database.findJob(one.id))?.document.minTier).toBe(10)
+  })
+
+  it('knows what a command of the operator changed', async () => {
+    const { world, store } = await start()
+    const key = { kind: 'key', key: 'ban:a', value: 'v', now: 0, expiresAt: 1e15 } as const
+    await store.save(key)
+    await world.database.save({ ...key, kind: 'release-key' })
+    await world.database.save({ ...key, key: 'ban:b' })
+    await joinReplicas(world.database, 'guest', world.clock.now())
+    await world.clock.advance(10_000)
+    world.connection.cut = 'before'
+    expect((await store.listKeys('ban:', 0)).map(({ key: name }) => name)).toEqual(['ban:b'])
+  })
+
+  it('has no copy, and waits while the database is away', async () => {
+    const world = createBridgeWorld()
+    const store = await world.start({ copy: undefined })
+    expect(await insert(store, '1')).toBe(true)
+    world.connection.cut = 'before'
+    await expect(insert(store, '2')).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(store.findJob(one.id)).rejects.toMatchObject(unavailable)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect((await store.findJob(one.id))?.version).toBe(1)
+  })
+})
+
+describe('a copy that is filled', () => {
+  it('does not take what was saved meanwhile for older than what is read', async () => {
+    const world = createBridgeWorld()
+    await insert(world.database, '1')
+    await world.database.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 1e15 })
+    const disk = createCopyDisk()
+    let store: Store | undefined
+    const during = async () => {
+      await store?.save({ kind: 'release-key', key: 'k', value: 'v' })
+    }
+    world.connection = createCutStore({
+      ...world.database,
+      status: () => connected,
+      scan: async function* () {
+        for await (const record of world.database.scan()) {
+          if (record.kind === 'key') await during()
+          yield record
+        }
+      },
+    })
+    store = await world.start({ copy: disk.open() })
+    await joinReplicas(world.database, 'guest', world.clock.now())
+    await world.clock.advance(10_000)
+    world.connection.cut = 'before'
+    expect(await store.findKey('k', 0)).toBeUndefined()
+  })
+})
