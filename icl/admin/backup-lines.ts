@@ -108,4 +108,4 @@ export function decodeRecord(text: string): StoreRecord {
 
 /** True for what says only who is at work at this moment: a backup leaves it out. */
 export const isOfTheMoment = (record: StoreRecord): boolean =>
-  record.kind === 'key' && /^(replica|leader):/.test(record.key)
+  record.kind === 'key' && /^(replica:|leader:|database-lock$)/.test(record.key)

@@ -12,6 +12,8 @@ type KeyParts = {
   readonly challenge: readonly [nonce: string]
   /** The pool that lists are drawn from. */
   readonly 'current-pool': readonly []
+  /** Which ICL may work without the database: one, or none of those that share it. */
+  readonly 'database-lock': readonly []
   /** One of a client's jobs of a day (days since 1970). */
   readonly daily: readonly [Address, day: number, place: number]
   /** What the operator's doctor writes, to see whether it can. */

@@ -4,6 +4,7 @@ import { dayMs } from '../../lib/time.ts'
 import { listCommands, recordCommand } from '../admin/audit.ts'
 import type { AdminContext } from '../admin/context.ts'
 import { listBans } from '../records/bans.ts'
+import { breakDatabaseLock } from '../records/database-lock.ts'
 import { prefixOf } from '../records/keys.ts'
 import { type AdminCommand, done, recorded, typedAs, Whole } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
@@ -38,6 +39,18 @@ export const storeCommands: readonly AdminCommand[] = [
       const file = typedAs(FileName, text, 'A file')
       return (context) => restore(context, file, merge)
     },
+  },
+  {
+    name: 'unlock',
+    args: [],
+    flags: [],
+    summary: 'Free the database of an ICL that will not come back with its local copy',
+    prepare: () => (context) =>
+      recorded(context, 'unlock', async () => {
+        const { store, clock } = context
+        const holder = await breakDatabaseLock(store, clock.now())
+        return done(holder ? `The lock (${holder}) is broken` : 'There is no lock', { holder })
+      }),
   },
   {
     name: 'prune',

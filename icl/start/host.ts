@@ -20,7 +20,7 @@ export type Host = {
   /** Takes one line of the log, with its end. */
   readonly write: (line: string) => void
   readonly readText: ReadText
-  /** Opens the store that the settings name; throws SvcError `store-...` or `journal-...`. */
+  /** Opens the store that the settings name; throws SvcError `store-...`. */
   readonly openStore: (settings: Settings, log: Log) => Promise<OpenedStore>
   /** Makes what tells clients' servers of settled jobs; undefined where the host cannot keep it from private addresses. */
   readonly openWebhooks: ((options: { readonly allowPrivate: boolean }) => Webhooks) | undefined

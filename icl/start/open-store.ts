@@ -6,12 +6,11 @@ import { toBase64Url } from '../../lib/digest.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock as clock, systemRandom } from '../../lib/system.ts'
-import { joinReplicas, renewReplica } from '../records/replicas.ts'
+import { joinReplicas } from '../records/replicas.ts'
 import type { LocalCopy } from '../store/bridge/local-copy.ts'
 import { createMemoryStore } from '../store/memory.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
-import { version } from '../version.ts'
 import type { OpenedStore } from './host.ts'
 import type { Settings } from './settings.ts'
 
@@ -39,29 +38,32 @@ export async function openStore(
   })
 }
 
-/** How often a guest that goes on changing things says that it is there, in milliseconds: sooner than it is forgotten. */
+/** How often a guest that goes on changing things says so, in milliseconds. */
 const sayAgainMs = 60_000
 
-/** A shared store in which a change by a guest counts as one by another replica: an ICL must not go on from memory as if it knew it. */
+/** A shared store in which a guest says that it changes things, before and after: an ICL then fills its local copy anew. */
 function asGuest(store: Store): Store {
-  const id = `guest-${toBase64Url(systemRandom.bytes(12))}`
-  let hasJoined = false
   let saidAt: MonotonicMs | undefined
   const say = async () => {
-    if (elapsedSince(clock, saidAt) < sayAgainMs) return
-    const now = clock.now()
-    // It is not taken back: it counts until every ICL has looked again.
-    await renewReplica(store, id, version, now)
-    if (!hasJoined) await joinReplicas(store, id, now)
-    hasJoined = true
+    await joinReplicas(store, `guest-${toBase64Url(systemRandom.bytes(12))}`, clock.now())
     saidAt = clock.monotonic()
+  }
+  const sayNow = async () => {
+    if (elapsedSince(clock, saidAt) >= sayAgainMs) await say()
   }
   return {
     ...store,
-    save: (write, writeId) => say().then(() => store.save(write, writeId)),
-    saveAll: (writes, writeId) => say().then(() => store.saveAll(writes, writeId)),
-    restore: (record) => say().then(() => store.restore(record)),
-    prune: (what) => say().then(() => store.prune(what)),
+    save: (write, writeId) => sayNow().then(() => store.save(write, writeId)),
+    saveAll: (writes, writeId) => sayNow().then(() => store.saveAll(writes, writeId)),
+    restore: (record) => sayNow().then(() => store.restore(record)),
+    prune: (what) => sayNow().then(() => store.prune(what)),
+    close: async () => {
+      try {
+        if (saidAt !== undefined) await say()
+      } finally {
+        await store.close()
+      }
+    },
   }
 }
 

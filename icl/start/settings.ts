@@ -90,7 +90,9 @@ export const Settings = z.object({
   ),
   SVC_ICL_REPLICAS: Whole(1, 1_000)
     .default(1)
-    .describe('How many ICLs share the MongoDB. One that is alone goes on while that is away'),
+    .describe(
+      'How many ICLs share the MongoDB. One that is alone locks it, and goes on while it is away',
+    ),
   SVC_ICL_LOCAL_COPY: z
     .string()
     .optional()

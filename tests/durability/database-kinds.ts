@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { systemClock } from '../../lib/system.ts'
 import type { Fate } from '../store/wire-server/proxy.ts'
 import type { Database } from './database.ts'
@@ -13,7 +12,6 @@ import {
   type Stage,
   startIclAgain,
 } from './stage.ts'
-import type { World } from './world.ts'
 
 const stores = ['mongodb'] as const
 
@@ -33,7 +31,7 @@ async function takeDatabase(stage: Stage): Promise<void> {
   await databaseOf(stage).kill()
   await wait('it is noticed', async () => !(await healthOf(world.iclUrl)).connected)
   const before = load.acknowledged()
-  await wait('the ICL works from memory', () => load.acknowledged() > before)
+  await wait('the ICL works from its copy', () => load.acknowledged() > before)
 }
 
 const away: FaultKind = {
@@ -109,38 +107,55 @@ const bad: FaultKind = {
   },
 }
 
-/** With two replicas neither may go on alone: what one does not know the other may have saved. */
+/** Two share a database: neither may go on alone, since what one does not know the other may have saved. */
 const ofTwo: FaultKind = {
   name: 'database-kill-of-two',
   stores,
   put: async (stage) => {
     const { world } = stage
     const database = databaseOf(stage)
-    const before = await timesLogged(world, accompanied)
+    await restartAs(stage, 2)
     const other = await world.startReplica()
     const urls = [world.iclUrl, other.url]
     try {
-      await wait('it is seen', async () => (await timesLogged(world, accompanied)) > before)
       await database.kill()
       const how = await refuses(stage, urls).finally(database.start)
       for (const url of urls) await wait('it is back', () => isWhole(url))
       return how
     } finally {
-      const known = await timesLogged(world, alone)
       other.process.kill('SIGTERM')
       await other.process.exited
-      // Until the ICL has looked again, another fault of the database would be one of two replicas.
-      await wait('it is known to have left', async () => (await timesLogged(world, alone)) > known)
+      await restartAs(stage, 1)
     }
   },
 }
 
-const accompanied = '"Another replica runs'
-const alone = '"The local copy is whole'
+/** Another one wants to be alone on the database, too: it does not start, and changes nothing for the first. */
+const intruder: FaultKind = {
+  name: 'database-kill-with-intruder',
+  stores,
+  put: async (stage) => {
+    const { world } = stage
+    const refusal = await world.startReplica().then(
+      ({ process }) => {
+        process.kill('SIGKILL')
+        return 'nothing: it runs'
+      },
+      (error: unknown) => String(error),
+    )
+    if (!refusal.includes('has the lock')) throw new Error(`The intruder says ${refusal}`)
+    await takeDatabase(stage)
+    const how = await last(stage, 5, 30)
+    await databaseOf(stage).start()
+    return how
+  },
+}
 
-/** How often the ICL has logged something. */
-const timesLogged = async ({ icl }: World, words: string): Promise<number> =>
-  (await readFile(icl.process().logFile, 'utf8')).split(words).length - 1
+async function restartAs({ world }: Stage, replicas: number): Promise<void> {
+  await world.icl.end('SIGTERM')
+  world.setReplicas(replicas)
+  await world.icl.start()
+}
 
 /** Sees that for a while nothing is saved. */
 async function refuses(stage: Stage, urls: readonly string[]): Promise<string> {
@@ -156,4 +171,4 @@ async function refuses(stage: Stage, urls: readonly string[]): Promise<string> {
 }
 
 /** Faults of the database server. */
-export const databaseKinds: readonly FaultKind[] = [away, iclToo, bad, ofTwo]
+export const databaseKinds: readonly FaultKind[] = [away, iclToo, bad, ofTwo, intruder]

@@ -60,6 +60,8 @@ export type World = {
   readonly database: Database | undefined
   /** Starts one more ICL over the same database, which nobody calls by the proxy. */
   readonly startReplica: () => Promise<IclProcess>
+  /** Says how many ICLs share the database to those that are started from now on: 1 at first. */
+  readonly setReplicas: (count: number) => void
   /** Looks into the store beside the ICL. */
   readonly look: () => Promise<Store>
   /** What is wrong with the files that an ICL left behind; undefined when nothing is. */
@@ -124,11 +126,13 @@ async function build(
       ? undefined
       : createControl(preload, join(folder, `${name}.control`), prefix)
   const iclControl = control('icl', `${state}/`)
+  let replicas = 1
   const startOne = (name: string) =>
     startIcl({
       ...{ processes, folder, chain, mockAttestationKey, name },
       env: {
         ...iclEnv,
+        SVC_ICL_REPLICAS: String(replicas),
         SVC_ICL_LOCAL_COPY: join(state, `copy-${name}`, 'copy.db'),
         ...(name === 'icl' && iclControl?.env),
       },
@@ -180,6 +184,9 @@ async function build(
   return {
     ...{ store, chain, icl, iclUrl: proxies.icl.url, nodes, proxies, database },
     startReplica: () => startOne('icl-2'),
+    setReplicas: (count: number) => {
+      replicas = count
+    },
     look: () => lookInto(databaseUrl),
     damage: async () => (store === 'sqlite' ? await damageOf(file, folder) : undefined),
     lastLogs: () => lastLogs([icl, ...nodes]),

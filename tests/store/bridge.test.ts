@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { joinReplicas, renewReplica } from '../../icl/records/replicas.ts'
+import { joinReplicas } from '../../icl/records/replicas.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'
@@ -214,26 +214,6 @@ describe('a replayed document', () => {
 })
 
 describe('a store with others on its database', () => {
-  it('is not bridged while one is about, and is again with all that the other did', async () => {
-    const { world, store } = await start()
-    await insert(store, '1')
-    await renewReplica(world.database, 'b', '0.0.0', world.clock.now())
-    await world.clock.advance(10_000)
-    await update(world.database, one.id, { minTier: 9 })
-    world.connection.cut = 'before'
-    await expect(insert(store, '3')).rejects.toMatchObject(unavailable)
-    await expect(store.findJob(one.id)).rejects.toMatchObject(unavailable)
-    expect(store.status()).toMatchObject({ connected: false, writable: false })
-    world.connection.cut = 'none'
-    await world.clock.advance(6 * minuteMs)
-    world.connection.cut = 'before'
-    expect((await store.findJob(one.id))?.document.minTier).toBe(9)
-    expect(await update(store, one.id, { minTier: 10 })).toBe(true)
-    world.connection.cut = 'none'
-    await world.clock.advance(10_000)
-    expect((await world.database.findJob(one.id))?.document.minTier).toBe(10)
-  })
-
   it('knows what a command of the operator changed', async () => {
     const { world, store } = await start()
     const key = { kind: 'key', key: 'ban:a', value: 'v', now: 0, expiresAt: 1e15 } as const

@@ -552,7 +552,7 @@ export function describeStore(
 }
 
 /** False for what a store that is shared keeps of its own. */
-const isOfTest = (key: string): boolean => !/^(replica[:-]|database-id$)/.test(key)
+const isOfTest = (key: string): boolean => !/^(replica[:-]|database-(id|lock)$)/.test(key)
 
 async function recordsOf(store: Store): Promise<readonly StoreRecord[]> {
   const records: StoreRecord[] = []

@@ -11,11 +11,14 @@
  * - Saves of one document come one after the other, so at most one has an unknown outcome when the connection breaks.
  *   It is decided by the copy, under its id; the database counts a save whose id it has as done.
  * - What the copy may lack is answered with 503 unavailable, never with "there is none" (`partial` of the status).
- * - While another replica is about, or was within five minutes, the copy is not used. One that came and went, or a
- *   command of the operator, is known by a token in the database: then the copy is filled anew.
+ * - The copy is used only by the ICL that has the lock of the database exclusively (database-lock.ts), or that has never
+ *   asked for it because the database was away since it started. Then it knows only what it saves, and waits for the
+ *   lock before it replays.
+ * - Another ICL that came and went, or a command of the operator, is known by a token in the database: then the copy is
+ *   filled anew.
  *
  * Failure cases:
- * - No copy, a disk that takes no saves, or others about: everything gets 503 while the database is away. A disk that
+ * - No copy, a disk that takes no saves, or a lock that others have: everything gets 503 while the database is away. A disk that
  *   takes no saves refuses them with the database there, too: the copy must not be behind it unawares.
  * - The process dies: what was sent and not answered is decided by the next one, before it listens.
  * - A replayed document is in the database otherwise, because the copy was never filled or somebody saved in the last
@@ -23,9 +26,11 @@
  * - It is another database: nothing is replayed or saved until the operator decides.
  */
 
+import { elapsedSince } from '../../../lib/clock.ts'
 import { toBase64Url } from '../../../lib/digest.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
+import { recheckLockMs, releaseDatabaseLock } from '../../records/database-lock.ts'
 import { newestReplicaKey, releaseReplica } from '../../records/replicas.ts'
 import type { JobChange, Store, StoreStatus, Write } from '../store.ts'
 import { keepCopy, reconnect, watchConnection } from './connection.ts'
@@ -34,8 +39,10 @@ import {
   askPrimary,
   type Bridge,
   type BridgeOptions,
+  checkLock,
   createState,
   isAway,
+  lockHolderOf,
   noteAway,
   onlyInDatabase,
   whyNotWorking,
@@ -50,6 +57,7 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
     copy.setFlushed(true)
     await copy.adopt()
     bridge.isWhole = (await copy.store.findKey(newestReplicaKey, clock.now())) !== undefined
+    bridge.isContinuous = bridge.isWhole && copy.hasLock()
   }
   const unfilled = (error: unknown) => {
     if (isAway(error)) throw error
@@ -59,7 +67,12 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
     await reconnect(bridge)
     if (bridge.mode === 'connected') await keepCopy(bridge).catch(unfilled)
   } catch (error) {
-    if (!isAway(error)) throw error
+    if (!isAway(error)) {
+      await copy?.store.close()
+      await bridge.primary?.close()
+      throw error
+    }
+    await forgetOld(bridge)
     noteAway(bridge, bridge.era, error)
     log.warn('The database does not answer yet', { waiting: copy?.countPending() })
   }
@@ -101,6 +114,14 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
   }
 }
 
+/** Without the lock, others may have changed what the copy has: only what waits in it is worked on. */
+async function forgetOld(bridge: Bridge): Promise<void> {
+  const { copy } = bridge.options
+  if (!copy || copy.hasLock() || copy.countPending() > 0) return
+  bridge.isWhole = false
+  await copy.clear('all')
+}
+
 async function saveWith(
   bridge: Bridge,
   writes: readonly Write[],
@@ -111,7 +132,9 @@ async function saveWith(
     for (;;) {
       if (bridge.gate) await bridge.gate
       else if (bridge.mode !== 'connected') return saveHere(bridge, writes, id)
-      else {
+      else if (elapsedSince(bridge.options.clock, bridge.lockSeenAt) > recheckLockMs) {
+        await lookAtLock(bridge)
+      } else {
         bridge.sending.set(id, writes)
         const sending = saveInPrimary(bridge, writes, id)
         const outcome = await sending.finally(() => bridge.sending.delete(id))
@@ -119,6 +142,16 @@ async function saveWith(
       }
     }
   })
+}
+
+async function lookAtLock(bridge: Bridge): Promise<void> {
+  const { era } = bridge
+  try {
+    await checkLock(bridge)
+  } catch (error) {
+    if (!isAway(error)) throw error
+    noteAway(bridge, era, error)
+  }
 }
 
 /** What the database says to a save; `unknown` when the connection broke. */
@@ -300,15 +333,27 @@ function statusOf(bridge: Bridge): StoreStatus {
 
 async function close(bridge: Bridge): Promise<void> {
   const { options, primary } = bridge
-  const { copy, replicaId, clock, log } = options
+  const { copy, log } = options
   await Promise.allSettled(bridge.locals)
   if (bridge.mode === 'connected') {
     // Others need not wait for one that has stopped in order.
-    await ask(bridge, (store) => releaseReplica(store, replicaId, clock.now())).catch(
-      (error: unknown) =>
-        log.warn('The replica record stays until it expires', { error: String(error) }),
+    await leave(bridge).catch((error: unknown) =>
+      log.warn('What says that this ICL runs stays in the database', { error: String(error) }),
     )
   }
   await copy?.store.close()
   await primary?.close()
+}
+
+async function leave(bridge: Bridge): Promise<void> {
+  const { copy, replicaId, clock } = bridge.options
+  if (copy) {
+    await settleAll(bridge)
+    // What waits here keeps the lock: nobody else may save before it is in the database.
+    if (copy.countPending() === 0) {
+      await copy.noteLock(false)
+      await ask(bridge, (store) => releaseDatabaseLock(store, lockHolderOf(bridge)))
+    }
+  }
+  await ask(bridge, (store) => releaseReplica(store, replicaId, clock.now()))
 }

@@ -1,18 +1,22 @@
 import { elapsedSince } from '../../../lib/clock.ts'
 import { toBase64Url } from '../../../lib/digest.ts'
-import {
-  isAbout,
-  joinReplicas,
-  listReplicas,
-  newestReplicaKey,
-  renewReplicaMs,
-} from '../../records/replicas.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
 import { createFailures } from '../../telemetry/failures.ts'
+import { takeDatabaseLock } from '../../records/database-lock.ts'
 import { forever } from '../forever.ts'
+import { joinReplicas, newestReplicaKey, renewReplicaMs } from '../../records/replicas.ts'
 import type { Store, StoreRecord } from '../store.ts'
 import { lockOf } from './locks.ts'
 import { replay } from './replay.ts'
-import { askPrimary, type Bridge, inTime, isAway, noteAway } from './state.ts'
+import {
+  askPrimary,
+  type Bridge,
+  checkLock,
+  inTime,
+  isAway,
+  lockHolderOf,
+  noteAway,
+} from './state.ts'
 
 const firstProbeMs = 250
 const longestProbeMs = 5_000
@@ -38,6 +42,7 @@ export async function watchConnection(bridge: Bridge, signal: AbortSignal): Prom
       if (mode === 'connected') {
         // A database that comes and goes is asked less and less often.
         if (elapsedSince(clock, connectedAt) > steadyMs) probeMs = firstProbeMs
+        await checkLock(bridge)
         await keepCopy(bridge)
       } else {
         probeMs = Math.min(probeMs * 2, longestProbeMs)
@@ -74,6 +79,7 @@ export async function reconnect(bridge: Bridge): Promise<void> {
     log.error('The database is not the one that the local copy is of: nothing is saved')
     return
   }
+  await takeLock(bridge)
   let replayed = 0
   if (copy) {
     bridge.isReplaying = true
@@ -118,6 +124,35 @@ export async function reconnect(bridge: Bridge): Promise<void> {
   log.info('The database answers', { replayed })
 }
 
+/** Takes the lock of the database, and keeps in mind why it cannot be had. */
+async function takeLock(bridge: Bridge): Promise<void> {
+  const { clock, random, copy } = bridge.options
+  const at = clock.monotonic()
+  const holder = { ...lockHolderOf(bridge), wasHeld: copy?.hasLock() === true }
+  try {
+    await askPrimary(bridge, (store) => takeDatabaseLock(store, holder, { clock, random }))
+  } catch (error) {
+    if (error instanceof SvcError) bridge.lockedOut = `${error.message}. ${error.hint}`
+    throw error
+  }
+  bridge.lockedOut = undefined
+  bridge.lockSeenAt = at
+  if (!copy || holder.wasHeld) return
+  // Another local copy that was whole is behind from now on.
+  const now = clock.now()
+  const known = await copy.store.findKey(newestReplicaKey, now)
+  const newest = await askPrimary(bridge, (store) => store.findKey(newestReplicaKey, now))
+  if (newest === undefined || newest !== known) await join(bridge)
+  await copy.noteLock(true)
+}
+
+async function join(bridge: Bridge): Promise<string> {
+  const { clock, random } = bridge.options
+  const token = toBase64Url(random.bytes(12))
+  await askPrimary(bridge, (store) => joinReplicas(store, token, clock.now()))
+  return token
+}
+
 const identityKey = 'database-id'
 
 /** Gives the database a name of its own if it has none; false when the copy knows it by another and has what it lacks. */
@@ -136,7 +171,7 @@ async function isSameDatabase(bridge: Bridge): Promise<boolean> {
   })
   if (isBound && found !== known) return false
   if (found !== undefined && found !== known) {
-    if (known !== undefined) await copy.clear()
+    if (known !== undefined) await copy.clear('all')
     await copy.put([{ ...key, value: found }])
   }
   return true
@@ -176,35 +211,26 @@ async function behindGate(bridge: Bridge, work: () => Promise<void>): Promise<vo
   }
 }
 
-/** Looks whether others are or were about, and fills the copy when it may lack what they saved. */
+/** Fills the copy when it may lack what another ICL or a command of the operator saved. */
 export async function keepCopy(bridge: Bridge): Promise<void> {
-  const { copy, clock, random, replicaId, log } = bridge.options
-  if (!copy) return
+  const { copy, clock, log } = bridge.options
+  if (!copy || bridge.mode !== 'connected') return
   const now = clock.now()
-  const replicas = await askPrimary(bridge, (store) => listReplicas(store, now))
-  const wasAccompanied = bridge.isAccompanied
-  bridge.isAccompanied = replicas.some((one) => one.id !== replicaId && isAbout(one, now))
-  if (bridge.isAccompanied) {
-    if (!wasAccompanied)
-      log.info('Another replica runs: everything waits while the database is away')
-    bridge.isWhole = false
-    bridge.filledAt = undefined
-    return
-  }
   const known = await copy.store.findKey(newestReplicaKey, now)
   const newest = await askPrimary(bridge, (store) => store.findKey(newestReplicaKey, now))
-  const isCurrent = newest !== undefined && newest === known && !wasAccompanied
+  const isCurrent = newest !== undefined && newest === known
   if (isCurrent && bridge.isWhole && bridge.filledAt !== undefined) return
   // Records that cannot be read keep it from being whole: it is no use to read everything again at once.
   if (!bridge.isWhole && elapsedSince(clock, bridge.filledAt) < refillMs) return
   bridge.isWhole &&= isCurrent
   bridge.filledAt = clock.monotonic()
-  if (!isCurrent) await copy.clear()
+  if (!isCurrent) await copy.clear(bridge.isContinuous ? 'keys' : 'all')
+  // What comes with a later token may not be in what is read now.
+  const value = newest ?? (await join(bridge))
   await fill(bridge)
-  const token = toBase64Url(random.bytes(12))
-  await askPrimary(bridge, (store) => joinReplicas(store, token, now))
-  await copy.put([{ kind: 'key', key: newestReplicaKey, value: token, expiresAt: forever }])
+  await copy.put([{ kind: 'key', key: newestReplicaKey, value, expiresAt: forever }])
   bridge.isWhole = true
+  bridge.isContinuous = true
   log.info('The local copy is whole: this ICL goes on while the database is away')
 }
 

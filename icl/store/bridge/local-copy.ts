@@ -74,11 +74,7 @@ export function createLocalCopy(store: SqliteStore) {
 
   return {
     store,
-    /** The name of the process that has this copy, the same after a restart; `made` when there is none yet. */
-    replicaId: (made: string): string => {
-      db.prepare("INSERT INTO own VALUES ('replica-id', ?) ON CONFLICT DO NOTHING").run(made)
-      return textOf(db.prepare('SELECT value FROM own').get() ?? {}, 'value')
-    },
+    ...ownFacts(store),
     /** Notes a save that is about to be sent to the database; its blobs are kept here from now on. */
     begin: (writes: readonly Write[], id: string): Promise<void> =>
       store.transact((all) => {
@@ -115,10 +111,11 @@ export function createLocalCopy(store: SqliteStore) {
       store.transact((all) => {
         for (const record of records) if (!isNewer(record)) all.put(record)
       }),
-    /** Forgets all but the blobs and what waits. */
-    clear: (): Promise<void> =>
+    /** Forgets the keys, which others may have released, or all but the blobs and what waits. */
+    clear: (what: 'keys' | 'all'): Promise<void> =>
       store.transact(() => {
-        for (const table of ['jobs', 'occupied_slots', 'nodes', 'clients', 'events', 'keys']) {
+        const documents = ['jobs', 'occupied_slots', 'nodes', 'clients', 'events']
+        for (const table of what === 'all' ? [...documents, 'keys'] : ['keys']) {
           db.exec(`DELETE FROM ${table}`)
         }
       }),
@@ -129,6 +126,29 @@ export function createLocalCopy(store: SqliteStore) {
     /** Whether commits are flushed to the disk from now on. */
     setFlushed: (isFlushed: boolean): void =>
       db.exec(`PRAGMA synchronous = ${isFlushed ? 'FULL' : 'NORMAL'}`),
+  }
+}
+
+/** What the process that has this copy knows of itself. */
+function ownFacts({ db, transact }: SqliteStore) {
+  const find = db.prepare('SELECT value FROM own WHERE name = ?')
+  return {
+    /** The name of the process that has this copy, the same after a restart; `made` when there is none yet. */
+    replicaId: (made: string): string => {
+      db.prepare("INSERT INTO own VALUES ('replica-id', ?) ON CONFLICT DO NOTHING").run(made)
+      return textOf(find.get('replica-id') ?? {}, 'value')
+    },
+    /** Whether the process that has this copy has the lock of the database, as far as it was told. */
+    hasLock: (): boolean => find.get('lock') !== undefined,
+    /** Keeps in mind that it has the lock, or has it no more. */
+    noteLock: (has: boolean): Promise<void> =>
+      transact(() => {
+        db.exec(
+          has
+            ? "INSERT INTO own VALUES ('lock', '') ON CONFLICT DO NOTHING"
+            : "DELETE FROM own WHERE name = 'lock'",
+        )
+      }),
   }
 }
 

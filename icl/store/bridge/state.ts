@@ -5,6 +5,7 @@ import { ProblemError } from '../../../lib/problem.ts'
 import type { Random } from '../../../lib/random.ts'
 import { createKeyedMutex, type KeyedMutex } from '../../async/mutex.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { hasDatabaseLock, type LockHolder } from '../../records/database-lock.ts'
 import type { Store, Write } from '../store.ts'
 import type { LocalCopy } from './local-copy.ts'
 
@@ -36,8 +37,12 @@ export type Bridge = {
   isWhole: boolean
   /** When the copy began to be filled last. */
   filledAt: MonotonicMs | undefined
-  /** Others save to the database, too. */
-  isAccompanied: boolean
+  /** When the database was last seen to be locked for this ICL. */
+  lockSeenAt: MonotonicMs | undefined
+  /** Why this ICL does not get the lock; undefined when it has it, or could not ask yet. */
+  lockedOut: string | undefined
+  /** The copy is of a time from which on this ICL had the lock. */
+  isContinuous: boolean
   /** What was saved since the copy began to be filled: newer than what is read of it. */
   touched: Set<string> | undefined
   /** Saves that were sent to the database and not answered yet, by their id. */
@@ -65,7 +70,9 @@ export const createState = (options: BridgeOptions): Bridge => ({
   era: 0,
   isWhole: false,
   filledAt: undefined,
-  isAccompanied: false,
+  lockSeenAt: undefined,
+  lockedOut: undefined,
+  isContinuous: false,
   touched: undefined,
   sending: new Map(),
   unsettled: new Map(),
@@ -95,6 +102,28 @@ export const inTime = <T>({ options }: Bridge, work: () => Promise<T>): Promise<
     work,
   )
 
+/** Who this ICL is to the lock of its database: only with a local copy it can be alone. */
+export const lockHolderOf = ({ options }: Bridge): LockHolder => ({
+  id: options.replicaId,
+  isExclusive: options.copy !== undefined,
+})
+
+/** Looks whether this ICL still has the lock; nothing is saved any more when it does not. Throws as the database does. */
+export async function checkLock(bridge: Bridge): Promise<void> {
+  const { clock } = bridge.options
+  const { era } = bridge
+  const at = clock.monotonic()
+  const holder = lockHolderOf(bridge)
+  if (await askPrimary(bridge, (store) => hasDatabaseLock(store, holder, clock.now()))) {
+    bridge.lockSeenAt = at
+    return
+  }
+  if (bridge.era !== era) return
+  const why = 'Another ICL has the lock of this database'
+  bridge.lockedOut = why
+  noteAway(bridge, era, new ProblemError('unavailable', why), 'The database is locked')
+}
+
 /** Asks the database, for a limited time. */
 export async function askPrimary<T>(bridge: Bridge, ask: (store: Store) => Promise<T>): Promise<T> {
   const { primary } = bridge
@@ -103,23 +132,28 @@ export async function askPrimary<T>(bridge: Bridge, ask: (store: Store) => Promi
 }
 
 /** Notes that the database does not answer, unless that was noted since `era`. */
-export function noteAway(bridge: Bridge, era: number, error: unknown): void {
+export function noteAway(
+  bridge: Bridge,
+  era: number,
+  error: unknown,
+  message = 'The database does not answer',
+): void {
   const { options, mode } = bridge
   if (bridge.era !== era || mode !== 'connected') return
   options.copy?.setFlushed(true)
   bridge.mode = 'away'
   bridge.era++
   const whyNot = whyNotWorking(bridge)
-  options.log.warn('The database does not answer', { error: errorMessage(error), whyNot })
+  options.log.warn(message, { error: errorMessage(error), whyNot })
   bridge.skipWait()
 }
 
 /** Why nothing is done while the database is away; undefined when the copy takes its place. */
-export function whyNotWorking({ mode, isAccompanied, options }: Bridge): string | undefined {
+export function whyNotWorking({ mode, lockedOut, options }: Bridge): string | undefined {
   if (mode === 'connected') return undefined
+  if (lockedOut !== undefined) return lockedOut
   if (mode === 'stuck') return 'the database is not the one that the local copy is of'
   if (!options.copy) return 'the database does not answer, and there is no local copy of it'
-  if (isAccompanied) return 'the database does not answer, and other replicas may be at work'
   const { writable, reasons } = options.copy.store.status()
   return writable ? undefined : `the local copy takes no saves: ${reasons.join('; ')}`
 }
