@@ -129,9 +129,12 @@ async function saveWith(
 ): Promise<Write | undefined> {
   if (writes.length === 0) return undefined
   return lockAll(bridge.mutex, writes, async () => {
-    for (;;) {
+    for (let hasWaited = false; ; ) {
       if (bridge.gate) await bridge.gate
-      else if (bridge.mode !== 'connected') return saveHere(bridge, writes, id)
+      else if (bridge.pace && !hasWaited) {
+        hasWaited = true
+        await bridge.pace.take()
+      } else if (bridge.mode !== 'connected') return saveHere(bridge, writes, id)
       else if (elapsedSince(bridge.options.clock, bridge.lockSeenAt) > recheckLockMs) {
         await lookAtLock(bridge)
       } else {
@@ -309,7 +312,7 @@ async function listChanges(bridge: Bridge, text: string | undefined): Promise<Ch
 }
 
 function statusOf(bridge: Bridge): StoreStatus {
-  const { mode, primary, options, isWhole, isReplaying } = bridge
+  const { mode, primary, options, isWhole, pace } = bridge
   if (mode === 'connected' && primary) {
     const own = primary.status()
     const copied = options.copy?.store.status()
@@ -323,7 +326,7 @@ function statusOf(bridge: Bridge): StoreStatus {
   }
   const trouble = whyNotWorking(bridge)
   if (trouble !== undefined) return { connected: false, writable: false, reasons: [trouble] }
-  const why = isReplaying
+  const why = pace
     ? 'the database answers again, and saves are replayed'
     : 'the database does not answer'
   const waiting = options.copy?.countPending() ?? 0

@@ -7,6 +7,7 @@ import { forever } from '../forever.ts'
 import { joinReplicas, newestReplicaKey, renewReplicaMs } from '../../records/replicas.ts'
 import type { Store, StoreRecord } from '../store.ts'
 import { lockOf } from './locks.ts'
+import { createPace } from './pace.ts'
 import { replay } from './replay.ts'
 import {
   askPrimary,
@@ -82,11 +83,13 @@ export async function reconnect(bridge: Bridge): Promise<void> {
   await takeLock(bridge)
   let replayed = 0
   if (copy) {
-    bridge.isReplaying = true
+    const pace = createPace()
+    bridge.pace = pace
     let loggedAt = clock.monotonic()
     const say = () => log.info('Saves are replayed', { replayed, waiting: copy.countPending() })
     const onReplayed = () => {
       replayed++
+      pace.step()
       if (elapsedSince(clock, loggedAt) < progressMs) return
       loggedAt = clock.monotonic()
       say()
@@ -115,7 +118,8 @@ export async function reconnect(bridge: Bridge): Promise<void> {
         bridge.era++
       })
     } finally {
-      bridge.isReplaying = false
+      bridge.pace = undefined
+      pace.end()
     }
   } else {
     bridge.mode = 'connected'

@@ -6,6 +6,7 @@ import type { LocalCopy, Pending } from './local-copy.ts'
 import { lockOf } from './locks.ts'
 
 const atOnce = 16
+const batchLength = 256
 
 /** Where a replay goes to, and whom it tells. */
 export type Replay = {
@@ -38,16 +39,20 @@ export async function replay(options: Replay): Promise<void> {
     }
   }
   for (let after = 0; ; ) {
-    const batch = copy.listPending(after, atOnce)
+    const batch = copy.listPending(after, batchLength)
     const last = batch.at(-1)
     if (!last) return
     const underWay = new Map<string, Promise<unknown>>()
-    for (const one of batch) {
-      const locks = one.writes.map(lockOf)
-      const replayed = Promise.all(locks.map((lock) => underWay.get(lock))).then(() => next(one))
-      for (const lock of locks) underWay.set(lock, replayed)
+    const left = batch.values()
+    const work = async () => {
+      for (const one of left) {
+        const locks = one.writes.map(lockOf)
+        const replayed = Promise.all(locks.map((lock) => underWay.get(lock))).then(() => next(one))
+        for (const lock of locks) underWay.set(lock, replayed)
+        await replayed
+      }
     }
-    await Promise.all(underWay.values())
+    await Promise.all(Array.from({ length: atOnce }, work))
     if (failure !== undefined) throw failure
     after = last.seq
   }

@@ -8,6 +8,7 @@ import type { Log } from '../../telemetry/log.ts'
 import { hasDatabaseLock, type LockHolder } from '../../records/database-lock.ts'
 import type { Store, Write } from '../store.ts'
 import type { LocalCopy } from './local-copy.ts'
+import type { Pace } from './pace.ts'
 
 /** What a bridge is made of; times in milliseconds. */
 export type BridgeOptions = {
@@ -51,7 +52,8 @@ export type Bridge = {
   readonly unsettled: Map<string, () => Promise<void>>
   /** While it is there, saves wait for a change of the mode. */
   gate: Promise<void> | undefined
-  isReplaying: boolean
+  /** Holds saves back while others are replayed. */
+  pace: Pace | undefined
   /** Saves that are judged here. */
   readonly locals: Set<Promise<unknown>>
   /** Ends the current wait of the background loop. */
@@ -77,7 +79,7 @@ export const createState = (options: BridgeOptions): Bridge => ({
   sending: new Map(),
   unsettled: new Map(),
   gate: undefined,
-  isReplaying: false,
+  pace: undefined,
   locals: new Set(),
   skipWait: () => {},
 })
