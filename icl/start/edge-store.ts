@@ -1,7 +1,7 @@
 import { toBase64Url } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
-import { createMemoryStore } from '../store/memory.ts'
+import { createMemoryStore } from '../store/memory/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OpenedStore } from './host.ts'
 import type { Settings } from './settings.ts'
@@ -31,7 +31,7 @@ export async function openEdgeStore(
   }
   // Apart from the rest: only these parts need the host's node: modules.
   const [{ createMongoOpener }, { openBridge }] = await Promise.all([
-    import('../store/mongodb.ts'),
+    import('../store/mongodb/store.ts'),
     import('../store/bridge/bridge.ts'),
   ])
   const open = createMongoOpener({ url, clock, random, log })

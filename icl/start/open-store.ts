@@ -8,7 +8,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock as clock, systemRandom } from '../../lib/system.ts'
 import { joinReplicas } from '../records/replicas.ts'
 import type { LocalCopy } from '../store/bridge/local-copy.ts'
-import { createMemoryStore } from '../store/memory.ts'
+import { createMemoryStore } from '../store/memory/store.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OpenedStore } from './host.ts'
@@ -24,11 +24,11 @@ export async function openStore(
 ): Promise<Store> {
   if (url === 'memory:') return createMemoryStore()
   if (url.startsWith('sqlite:')) {
-    const { openSqliteStore } = await import('../store/sqlite-file.ts')
+    const { openSqliteStore } = await import('../store/sqlite/file.ts')
     return openSqliteStore(sqliteFileOf(url), options)
   }
   if (/^mongodb(\+srv)?:/.test(url)) {
-    const { openMongoStore } = await import('../store/mongodb.ts')
+    const { openMongoStore } = await import('../store/mongodb/store.ts')
     const { log } = options
     const store = await openMongoStore({ url, clock, random: systemRandom, log })
     return options.guest ? asGuest(store) : store
@@ -80,7 +80,7 @@ export async function openServiceStore(settings: StoreSettings, log: Log): Promi
   if (!/^mongodb(\+srv)?:/.test(url))
     return { store: await openStore(url, { log }), replicaId: someId }
   const [{ createMongoOpener }, { openBridge }] = await Promise.all([
-    import('../store/mongodb.ts'),
+    import('../store/mongodb/store.ts'),
     import('../store/bridge/bridge.ts'),
   ])
   const open = createMongoOpener({ url, clock, random, log })
@@ -99,7 +99,7 @@ async function openCopy(
     return undefined
   }
   const [{ openSqliteStore }, { createLocalCopy }] = await Promise.all([
-    import('../store/sqlite-file.ts'),
+    import('../store/sqlite/file.ts'),
     import('../store/bridge/local-copy.ts'),
   ])
   const open = async (name: string) => {

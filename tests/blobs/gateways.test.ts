@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { createKuboBlobs } from '../../icl/blobs/kubo.ts'
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import { cidOf } from '../../lib/cid.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'

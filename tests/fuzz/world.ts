@@ -1,6 +1,6 @@
 import { openAccess } from '../../icl/rules/access.ts'
 import { isHeld, listen } from '../../icl/start/listen.ts'
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { Address, ComparatorId, JobId } from '../../lib/codecs.ts'
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'

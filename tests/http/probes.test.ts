@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store, StoreStatus } from '../../icl/store/store.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { nodeA } from '../icl/rules/sample-job.ts'

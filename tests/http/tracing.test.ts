@@ -11,7 +11,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import { instrumented } from '../../icl/telemetry/instrumented.ts'
 import { noMetrics } from '../../icl/telemetry/metrics.ts'
 import { submit } from '../icl/test-client.ts'

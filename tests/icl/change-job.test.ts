@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { changeJob, loadJob } from '../../icl/operations/change-job.ts'
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { codeOf } from '../code-of.ts'
 import { submit } from './test-client.ts'

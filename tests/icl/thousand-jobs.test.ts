@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import { eventOf } from '../../lib/counted-events.ts'
 import { standingOf, utcDayOf, weightOf } from '../../lib/reputation.ts'
 import type { ReputationStatement } from '../../lib/schemas/nodes.ts'

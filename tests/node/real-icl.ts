@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { TpmTrust } from '../../icl/attestation/tpm-trust.ts'
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import { createApi, type Fetch } from '../../lib/api.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { jobIdOf } from '../../lib/job-id.ts'

@@ -7,7 +7,7 @@
  */
 
 import type { Job } from '../../icl/rules/job.ts'
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Address } from '../../lib/codecs.ts'
 import {
   inOrder,

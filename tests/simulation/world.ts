@@ -1,6 +1,6 @@
 import type { Dependencies } from '../../icl/dependencies.ts'
 import type { Job } from '../../icl/rules/job.ts'
-import type { MemoryStore } from '../../icl/store/memory.ts'
+import type { MemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { createApi } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'

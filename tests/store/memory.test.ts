@@ -1,4 +1,4 @@
-import { createMemoryStore } from '../../icl/store/memory.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import { describeStore } from './suite.ts'
 
 describeStore('memory', async () => createMemoryStore())

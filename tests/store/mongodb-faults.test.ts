@@ -1,7 +1,11 @@
 import { MongoClient, Timestamp } from 'mongodb'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Job } from '../../icl/rules/job.ts'
-import { createMongoStore, type MongoOptions, openMongoStore } from '../../icl/store/mongodb.ts'
+import {
+  createMongoStore,
+  type MongoOptions,
+  openMongoStore,
+} from '../../icl/store/mongodb/store.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { codeOf } from '../code-of.ts'

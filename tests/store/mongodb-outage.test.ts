@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openBridge } from '../../icl/store/bridge/bridge.ts'
-import { createMongoOpener } from '../../icl/store/mongodb.ts'
+import { createMongoOpener } from '../../icl/store/mongodb/store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import { openWireServer, type WireServer, whyNoWireServer } from './wire-server/open.ts'

@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { openMongoStore } from '../../icl/store/mongodb.ts'
+import { openMongoStore } from '../../icl/store/mongodb/store.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { describeStore } from './suite.ts'
 import { checkUnreadable } from './unreadable.ts'

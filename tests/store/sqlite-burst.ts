@@ -1,7 +1,7 @@
 // sqlite-burst.ts FILE: saves jobs as fast as it can, and prints the id of each once it is acknowledged; ended by a kill.
 
 import { writeSync } from 'node:fs'
-import { openSqliteStore } from '../../icl/store/sqlite-file.ts'
+import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import { aJobId } from '../branded.ts'
 import { sampleJob } from '../icl/rules/sample-job.ts'
 

@@ -1,8 +1,8 @@
 // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
-import { createCommits } from '../../icl/store/sqlite-commits.ts'
-import { failureCode, type SqliteDatabase } from '../../icl/store/sqlite-database.ts'
+import { createCommits } from '../../icl/store/sqlite/commits.ts'
+import { failureCode, type SqliteDatabase } from '../../icl/store/sqlite/database.ts'
 import { codeOf } from '../code-of.ts'
 
 /** A database in memory that tells which statements it was given, and can be made to fail at one. */

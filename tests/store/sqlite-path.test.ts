@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { openSqliteStore } from '../../icl/store/sqlite-file.ts'
-import { unusable } from '../../icl/store/sqlite-path.ts'
+import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
+import { unusable } from '../../icl/store/sqlite/path.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-place-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -13,9 +13,9 @@
 import { z } from 'zod'
 import { fromBase64Url, toBase64Url } from '../../../lib/digest.ts'
 import { decodeDocument, encodeDocument } from '../encoding.ts'
-import type { SqliteStore } from '../sqlite.ts'
-import { corrupt, numberOf, type Row, textOf } from '../sqlite-database.ts'
-import type { SqliteWrites } from '../sqlite-writes.ts'
+import { corrupt, numberOf, type Row, textOf } from '../sqlite/database.ts'
+import type { SqliteStore } from '../sqlite/store.ts'
+import type { SqliteWrites } from '../sqlite/writes.ts'
 import { documentIn, type StoreRecord, type Write } from '../store.ts'
 
 /** A save that the database may not have, in the order of `seq`. */

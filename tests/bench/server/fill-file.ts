@@ -1,5 +1,5 @@
 import type { Job } from '../../../icl/rules/job.ts'
-import { openSqliteStore } from '../../../icl/store/sqlite-file.ts'
+import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { StoreRecord } from '../../../icl/store/store.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
 import { anAddress } from '../../branded.ts'

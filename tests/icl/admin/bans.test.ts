@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { banNode, unbanNode } from '../../../icl/records/bans.ts'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { codeOf } from '../../code-of.ts'

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { codeOf } from '../../code-of.ts'
 import { createTestIcl, type TestIcl } from '../test-icl.ts'

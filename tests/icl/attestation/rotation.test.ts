@@ -1,7 +1,7 @@
 import { decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose'
 import { expect, it } from 'vitest'
 import { activationMs, createKeyring, rotateKeys } from '../../../icl/records/keyring.ts'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { codeOf } from '../../code-of.ts'
 import { createTestIcl } from '../test-icl.ts'
 import { createSoftwareTpm } from './software-tpm.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Chain } from '../../../icl/chain/chain.ts'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { offersOf } from '../node-steps.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { foldStanding } from '../../../icl/background/fold-standing.ts'
 import { attestedNode, type Certificate, type Node } from '../../../icl/rules/eligibility.ts'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { type ReputationEvent, standingOf } from '../../../lib/reputation.ts'
 import { aJobId } from '../../branded.ts'
 import { nodeA } from '../rules/sample-job.ts'

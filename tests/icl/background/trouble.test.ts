@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { aJobId } from '../../branded.ts'

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createKuboBlobs } from '../../../icl/blobs/kubo.ts'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { answerJson, startServer } from '../../local-server.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createStoredBlobs } from '../../../icl/blobs/stored.ts'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import type { Address } from '../../../lib/codecs.ts'

@@ -8,7 +8,7 @@ import {
   rotateKeys,
   withdrawKey,
 } from '../../../icl/records/keyring.ts'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { utf8 } from '../../../lib/digest.ts'
 import { ProblemError } from '../../../lib/problem.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createOutages } from '../../../icl/records/outages.ts'
-import { createMemoryStore } from '../../../icl/store/memory.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 

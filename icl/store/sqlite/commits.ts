@@ -1,4 +1,4 @@
-import { ProblemError } from '../../lib/problem.ts'
+import { ProblemError } from '../../../lib/problem.ts'
 import {
   asStoreError,
   failureCode,
@@ -6,7 +6,7 @@ import {
   isFatal,
   type SqliteDatabase,
   troubleOf,
-} from './sqlite-database.ts'
+} from './database.ts'
 
 type Waiting = {
   readonly work: () => unknown

@@ -1,11 +1,13 @@
 import { z } from 'zod'
-import { Address, JobId } from '../../lib/codecs.ts'
-import type { ReputationEvent } from '../../lib/reputation.ts'
-import { JobPhase } from '../../lib/schemas/jobs.ts'
-import type { Client } from '../rules/client.ts'
-import type { Node } from '../rules/eligibility.ts'
-import type { Job } from '../rules/job.ts'
-import { type Document, decodeDocumentOf } from './encoding.ts'
+import { Address, JobId } from '../../../lib/codecs.ts'
+import type { ReputationEvent } from '../../../lib/reputation.ts'
+import { JobPhase } from '../../../lib/schemas/jobs.ts'
+import type { Client } from '../../rules/client.ts'
+import type { Node } from '../../rules/eligibility.ts'
+import type { Job } from '../../rules/job.ts'
+import { type Document, decodeDocumentOf } from '../encoding.ts'
+import type { JobChange, OccupiedSlots, Position, Store, Versioned } from '../store.ts'
+import { fillPage, type Unreadable } from '../unreadable.ts'
 import {
   asStoreError,
   bytesOf,
@@ -16,9 +18,7 @@ import {
   type SqliteDatabase,
   type SqliteValue,
   textOf,
-} from './sqlite-database.ts'
-import type { JobChange, OccupiedSlots, Position, Store, Versioned } from './store.ts'
-import { fillPage, type Unreadable } from './unreadable.ts'
+} from './database.ts'
 
 /** Every query of the store; those that a plan must have an index for are tested against it. */
 export const queries = {

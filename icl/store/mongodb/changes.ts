@@ -22,11 +22,11 @@
 
 import { Timestamp } from 'mongodb'
 import { z } from 'zod'
-import type { Clock } from '../../lib/clock.ts'
-import type { MongoConnection } from './mongodb-connection.ts'
-import { occupiedOf } from './mongodb-reads.ts'
-import { ChangeRow, parseRow } from './mongodb-rows.ts'
-import type { JobChange, Store } from './store.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import type { JobChange, Store } from '../store.ts'
+import type { MongoConnection } from './connection.ts'
+import { occupiedOf } from './reads.ts'
+import { ChangeRow, parseRow } from './rows.ts'
 
 /** Seconds and a count within the second, as the server gives them. */
 const Stamp = z.tuple([z.number(), z.number()])

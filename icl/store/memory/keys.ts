@@ -1,4 +1,4 @@
-import type { HeldKey, StoreRecord, Uploader, Write } from './store.ts'
+import type { HeldKey, StoreRecord, Uploader, Write } from '../store.ts'
 
 type KeyWrite = Extract<Write, { kind: 'key' | 'release-key' }>
 type BlobWrite =

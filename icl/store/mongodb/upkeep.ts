@@ -1,8 +1,9 @@
 import { Binary, type Collection, type Filter, type MatchKeysAndValues, type Sort } from 'mongodb'
-import type { ReputationEvent } from '../../lib/reputation.ts'
-import type { Client } from '../rules/client.ts'
-import type { Node } from '../rules/eligibility.ts'
-import type { Job } from '../rules/job.ts'
+import type { ReputationEvent } from '../../../lib/reputation.ts'
+import type { Client } from '../../rules/client.ts'
+import type { Node } from '../../rules/eligibility.ts'
+import type { Job } from '../../rules/job.ts'
+import type { Store, StoreRecord } from '../store.ts'
 import {
   clientFieldsOf,
   eventRowOf,
@@ -10,19 +11,11 @@ import {
   jobFieldsOf,
   type MongoCollections,
   nodeFieldsOf,
-} from './mongodb-collections.ts'
-import type { MongoConnection } from './mongodb-connection.ts'
-import { heldKeyOf } from './mongodb-reads.ts'
-import {
-  bytesOf,
-  documentOf,
-  HeldKeyRow,
-  parseRow,
-  VersionedDocument,
-  WholeBlob,
-} from './mongodb-rows.ts'
-import { unlessTaken } from './mongodb-taken.ts'
-import type { Store, StoreRecord } from './store.ts'
+} from './collections.ts'
+import type { MongoConnection } from './connection.ts'
+import { heldKeyOf } from './reads.ts'
+import { bytesOf, documentOf, HeldKeyRow, parseRow, VersionedDocument, WholeBlob } from './rows.ts'
+import { unlessTaken } from './taken.ts'
 
 /** Forgetting what is over. No index does that by itself, so that what has expired is decided by the ICL's clock alone. */
 export function pruning({ run }: MongoConnection) {

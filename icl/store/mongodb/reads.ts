@@ -1,12 +1,14 @@
 import type { Filter, Sort } from 'mongodb'
 import type { z } from 'zod'
-import { Address } from '../../lib/codecs.ts'
-import type { ReputationEvent } from '../../lib/reputation.ts'
-import type { Client } from '../rules/client.ts'
-import type { Node } from '../rules/eligibility.ts'
-import type { Job } from '../rules/job.ts'
-import type { EventRow, JobRow } from './mongodb-collections.ts'
-import type { MongoConnection } from './mongodb-connection.ts'
+import { Address } from '../../../lib/codecs.ts'
+import type { ReputationEvent } from '../../../lib/reputation.ts'
+import type { Client } from '../../rules/client.ts'
+import type { Node } from '../../rules/eligibility.ts'
+import type { Job } from '../../rules/job.ts'
+import type { OccupiedSlots, Position, Store, Versioned } from '../store.ts'
+import { fillPage, type Unreadable } from '../unreadable.ts'
+import type { EventRow, JobRow } from './collections.ts'
+import type { MongoConnection } from './connection.ts'
 import {
   BlobBytes,
   ByteCount,
@@ -23,9 +25,7 @@ import {
   PhaseCount,
   parseRow,
   VersionedDocument,
-} from './mongodb-rows.ts'
-import type { OccupiedSlots, Position, Store, Versioned } from './store.ts'
-import { fillPage, type Unreadable } from './unreadable.ts'
+} from './rows.ts'
 
 const documentOnly = { projection: { document: 1 } }
 const idOf = ({ _id }: { readonly _id: string }) => _id

@@ -25,7 +25,8 @@ import {
   type MatchKeysAndValues,
   type UpdateFilter,
 } from 'mongodb'
-import { ProblemError } from '../../lib/problem.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { documentIn, type VersionedWrite, type Write } from '../store.ts'
 import {
   clientFieldsOf,
   eventRowOf,
@@ -33,9 +34,8 @@ import {
   type KeyRow,
   type MongoCollections,
   nodeFieldsOf,
-} from './mongodb-collections.ts'
-import { unlessTaken } from './mongodb-taken.ts'
-import { documentIn, type VersionedWrite, type Write } from './store.ts'
+} from './collections.ts'
+import { unlessTaken } from './taken.ts'
 
 /** One attempt of a save; `mayBeDone` when an earlier one may have gone through unheard. */
 export type Attempt = {

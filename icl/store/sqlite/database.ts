@@ -1,6 +1,6 @@
-import { errorMessage } from '../../lib/error-message.ts'
-import { ProblemError } from '../../lib/problem.ts'
-import { SvcError } from '../../lib/svc-error.ts'
+import { errorMessage } from '../../../lib/error-message.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
 
 /** What SQLite keeps in a column. */
 export type SqliteValue = string | number | null | Uint8Array<ArrayBuffer>

@@ -8,12 +8,12 @@ import {
   type TopologyDescription,
 } from 'mongodb'
 import { z } from 'zod'
-import { type Clock, elapsedSince } from '../../lib/clock.ts'
-import { errorMessage } from '../../lib/error-message.ts'
-import { ProblemError } from '../../lib/problem.ts'
-import { retrying } from '../../lib/retry.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-import { collectionsOf, type MongoCollections, prepareDatabase } from './mongodb-collections.ts'
+import { type Clock, elapsedSince } from '../../../lib/clock.ts'
+import { errorMessage } from '../../../lib/error-message.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { retrying } from '../../../lib/retry.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { collectionsOf, type MongoCollections, prepareDatabase } from './collections.ts'
 
 /** How long each thing may take, in milliseconds. */
 export type MongoTimeouts = {

@@ -1,16 +1,10 @@
-import type { Address, JobId } from '../../lib/codecs.ts'
-import type { ReputationEvent } from '../../lib/reputation.ts'
-import type { JobPhase } from '../../lib/schemas/jobs.ts'
-import type { Client } from '../rules/client.ts'
-import type { Node } from '../rules/eligibility.ts'
-import { isSettled, type Job } from '../rules/job.ts'
-import { indexOfJob } from './job-index.ts'
-import {
-  createMemoryBlobs,
-  createMemoryKeys,
-  type MemoryBlobs,
-  type MemoryKeys,
-} from './memory-keys.ts'
+import type { Address, JobId } from '../../../lib/codecs.ts'
+import type { ReputationEvent } from '../../../lib/reputation.ts'
+import type { JobPhase } from '../../../lib/schemas/jobs.ts'
+import type { Client } from '../../rules/client.ts'
+import type { Node } from '../../rules/eligibility.ts'
+import { isSettled, type Job } from '../../rules/job.ts'
+import { indexOfJob } from '../job-index.ts'
 import {
   documentIn,
   type JobChange,
@@ -22,7 +16,8 @@ import {
   type Versioned,
   type VersionedWrite,
   type Write,
-} from './store.ts'
+} from '../store.ts'
+import { createMemoryBlobs, createMemoryKeys, type MemoryBlobs, type MemoryKeys } from './keys.ts'
 
 /** A store that lives and dies with its process. */
 export type MemoryStore = Store & {

@@ -1,9 +1,9 @@
 import { Binary, Timestamp } from 'mongodb'
 import { z } from 'zod'
-import { Address, JobId } from '../../lib/codecs.ts'
-import { JobPhase } from '../../lib/schemas/jobs.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-import { decodeDocumentOf, type Document as StoreDocument } from './encoding.ts'
+import { Address, JobId } from '../../../lib/codecs.ts'
+import { JobPhase } from '../../../lib/schemas/jobs.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { decodeDocumentOf, type Document as StoreDocument } from '../encoding.ts'
 
 const Id = z.string()
 const Version = z.int().positive()

@@ -1,9 +1,8 @@
-import type { Client } from '../rules/client.ts'
-import type { Node } from '../rules/eligibility.ts'
-import type { Job } from '../rules/job.ts'
-import { encodeDocument } from './encoding.ts'
-import { indexOfJob } from './job-index.ts'
-import { numberOf, type SqliteDatabase, type Statement } from './sqlite-database.ts'
+import type { Client } from '../../rules/client.ts'
+import type { Node } from '../../rules/eligibility.ts'
+import type { Job } from '../../rules/job.ts'
+import { encodeDocument } from '../encoding.ts'
+import { indexOfJob } from '../job-index.ts'
 import {
   documentIn,
   type HeldKey,
@@ -11,7 +10,8 @@ import {
   type StoreRecord,
   type VersionedWrite,
   type Write,
-} from './store.ts'
+} from '../store.ts'
+import { numberOf, type SqliteDatabase, type Statement } from './database.ts'
 
 /** Every change of the database; each runs within a transaction of its caller. */
 export function createSqliteWrites(db: SqliteDatabase) {

@@ -4,9 +4,9 @@
 // deletes a log whose database is new to it, so a database that is missing or empty beside a log is never made.
 import { realpathSync, type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createPrivately } from '../../lib/host/private-files.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-import { isClosedToUs, isDamaged, isFull, troubleOf } from './sqlite-database.ts'
+import { createPrivately } from '../../../lib/host/private-files.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { isClosedToUs, isDamaged, isFull, troubleOf } from './database.ts'
 
 /** The file's real name; makes the file if it is not there, but never for a guest. Throws SvcError `store-...`. */
 export function findPath(name: string, guest: boolean): string {

@@ -1,21 +1,21 @@
-import type { Clock } from '../../lib/clock.ts'
-import { toBase64Url } from '../../lib/digest.ts'
-import { ProblemError } from '../../lib/problem.ts'
-import type { Random } from '../../lib/random.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-import type { Log } from '../telemetry/log.ts'
-import { changeReads } from './mongodb-changes.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { toBase64Url } from '../../../lib/digest.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import type { Random } from '../../../lib/random.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Store } from '../store.ts'
+import { createUnreadable } from '../unreadable.ts'
+import { changeReads } from './changes.ts'
 import {
   createMongoConnection,
   defaultMongoTimeouts,
   hostsOf,
   type MongoTimeouts,
-} from './mongodb-connection.ts'
-import { jobFigures, jobReads, otherReads } from './mongodb-reads.ts'
-import { type Attempt, saveAllOnce, saveOnce } from './mongodb-saves.ts'
-import { pruning, restoreOnce, scanAll } from './mongodb-upkeep.ts'
-import type { Store } from './store.ts'
-import { createUnreadable } from './unreadable.ts'
+} from './connection.ts'
+import { jobFigures, jobReads, otherReads } from './reads.ts'
+import { type Attempt, saveAllOnce, saveOnce } from './saves.ts'
+import { pruning, restoreOnce, scanAll } from './upkeep.ts'
 
 /** What a store in MongoDB needs. */
 export type MongoOptions = {

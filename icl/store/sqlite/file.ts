@@ -1,14 +1,14 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers'
-import { takeFileLock } from '../../lib/host/file-lock.ts'
-import { syncFolder } from '../../lib/host/write-whole.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-import type { Log } from '../telemetry/log.ts'
-import { createSqliteStore, type SqliteStore } from './sqlite.ts'
-import { failureCode, type SqliteDatabase } from './sqlite-database.ts'
-import { findPath, unusable } from './sqlite-path.ts'
-import { checkSchema, isEmpty, makeTables, pragmas } from './sqlite-schema.ts'
+import { takeFileLock } from '../../../lib/host/file-lock.ts'
+import { syncFolder } from '../../../lib/host/write-whole.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { failureCode, type SqliteDatabase } from './database.ts'
+import { findPath, unusable } from './path.ts'
+import { checkSchema, isEmpty, makeTables, pragmas } from './schema.ts'
+import { createSqliteStore, type SqliteStore } from './store.ts'
 
 type Sqlite = typeof import('node:sqlite')
 
