@@ -59,6 +59,6 @@ describe('faults under load', () => {
       expect(totals).toEqual({ faults: names.length, ...nothing })
       expect(acknowledged).toBeGreaterThanOrEqual(names.length)
     },
-    600_000,
+    900_000,
   )
 })
