@@ -100,9 +100,9 @@ export async function verifyWalletSignature(
   address: Address,
   parsed: ParsedSignature,
 ): Promise<boolean> {
-  // One signature has one spelling (EIP-2): of s and n - s, the lower counts.
-  if (bytesToBigInt(parsed.signature.subarray(32, 64)) > halfCurveOrder) return false
   try {
+    // One signature has one spelling (EIP-2): of s and n - s, the lower counts.
+    if (bytesToBigInt(parsed.signature.subarray(32, 64)) > halfCurveOrder) return false
     return await verifyMessage({
       address,
       message: { raw: bytesToHex(parsed.base) },

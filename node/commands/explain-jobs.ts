@@ -26,7 +26,7 @@ export async function explainJobs(
 }
 
 /** The list of a job, who was passed over, who joined, who differed and who delivered, in one line. */
-export function describeJob(
+function describeJob(
   { job, assignments, agreement, deliveries, list }: ConsoleJobDetail,
   address: Address,
 ): string {
