@@ -82,7 +82,7 @@ export const jsonFailure = (model: string, error: unknown) => ({
   output: null,
   answers: null,
   agreed: null,
-  leader: null,
+  deliverer: null,
   verdicts: [],
   commit_tx: null,
   receipt_hash: null,

@@ -157,7 +157,8 @@ function createTurns(
   const order = () => inTurn([...waiting.values()], lastTurn)
   const forget = async () => {
     for (const [name, turn] of [...granted]) {
-      if (turn.job !== undefined) turn.seats = await room.seatedIn(turn.job)
+      // A job that cannot be read keeps its room for the usual time, and holds up no other draw.
+      if (turn.job) turn.seats = await room.seatedIn(turn.job).catch(() => turn.seats)
       const isOver = elapsedSince(clock, turn.at) >= (turn.isTold ? roomMs : grantMs)
       if (isOver || (turn.job && turn.seats.length === 0)) granted.delete(name)
     }

@@ -29,7 +29,8 @@ export type Follow = {
 
 /**
  * Resolves with the settled job. It listens to the job's events and looks at the job itself, each second while the
- * stream is broken. Throws the reason of a job that is stuck longer than `giveUpWhenStuckMs`.
+ * stream is broken. Throws the reason of a job that is stuck longer than `giveUpWhenStuckMs`,
+ * or that ended because nobody on its list could go on.
  */
 export async function followJob(context: ClientContext, follow: Follow): Promise<JobView> {
   const { clock } = context
@@ -53,12 +54,14 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
     signal,
   )
   const stuckFor = stuckTimer(clock)
+  const isPatient = follow.giveUpWhenStuckMs === undefined
   const beganAt = clock.monotonic()
   let allowedMs = context.network.limits.job_seconds * 1000 + graceMs
   try {
     for (;;) {
       const view = await look(context, follow, beganAt, allowedMs + longestOutageMs)
       if (view !== undefined) {
+        if (view.reason === 'list-used-up' && !isPatient) throw stuckJobError(view)
         if (settledPhases.includes(view.status)) return view
         if (stuckFor(view) >= (follow.giveUpWhenStuckMs ?? Number.POSITIVE_INFINITY)) {
           throw stuckJobError(view)
@@ -66,7 +69,7 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
         allowedMs = Math.max(allowedMs, (view.deadline - view.created_at) * 1000 + graceMs)
         if (elapsedSince(clock, beganAt) > allowedMs) throw overdue()
       }
-      const patient = streaming && follow.giveUpWhenStuckMs === undefined
+      const patient = streaming && isPatient
       await bell.wait(patient ? relaxedPollMs : pollMs, follow.signal)
     }
   } finally {

@@ -111,9 +111,13 @@ describe('daemons see', () => {
   }, 240_000)
 
   it('a claim that fails, and one with empty handles', async () => {
-    world.proxy.decide = ({ path, node }) => {
+    world.proxy.decide = async ({ path, node }) => {
       if (path !== '/internal/task/claim') return 'pass'
       if (node === world.nodes[0]?.address) return problem(500, 'internal-error')
+      // The job ends as soon as two have given it back.
+      await eventually('a claim has failed', async () =>
+        (await world.logOf(0)).includes('claim failed'),
+      )
       return { change: (claim) => ({ ...claim, kpHighHandle: '0', kpLowHandle: '0' }) }
     }
     expect(await ask()).toBe('key-handles-missing')

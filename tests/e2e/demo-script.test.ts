@@ -98,7 +98,7 @@ describe('npm run demo', () => {
       output: token,
       answers: 3,
       agreed: 3,
-      leader: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+      deliverer: expect.stringMatching(/^0x[0-9a-f]{40}$/),
       commit_tx: expect.stringMatching(/^0x[0-9a-f]{64}$/),
       receipt_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
     })
