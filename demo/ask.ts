@@ -1,4 +1,4 @@
-import { createClient } from '../lib/client/client.ts'
+import { type Client, createClient } from '../lib/client/client.ts'
 import type { Inference } from '../lib/client/inference.ts'
 import type { StepNews } from '../lib/client/steps.ts'
 import type { ComparatorId } from '../lib/codecs.ts'
@@ -12,9 +12,11 @@ import type { LocalChain } from './local-chain.ts'
 /** How long the demo waits for other nodes once none is left that can do the job. */
 const giveUpWhenStuckMs = 3_000
 
+type AskedWorld = { readonly chain: LocalChain; readonly icl: { readonly url: string } }
+
 /** Runs a prompt through a world as its client. */
 export async function ask(
-  world: { readonly chain: LocalChain; readonly icl: { readonly url: string } },
+  world: AskedWorld,
   request: {
     readonly prompt: string
     readonly model: string
@@ -25,10 +27,16 @@ export async function ask(
     readonly signal?: AbortSignal
   },
 ): Promise<Inference> {
-  const { rpcUrl, chainId, client: account, contracts, coprocessor } = world.chain
   const { prompt, ...options } = request
-  const client = await createClient({
-    icl: world.icl.url,
+  const client = await clientOf(world, options.signal)
+  return await client.infer(prompt, { ...options, giveUpWhenStuckMs })
+}
+
+/** The client of a world. */
+export function clientOf({ chain, icl }: AskedWorld, signal?: AbortSignal): Promise<Client> {
+  const { rpcUrl, chainId, client: account, contracts, coprocessor } = chain
+  return createClient({
+    icl: icl.url,
     rpcUrl,
     account,
     contracts: {
@@ -44,7 +52,6 @@ export async function ask(
       coprocessor,
       prover: createProcessProver({ clock: systemClock }),
     }),
-    ...(options.signal && { signal: options.signal }),
+    ...(signal && { signal }),
   })
-  return await client.infer(prompt, { ...options, giveUpWhenStuckMs })
 }

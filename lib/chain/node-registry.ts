@@ -2,7 +2,7 @@ import { nodeRegistryAbi } from '../abi/node-registry.ts'
 import { Address } from '../codecs.ts'
 import type { ChainReader } from './clients.ts'
 
-/** What NodeRegistry says of a node now. */
+/** What NodeRegistry says of a node. */
 export type RegisteredNode = {
   readonly active: boolean
   /** Whether it has the least stake there; a node that is leaving still has, until it withdraws it. */
@@ -10,13 +10,15 @@ export type RegisteredNode = {
   readonly modelTiers: readonly number[]
 }
 
-/** A node of NodeRegistry; throws what the RPC throws. */
+/** A node of NodeRegistry as it is now, or as it was after a block; throws what the RPC throws. */
 export async function readNode(
   { publicClient }: ChainReader,
   registry: Address,
   node: Address,
+  blockNumber?: bigint,
 ): Promise<RegisteredNode> {
-  const contract = { address: registry, abi: nodeRegistryAbi } as const
+  const at = blockNumber === undefined ? {} : { blockNumber }
+  const contract = { address: registry, abi: nodeRegistryAbi, ...at } as const
   const [state, minStake] = await Promise.all([
     publicClient.readContract({ ...contract, functionName: 'nodeOf', args: [node] }),
     publicClient.readContract({ ...contract, functionName: 'minStake' }),

@@ -1,3 +1,4 @@
+import type { RegisteredNode } from '../chain/node-registry.ts'
 import type { Hash32, JobId } from '../codecs.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import { maskOf } from '../list.ts'
@@ -140,17 +141,21 @@ async function checkKey(
 
 /**
  * Any wallet can sign, also one that has lost or withdrawn its stake: each must have the least stake in the latest block, those that
- * joined later as well. So many signers have so many stakes at once.
+ * joined later as well. So many signers have so many stakes at once. A tier says what a node served when the list was drawn: its
+ * operator may change it at any time after.
  */
 async function checkNodes(
   { chain }: ClientContext,
   { answers, list }: Receipt,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  const serves = ({ modelTiers }: RegisteredNode) =>
+    modelTiers.some((tier) => tier >= list.terms.min_tier)
   for (const { body } of answers) {
     // It may be leaving by now: its stake answers for its word until it is withdrawn.
-    const { staked, modelTiers } = await chain.nodeOf(body.address, signal)
-    if (staked && modelTiers.some((tier) => tier >= list.terms.min_tier)) continue
+    const node = await chain.nodeOf(body.address, signal)
+    const drawn = async () => serves(await chain.nodeOf(body.address, signal, list.block.number))
+    if (node.staked && (serves(node) || (await drawn()))) continue
     throw new SvcError(
       'signer-unstaked',
       `${body.address} signed the receipt without a stake for that tier`,

@@ -77,8 +77,8 @@ export interface ClientChain {
   ): Promise<OutputKey | undefined>
   /** The receipt hash that a transaction put on chain for a job; undefined when it did not, or is not mined. */
   receiptHashIn(tx: Hash32, jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
-  /** What NodeRegistry says of a node. */
-  nodeOf(node: Address, signal?: AbortSignal): Promise<RegisteredNode>
+  /** What NodeRegistry says of a node, now or after a block; of old blocks not every RPC knows it. */
+  nodeOf(node: Address, signal?: AbortSignal, block?: bigint): Promise<RegisteredNode>
   /** Every node that ever registered; throws a chain error where the RPC does not search all blocks. */
   registeredNodes(signal?: AbortSignal): Promise<readonly Address[]>
   /** Those of the nodes that NodeRegistry has as active now. */
@@ -96,7 +96,7 @@ function registryOf(
 ): Pick<ClientChain, 'nodeOf' | 'registeredNodes' | 'activeNodes'> {
   const doing = 'reading the node registry'
   return {
-    nodeOf: (node, signal) => reading(doing, readNode(chain, registry, node), signal),
+    nodeOf: (node, signal, block) => reading(doing, readNode(chain, registry, node, block), signal),
     registeredNodes: (signal) => reading(doing, registeredNodes(chain, registry), signal),
     activeNodes: (nodes, signal) => reading(doing, activeNodes(chain, registry, nodes), signal),
   }

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { privateKeyToAccount } from 'viem/accounts'
-import { ask } from '../../demo/ask.ts'
+import { clientOf } from '../../demo/ask.ts'
 import { startIcl } from '../../demo/icl-process.ts'
 import { startLocalChain } from '../../demo/local-chain.ts'
 import {
@@ -14,7 +14,9 @@ import {
 } from '../../demo/node-process.ts'
 import { createProcesses } from '../../demo/processes.ts'
 import { randomHex } from '../../demo/random-hex.ts'
+import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
+import { infer } from '../../lib/client/infer.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { createSwtpmMaker, type Swtpm } from '../tools/swtpm.ts'
@@ -59,7 +61,10 @@ async function build(
   stops.push(chain.stop)
   const processes = createProcesses(folder)
   stops.push(processes.close)
-  const env = { SVC_ICL_TPM_ROOTS: maker.rootsFile, SVC_ICL_MOCK_ATTESTATION_KEY: '' }
+  const env = {
+    ...{ SVC_ICL_TPM_ROOTS: maker.rootsFile, SVC_ICL_MOCK_ATTESTATION_KEY: '' },
+    SVC_ICL_TIERS: 'tpm=1,mock=0',
+  }
   const icl = await startIcl({ processes, folder, chain, mockAttestationKey: '', env })
   const place = {
     processes,
@@ -100,7 +105,15 @@ async function build(
     funded = funded.then(() => fundNode(writer, node))
     await funded
     await stakeNode(place, node)
+    await setTiers(node, [0, 1])
     return node
+  }
+  const setTiers = async ({ privateKey }: PreparedNode, tiers: readonly number[]) => {
+    const account = privateKeyToAccount(privateKey)
+    const { publicClient, walletClient } = createChainWriter({ rpcUrl, chainId, account })
+    const contract = { address: chain.contracts.nodeRegistry, abi: nodeRegistryAbi }
+    const call = { ...contract, functionName: 'setModelTiers', args: [tiers] } as const
+    await publicClient.waitForTransactionReceipt({ hash: await walletClient.writeContract(call) })
   }
   const run = (node: TpmNode): LocalNode => runNode(place, node)
   const logged = (node: LocalNode, fragment: string) =>
@@ -115,6 +128,16 @@ async function build(
     prepare,
     run,
     logged,
-    ask: (prompt: string): Promise<Inference> => ask({ chain, icl }, { prompt, model }),
+    setTiers,
+    /** Asks nodes of tier 1; `beforeReceipt` is done when the job has settled, before the client checks who signed. */
+    ask: async (prompt: string, beforeReceipt: () => Promise<unknown>): Promise<Inference> => {
+      const { context } = await clientOf({ chain, icl })
+      const { api } = context
+      const getReceipt: typeof api.getReceipt = async (...args) => {
+        await beforeReceipt()
+        return api.getReceipt(...args)
+      }
+      return infer({ ...context, api: { ...api, getReceipt } }, prompt, { model, minTier: 1 })
+    },
   }
 }

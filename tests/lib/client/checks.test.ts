@@ -130,6 +130,7 @@ describe('a receipt', () => {
       jwk?: object
       time?: number
       nodes?: Record<string, object>
+      drawn?: Record<string, object>
       bound?: object
       key?: object | null
       output?: object | null
@@ -162,8 +163,9 @@ describe('a receipt', () => {
           return changes.output === null ? undefined : { ...key, ...changes.output }
         },
         time: async () => changes.time ?? receipt.tally.body.settled_at,
-        nodeOf: async (node: string) => ({
+        nodeOf: async (node: string, _: unknown, block?: bigint) => ({
           ...{ staked: true, active: false, modelTiers: [0, 1], ...changes.nodes?.[node] },
+          ...(block === receipt.list.block.number ? changes.drawn?.[node] : {}),
         }),
       },
     })
@@ -302,6 +304,10 @@ describe('a receipt', () => {
           `${node} signed the receipt without a stake for that tier`,
         )
       }
+      // Its operator may change its tiers as soon as it has answered, and withdraw its stake after a week.
+      const nodesNow = { [node]: { modelTiers: [] } }
+      const drawn = { [node]: { modelTiers: [0] } }
+      expect(await fetched({ nodes: nodesNow, drawn })).toMatchObject({ receipt })
     }
   })
 

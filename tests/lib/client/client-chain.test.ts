@@ -146,7 +146,7 @@ describe('what a client reads of its key', () => {
 })
 
 describe('what a client reads of a node', () => {
-  const read = async (state: object) => {
+  const read = async (state: object, block?: bigint) => {
     const result = encodeFunctionResult({
       ...{ abi: nodeRegistryAbi, functionName: 'nodeOf' },
       result: {
@@ -163,8 +163,11 @@ describe('what a client reads of a node', () => {
         result: 5n,
       }),
     })
-    const node = await chain.nodeOf(nodeAddress('a'))
-    const calls = seen.map(({ body }) => JSON.parse(body).params[0] as { to: string; data: string })
+    const node = await chain.nodeOf(nodeAddress('a'), undefined, block)
+    const params = seen.map(({ body }) => JSON.parse(body).params)
+    const at = block === undefined ? 'latest' : `0x${block.toString(16)}`
+    expect(params.map(([, tag]) => tag)).toEqual([at, at])
+    const calls = params.map(([call]) => call as { to: string; data: string })
     expect(calls.map(({ to }) => to)).toEqual([nodeAddress('d'), nodeAddress('d')])
     expect(calls.some(({ data }) => data.includes('a'.repeat(40)))).toBe(true)
     return node
@@ -172,6 +175,7 @@ describe('what a client reads of a node', () => {
 
   it('is whether it is active and has its stake, and for which tiers', async () => {
     expect(await read({})).toEqual({ staked: true, active: true, modelTiers: [1, 3] })
+    expect(await read({}, 7n)).toMatchObject({ modelTiers: [1, 3] })
     expect(await read({ registeredAt: 0n, active: false, modelTiers: [] })).toEqual({
       ...{ staked: false, active: false, modelTiers: [] },
     })
