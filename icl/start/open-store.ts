@@ -57,6 +57,7 @@ function asGuest(store: Store): Store {
     saveAll: (writes, writeId) => sayNow().then(() => store.saveAll(writes, writeId)),
     restore: (record) => sayNow().then(() => store.restore(record)),
     prune: (what) => sayNow().then(() => store.prune(what)),
+    erase: (record) => sayNow().then(() => store.erase(record)),
     close: async () => {
       try {
         if (saidAt !== undefined) await say()

@@ -74,6 +74,12 @@ export type StoreRecord =
       readonly until: number
     }
 
+/** What can be forgotten before its end. */
+export type Erasable =
+  | { readonly kind: 'job'; readonly id: JobId }
+  | { readonly kind: 'client'; readonly address: Address }
+  | { readonly kind: 'blob'; readonly cid: string }
+
 /** A key and who has it until when (milliseconds). */
 export type HeldKey = {
   readonly key: string
@@ -217,6 +223,8 @@ export interface Store {
     readonly settledBefore: number
     readonly limit: number
   }): Promise<number>
+  /** Forgets a record before its end; false when it is not there, or is a job that has not settled or has effects to deliver. */
+  erase(record: Erasable): Promise<boolean>
   /** Everything, for a backup. */
   scan(): AsyncIterable<StoreRecord>
   /** Puts a record of a backup in; false when there is another one in its place. */

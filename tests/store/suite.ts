@@ -482,6 +482,10 @@ export function describeStore(
         await expect(recordsOf(store)).rejects.toMatchObject({ code: 'unavailable' })
         const record: StoreRecord = { kind: 'key', key: 'k', value: 'v', expiresAt: 5 }
         await expect(store.restore(record)).rejects.toMatchObject({ code: 'unavailable' })
+        const { id } = jobOf('1')
+        await expect(store.erase({ kind: 'job', id })).rejects.toMatchObject({
+          code: 'unavailable',
+        })
       })
       return
     }
@@ -503,6 +507,38 @@ export function describeStore(
       await settled('5', 1)
       await settled('6', 1)
       expect(await store.prune({ now: 0, settledBefore: 10, limit: 1 })).toBe(1)
+    })
+
+    it('erases a record before its end, but no job that is not over', async () => {
+      const jobs = {
+        over: jobOf('1', { phase: 'accepted', settledAt: 5, outbox: [] }),
+        running: jobOf('2', { outbox: [] }),
+        undelivered: jobOf('3', { phase: 'accepted', settledAt: 5, outbox: [effect(1)] }),
+      }
+      for (const job of Object.values(jobs)) await insert(job)
+      await store.save({ kind: 'client', client: { address: nodeB, firstAcceptedAt: 7 }, base: 0 })
+      await store.save({ kind: 'blob', cid: 'c', bytes: bytes(1), uploader: 'node', until: 10 })
+      const erasable = [
+        { kind: 'job', id: jobs.over.id },
+        { kind: 'client', address: nodeB },
+        { kind: 'blob', cid: 'c' },
+      ] as const
+      for (const record of erasable) expect(await store.erase(record)).toBe(true)
+      for (const record of erasable) expect(await store.erase(record)).toBe(false)
+      for (const { id } of [jobs.running, jobs.undelivered]) {
+        expect(await store.erase({ kind: 'job', id })).toBe(false)
+      }
+      expect((await recordsOf(store)).map(({ kind }) => kind).join()).toBe('job,job')
+      expect(await store.findBlob('c')).toBeUndefined()
+      // As if they had never been there.
+      expect(await insert(jobs.over)).toBe(true)
+      expect(
+        await store.save({
+          kind: 'client',
+          client: { address: nodeB, firstAcceptedAt: 8 },
+          base: 0,
+        }),
+      ).toBe(true)
     })
 
     it('tells of a change after it forgot the job that changed last', async () => {

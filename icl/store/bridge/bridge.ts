@@ -101,6 +101,11 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
       await copy?.store.prune(what)
       return count
     },
+    erase: async (record) => {
+      const isErased = await ask(bridge, (store) => store.erase(record))
+      await copy?.store.erase(record)
+      return isErased
+    },
     scan: () => {
       if (bridge.mode !== 'connected' || !bridge.primary) throw onlyInDatabase('A backup')
       return bridge.primary.scan()

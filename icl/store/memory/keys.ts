@@ -62,6 +62,7 @@ export function createMemoryBlobs() {
       else if (write.kind === 'blob')
         blobs.set(cid, { cid, bytes: write.bytes, uploader: write.uploader, until })
     },
+    remove: (cid: string): boolean => blobs.delete(cid),
     find: (cid: string) => blobs.get(cid)?.bytes,
     count: (uploader: Uploader): number =>
       [...blobs.values()]

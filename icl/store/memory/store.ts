@@ -7,6 +7,7 @@ import { isSettled, type Job } from '../../rules/job.ts'
 import { indexOfJob } from '../job-index.ts'
 import {
   documentIn,
+  type Erasable,
   type JobChange,
   type OccupiedSlots,
   type Position,
@@ -70,6 +71,7 @@ export function createMemoryStore(): MemoryStore {
     ...jobReads(state),
     ...otherReads(state),
     prune: async (options) => prune(state, options),
+    erase: async (record) => erase(state, record),
     scan: () => scan(state),
     put: (record) => put(state, record),
     restore: async (record) => {
@@ -227,6 +229,13 @@ function prune(
     .slice(0, limit)
   for (const { id } of old) jobs.remove(id)
   return old.length + keys.prune(now, limit) + blobs.prune(now, limit)
+}
+
+function erase({ jobs, clients, blobs }: State, record: Erasable): boolean {
+  if (record.kind === 'client') return clients.remove(record.address)
+  if (record.kind === 'blob') return blobs.remove(record.cid)
+  const job = jobs.find(record.id)?.document
+  return job !== undefined && isSettled(job.phase) && job.outbox.length === 0 && jobs.remove(job.id)
 }
 
 function jobReads({ jobs, open, withEffects, changes }: State) {

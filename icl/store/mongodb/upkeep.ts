@@ -39,6 +39,15 @@ export function pruning({ run }: MongoConnection) {
       const keys = await remove(({ keys }) => keys, { expiresAt: { $lte: now } }, limit)
       return jobs + keys + (await remove(({ blobs }) => blobs, { until: { $lte: now } }, limit))
     },
+    // One that a broken connection has erased unseen is not there when it is tried again.
+    erase: async (record) => {
+      const { deletedCount } = await run(({ jobs, clients, blobs }) => {
+        if (record.kind === 'client') return clients.deleteOne({ _id: record.address })
+        if (record.kind === 'blob') return blobs.deleteOne({ _id: record.cid })
+        return jobs.deleteOne({ _id: record.id, settledAt: { $ne: null }, effects: 0 })
+      })
+      return deletedCount > 0
+    },
   } satisfies Partial<Store>
 }
 

@@ -50,6 +50,11 @@ export function createSqliteStore(
     saveAll: (all, writeId) => commits.run(() => writes.saveAll(all, writeId)),
     ...reads,
     prune: (options) => commits.run(() => writes.prune(options)),
+    erase: async (record) => {
+      // What is freed is overwritten, not only given to the next who needs room.
+      db.exec('PRAGMA secure_delete = ON')
+      return commits.run(() => writes.erase(record))
+    },
     scan: () => watched(scan(host.openReader), commits.suspect),
     restore: (record) => commits.run(() => writes.restore(record)),
   }

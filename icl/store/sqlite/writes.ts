@@ -5,6 +5,7 @@ import { encodeDocument } from '../encoding.ts'
 import { indexOfJob } from '../job-index.ts'
 import {
   documentIn,
+  type Erasable,
   type HeldKey,
   type Store,
   type StoreRecord,
@@ -78,6 +79,11 @@ function saving(db: SqliteDatabase, tables: Tables) {
     isDone,
     prune: (options: Parameters<Store['prune']>[0]): number =>
       jobs.prune(options) + keys.prune(options) + blobs.prune(options),
+    erase: (record: Erasable): boolean => {
+      if (record.kind === 'job') return didChange(jobs.erase.run(record.id))
+      if (record.kind === 'client') return didChange(clients.erase.run(record.address))
+      return blobs.erase(record.cid)
+    },
   }
 }
 
@@ -175,6 +181,9 @@ function createJobWrites(db: SqliteDatabase) {
       ORDER BY settled_at LIMIT ?)`)
   return {
     find,
+    erase: db.prepare(
+      'DELETE FROM jobs WHERE id = ? AND settled_at IS NOT NULL AND effects_due_at IS NULL',
+    ),
     put: (job: Job, version: number, writeId: string | undefined): void => {
       const index = indexOfJob(job)
       upsert.run(
@@ -223,6 +232,7 @@ function createClientWrites(db: SqliteDatabase) {
       version = excluded.version, write_id = excluded.write_id, document = excluded.document`)
   return {
     find: db.prepare('SELECT version, write_id FROM clients WHERE address = ?'),
+    erase: db.prepare('DELETE FROM clients WHERE address = ?'),
     put: (client: Client, version: number, writeId: string | undefined): void => {
       upsert.run(client.address, version, writeId ?? null, encodeDocument(client))
     },
@@ -269,8 +279,13 @@ function createBlobWrites(db: SqliteDatabase) {
     insertBytes.run(cid, bytes)
     return true
   }
+  const erase = (cid: string): boolean => {
+    removeBytes.run(cid)
+    return didChange(remove.run(cid))
+  }
   return {
     insert: add,
+    erase,
     save: (
       write:
         | Extract<Write, { kind: 'blob' | 'keep-blob' }>
@@ -279,10 +294,7 @@ function createBlobWrites(db: SqliteDatabase) {
       (write.kind === 'blob' && add(write)) || didChange(keep.run(write.until, write.cid)),
     prune: ({ now, limit }: Parameters<Store['prune']>[0]): number => {
       const expired = listExpired.all(now, limit).map(({ cid }) => String(cid))
-      for (const cid of expired) {
-        remove.run(cid)
-        removeBytes.run(cid)
-      }
+      for (const cid of expired) erase(cid)
       return expired.length
     },
   }
