@@ -30,7 +30,7 @@ const defaultPinsAtOnce = 200_000
 const PutBlock = z.object({ Key: z.string().max(100) })
 
 /** The row of the store that says until when a blob of Kubo is kept: one without bytes, beside those of blobs that the store holds itself. */
-const rowOf = (cid: string): string => `kubo:${cid}`
+export const kuboRowOf = (cid: string): string => `kubo:${cid}`
 
 /**
  * Blobs as raw blocks in a Kubo, pinned until the store forgets them. The store's row comes before the pin: what is pinned
@@ -43,7 +43,7 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
   const pinned = createMemory(() => clock.now())
 
   const saveRow = (cid: string, uploader: Uploader, until: number) =>
-    store.save({ kind: 'blob', cid: rowOf(cid), bytes: new Uint8Array(), uploader, until })
+    store.save({ kind: 'blob', cid: kuboRowOf(cid), bytes: new Uint8Array(), uploader, until })
 
   return {
     put: (cid, bytes, { uploader, until, signal }) =>
@@ -60,14 +60,14 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
         return true
       }),
     keep: async (cid, until) => {
-      if (await store.save({ kind: 'keep-blob', cid: rowOf(cid), until })) return
+      if (await store.save({ kind: 'keep-blob', cid: kuboRowOf(cid), until })) return
       await store.save({ kind: 'keep-blob', cid, until })
     },
     keeping: (cids, until) =>
       Promise.all(
         cids.map(async (cid) => {
-          const isInKubo = (await store.findBlob(rowOf(cid))) !== undefined
-          return { kind: 'keep-blob', cid: isInKubo ? rowOf(cid) : cid, until } as const
+          const isInKubo = (await store.findBlob(kuboRowOf(cid))) !== undefined
+          return { kind: 'keep-blob', cid: isInKubo ? kuboRowOf(cid) : cid, until } as const
         }),
       ),
     noteKept: () => {},
@@ -79,7 +79,7 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
       await rpc({ command: 'version', signal })
     },
     prune: async (mayGoOn) => {
-      const isKnown = async (cid: string) => (await store.findBlob(rowOf(cid))) !== undefined
+      const isKnown = async (cid: string) => (await store.findBlob(kuboRowOf(cid))) !== undefined
       let gone = 0
       let refusal: SvcError | undefined
       for (let looked = 0; mayGoOn(); looked += limit) {

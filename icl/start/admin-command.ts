@@ -12,6 +12,7 @@ export type AdminFlags = {
   readonly ak?: string | undefined
   readonly jti?: string | undefined
   readonly merge?: boolean | undefined
+  readonly yes?: boolean | undefined
   readonly days?: string | undefined
   readonly limit?: string | undefined
 }

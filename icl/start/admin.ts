@@ -9,6 +9,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import type { AdminContext } from '../admin/context.ts'
 import type { Log, LogFields } from '../telemetry/log.ts'
+import { clientCommands } from './admin-clients.ts'
 import {
   type AdminCommand,
   type AdminFlags,
@@ -28,6 +29,7 @@ const adminCommands: readonly AdminCommand[] = [
   ...nodeCommands,
   ...revokeCommands,
   ...keyCommands,
+  ...clientCommands,
   ...effectCommands,
   ...storeCommands,
   doctorCommand,
@@ -41,6 +43,7 @@ const options = {
   ak: { type: 'string' },
   jti: { type: 'string' },
   merge: { type: 'boolean' },
+  yes: { type: 'boolean' },
   days: { type: 'string' },
   limit: { type: 'string' },
 } as const

@@ -80,6 +80,7 @@ describe('the command line', () => {
       'effects retry [job]',
       'backup',
       'restore',
+      'clients erase <address>',
       'prune',
       'stats',
       'audit',
