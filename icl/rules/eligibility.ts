@@ -6,7 +6,7 @@ import type { ModelTakes, PromptNeeds } from '../../lib/schemas/prompt-needs.ts'
 import type { StatementSession } from '../../lib/schemas/statements.ts'
 import type { Enrollment } from './enrollment.ts'
 import { jobMs } from './job.ts'
-import { ageOf, longestExcusedMs, type Outage } from './outages.ts'
+import { ageOf, mostExcusedMs, type Outage } from './outages.ts'
 import { noFormerRuns, type Runs } from './runs.ts'
 
 /** A node's valid attestation; times in milliseconds. */
@@ -125,7 +125,7 @@ export function ineligibleReasons(
 
 /** True when the session key would stop counting while a job of now may still run. */
 const endsSoon = ({ certificate }: Node, now: number): boolean =>
-  certificate.session.not_after * 1000 < now + jobMs + longestExcusedMs
+  certificate.session.not_after * 1000 < now + jobMs + mostExcusedMs
 
 const lacksModel = ({ modelIds, takes }: Node, { modelId, needs }: Demand): boolean =>
   modelId === undefined

@@ -1,4 +1,4 @@
-import { type Job, recorded, type Transition } from './job.ts'
+import { type Job, jobMs, recorded, type Transition } from './job.ts'
 
 /**
  * An outage is time in which nobody could reach the ICL: it was down, frozen, or without its database. What it measured meanwhile
@@ -6,13 +6,19 @@ import { type Job, recorded, type Transition } from './job.ts'
  *
  * Nothing sweeps through the jobs after an outage. Each job notes up to which outage its deadlines were moved, and whatever is done
  * with it is done after that: a job is moved once for each outage, however often the ICL is killed in between.
+ *
+ * Offers, leases and turns are moved by every outage, so that none costs a node a point. The job itself ends at most 10 minutes later,
+ * however many outages there are: its client has let nodes be added until then, and its nodes' session keys last so long.
  */
 
 /** Time in which no replica of the ICL could be reached, in milliseconds. */
 export type Outage = { readonly from: number; readonly until: number }
 
 /** What of an outage counts for nothing, in milliseconds. */
-export const longestExcusedMs = 300_000
+const longestExcusedMs = 300_000
+
+/** What all outages together add to a job's life at most. */
+export const mostExcusedMs = 600_000
 
 /** How long after an outage no assignment and no turn lapses: nodes have to find out that the ICL is back. */
 const comeBackMs = 15_000
@@ -45,12 +51,13 @@ function excuseOne(job: Job, outage: Outage): Job {
   const { from, until } = outage
   const ms = excusedMs(outage)
   const later = (deadline: number) => Math.max(deadline + ms, until + comeBackMs)
-  // A job that was about to end still ends; after a longer outage it may be over.
+  // A job that was about to end gets the time to come back, too; after a longer outage it may be over.
   const least = until - from <= longestExcusedMs ? until + comeBackMs : 0
+  const latest = job.createdAt + jobMs + mostExcusedMs
   return {
     ...job,
     excusedUntil: until,
-    deadline: Math.max(job.deadline + ms, least),
+    deadline: Math.min(Math.max(job.deadline + ms, least), latest),
     assignments: job.assignments.map((assignment) =>
       assignment.deadline === undefined
         ? assignment

@@ -72,6 +72,45 @@ describe('an outage of the ICL', () => {
     )
   })
 
+  it('and all others together move the end of a job by ten minutes at most', () => {
+    const latest = 1_200_000
+    for (const seconds of [1, 4, 14, 15, 59, 60, 150, 299, 300, 301, 1_000]) {
+      for (const pause of [0, 1, 10, 16, 100]) {
+        let job = sampleJob()
+        let [sum, now] = [0, 0]
+        for (let count = 0; count < 400 && now < latest; count++) {
+          const from = now + pause * 1000
+          const until = from + seconds * 1000
+          if (from >= job.deadline) break
+          const next = excuse(job, [{ from, until }])
+          sum += Math.min(seconds, 300) * 1000
+          // The time away is given back in full while there is some left, and no outage brings the end nearer.
+          expect(next.deadline).toBeGreaterThanOrEqual(
+            Math.max(job.deadline, Math.min(600_000 + sum, latest)),
+          )
+          expect(next.deadline).toBeLessThanOrEqual(latest)
+          job = next
+          now = until
+        }
+      }
+    }
+  })
+
+  it('costs no node anything, also when the end of the job is moved no more', () => {
+    let job = leased()
+    for (let from = 13_000; from < 1_140_000; from += 63_000) {
+      const until = from + 60_000
+      job = take(job, { type: 'miss-time', outages: [{ from, until }] }, until)
+      job = take(job, { type: 'tick' }, until)
+    }
+    expect(job.deadline).toBe(1_200_000)
+    // Three seconds of the lease have passed each time.
+    expect([job.phase, leaseOf(job)]).toEqual(['running', 1_210_000])
+    const ended = take(job, { type: 'tick' }, job.deadline)
+    expect(ended).toMatchObject({ phase: 'expired', reason: 'deadline-passed' })
+    expect(ended.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
+  })
+
   it('of more than five minutes lets the job end, and costs no node anything', () => {
     const day = { from: 20_000, until: 86_400_000 }
     const after = take(leased(), { type: 'miss-time', outages: [day] }, day.until)
