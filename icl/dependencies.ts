@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Random } from '../lib/random.ts'
 import type { Network } from '../lib/schemas/network.ts'
+import type { KeyedMutex } from './async/mutex.ts'
 import type { Notifier } from './async/notifier.ts'
 import type { TpmTrust } from './attestation/tpm-trust.ts'
 import type { Blobs } from './blobs/blobs.ts'
@@ -31,6 +32,8 @@ export type Dependencies = {
   readonly clockWatch: ClockWatch
   readonly keys: IclKeys
   readonly notifier: Notifier
+  /** Has this process change one job, or one node, one change after the other: two that read the same version cannot both be saved. */
+  readonly turns: KeyedMutex
   readonly log: Log
   readonly metrics: Metrics
   readonly network: Network

@@ -6,10 +6,16 @@ import type { Job } from '../rules/job.ts'
 
 const maxTries = 20
 
+type Needed = Pick<Dependencies, 'store' | 'clock' | 'turns'>
+type Scored = Pick<Job, 'client' | 'phase' | 'settledAt'>
+
 /** Whose allowance a job's events use; notes, once, when the client's first job was accepted. */
-export async function loadAllowance(
-  { store, clock }: Pick<Dependencies, 'store' | 'clock'>,
-  { client: address, phase, settledAt }: Pick<Job, 'client' | 'phase' | 'settledAt'>,
+export const loadAllowance = (deps: Needed, job: Scored): Promise<AllowanceHolder> =>
+  deps.turns(`client ${job.client}`, () => loadInTurn(deps, job))
+
+async function loadInTurn(
+  { store, clock }: Needed,
+  { client: address, phase, settledAt }: Scored,
 ): Promise<AllowanceHolder> {
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const found = await store.findClient(address)

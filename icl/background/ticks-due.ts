@@ -1,8 +1,10 @@
 import type { JobId } from '../../lib/codecs.ts'
 import type { Work } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { changeJob } from '../operations/change-job.ts'
+import { changeJob, loadJob } from '../operations/change-job.ts'
 import { demandOf, memberStates } from '../pool/load-pool.ts'
+import type { MemberState } from '../rules/commands.ts'
+import type { Job } from '../rules/job.ts'
 import { replicaFor } from '../rules/share.ts'
 import { needsMembers } from '../rules/tick.ts'
 import type { LiveReplicas } from './live-replicas.ts'
@@ -31,10 +33,21 @@ export async function tickDue(
 
 /** Lets the rules look at a job whose time has come, with how its list's members are if seats are to be filled. */
 async function tickJob(deps: Dependencies, id: JobId): Promise<void> {
+  // Asked for before the job's turn: the chain may be slow to tell.
+  const members = await membersFor(deps, await loadJob(deps, id))
   await changeJob(deps, id, async (job) => {
     const now = deps.clock.now()
     if (job.tickAt === undefined || job.tickAt > now) return undefined
     if (!needsMembers(job, now)) return { type: 'tick' }
-    return { type: 'tick', members: await memberStates(deps, job.list.members, demandOf(job)) }
+    // Seats that have just become empty are filled at the next look.
+    return members && { type: 'tick', members }
   })
+}
+
+async function membersFor(
+  deps: Dependencies,
+  job: Job,
+): Promise<readonly MemberState[] | undefined> {
+  if (!needsMembers(job, deps.clock.now())) return undefined
+  return await memberStates(deps, job.list.members, demandOf(job))
 }

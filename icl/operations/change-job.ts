@@ -29,9 +29,9 @@ export async function loadJob({ store, outages }: Dependencies, id: JobId): Prom
 }
 
 /**
- * Loads a job, applies a command, and saves what comes of it unless somebody saved first: then it starts again. Throws
+ * Loads a job, applies a command, and saves what comes of it unless another process saved first: then it starts again. Throws
  * the rule's refusal as a problem, once what the refused command shows is saved. What `alongside` gives for the changed job is
- * saved in the same save.
+ * saved in the same save. All others who change the job wait meanwhile: `command` asks nobody but the store.
  */
 export async function changeJob(
   deps: Dependencies,
@@ -77,8 +77,15 @@ function after({ clock, limits }: Dependencies, job: Job, command: Command): Job
   return 'refused' in next ? job : next.job
 }
 
-/** Saves what `change` makes of a job, starting again when somebody else saved in between. */
-async function updateJob(
+/** Saves what `change` makes of a job, in its turn, starting again when another process saved in between. */
+const updateJob = (
+  deps: Dependencies,
+  id: JobId,
+  change: (job: Job) => Promise<Job> | Job,
+  alongside: Alongside,
+): Promise<Job> => deps.turns(`job ${id}`, () => updateInTurn(deps, id, change, alongside))
+
+async function updateInTurn(
   deps: Dependencies,
   id: JobId,
   change: (job: Job) => Promise<Job> | Job,

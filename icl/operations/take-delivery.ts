@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { OutputKey } from '../../lib/chain/output-key-of.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Acknowledged, AssignmentState } from '../../lib/schemas/assignments.ts'
 import type {
@@ -29,13 +30,14 @@ export async function takeDelivery(
 ): Promise<Acknowledged> {
   const { jobId, fence } = post
   const { address } = node
-  await loadOwnJob(deps, jobId, address)
+  const job = await loadOwnJob(deps, jobId, address)
   const delivery = await postedBy<DeliveryStatement>(node, post)
+  // Before the job's turn. A repeated delivery is answered from the job: the chain need not be asked again.
+  const key = hasDelivered(job, fence) ? undefined : await findOutputKey(deps, job, delivery.body)
   const command = async (current: Job): Promise<Command> => {
-    // A repeated delivery is answered from the job: the chain need not be asked again.
     if (!hasDelivered(current, fence)) {
       checkSession(current, delivery.session)
-      await checkOutputKey(deps, current, delivery.body)
+      checkOutputKey(current, delivery.body, key)
     }
     return { type: 'deliver', node: address, fence, delivery }
   }
@@ -57,20 +59,26 @@ function keepingOutput(deps: Dependencies, cid: string): Alongside {
 const hasDelivered = ({ agreement }: Job, fence: number): boolean =>
   agreement?.turns.some((turn) => turn.fence === fence && turn.delivery !== undefined) === true
 
+const findOutputKey = (
+  { chain }: Dependencies,
+  { list }: Job,
+  { outHighHandle, outLowHandle }: DeliveryStatement,
+): Promise<OutputKey | undefined> =>
+  chain.outputKeyOf(outHighHandle, outLowHandle, list.block.number)
+
 /**
  * The client would pay for an answer that it cannot open, or refuse one that is open to somebody else, and a checker that is not let in would be
  * outvoted: the readers have to be these, and nobody else.
  */
-async function checkOutputKey(
-  { chain }: Dependencies,
+function checkOutputKey(
   job: Job,
-  { address, fence, outHighHandle, outLowHandle }: DeliveryStatement,
-): Promise<void> {
+  { address, fence }: DeliveryStatement,
+  key: OutputKey | undefined,
+): void {
   const turn = currentTurn(job)
   // The rules refuse what is not this node's turn.
   if (!job.agreement || turn?.fence !== fence) return
-  const { members: list, block } = job.list
-  const key = await chain.outputKeyOf(outHighHandle, outLowHandle, block.number)
+  const { members: list } = job.list
   if (key?.promptHighHandle !== job.kpHighHandle || list[key.self] !== address) {
     throw unreadable("PromptKeyStore does not show the handles as the deliverer's output key")
   }

@@ -1,12 +1,18 @@
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import type { KeyedMutex } from '../async/mutex.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Store, Write } from '../store/store.ts'
 
 const maxTries = 20
 
 /** The store of nodes, and who is told of each that this process saves. */
-export type Nodes = { readonly store: Store; readonly pool: { note(node: Node): void } }
+export type Nodes = {
+  readonly store: Store
+  readonly pool: { note(node: Node): void }
+  /** A process that makes one change alone needs none. */
+  readonly turns?: KeyedMutex
+}
 
 /** What is saved together with a node. */
 export type Alongside = {
@@ -15,15 +21,28 @@ export type Alongside = {
   readonly onRefused: (write: Write) => void
 }
 
+type Change = (node: Node | undefined) => Promise<Node | undefined> | Node | undefined
+
 /**
- * Saves what `change` makes of a node, starting again when somebody else saved in between; `change` may answer undefined to leave an
- * absent node absent. What `alongside` names is saved in the same save, also when the node stays as it is.
+ * Saves what `change` makes of a node, starting again when another process saved in between; `change` may answer undefined to leave
+ * an absent node absent. What `alongside` names is saved in the same save, also when the node stays as it is. All others who change
+ * the node wait meanwhile.
  */
-export async function changeNode(
+export function changeNode(
+  nodes: Nodes,
+  address: Address,
+  change: Change,
+  alongside: () => Alongside | undefined = () => undefined,
+): Promise<Node | undefined> {
+  const work = () => changeInTurn(nodes, address, change, alongside)
+  return nodes.turns ? nodes.turns(`node ${address}`, work) : work()
+}
+
+async function changeInTurn(
   { store, pool }: Nodes,
   address: Address,
-  change: (node: Node | undefined) => Promise<Node | undefined> | Node | undefined,
-  alongside: () => Alongside | undefined = () => undefined,
+  change: Change,
+  alongside: () => Alongside | undefined,
 ): Promise<Node | undefined> {
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const found = await store.findNode(address)

@@ -5,6 +5,7 @@ import { knownNetworks } from '../../lib/known-networks.ts'
 import { sealBytes } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
+import { createKeyedMutex } from '../async/mutex.ts'
 import { createNotifier } from '../async/notifier.ts'
 import { createClockWatch } from '../chain/clock-watch.ts'
 import { createViemChain } from '../chain/viem.ts'
@@ -74,6 +75,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     clockWatch: createClockWatch({ clock, chain, log, aheadMs: clock.aheadMs }),
     keys,
     notifier: createNotifier(clock),
+    turns: createKeyedMutex(),
     log,
     metrics,
     network: networkOf(settings, chain.coordinator, limits, access),

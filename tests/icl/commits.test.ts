@@ -5,6 +5,7 @@ import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
 import { changeJob, loadJob } from '../../icl/operations/change-job.ts'
 import { replacePool } from '../../icl/operations/publish-pool.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
 import { createApi } from '../../lib/api.ts'
 import { cidOf } from '../../lib/cid.ts'
@@ -28,24 +29,28 @@ beforeAll(async () => {
 })
 afterAll(() => icl.stop())
 
-/** A second way into the same ICL: what is asked for on it is counted, and nothing that the background does. */
-function countedWay(of: TestIcl) {
-  const { store } = of.deps
-  const saves: string[] = []
-  const note = (writes: readonly Write[]) => {
-    saves.push(writes.map(({ kind }) => kind).join(' + '))
-  }
-  const counting: Store = Object.assign(Object.create(store) as Store, {
+/** A store that tells of each save, by the kinds of its writes, and whether it was refused. */
+function telling<T extends Store>(store: T, note: (what: string, isRefused: boolean) => void): T {
+  const whatOf = (writes: readonly Write[]) => writes.map(({ kind }) => kind).join(' + ')
+  return Object.assign(Object.create(store) as T, {
     save: async (...args: Parameters<Store['save']>) => {
       const isSaved = await store.save(...args)
-      if (isSaved) note([args[0]])
+      note(whatOf([args[0]]), !isSaved)
       return isSaved
     },
     saveAll: async (...args: Parameters<Store['saveAll']>) => {
       const refused = await store.saveAll(...args)
-      if (!refused) note(args[0])
+      note(whatOf(args[0]), refused !== undefined)
       return refused
     },
+  })
+}
+
+/** A second way into the same ICL: what is asked for on it is counted, and nothing that the background does. */
+function countedWay(of: TestIcl) {
+  const saves: string[] = []
+  const counting = telling(of.deps.store, (what, isRefused) => {
+    if (!isRefused) saves.push(what)
   })
   const blobs = createStoredBlobs(counting, 8 * 1024 * 1024, of.clock)
   const deps: Dependencies = { ...of.deps, store: counting, blobs }
@@ -140,4 +145,46 @@ describe('the saves of a command', () => {
       pool: ['blob', 'key + key'],
     })
   })
+})
+
+it('are none in vain in a whole job, whatever nodes and background do at once', async () => {
+  const saves: string[] = []
+  const refused: string[] = []
+  const store = telling(createMemoryStore(), (what, isRefused) => {
+    ;(isRefused ? refused : saves).push(what)
+  })
+  const own = await createTestIcl({ store })
+  const nodes = await joinNodes(own, 3)
+  await own.clock.advance(2_000)
+  const key = await listedKey(own)
+  const prompt = { query: storedKey(own, 'client'), body: new Uint8Array(32) }
+  const { cid: promptCid } = await own.api(key.client.signer).putBlob(prompt)
+  const { body, commit, jobId } = submissionOf(own, key, { promptCid })
+  commit()
+  saves.length = 0
+  refused.length = 0
+
+  await own.api(key.client.signer).submitJob({ body })
+  await own.clock.advance(300)
+  const claimed = await Promise.all(nodes.map((node) => claim(node, jobId)))
+  await Promise.all(nodes.map((node, index) => commitTo(node, claimed[index]!, 'x')))
+  await Promise.all(nodes.map((node) => reveal(node, jobId)))
+  const deliverer = (await delivererOf(nodes, jobId))!
+  const delivery = await deliveryOf(own, deliverer, jobId)
+  const until = own.clock.now() + 60_000
+  await own.deps.blobs.put(delivery.output_cid, prompt.body, { uploader: 'node', until })
+  await deliverer.api.postResult({ body: delivery })
+  const checkers = nodes.filter((node) => node !== deliverer)
+  const verdicts = await Promise.all(checkers.map((checker) => verdictOf(checker, jobId)))
+  await Promise.all(
+    checkers.map((checker, index) => checker.api.postVerdict({ body: verdicts[index]! })),
+  )
+  await own.clock.advance(2_000)
+  const job = await loadJob(own.deps, jobId)
+  await own.stop()
+
+  expect([job.phase, job.outbox, job.commitTx !== undefined]).toEqual(['accepted', [], true])
+  // Whether a blob is there already is found out by keeping it.
+  expect(refused.filter((what) => what !== 'keep-blob')).toEqual([])
+  expect(saves.filter((what) => what.endsWith('job'))).toHaveLength(23)
 })

@@ -1,6 +1,7 @@
 import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createApp } from '../../icl/app.ts'
+import { createKeyedMutex } from '../../icl/async/mutex.ts'
 import { createNotifier } from '../../icl/async/notifier.ts'
 import { runWorkers } from '../../icl/background/workers.ts'
 import { createStoredBlobs } from '../../icl/blobs/stored.ts'
@@ -98,6 +99,7 @@ export async function createReplica(
     clockWatch: createClockWatch({ ...own, log, aheadMs: () => 0 }),
     keys: await deriveKeys(keySeed),
     notifier: createNotifier(own.clock),
+    turns: createKeyedMutex(),
     log,
     metrics: noMetrics,
     network: sampleNetwork({ public_url: origin, chain_id: chainId, coordinator }),

@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { KeyedMutex } from '../../../icl/async/mutex.ts'
 import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { codeOf } from '../../code-of.ts'
@@ -86,6 +87,9 @@ describe('a node with a TPM', () => {
   })
 })
 
+/** What is done meanwhile is done by another process, which waits for nobody's turn. */
+const manyProcesses: KeyedMutex = (_, work) => work()
+
 describe('a release', () => {
   it('by the old wallet frees the TPM and ends its certificate', async () => {
     const [old, next] = [tpmNode(icl, 'n1', tpm), tpmNode(icl, 'n2', tpm)]
@@ -138,7 +142,9 @@ describe('a release', () => {
         await run?.()
         return store.saveAll(writes, id)
       }
-      const own = await createTestIcl({ tpm: trustIn(vendor), store: { ...store, saveAll } })
+      const own = await createTestIcl({
+        ...{ tpm: trustIn(vendor), store: { ...store, saveAll }, turns: manyProcesses },
+      })
       const [old, next] = [tpmNode(own, 'n1', tpm), tpmNode(own, 'n2', tpm)]
       await old.join()
       const sessionApi = await old.sessionApi()
@@ -169,7 +175,9 @@ describe('a release', () => {
       await run?.()
       return store.saveAll(writes, id)
     }
-    const own = await createTestIcl({ tpm: trustIn(vendor), store: { ...store, saveAll } })
+    const own = await createTestIcl({
+      ...{ tpm: trustIn(vendor), store: { ...store, saveAll }, turns: manyProcesses },
+    })
     const [old, next] = [tpmNode(own, 'n1', tpm), tpmNode(own, 'n2', tpm)]
     await old.join()
     meanwhile = async () => {
