@@ -3,11 +3,10 @@
  * servers) must happen although processes die, and must not happen on every replica at once.
  *
  * Idea: each job has an outbox of effects with a due time. The one replica that has the leadership lease looks for
- * due effects, starts them side by side, and notes in the job what came of each (icl/rules/outbox.ts). An effect
- * leaves the outbox only when it is done. Three kinds go their own way: results are collected over many jobs and
- * put on chain in one transaction, messages to servers have queues of their own so that a slow server holds up
- * nothing else, and offers to one node are made one after the other, so that two offers never see the same free
- * place.
+ * due effects, starts them side by side, and notes in the job what came of each (icl/rules/outbox.ts), of several
+ * at once where it can (deliver-effects.ts). An effect leaves the outbox only when it is done. Two kinds go their own
+ * way: results are collected over many jobs and put on chain in one transaction, and messages to servers have queues
+ * of their own so that a slow server holds up nothing else.
  *
  * Invariants:
  * - Each effect is under way at most once in this process, and is safe to repeat.
@@ -28,7 +27,7 @@ import { createKeyedMutex } from '../async/mutex.ts'
 import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { commitDue } from './commit-results.ts'
-import { deliverEffect } from './deliver-effect.ts'
+import { deliverEffects } from './deliver-effects.ts'
 import type { Leadership } from './leadership.ts'
 import { createNotices } from './webhooks-due.ts'
 
@@ -45,29 +44,44 @@ export type Effects = {
   idle(): Promise<void>
 }
 
+const nameOf = (id: JobId, ...effectIds: readonly number[]): string =>
+  `effect ${effectIds.join(', ')} of ${id}`
+
 /** Delivers effects while this replica leads; results go on chain many at a time. */
 export function createEffects(deps: Dependencies, leadership: Leadership): Effects {
   const work = createWork(deps)
   const looks = createWork(deps)
   const notices = createNotices(deps)
   const offers = createKeyedMutex()
+  const underWay = new Set<string>()
   // Jobs whose result waits for the batch under way to be on chain: they must not hide the others from the next look.
   const waiting = new Map<JobId, number>()
   let commitsAtOnce = mostCommitsAtOnce
 
   const startJob = async (id: JobId, now: number, term: AbortSignal) => {
     const job = (await deps.store.findJob(id))?.document
+    const together: number[] = []
     for (const { id: effectId, effect, dueAt } of job?.outbox ?? []) {
-      if (dueAt > now) continue
+      if (dueAt > now || underWay.has(nameOf(id, effectId))) continue
       if (effect.type === 'commit-result') {
         if (waiting.size < maxCommitsWaiting) waiting.set(id, effectId)
       } else if (effect.type === 'notify') {
         if (job) notices.add(job, effectId, term)
       } else {
-        void work.start(`effect ${effectId} of ${id}`, () =>
-          deliverEffect(deps, id, effectId, { term, offers }),
-        )
+        together.push(effectId)
       }
+    }
+    if (together.length > 0) {
+      void work.start(nameOf(id, ...together), () => deliver(id, together, term))
+    }
+  }
+  const deliver = async (id: JobId, effectIds: readonly number[], term: AbortSignal) => {
+    const names = effectIds.map((effectId) => nameOf(id, effectId))
+    for (const name of names) underWay.add(name)
+    try {
+      await deliverEffects(deps, id, effectIds, { term, offers })
+    } finally {
+      for (const name of names) underWay.delete(name)
     }
   }
   const startCommits = (term: AbortSignal) => {

@@ -12,8 +12,8 @@ import type { Store } from '../store/store.ts'
 
 const pageSize = 100
 /** Events that are not folded yet are read again for each new one: so many at most, where time allows. */
-const mostUnfolded = 64
-/** How long events are left out of what is folded for good, in seconds: another replica may be about to save one. */
+const mostUnfolded = 16
+/** How long events are left out of what is folded for good, in seconds, where another replica may be about to save one. */
 const settlingSeconds = 600
 
 const secondOf = ({ at }: ReputationEvent): number => toSeconds(at)
@@ -37,16 +37,16 @@ export async function foldStanding(
     : await store.listReputationEvents(node.address)
   const ordered = inOrder([...events, ...added])
   const { standing } = ordered.reduce(afterEvent, start)
-  const folded = ordered.length > mostUnfolded ? foldedBefore(nowSeconds, start, ordered) : known
+  const before = nowSeconds - (store.shared ? settlingSeconds : 0)
+  const folded = ordered.length > mostUnfolded ? foldedBefore(before, start, ordered) : known
   return { standing, ...(folded && { folded }) }
 }
 
 function foldedBefore(
-  nowSeconds: number,
+  before: number,
   start: ReputationFold,
   ordered: readonly ReputationEvent[],
 ): Folded {
-  const before = nowSeconds - settlingSeconds
   const old = ordered.filter((event) => secondOf(event) < before)
   const { standing, losses } = old.reduce(afterEvent, start)
   return { before, standing, losses }

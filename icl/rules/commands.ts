@@ -75,11 +75,16 @@ export type EffectNews =
 /** News of the effect that has this number in the job's outbox. One that is not there any more changes nothing. */
 export type EffectCommand = EffectNews & { readonly effectId: number }
 
+/** What came of effects that were tried together: each with what it found before it. */
+export type NewsOfEffects = readonly (Finding | EffectCommand)[]
+
 /** What a node, the client, the chain or the clock asks of a job. */
 export type Command =
   | NodeCommand
   | Finding
   | EffectCommand
+  /** As these commands one after the other. */
+  | { readonly type: 'effects-seen'; readonly news: NewsOfEffects }
   /** The receipt of the job, which has just been accepted. */
   | { readonly type: 'receipt-made'; readonly receipt: Receipt; readonly receiptHash: Hash32 }
   | { readonly type: 'cancel' }

@@ -57,12 +57,28 @@ import { tick } from './tick.ts'
 
 /** The whole life of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
 export function transition(job: Job, command: Command, now: number, limits: JobLimits): Transition {
+  if (command.type === 'effects-seen') return oneByOne(job, command.news, now, limits)
   const next = apply(job, command, now, limits)
   // A command that changes nothing gives the very same job, so that nothing is saved for it.
   if ('refused' in next) {
     return next.noted ? { ...next, noted: ready(next.noted, now) } : next
   }
   return next.job === job && next.effects.length === 0 ? next : ready(concluded(next, now), now)
+}
+
+/** The job after several commands, of which the first may leave the next without effect. */
+function oneByOne(
+  job: Job,
+  commands: readonly SingleCommand[],
+  now: number,
+  limits: JobLimits,
+): Transition {
+  const start: Change = { job, effects: [] }
+  return commands.reduce((before, command) => {
+    const next = transition(before.job, command, now, limits)
+    if ('refused' in next) return before
+    return { job: next.job, effects: [...before.effects, ...next.effects] }
+  }, start)
 }
 
 const ready = ({ job, effects }: Change, now: number): Change => ({
@@ -83,7 +99,9 @@ function scored(job: Job, effects: readonly Effect[]): Job {
   return { ...job, assignments }
 }
 
-function apply(job: Job, command: Command, now: number, limits: JobLimits): Transition {
+type SingleCommand = Exclude<Command, { type: 'effects-seen' }>
+
+function apply(job: Job, command: SingleCommand, now: number, limits: JobLimits): Transition {
   switch (command.type) {
     case 'tick':
       return isSettled(job.phase) ? { job, effects: [] } : tick(job, command.members, now, limits)

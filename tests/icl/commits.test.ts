@@ -186,5 +186,5 @@ it('are none in vain in a whole job, whatever nodes and background do at once', 
   expect([job.phase, job.outbox, job.commitTx !== undefined]).toEqual(['accepted', [], true])
   // Whether a blob is there already is found out by keeping it.
   expect(refused.filter((what) => what !== 'keep-blob')).toEqual([])
-  expect(saves.filter((what) => what.endsWith('job'))).toHaveLength(23)
+  expect(saves.filter((what) => what.endsWith('job'))).toHaveLength(16)
 })
