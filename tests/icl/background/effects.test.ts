@@ -49,6 +49,24 @@ describe('what is done outside', () => {
     expect(shared.clock.now() - killedAt).toBeLessThan(17_000)
   })
 
+  it('holds up no other node of a draw while the chain takes its time for one', async () => {
+    const { a, chain, clock, nodes } = await pair()
+    const { isAllowed } = chain
+    const slow = Promise.withResolvers<void>()
+    chain.isAllowed = async (handle, account) => {
+      if (account === nodes[0]!.address) await slow.promise
+      return isAllowed(handle, account)
+    }
+    await submit(a)
+    await clock.advance(1_000)
+    const counts = async () =>
+      Promise.all(nodes.map(async (node) => (await offersOf(at(a, node))).length))
+    expect(await counts()).toEqual([0, 1, 1])
+    slow.resolve()
+    await clock.advance(100)
+    expect(await counts()).toEqual([1, 1, 1])
+  })
+
   it('goes over at once when its replica stops in order', async () => {
     const { a, b, clock, nodes } = await pair()
     await stop(a)

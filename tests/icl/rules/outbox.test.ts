@@ -44,6 +44,23 @@ describe('the outbox of a job', () => {
     expect(job.nextEffect).toBe(4)
   })
 
+  it('takes what came of several effects as if each had come by itself, and leaves out what is refused', () => {
+    const job = sampleJob()
+    const news = [
+      { type: 'see-access', node: nodeA, fence: 1 },
+      { type: 'effect-tried', effectId: 1, tried: { done: true } },
+      { type: 'claim', node: nodeB, fence: 99 } as never,
+      { type: 'refuse-access', node: nodeC, fence: 3 },
+      { type: 'effect-tried', effectId: 3, tried: { done: true } },
+      { type: 'effect-tried', effectId: 2, tried: { done: false, error: 'away' } },
+    ] as const
+    const each = news.filter((one) => one !== news[2])
+    const wanted = each.reduce((before, one) => take(before, one, 10), job)
+    expect(take(job, { type: 'effects-seen', news }, 10)).toEqual(wanted)
+    expect(idsOf(wanted)).toEqual([2])
+    expect(take(wanted, { type: 'effects-seen', news: news.slice(0, 2) }, 10)).toBe(wanted)
+  })
+
   it('keeps what is still to be done when more comes, under ids that are never given again', () => {
     const before = almostAccepted()
     const after = take(before, lastVerdict(before), 50)
