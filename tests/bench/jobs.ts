@@ -2,18 +2,23 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
+import { countNeeds, type Floor, measureFloor } from './floor.ts'
+import { measureFsync } from './fsync.ts'
+import { jobsFindings } from './jobs-findings.ts'
 import { type Fleet, type JobTimes, startFleet } from './load/fleet.ts'
-import { barPlot } from './plot.ts'
+import type { JobNeeds } from './server/floor.ts'
 import { createRoster, entriesOf } from './server/roster.ts'
 import { type ServerProcess, startServer } from './server/server-process.ts'
 import type { Usage } from './server/usage.ts'
-import { quantile, spreadOf } from './spread.ts'
+import { median } from './table.ts'
 
 /** What so many jobs took. */
 export type JobLoad = {
   readonly perSecond: number
   /** Processor time of the ICL for one job, in milliseconds. */
   readonly cpuMs: number
+  /** Bytes that it had the disk written for one job, with whole pages; NaN where Linux does not tell. */
+  readonly writtenBytes: number
   readonly jobs: number
 }
 
@@ -48,6 +53,7 @@ export async function loadJobs(
   return {
     perSecond: done / seconds,
     cpuMs: (after.cpuMicros - before.cpuMicros) / 1000 / done,
+    writtenBytes: (after.writtenBytes - before.writtenBytes) / done,
     jobs: done,
   }
 }
@@ -88,8 +94,24 @@ async function measurePhases(
 
 const planOf = (form: Form) =>
   byForm(form, {
-    short: { nodes: 60, alone: 100, workers: 48, warmUp: 400, jobs: 3_000, mostMs: 6_000 },
-    long: { nodes: 60, alone: 1_000, workers: 48, warmUp: 2_000, jobs: 50_000, mostMs: 180_000 },
+    short: {
+      nodes: 60,
+      alone: 100,
+      workers: 48,
+      warmUp: 400,
+      jobs: 3_000,
+      counted: 100,
+      mostMs: 6_000,
+    },
+    long: {
+      nodes: 60,
+      alone: 1_000,
+      workers: 48,
+      warmUp: 2_000,
+      jobs: 50_000,
+      counted: 1_000,
+      mostMs: 180_000,
+    },
   })
 
 async function measure(form: Form, databaseUrl: string, flags: readonly string[] = []) {
@@ -118,107 +140,37 @@ async function measure(form: Form, databaseUrl: string, flags: readonly string[]
 }
 
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
+  const { nodes, workers, counted, mostMs } = planOf(form)
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-jobs-'))
   try {
     say('sqlite')
+    const fsyncs = [measureFsync(folder)]
     const sqlite = await measure(form, `sqlite:${join(folder, 'icl.db')}`)
+    fsyncs.push(measureFsync(folder))
     say('memory')
     const memory = await measure(form, 'memory:')
-    return findingsOf(form, sqlite, memory)
+    say('the floor')
+    const needs = await countNeeds(`sqlite:${join(folder, 'counted.db')}`, (server, fleet) =>
+      loadJobs(server, fleet, { workers, jobs: counted, mostMs }),
+    )
+    const floor = await measureFloor(needs, folder, workers)
+    return jobsFindings({ sqlite, memory, needs, floor, fsyncMs: median(fsyncs), nodes, workers })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-type Found = Awaited<ReturnType<typeof measure>>
+type Measured = Awaited<ReturnType<typeof measure>>
 
-function findingsOf(form: Form, sqlite: Found, memory: Found): Findings {
-  const { nodes, workers } = planOf(form)
-  const figures: Record<string, number> = {}
-  const phaseRows = [['milliseconds', 'sqlite 50 %', '99 %', 'memory 50 %', '99 %']]
-  for (const name of Object.keys(sqlite.phases[0] ?? {}) as (keyof Phases)[]) {
-    const [durable, other] = [sqlite, memory].map(({ phases }) =>
-      spreadOf(phases.map((each) => each[name])),
-    )
-    if (!durable || !other) continue
-    phaseRows.push([
-      name.replaceAll('_', ' '),
-      ...[durable.p50, durable.p99, other.p50, other.p99].map((value) => value.toFixed(2)),
-    ])
-    figures[`job_sqlite_${name.replaceAll(' ', '_')}_p50_ms`] = durable.p50
-    figures[`job_sqlite_${name.replaceAll(' ', '_')}_p99_ms`] = durable.p99
-    figures[`job_memory_${name.replaceAll(' ', '_')}_p50_ms`] = other.p50
-    figures[`job_memory_${name.replaceAll(' ', '_')}_p99_ms`] = other.p99
-  }
-  const loadRows = [
-    [
-      '',
-      'settled jobs a second',
-      'processor time of the ICL for a job',
-      'jobs for a core and second',
-    ],
-  ]
-  for (const [name, { loaded }] of [
-    ['sqlite', sqlite],
-    ['memory', memory],
-  ] as const) {
-    loadRows.push([
-      name,
-      loaded.perSecond.toFixed(0),
-      `${loaded.cpuMs.toFixed(2)} ms`,
-      (1000 / loaded.cpuMs).toFixed(0),
-    ])
-    figures[`jobs_${name}_per_second`] = loaded.perSecond
-    figures[`jobs_${name}_cpu_ms`] = loaded.cpuMs
-    figures[`jobs_${name}_per_core_second`] = 1000 / loaded.cpuMs
-  }
-  const overhead = quantile(
-    sqlite.phases.map((each) => each['from submission to settled']),
-    0.5,
-  )
-  return {
-    method: `${nodes} simulated nodes and their clients, in another process, talk to the ICL over HTTP: every request is a real one with its signature (a preview, a list, a submission, and for the three nodes polls, claims, commitments, answers, looks at the next step, a delivery and two verdicts: 24 requests). The provider answers at once and prompts are not decrypted; the chain answers at once. First one job at a time, then ${workers} clients at once. Both processes share the machine.`,
-    tables: [
-      { title: 'One job at a time: what coordination adds, by phase', rows: phaseRows },
-      { title: `${workers} clients at once`, rows: loadRows },
-    ],
-    figures,
-    goals: [
-      {
-        what: 'coordination of one job, from its submission until it has settled, median',
-        found: overhead,
-        unit: 'ms',
-        limit: 15,
-        better: 'lower',
-        heldBackBy:
-          'the chain of commits that have to follow one another, each with its fsync, and nodes that sign in one process beside the ICL',
-      },
-      {
-        what: 'settled jobs a second on sqlite, all three nodes over HTTP',
-        found: sqlite.loaded.perSecond,
-        unit: 'jobs/s',
-        limit: 500,
-        better: 'higher',
-        heldBackBy: `the ICL's one thread: a job takes ${sqlite.loaded.cpuMs.toFixed(1)} ms of it for 24 requests, 23 signatures and about 25 saves, and the nodes and clients need the other core`,
-      },
-    ],
-    plots: [
-      {
-        name: 'jobs',
-        title: 'Settled jobs a second',
-        svg: barPlot(
-          'Settled jobs a second',
-          'jobs/s',
-          [
-            { name: 'sqlite', value: sqlite.loaded.perSecond },
-            { name: 'memory', value: memory.loaded.perSecond },
-          ],
-          500,
-        ),
-      },
-    ],
-    skipped: [],
-  }
+/** All that one run of this benchmark found. */
+export type JobsFound = {
+  readonly sqlite: Measured
+  readonly memory: Measured
+  readonly needs: JobNeeds
+  readonly floor: Floor
+  readonly fsyncMs: number
+  readonly nodes: number
+  readonly workers: number
 }
 
 export const jobs: Benchmark = { title: 'Jobs', run }

@@ -12,6 +12,7 @@ import { Address } from '../../../lib/codecs.ts'
 import { aHash, anAddress } from '../../branded.ts'
 import { createOpenChain } from '../../contention/chain.ts'
 import { origin } from '../../icl/test-icl.ts'
+import { countCommands, countedApp, countedHost } from './counting.ts'
 import type { ServerOptions } from './options.ts'
 import { prepareCommands } from './prepare.ts'
 
@@ -71,10 +72,9 @@ const believe: Authenticate = async (_, auth, { headers }) => {
 /** The ICL with its own settings, store, log and metrics. */
 export async function serveIcl(options: ServerOptions) {
   const settings = parseSettings(environmentOf(options))
-  const given = await createDependencies(
-    settings,
-    createMachine((line) => process.stderr.write(line)),
-  )
+  const machine = createMachine((line) => process.stderr.write(line))
+  const host = options.counts ? await countedHost(machine) : machine
+  const given = await createDependencies(settings, host)
   const chain = createInstantChain()
   let held = 0
   const deps = {
@@ -93,8 +93,12 @@ export async function serveIcl(options: ServerOptions) {
   const over = new AbortController()
   const workers = options.workers ? runWorkers(deps, over.signal) : Promise.resolve()
   return {
-    app,
-    commands: { ...prepareCommands(deps), held: () => held },
+    app: options.counts ? countedApp(app) : app,
+    commands: {
+      ...prepareCommands(deps),
+      ...(options.counts && countCommands),
+      held: () => held,
+    },
     stop: async () => {
       over.abort()
       deps.notifier.close()

@@ -2,6 +2,7 @@
 
 import { bareApp, createEmptyApp, heldApp } from './baselines.ts'
 import { serveCommands } from './commands.ts'
+import { floorApp, floorCommands } from './floor.ts'
 import { listenHere } from './listen-here.ts'
 import type { ServerOptions } from './options.ts'
 import { usageCommands } from './usage.ts'
@@ -17,6 +18,12 @@ async function serve() {
       return { app: bareApp, commands: {}, stop: async () => {} }
     case 'held':
       return { app: heldApp, commands: {}, stop: async () => {} }
+    case 'floor':
+      return {
+        app: floorApp(options.answerBytes ?? 0),
+        commands: floorCommands(options.folder ?? '.'),
+        stop: async () => {},
+      }
     default:
       return (await import('./icl.ts')).serveIcl(options)
   }
@@ -24,10 +31,10 @@ async function serve() {
 
 const { app, commands, stop } = await serve()
 const listen = await listenHere()
-const server =
-  options.kind === 'held'
-    ? Bun.serve({ ...place, idleTimeout: 0, fetch: () => app.fetch(new Request('http://icl')) })
-    : await listen(app, place)
+const isPlain = options.kind === 'held' || options.kind === 'floor'
+const server = isPlain
+  ? Bun.serve({ ...place, idleTimeout: 0, fetch: (request) => app.fetch(request) })
+  : await listen(app, place)
 process.stdout.write(`${JSON.stringify({ port: Number(server.url.port) })}\n`)
 await serveCommands({ ...usageCommands, ...commands })
 await Promise.race([stop(), new Promise((resolve) => setTimeout(resolve, 5_000))])

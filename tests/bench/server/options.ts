@@ -2,12 +2,17 @@
 export type ServerOptions = {
   /**
    * `icl`: the ICL as it is deployed, but for its chain, which answers at once. `open`: the same, which believes who a request says
-   * it is from. `hono`: an empty Hono application. `bare`: the runtime's own server. `held`: the same, which never answers.
+   * it is from. `floor`: the least that a job can take. `hono`: an empty Hono application. `bare`: the runtime's own server. `held`: the
+   * same, which never answers.
    */
-  readonly kind: 'icl' | 'open' | 'hono' | 'bare' | 'held'
+  readonly kind: 'icl' | 'open' | 'floor' | 'hono' | 'bare' | 'held'
   /** As SVC_ICL_DATABASE_URL. */
   readonly databaseUrl: string
   /** Whether the background work runs, too. */
   readonly workers: boolean
   readonly folder?: string
+  /** How long the answers of a `floor` are. */
+  readonly answerBytes?: number
+  /** Whether an ICL counts what is asked of it. */
+  readonly counts?: boolean
 }

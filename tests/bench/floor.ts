@@ -1,0 +1,95 @@
+import { connectMany } from './load/connection.ts'
+import { type Fleet, startFleet } from './load/fleet.ts'
+import { runRequests } from './load/run-requests.ts'
+import { requestBytes } from './load/signed-request.ts'
+import type { Counts } from './server/counting.ts'
+import type { FloorParts, JobNeeds } from './server/floor.ts'
+import { createRoster, entriesOf } from './server/roster.ts'
+import { type ServerProcess, startServer } from './server/server-process.ts'
+import type { Usage } from './server/usage.ts'
+import { median } from './table.ts'
+
+/** Microseconds of processor time that a job takes at least, by its parts. */
+export type Floor = FloorParts & { readonly requests: number }
+
+/** Milliseconds of a whole floor. */
+export const floorMs = (floor: Floor): number =>
+  Object.values(floor).reduce((sum, micros) => sum + micros, 0) / 1000
+
+const rounds = 5
+const requestsOfRound = 600
+
+/** What one job of a fleet asks of an ICL, counted over so many of them. */
+export async function countNeeds(
+  databaseUrl: string,
+  load: (server: ServerProcess, fleet: Fleet) => Promise<{ readonly jobs: number }>,
+): Promise<JobNeeds> {
+  const roster = await createRoster(60)
+  const server = await startServer({ kind: 'icl', databaseUrl, workers: true, counts: true })
+  try {
+    await server.call('nodes', { nodes: entriesOf(roster) })
+    const fleet = await startFleet({ port: server.port, nodes: roster, works: true })
+    try {
+      await load(server, fleet)
+      const before = await server.call<Counts>('counts')
+      const { jobs } = await load(server, fleet)
+      const after = await server.call<Counts>('counts')
+      return needsOf(before, after, jobs)
+    } finally {
+      fleet.stop()
+    }
+  } finally {
+    await server.stop()
+  }
+}
+
+function needsOf(before: Counts, after: Counts, jobs: number): JobNeeds {
+  const names = Object.keys(after) as (keyof Counts)[]
+  const since = Object.fromEntries(
+    names.map((name) => [name, after[name] - before[name]]),
+  ) as Counts
+  const settledBytes = since.settledBytes / since.settledJobs
+  const each = Object.fromEntries(names.map((name) => [name, since[name] / jobs])) as Counts
+  return { ...each, settledBytes }
+}
+
+/** Does what a job needs with the fastest calls of this host; `group` jobs are under way at once. */
+export async function measureFloor(needs: JobNeeds, folder: string, group: number): Promise<Floor> {
+  const answerBytes = Math.round(needs.sentBytes / needs.requests)
+  const server = await startServer({
+    kind: 'floor',
+    databaseUrl: 'memory:',
+    workers: false,
+    folder,
+    answerBytes,
+  })
+  try {
+    const micros = await measureRequests(server, Math.round(needs.receivedBytes / needs.requests))
+    const parts = await server.call<FloorParts>('parts', { needs, group })
+    return { requests: micros * needs.requests, ...parts }
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Microseconds of processor time that a bare server takes to read a signed request and to answer it. */
+async function measureRequests(server: ServerProcess, bodyBytes: number): Promise<number> {
+  const [node] = await createRoster(1)
+  const call = {
+    method: 'POST' as const,
+    path: '/internal/task/claim',
+    body: { text: 'x'.repeat(bodyBytes) },
+  }
+  const request = await requestBytes(call, node)
+  const requests = Array.from({ length: requestsOfRound }, () => request)
+  const connections = await connectMany(server.port, 32)
+  const found: number[] = []
+  for (let round = 0; round <= rounds; round++) {
+    const before = await server.call<Usage>('usage')
+    await runRequests(connections, requests)
+    const { cpuMicros } = await server.call<Usage>('usage')
+    if (round > 0) found.push((cpuMicros - before.cpuMicros) / requestsOfRound)
+  }
+  for (const connection of connections) connection.close()
+  return median(found)
+}

@@ -1,0 +1,191 @@
+import type { Findings, Goal } from './benchmark.ts'
+import { type Floor, floorMs } from './floor.ts'
+import type { JobsFound } from './jobs.ts'
+import { barPlot } from './plot.ts'
+import type { JobNeeds } from './server/floor.ts'
+import { quantile, spreadOf } from './spread.ts'
+
+const kib = 1_024
+
+/** What the jobs benchmark says of what it found. */
+export function jobsFindings(found: JobsFound): Findings {
+  const { sqlite, memory, floor, nodes, workers } = found
+  const [phaseRows, phaseFigures] = phasesOf(found)
+  return {
+    method: `${nodes} simulated nodes and their clients, in another process, talk to the ICL over HTTP: every request is a real one with its signature. The provider answers at once and prompts are not decrypted; the chain answers at once. First one job at a time, then ${workers} clients at once. Both processes share the machine. What a job asks is counted in a server of its own. The floor is as much of it as no ICL can leave out, done with the fastest calls of this host: the same requests answered by a bare Bun.serve, the same signatures and hashes, each JSON text read or written once, and one append of each settled job to a file, with one fdatasync for ${workers} of them.`,
+    tables: [
+      { title: 'One job at a time: what coordination adds, by phase', rows: phaseRows },
+      { title: `${workers} clients at once`, rows: loadRows(found) },
+      { title: 'What a job asks of the ICL (sqlite)', rows: needRows(found) },
+      { title: 'The floor: processor time of a job at least', rows: floorRows(floor) },
+    ],
+    figures: {
+      ...phaseFigures,
+      ...figuresOf('jobs_sqlite', sqlite.loaded),
+      ...figuresOf('jobs_memory', memory.loaded),
+      jobs_fsync_ms: found.fsyncMs,
+      jobs_floor_ms: floorMs(floor),
+      jobs_to_floor: sqlite.loaded.cpuMs / floorMs(floor),
+      jobs_saves: found.needs.saves,
+      jobs_refused_saves: found.needs.refusedSaves,
+      jobs_requests: found.needs.requests,
+    },
+    goals: goalsOf(found),
+    plots: [
+      {
+        name: 'jobs',
+        title: 'Processor time of a job',
+        svg: barPlot('Processor time of a job', 'ms', [
+          { name: 'sqlite', value: sqlite.loaded.cpuMs },
+          { name: 'memory', value: memory.loaded.cpuMs },
+          { name: 'floor', value: floorMs(floor), series: 1 },
+        ]),
+      },
+    ],
+    skipped: Number.isNaN(sqlite.loaded.writtenBytes)
+      ? ['bytes written for a job: read from /proc, which needs Linux']
+      : [],
+  }
+}
+
+function phasesOf({ sqlite, memory }: JobsFound): [string[][], Record<string, number>] {
+  const figures: Record<string, number> = {}
+  const rows = [['milliseconds', 'sqlite 50 %', '99 %', 'memory 50 %', '99 %']]
+  const names = Object.keys(sqlite.phases[0] ?? {}) as (keyof (typeof sqlite.phases)[number])[]
+  for (const name of names) {
+    const row: string[] = [name]
+    for (const [store, { phases }] of Object.entries({ sqlite, memory })) {
+      const { p50, p99 } = spreadOf(phases.map((each) => each[name]))
+      row.push(p50.toFixed(2), p99.toFixed(2))
+      figures[`job_${store}_${name.replaceAll(' ', '_')}_p50_ms`] = p50
+      figures[`job_${store}_${name.replaceAll(' ', '_')}_p99_ms`] = p99
+    }
+    rows.push(row)
+  }
+  return [rows, figures]
+}
+
+type Loaded = JobsFound['sqlite']['loaded']
+
+const figuresOf = (name: string, { perSecond, cpuMs, writtenBytes }: Loaded) => ({
+  [`${name}_per_second`]: perSecond,
+  [`${name}_cpu_ms`]: cpuMs,
+  [`${name}_per_core_second`]: 1000 / cpuMs,
+  [`${name}_written_bytes`]: writtenBytes,
+})
+
+function loadRows({ sqlite, memory, floor }: JobsFound): string[][] {
+  const row = (name: string, { perSecond, cpuMs }: Loaded) => [
+    name,
+    `${cpuMs.toFixed(2)} ms`,
+    `x${(cpuMs / floorMs(floor)).toFixed(2)}`,
+    (1000 / cpuMs).toFixed(0),
+    perSecond.toFixed(0),
+  ]
+  return [
+    [
+      '',
+      'processor time of the ICL for a job',
+      'of the floor',
+      'jobs for a core and second',
+      'settled jobs a second here',
+    ],
+    row('sqlite', sqlite.loaded),
+    row('memory', memory.loaded),
+  ]
+}
+
+const one = (value: number) => value.toFixed(1)
+const inKib = (bytes: number) => `${(bytes / kib).toFixed(1)} KiB`
+
+function needRows({ needs, sqlite }: JobsFound): string[][] {
+  return [
+    ['for one job', ''],
+    ['requests', one(needs.requests)],
+    ['bodies in, and out', `${inKib(needs.receivedBytes)}, ${inKib(needs.sentBytes)}`],
+    ['Ed25519 checks, and signatures', `${one(needs.verified)}, ${one(needs.signed)}`],
+    ['wallet recoveries', one(needs.recoveries)],
+    ['SHA-256, HMAC, keccak', hashesOf(needs)],
+    ['saves, and of the job itself', `${one(needs.saves)}, ${one(needs.jobSaves)}`],
+    ['of all, refused', one(needs.refusedSaves)],
+    ['the settled job', inKib(needs.settledBytes)],
+    ['written to the disk', inKib(sqlite.loaded.writtenBytes)],
+  ]
+}
+
+const hashesOf = ({ sha256, hmac, keccak }: JobNeeds): string =>
+  [sha256, hmac, keccak].map(one).join(', ')
+
+function floorRows(floor: Floor): string[][] {
+  const names: Readonly<Record<keyof Floor, string>> = {
+    requests: 'requests, bare',
+    signatures: 'Ed25519',
+    recoveries: 'wallet recoveries',
+    hashes: 'hashes',
+    json: 'JSON',
+    append: 'append to a file, fdatasync for the group',
+  }
+  const rows = Object.entries(names).map(([part, name]) => [
+    name,
+    `${floor[part as keyof Floor].toFixed(0)} us`,
+  ])
+  return [['part', ''], ...rows, ['in sum', `${(1000 * floorMs(floor)).toFixed(0)} us`]]
+}
+
+function goalsOf({ sqlite, needs, floor, fsyncMs }: JobsFound): Goal[] {
+  const { cpuMs, writtenBytes } = sqlite.loaded
+  const coordination = quantile(
+    sqlite.phases.map((each) => each['from submission to settled']),
+    0.5,
+  )
+  const goal = (what: string, found: number, unit: string, limit: number, why: string): Goal => ({
+    what,
+    found,
+    unit,
+    limit,
+    better: 'lower',
+    heldBackBy: why,
+  })
+  return [
+    goal(
+      'processor time of the ICL for a job, of the floor',
+      cpuMs / floorMs(floor),
+      'x',
+      3,
+      'documents read and written whole at each save, and what goes with each request besides its signature',
+    ),
+    goal('processor time of the ICL for a job, sqlite', cpuMs, 'ms', 6, 'the same'),
+    goal(
+      'saves for a job',
+      needs.saves,
+      'saves',
+      16,
+      'each step of each node is a save of its own',
+    ),
+    goal(
+      'refused saves for a job',
+      needs.refusedSaves,
+      'saves',
+      0,
+      'changes of one job that load the same version',
+    ),
+    ...(Number.isNaN(writtenBytes)
+      ? []
+      : [
+          goal(
+            'written to the disk for a job',
+            writtenBytes / kib,
+            'KiB',
+            150,
+            'whole documents and their indexes at each save',
+          ),
+        ]),
+    goal(
+      `coordination of one job, from its submission until it has settled, median (${coordination.toFixed(1)} ms), in fsyncs (${fsyncMs.toFixed(2)} ms)`,
+      coordination / fsyncMs,
+      'fsyncs',
+      12,
+      'the chain of commits that have to follow one another, and nodes that sign in one process beside the ICL',
+    ),
+  ]
+}
