@@ -9,8 +9,9 @@ import type { PoolNode } from '../../lib/pool-snapshot.ts'
 import { recordHash } from '../../lib/receipt.ts'
 import { ListRequest, SignedList } from '../../lib/schemas/list.ts'
 import { Receipt, type Tally } from '../../lib/schemas/receipt.ts'
+import type { AckStatement, AnswerPost } from '../../lib/schemas/statements.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
-import { statementBytes } from '../../lib/statements.ts'
+import { statementBytes, statementHash } from '../../lib/statements.ts'
 import { systemClock } from '../../lib/system.ts'
 import { termsHash } from '../../lib/terms.ts'
 import type { Draft } from './lies.ts'
@@ -41,6 +42,18 @@ export async function forged(key: SigningKey, json: unknown, lie: (draft: Draft)
   const { tally, ...record } = Receipt.parse(json)
   const { group, deliverer, settled_at: settledAt } = tally.body
   return await signedReceipt(key, lie({ record, group, deliverer, settledAt }))
+}
+
+/** What the ICL answers to a node whose answer it has taken. */
+export async function acknowledgedReveal(key: SigningKey, answer: AnswerPost) {
+  const { jobId, address, fence } = answer
+  const body: AckStatement = {
+    ...{ statement: 'svc-ack-v2', jobId, address, fence, step: 'reveal' },
+    body_hash: await statementHash(answer),
+    at: unixSeconds(systemClock),
+  }
+  const ack = { body, key: key.publicKey, signature: await key.sign(statementBytes(body)) }
+  return { jobId, status: 'revealed', phase: 'running', ack }
 }
 
 /** The list that a key's terms and block give, drawn from a pool. */

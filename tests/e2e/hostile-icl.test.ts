@@ -3,6 +3,10 @@
  * with the ICL's own keys. So it can do what an ICL can whose operator has changed its program.
  */
 
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { createTestClient, hexToBytes, http } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -16,18 +20,21 @@ import { deriveSigningKeys } from '../../icl/records/icl-keys.ts'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import type { Address } from '../../lib/codecs.ts'
+import type { Check } from '../../lib/host/checks.ts'
 import { type PoolNode, snapshotPool } from '../../lib/pool-snapshot.ts'
 import { receiptHash } from '../../lib/receipt.ts'
 import { SignedList } from '../../lib/schemas/list.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
+import { AnswerPost } from '../../lib/schemas/statements.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import { forged, listFrom, signedList } from './forge.ts'
+import { acknowledgedReveal, forged, listFrom, signedList } from './forge.ts'
 import { type Draft, listLies, type Means, receiptLies } from './lies.ts'
 import { type ProviderServer, startProviderServer } from './provider-server.ts'
 import { type Fate, type HttpProxy, startProxy } from './proxy.ts'
 
 const model = 'openai:gpt-4o-mini'
+const svcNode = join(import.meta.dirname, '..', '..', 'node', 'main.ts')
 const keyOf = (index: number) => `key-of-node-${index + 1}`
 const means: { -readonly [K in keyof Means]: Means[K] } = {
   ownNode: privateKeyToAddress(generatePrivateKey()).toLowerCase() as Address,
@@ -71,12 +78,12 @@ afterAll(async () => {
 })
 
 /** Runs the command; one answer of four differs. */
-async function infer() {
+async function infer(...more: readonly string[]) {
   dissenter = undefined
   let output = ''
   let said = ''
   const exitCode = await runInfer(
-    ['--model', model, '--comparator', 'exact', '--json', 'When does it leave?'],
+    ['--model', model, '--comparator', 'exact', '--json', ...more, 'When does it leave?'],
     {
       environment,
       input: (async function* () {})(),
@@ -266,11 +273,52 @@ describe('an ICL that lies about the agreement', () => {
     it(`has no answer printed: ${what}`, async () => {
       front.decide = lyingInReceipts(lie)
       const { exitCode, told } = await infer()
-      expect(told.error).toMatchObject({ code, message: expect.stringMatching(why) })
+      expect(told.error).toMatchObject({
+        code: expect.stringMatching(code),
+        message: expect.stringMatching(why),
+      })
       expect(told.output).toBeNull()
       expect(exitCode).not.toBe(0)
     })
   }
+})
+
+describe('an ICL that takes an answer, acknowledges it and calls its node late', () => {
+  /** The ICL keeps the answer of the dissenting node from its own records. */
+  function swallowDissent(): void {
+    front.decide = async ({ path, node, body }) => {
+      const isDissent = world.nodes.findIndex(({ address }) => address === node)
+      if (path !== '/internal/task/reveal' || keyOf(isDissent) !== dissenter) return 'pass'
+      const answer = AnswerPost.parse(JSON.parse(body))
+      return { status: 200, json: await acknowledgedReveal(tallyKey, answer) }
+    }
+  }
+
+  /** `svc-node receipt verify`: the code that it ends with, and what it prints. */
+  async function verify(receipt: string, ...more: readonly string[]) {
+    const args = ['receipt', 'verify', receipt, '--json', '--icl-key', tallyKey.publicKey]
+    const run = spawn(process.execPath, [svcNode, ...args, ...more], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [told, [code]] = await Promise.all([text(run.stdout), once(run, 'close')])
+    return { code, told: JSON.parse(told) as { verdict: string; checks: readonly Check[] } }
+  }
+
+  it('is believed by its client, and shown to lie by the acknowledgement that the node kept', async () => {
+    swallowDissent()
+    const file = join(world.folder, 'receipt.json')
+    const { exitCode, told, said } = await infer('--receipt', file)
+    expect([told.output, exitCode]).toEqual(['The ferry leaves at noon', 0])
+    expect(said).toContain('3 of 3 agreed')
+    expect(await verify(file)).toMatchObject({ code: 0, told: { verdict: 'consistent' } })
+    const late = world.nodes.find((_, index) => keyOf(index) === dissenter)
+    const refused = await verify(file, '--with', join(late?.folder ?? '', 'acks.jsonl'))
+    expect(refused).toMatchObject({ code: 1, told: { verdict: 'invalid' } })
+    expect(refused.told.checks.find(({ name }) => name === 'acks')).toMatchObject({
+      status: 'failed',
+      detail: `The receipt does not hold: the ICL acknowledged the reveal of ${late?.address}, and the receipt has no answer of it`,
+    })
+  }, 120_000)
 })
 
 describe('nodes that have nothing to lose any more', () => {

@@ -46,6 +46,16 @@ function without(draft: Draft, place: number): Draft {
 const dissentOf = (draft: Draft): number =>
   draft.record.answers.findIndex((_, index) => outside(draft, index))
 
+/** The draft with the dissent called lapsed. */
+function lapsedInstead(draft: Draft): Draft {
+  const place = dissentOf(draft)
+  const body = draft.record.answers[place]?.body
+  if (!body) throw new TypeError('There is no dissent')
+  const { position, fence } = body
+  const lapsed = { position, fence, reason: 'lease-lapsed' as const, at: 1_800_000_000 }
+  return record(without(draft, place), { over: [...draft.record.over, lapsed] })
+}
+
 /** Lies about the list, which the ICL signs with its own key all the same, and the code with which the client refuses each. */
 export const listLies: Readonly<
   Record<string, readonly [code: string, why: RegExp, lie: ListLie]>
@@ -84,7 +94,7 @@ export const listLies: Readonly<
 
 /** Lies about what was agreed on, signed by the ICL as well, and the code with which the client refuses each. */
 export const receiptLies: Readonly<
-  Record<string, readonly [code: string, why: RegExp, lie: ReceiptLie]>
+  Record<string, readonly [code: string | RegExp, why: RegExp, lie: ReceiptLie]>
 > = {
   'the dissent left out': [
     'receipt-invalid',
@@ -103,14 +113,16 @@ export const receiptLies: Readonly<
   'a node that answered called lapsed': [
     'receipt-invalid',
     /batch 0 has 2 answers, where 3 were missing/,
+    lapsedInstead,
+  ],
+  // The job's last node is put into its place, so that the receipt fits itself where the turn to deliver does.
+  'a committed node called lapsed': [
+    /^(receipt-invalid|commit-conflict)$/,
+    /it was the turn of another node to deliver|The chain holds another receipt/,
     (draft) => {
-      const place = dissentOf(draft)
-      const body = draft.record.answers[place]?.body
-      if (!body) throw new TypeError('There is no dissent')
-      const { position, fence } = body
-      const lapsed = { position, fence, reason: 'lease-lapsed' as const, at: 1_800_000_000 }
-      const over = [...draft.record.over, lapsed]
-      return record(without(draft, place), { over })
+      const lapsed = lapsedInstead(draft)
+      const answers = lapsed.record.answers.map((signed) => ({ ...signed, batch: 0 }))
+      return record(lapsed, { answers })
     },
   ],
   'an answer twice': [
