@@ -20,6 +20,7 @@ from svc_client.lists import (
 )
 from svc_client.sealing import join_key, output_purpose, prompt_purpose, seal, split_key, unseal
 from svc_client.signatures import session_digest, verify_session, verify_signature
+from svc_client.wallet import Wallet
 
 from .vectors import changed, read
 
@@ -156,6 +157,17 @@ class Vectors(unittest.TestCase):
         for one in self.each(vectors["signatures"]):
             made = verify_signature(one["key"], one["signature"], one["message"].encode())
             self.assertEqual(made, one["holds"])
+
+    def test_requests_of_wallets(self):
+        vectors = read("requests")
+        signer = vectors["signers"]["wallet"]
+        wallet, nonce = Wallet(signer["privateKey"]), unhex(signer["nonce"])
+        self.assertEqual(wallet.address, signer["address"])
+        for one in self.each([one for one in vectors["requests"] if one["kind"] == "wallet"], 3):
+            body = one["body"].encode() if "body" in one else None
+            asked = signer["chainId"], one["method"], one["url"], body
+            made = wallet.sign_request(*asked, at=vectors["created"], nonce=nonce)
+            self.assertEqual(made, one["headers"])
 
     def test_grants(self):
         vectors = read("grants")

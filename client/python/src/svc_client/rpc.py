@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 from .errors import SvcError
 from .keccak import abi_encode, keccak256
@@ -28,21 +28,30 @@ _opener = urllib.request.build_opener(_NoRedirect)
 
 
 def request(
-    url: str, body: Optional[Any] = None, token: Optional[str] = None, most_bytes: int = _most_bytes
+    url: str,
+    body: Optional[Any] = None,
+    token: Optional[str] = None,
+    most_bytes: int = _most_bytes,
+    sign: Optional[Callable[[str, str, Optional[bytes]], dict[str, str]]] = None,
 ) -> bytes:
-    """The body of a 2xx answer. Raises SvcError `http-refused` with the server's code, or `unreachable`."""
+    """The body of a 2xx answer. Raises SvcError `http-refused` with the server's code, or `unreachable`.
+
+    A body of bytes is sent as it is, any other as JSON. `sign` makes the headers that sign an attempt.
+    """
     host = urllib.parse.urlsplit(url).hostname
     if urllib.parse.urlsplit(url).scheme not in ("http", "https") or not host:
         raise SvcError("usage", "An address has to be like https://name.example", "Correct it.")
-    headers = {"content-type": "application/json"} if body is not None else {}
+    kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+    headers = {"content-type": kind} if body is not None else {}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
-    data = None if body is None else json.dumps(body).encode()
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     for attempt in range(_attempts):
         if attempt:
             time.sleep(0.5 * 2**attempt)
         try:
-            asked = urllib.request.Request(url, data=data, headers=headers)
+            signed = {} if sign is None else sign("GET" if data is None else "POST", url, data)
+            asked = urllib.request.Request(url, data=data, headers={**headers, **signed})
             with _opener.open(asked, timeout=_timeout_s) as answer:
                 read = answer.read(most_bytes + 1)
             if len(read) > most_bytes:

@@ -36,12 +36,12 @@ def verify_signature(key: str, signature: str, message: bytes) -> bool:
 
 
 _p = 2**256 - 2**32 - 977
-_n = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+group_order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _g = (
     0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798,
     0x483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8,
 )
-half_order = _n // 2
+half_order = group_order // 2
 
 Point = Optional[tuple[int, int]]
 
@@ -73,7 +73,7 @@ def recover_address(digest: bytes, signature: bytes) -> Optional[str]:
     if len(signature) != 65 or signature[64] not in (27, 28):
         return None
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
-    if not (0 < r < _n and 0 < s < _n):
+    if not (0 < r < group_order and 0 < s < group_order):
         return None
     square = (pow(r, 3, _p) + 7) % _p
     y = pow(square, (_p + 1) // 4, _p)
@@ -81,9 +81,9 @@ def recover_address(digest: bytes, signature: bytes) -> Optional[str]:
         return None
     if y & 1 != signature[64] - 27:
         y = _p - y
-    inverse = pow(r, -1, _n)
+    inverse = pow(r, -1, group_order)
     key = _add(
-        _times(_g, -int.from_bytes(digest, "big") * inverse % _n), _times((r, y), s * inverse % _n)
+        _times(_g, -int.from_bytes(digest, "big") * inverse % group_order), _times((r, y), s * inverse % group_order)
     )
     if key is None:
         return None
