@@ -1,9 +1,6 @@
 """Following and fetching, from a server that answers as an ICL and as a local chain do."""
 
-import json
-import threading
 import unittest
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from svc_client.encoding import cid_of
 from svc_client.errors import SvcError
@@ -11,6 +8,7 @@ from svc_client.jobs import fetch_output, fetch_receipt, follow
 from svc_client.rpc import Rpc
 from svc_client.sealing import join_key, output_purpose, seal
 
+from .server import serve
 from .vectors import read
 
 
@@ -26,34 +24,13 @@ class Jobs(unittest.TestCase):
             f"{self.job}/receipt": lambda: self.receipt,
             "/.well-known/jwks.json": lambda: {"keys": keys},
         }
-        test = self
+        results = {"eth_chainId": "0x7a69", "eth_getStorageAt": f"0x{(1 << 255) + 7:064x}"}
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                test.tokens.add((self.path, self.headers.get("authorization")))
-                made = test.answers.get(self.path, lambda: None)()
-                self.answer(404 if made is None else 200, made)
+        def get(path, token):
+            self.tokens.add((path, token))
+            return self.answers.get(path, lambda: None)()
 
-            def do_POST(self):
-                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                results = {"eth_chainId": "0x7a69", "eth_getStorageAt": f"0x{(1 << 255) + 7:064x}"}
-                self.answer(200, {"jsonrpc": "2.0", "id": 1, "result": results[asked["method"]]})
-
-            def answer(self, status, value):
-                data = value if isinstance(value, bytes) else json.dumps(value).encode()
-                self.send_response(status)
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_):
-                pass
-
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        self.icl = f"http://127.0.0.1:{server.server_port}"
+        self.icl = serve(self, get, lambda _, asked: {"jsonrpc": "2.0", "id": 1, "result": results[asked["method"]]})
 
     def test_a_job_is_followed_to_its_end(self):
         seen = []

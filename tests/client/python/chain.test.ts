@@ -133,9 +133,9 @@ describe.skipIf(cannot)(`svc-receipt verify --rpc${skipped}`, () => {
 
   it('has the keys that the client in Python opens on the local chain', async () => {
     const open = [
-      'import sys; from svc_client.jobs import open_local; from svc_client.rpc import Rpc',
+      'import sys; from svc_client.coprocessor import decrypt; from svc_client.rpc import Rpc',
       'rpc = Rpc(sys.argv[1], 31337)',
-      'print([open_local(rpc, 31337, int(handle)) for handle in sys.argv[2:]])',
+      'print([decrypt(rpc, 31337, int(handle)) for handle in sys.argv[2:]])',
     ].join('\n')
     const handles = [receipt.kpHighHandle, receipt.kpLowHandle].map(String)
     const { stdout, stderr } = await runPython(['-c', open, chain.anvil.rpcUrl, ...handles])

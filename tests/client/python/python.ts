@@ -20,9 +20,9 @@ export const cannot = missing !== undefined
 export const skipped = missing === undefined ? '' : ` (skipped: ${missing})`
 
 /** Runs Python with the client's packages and sources. */
-export const runPython = (args: readonly string[]) =>
+export const runPython = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
   runCommand([path, '-B', ...args], {
     cwd: folder,
     timeoutMs: 240_000,
-    env: { ...process.env, PYTHONPATH: 'src', PYTHONUTF8: '1' },
+    env: { ...process.env, PYTHONPATH: 'src', PYTHONUTF8: '1', ...env },
   })

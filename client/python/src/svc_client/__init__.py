@@ -1,4 +1,4 @@
-"""A client of the inference coordination service: checks receipts, follows jobs, opens outputs."""
+"""A client of the inference coordination service: asks on a local chain, checks receipts, opens outputs."""
 
 from .errors import SvcError
 from .receipt import receipt_hash, record_hash, verify_receipt

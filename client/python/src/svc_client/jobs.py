@@ -1,25 +1,18 @@
-"""Follows a job by its read token, and fetches, checks and opens its output.
-
-A key is opened here on the local chain only, where the coprocessor is a mock. Elsewhere that takes the coprocessor's
-SDK, which is no Python: the gateway does it.
-"""
+"""Follows a job by its read token, and fetches, checks and opens its output."""
 
 import time
 from typing import Any, Callable
 
 from .chain import load_blob
+from .coprocessor import decrypt
 from .encoding import cid_of
 from .errors import SvcError, check
-from .keccak import abi_encode, keccak256
 from .receipt import Receipt, verify_receipt
 from .rpc import Rpc, get_json, wrong_answer
 from .sealing import join_key, output_purpose, unseal
 
-local_chain_id = 31_337
-_task_manager = "0xea30c4b8b44078bbf8a6ef5b9f1ec1626c7848d9"
 _settled = ("accepted", "disputed", "expired", "cancelled")
 _poll_s = 1.0
-_known = 1 << 255
 
 
 def follow(
@@ -51,39 +44,24 @@ def follow(
 def fetch_receipt(icl: str, job_id: str, read_token: str) -> Receipt:
     """The receipt of an accepted job, checked by itself and signed by a published key of this ICL. Raises SvcErrors."""
     receipt = get_json(f"{icl}/v1/inference/{job_id}/receipt", read_token)
-    jwks = get_json(f"{icl}/.well-known/jwks.json")
-    try:
-        keys = [key["x"] for key in jwks["keys"] if (key["kty"], key.get("crv")) == ("OKP", "Ed25519")]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise wrong_answer("the ICL", f"keys without {error}") from error
-    verify_receipt(receipt, keys)
+    verify_receipt(receipt, published_keys(icl))
     check(receipt["jobId"] == job_id, "it is about another job")
     return receipt
+
+
+def published_keys(icl: str) -> list[str]:
+    """The keys with which this ICL signs statements."""
+    jwks = get_json(f"{icl}/.well-known/jwks.json")
+    try:
+        return [key["x"] for key in jwks["keys"] if (key["kty"], key.get("crv")) == ("OKP", "Ed25519")]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise wrong_answer("the ICL", f"keys without {error}") from error
 
 
 def fetch_output(icl: str, receipt: Receipt, rpc: Rpc) -> str:
     """The text that was delivered. Raises SvcError `needs-gateway` on any chain but the local one."""
     body = receipt["delivery"]["body"]
-    halves = [open_local(rpc, receipt["chain_id"], int(body[name])) for name in ("outHighHandle", "outLowHandle")]
+    halves = [decrypt(rpc, receipt["chain_id"], int(body[name])) for name in ("outHighHandle", "outLowHandle")]
     blob = load_blob(icl, body["output_cid"])
     check(cid_of(blob) == body["output_cid"], "the output has other content than its name says")
     return unseal(blob, join_key(*halves), output_purpose(receipt["jobId"]))
-
-
-def open_local(rpc: Rpc, chain_id: int, handle: int) -> int:
-    """A key half as the mock coprocessor of the local chain has it."""
-    if chain_id != local_chain_id:
-        raise SvcError(
-            "needs-gateway",
-            f"Keys of chain {chain_id} are opened by the coprocessor's SDK, which Python does not have",
-            "Run the gateway (`svc gateway`) and send the prompt to it: it seals, follows and opens.",
-        )
-    slot = keccak256(abi_encode([b"svc.local.plaintext", handle & ~0xFFFF]))
-    found = rpc.call("eth_getStorageAt", _task_manager, "0x" + slot.hex(), "latest")
-    try:
-        value = int(found, 16)
-    except (TypeError, ValueError) as error:
-        raise wrong_answer("the chain RPC", str(error)) from error
-    if not value & _known or (value ^ _known) >= 1 << 128:
-        raise SvcError("output-key-invalid", "The chain holds no key half under this handle", "Run the job again.")
-    return value ^ _known

@@ -128,11 +128,27 @@ terms = record(
     salt=base64url32,
     optional=("needs",),
 )
+_block = record(number=uint256, hash=hash32)
+_members = array(address, 3, 16)
+_passed = record(position=_position, reason=one_of(*pass_reasons), at=unix_seconds)
+list_statement = record(
+    statement=one_of("svc-list-v2"),
+    client=address,
+    kpHighHandle=uint256,
+    kpLowHandle=uint256,
+    terms=terms,
+    block=_block,
+    list=_members,
+    passed=array(_passed, 0, 16),
+    coordinator=address,
+    at=unix_seconds,
+)
+signed_list = record(body=list_statement, key=session_key, signature=session_signature)
 _job_list = record(
     terms=terms,
-    block=record(number=uint256, hash=hash32),
-    members=array(address, 3, 16),
-    passed=array(record(position=_position, reason=one_of(*pass_reasons), at=unix_seconds), 0, 64),
+    block=_block,
+    members=_members,
+    passed=array(_passed, 0, 64),
     activator=address,
     until=unix_seconds,
 )

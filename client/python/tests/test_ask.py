@@ -1,0 +1,81 @@
+"""Which lists a question is asked by, and where it is not asked at all."""
+
+import unittest
+from types import SimpleNamespace
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from svc_client.ask import _Key, _Service, ask
+from svc_client.encoding import canonical_json, to_base64url
+from svc_client.errors import SvcError
+from svc_client.wallet import Wallet
+
+from .server import serve
+from .vectors import read
+
+
+class Ask(unittest.TestCase):
+    def setUp(self):
+        self.vector, self.asked, self.is_active, self.chain_id = read("lists")["draws"][0], [], 1, 31_337
+        self.passed, self.members, self.signer = [], self.vector["list"], Ed25519PrivateKey.generate()
+        self.published = to_base64url(self.signer.public_key().public_bytes_raw())
+        self.url = serve(self, self.get, self.post)
+        block = {"number": "7", "hash": self.vector["blockHash"]}
+        self.key = _Key(int(self.vector["kpHighHandle"]), int(self.vector["kpLowHandle"]), block)
+
+    def get(self, path, token):
+        self.asked.append(path)
+        contracts = {name: self.vector["store"] for name in ("node_registry", "prompt_key_store", "result_registry")}
+        limits, own = {"job_seconds": 600}, {"public_url": "https://icl.test", "contracts": contracts}
+        found = {
+            "/v1/network": {"chain_id": self.chain_id, "limits": limits, **own},
+            "/.well-known/jwks.json": {"keys": [{"kty": "OKP", "crv": "Ed25519", "x": self.published}]},
+        }
+        return found.get(path) or self.vector["pool"][path.removeprefix("/ipfs/")].encode()
+
+    def post(self, path, body):
+        self.asked.append(body.get("method", path))
+        if path == "/v1/inference/list":
+            return self.signed(body["terms"])
+        return {"result": {"eth_chainId": "0x7a69", "eth_call": f"0x{self.is_active:064x}"}[body["method"]]}
+
+    def signed(self, terms):
+        handles = {name: self.vector[name] for name in ("kpHighHandle", "kpLowHandle")}
+        about = {"client": self.vector["client"], "terms": terms, "block": self.key.block, **handles}
+        drawn = {"list": self.members, "passed": self.passed, "coordinator": self.vector["store"], "at": 1_800_000_000}
+        body = {"statement": "svc-list-v2", **about, **drawn}
+        key = to_base64url(self.signer.public_key().public_bytes_raw())
+        return {"body": body, "key": key, "signature": to_base64url(self.signer.sign(canonical_json(body)))}
+
+    def draw(self):
+        wallet = SimpleNamespace(address=self.vector["client"], sign_request=lambda *_: {})
+        return _Service(self.url, self.url, wallet).draw(self.vector["terms"], self.key)[1]
+
+    def test_the_list_of_pool_and_chain_is_taken(self):
+        self.passed = [{"position": 1, "reason": "busy", "at": 1_800_000_000}]
+        self.assertEqual(self.draw(), [0, 2, 3])
+
+    def test_other_lists_are_refused(self):
+        def changed(**changes):
+            self.setUp()
+            for name, value in changes.items():
+                setattr(self, name, value)
+            with self.assertRaises(SvcError) as refused:
+                self.draw()
+            self.assertEqual(refused.exception.code, "list-untrusted", changes)
+
+        silent = [{"position": at, "reason": "no-heartbeat", "at": 1_800_000_000} for at in range(5)]
+        changed(members=self.members[::-1])
+        changed(passed=silent)
+        changed(is_active=0)
+        changed(published=self.signed({})["key"])
+
+    def test_elsewhere_the_gateway_is_named_and_nothing_is_sent(self):
+        self.chain_id = 1
+        for chain_id, text in ((1, "Who?"), (31_337, "Who? " * 2_000)):
+            self.chain_id = chain_id
+            with self.assertRaises(SvcError) as refused:
+                ask(self.url, self.url, Wallet("0x" + "11" * 32), "openai:test", text)
+            self.assertEqual(refused.exception.code, "needs-gateway")
+            self.assertIn("gateway", refused.exception.hint)
+        self.assertEqual(set(self.asked), {"/v1/network", "eth_chainId"})
