@@ -152,6 +152,8 @@ const intruder: FaultKind = {
 }
 
 async function restartAs({ world }: Stage, replicas: number): Promise<void> {
+  // One that stops while the database is away keeps its lock.
+  await wait('it is whole', () => isWhole(world.iclUrl))
   await world.icl.end('SIGTERM')
   world.setReplicas(replicas)
   await world.icl.start()

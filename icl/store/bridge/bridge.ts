@@ -349,6 +349,14 @@ async function close(bridge: Bridge): Promise<void> {
       log.warn('What says that this ICL runs stays in the database', { error: String(error) }),
     )
   }
+  if (copy?.hasLock()) {
+    log.warn(
+      'The lock of the database stays with this ICL: only a start with the same local copy gives it back',
+      {
+        waiting: copy.countPending(),
+      },
+    )
+  }
   await copy?.store.close()
   await primary?.close()
 }
