@@ -80,6 +80,10 @@ export const ComparatorId = z
   .meta({ id: 'ComparatorId' })
 export type ComparatorId = z.output<typeof ComparatorId>
 
+/** What else checkers say of a delivered text; versioned. */
+export const CheckId = z.enum(['teacher/1']).meta({ id: 'CheckId' })
+export type CheckId = z.output<typeof CheckId>
+
 /** What compares the answers of a job where neither its client nor the ICL's operator chose. */
 export const defaultComparator: ComparatorId = 'similar/2'
 

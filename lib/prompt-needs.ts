@@ -13,6 +13,7 @@
  * schema, a `stop` of white space). Then the job ends as `prompt-not-supported`.
  */
 
+import type { CheckId } from './codecs.ts'
 import { utf8 } from './digest.ts'
 import { writePrompt } from './prompt.ts'
 import type { PromptDocument } from './schemas/prompt.ts'
@@ -27,9 +28,15 @@ import {
 /** What a model takes beyond a short conversation. */
 export type Takes = Omit<ModelTakes, 'model_id'>
 
-/** What a prompt with such an answer needs; undefined when every model takes it. */
-export function needsOf(prompt: PromptDocument, maxOutputTokens = 0): PromptNeeds | undefined {
-  const parts = PromptPart.options.filter((part) => isIn[part](prompt))
+/** What a prompt with such an answer, and with such a check of it, needs; undefined when every model takes it. */
+export function needsOf(
+  prompt: PromptDocument,
+  maxOutputTokens = 0,
+  check?: CheckId,
+): PromptNeeds | undefined {
+  const parts = PromptPart.options.filter(
+    (part) => isIn[part](prompt) || (part === 'teacher' && check === 'teacher/1'),
+  )
   const { length } = utf8(writePrompt(prompt))
   const needs: PromptNeeds = {
     ...(parts.length > 0 && { parts }),
@@ -49,6 +56,7 @@ const isIn: Readonly<Record<PromptPart, (prompt: PromptDocument) => boolean>> = 
   names: ({ messages }) => messages.some((message) => 'name' in message),
   seed: ({ seed }) => seed !== undefined,
   stop: ({ stop }) => stop !== undefined,
+  teacher: () => false,
   tools: ({ messages, tools }) =>
     tools !== undefined ||
     messages.some((message) => message.role === 'tool' || 'tool_calls' in message),

@@ -10,6 +10,10 @@ import { PromptPart } from './schemas/prompt-needs.ts'
 /** How a provider is spoken to. */
 export type ProviderApi = 'openai' | 'anthropic'
 
+/** How an OpenAI-compatible server says how likely the tokens of a given text are: vLLM's way, or with the prompt in its reply. */
+export const teacherApis = ['prompt_logprobs', 'echo'] as const
+export type TeacherApi = (typeof teacherApis)[number]
+
 type ModelLimit = {
   readonly models: RegExp
   readonly lacks?: readonly PromptPart[]
@@ -17,9 +21,12 @@ type ModelLimit = {
   readonly outputTokens?: number
 }
 
+/** What a model takes whose provider tells how likely a given text is (lib/teacher.ts). */
+const teacherPart = 'teacher' satisfies PromptPart
+
 /** What each API has a place for. */
 const partsOfApi: Readonly<Record<ProviderApi, readonly PromptPart[]>> = {
-  openai: PromptPart.options,
+  openai: PromptPart.options.filter((part) => part !== teacherPart),
   anthropic: ['json_schema', 'stop', 'tools'],
 }
 
@@ -30,6 +37,9 @@ type BuiltIn = {
   readonly api: ProviderApi
   /** Models that `init` suggests and the demo's stand-in plays. */
   readonly models: readonly [string, ...string[]]
+  /** False for a server that may be asked without a key. */
+  readonly needsKey: boolean
+  readonly teacher?: TeacherApi
   /** What some of its models do not take of a prompt, as the provider documents it. */
   readonly limits: readonly ModelLimit[]
   /** Models of which no call can ask for the likeliest answer: their wording differs from call to call. */
@@ -43,6 +53,7 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     baseUrl: 'https://api.openai.com/v1',
     api: 'openai',
     models: ['gpt-4o-mini', 'gpt-4o'],
+    needsKey: true,
     limits: [
       { models: /^(o\d|gpt-5)/, lacks: ['stop'] },
       {
@@ -61,11 +72,39 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     baseUrl: 'https://api.anthropic.com/v1',
     api: 'anthropic',
     models: ['claude-sonnet-4-5', 'claude-haiku-4-5'],
+    needsKey: true,
     limits: [
       { models: /^claude-(3|(opus|sonnet)-4-(0|20))/, lacks: ['json_schema'] },
       { models: /^claude-3-(opus|sonnet|haiku)/, outputTokens: 4_096 },
     ],
     onlySamples: /^/,
+  },
+  fireworks: {
+    label: 'Fireworks',
+    baseUrl: 'https://api.fireworks.ai/inference/v1',
+    api: 'openai',
+    models: ['accounts/fireworks/models/llama-v3p3-70b-instruct'],
+    needsKey: true,
+    teacher: 'echo',
+    limits: [],
+  },
+  // Its documented reply has no likeliest tokens for a prompt: an operator who gets them sets `teacher`.
+  together: {
+    label: 'Together',
+    baseUrl: 'https://api.together.xyz/v1',
+    api: 'openai',
+    models: ['meta-llama/Llama-3.3-70B-Instruct-Turbo'],
+    needsKey: true,
+    limits: [],
+  },
+  vllm: {
+    label: 'vLLM',
+    baseUrl: 'http://127.0.0.1:8000/v1',
+    api: 'openai',
+    models: ['ngram'],
+    needsKey: false,
+    teacher: 'prompt_logprobs',
+    limits: [],
   },
 }
 
@@ -87,8 +126,8 @@ export const providerNameOf = (modelId: string): string => modelId.slice(0, mode
 export const modelNameOf = (modelId: string): string => modelId.slice(modelId.indexOf(':') + 1)
 
 /** What a model takes of a prompt, unless its operator says otherwise: of a server that is not built in, all that its API has a place for. */
-export function takenBy(modelId: string): Takes {
-  const { api = 'openai', limits = [] } = builtIn[providerNameOf(modelId)] ?? {}
+export function takenBy(modelId: string, given?: TeacherApi): Takes {
+  const { api = 'openai', limits = [], teacher = given } = builtIn[providerNameOf(modelId)] ?? {}
   const own = limits.filter(({ models }) => models.test(modelNameOf(modelId)))
   const lacks = own.flatMap((limit) => limit.lacks ?? [])
   const least = (size: 'promptBytes' | 'outputTokens') => {
@@ -97,7 +136,11 @@ export function takenBy(modelId: string): Takes {
   }
   const [bytes, tokens] = [least('promptBytes'), least('outputTokens')]
   return {
-    parts: partsOfApi[api].filter((part) => !lacks.includes(part)),
+    parts: PromptPart.options.filter(
+      (part) =>
+        (partsOfApi[api].includes(part) && !lacks.includes(part)) ||
+        (part === teacherPart && teacher !== undefined),
+    ),
     ...(bytes !== undefined && { max_prompt_bytes: bytes }),
     ...(tokens !== undefined && { max_output_tokens: tokens }),
   }

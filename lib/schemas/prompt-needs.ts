@@ -9,9 +9,12 @@ export const baseOutputTokens = 1_024
 
 const maxPromptBytes = 1_048_576
 
-/** What a prompt document may hold besides a conversation, which not every model takes; `tools` is also their calls and results. */
+/**
+ * What a prompt document may hold besides a conversation, which not every model takes; `tools` is also their calls and results. `teacher` is in no
+ * prompt: the job asks that checkers say how likely the delivered text is under their models (`teacher/1`).
+ */
 export const PromptPart = z
-  .enum(['json_object', 'json_schema', 'late_system', 'names', 'seed', 'stop', 'tools'])
+  .enum(['json_object', 'json_schema', 'late_system', 'names', 'seed', 'stop', 'teacher', 'tools'])
   .meta({ id: 'PromptPart' })
 export type PromptPart = z.output<typeof PromptPart>
 

@@ -10,6 +10,7 @@ import {
   networkCodeOf,
   type ProviderFailure,
   type ProviderOptions,
+  wholeText,
 } from './provider-call.ts'
 import { notOfProtocol, providerFetch } from './provider-fetch.ts'
 import { sealedText } from './sealed-text.ts'
@@ -55,13 +56,14 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
         const parsed = Answer.safeParse(answer)
         if (!parsed.success) throw notOfProtocol()
         const { content, stop_reason: reason } = parsed.data
-        return sealedText(prompt, {
+        const text = sealedText(prompt, {
           content: content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
           toolCalls: content
             .filter(({ type }) => type === 'tool_use')
             .map(({ name = '', input = {} }) => ({ name, arguments: JSON.stringify(input) })),
           isCut: reason === 'max_tokens',
         })
+        return wholeText(text)
       }),
   }
 }

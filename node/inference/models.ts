@@ -33,16 +33,26 @@ export async function offerModels(
   const missingKeys: MissingKey[] = []
   const made = new Map<string, InferenceProvider | Provider>()
   for (const provider of providersOf(config.supported_model_ids, config)) {
-    const { name, baseUrl, keyVariable, needsKey, load } = provider
+    const { name, baseUrl, keyVariable, needsKey, teacher, load } = provider
     const apiKey = keyOf(provider, environment)
-    const options = { name, baseUrl, keyVariable, apiKey, clock, log, ...(fetch && { fetch }) }
+    const options = {
+      name,
+      baseUrl,
+      keyVariable,
+      apiKey,
+      teacher,
+      clock,
+      log,
+      ...(fetch && { fetch }),
+    }
     made.set(name, needsKey && !apiKey ? provider : (await load())(options))
   }
   for (const modelId of config.supported_model_ids) {
     const provider = made.get(providerNameOf(modelId))
     if (provider === undefined) continue
     if ('complete' in provider) {
-      const takes = { ...takenBy(modelId), ...config.providers[providerNameOf(modelId)]?.takes }
+      const setting = config.providers[providerNameOf(modelId)]
+      const takes = { ...takenBy(modelId, setting?.teacher), ...setting?.takes }
       models.set(modelId, { provider, model: modelNameOf(modelId), takes })
     } else missingKeys.push({ modelId, variable: provider.keyVariable })
   }

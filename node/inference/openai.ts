@@ -2,14 +2,17 @@ import OpenAI from 'openai'
 import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import type { TeacherApi } from '../../lib/providers.ts'
+import { givenTextFields, toldOf } from './given-text.ts'
 import { openAiPrompt, partRefusedIn } from './openai-prompt.ts'
-import type { Completion, InferenceProvider } from './provider.ts'
+import type { Completion, GivenText, InferenceProvider } from './provider.ts'
 import {
   askedWaitMsOf,
   callProvider,
   networkCodeOf,
   type ProviderFailure,
   type ProviderOptions,
+  wholeText,
 } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol, providerFetch } from './provider-fetch.ts'
@@ -59,7 +62,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     completion: Completion,
     sampling: Sampling,
     signal: AbortSignal,
-  ): Promise<string | null | undefined> => {
+  ): Promise<string> => {
     try {
       return await askOnce(completion, sampling, signal)
     } catch (error) {
@@ -86,14 +89,28 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     const parsed = Answer.safeParse(answer)
     if (!parsed.success) throw notOfProtocol()
     const [choice] = parsed.data.choices
-    return sealedText(completion.prompt, {
+    const text = sealedText(completion.prompt, {
       content: choice?.message.content ?? '',
       toolCalls: (choice?.message.tool_calls ?? []).map((call) => call.function),
       isCut: choice?.finish_reason === 'length',
     })
+    return wholeText(text)
   }
 
+  const weigh = async (api: TeacherApi, { model, prompt, text, ...limits }: GivenText) =>
+    await callProvider(options, { model, ...limits }, failureOf, async (signal) => {
+      const { messages } = openAiPrompt(prompt)
+      const body = {
+        ...{ model, messages: [...messages, { role: 'assistant', content: text }] },
+        // One token has to be generated, and says nothing.
+        ...{ max_tokens: 1, temperature: 0 },
+        ...givenTextFields[api],
+      }
+      return toldOf(await client.post('/chat/completions', { body, signal }), api, text)
+    })
+
   return {
+    ...(options.teacher && { weigh: weigh.bind(undefined, options.teacher) }),
     complete: (completion) =>
       callProvider(options, completion, failureOf, (signal) =>
         ask(

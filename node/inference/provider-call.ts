@@ -4,6 +4,7 @@ import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
+import type { TeacherApi } from '../../lib/providers.ts'
 import { retryAfterMsOf } from '../../lib/retry-after.ts'
 import { sealBytes } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -23,6 +24,8 @@ export type ProviderOptions = {
   readonly keyVariable: string
   readonly clock: Clock
   readonly log: Pick<Log, 'debug'>
+  /** How it says what it makes of a given text; undefined when it cannot. */
+  readonly teacher?: TeacherApi | undefined
   /** How to reach it; the runtime's own by default. */
   readonly fetch?: Fetch
   /** For one try, answer included. */
@@ -56,24 +59,24 @@ const maxBackoffMs = 10_000
 const maxShownCharacters = 300
 const maxTextBytes = maxBlobBytes - sealBytes
 
-type Call = (signal: AbortSignal) => Promise<string | null | undefined>
+type Call<T> = (signal: AbortSignal) => Promise<T>
 type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
 
 /**
  * Calls a provider until it answers, refuses for good, or no try could end before the lease does (without a lease: 3 tries); waits as
  * long as Retry-After asks; throws SvcError `provider-...` that names the base URL (spec 7).
  */
-export async function callProvider(
+export async function callProvider<T>(
   options: ProviderOptions,
   { model, signal, leftMs, onFailedTry }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
   failureOf: FailureOf,
-  call: Call,
-): Promise<string> {
+  call: Call<T>,
+): Promise<T> {
   const { name, apiKey, clock, firstBackoffMs = 1_000 } = options
   const begun = clock.monotonic()
   for (let attempt = 1; ; attempt++) {
     const outcome = await tryOnce(options, { signal, leftMs }, failureOf, call)
-    if ('text' in outcome) return outcome.text
+    if ('answer' in outcome) return outcome.answer
     const { failure } = outcome
     const words = apiKey ? failure.words.replaceAll(apiKey, '[key]') : failure.words
     options.log.debug(`Provider ${name} failed: ${words.slice(0, maxShownCharacters)}`)
@@ -87,12 +90,12 @@ export async function callProvider(
   }
 }
 
-async function tryOnce(
+async function tryOnce<T>(
   { clock, attemptMs = 100_000 }: ProviderOptions,
   { signal, leftMs }: Pick<Completion, 'signal' | 'leftMs'>,
   failureOf: FailureOf,
-  call: Call,
-): Promise<{ readonly text: string } | { readonly failure: ProviderFailure }> {
+  call: Call<T>,
+): Promise<{ readonly answer: T } | { readonly failure: ProviderFailure }> {
   const begun = clock.monotonic()
   const tryMs = () => {
     const ofLeaseMs = leftMs === undefined ? attemptMs : leftMs() - untilLeaseEndsMs
@@ -100,22 +103,26 @@ async function tryOnce(
   }
   const late = () => new ProviderFault('provider-silent', 'gave no whole answer')
   try {
-    const text = await withDeadline(clock, tryMs, signal, late, call)
-    if (typeof text !== 'string' || text.trim() === '') {
-      throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
-    }
-    if (utf8(text).length > maxTextBytes) {
-      throw new ProviderFault(
-        'provider-answer-too-large',
-        `gave an answer of more than ${maxTextBytes} bytes`,
-      )
-    }
-    return { text }
+    return { answer: await withDeadline(clock, tryMs, signal, late, call) }
   } catch (error) {
     signal?.throwIfAborted()
     const fault = faultIn(error)
     return { failure: fault ? { fault, words: fault.message } : failureOf(error, clock) }
   }
+}
+
+/** A model's answer, neither empty nor longer than what can be sealed; throws ProviderFault. */
+export function wholeText(text: string): string {
+  if (text.trim() === '') {
+    throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
+  }
+  if (utf8(text).length > maxTextBytes) {
+    throw new ProviderFault(
+      'provider-answer-too-large',
+      `gave an answer of more than ${maxTextBytes} bytes`,
+    )
+  }
+  return text
 }
 
 /** Whether another try after a wait can still be of use. */

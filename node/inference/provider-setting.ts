@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { isExposed } from '../../lib/ip-address.ts'
-import { baseUrlVariable, builtInNames, defaultKeyVariable } from '../../lib/providers.ts'
+import {
+  baseUrlVariable,
+  builtInNames,
+  defaultKeyVariable,
+  teacherApis,
+} from '../../lib/providers.ts'
 import { PromptPart, TakenSizes } from '../../lib/schemas/prompt-needs.ts'
 
 const isBaseUrl = (text: string): boolean => {
@@ -33,6 +38,12 @@ const Setting = z.strictObject(
       .optional(),
     api_key_env: z.string(keyMistake).refine(isKeyVariable, keyMistake).optional(),
     allow_http: z.boolean('must be true or false').default(false),
+    teacher: z
+      .enum(
+        teacherApis,
+        `must be ${teacherApis.join(' or ')}: how the server gives log-probabilities of a given text`,
+      )
+      .optional(),
     takes: z
       .strictObject(
         { parts: z.array(PromptPart).max(16).exactOptional(), ...TakenSizes },
@@ -43,7 +54,7 @@ const Setting = z.strictObject(
   {
     error: ({ code }) =>
       code === 'unrecognized_keys'
-        ? 'takes base_url, api_key_env, allow_http and takes only. A key goes into the environment, under the name that api_key_env gives'
+        ? 'takes base_url, api_key_env, allow_http, teacher and takes only. A key goes into the environment, under the name that api_key_env gives'
         : 'must be an object such as {"base_url": "http://127.0.0.1:11434/v1"}',
   },
 )

@@ -1,4 +1,5 @@
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
+import type { TokenTold } from '../../lib/teacher.ts'
 
 /** One inference: an already decrypted prompt for one model. */
 export type Completion = {
@@ -12,8 +13,13 @@ export type Completion = {
   readonly onFailedTry?: ((why: string, waitMs: number) => void) | undefined
 }
 
+/** A text that a model did or did not write, as the answer to a prompt. */
+export type GivenText = Omit<Completion, 'maxOutputTokens'> & { readonly text: string }
+
 /** A hosted LLM provider (spec 4); its errors are SvcErrors whose codes are abort reasons, `provider-...` or `prompt-not-supported`. */
 export interface InferenceProvider {
   /** The model's answer as it is sealed (`writeAnswer`), never empty and never invented. */
   complete(completion: Completion): Promise<string>
+  /** How likely each token of a given text is, without an answer; undefined where the provider does not tell. */
+  weigh?(given: GivenText): Promise<readonly TokenTold[]>
 }

@@ -5,6 +5,7 @@ import {
   defaultKeyVariable,
   type ProviderApi,
   providerNameOf,
+  type TeacherApi,
 } from '../../lib/providers.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Environment } from '../config.ts'
@@ -51,6 +52,8 @@ export type Provider = Protocol & {
   readonly keyVariable: string
   /** False for a server that may be asked without a key. */
   readonly needsKey: boolean
+  /** How it says how likely a given text is; undefined when it cannot. */
+  readonly teacher: TeacherApi | undefined
   /** Models to suggest. */
   readonly models: readonly string[]
 }
@@ -63,7 +66,8 @@ export type ProviderSettings = {
 /** The provider of that name; throws SvcError `provider-unknown` that names those there are. */
 export function findProvider(name: string, { providers }: ProviderSettings): Provider {
   const known = Object.hasOwn(builtIn, name) ? builtIn[name] : undefined
-  const { base_url: given, api_key_env: variable } = providers[name] ?? {}
+  const settings: Partial<ProviderSetting> = providers[name] ?? {}
+  const { base_url: given, api_key_env: variable } = settings
   const baseUrl = given ?? known?.baseUrl
   if (baseUrl === undefined) throw unknownProvider(name, providers)
   const protocol = protocols[known?.api ?? 'openai']
@@ -73,7 +77,8 @@ export function findProvider(name: string, { providers }: ProviderSettings): Pro
     label: known?.label ?? name,
     baseUrl: protocol.rootOf(baseUrl),
     keyVariable: variable ?? defaultKeyVariable(name),
-    needsKey: known !== undefined || variable !== undefined,
+    needsKey: known?.needsKey === true || variable !== undefined,
+    teacher: settings.teacher ?? known?.teacher,
     models: known?.models ?? [],
   }
 }

@@ -91,7 +91,7 @@ _fence = integer(1, 1_000_000)
 _position = integer(0, 15)
 _output_tokens = integer(1, 8_192)
 
-prompt_parts = ("json_object", "json_schema", "late_system", "names", "seed", "stop", "tools")
+prompt_parts = ("json_object", "json_schema", "late_system", "names", "seed", "stop", "teacher", "tools")
 abort_reasons = (
     "key-handles-missing prompt-unavailable prompt-unreadable prompt-not-supported fhe-decrypt-denied "
     "coprocessor-unavailable chain-rate-limited node-chain-unavailable model-not-offered provider-key-refused "

@@ -1,0 +1,167 @@
+import { parseArgs } from 'node:util'
+import {
+  answerOf,
+  type NgramModel,
+  type Run,
+  repositoryText,
+  tokensOf,
+  trainNgrams,
+  weighed,
+} from './ngram-model.ts'
+
+/** What the answers come from. A given text is always weighed by the honest model. */
+export const answerKinds = ['honest', 'substituted', 'quantized', 'spliced'] as const
+export type AnswerKind = (typeof answerKinds)[number]
+
+/** The models of the server: that which is served, and the one that is put in its place. */
+export type Models = { readonly honest: NgramModel; readonly substitute: NgramModel }
+
+const mostAnswerTokens = 160
+
+export async function trainModels(): Promise<Models> {
+  const text = await repositoryText()
+  return { honest: trainNgrams(text, 4), substitute: trainNgrams(text, 3) }
+}
+
+/** An answer of one kind: of the model, of another one in its place, of its rounded weights, or begun by the model and ended by the other. */
+export function answerOfKind(
+  { honest, substitute }: Models,
+  kind: AnswerKind,
+  run: Run,
+  prompt: string,
+  length: number,
+): readonly string[] {
+  switch (kind) {
+    case 'honest':
+      return answerOf(honest, run, prompt, length)
+    case 'substituted':
+      return answerOf(substitute, run, prompt, length)
+    case 'quantized':
+      return answerOf(honest, { ...run, step: 0.5 }, prompt, length)
+    case 'spliced': {
+      const begun = answerOf(honest, run, prompt, Math.ceil(length / 2))
+      return answerOf(substitute, run, prompt, length, begun)
+    }
+  }
+}
+
+type Ask = {
+  readonly model?: unknown
+  readonly messages?: readonly { readonly role: string; readonly content: unknown }[]
+  readonly max_tokens?: unknown
+  readonly prompt_logprobs?: unknown
+  readonly echo?: unknown
+}
+
+/** Tokens that surround a conversation, as a chat template puts them there. */
+const template = { before: ['<|user|>'], between: ['<|assistant|>'], after: ['<|end|>'] }
+
+/** Answers a request in OpenAI's protocol, with vLLM's `prompt_logprobs` and with `echo`. The name of a run is its API key. */
+export async function serveNgrams(
+  request: Request,
+  models: Models,
+  kind: AnswerKind,
+  noise: number,
+): Promise<Response> {
+  const { pathname } = new URL(request.url)
+  if (request.method === 'GET' && pathname === '/v1/models') {
+    return Response.json({ object: 'list', data: [{ id: 'ngram', object: 'model' }] })
+  }
+  if (request.method !== 'POST' || pathname !== '/v1/chat/completions') {
+    return refused(404, `There is nothing at ${request.method} ${pathname}`)
+  }
+  const ask = (await request.json().catch(() => ({}))) as Ask
+  const { messages = [], max_tokens: most = mostAnswerTokens } = ask
+  if (ask.model !== 'ngram') return refused(404, `There is no model ${ask.model}`)
+  const prompt = textOf(messages.findLast(({ role }) => role === 'user')?.content)
+  const run = { name: request.headers.get('authorization') ?? 'nobody', noise }
+  const given = ask.prompt_logprobs === undefined && ask.echo !== true ? undefined : messages.at(-1)
+  if (given === undefined) {
+    const length = Math.min(Number(most), mostAnswerTokens)
+    return completed(answerOfKind(models, kind, run, prompt, length).join(''), {})
+  }
+  if (given.role !== 'assistant') return refused(400, 'There is no answer to weigh')
+  const answer = tokensOf(textOf(given.content))
+  const told = weighed(models.honest, run, prompt, answer)
+  const tokens = [
+    ...[...template.before, ...tokensOf(prompt), ...template.between].map((token) => ({ token })),
+    ...answer.map((token, at) => ({ token, ...told[at] })),
+    ...template.after.map((token) => ({ token })),
+  ]
+  return ask.echo === true ? completed('', echoed(tokens)) : completed('', promptLogprobs(tokens))
+}
+
+type Told = { readonly token: string; readonly logprob?: number; readonly top?: Tops }
+type Tops = readonly { readonly token: string; readonly logprob: number }[]
+
+const textOf = (content: unknown): string => (typeof content === 'string' ? content : '')
+
+const refused = (status: number, message: string) =>
+  Response.json({ error: { type: 'invalid_request_error', message } }, { status })
+
+const completed = (content: string, more: { readonly choice?: object; readonly top?: object }) =>
+  Response.json({
+    id: 'chatcmpl-ngram',
+    object: 'chat.completion',
+    created: 0,
+    model: 'ngram',
+    choices: [
+      { index: 0, message: { role: 'assistant', content }, finish_reason: 'stop', ...more.choice },
+    ],
+    ...more.top,
+  })
+
+const echoed = (tokens: readonly Told[]) => ({
+  choice: {
+    logprobs: {
+      tokens: tokens.map(({ token }) => token),
+      token_logprobs: tokens.map(({ logprob = -1 }, at) => (at === 0 ? null : logprob)),
+      top_logprobs: tokens.map(({ token, top = [{ token, logprob: -1 }] }, at) =>
+        at === 0
+          ? null
+          : Object.fromEntries(top.map(({ token, logprob }) => [token, logprob] as const)),
+      ),
+    },
+  },
+})
+
+/** vLLM's form, in which a place is an object by the ids of tokens: here their place in the order in which they are met. */
+function promptLogprobs(tokens: readonly Told[]) {
+  const ids = new Map<string, number>()
+  const idOf = (token: string): number => {
+    const id = ids.get(token) ?? ids.size
+    ids.set(token, id)
+    return id
+  }
+  const places = tokens.map(({ token, logprob = -1, top = [] }, at) =>
+    at === 0
+      ? null
+      : Object.fromEntries(
+          [{ token, logprob }, ...top].map((one, rank) => [
+            idOf(one.token),
+            { logprob: one.logprob, rank, decoded_token: one.token },
+          ]),
+        ),
+  )
+  const prompt_token_ids = tokens.map(({ token }) => idOf(token))
+  return { top: { prompt_logprobs: places, prompt_token_ids } }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      port: { type: 'string', default: '0' },
+      answers: { type: 'string', default: 'honest' },
+      noise: { type: 'string', default: '0.002' },
+    },
+  })
+  const kind = answerKinds.find((known) => known === values.answers)
+  if (kind === undefined) throw new Error(`--answers takes ${answerKinds.join(', ')}`)
+  const models = await trainModels()
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: Number(values.port),
+    fetch: (request) => serveNgrams(request, models, kind, Number(values.noise)),
+  })
+  console.log(`A small n-gram model (${kind} answers) at ${server.url.origin} `)
+}

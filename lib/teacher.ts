@@ -1,0 +1,192 @@
+/*
+ * Problem: two free runs of an honest model part ways. So that answers differ says little, and that they are alike does not show which model
+ * gave them.
+ *
+ * Idea: a model is given the delivered text and says how likely each token is. A text of its own has the likeliest token nearly everywhere,
+ * and is close where it has not. A text of another model has tokens that it finds unlikely. That is one call for about a third of the price
+ * of an answer, and it does not matter where two runs would have parted.
+ *
+ * Invariants:
+ * - All numbers are integers, in thousandths of a nat: what is signed has one spelling.
+ * - The numbers decide nothing. They are attested: nobody can compute them again without the provider.
+ * - The places at which nodes show their likeliest tokens follow from the deliverer's answer, to which it committed before it knew of any
+ *   other. So nobody chooses them, and all nodes show the same.
+ * - A token is named under the job's evidence key. The ICL and readers of a receipt learn no token.
+ *
+ * Failure cases: a node that asks no model makes numbers up. It has committed to them before it saw others', and its likeliest tokens are far
+ * from theirs (`distanceOf`). With two nodes it is seen that they differ, with three who is odd. A text that is spliced of two models' has
+ * a quarter that stands out. Nodes whose providers split the text differently have other places and cannot be compared.
+ */
+
+import { bytesToHex, concat, hexToBigInt, keccak256, numberToHex } from 'viem'
+import { canonicalJson } from './canonical-json.ts'
+import type { Address, Hash32, JobId } from './codecs.ts'
+import { concatBytes, hmacSha256, sha256Hex, utf8 } from './digest.ts'
+import { mostGap, type TeacherScore, type TopTokens } from './schemas/teacher.ts'
+
+/** What a model says of one token of a text: natural logarithms of probabilities. */
+export type TokenTold = {
+  readonly logprob: number
+  /** The likeliest tokens in its place, in any order. */
+  readonly top: readonly { readonly token: string; readonly logprob: number }[]
+}
+
+const farGap = 4_000
+const placesShown = 8
+const tokensShown = 5
+const leastProbability = 100_000
+
+/** The places of a text of `n` tokens at which the likeliest tokens are shown, in rising order: eight draws, of which some may fall together. */
+export function placesOf(answer: Hash32, n: number): readonly number[] {
+  const draws = Array.from({ length: placesShown }, (_, draw) =>
+    Number(hexToBigInt(keccak256(concat([answer, numberToHex(draw, { size: 4 })]))) % BigInt(n)),
+  )
+  return [...new Set(draws)].toSorted((a, b) => a - b)
+}
+
+/** The first token of each quarter of a text, and its end. */
+const boundsOf = (n: number): readonly number[] =>
+  [0, 1, 2, 3, 4].map((quarter) => Math.floor((quarter * n) / 4))
+
+/**
+ * The numbers of a text, of what a model says of each of its tokens. `answer` is the hash of the deliverer's answer statement, `key` the
+ * job's evidence key. Throws RangeError for a text without tokens.
+ */
+export async function scoreOf(
+  tokens: readonly TokenTold[],
+  answer: Hash32,
+  key: Uint8Array,
+): Promise<TeacherScore> {
+  if (tokens.length === 0) throw new RangeError('A text without tokens has no score')
+  const rows = tokens.map(({ logprob, top }) => ({ own: millinats(logprob), top: likeliest(top) }))
+  const gaps = rows.map(({ own, top: [first] }) => Math.max(0, own - (first?.nats ?? own)))
+  const clipped = gaps.map((gap) => Math.min(gap, mostGap))
+  const bounds = boundsOf(tokens.length)
+  const transcript = canonicalJson(rows.map(({ own, top }) => [own, ...top]))
+  const shown = placesOf(answer, tokens.length).flatMap((place) => rows[place] ?? [])
+  return {
+    check: 'teacher/1',
+    n: tokens.length,
+    agree: gaps.filter((gap) => gap === 0).length,
+    gap: sum(clipped),
+    far: gaps.filter((gap) => gap > farGap).length,
+    quarters: [0, 1, 2, 3].map((at) => sum(clipped.slice(bounds[at], bounds[at + 1]))),
+    transcript: bytesToHex(await hmacSha256(key, transcript)) as Hash32,
+    top: await Promise.all(shown.map(({ top }) => namedTop(top, key))),
+  }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+
+const millinats = (logprob: number): number =>
+  Math.min(Math.max(0, Math.round(-1_000 * logprob)), leastProbability)
+
+type Likeliest = readonly { readonly token: string; readonly nats: number }[]
+
+function likeliest(top: TokenTold['top']): Likeliest {
+  const ordered = top.toSorted((a, b) => b.logprob - a.logprob).slice(0, tokensShown)
+  if (ordered.length === 0) throw new RangeError('A place without likeliest tokens has no score')
+  return ordered.map(({ token, logprob }) => ({ token, nats: millinats(logprob) }))
+}
+
+const namedTop = (top: Likeliest, key: Uint8Array): Promise<TopTokens> =>
+  Promise.all(
+    top.map(async ({ token, nats }): Promise<[number, number]> => {
+      const name = await hmacSha256(key, concatBytes(utf8('svc-teacher-v1'), utf8(token)))
+      return [new DataView(name.buffer).getUint32(0), nats]
+    }),
+  )
+
+/** The greatest mean gap of a quarter, in thousandths of a nat a token. */
+export function worstQuarter({ n, quarters }: TeacherScore): number {
+  const bounds = boundsOf(n)
+  const means = quarters.map((gap, at) => {
+    const length = (bounds[at + 1] ?? 0) - (bounds[at] ?? 0)
+    return length === 0 ? 0 : Math.floor(gap / length)
+  })
+  return Math.max(...means)
+}
+
+/** What makes numbers impossible, of a text of at most so many tokens by a deliverer with this answer; undefined when they fit one another. */
+export function contradictionIn(
+  score: TeacherScore,
+  answer: Hash32,
+  maxOutputTokens: number,
+): string | undefined {
+  const { n, agree, gap, far, quarters, top } = score
+  if (n > maxOutputTokens) return 'more tokens than the answer may have'
+  if (agree + far > n) return 'more tokens counted than there are'
+  if (gap < far * mostGap || gap > (n - agree) * mostGap) return 'a gap that its tokens cannot have'
+  if (sum(quarters) !== gap) return 'quarters that do not add up'
+  const bounds = boundsOf(n)
+  const isQuarter = (own: number, at: number) =>
+    own <= ((bounds[at + 1] ?? 0) - (bounds[at] ?? 0)) * mostGap
+  if (!quarters.every(isQuarter)) return 'a quarter that its tokens cannot have'
+  if (top.length !== placesOf(answer, n).length) return 'another number of places than are drawn'
+  const isOrdered = (row: TopTokens) => row.every(([, at], i) => at >= (row[i - 1]?.[1] ?? 0))
+  return top.every(isOrdered) ? undefined : 'likeliest tokens out of order'
+}
+
+/**
+ * How far apart two nodes' likeliest tokens are, in thousandths of a nat: the mean over all tokens that either shows. A token that the other
+ * does not show is at least as unlikely to it as the last one that it shows. Undefined when their texts have different numbers of
+ * tokens, so that they show different places.
+ */
+export function distanceOf(one: TeacherScore, other: TeacherScore): number | undefined {
+  if (one.n !== other.n || one.top.length !== other.top.length) return undefined
+  const apart = one.top.flatMap((row, place) => rowDistances(row, other.top[place] ?? []))
+  return Math.floor(sum(apart) / apart.length)
+}
+
+function rowDistances(one: TopTokens, other: TopTokens): readonly number[] {
+  const [first, second] = [new Map(one), new Map(other)]
+  return [...new Set([...first.keys(), ...second.keys()])].map((token) => {
+    const [a, b] = [first.get(token), second.get(token)]
+    const by =
+      a !== undefined && b !== undefined
+        ? Math.abs(a - b)
+        : Math.max(0, a === undefined ? lastOf(one) - (b ?? 0) : lastOf(other) - a)
+    return Math.min(by, mostGap)
+  })
+}
+
+const lastOf = (row: TopTokens): number => row.at(-1)?.[1] ?? 0
+
+/** What a node's numbers of a delivery come to with its salt: opened only once every checker has committed to its own. */
+export type OpenedCheck = {
+  readonly address: Address
+  readonly salt: string
+  readonly score: TeacherScore
+}
+
+/** A node's promise of its numbers: SHA-256 of canonical {jobId, address, fence, delivery, score, salt}. */
+export const checkCommitmentOf = (parts: {
+  readonly jobId: JobId
+  readonly address: Address
+  readonly fence: number
+  readonly delivery: Hash32
+  readonly score: TeacherScore
+  readonly salt: string
+}): Promise<Hash32> => {
+  const { jobId, address, fence, delivery, score, salt } = parts
+  return sha256Hex(canonicalJson({ jobId, address, fence, delivery, score, salt }))
+}
+
+/** What a node's numbers say, with the least distance of its likeliest tokens from another node's: the odd one's is the greatest. */
+export type Attested = Omit<TeacherScore, 'check' | 'quarters' | 'transcript' | 'top'> & {
+  readonly node: Address
+  readonly worst: number
+  /** Undefined where no other node can be compared. */
+  readonly apart: number | undefined
+}
+
+/** The numbers of all nodes that opened theirs, to be shown. They decide nothing. */
+export const attestedBy = (opened: readonly OpenedCheck[]): readonly Attested[] =>
+  opened.map(({ address: node, score }) => {
+    const distances = opened.flatMap((other) =>
+      other.address === node ? [] : (distanceOf(score, other.score) ?? []),
+    )
+    const { n, agree, gap, far } = score
+    const apart = distances.length === 0 ? undefined : Math.min(...distances)
+    return { node, n, agree, gap, far, worst: worstQuarter(score), apart }
+  })
