@@ -1,15 +1,17 @@
 import { isCause, whatOf } from '../../lib/causes.ts'
 import type { AcceptedInference, Inference } from '../../lib/client/inference.ts'
 import type { Address } from '../../lib/codecs.ts'
-import type { JobEvent, Role } from '../../lib/schemas/jobs.ts'
+import type { JobEvent } from '../../lib/schemas/jobs.ts'
+
+/** What a node is in its job: seated like all others, until their answers agree. */
+export type NodePart = 'seated' | 'deliverer' | 'member' | 'differs'
 
 /** What a node has done of its assignment so far. */
 export type NodeProgress = {
   /** Names the assignment: a node may get more than one. */
   readonly fence: number
   readonly node: Address
-  /** Of its seat: `leader` is the first one, whoever delivers. */
-  readonly role: Role
+  readonly part: NodePart
   /** Its seat was added because the quorum did not agree. */
   readonly joined: boolean
   /** The last thing that happened, in words. */
@@ -62,6 +64,13 @@ export const eventWords = ({ type, detail }: Pick<JobEvent, 'type' | 'detail'>):
   return `${what} (${detail.replaceAll('-', ' ')})`
 }
 
+const parts: Readonly<Record<string, NodePart>> = {
+  'to-deliver': 'deliverer',
+  delivered: 'deliverer',
+  'delivery-failed': 'member',
+  'verdict-match': 'member',
+}
+
 const verdictOf = (type: string): NodeProgress['verdict'] => {
   if (type === 'verdict-match') return 'match'
   return type === 'verdict-no-match' ? 'no-match' : undefined
@@ -73,17 +82,24 @@ function withOutcome(told: NodeProgress, outcome: Outcome | undefined): NodeProg
   const { deliverer, agreed, verdicts, receipt } = outcome
   const answer = receipt?.answers.find(({ body }) => body.address === told.node)
   const failed = receipt?.failed_deliveries.find(({ address }) => address === told.node)
+  const found = verdicts.find(({ node }) => node === told.node)
+  const differs = agreed?.differed.find(({ node }) => node === told.node)
+  const isOut = told.isOver && told.part === 'seated' && told.verdict === undefined
+  const partAtLast = (): NodePart => {
+    if (told.node === deliverer) return 'deliverer'
+    if (differs) return 'differs'
+    return answer || found ? 'member' : told.part
+  }
   const row: NodeProgress = {
     ...told,
+    part: agreed && !isOut ? partAtLast() : told.part,
     joined: answer ? answer.batch > 0 : told.joined,
     failedTurn: failed ? failedTurnOf(failed.reason) : told.failedTurn,
   }
   if (row.isOver) return row
-  if (agreed && row.node === deliverer) {
+  if (row.part === 'deliverer' && agreed) {
     return { ...row, status: eventWords({ type: 'delivered' }), isOver: true }
   }
-  const found = verdicts.find(({ node }) => node === row.node)
-  const differs = agreed?.differed.find(({ node }) => node === row.node)
   if (found) {
     const type = `verdict-${found.verdict}`
     const status = eventWords({ type, detail: found.reason })
@@ -97,7 +113,7 @@ function withOutcome(told: NodeProgress, outcome: Outcome | undefined): NodeProg
 const failedTurnOf = (reason: string | undefined): string =>
   `its turn to deliver failed${reason === undefined ? '' : `: ${isCause(reason) ? whatOf(reason, '') : reason}`}`
 
-/** How far each node of a job is, by its events and once it is over by its outcome, in the order of their seats. */
+/** How far each node of a job is, by its events and once it is over by its outcome, in the order in which they were seated. */
 export function nodeProgress(
   events: readonly JobEvent[],
   outcome?: Outcome,
@@ -105,15 +121,14 @@ export function nodeProgress(
   const byFence = new Map<number, NodeProgress>()
   let isWidened = false
   for (const event of events) {
-    const { node, role, fence, type, at, detail } = event
+    const { node, fence, type, at, detail } = event
     if (type === 'seats-added') isWidened = true
-    if (node === undefined || role === undefined || fence === undefined) continue
+    if (node === undefined || fence === undefined) continue
     const known = byFence.get(fence)
     byFence.set(fence, {
       fence,
       node,
-      // Once answers agree, the ICL names the deliverer by the role of the first seat.
-      role: known?.role ?? role,
+      part: parts[type] ?? known?.part ?? 'seated',
       joined: known?.joined ?? isWidened,
       status: eventWords(type === 'delivery-failed' ? { type } : event),
       failedTurn: type === 'delivery-failed' ? failedTurnOf(detail) : known?.failedTurn,
@@ -122,8 +137,7 @@ export function nodeProgress(
       at,
     })
   }
-  const rank = ({ role }: NodeProgress) => (role === 'leader' ? 0 : 1)
   return [...byFence.values()]
     .map((row) => withOutcome(row, outcome))
-    .sort((a, b) => rank(a) - rank(b) || a.fence - b.fence)
+    .sort((a, b) => a.fence - b.fence)
 }

@@ -1,10 +1,17 @@
-import { nodeProgress } from './node-progress.ts'
+import { type NodePart, nodeProgress } from './node-progress.ts'
 import type { Run } from './run-state.ts'
 
 const timeOf = (unixSeconds: number): string =>
   new Date(unixSeconds * 1_000).toLocaleTimeString('en-GB')
 
 const shortly = (node: string): string => `${node.slice(0, 8)}…${node.slice(-4)}`
+
+const partWords: Readonly<Record<NodePart, string>> = {
+  seated: 'Seated',
+  deliverer: 'Deliverer',
+  member: 'Member',
+  differs: 'Differs',
+}
 
 /** What each node has done so far, and which nodes of the list were passed over. */
 export function NodeTable({ run: { events, inference } }: { readonly run: Run }) {
@@ -19,7 +26,7 @@ export function NodeTable({ run: { events, inference } }: { readonly run: Run })
         <caption class="hidden">The nodes of this job</caption>
         <thead>
           <tr>
-            <th scope="col">Role</th>
+            <th scope="col">Part</th>
             <th scope="col">Node</th>
             <th scope="col">Last did</th>
             <th scope="col">At</th>
@@ -27,10 +34,10 @@ export function NodeTable({ run: { events, inference } }: { readonly run: Run })
         </thead>
         <tbody>
           {nodeProgress(events, inference).map(
-            ({ fence, node, role, joined, status, failedTurn, verdict, isOver, at }) => (
-              <tr key={fence} data-role={role} class={verdict ?? (isOver ? 'over' : 'under-way')}>
+            ({ fence, node, part, joined, status, failedTurn, verdict, isOver, at }) => (
+              <tr key={fence} data-part={part} class={verdict ?? (isOver ? 'over' : 'under-way')}>
                 <td>
-                  {role === 'leader' ? 'Leader' : 'Verifier'}
+                  {partWords[part]}
                   {joined && <small> joined</small>}
                 </td>
                 <td>

@@ -8,8 +8,8 @@ import type { OfferedWallet } from './wallets.ts'
 const encoder = new TextEncoder()
 const usualTokens = 1_024
 const mostTokens = 8_192
-const leastVerifiers = 2
-const mostVerifiers = 5
+const leastQuorum = 3
+const mostQuorum = 6
 const throwAway = 'throw-away'
 
 type Props = {
@@ -25,7 +25,7 @@ type Props = {
 export function PromptForm({ place, models, wallets, isRunning, onRun, onCancel }: Props) {
   const [prompt, setPrompt] = useState('')
   const [model, setModel] = useState(models[0] ?? '')
-  const [verifierCount, setVerifierCount] = useState(leastVerifiers)
+  const [quorum, setQuorum] = useState(leastQuorum)
   const [maxOutputTokens, setMaxOutputTokens] = useState(usualTokens)
   const [chosen, setChosen] = useState<string>()
   const { network, settings } = place
@@ -39,7 +39,7 @@ export function PromptForm({ place, models, wallets, isRunning, onRun, onCancel 
   const submit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     if (isRunning || problem !== undefined) return
-    const wish = { prompt, model, verifierCount, maxOutputTokens }
+    const wish = { prompt, model, quorum, maxOutputTokens }
     onRun(
       wish,
       wallets.find(({ id }) => id === account),
@@ -81,11 +81,11 @@ export function PromptForm({ place, models, wallets, isRunning, onRun, onCancel 
         <summary>More options</summary>
         <div class="fields">
           <NumberField
-            id="verifiers"
-            label="Verifiers"
-            range={[leastVerifiers, mostVerifiers]}
-            value={verifierCount}
-            onChange={setVerifierCount}
+            id="quorum"
+            label="Quorum: nodes that answer at first"
+            range={[leastQuorum, mostQuorum]}
+            value={quorum}
+            onChange={setQuorum}
           />
           <NumberField
             id="tokens"

@@ -14,7 +14,7 @@ import type { Failure, RunNews } from './run-state.ts'
 export type Wish = {
   readonly prompt: string
   readonly model: string
-  readonly verifierCount: number
+  readonly quorum: number
   readonly maxOutputTokens: number
 }
 
@@ -36,7 +36,7 @@ export function failureOf(error: unknown, signal: AbortSignal): Failure {
 /** Runs a prompt and tells everything that happens to it; never rejects. */
 export async function runInference(
   connecting: Promise<Connection>,
-  { prompt, model, verifierCount, maxOutputTokens }: Wish,
+  { prompt, model, quorum, maxOutputTokens }: Wish,
   tell: (news: RunNews) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -58,7 +58,7 @@ export async function runInference(
     makesProofs = client.network.chain_id !== mockChainId
     const inference = await client.infer(prompt, {
       model,
-      verifierCount,
+      verifierCount: quorum - 1,
       parameters: { max_output_tokens: maxOutputTokens },
       onStep,
       onPool: (compared) => {

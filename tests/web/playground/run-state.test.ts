@@ -19,8 +19,8 @@ const step = (
 })
 const stateOf = (run: Run) => run.steps.find((state) => state.step === 'encrypt-key')
 
-const leader = `0x${'a'.repeat(40)}` as const
-const verifier = `0x${'b'.repeat(40)}` as const
+const first = `0x${'a'.repeat(40)}` as const
+const second = `0x${'b'.repeat(40)}` as const
 const event = (seq: number, type: string, more: Partial<JobEvent> = {}): JobEvent => ({
   seq,
   at: seq,
@@ -59,10 +59,10 @@ describe('the nodes of a run', () => {
   it('are told by the last thing that each did, the first seat first', () => {
     const rows = nodeProgress([
       event(1, 'submitted'),
-      event(2, 'claimed', { node: anAddress(verifier), role: 'verifier', fence: 1 }),
-      event(3, 'claimed', { node: anAddress(leader), role: 'leader', fence: 2 }),
+      event(2, 'claimed', { node: anAddress(second), role: 'verifier', fence: 1 }),
+      event(3, 'claimed', { node: anAddress(first), role: 'leader', fence: 2 }),
       event(4, 'verdict-match', {
-        node: anAddress(verifier),
+        node: anAddress(second),
         role: 'verifier',
         fence: 1,
         detail: 'match',
@@ -71,65 +71,65 @@ describe('the nodes of a run', () => {
     expect(
       rows.map(({ node, status, verdict, isOver }) => [node, status, verdict, isOver]),
     ).toEqual([
-      [leader, 'claimed its assignment', undefined, false],
-      [verifier, 'checked the delivery: match', 'match', true],
+      [second, 'checked the delivery: match', 'match', true],
+      [first, 'claimed its assignment', undefined, false],
     ])
   })
 
   it('are told by the outcome as well, whose last events may not have come', () => {
     const [other, fourth] = [`0x${'c'.repeat(40)}`, `0x${'d'.repeat(40)}`] as const
-    const claimed = (seq: number, node: typeof leader, role: 'leader' | 'verifier') =>
+    const claimed = (seq: number, node: typeof first, role: 'leader' | 'verifier') =>
       event(seq, 'claimed', { node: anAddress(node), role, fence: seq })
     const rows = nodeProgress(
       [
-        claimed(1, leader, 'leader'),
-        claimed(2, verifier, 'verifier'),
-        event(3, 'lapsed', { node: anAddress(verifier), role: 'verifier', fence: 2 }),
+        claimed(1, first, 'leader'),
+        claimed(2, second, 'verifier'),
+        event(3, 'lapsed', { node: anAddress(second), role: 'verifier', fence: 2 }),
         claimed(4, other, 'verifier'),
         claimed(5, fourth, 'verifier'),
       ],
       {
         deliverer: anAddress(other),
-        agreed: { differed: [{ node: anAddress(leader), how: 'inconclusive' }] },
+        agreed: { differed: [{ node: anAddress(first), how: 'inconclusive' }] },
         verdicts: [{ node: anAddress(fourth), verdict: 'match' }],
       },
     )
     expect(
-      rows.map(({ node, role, status, verdict, isOver }) => [node, role, status, verdict, isOver]),
+      rows.map(({ node, part, status, verdict, isOver }) => [node, part, status, verdict, isOver]),
     ).toEqual([
-      [leader, 'leader', 'answered differently (inconclusive)', 'no-match', true],
-      [verifier, 'verifier', 'was too late', undefined, true],
-      [other, 'verifier', 'delivered its answer', undefined, true],
-      [fourth, 'verifier', 'checked the delivery: match', 'match', true],
+      [first, 'differs', 'answered differently (inconclusive)', 'no-match', true],
+      [second, 'seated', 'was too late', undefined, true],
+      [other, 'deliverer', 'delivered its answer', undefined, true],
+      [fourth, 'member', 'checked the delivery: match', 'match', true],
     ])
   })
 
   it('are marked when they joined, and keep the turn that failed beside the later verdict', () => {
     const joiner = `0x${'e'.repeat(40)}` as const
-    const of = (seq: number, type: string, node: typeof leader, more: Partial<JobEvent> = {}) =>
+    const of = (seq: number, type: string, node: typeof first, more: Partial<JobEvent> = {}) =>
       event(seq, type, { node: anAddress(node), role: 'verifier', fence: 1, ...more })
     const rows = nodeProgress([
-      of(1, 'chosen', verifier),
+      of(1, 'chosen', second),
       event(2, 'seats-added', { detail: '1 more' }),
       of(3, 'chosen', joiner, { fence: 2 }),
       // The ICL names the deliverer by the role of the first seat.
-      of(4, 'to-deliver', verifier, { role: 'leader' }),
-      of(5, 'delivery-failed', verifier, { role: 'leader', detail: 'answer-lost' }),
-      of(6, 'verdict-match', verifier, { detail: 'match' }),
+      of(4, 'to-deliver', second, { role: 'leader' }),
+      of(5, 'delivery-failed', second, { role: 'leader', detail: 'answer-lost' }),
+      of(6, 'verdict-match', second, { detail: 'match' }),
     ])
-    expect(rows.map(({ node, role, joined }) => [node, role, joined])).toEqual([
-      [verifier, 'verifier', false],
-      [joiner, 'verifier', true],
+    expect(rows.map(({ node, part, joined }) => [node, part, joined])).toEqual([
+      [second, 'member', false],
+      [joiner, 'seated', true],
     ])
     expect(rows[0]).toMatchObject({ status: 'checked the delivery: match', verdict: 'match' })
     expect(rows[0]?.failedTurn).toMatch(/^its turn to deliver failed: a restart of the node lost/)
     // The stream may end before these events come: the receipt has them.
-    const [told] = nodeProgress([of(1, 'chosen', verifier)], {
+    const [told] = nodeProgress([of(1, 'chosen', second)], {
       deliverer: anAddress(joiner),
       verdicts: [],
       receipt: {
-        answers: [{ body: { address: anAddress(verifier) }, batch: 1 }],
-        failed_deliveries: [{ address: anAddress(verifier), reason: 'output-refused' }],
+        answers: [{ body: { address: anAddress(second) }, batch: 1 }],
+        failed_deliveries: [{ address: anAddress(second), reason: 'output-refused' }],
       },
     })
     expect(told).toMatchObject({
