@@ -10,10 +10,10 @@ import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from
 
 /** Whose place a blob takes: of a wallet the stored key of its prompt, of a node its turn to deliver. */
 const BlobQuery = z.object({
-  kpHighHandle: Uint256.optional(),
+  kpHighHandle: Uint256.optional().describe('With the next two: the stored key of the prompt'),
   kpLowHandle: Uint256.optional(),
-  block_number: Uint256.optional(),
-  jobId: JobId.optional(),
+  block_number: Uint256.optional().describe('The block that stored the key'),
+  jobId: JobId.optional().describe('With fence: the turn to deliver of a node'),
   fence: QueryInt(1, 1_000_000).optional(),
 })
 
@@ -131,7 +131,7 @@ export const clientEndpoints = {
     method: 'POST',
     path: '/v1/blobs',
     summary:
-      'Store an encrypted blob: the prompt of a stored key (33 KiB at most), the output of the node that delivers (1 MiB)',
+      'Store an encrypted blob of at most 1 MiB: the prompt of a stored key, or the output of the node that delivers, in its turn',
     auth: 'client-or-node',
     query: BlobQuery,
     body: rawBytes,

@@ -13,6 +13,10 @@ import { AbortReason, AssignmentStatus, JobPhase, Parameters, Role } from './job
 import { ListMembers, ListPosition } from './list.ts'
 import { Ack, Fence, SignedAnswer, SignedDelivery, TurnNumber } from './statements.ts'
 
+const ServerTime = UnixSeconds.describe(
+  "The ICL's clock, so that a node whose own is wrong knows how long it has",
+)
+
 /** Work that is offered to a node (spec 2.4). */
 export const AssignmentOffer = z
   .object({
@@ -21,7 +25,7 @@ export const AssignmentOffer = z
     model_id: ModelId,
     prompt_cid: Cid,
     client: Address,
-    deadline: UnixSeconds,
+    deadline: UnixSeconds.describe('Until when the node may claim it'),
     fence: Fence,
   })
   .meta({ id: 'AssignmentOffer' })
@@ -43,16 +47,14 @@ export const ClaimResult = z
     kpHighHandle: Uint256,
     kpLowHandle: Uint256,
     claimDeadline: UnixSeconds,
-    /** The ICL's clock, so that a node whose own is wrong knows how long it has. */
-    server_time: UnixSeconds,
+    server_time: ServerTime,
     client: Address,
     model_id: ModelId,
     prompt_cid: Cid,
     comparator: ComparatorId,
     parameters: Parameters.required(),
-    /** What the client committed to on chain: the list, who may activate its members until when, and where this node stands. */
-    list: ListMembers,
-    position: z.int().min(0),
+    list: ListMembers.describe('With activator and until: what the client committed to on chain'),
+    position: z.int().min(0).describe('Of this node on the list, from 0'),
     activator: Address,
     until: UnixSeconds,
   })
@@ -61,15 +63,19 @@ export type ClaimResult = z.output<typeof ClaimResult>
 
 /** A node's promise of its evidence, made before it may see that of others. */
 export const CommitRequest = z
-  .object({ jobId: JobId, fence: Fence, commitment: Hash32 })
+  .object({
+    jobId: JobId,
+    fence: Fence,
+    commitment: Hash32.describe('SHA-256 of JCS{jobId, address, fence, evidence, salt}'),
+  })
   .meta({ id: 'CommitRequest' })
 
-/**
- * What a node does next. `work`: claim, answer and commit. `wait`: ask again, for others have to act first. `reveal`: open its commitment. `deliver`: put its
- * answer where client and checkers can read it. `check`: open another's output, and say what it is. `differ`: say how its own answer differs from the
- * delivered one. `over`: nothing more.
- */
-export const NextStep = z.enum(['work', 'wait', 'reveal', 'deliver', 'check', 'differ', 'over'])
+/** What a node does next. */
+export const NextStep = z
+  .enum(['work', 'wait', 'reveal', 'deliver', 'check', 'differ', 'over'])
+  .describe(
+    '`work`: claim, answer and commit. `wait`: ask again, others act first or the node has said it all. `reveal`: open the commitment. `deliver`: put the answer where client and checkers can read it. `check`: open the output of another and say what it is. `differ`: say from the evidence how the own answer, outside the agreement, differs. `over`: nothing more',
+  )
 export type NextStep = z.output<typeof NextStep>
 
 /** A delivery to check, and the answer of the node that delivers; with its wallet's word for the keys, because nobody looks for an ICL's sake alone. */
@@ -87,16 +93,18 @@ export const OwnAssignment = z
     role: Role,
     fence: Fence,
     step: NextStep,
-    /** Of the step. */
-    deadline: UnixSeconds.optional(),
-    /** The ICL's clock, so that a node whose own is wrong knows how long it has. */
-    server_time: UnixSeconds,
-    /** With `deliver`, `check` and `differ`: whose turn it is. */
-    turn: TurnNumber.optional(),
-    /** With `deliver`: the positions on the list that have to read the output key besides the client. */
-    checkers: z.array(ListPosition).optional(),
-    /** With `check` and `differ`. */
-    to_check: DeliveryToCheck.optional(),
+    deadline: UnixSeconds.optional().describe('Of the step'),
+    server_time: ServerTime,
+    turn: TurnNumber.optional().describe('With `deliver`, `check` and `differ`: whose it is'),
+    checkers: z
+      .array(ListPosition)
+      .optional()
+      .describe(
+        'With `deliver`: the positions on the list that have to read the output key, besides the client. They are the bits of the mask of `storeOutputKey`',
+      ),
+    to_check: DeliveryToCheck.optional().describe(
+      'With `check` and `differ`: the delivery, and the answer of the node that delivers',
+    ),
   })
   .meta({ id: 'OwnAssignment' })
 export type OwnAssignment = z.output<typeof OwnAssignment>

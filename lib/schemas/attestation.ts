@@ -105,10 +105,14 @@ export const AttestationRequest = z
     nonce: Nonce,
     session_public_key: SessionPublicKey,
     session: SessionGrant,
-    /** By the session key, over `sessionProofBytes` of the digest: nobody attests a key that is another's. */
-    session_signature: SessionSignature,
+    session_signature: SessionSignature.describe(
+      'By the session key, over `svc-session-proof-v1` and the digest',
+    ),
     evidence: z.discriminatedUnion('backend', [
-      z.object({ backend: z.literal('mock'), hmac: Base64Url(32) }),
+      z.object({
+        backend: z.literal('mock'),
+        hmac: Base64Url(32).describe('HMAC-SHA256 of the digest, under the mock key'),
+      }),
       TpmEvidence,
     ]),
   })

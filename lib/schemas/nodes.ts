@@ -109,11 +109,17 @@ export const Heartbeat = z
     version: z.string().max(64),
     free_slots: z.int().min(0).max(64),
     supported_model_ids: z.array(ModelId).max(64),
-    /** What it takes for each of these models; of one that is left out, a short conversation. */
-    model_takes: z.array(ModelTakes).max(64).optional(),
-    /** `exact` and `similar/2` when left out; names that the ICL does not know are passed over. */
-    supported_comparators: z.array(z.string().max(32)).max(16).optional(),
-    final: z.boolean().optional(),
+    model_takes: z
+      .array(ModelTakes)
+      .max(64)
+      .optional()
+      .describe('What it takes for each model; of one left out, a short conversation'),
+    supported_comparators: z
+      .array(z.string().max(32))
+      .max(16)
+      .optional()
+      .describe('`exact` and `similar/2` when left out; unknown names are passed over'),
+    final: z.boolean().optional().describe('The node stops, and takes no more work'),
   })
   .meta({ id: 'Heartbeat' })
 

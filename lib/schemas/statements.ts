@@ -27,12 +27,9 @@ export const AnswerStatement = z
   .object({
     statement: z.literal('svc-answer-v2'),
     ...about,
-    /** Of the node on the job's list. */
-    position: ListPosition,
-    /** The commitment to the list, as PromptKeyStore holds it. */
-    list: Hash32,
-    /** The model that gave the answer: what the node vouches for. */
-    model_id: ModelId,
+    position: ListPosition.describe("Of the node on the job's list"),
+    list: Hash32.describe('The commitment to the list, as PromptKeyStore holds it'),
+    model_id: ModelId.describe('The model that gave the answer: what the node vouches for'),
     max_output_tokens: MaxOutputTokens,
     evidence: Evidence,
     salt: Base64Url32,
@@ -45,8 +42,7 @@ export const DeliveryStatement = z
   .object({
     statement: z.literal('svc-delivery-v2'),
     ...about,
-    /** SHA-256 of the deliverer's own answer statement. */
-    answer: Hash32,
+    answer: Hash32.describe("SHA-256 of the deliverer's own answer statement"),
     output_cid: Cid,
     outHighHandle: Uint256,
     outLowHandle: Uint256,
@@ -62,13 +58,10 @@ export const VerdictStatement = z
   .object({
     statement: z.literal('svc-verdict-v2'),
     ...about,
-    /** SHA-256 of the own answer statement. */
-    answer: Hash32,
-    /** SHA-256 of the delivery statement. */
-    delivery: Hash32,
+    answer: Hash32.describe('SHA-256 of the own answer statement'),
+    delivery: Hash32.describe('SHA-256 of the delivery statement'),
     verdict: Verdict,
-    /** Only of a `no-match`, and always. */
-    reason: VerdictReason.optional(),
+    reason: VerdictReason.optional().describe('Only of a `no-match`, and always'),
   })
   .meta({ id: 'VerdictStatement' })
 export type VerdictStatement = z.output<typeof VerdictStatement>
@@ -144,10 +137,8 @@ export const AckStatement = z
     statement: z.literal('svc-ack-v2'),
     ...about,
     step: AckStep,
-    /** The commitment, or SHA-256 of the answer or delivery statement. */
-    body_hash: Hash32,
-    /** When the ICL took it first. */
-    at: UnixSeconds,
+    body_hash: Hash32.describe('The commitment, or SHA-256 of the answer or delivery statement'),
+    at: UnixSeconds.describe('When the ICL took it first'),
   })
   .meta({ id: 'AckStatement' })
 export type AckStatement = z.output<typeof AckStatement>
