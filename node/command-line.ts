@@ -30,6 +30,7 @@ async function contextOf() {
     clock: systemClock,
     random: systemRandom,
     print: (line: string) => console.log(printable(line)),
+    isWatched: process.stdout.isTTY === true,
     warn: (line: string) => console.error(printable(line)),
   }
 }

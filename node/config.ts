@@ -9,6 +9,7 @@ import { TpmSetting } from './attestation/tpm/tpm-setting.ts'
 import { nearestName } from './commands/nearest.ts'
 import { ProviderSettingsField } from './inference/provider-setting.ts'
 import { unknownProviderText } from './inference/providers.ts'
+import { Prices } from './inference/usage.ts'
 
 /** Environment variables as the process got them. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -91,6 +92,7 @@ const fields = {
   max_concurrent_jobs: wholeNumber(1, 64, 'jobs, 1 to 64').default(2),
   drain_seconds: wholeNumber(0, 3_600, 'seconds, 0 to 3600').default(60),
   providers: ProviderSettingsField.default({}),
+  prices: Prices.default({}),
   keystore_path: z.string('must be a path').min(1, 'must be a path').optional(),
 }
 

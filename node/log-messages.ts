@@ -2,6 +2,13 @@ import type { StoredKey } from '../lib/chain/prompt-key-store.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
 import type { PermitNews } from '../lib/coprocessor/cofhe.ts'
 import type { Role, Verdict } from '../lib/schemas/jobs.ts'
+import { usageText } from './inference/usage.ts'
+import type { JobRecord } from './journal/history.ts'
+
+type EndedJob = Omit<JobRecord, 'ended_at' | 'usage'> & {
+  readonly ended_at: number
+  readonly usage: JobRecord['usage'] | undefined
+}
 
 /** Every message that operators and their tools look for, with the fragments of spec 6. */
 export const messages = {
@@ -97,6 +104,9 @@ export const messages = {
     `Job ${jobId}: the delivered output could not be read: ${why}`,
   verdict: (jobId: JobId, verdict: Verdict, reason: string | undefined) =>
     `Job ${jobId}: Verdict: ${verdict}${reason === undefined ? '' : ` (${reason})`}`,
+  ended: ({ jobId, role, model_id, outcome, reason, started_at, ended_at, usage }: EndedJob) =>
+    `Job ${jobId}: ended as ${role} of ${model_id}: ${outcome}${reason === undefined ? '' : ` (${reason})`} after ${ended_at - started_at} s` +
+    (usage ? `, ${usageText(usage, undefined)}` : ''),
   stopped: (jobId: JobId, why: string) => `Job ${jobId}: stopped: ${why}`,
   aborted: (jobId: JobId, why: string) => `Job ${jobId}: aborted: ${why}`,
   abortNotSent: (jobId: JobId, why: string) =>

@@ -10,6 +10,10 @@ export type LogLevel = 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR'
 export interface Log {
   debug(message: string): void
   info(message: string): void
+  /** One of the many steps of a job: INFO, too. */
+  step(message: string): void
+  /** What a job came to: INFO, where its steps are left out. */
+  summary(message: string): void
   warning(message: string): void
   error(message: string): void
 }
@@ -23,6 +27,8 @@ export function createLog(options: {
   readonly address: Address
   readonly clock: Clock
   readonly write: (line: string) => void
+  /** A person reads along: at INFO a job has one line, for all of its steps. */
+  readonly isBrief?: boolean
 }): Log {
   const { address, clock, format = 'text' } = options
   const logger = new Logger<{ message: string; level: LogLevel }>({
@@ -34,9 +40,13 @@ export function createLog(options: {
         options.write(lineOf[format]({ atMs: clock.now(), level, address, message })),
     ],
   })
+  const info = (message: string) => void logger.info({ message, level: 'INFO' })
+  const leavesOut = options.isBrief === true && options.level === 'INFO'
   return {
     debug: (message) => void logger.debug({ message, level: 'DEBUG' }),
-    info: (message) => void logger.info({ message, level: 'INFO' }),
+    info,
+    step: leavesOut ? () => {} : info,
+    summary: leavesOut ? info : () => {},
     warning: (message) => void logger.warn({ message, level: 'WARNING' }),
     error: (message) => void logger.error({ message, level: 'ERROR' }),
   }

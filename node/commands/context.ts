@@ -13,6 +13,8 @@ export type CommandContext = {
   readonly random: Random
   /** Prints one line to standard output. */
   readonly print: (line: string) => void
+  /** Standard output is a terminal. */
+  readonly isWatched?: boolean
   /** Prints one line to standard error. */
   readonly warn: (line: string) => void
 }

@@ -6,7 +6,9 @@ import { keystoreAddress } from '../../lib/host/keystore.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ReputationStatement } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Config } from '../config.ts'
 import { loadConfig } from '../config-file.ts'
+import { costOf, usageText } from '../inference/usage.ts'
 import { historyPathOf, type JobRecord, readHistory } from '../journal/history.ts'
 import { durationText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
@@ -27,7 +29,11 @@ type Event = Pick<ReputationStatement, 'jobId' | 'code' | 'at'> & {
   /** What it counted, in words, where that is less than in full. */
   readonly counted?: string | undefined
 }
-type Job = JobRecord & { readonly events: readonly Event[] }
+type Job = JobRecord & {
+  readonly events: readonly Event[]
+  /** Undefined without a price or a count. */
+  readonly cost: number | undefined
+}
 
 const defaultLimit = 20
 const maxPages = 10
@@ -60,6 +66,7 @@ export async function showJobs(
   const shown = new Set(history.map(({ jobId }) => jobId))
   const jobs = history.map((job) => ({
     ...job,
+    cost: job.usage && costOf(job.usage, config.prices[job.model_id]),
     events: (events ?? []).filter(({ jobId }) => jobId === job.jobId),
   }))
   const others = (events ?? []).filter(({ jobId }) => !shown.has(jobId)).slice(0, limit)
@@ -69,7 +76,7 @@ export async function showJobs(
   } else if (flags.csv) {
     for (const line of csvOf(jobs)) print(line)
   } else {
-    printTable(jobs, others, print)
+    printTable(jobs, others, config.prices, print)
   }
   return undefined
 }
@@ -134,9 +141,15 @@ const csvCell = (value: unknown): string => {
 }
 
 const csvOf = (jobs: readonly Job[]): readonly string[] => [
-  [...csvColumns, 'events'].join(','),
-  ...jobs.map((job) =>
-    [...csvColumns.map((column) => job[column]), job.events.map(({ code }) => code).join(' ')]
+  [...csvColumns, 'input_tokens', 'output_tokens', 'cost', 'events'].join(','),
+  ...jobs.map(({ usage, cost, events, ...job }) =>
+    [
+      ...csvColumns.map((column) => job[column]),
+      usage?.input_tokens,
+      usage?.output_tokens,
+      cost,
+      events.map(({ code }) => code).join(' '),
+    ]
       .map(csvCell)
       .join(','),
   ),
@@ -148,15 +161,18 @@ const textOf = ({ code, counted }: Event): string =>
 function printTable(
   jobs: readonly Job[],
   others: readonly Event[],
+  prices: Config['prices'],
   print: (line: string) => void,
 ): void {
   if (jobs.length === 0) print('No jobs yet.')
-  for (const { jobId, role, model_id, started_at, ended_at, outcome, reason, events } of jobs) {
+  for (const job of jobs) {
+    const { jobId, role, model_id, started_at, ended_at, outcome, reason, usage, events } = job
     const took = ended_at === undefined ? '' : ` in ${durationText(ended_at - started_at)}`
     const why = reason === undefined ? '' : ` (${reason})`
+    const used = usage ? `, ${usageText(usage, prices[model_id])}` : ''
     const codes = events.length === 0 ? '' : `; ${events.map(textOf).join(', ')}`
     print(
-      `${timeText(started_at)}  ${jobId.slice(0, 10)}..${jobId.slice(-4)}  ${role.padEnd(8)}  ${model_id}  ${outcome}${why}${took}${codes}`,
+      `${timeText(started_at)}  ${jobId.slice(0, 10)}..${jobId.slice(-4)}  ${role.padEnd(8)}  ${model_id}  ${outcome}${why}${took}${used}${codes}`,
     )
   }
   if (others.length > 0) print('Reputation events of other jobs:')

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
-import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { Config, Environment } from '../config.ts'
 import { createLog, type Log } from '../log.ts'
 import { openLogFile } from '../log-file.ts'
+import type { CommandContext } from './context.ts'
 import { type Flags, usageError } from './flags.ts'
 
 /** The environment with the log flags of `run` in it, which win; throws SvcError `usage`. */
@@ -19,21 +19,22 @@ export function withLogFlags(environment: Environment, flags: Flags): Environmen
   }
 }
 
-/** The daemon's log, in the configured file or else by `print`; throws SvcError `log-file-unusable`. */
+/** The daemon's log, in the configured file or else by `print`, briefly on a terminal; throws SvcError `log-file-unusable`. */
 export function openLog(
-  context: { readonly clock: Clock; readonly print: (line: string) => void },
+  context: Pick<CommandContext, 'clock' | 'print' | 'isWatched'>,
   config: Config,
   address: Address,
 ): { readonly log: Log; readonly close: () => void } {
-  const { clock, print } = context
+  const { clock, print, isWatched } = context
   const { log_file: path, log_max_bytes: maxBytes, log_old_files: oldFiles } = config
   const sink =
     path === undefined
       ? { write: print, close: () => {} }
       : openLogFile({ path: resolve(path), maxBytes, oldFiles }, print)
   const { log_level: level, log_format: format } = config
+  const isBrief = path === undefined && format === 'text' && isWatched === true
   return {
-    log: createLog({ level, format, address, clock, write: sink.write }),
+    log: createLog({ level, format, address, clock, write: sink.write, isBrief }),
     close: sink.close,
   }
 }

@@ -2,10 +2,12 @@ import { exitCodes } from '../../lib/host/exit-code.ts'
 import { shareText } from '../../lib/weight-moves.ts'
 import { tpmOfCertificate } from '../attestation/certificate-claims.ts'
 import { loadConfig } from '../config-file.ts'
+import { historyPathOf, readHistory } from '../journal/history.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { diagnoseNode, type Trouble } from './diagnose-node.ts'
 import { lookAround, type OnChain, type Surroundings } from './look-around.ts'
+import { modelUsageOf, modelUsageText } from './model-usage.ts'
 
 /** Shows what ICL, chain, certificate and providers say of this node; 1 when the operator has to act, 75 when something is away. */
 export async function showStatus(
@@ -15,11 +17,16 @@ export async function showStatus(
   const loaded = await loadConfig(context.environment, warnOf(context))
   const seen = await lookAround(loaded, context)
   const { eligible, troubles } = diagnoseNode(seen)
+  const { prices } = loaded.config
+  const usage = modelUsageOf(await readHistory(historyPathOf(loaded.configPath)), prices)
   const { print } = context
   if (flags.json) {
-    print(JSON.stringify(jsonOf(seen, loaded.config.icl_endpoint, eligible, troubles)))
+    print(
+      JSON.stringify({ ...jsonOf(seen, loaded.config.icl_endpoint, eligible, troubles), usage }),
+    )
   } else {
-    for (const [label, text] of rowsOf(seen, loaded.config.icl_endpoint, eligible)) {
+    const used = usage.map((model): Row => ['Used', modelUsageText(model, prices)])
+    for (const [label, text] of [...rowsOf(seen, loaded.config.icl_endpoint, eligible), ...used]) {
       print(`${(label === '' ? '' : `${label}:`).padEnd(16)}${text}`)
     }
     for (const { message, remedy } of troubles) {
@@ -66,7 +73,7 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
         'Jobs',
         `${tasks_completed} completed, ${tasks_accepted} accepted, ${tasks_rejected} rejected`,
       ],
-      ['Reputation', String(reputation_score)],
+      ['Reputation', `${reputation_score} of at most 1000`],
       ...(draw ? [['Share of draws', shareText(draw)] as const] : []),
       ...('value' in moves ? [['Weight moved', moves.value ?? manyEvents] as const] : []),
       ['Heartbeat', heartbeatText(metrics.last_heartbeat, now)],

@@ -15,6 +15,8 @@ import {
 import { notOfProtocol, providerFetch } from './provider-fetch.ts'
 import { sealedText } from './sealed-text.ts'
 
+const Count = z.int().min(0).max(1e9)
+
 // Only what is used; other kinds of blocks have no text.
 const Answer = z.object({
   content: z.array(
@@ -26,6 +28,7 @@ const Answer = z.object({
     }),
   ),
   stop_reason: z.string().nullish(),
+  usage: z.object({ input_tokens: Count, output_tokens: Count }).optional().catch(undefined),
 })
 
 /** Anthropic's messages; the API takes neither a temperature nor a seed, so answers differ from call to call. */
@@ -43,7 +46,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
     fetch: providerFetch(options.fetch),
   })
   return {
-    complete: ({ model, prompt, maxOutputTokens, ...limits }) =>
+    complete: ({ model, prompt, maxOutputTokens, onUsage, ...limits }) =>
       callProvider(options, { model, ...limits }, failureOf, async (ended) => {
         const answer = await client.messages.create(
           {
@@ -55,7 +58,8 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
         )
         const parsed = Answer.safeParse(answer)
         if (!parsed.success) throw notOfProtocol()
-        const { content, stop_reason: reason } = parsed.data
+        const { content, stop_reason: reason, usage } = parsed.data
+        if (usage) onUsage?.(usage)
         const text = sealedText(prompt, {
           content: content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
           toolCalls: content

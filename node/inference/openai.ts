@@ -20,6 +20,8 @@ import { sealedText } from './sealed-text.ts'
 
 const Call = z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })
 
+const Count = z.int().min(0).max(1e9)
+
 // Only what is used; a content in parts belongs to another protocol.
 const Answer = z.object({
   choices: z
@@ -33,6 +35,8 @@ const Answer = z.object({
       }),
     )
     .min(1),
+  // Other servers may count otherwise, or not at all.
+  usage: z.object({ prompt_tokens: Count, completion_tokens: Count }).optional().catch(undefined),
 })
 
 type Sampling = { readonly temperature?: 0 | undefined; readonly seed?: 0 | undefined }
@@ -88,7 +92,12 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     )
     const parsed = Answer.safeParse(answer)
     if (!parsed.success) throw notOfProtocol()
-    const [choice] = parsed.data.choices
+    const { usage, choices } = parsed.data
+    if (usage) {
+      const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = usage
+      completion.onUsage?.({ input_tokens, output_tokens })
+    }
+    const [choice] = choices
     const text = sealedText(completion.prompt, {
       content: choice?.message.content ?? '',
       toolCalls: (choice?.message.tool_calls ?? []).map((call) => call.function),

@@ -1,6 +1,9 @@
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import type { TokenTold } from '../../lib/teacher.ts'
 
+/** Tokens as the provider counted them. */
+export type Usage = { readonly input_tokens: number; readonly output_tokens: number }
+
 /** One inference: an already decrypted prompt for one model. */
 export type Completion = {
   readonly model: string
@@ -11,6 +14,8 @@ export type Completion = {
   readonly signal?: AbortSignal | undefined
   /** Hears of a try that failed and is repeated after `waitMs`. */
   readonly onFailedTry?: ((why: string, waitMs: number) => void) | undefined
+  /** Hears what an answer took, useful or not, where the provider counts it. */
+  readonly onUsage?: ((usage: Usage) => void) | undefined
 }
 
 /** A text that a model did or did not write, as the answer to a prompt. */

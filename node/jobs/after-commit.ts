@@ -64,7 +64,7 @@ export function whenOver(
 ): Ending {
   const ending = endingOf(taken, why)
   if (ending.outcome === 'given-up') return leave(deps, id, why)
-  deps.log.info(messages.over(id.jobId, why))
+  deps.log.step(messages.over(id.jobId, why))
   return ending
 }
 

@@ -10,6 +10,7 @@ import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { unseal } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Usage } from '../inference/provider.ts'
 import { messages } from '../log-messages.ts'
 import { checkList, untrusted } from './check-list.ts'
 import { decryptKey } from './decrypt-key.ts'
@@ -28,19 +29,22 @@ export type Answer = {
   readonly secrets: EvidenceSecrets
 }
 
-/** Checks that the client chose this node, decrypts the prompt, runs the inference and makes its evidence: the same in both roles (spec 4); its lease has `leftMs`. */
+/** What an inference has left, and who hears what it took. */
+type Inference = { readonly leftMs: LeftMs; readonly onUsage: (usage: Usage) => void }
+
+/** Checks that the client chose this node, decrypts the prompt, runs the inference and makes its evidence: the same in both roles (spec 4). */
 export async function produceAnswer(
   deps: JobDeps,
   claim: ClaimResult,
   signal: AbortSignal,
-  leftMs: LeftMs,
+  inference: Inference,
 ): Promise<Answer> {
   const { jobId, comparator } = claim
   const isCommitted = await checkList(deps, claim, signal)
   const promptKey = await decryptPromptKey(deps, claim, signal)
   if (!isCommitted) throw untrusted('to which the client has not committed on chain')
   const prompt = await openPrompt(deps, claim, promptKey, signal)
-  const text = await runInference(deps, claim, prompt, signal, leftMs)
+  const text = await runInference(deps, claim, prompt, signal, inference)
   const secrets = { prompt: promptText(prompt), key: await evidenceKey(promptKey, jobId) }
   const evidence = await comparators[comparator].evidenceOf({ text, ...secrets })
   return { text, evidence, secrets }
@@ -71,7 +75,7 @@ async function decryptPromptKey(
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const key = await decryptKey(deps, jobId, { high, low }, grantPatienceMs, signal)
-  deps.log.info(messages.promptKeyDecrypted(jobId))
+  deps.log.step(messages.promptKeyDecrypted(jobId))
   return key
 }
 
@@ -85,7 +89,7 @@ async function openPrompt(
     signal.throwIfAborted()
     throw promptUnavailable(error)
   })
-  log.info(messages.promptDownloaded(jobId, blob.length))
+  log.step(messages.promptDownloaded(jobId, blob.length))
   const sealed = await unseal(blob, key, { kind: 'prompt', client })
   log.debug(`Job ${jobId}: prompt: ${sealed}`)
   return readPrompt(sealed)
@@ -103,7 +107,7 @@ async function runInference(
   { jobId, fence, model_id, parameters }: ClaimResult,
   prompt: PromptDocument,
   signal: AbortSignal,
-  leftMs: LeftMs,
+  inference: Inference,
 ): Promise<string> {
   const offered = models.get(model_id)
   if (offered === undefined) {
@@ -111,19 +115,19 @@ async function runInference(
       hint: remedyFor('node operator', 'model-not-offered', model_id),
     })
   }
-  log.info(messages.running(jobId, model_id))
+  log.step(messages.running(jobId, model_id))
   journal.note({ step: 'asked', jobId, fence })
   const startedAt = clock.monotonic()
   const text = await offered.provider.complete({
     model: offered.model,
     prompt,
     maxOutputTokens: parameters.max_output_tokens,
-    leftMs,
+    ...inference,
     signal,
     onFailedTry: (why, waitMs) => log.warning(messages.providerRetried(jobId, why, waitMs)),
   })
   const elapsedMs = elapsedSince(clock, startedAt)
-  log.info(messages.inferenceComplete(jobId, elapsedMs / 1000))
+  log.step(messages.inferenceComplete(jobId, elapsedMs / 1000))
   if (elapsedMs > slowInferenceMs) log.warning(messages.inferenceSlow(jobId, elapsedMs / 1000))
   log.debug(`Job ${jobId}: output: ${text}`)
   return text

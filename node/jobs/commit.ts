@@ -58,5 +58,5 @@ export async function sendCommitment(
     ),
   )
   heard.add('commit')
-  deps.log.info(messages.committed(jobId))
+  deps.log.step(messages.committed(jobId))
 }

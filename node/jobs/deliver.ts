@@ -33,7 +33,7 @@ export async function deliver(
   )
   own.acknowledged.add('result')
   own.taken.delivery = body
-  deps.log.info(messages.resultAccepted(jobId))
+  deps.log.step(messages.resultAccepted(jobId))
 }
 
 async function prepare(
@@ -129,7 +129,7 @@ async function uploadOutput(
       throw uploadFailed(errorText(error), error)
     })
   if (cid !== expected) throw uploadFailed(`it was stored as ${cid}, but it is ${expected}`)
-  log.info(messages.outputUploaded(jobId, cid))
+  log.step(messages.outputUploaded(jobId, cid))
   return cid
 }
 

@@ -3,6 +3,7 @@ import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Usage } from '../inference/provider.ts'
 import { messages } from '../log-messages.ts'
 import { isGone } from './abort-reason.ts'
 import { afterCommit } from './after-commit.ts'
@@ -12,14 +13,15 @@ import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
 import { leaseOf, longestAwayMs } from './lease.ts'
 
-/** Claims an assignment, answers and commits; then its slot is free, and the steps after the commitment follow. */
+/** Claims an assignment, answers and commits; then its slot is free, and the steps after the commitment follow. `onUsage` hears what the answer took. */
 export async function workOn(
   deps: JobDeps,
   assignment: Pick<AssignmentOffer, 'jobId' | 'fence'>,
   signal: AbortSignal,
-  steps: JobSteps,
+  steps: JobSteps & { readonly onUsage: (usage: Usage) => void },
 ): Promise<Ending> {
   const { jobId, fence } = assignment
+  const { onUsage } = steps
   const claim = await claimJob(deps, assignment, signal).finally(steps.onClaimed)
   // What is signed names the claim's assignment: it must be the one that was looked up in the journal.
   if (claim.jobId !== jobId || claim.fence !== fence) {
@@ -28,11 +30,11 @@ export async function workOn(
   if (claim.kpHighHandle === 0n || claim.kpLowHandle === 0n) {
     throw keyHandlesMissing('the claim gave empty handles')
   }
-  deps.log.info(messages.claimed(jobId))
+  deps.log.step(messages.claimed(jobId))
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
   const lease = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
   const own = await lease.within(signal, async (leased, leftMs) =>
-    commit(deps, claim, await produceAnswer(deps, claim, leased, leftMs), leased),
+    commit(deps, claim, await produceAnswer(deps, claim, leased, { leftMs, onUsage }), leased),
   )
   steps.onSlotFree()
   return await afterCommit(deps, claim, own, signal)

@@ -6,6 +6,8 @@ import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { TurnAbortStatement } from '../../lib/schemas/statements.ts'
 import { signed } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Usage } from '../inference/provider.ts'
+import { sumOf } from '../inference/usage.ts'
 import type { JobRecord } from '../journal/history.ts'
 import { messages } from '../log-messages.ts'
 import { abortReasonOf, isGone } from './abort-reason.ts'
@@ -27,22 +29,30 @@ export const nodeStopping = (): SvcError =>
     hint: 'Start it again with `svc-node run`.',
   })
 
-/** Runs `work` and records what became of it; never rejects: a failure gives the assignment back and is logged. */
+/** Runs `work` and records what became of it, and what it took at the provider; never rejects: a failure gives the assignment back and is logged. */
 export async function toItsEnd(
   deps: JobDeps,
   assignment: Ended,
   signal: AbortSignal,
-  work: () => Promise<Ending>,
+  work: (onUsage: (usage: Usage) => void) => Promise<Ending>,
 ): Promise<void> {
   const { jobId, fence, role, model_id } = assignment
   const record = { jobId, fence, role, model_id, started_at: assignment.startedAt }
   remember(deps, { ...record, outcome: 'running' })
-  const ending = await work().catch(async (error: unknown): Promise<Ending> => {
+  let usage: Usage | undefined
+  // Recorded at once: it is paid, whatever becomes of the job or this process.
+  const onUsage = (more: Usage): void => {
+    usage = usage ? sumOf([usage, more]) : more
+    remember(deps, { ...record, outcome: 'running', usage: more })
+  }
+  const ending = await work(onUsage).catch(async (error: unknown): Promise<Ending> => {
     if (!isGone(error))
       return await giveBack(deps, assignment, signal.aborted ? signal.reason : error, signal)
     return leave(deps, assignment, errorText(error))
   })
-  remember(deps, { ...record, ended_at: unixSeconds(deps.clock), ...ending })
+  const ended_at = unixSeconds(deps.clock)
+  remember(deps, { ...record, ended_at, ...ending })
+  deps.log.summary(messages.ended({ ...record, ended_at, usage, ...ending }))
   try {
     deps.journal.note({ step: 'ended', jobId, fence })
   } catch (error) {

@@ -50,7 +50,7 @@ export async function judge(
     api.postVerdict({ body }, { signal: ended, attempts: callAttempts }),
   )
   own.taken.verdict = body
-  log.info(messages.verdict(claim.jobId, body.verdict, body.reason))
+  log.step(messages.verdict(claim.jobId, body.verdict, body.reason))
 }
 
 async function look(

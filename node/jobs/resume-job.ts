@@ -50,7 +50,7 @@ export async function resumeJob(
   const { assignment, startedAt } = entry
   deps.log.info(messages.jobResuming(assignment.jobId, assignment.role))
   try {
-    await toItsEnd(deps, { ...assignment, startedAt }, signal, async () => {
+    await toItsEnd(deps, { ...assignment, startedAt }, signal, async (onUsage) => {
       const found = await ownAssignmentOf(deps, entry, signal)
       if ('over' in found) {
         const { claim, committed } = entry
@@ -62,7 +62,7 @@ export async function resumeJob(
         // Of what the killed daemon sent last, the ICL tells only whether it has the answer.
         return whenOver(deps, assignment, taken, found.over)
       }
-      return await goOn(deps, entry, found, signal, steps)
+      return await goOn(deps, entry, found, signal, { ...steps, onUsage })
     })
   } finally {
     steps.onClaimed()
@@ -74,7 +74,7 @@ async function goOn(
   entry: JournalEntry,
   view: OwnAssignment,
   signal: AbortSignal,
-  steps: JobSteps,
+  steps: Parameters<typeof workOn>[3],
 ): Promise<Ending> {
   const { assignment, claim, committed, answer } = entry
   const isWorking = view.step === 'work'

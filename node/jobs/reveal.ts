@@ -24,7 +24,7 @@ export async function reveal(
   )
   own.acknowledged.add('reveal')
   own.taken.answer = body
-  deps.log.info(messages.revealed(jobId))
+  deps.log.step(messages.revealed(jobId))
 }
 
 async function signAnswer(

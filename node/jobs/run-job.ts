@@ -15,16 +15,16 @@ export async function runJob(
 ): Promise<void> {
   const { jobId, role, fence } = assignment
   const at = unixSeconds(deps.clock)
-  deps.log.info(messages.jobStarting(jobId, role))
+  deps.log.step(messages.jobStarting(jobId, role))
   try {
     // An ICL that has lost its jobs offers them anew; a second signed answer would contradict the first.
     if (deps.journal.isSigned(assignment)) {
       await giveBack(deps, assignment, signedBefore(), signal)
       return
     }
-    await toItsEnd(deps, { ...assignment, startedAt: at }, signal, async () => {
+    await toItsEnd(deps, { ...assignment, startedAt: at }, signal, async (onUsage) => {
       deps.journal.note({ step: 'started', jobId, fence, at, assignment })
-      return await workOn(deps, assignment, signal, steps)
+      return await workOn(deps, assignment, signal, { ...steps, onUsage })
     })
   } finally {
     steps.onClaimed()

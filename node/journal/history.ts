@@ -5,8 +5,11 @@ import { JobId, ModelId, UnixSeconds } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { Role } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { sumOf } from '../inference/usage.ts'
 import { openRotatingFile } from '../rotating-file.ts'
 import { parseLines } from './json-lines.ts'
+
+const Count = z.int().min(0)
 
 const JobRecord = z.object({
   jobId: JobId,
@@ -26,6 +29,8 @@ const JobRecord = z.object({
   ]),
   /** The abort reason, the verdict's reason, or why it was given up or came to no more than an answer. */
   reason: z.string().max(1_000).optional(),
+  /** What an answer took at the provider, as that counted it; all of them once they are read. */
+  usage: z.object({ input_tokens: Count, output_tokens: Count }).optional(),
 })
 
 /** One job that this node took part in; times in Unix seconds. */
@@ -61,7 +66,12 @@ export async function readHistory(
   const texts = await Promise.all([`${path}.1`, path].map(readText))
   const { records, skipped } = parseLines(texts.join(''), JobRecord)
   // A job keeps its place: the order is that of the starts.
-  const latest = new Map(records.map((record) => [`${record.jobId}:${record.fence}`, record]))
+  const latest = new Map<string, JobRecord>()
+  for (const record of records) {
+    const key = `${record.jobId}:${record.fence}`
+    const usages = [latest.get(key)?.usage, record.usage].filter((usage) => usage !== undefined)
+    latest.set(key, usages.length > 0 ? { ...record, usage: sumOf(usages) } : record)
+  }
   if (skipped > 0) onSkipped(skipped)
   return limit > 0 ? [...latest.values()].slice(-limit) : []
 }

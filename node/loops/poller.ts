@@ -64,9 +64,9 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
     quietSince = clock.monotonic()
     const takeable = fresh.slice(0, slots.free())
     if (takeable.length === 0) return 'wait'
-    log.info(messages.receivedAssignments(fresh.length))
+    log.step(messages.receivedAssignments(fresh.length))
     const claims = takeable.map((assignment) => {
-      log.info(messages.spawning(assignment.role, assignment.jobId))
+      log.step(messages.spawning(assignment.role, assignment.jobId))
       return options.spawn(assignment)
     })
     // What has been claimed is not offered again; a claim that hangs must not stop the polls.

@@ -20,10 +20,13 @@ const configOf = (environment: Record<string, string | undefined>) =>
     'config.json',
   )
 
-function logWith(environment: Record<string, string | undefined>) {
+function logWith(environment: Record<string, string | undefined>, isWatched = false) {
   const printed: string[] = []
-  const context = { clock: createVirtualClock(), print: (line: string) => void printed.push(line) }
+  const print = (line: string) => void printed.push(line)
+  const context = { clock: createVirtualClock(), print, isWatched }
   const { log, close } = openLog(context, configOf(environment), nodeAddress)
+  log.step('one of many')
+  log.summary('all in one')
   log.info('hello')
   close()
   return printed
@@ -31,7 +34,20 @@ function logWith(environment: Record<string, string | undefined>) {
 
 describe('the log of `run`', () => {
   it('goes to stdout as text', () => {
-    expect(logWith({})).toEqual(['[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] hello'])
+    expect(logWith({})).toEqual([
+      '[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] one of many',
+      '[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] hello',
+    ])
+  })
+
+  it('has one line for all steps of a job on a terminal, in text at INFO alone', () => {
+    expect(logWith({}, true)).toEqual([
+      '[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] all in one',
+      '[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] hello',
+    ])
+    expect(logWith({ SVC_LOG_LEVEL: 'DEBUG' }, true)).toHaveLength(2)
+    expect(logWith({ SVC_LOG_FORMAT: 'json' }, true)).toHaveLength(2)
+    expect(logWith({ SVC_LOG_LEVEL: 'WARNING' }, true)).toEqual([])
   })
 
   it('goes to the file and in the format of the flags, which win over the environment', async () => {
@@ -42,7 +58,8 @@ describe('the log of `run`', () => {
       { logFile, logFormat: 'json' },
     )
     expect(logWith(environment)).toEqual([])
-    expect(JSON.parse(readFileSync(logFile, 'utf8')).message).toBe('hello')
+    const lines = readFileSync(logFile, 'utf8').trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).message)).toEqual(['one of many', 'hello'])
     await rm(folder, { recursive: true })
   })
 

@@ -73,11 +73,13 @@ beforeAll(async () => {
       icl_endpoint: icl.url,
       cofhe_endpoint: 'http://127.0.0.1:9',
       supported_model_ids: ['openai:x'],
+      prices: { 'openai:x': { input: 0.15, output: 0.6 } },
     }),
   )
   const history = openHistory(historyPathOf(join(folder, 'config.json')))
   const job = { role: 'leader', model_id: 'openai:x', fence: 1, started_at: startedAt } as const
-  history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'running' })
+  const usage = { input_tokens: 1_000, output_tokens: 50 }
+  history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'running', usage })
   const ended_at = startedAt + 75
   history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'result-posted', ended_at })
   const reason = 'provider-refused, "twice"'
@@ -104,6 +106,8 @@ describe('svc-node jobs', () => {
     expect(shown[0]).toMatchObject({
       jobId: jobId('a'),
       outcome: 'result-posted',
+      usage: { input_tokens: 1_000, output_tokens: 50 },
+      cost: 0.00018,
       events: [{ code: 'answer-delivered' }],
     })
     expect(shown[1]).toMatchObject({ outcome: 'aborted', events: [] })
@@ -115,16 +119,18 @@ describe('svc-node jobs', () => {
   it('prints CSV that quotes what needs it', async () => {
     const { printed } = await jobs({ csv: true })
     expect(printed).toEqual([
-      'jobId,role,model_id,fence,started_at,ended_at,outcome,reason,events',
-      `${jobId('a')},leader,openai:x,1,${startedAt},${startedAt + 75},result-posted,,answer-delivered`,
-      `${jobId('b')},leader,openai:x,1,${startedAt},${startedAt + 75},aborted,"provider-refused, ""twice""",`,
+      'jobId,role,model_id,fence,started_at,ended_at,outcome,reason,input_tokens,output_tokens,cost,events',
+      `${jobId('a')},leader,openai:x,1,${startedAt},${startedAt + 75},result-posted,,1000,50,0.00018,answer-delivered`,
+      `${jobId('b')},leader,openai:x,1,${startedAt},${startedAt + 75},aborted,"provider-refused, ""twice""",,,,`,
     ])
   })
 
   it('prints lines for people, and no more jobs than asked for', async () => {
     const all = (await jobs({})).printed.join('\n')
     expect(all).toContain('2027-01-15 08:00:00 UTC  0xaaaaaaaa..aaaa  leader')
-    expect(all).toContain('result-posted in 1 min 15 s; answer-delivered')
+    expect(all).toContain(
+      'result-posted in 1 min 15 s, 1000 + 50 tokens, cost 0.00018; answer-delivered',
+    )
     const last = await jobs({ limit: '1', json: true })
     expect(JSON.parse(last.printed.join('')).jobs).toHaveLength(1)
   })

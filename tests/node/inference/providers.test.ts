@@ -6,6 +6,7 @@ import { promptOfText } from '../../../lib/prompt.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createAnthropic } from '../../../node/inference/anthropic.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
+import type { Usage } from '../../../node/inference/provider.ts'
 import { maxAnswerBytes } from '../../../node/inference/provider-fetch.ts'
 import { answerJson, type LocalServer, type Seen, startServer } from '../../local-server.ts'
 import { recordingLog } from '../fakes.ts'
@@ -38,6 +39,7 @@ async function ask(
   attemptMs = 30_000,
   onFailedTry?: (why: string) => void,
   leftMs?: () => number,
+  onUsage?: (usage: Usage) => void,
 ) {
   server = await startServer(answer)
   const options = {
@@ -50,7 +52,7 @@ async function ask(
   }
   const provider = makers[name](options)
   const completion = { model: 'model-x', prompt: promptOfText('Two?'), maxOutputTokens: 99 }
-  return await provider.complete({ ...completion, signal, onFailedTry, leftMs })
+  return await provider.complete({ ...completion, signal, onFailedTry, leftMs, onUsage })
 }
 
 const codeOf = (work: Promise<unknown>) =>
@@ -65,6 +67,42 @@ const codeOf = (work: Promise<unknown>) =>
 for (const name of ['openai', 'anthropic'] as const) {
   describe(name, () => {
     const says = answers[name]
+
+    it('tells what each answer took, as far as the provider counts', async () => {
+      const counts = {
+        openai: { prompt_tokens: 12, completion_tokens: 3 },
+        anthropic: { input_tokens: 12, output_tokens: 3 },
+      }[name]
+      for (const [usage, told] of [
+        [counts, [{ input_tokens: 12, output_tokens: 3 }]],
+        [undefined, []],
+        [null, []],
+        [
+          { ...counts, ...(name === 'openai' ? { prompt_tokens: -1 } : { input_tokens: 'many' }) },
+          [],
+        ],
+      ] as const) {
+        const heard: Usage[] = []
+        const answer = { ...Object(says('Four.')), usage }
+        const reply: Answer = (response) => answerJson(response, 200, answer)
+        const note = (one: Usage) => void heard.push(one)
+        expect(await ask(name, reply, undefined, 30_000, undefined, undefined, note)).toBe('Four.')
+        expect(heard).toEqual(told)
+        await server?.close()
+      }
+    })
+
+    it('tells of an answer that is of no use, too: it is paid', async () => {
+      const heard: Usage[] = []
+      const counts = { prompt_tokens: 1, completion_tokens: 0, input_tokens: 1, output_tokens: 0 }
+      const reply: Answer = (response) =>
+        answerJson(response, 200, { ...Object(says('')), usage: counts })
+      const note = (one: Usage) => void heard.push(one)
+      expect(await codeOf(ask(name, reply, undefined, 30_000, undefined, undefined, note))).toBe(
+        'provider-answer-empty',
+      )
+      expect(heard.length).toBeGreaterThan(0)
+    })
 
     it('sends the prompt with the key as bearer, and gives the answer', async () => {
       expect(await ask(name, (response) => answerJson(response, 200, says('Four.')))).toBe('Four.')

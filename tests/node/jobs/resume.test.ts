@@ -56,6 +56,19 @@ describe('a node killed', () => {
     expect(world.journal.entry()).toBeUndefined()
   })
 
+  it('has recorded at once what each answer took', async () => {
+    const world = await createJobWorld('leader')
+    const usage = { input_tokens: 7, output_tokens: 2 }
+    world.complete.mockImplementation(async ({ onUsage }) => {
+      onUsage?.(usage)
+      return 'Four.'
+    })
+    const entry = await killedAt(world, 'commitAssignment')
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'running', usage })
+    await resume(world, entry)
+    expect(world.history.records.filter((record) => record.usage !== undefined)).toHaveLength(1)
+  })
+
   it('during inference asks once more', async () => {
     const world = await createJobWorld('leader')
     const entry = await killedAt(world, 'complete')

@@ -51,6 +51,18 @@ describe('the history', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600)
   })
 
+  it('adds up what the answers of a job took, whoever ends it', async () => {
+    const usage = { input_tokens: 24, output_tokens: 6 }
+    const history = openHistory(path)
+    history.append(record(1, { usage: { input_tokens: 12, output_tokens: 3 } }))
+    history.append(record(1, { usage: { input_tokens: 12, output_tokens: 3 } }))
+    history.append(record(1, { outcome: 'answered', ended_at: 9 }))
+    history.close()
+    expect(await readHistory(path)).toEqual([
+      record(1, { outcome: 'answered', ended_at: 9, usage }),
+    ])
+  })
+
   it('skips bad lines and tells how many; a torn one does not spoil the next', async () => {
     const history = openHistory(path)
     history.append(record(1))

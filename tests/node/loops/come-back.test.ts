@@ -7,7 +7,14 @@ import { createDice } from '../../simulation/dice.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 import { nodeAddress } from '../fakes.ts'
 
-const quiet = { debug: () => {}, info: () => {}, warning: () => {}, error: () => {} }
+const quiet = {
+  debug: () => {},
+  info: () => {},
+  step: () => {},
+  summary: () => {},
+  warning: () => {},
+  error: () => {},
+}
 const holdMs = 20_000
 const stepMs = 1_000
 
