@@ -1,7 +1,7 @@
 // npm test [-- ARGS OF BUN TEST]: sets up, builds the contracts, runs the tests; ends with `N passed, N failed`.
 // npm run test:unit: the tests that are pure or in memory.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from './bun-binary.mjs'
 import { countsLine, countsOfReport, failedOf, folderLines, skippedLines } from './counts.mjs'
@@ -11,6 +11,8 @@ import { findUnitTests } from './unit-tests.mjs'
 
 // A test that never gives the processor back cannot be ended by its own time limit.
 const limitMs = 90 * 60_000
+// One worker more than cores, because many tests wait for other processes. Each keeps its modules from file to file, as `bun test` does.
+const workers = ['--no-isolate', `--parallel=${availableParallelism() + 1}`]
 // Of the end of Bun's output, which has its counts.
 const summaryLength = 2_000
 
@@ -22,12 +24,11 @@ const readReport = (report) => {
   }
 }
 
-// A worker for each core; each keeps its modules from file to file, as `bun test` does.
 const runTests = async (bun, report, args) => {
   const reporter = ['--reporter=junit', `--reporter-outfile=${report}`]
   const { isTTY } = process.stderr
   let end = ''
-  const code = await runBun(bun, ['test', '--parallel', '--no-isolate', ...reporter, ...args], {
+  const code = await runBun(bun, ['test', ...workers, ...reporter, ...args], {
     cwd: root,
     env: { ...process.env, ...(isTTY && { FORCE_COLOR: '1' }) },
     stdio: ['ignore', 'inherit', 'pipe'],
