@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { Keystore } from 'ox'
+import * as Keystore from 'ox/Keystore'
 import { type Hex, isHex, type LocalAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'

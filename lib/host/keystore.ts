@@ -1,5 +1,5 @@
 import { scrypt } from 'node:crypto'
-import { Keystore } from 'ox'
+import * as Keystore from 'ox/Keystore'
 import { bytesToHex, type Hex, hexToBytes } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'

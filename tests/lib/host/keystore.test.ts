@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Keystore } from 'ox'
+import * as Keystore from 'ox/Keystore'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { minScryptN, readKeystore, writeKeystore } from '../../../lib/host/keystore.ts'
