@@ -263,7 +263,11 @@ export const JobEvent = z
   .object({
     seq: z.int(),
     at: UnixSeconds,
-    type: z.string(),
+    type: z
+      .string()
+      .describe(
+        '`submitted`, `chosen`, `awaiting-grant`, `offered`, `node-busy`, `claimed`, `committed`, `revealed`, `aborted`, `lapsed`, `seats-added`, `not-enough-nodes`, `time-away`, `agreed`, `to-deliver`, `delivered`, `verdict-match`, `verdict-no-match`, `delivery-failed`, `fault-found`, `slash-proposed`, `slash-answered`, or the phase in which it settles. Others may be added',
+      ),
     phase: JobPhase,
     node: Address.optional(),
     role: Role.optional(),

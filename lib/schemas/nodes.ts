@@ -38,8 +38,7 @@ export const NodeRecord = z
       tasks_accepted: z.int(),
       tasks_rejected: z.int(),
       reputation_score: z.int(),
-      /** Gwei: an integer that JSON numbers carry exactly, which wei are not. */
-      total_slash_amount: z.int(),
+      total_slash_amount: z.int().describe('In gwei, which JSON numbers carry exactly'),
       last_heartbeat: UnixSeconds,
     }),
     /**
