@@ -5,12 +5,13 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { hexToBytes, keccak256, stringToHex } from 'viem'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApi } from '../../../lib/api.ts'
 import type { RequestSigner } from '../../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { codeOf } from '../../code-of.ts'
+import { openWireServer, whyNoWireServer } from '../../store/wire-server/open.ts'
 import { attestationOf, origin, walletOf } from '../test-icl.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -56,10 +57,10 @@ const freePort = async (): Promise<number> => {
   return address.port
 }
 
-function start(args: readonly string[] = []) {
+function start(args: readonly string[] = [], changes: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [join(root, 'icl/start/bun.ts'), ...args], {
     cwd: folder,
-    env: environment,
+    env: { ...environment, ...changes },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   started.push(child)
@@ -151,4 +152,46 @@ it('an ICL on a sqlite file heeds at once what its operator says meanwhile', {
   expect(await poll()).toBeUndefined()
   next.child.kill('SIGTERM')
   expect((await next.ended()).code).toBe(0)
+})
+
+const missing = await whyNoWireServer()
+
+describe('a database whose ICL was killed and has lost its local copy', () => {
+  if (missing !== undefined) {
+    it.skip(missing, () => {})
+    return
+  }
+  it('is freed by its operator, once nobody uses it', { timeout: 300_000 }, async () => {
+    const server = await openWireServer()
+    const url = server.freshUrl()
+    const withCopy = (name: string) => ({
+      SVC_ICL_DATABASE_URL: url,
+      SVC_ICL_LOCAL_COPY: join(folder, name),
+    })
+    const unlock = () => start(['admin', 'unlock'], withCopy('unused.db')).ended()
+    const first = start([], withCopy('first.db'))
+    await first.says('ICL listening')
+    first.child.kill('SIGKILL')
+    await first.ended()
+
+    const locked = await start([], withCopy('second.db')).ended()
+    expect(locked.code).not.toBe(0)
+    expect(locked.text).toMatch(/Another ICL has the lock of this database.*admin unlock/s)
+    // The killed one counts as running for 15 s.
+    let freed = await unlock()
+    while (freed.text.includes('uses the database')) freed = await unlock()
+    expect(freed).toMatchObject({ code: 0 })
+    expect(freed.text).toMatch(/The lock \(exclusive .*\) is broken/)
+
+    const second = start([], withCopy('second.db'))
+    await second.says('ICL listening')
+    expect((await unlock()).text).toContain('uses the database')
+    const audit = await start(['admin', 'audit'], withCopy('unused.db')).ended()
+    expect(audit.text).toContain('unlock')
+    second.child.kill('SIGTERM')
+    expect((await second.ended()).code).toBe(0)
+    // It has given the lock back.
+    expect((await unlock()).text).toContain('There is no lock')
+    await server.close()
+  })
 })
