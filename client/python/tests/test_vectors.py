@@ -2,11 +2,13 @@
 
 import json
 import unittest
+from types import SimpleNamespace
 
 from svc_client import receipt_hash, record_hash, schema, verify_receipt
 from svc_client.acks import check_ack
 from svc_client.agreement import Quota, decide, deliverers, quota_of, settled
 from svc_client.comparators import compare, evidence_key, exact_evidence, malformation
+from svc_client.coprocessor import encrypt
 from svc_client.encoding import canonical_json, hash_of, sha256_hex, unhex
 from svc_client.errors import SvcError
 from svc_client.lists import (
@@ -192,6 +194,13 @@ class Vectors(unittest.TestCase):
         for one in self.each(vectors["unreadable"]):
             with self.assertRaisesRegex(SvcError, "cannot be decrypted"):
                 unseal(unhex(one["blob"]), key, purpose_of(one))
+
+    def test_inputs_of_the_local_chain(self):
+        one, calls = read("sealing")["localInput"], []
+        rpc = SimpleNamespace(call=lambda *call: calls.append(call))
+        made = encrypt(rpc, one["chainId"], int(one["half"]), one["sender"], int(one["ctHash"]))
+        self.assertEqual([call[2:] for call in calls], [(one["slot"], one["value"])])
+        self.assertIn(unhex(one["signature"]), made)
 
     def test_receipts_that_hold(self):
         for one in self.each(read("receipts-valid")["receipts"], 10):

@@ -1,3 +1,6 @@
+import { MOCKS_ZK_VERIFIER_SIGNER_PRIVATE_KEY } from '@cofhe/sdk'
+import { encodeAbiParameters, encodePacked, type Hex, keccak256, numberToHex } from 'viem'
+import { sign } from 'viem/accounts'
 import { promptOfText, writePrompt } from '../../../lib/prompt.ts'
 import { joinKey, seal, splitKey } from '../../../lib/sealing.ts'
 import { aJobId, anAddress } from '../../branded.ts'
@@ -41,10 +44,29 @@ export async function sealingVectors(): Promise<object> {
   ]
   return {
     about:
-      '`blobs` open under `key` with the additional data of `purpose` to `text`, and `unreadable` do not. The halves of the key are what the coprocessor encrypts.',
+      '`blobs` open under `key` with the additional data of `purpose` to `text`, and `unreadable` do not. The halves of the key are what the coprocessor encrypts. `localInput` is the high half on the local chain: `value` is put into `slot`, and `signature` is for `sender`.',
     halves,
     blobs,
     unreadable,
+    localInput: await localInput(high),
+  }
+}
+
+/** A half as the coprocessor of the local chain has it: what is put into its storage, and what its verifier signs. */
+async function localInput(half: bigint): Promise<object> {
+  const chainId = 31_337
+  const ctHash = BigInt(hex(fill(0xe5)))
+  const [name, handle] = ['svc.local.plaintext', ctHash & ~0xffffn] as const
+  const slot = encodeAbiParameters([{ type: 'string' }, { type: 'uint256' }], [name, handle])
+  const packed = encodePacked(
+    ['uint256', 'uint8', 'uint8', 'address', 'uint256'],
+    [ctHash, 6, 0, client, BigInt(chainId)],
+  )
+  const privateKey = MOCKS_ZK_VERIFIER_SIGNER_PRIVATE_KEY.toLowerCase() as Hex
+  return {
+    ...{ chainId, sender: client, half: `${half}`, ctHash: `${ctHash}`, slot: keccak256(slot) },
+    value: numberToHex(half | (1n << 255n), { size: 32 }),
+    signature: await sign({ hash: keccak256(packed), privateKey, to: 'hex' }),
   }
 }
 

@@ -28,10 +28,10 @@ def refuse_unless_local(chain_id: int) -> None:
         )
 
 
-def encrypt(rpc: Rpc, chain_id: int, half: int, sender: str) -> bytes:
-    """A key half as the ABI-encoded input of a contract, for transactions of `sender` alone."""
+def encrypt(rpc: Rpc, chain_id: int, half: int, sender: str, handle: int = 0) -> bytes:
+    """A key half as the ABI-encoded input of a contract, for transactions of `sender` alone. `handle` is for tests."""
     refuse_unless_local(chain_id)
-    handle = secrets.randbits(256)
+    handle = handle or secrets.randbits(256)
     rpc.call("anvil_setStorageAt", _task_manager, _slot(handle), f"0x{half | _known:064x}")
     packed = word(handle) + bytes([_uint128, _security_zone]) + word(sender)[12:] + word(chain_id)
     return abi_encode([handle, _security_zone, _uint128, _verifier.sign_digest(keccak256(packed))])
