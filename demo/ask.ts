@@ -1,7 +1,7 @@
 import { type Client, createClient } from '../lib/client/client.ts'
 import type { Inference } from '../lib/client/inference.ts'
 import type { StepNews } from '../lib/client/steps.ts'
-import type { ComparatorId } from '../lib/codecs.ts'
+import type { CheckId, ComparatorId } from '../lib/codecs.ts'
 import { createCofheCoprocessor } from '../lib/coprocessor/cofhe.ts'
 import { createProcessProver } from '../lib/host/coprocessor/process-prover.ts'
 import type { JobEvent } from '../lib/schemas/jobs.ts'
@@ -21,6 +21,7 @@ export async function ask(
     readonly prompt: string
     readonly model: string
     readonly comparator?: ComparatorId
+    readonly check?: CheckId
     readonly rule?: AgreementRule
     readonly onStep?: (news: StepNews) => void
     readonly onEvent?: (event: JobEvent) => void

@@ -15,7 +15,7 @@ import { findBlobsInKubo } from './blobs-in-kubo.ts'
 import { checkDisk } from './check-machine.ts'
 import { checkProvider } from './check-provider.ts'
 import { clientEnvironment } from './client-environment.ts'
-import { chooseProvider, type DemoOptions, parseDemoOptions, usage } from './options.ts'
+import { chooseProvider, type DemoOptions, ngramModel, parseDemoOptions, usage } from './options.ts'
 import { exitCodeOf, jsonFailure, jsonResult, sentenceOf, tellBlobs, tellResult } from './result.ts'
 import { demoStopSignal } from './stop-signals.ts'
 import { createStory, type Story } from './story.ts'
@@ -82,6 +82,7 @@ async function runDemo(options: DemoOptions): Promise<number> {
     ...(nodeBinary !== undefined && { nodeBinary }),
     providerEnv: provider.envOf,
     standIn: provider.standIn,
+    ...(model === ngramModel && { ngrams: options.answers }),
     reporter: story,
     signal,
   })
@@ -91,7 +92,11 @@ async function runDemo(options: DemoOptions): Promise<number> {
       await stayUp(world, options)
       return 0
     }
-    const inference = await ask(world, { prompt, model, onStep: tellStep(story), signal })
+    const inference = await ask(world, {
+      ...{ prompt, model, ...(options.check && { check: options.check }) },
+      onStep: tellStep(story),
+      signal,
+    })
     tellResult(story, inference)
     if (provider.standIn && inference.status === 'accepted')
       story.say(`  note        ${provider.description}`)

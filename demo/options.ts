@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { CheckId } from '../lib/codecs.ts'
 import {
   baseUrlVariable,
   builtIn,
@@ -8,6 +9,7 @@ import {
 } from '../lib/providers.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { ProviderProbe } from './check-provider.ts'
+import { type AnswerKind, answerKinds } from './ngram-server.ts'
 import { standInModels } from './provider-standin.ts'
 import { type IclRuntime, iclRuntimes } from './runtime-programs.ts'
 import type { FheMode } from './world.ts'
@@ -23,6 +25,10 @@ export type DemoOptions = {
   /** Where the coordinator keeps encrypted blobs. */
   readonly blobs: BlobLocation
   readonly fhe: FheMode
+  /** What else checkers say of the answer. */
+  readonly check: CheckId | undefined
+  /** Of the small language model that answers with `check`. */
+  readonly answers: AnswerKind
   readonly json: boolean
   readonly keep: boolean
   /** Whether there is a page to type prompts in. */
@@ -30,13 +36,16 @@ export type DemoOptions = {
   readonly help: boolean
 }
 
+/** The small model that answers where checkers need log-probabilities. */
+export const ngramModel = 'vllm:ngram'
+
 const blobLocations = ['store', 'kubo'] as const
 
 /** Where encrypted blobs are kept: by the coordinator itself, or in an IPFS daemon. */
 export type BlobLocation = (typeof blobLocations)[number]
 
 /** How the demo is used. */
-export const usage = `Usage: npm run demo -- [--model MODEL] [--nodes N] [--icl RUNTIME] [--blobs PLACE] [--binary] [--fhe MODE] [--json] [--keep] [--playground] "PROMPT"
+export const usage = `Usage: npm run demo -- [--model MODEL] [--nodes N] [--icl RUNTIME] [--blobs PLACE] [--binary] [--fhe MODE] [--check teacher] [--answers KIND] [--json] [--keep] [--playground] "PROMPT"
 
 Runs the whole service on this machine: a chain, the coordinator, three nodes in processes of their own, and one
 encrypted prompt through them. The prompt is read from standard input when it is not given.
@@ -47,6 +56,8 @@ encrypted prompt through them. The prompt is read from standard input when it is
   --blobs PLACE  store (default), or kubo: encrypted blobs go to an IPFS daemon of the demo's own
   --binary       the nodes run dist/svc-node, which is built first unless it is up to date
   --fhe MODE     real: ciphertexts and proofs as on a public network, a proof takes 10 s or more. mock (default)
+  --check teacher  checkers say how likely the answer is under the model vllm:ngram, small counts of this repository's pages
+  --answers KIND what its answers come from: ${answerKinds.join(', ')}. honest (default)
   --json         one line of JSON at the end of standard output, progress on standard error
   --keep         leave everything running until Ctrl-C
   --playground   a page in the browser to type prompts in. Leaves everything running, needs no PROMPT
@@ -75,6 +86,19 @@ function fheModeOf(text: string): FheMode {
   throw wrong(`--fhe takes mock or real, not ${text}`)
 }
 
+function checkNamed(text: string | undefined): CheckId | undefined {
+  if (text === undefined) return undefined
+  const found = CheckId.options.find((id) => id === text || id.startsWith(`${text}/`))
+  if (found === undefined) throw wrong(`--check takes teacher, not ${text}`)
+  return found
+}
+
+function answersOf(text: string): AnswerKind {
+  const found = answerKinds.find((kind) => kind === text)
+  if (found === undefined) throw wrong(`--answers takes ${answerKinds.join(', ')}, not ${text}`)
+  return found
+}
+
 /** Reads the command line; throws SvcError `usage`. */
 export function parseDemoOptions(args: readonly string[]): DemoOptions {
   try {
@@ -82,7 +106,9 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
       args: [...args],
       allowPositionals: true,
       options: {
-        model: { type: 'string', default: 'openai:gpt-4o-mini' },
+        model: { type: 'string' },
+        check: { type: 'string' },
+        answers: { type: 'string', default: 'honest' },
         nodes: { type: 'string', default: '3' },
         binary: { type: 'boolean', default: false },
         icl: { type: 'string', default: 'bun' },
@@ -100,8 +126,12 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
     if (values.playground && values.icl === 'workerd') {
       throw wrong('--playground takes another --icl than workerd, which has no files to serve')
     }
+    const check = checkNamed(values.check)
     return {
       ...values,
+      check,
+      answers: answersOf(values.answers),
+      model: values.model ?? (check ? ngramModel : 'openai:gpt-4o-mini'),
       fhe: fheModeOf(values.fhe),
       icl: runtimeOf(values.icl),
       blobs: blobLocationOf(values.blobs),
@@ -143,7 +173,7 @@ export function chooseProvider(model: string, environment: Environment): Provide
     throw unknownModel(model, `${known.join(' or ')}${server}`)
   }
   if (givenKey === undefined && givenUrl === undefined) {
-    if (!standInModels.includes(model)) {
+    if (![...standInModels, ngramModel].includes(model)) {
       throw unknownModel(
         model,
         `${standInModels.join(', ')} (or set ${keyVariable} to reach ${label})`,
@@ -151,7 +181,10 @@ export function chooseProvider(model: string, environment: Environment): Provide
     }
     return {
       standIn: true,
-      description: `A local stand-in answers instead of ${label}: no model runs. Set ${keyVariable} for the real one.`,
+      description:
+        model === ngramModel
+          ? `Counts of this repository's pages answer: a very small model. Set ${urlVariable} for a real server.`
+          : `A local stand-in answers instead of ${label}: no model runs. Set ${keyVariable} for the real one.`,
       probe: undefined,
       envOf: (index, standInUrl = '') => ({
         [keyVariable]: `stand-in-node-${index + 1}`,

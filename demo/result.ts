@@ -2,6 +2,7 @@ import { describeAgreed } from '../lib/client/agreed.ts'
 import { type Inference, inferenceError } from '../lib/client/inference.ts'
 import { errorMessage } from '../lib/error-message.ts'
 import { SvcError } from '../lib/svc-error.ts'
+import { describeAttested } from '../lib/teacher.ts'
 import type { BlobsInKubo } from './blobs-in-kubo.ts'
 import type { Story } from './story.ts'
 
@@ -37,6 +38,9 @@ export function tellResult(story: Story, inference: Inference): void {
   for (const { node, verdict, reason } of inference.verdicts) {
     story.say(`  verifier    ${node}  ${verdict}${reason === undefined ? '' : ` (${reason})`}`)
   }
+  for (const one of (inference.status === 'accepted' && inference.attested) || []) {
+    story.say(`  attested    ${describeAttested([one])}`)
+  }
   if (inference.status === 'accepted') {
     story.say(`  receipt     ${inference.receiptHash}`)
     story.say(`  commit tx   ${inference.commitTx}`)
@@ -61,6 +65,7 @@ export const jsonResult = (inference: Inference) => {
     agreed: accepted?.agreed.agreed ?? null,
     deliverer: inference.deliverer ?? null,
     verdicts: inference.verdicts.map(({ node, verdict }) => ({ node, verdict })),
+    attested: accepted?.attested ?? null,
     commit_tx: accepted?.commitTx ?? null,
     receipt_hash: accepted?.receiptHash ?? null,
     timings_ms: inference.timingsMs,
@@ -84,6 +89,7 @@ export const jsonFailure = (model: string, error: unknown) => ({
   agreed: null,
   deliverer: null,
   verdicts: [],
+  attested: null,
   commit_tx: null,
   receipt_hash: null,
   timings_ms: {},

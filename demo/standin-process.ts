@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { systemClock } from '../lib/system.ts'
+import type { AnswerKind } from './ngram-server.ts'
 import { lastLogLines, type Processes, type Running } from './processes.ts'
 
 const timeoutMs = 60_000
@@ -13,18 +14,22 @@ export async function startStandIn(
     signal,
     port = 0,
     script,
+    ngrams,
   }: {
     readonly signal?: AbortSignal | undefined
     readonly port?: number | undefined
     /** What it says in place of its usual answers (`readScript`). */
     readonly script?: string | undefined
+    /** A small language model in its place, and what its answers come from. */
+    readonly ngrams?: AnswerKind | undefined
   } = {},
 ): Promise<{ readonly url: string; readonly process: Running }> {
   const process = processes.start({
     name: 'provider-standin',
     args: [
-      join(import.meta.dirname, 'provider-standin.ts'),
+      join(import.meta.dirname, ngrams ? 'ngram-server.ts' : 'provider-standin.ts'),
       ...['--port', String(port)],
+      ...(ngrams ? ['--answers', ngrams] : []),
       ...(script === undefined ? [] : ['--script', resolve(script)]),
     ],
   })

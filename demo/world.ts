@@ -8,6 +8,7 @@ import { startCoprocessor } from './coprocessor-process.ts'
 import { type IclProcess, startIcl } from './icl-process.ts'
 import { type KuboProcess, kuboPath, startKubo } from './kubo-process.ts'
 import { type LocalChain, startLocalChain } from './local-chain.ts'
+import type { AnswerKind } from './ngram-server.ts'
 import {
   attestNode,
   fundNode,
@@ -60,6 +61,8 @@ export type WorldOptions = {
   readonly standIn?: boolean
   /** The file of what the stand-in says in place of its usual answers. */
   readonly standInScript?: string | undefined
+  /** A small language model as the stand-in, and what its answers come from. */
+  readonly ngrams?: AnswerKind | undefined
   /** Free ones when left out. The ICL's is in `iclEnv`. */
   readonly ports?: { readonly chain: number; readonly standIn: number }
   /** The svc-node executable that the nodes run; its sources when left out. */
@@ -145,6 +148,7 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
         signal,
         port: options.ports?.standIn,
         script: options.standInScript,
+        ngrams: options.ngrams,
       }),
     )
   }

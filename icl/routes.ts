@@ -45,7 +45,12 @@ import { readGauges } from './operations/read-gauges.ts'
 import { releaseTpm } from './operations/release-tpm.ts'
 import { submitJob } from './operations/submit-job.ts'
 import { takeAnswer, takeCommitment } from './operations/take-answer.ts'
-import { takeDelivery, takeTurnAbort, takeVerdict } from './operations/take-delivery.ts'
+import {
+  takeDelivery,
+  takeOpenedCheck,
+  takeTurnAbort,
+  takeVerdict,
+} from './operations/take-delivery.ts'
 import { takeHeartbeat } from './operations/take-heartbeat.ts'
 import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
@@ -199,6 +204,7 @@ const nodeRoutes = {
   revealAnswer: ({ body }, { caller, deps }) => takeAnswer(deps, nodeOf(caller), body),
   postResult: ({ body }, { caller, deps }) => takeDelivery(deps, nodeOf(caller), body),
   postVerdict: ({ body }, { caller, deps }) => takeVerdict(deps, nodeOf(caller), body),
+  openCheck: ({ body }, { caller, deps }) => takeOpenedCheck(deps, nodeOf(caller).address, body),
   abortTurn: ({ body }, { caller, deps }) => takeTurnAbort(deps, nodeOf(caller), body),
   abortAssignment: async ({ body }, { caller, deps }) => {
     const { address: node } = nodeOf(caller)

@@ -62,6 +62,10 @@ const isIn: Readonly<Record<PromptPart, (prompt: PromptDocument) => boolean>> = 
     messages.some((message) => message.role === 'tool' || 'tool_calls' in message),
 }
 
+/** What else checkers are to say of the delivered text; undefined when nothing. */
+export const checkOf = (needs: PromptNeeds | undefined): CheckId | undefined =>
+  needs?.parts?.includes('teacher') ? 'teacher/1' : undefined
+
 /** Which of the needs a model does not meet, each in a word or two; none when it takes the prompt. */
 export function unmetNeeds(
   takes: Takes | undefined,

@@ -101,7 +101,7 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     label: 'vLLM',
     baseUrl: 'http://127.0.0.1:8000/v1',
     api: 'openai',
-    models: ['ngram'],
+    models: ['Qwen/Qwen2.5-7B-Instruct'],
     needsKey: false,
     teacher: 'prompt_logprobs',
     limits: [],

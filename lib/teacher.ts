@@ -153,11 +153,8 @@ function rowDistances(one: TopTokens, other: TopTokens): readonly number[] {
 const lastOf = (row: TopTokens): number => row.at(-1)?.[1] ?? 0
 
 /** What a node's numbers of a delivery come to with its salt: opened only once every checker has committed to its own. */
-export type OpenedCheck = {
-  readonly address: Address
-  readonly salt: string
-  readonly score: TeacherScore
-}
+export type OpenedScore = { readonly salt: string; readonly score: TeacherScore }
+export type OpenedCheck = OpenedScore & { readonly address: Address }
 
 /** A node's promise of its numbers: SHA-256 of canonical {jobId, address, fence, delivery, score, salt}. */
 export const checkCommitmentOf = (parts: {
@@ -171,6 +168,16 @@ export const checkCommitmentOf = (parts: {
   const { jobId, address, fence, delivery, score, salt } = parts
   return sha256Hex(canonicalJson({ jobId, address, fence, delivery, score, salt }))
 }
+
+/** The numbers of all nodes in a line for people. */
+export const describeAttested = (attested: readonly Attested[]): string =>
+  attested
+    .map(({ node, n, agree, gap, far, worst, apart }) => {
+      const others = apart === undefined ? 'not compared' : `${apart} from another's`
+      const mean = Math.floor(gap / n)
+      return `${node.slice(0, 8)} ${agree} of ${n} tokens the likeliest, gap ${mean} (worst quarter ${worst}), ${far} far, ${others}`
+    })
+    .join('; ')
 
 /** What a node's numbers say, with the least distance of its likeliest tokens from another node's: the odd one's is the greatest. */
 export type Attested = Omit<TeacherScore, 'check' | 'quarters' | 'transcript' | 'top'> & {

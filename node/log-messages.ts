@@ -2,6 +2,7 @@ import type { StoredKey } from '../lib/chain/prompt-key-store.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
 import type { PermitNews } from '../lib/coprocessor/cofhe.ts'
 import type { Role, Verdict } from '../lib/schemas/jobs.ts'
+import type { TeacherScore } from '../lib/schemas/teacher.ts'
 import { usageText } from './inference/usage.ts'
 import type { JobRecord } from './journal/history.ts'
 
@@ -102,6 +103,10 @@ export const messages = {
   over: (jobId: JobId, why: string) => `Job ${jobId}: over: ${why}`,
   outputNotRead: (jobId: JobId, why: string) =>
     `Job ${jobId}: the delivered output could not be read: ${why}`,
+  scored: (jobId: JobId, { n, agree, gap, far }: TeacherScore) =>
+    `Job ${jobId}: Delivered text under the model: ${n} tokens, ${agree} the likeliest, gap ${gap}, ${far} far`,
+  notScored: (jobId: JobId, why: string) =>
+    `Job ${jobId}: The delivered text is not scored: ${why}`,
   verdict: (jobId: JobId, verdict: Verdict, reason: string | undefined) =>
     `Job ${jobId}: Verdict: ${verdict}${reason === undefined ? '' : ` (${reason})`}`,
   ended: ({ jobId, role, model_id, outcome, reason, started_at, ended_at, usage }: EndedJob) =>

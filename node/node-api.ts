@@ -13,6 +13,7 @@ export type NodeApi = Pick<
   | 'revealAnswer'
   | 'postResult'
   | 'postVerdict'
+  | 'openCheck'
   | 'abortAssignment'
   | 'abortTurn'
   | 'putBlob'
@@ -60,6 +61,7 @@ export function keepAttested(
     revealAnswer: wrap(api.revealAnswer),
     postResult: wrap(api.postResult),
     postVerdict: wrap(api.postVerdict),
+    openCheck: wrap(api.openCheck),
     abortAssignment: wrap(api.abortAssignment),
     abortTurn: wrap(api.abortTurn),
     putBlob: wrap(api.putBlob),

@@ -21,6 +21,7 @@ export const jsonResult = (
     answers: accepted?.agreed.answers ?? null,
     list_length: accepted?.agreed.listLength ?? null,
     verdicts: inference.verdicts.map(({ node, verdict }) => ({ node, verdict })),
+    attested: accepted?.attested ?? null,
     commit_tx: accepted?.commitTx ?? null,
     receipt_hash: accepted?.receiptHash ?? null,
     timings_ms: inference.timingsMs,

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
-import { ComparatorId, ModelId } from '../../lib/codecs.ts'
+import { CheckId, ComparatorId, ModelId } from '../../lib/codecs.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -19,6 +19,7 @@ The prompt is read from standard input when it is not given. A prompt that begin
   --min-matches N         others that have to match each of them, 1 to 6 (default: 1)
   --verifiers N           2 to 5 (default: 2)
   --min-tier N            the lowest tier of the nodes, 0 to 255 (default: 0)
+  --check ID              what else checkers say of the answer, which decides nothing: ${CheckId.options.join(', ')}
   --max-output-tokens N   the longest answer, 1 to 8192 (default: 1024)
   --webhook URL           the ICL notifies this server when the job has settled. Prints the secret of its messages
   --timeout SECONDS       cancels the job when it takes longer (default: 900)
@@ -49,6 +50,11 @@ const wholeNumber = (min: number, max: number) => {
 const Flags = z.object({
   model: ModelId.optional(),
   comparator: z.enum(ComparatorId.options, `takes ${ComparatorId.options.join(', ')}`).optional(),
+  check: z
+    .string()
+    .transform((name) => (name === 'teacher' ? 'teacher/1' : name))
+    .pipe(z.enum(CheckId.options, `takes ${CheckId.options.join(', ')}`))
+    .optional(),
   receipt: z.string().min(1, 'takes the name of a file').max(4_096).optional(),
   rule: z.enum(AgreementRule.options, `takes ${AgreementRule.options.join(', ')}`).default('three'),
   'min-matches': wholeNumber(1, 6).default(1),
@@ -97,6 +103,7 @@ function parseStrictly(args: readonly string[]) {
       options: {
         model: text,
         comparator: text,
+        check: text,
         receipt: text,
         rule: text,
         'min-matches': text,

@@ -140,7 +140,7 @@ function uncommittedOf(error: unknown): UncommittedError {
 }
 
 async function wishOf(command: InferCommand, client: Client, signal: AbortSignal) {
-  const { comparator, rule, verifiers, webhook, 'max-output-tokens': tokens } = command
+  const { check, comparator, rule, verifiers, webhook, 'max-output-tokens': tokens } = command
   return {
     model: command.model ?? (await onlyModel(client, signal)),
     rule,
@@ -148,6 +148,7 @@ async function wishOf(command: InferCommand, client: Client, signal: AbortSignal
     verifierCount: verifiers,
     minTier: command['min-tier'],
     ...(comparator && { comparator }),
+    ...(check && { check }),
     ...(webhook !== undefined && { webhook: { url: webhook } }),
     ...(tokens !== undefined && { parameters: { max_output_tokens: tokens } }),
   }

@@ -11,6 +11,7 @@ import { writePrivateJson } from '../../lib/host/private-files.ts'
 import { outputFailure } from '../../lib/host/stop-signals.ts'
 import { onlySamples } from '../../lib/providers.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
+import { describeAttested } from '../../lib/teacher.ts'
 import { jsonResult, jsonUncommitted } from './json-line.ts'
 import type { InferCommand } from './options.ts'
 import type { Progress, Screen } from './progress.ts'
@@ -26,8 +27,9 @@ export async function tellAnswer(
   streams: Streams,
   progress: Progress,
 ): Promise<void> {
-  const { output: answer, agreed, jobId, receiptHash, commitTx, model } = inference
+  const { output: answer, agreed, attested, jobId, receiptHash, commitTx, model } = inference
   if (!quiet) tellAgreed(agreed, model, progress)
+  if (!quiet && attested) progress.say(`attested: ${describeAttested(attested)}`)
   if (!quiet) progress.say(`job ${jobId}, receipt ${receiptHash}, on chain in ${commitTx}`)
   if (json) await print(`${JSON.stringify(jsonResult(inference))}\n`, streams)
   else await printAnswer(answer, streams)

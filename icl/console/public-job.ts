@@ -8,6 +8,7 @@ import {
   JobReason,
   VerdictReason,
 } from '../../lib/schemas/jobs.ts'
+import { attestedBy, describeAttested } from '../../lib/teacher.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { answersOf } from '../rules/agreed.ts'
 import { isSettled, type Job, roleOf } from '../rules/job.ts'
@@ -70,10 +71,12 @@ export async function publicJobDetail(found: Job): Promise<ConsoleJobDetail> {
 }
 
 function publicAssignments(job: Job, isOver: boolean): ConsoleJobDetail['assignments'] {
-  const verdicts = job.agreement?.turns.at(-1)?.verdicts ?? []
+  const { verdicts = [], opened = [] } = job.agreement?.turns.at(-1) ?? {}
+  const attested = attestedBy(opened)
   return job.assignments.map((assignment) => {
     const { seat, status, reason, node, fence } = assignment
     const said = verdicts.find(({ body }) => body.fence === fence)?.body
+    const own = said && attested.find((one) => one.node === node)
     return {
       seat,
       batch: batchOf(job, seat),
@@ -83,6 +86,7 @@ function publicAssignments(job: Job, isOver: boolean): ConsoleJobDetail['assignm
       ...(isOver && { node }),
       ...(said && { verdict: said.verdict }),
       ...(said?.reason !== undefined && { verdict_reason: said.reason }),
+      ...(own && { attested: describeAttested([own]) }),
     }
   })
 }

@@ -1,5 +1,6 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { checkOf } from '../../lib/prompt-needs.ts'
 import type {
   AssignmentOffer,
   ClaimResult,
@@ -64,6 +65,7 @@ export async function claimAssignment(
   const job = await changeJob(deps, jobId, { type: 'claim', node, fence })
   const assignment = assignmentOf(job, node)
   if (!assignment) throw notAssigned()
+  const check = checkOf(job.list.terms.needs)
   return {
     jobId: job.id,
     fence: assignment.fence,
@@ -76,6 +78,7 @@ export async function claimAssignment(
     model_id: job.modelId,
     prompt_cid: job.promptCid,
     comparator: job.comparator,
+    ...(check && { check }),
     parameters: { max_output_tokens: maxOutputTokensOf(job) },
     list: [...job.list.members],
     position: assignment.position,

@@ -50,6 +50,7 @@ async function makeReceipt(
     failed_deliveries: failedDeliveries(job, answers),
     delivery: signedOf(delivery),
     verdicts: turn.verdicts.map(signedOf),
+    ...(turn.opened && { attested: [...turn.opened] }),
   }
   const group = job.agreement?.group ?? []
   const tally: Tally = {

@@ -1,7 +1,12 @@
 import type { z } from 'zod'
 import type { OutputKey } from '../../lib/chain/output-key-of.ts'
+import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { Acknowledged, AssignmentState } from '../../lib/schemas/assignments.ts'
+import type {
+  Acknowledged,
+  AssignmentState,
+  OpenCheckRequest,
+} from '../../lib/schemas/assignments.ts'
 import type {
   DeliveryPost,
   DeliveryStatement,
@@ -10,6 +15,7 @@ import type {
   VerdictPost,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
+import { checkCommitmentOf } from '../../lib/teacher.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
 import type { Command } from '../rules/commands.ts'
@@ -113,6 +119,23 @@ export async function takeVerdict(
   const changed = await changeJob(deps, jobId, async (current) => {
     if (!hasSpoken(current, post)) checkSession(current, verdict.session)
     return { type: 'post-verdict', node: address, fence, verdict }
+  })
+  return viewAssignmentState(changed, address)
+}
+
+/** Takes the numbers that a node committed to with its verdict. */
+export async function takeOpenedCheck(
+  deps: Dependencies,
+  address: Address,
+  { jobId, fence, salt, score }: z.output<typeof OpenCheckRequest>,
+): Promise<z.output<typeof AssignmentState>> {
+  await loadOwnJob(deps, jobId, address)
+  const changed = await changeJob(deps, jobId, async (current) => {
+    const verdict = currentTurn(current)?.verdicts.find(({ body }) => body.fence === fence)
+    const delivery = verdict?.body.delivery
+    if (!delivery) throw new ProblemError('not-committed', 'The node has given no verdict')
+    const commitment = await checkCommitmentOf({ jobId, address, fence, delivery, score, salt })
+    return { type: 'open-check', node: address, fence, opened: { salt, score }, commitment }
   })
   return viewAssignmentState(changed, address)
 }

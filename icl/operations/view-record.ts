@@ -30,7 +30,7 @@ export async function viewRecord(deps: Dependencies, found: Job): Promise<JobRec
 
 function recordOfTurn(
   job: Job,
-  { fence, failed, delivery, verdicts }: Turn,
+  { fence, failed, delivery, verdicts, opened }: Turn,
 ): JobRecord['deliveries'][number] {
   const deliverer = job.assignments.find((assignment) => assignment.fence === fence)
   if (!deliverer) throw new TypeError(`The deliverer ${fence} has no assignment`)
@@ -44,6 +44,7 @@ function recordOfTurn(
     ...(endedAt !== undefined && { ended_at: toSeconds(endedAt) }),
     ...(delivery && { delivery: signedOf(delivery) }),
     verdicts: verdicts.map(signedOf),
+    ...(opened && { attested: [...opened] }),
   }
 }
 

@@ -3,6 +3,7 @@ import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
 import type { ChainSlash, Slash } from './fault.ts'
+import type { Opening } from './open-check.ts'
 import type { Outage } from './outages.ts'
 import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
 import type { WebhookAnswer } from './webhook.ts'
@@ -24,6 +25,7 @@ export type NodeCommand = { readonly node: Address; readonly fence: number } & (
     }
   | { readonly type: 'deliver'; readonly delivery: PostedDelivery }
   | { readonly type: 'post-verdict'; readonly verdict: PostedVerdict }
+  | ({ readonly type: 'open-check' } & Opening)
   | { readonly type: 'abort'; readonly reason: AbortReasonCode }
   | { readonly type: 'abort-turn'; readonly abort: PostedTurnAbort }
 )

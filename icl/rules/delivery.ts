@@ -10,6 +10,7 @@
  * - A delivery names its node's own revealed answer. A verdict names its own answer and this very delivery.
  * - Only members of the agreement are counted. A tie settles (lib/delivery-rule.ts).
  * - A member gives back its part in one turn, by a statement that names this turn.
+ * - What settles is settled: while numbers are opened (open-check.ts) nothing else of the turn changes.
  *
  * Failure cases: the deliverer gives its turn back or lets it pass; the others refuse its output, or none of them can check
  * it: the next member delivers, and after the last the job is disputed (undelivered). A verdict that the two answers'
@@ -30,6 +31,7 @@ import {
   type Transition,
   type Turn,
 } from './job.ts'
+import { type Opening, openedIn, unopened } from './open-check.ts'
 import type { PostedDelivery, PostedStatement, PostedTurnAbort, PostedVerdict } from './posted.ts'
 import { settle } from './settle.ts'
 
@@ -104,6 +106,7 @@ export function postVerdict(
       : contradicted(job, assignment, [known, verdict], now)
   }
   const turn = currentTurn(job)
+  if (turn?.opening) return { refused: 'job-settled', detail: 'The time to check is over' }
   const { answer } = assignment
   if (!answer) return { refused: 'not-revealed', detail: `The assignment is ${assignment.status}` }
   if (!turn?.delivery) return { refused: 'too-early', detail: 'There is no delivery to check' }
@@ -164,7 +167,8 @@ export function abortTurn(
     return { refused: 'not-revealed', detail: `The assignment is ${assignment.status}` }
   }
   const turn = currentTurn(job)
-  if (!turn || !job.agreement || abort.body.turn !== job.agreement.turns.length - 1) {
+  const isOver = !turn || turn.opening
+  if (isOver || !job.agreement || abort.body.turn !== job.agreement.turns.length - 1) {
     return { job, effects: [] }
   }
   if (turn.fence === assignment.fence) {
@@ -188,12 +192,36 @@ function checked(job: Job, now: number, limits: JobLimits): Change {
     case 'waiting':
       return { job, effects: [] }
     case 'settled':
-      return settle(job, 'accepted', 'quorum-agreed', now)
+      return opening(job, turn, now, limits)
     case 'failed': {
       const reason = checks.includes('no-match') ? 'output-refused' : 'never-checked'
       return nextTurn(job, turn, { reason }, now, limits)
     }
   }
+}
+
+/** The job with the time to open numbers running, or accepted when there are none to wait for. */
+function opening(job: Job, turn: Turn, now: number, limits: JobLimits): Change {
+  const isOver = turn.opening === true && now >= turn.deadline
+  if (isOver || unopened(job, turn).length === 0) {
+    return settle(job, 'accepted', 'quorum-agreed', now)
+  }
+  const change = { opening: true, deadline: now + limits.revealMs } as const
+  return { job: turn.opening ? job : withTurnChanged(job, change), effects: [] }
+}
+
+/** A checker opens the numbers that its verdict commits to. The last one settles the job. */
+export function openCheck(
+  job: Job,
+  assignment: Assignment,
+  given: Opening,
+  now: number,
+  limits: JobLimits,
+): Transition {
+  const turn = openedIn(job, assignment, given)
+  if ('refused' in turn) return turn
+  if (turn === currentTurn(job)) return { job, effects: [] }
+  return opening(withTurnChanged(job, turn), turn, now, limits)
 }
 
 function nextTurn(

@@ -14,6 +14,7 @@ import type {
 import type { BlockId, PassReason } from '../../lib/schemas/list.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
 import type { Terms } from '../../lib/schemas/terms.ts'
+import type { OpenedCheck } from '../../lib/teacher.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Effect, PendingEffect } from './effects.ts'
 import type { Fault } from './fault.ts'
@@ -52,6 +53,9 @@ export type Turn = {
   readonly delivery?: PostedDelivery
   readonly deliveredAt?: number
   readonly verdicts: readonly PostedVerdict[]
+  /** The verdicts settle the delivery. Until the deadline its checkers open the numbers that they committed to. */
+  readonly opening?: true
+  readonly opened?: readonly OpenedCheck[]
   /** Assignments of checkers that will give no verdict. */
   readonly absent: readonly number[]
   /** Why it came to nothing, with the deliverer's word when it gave it back. */

@@ -3,6 +3,7 @@ import { answersOf, currentTurn } from './agreed.ts'
 import { mayStillReveal } from './answers.ts'
 import { isMatch } from './decision.ts'
 import { type Assignment, isRevealing, isSettled, type Job } from './job.ts'
+import { unopened } from './open-check.ts'
 
 /** What a node has to do next for its assignment, and until when (milliseconds). */
 export type Next = { readonly step: NextStep; readonly deadline?: number | undefined }
@@ -30,6 +31,10 @@ function afterReveal(job: Job, { fence, node }: Assignment): Next {
   const turn = currentTurn(job)
   if (!turn || !job.agreement) return { step: 'wait' }
   const { deadline, delivery } = turn
+  if (turn.opening) {
+    const isUnopened = unopened(job, turn).some(({ body }) => body.fence === fence)
+    return isUnopened ? { step: 'open', deadline } : { step: 'wait' }
+  }
   if (turn.fence === fence) return delivery ? { step: 'wait' } : { step: 'deliver', deadline }
   const isMember = job.agreement.group.includes(fence)
   const hasSpoken =

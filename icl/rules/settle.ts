@@ -1,4 +1,5 @@
 import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
+import { currentTurn } from './agreed.ts'
 import type { Effect } from './effects.ts'
 import { type Change, isSettled, type Job, recorded, type Transition } from './job.ts'
 import { scoresOf } from './scores.ts'
@@ -24,6 +25,8 @@ export function cancel(job: Job, now: number): Transition {
   if (isSettled(job.phase)) {
     return { refused: 'job-settled', detail: `The job is already ${job.phase}` }
   }
+  // Its delivery is settled: nothing is waited for but numbers that decide nothing.
+  if (currentTurn(job)?.opening) return settle(job, 'accepted', 'quorum-agreed', now)
   return { job: { ...job, cancelledAt: now }, effects: [] }
 }
 

@@ -25,6 +25,7 @@
  */
 
 import { causes } from '../../lib/causes.ts'
+import { currentTurn } from './agreed.ts'
 import { neverRevealed, vacated } from './assignments.ts'
 import type { MemberState } from './commands.ts'
 import { lapseTurn } from './delivery.ts'
@@ -52,6 +53,9 @@ export function tick(
   limits: JobLimits,
 ): Change {
   const isCancelled = job.cancelledAt !== undefined
+  if (now >= job.deadline && currentTurn(job)?.opening && !isCancelled) {
+    return settle(job, 'accepted', 'quorum-agreed', now)
+  }
   if (now >= job.deadline) {
     return isCancelled
       ? settle(job, 'cancelled', 'cancelled-by-client', now)

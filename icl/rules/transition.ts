@@ -38,7 +38,7 @@ import {
   seeAccess,
 } from './assignments.ts'
 import type { Command, Finding, NodeCommand } from './commands.ts'
-import { abortTurn, deliver, postVerdict, verdictOn } from './delivery.ts'
+import { abortTurn, deliver, openCheck, postVerdict, verdictOn } from './delivery.ts'
 import type { Effect } from './effects.ts'
 import {
   type Assignment,
@@ -128,6 +128,7 @@ function apply(job: Job, command: SingleCommand, now: number, limits: JobLimits)
     case 'reveal':
     case 'deliver':
     case 'post-verdict':
+    case 'open-check':
     case 'abort':
     case 'abort-turn':
       return applyNodeCommand(job, command, now, limits)
@@ -194,6 +195,8 @@ function applyNodeCommand(
       return deliver(job, assignment, command.delivery, now, limits)
     case 'post-verdict':
       return postVerdict(job, assignment, command.verdict, now, limits)
+    case 'open-check':
+      return openCheck(job, assignment, command, now, limits)
     case 'abort':
       return abort(job, assignment, command.reason, now)
     case 'abort-turn':
@@ -223,6 +226,8 @@ function isRepeat(job: Job, assignment: Assignment, command: NodeCommand): boole
       return turns.some((turn) => turn.fence === fence && turn.delivery !== undefined)
     case 'post-verdict':
       return verdictOn(job, assignment, command.verdict) !== undefined
+    case 'open-check':
+      return turns.some(({ opened }) => opened?.some(({ address }) => address === assignment.node))
     default:
       return false
   }

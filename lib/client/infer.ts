@@ -1,12 +1,13 @@
 import { isStructured, readAnswer } from '../answer.ts'
 import { cidOf } from '../cid.ts'
-import type { JobId } from '../codecs.ts'
+import type { CheckId, JobId } from '../codecs.ts'
 import { jobIdOf } from '../job-id.ts'
 import { ProblemError } from '../problem.ts'
 import { needsOf } from '../prompt-needs.ts'
 import type { JobEvent, JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
+import { attestedBy } from '../teacher.ts'
 import { agreedIn } from './agreed.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
@@ -43,6 +44,8 @@ import type { QueuePlace, Turns } from './turns.ts'
 /** How to run one inference. */
 export type InferOptions = Omit<TermsOptions, 'needs'> & {
   readonly parameters?: JobWish['parameters']
+  /** What else checkers are to say of the delivered text: it decides nothing, and only nodes that can are drawn. */
+  readonly check?: CheckId
   /** A server that the ICL tells once the job has settled; `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']
   readonly onStep?: (news: StepNews) => void
@@ -111,7 +114,7 @@ export async function infer(
       ...wishOf({
         ...options,
         comparator,
-        needs: needsOf(document, parameters?.max_output_tokens),
+        needs: needsOf(document, parameters?.max_output_tokens, options.check),
       }),
       parameters,
       webhook,
@@ -272,6 +275,7 @@ async function collect(run: Run, job: PreparedJob, view: JobView): Promise<Accep
     ...(isStructured(job.prompt) && { answer: readAnswer(output) }),
     deliverer: receipt.tally.body.deliverer,
     agreed: agreedIn(receipt),
+    ...(receipt.attested && { attested: attestedBy(receipt.attested) }),
     verdicts: receipt.verdicts.map(({ body: { address: node, verdict, reason } }) => ({
       node,
       verdict,

@@ -11,6 +11,7 @@ import type {
 } from '../schemas/jobs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import { SvcError } from '../svc-error.ts'
+import type { Attested } from '../teacher.ts'
 import type { Agreed } from './agreed.ts'
 import type { Timings } from './steps.ts'
 import { jobError } from './stuck-job.ts'
@@ -49,6 +50,8 @@ export type AcceptedInference = Common & {
   /** The node that delivered. */
   readonly deliverer: Address
   readonly agreed: Agreed
+  /** How likely the answer is under the models of nodes that said so, where it was asked for: attested, and deciding nothing. */
+  readonly attested?: readonly Attested[]
   readonly commitTx: Hash32
   readonly receiptHash: Hash32
   readonly receipt: Receipt

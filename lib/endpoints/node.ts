@@ -7,6 +7,7 @@ import {
   ClaimRequest,
   ClaimResult,
   CommitRequest,
+  OpenCheckRequest,
   OwnAssignment,
 } from '../schemas/assignments.ts'
 import {
@@ -214,6 +215,22 @@ export const nodeEndpoints = {
       'already-answered',
       'statement-mismatch',
       'statement-signature-invalid',
+    ],
+  }),
+  openCheck: defineEndpoint({
+    method: 'POST',
+    path: '/internal/task/open-check',
+    summary: 'Open the numbers that a verdict commits to, once no verdict can come any more',
+    auth: 'node',
+    body: OpenCheckRequest,
+    response: AssignmentState,
+    problems: [
+      ...bodyProblems,
+      ...assignmentProblems,
+      'not-committed',
+      'too-early',
+      'evidence-invalid',
+      'commitment-mismatch',
     ],
   }),
   abortAssignment: defineEndpoint({

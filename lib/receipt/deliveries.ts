@@ -9,6 +9,7 @@ import type {
   TurnAbortStatement,
 } from '../schemas/statements.ts'
 import { statementHash } from '../statements.ts'
+import { checkCommitmentOf, contradictionIn } from '../teacher.ts'
 import type { NamedAnswer } from './answers.ts'
 import { check } from './refuse.ts'
 import type { CheckSigned } from './signed.ts'
@@ -45,6 +46,24 @@ export async function verifyDeliveries(receipt: Receipt, agreed: Agreed): Promis
   check(delivery.body.address === deliverer, 'another node delivered')
   const outcome = await outcomeOf(delivery, verdicts, agreed)
   check(outcome === 'settled', 'the verdicts do not accept the delivery')
+  await verifyAttested(receipt)
+}
+
+/** Checks that numbers are those that their nodes committed to, and possible. Whether they are true is not known without the provider. */
+async function verifyAttested({ jobId, attested = [], verdicts, delivery, ...receipt }: Receipt) {
+  for (const [at, { address, salt, score }] of attested.entries()) {
+    const isSecond = attested.slice(0, at).some((earlier) => earlier.address === address)
+    check(!isSecond, `${address} opened two checks`)
+    const own = verdicts.find(({ body }) => body.address === address)?.body
+    check(own?.verdict === 'match', `${address} attests to a delivery that it did not accept`)
+    if (!own) return
+    const { fence } = own
+    const parts = { jobId, address, fence, delivery: own.delivery, score, salt }
+    const isOpened = (await checkCommitmentOf(parts)) === own.check
+    check(isOpened, `${address} opened another check than it committed to`)
+    const wrong = contradictionIn(score, delivery.body.answer, receipt.max_output_tokens)
+    check(wrong === undefined, `the check of ${address} has ${wrong}`)
+  }
 }
 
 /** Only the member itself gives its turn back: that it merely let it pass has to be called so. */

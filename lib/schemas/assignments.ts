@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import {
   Address,
+  Base64Url32,
+  CheckId,
   Cid,
   ComparatorId,
   Hash32,
@@ -12,6 +14,7 @@ import {
 import { AbortReason, AssignmentStatus, JobPhase, Parameters, Role } from './jobs.ts'
 import { ListMembers, ListPosition } from './list.ts'
 import { Ack, Fence, SignedAnswer, SignedDelivery, TurnNumber } from './statements.ts'
+import { TeacherScore } from './teacher.ts'
 
 const ServerTime = UnixSeconds.describe(
   "The ICL's clock, so that a node whose own is wrong knows how long it has",
@@ -52,6 +55,8 @@ export const ClaimResult = z
     model_id: ModelId,
     prompt_cid: Cid,
     comparator: ComparatorId,
+    /** What the terms ask checkers to say besides of the delivered text. */
+    check: CheckId.optional(),
     parameters: Parameters.required(),
     list: ListMembers.describe('With activator and until: what the client committed to on chain'),
     position: z.int().min(0).describe('Of this node on the list, from 0'),
@@ -72,9 +77,9 @@ export const CommitRequest = z
 
 /** What a node does next. */
 export const NextStep = z
-  .enum(['work', 'wait', 'reveal', 'deliver', 'check', 'differ', 'over'])
+  .enum(['work', 'wait', 'reveal', 'deliver', 'check', 'open', 'differ', 'over'])
   .describe(
-    '`work`: claim, answer and commit. `wait`: ask again, others act first or the node has said it all. `reveal`: open the commitment. `deliver`: put the answer where client and checkers can read it. `check`: open the output of another and say what it is. `differ`: say from the evidence how the own answer, outside the agreement, differs. `over`: nothing more',
+    '`work`: claim, answer and commit. `wait`: ask again, others act first or the node has said it all. `reveal`: open the commitment. `deliver`: put the answer where client and checkers can read it. `check`: open the output of another and say what it is. `open`: open the numbers that the own verdict commits to. `differ`: say from the evidence how the own answer, outside the agreement, differs. `over`: nothing more',
   )
 export type NextStep = z.output<typeof NextStep>
 
@@ -108,6 +113,11 @@ export const OwnAssignment = z
   })
   .meta({ id: 'OwnAssignment' })
 export type OwnAssignment = z.output<typeof OwnAssignment>
+
+/** What opens the commitment in a verdict. */
+export const OpenCheckRequest = z
+  .object({ jobId: JobId, fence: Fence, salt: Base64Url32, score: TeacherScore })
+  .meta({ id: 'OpenCheckRequest' })
 
 /** The node cannot do it. What it has revealed stays: a part in a turn is given back by a statement of its own. */
 export const AbortRequest = z

@@ -63,6 +63,8 @@ const ConsoleAssignment = z
     node: Address.optional(),
     verdict: Verdict.optional(),
     verdict_reason: VerdictReason.optional(),
+    /** How likely the delivered text is under its model, by its own word; it decides nothing. */
+    attested: z.string().max(256).optional(),
   })
   .meta({ id: 'ConsoleAssignment' })
 

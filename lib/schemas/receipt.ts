@@ -18,6 +18,7 @@ import {
   SignedTurnAbort,
   SignedVerdict,
 } from './statements.ts'
+import { AttestedScore } from './teacher.ts'
 
 /** What the ICL signs: what it found to be agreed. */
 export const Tally = z
@@ -78,6 +79,11 @@ export const ReceiptRecord = z.object({
   delivery: SignedDelivery,
   /** On the delivery: those of the group, and those of the other nodes that came in time. */
   verdicts: z.array(SignedVerdict).max(6),
+  /**
+   * How likely the delivered text is under the models of those checkers that said so. They vouch for it: without the provider nobody
+   * can compute it again, and it decided nothing.
+   */
+  attested: z.array(AttestedScore).min(1).max(6).optional(),
 })
 export type ReceiptRecord = z.output<typeof ReceiptRecord>
 

@@ -3,6 +3,7 @@ import { Address, Hash32, UnixSeconds } from '../codecs.ts'
 import { FaultView } from './fault.ts'
 import { AssignmentView, DeliveryReason, JobEvent, JobView } from './jobs.ts'
 import { SignedAnswer, SignedDelivery, SignedTurnAbort, SignedVerdict } from './statements.ts'
+import { AttestedScore } from './teacher.ts'
 
 /** One turn of a member of the agreement to deliver, and what the others said of it. */
 const DeliveryRecord = z
@@ -16,6 +17,8 @@ const DeliveryRecord = z
     abort: SignedTurnAbort.optional(),
     delivery: SignedDelivery.optional(),
     verdicts: z.array(SignedVerdict),
+    /** How likely the delivered text is, by those that said so. */
+    attested: z.array(AttestedScore).optional(),
   })
   .meta({ id: 'DeliveryRecord' })
 

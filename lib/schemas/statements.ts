@@ -62,6 +62,9 @@ export const VerdictStatement = z
     delivery: Hash32.describe('SHA-256 of the delivery statement'),
     verdict: Verdict,
     reason: VerdictReason.optional().describe('Only of a `no-match`, and always'),
+    check: Hash32.optional().describe(
+      'Only of a `match`: SHA-256 of JCS{jobId, address, fence, delivery, score, salt}',
+    ),
   })
   .meta({ id: 'VerdictStatement' })
 export type VerdictStatement = z.output<typeof VerdictStatement>

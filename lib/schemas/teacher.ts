@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CheckId, Hash32 } from '../codecs.ts'
+import { Address, Base64Url32, CheckId, Hash32 } from '../codecs.ts'
 import { MaxOutputTokens } from './jobs.ts'
 
 /** What a token of a text may be short of the likeliest one: more counts as this much. In thousandths of a nat, like all of them. */
@@ -46,3 +46,8 @@ export const TeacherScore = z
   })
   .meta({ id: 'TeacherScore' })
 export type TeacherScore = z.output<typeof TeacherScore>
+
+/** A node's numbers, with the salt of the commitment in its verdict. */
+export const AttestedScore = z
+  .object({ address: Address, salt: Base64Url32, score: TeacherScore })
+  .meta({ id: 'AttestedScore' })

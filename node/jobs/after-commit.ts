@@ -31,6 +31,7 @@ import { judge } from './judge.ts'
 import { leaseOf } from './lease.ts'
 import { endingOf, type Own, type Taken } from './own.ts'
 import { reveal } from './reveal.ts'
+import { openScore } from './score-delivery.ts'
 
 const longestJobMs = 3_600_000
 const pauseMs = 2_000
@@ -132,6 +133,8 @@ async function act(
     case 'check':
     case 'differ':
       return await judge(deps, claim, own, next, signal)
+    case 'open':
+      return await openScore(deps, claim, own, signal)
   }
 }
 

@@ -1,5 +1,6 @@
 import { remedyFor } from '../../lib/causes.ts'
 import { elapsedSince } from '../../lib/clock.ts'
+import type { JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { EvidenceInput } from '../../lib/comparators/comparator.ts'
 import { errorMessage } from '../../lib/error-message.ts'
@@ -22,11 +23,14 @@ const slowInferenceMs = 30_000
 /** What evidence of any text of a job is made with: secret, and nowhere on disk. */
 export type EvidenceSecrets = Pick<EvidenceInput, 'prompt' | 'key'>
 
+/** The same, with the prompt as the client wrote it. */
+export type JobSecrets = EvidenceSecrets & { readonly asked: PromptDocument }
+
 /** This node's own answer to a job, what compares it with others', and what made the comparison possible. */
 export type Answer = {
   readonly text: string
   readonly evidence: Evidence
-  readonly secrets: EvidenceSecrets
+  readonly secrets: JobSecrets
 }
 
 /** What an inference has left, and who hears what it took. */
@@ -45,7 +49,7 @@ export async function produceAnswer(
   if (!isCommitted) throw untrusted('to which the client has not committed on chain')
   const prompt = await openPrompt(deps, claim, promptKey, signal)
   const text = await runInference(deps, claim, prompt, signal, inference)
-  const secrets = { prompt: promptText(prompt), key: await evidenceKey(promptKey, jobId) }
+  const secrets = await secretsOf(prompt, promptKey, jobId)
   const evidence = await comparators[comparator].evidenceOf({ text, ...secrets })
   return { text, evidence, secrets }
 }
@@ -55,11 +59,21 @@ export async function recoverSecrets(
   deps: JobDeps,
   claim: ClaimResult,
   signal: AbortSignal,
-): Promise<EvidenceSecrets> {
+): Promise<JobSecrets> {
   const promptKey = await decryptPromptKey(deps, claim, signal)
   const prompt = await openPrompt(deps, claim, promptKey, signal)
-  return { prompt: promptText(prompt), key: await evidenceKey(promptKey, claim.jobId) }
+  return await secretsOf(prompt, promptKey, claim.jobId)
 }
+
+const secretsOf = async (
+  asked: PromptDocument,
+  promptKey: Uint8Array<ArrayBuffer>,
+  jobId: JobId,
+): Promise<JobSecrets> => ({
+  asked,
+  prompt: promptText(asked),
+  key: await evidenceKey(promptKey, jobId),
+})
 
 /** The error of a claim that failed or gave no handles (spec 7). */
 export const keyHandlesMissing = (why: string, cause?: unknown): SvcError =>

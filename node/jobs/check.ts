@@ -42,7 +42,12 @@ const fairTryMs = 10_000
 const againMs = 2_000
 
 /** What this node says of a delivery. */
-export type Verification = { readonly verdict: Verdict; readonly reason?: VerdictReason }
+export type Verification = {
+  readonly verdict: Verdict
+  readonly reason?: VerdictReason
+  /** With `match`, once the output was opened. */
+  readonly output?: string
+}
 
 /** Gets what makes evidence of any text of the job. */
 type Secrets = (signal: AbortSignal) => Promise<EvidenceSecrets>
@@ -77,7 +82,8 @@ export async function check(
       const output = await readOutput(deps, claim, delivered, onTrouble, ended)
       hasOutput = true
       const shown = await comparator.evidenceOf({ text: output, ...known })
-      return comparator.reproduces(shown, delivered.evidence) ? { verdict: 'match' } : mismatch
+      const isSame = comparator.reproduces(shown, delivered.evidence)
+      return isSame ? { verdict: 'match', output } : mismatch
     })
   } catch (error) {
     signal.throwIfAborted()

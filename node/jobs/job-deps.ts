@@ -33,6 +33,7 @@ export type JobDeps = {
     | 'revealAnswer'
     | 'postResult'
     | 'postVerdict'
+    | 'openCheck'
     | 'abortAssignment'
     | 'abortTurn'
     | 'putBlob'

@@ -11,6 +11,7 @@ import { checkDelivery, untrusted } from './check-delivery.ts'
 import { differenceOf } from './differ.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
+import { scoreDelivery } from './score-delivery.ts'
 import { noteSigned } from './signed-before.ts'
 
 const minPostMs = 5_000
@@ -36,12 +37,11 @@ export async function judge(
     await checkDelivery(deps, claim, own.looked, to_check)
     const found = await look(deps, claim, own, step, to_check, secondsLeft, signal)
     if (found === undefined) return
-    verdict = await signVerdict(
-      deps,
-      claim,
-      { answer: await statementHash(answer), delivery },
-      found,
-    )
+    const leftMs = () => secondsLeft * 1000 - elapsedSince(clock, startedAt)
+    const delivered = { delivery, answer: to_check.delivery.body.answer, output: found.output }
+    const check = await scoreDelivery(deps, claim, own, delivered, leftMs, signal)
+    const about = { answer: await statementHash(answer), delivery, ...(check && { check }) }
+    verdict = await signVerdict(deps, claim, about, found)
     own.verdicts = [...own.verdicts, verdict]
   }
   const body = verdict
@@ -72,7 +72,7 @@ async function look(
 async function signVerdict(
   { address, sessionKey, journal }: JobDeps,
   { jobId, fence }: ClaimResult,
-  about: Pick<VerdictPost, 'answer' | 'delivery'>,
+  about: Pick<VerdictPost, 'answer' | 'delivery' | 'check'>,
   { verdict, reason }: Verification,
 ): Promise<VerdictPost> {
   const post = await signed(

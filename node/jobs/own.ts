@@ -4,8 +4,9 @@ import type {
   DeliveryPost,
   VerdictPost,
 } from '../../lib/schemas/statements.ts'
+import type { OpenedScore } from '../../lib/teacher.ts'
 import type { Commitment } from '../journal/steps.ts'
-import type { EvidenceSecrets } from './answer.ts'
+import type { JobSecrets } from './answer.ts'
 import type { Looked } from './check-delivery.ts'
 import type { Ending } from './job-end.ts'
 import type { OutputKey } from './output-keys.ts'
@@ -41,12 +42,14 @@ export type Own = Statements & {
   readonly acknowledged: Set<AckStep>
   readonly committed: Commitment
   readonly looked: Looked
+  /** What its verdict on a delivery commits to: gone after a restart, and then left out. */
+  scored?: OpenedScore | undefined
   /** The answer, nowhere but in memory: gone after a restart. */
   readonly text?: string | undefined
   /** The sealed answer with its key, and where that stands on chain: made once, however often the ICL asks. */
   output?: SealedOutput | undefined
   /** What makes evidence of the output of another node. */
-  readonly secrets: (signal: AbortSignal) => Promise<EvidenceSecrets>
+  readonly secrets: (signal: AbortSignal) => Promise<JobSecrets>
 }
 
 /** What became of a job that is over, by what the ICL took of the node. */

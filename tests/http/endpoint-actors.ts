@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { toBase64Url } from '../../lib/digest.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
@@ -12,6 +13,7 @@ import {
 } from '../../lib/schemas/statements.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { commitmentOf, type NodeStatement, signed } from '../../lib/statements.ts'
+import { aHash } from '../branded.ts'
 import {
   answerOf,
   claim,
@@ -31,12 +33,14 @@ import {
   type TestNode,
   walletOf,
 } from '../icl/test-icl.ts'
+import { sampleScore } from '../lib/attested.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 type Other = { readonly path?: string; readonly body?: Bytes; readonly signer?: RequestSigner }
 
 const bytes = (value: unknown): Bytes => new TextEncoder().encode(JSON.stringify(value)) as Bytes
 const blob = new Uint8Array([1, 2, 3])
+const anAnswer = aHash(`0x${'ab'.repeat(32)}`)
 
 type Submitted = Awaited<ReturnType<typeof submit>>
 type Cast = {
@@ -108,7 +112,8 @@ async function signerOf(
     return newcomer.signer
   }
   if (id === 'postResult') return (await answers.deliverer()).signer
-  if (id === 'postVerdict' || id === 'abortTurn') return (await answers.checker()).signer
+  if (id === 'postVerdict' || id === 'openCheck' || id === 'abortTurn')
+    return (await answers.checker()).signer
   if (id === 'abortAssignment') return spareLeader.signer
   if (auth === 'node') return leader.signer
   return auth === 'none' || auth === 'metrics-token' || auth === 'console'
@@ -123,6 +128,7 @@ const taskOrder: readonly OperationId[] = [
   'revealAnswer',
   'postResult',
   'postVerdict',
+  'openCheck',
   'abortTurn',
   'abortAssignment',
   'cancelJob',
@@ -176,6 +182,10 @@ function answersOf({ icl, job, leader, others, spareJob, spareLeader, outsider }
     verdict,
     byOutsider,
     abortTurn,
+    opened: async () => ({
+      ...{ jobId, fence: (await verdict()).fence, salt: toBase64Url(new Uint8Array(32)) },
+      score: await sampleScore(anAnswer),
+    }),
     abort: async () => ({
       jobId: spareJob.jobId,
       fence: await fenceOf(spareJob, spareLeader),
@@ -218,6 +228,8 @@ async function anothersOf(
       return { signer }
     case 'claimAssignment':
       return { signer, body: bytes(await answers.claim()) }
+    case 'openCheck':
+      return { signer, body: bytes(await answers.opened()) }
     case 'abortAssignment':
       return { signer, body: bytes({ ...(await answers.claim()), reason: 'node-failed' }) }
     case 'abortTurn': {
@@ -309,6 +321,7 @@ export function bodiesOf(actors: Actors) {
     revealAnswer: of(async () => z.encode(AnswerPost, await answers.answer())),
     postResult: of(async () => z.encode(DeliveryPost, await answers.result())),
     postVerdict: of(async () => z.encode(VerdictPost, await answers.verdict())),
+    openCheck: of(answers.opened),
     abortAssignment: of(answers.abort),
     abortTurn: of(async () => z.encode(TurnAbortPost, await answers.abortTurn())),
   }

@@ -87,6 +87,8 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   revealAnswer: signed('403 not-assigned', '200'),
   postResult: signed('403 not-assigned', '200'),
   postVerdict: signed('403 not-assigned', '200'),
+  // This job asks for no numbers.
+  openCheck: signed('403 not-assigned', '409 not-committed'),
   abortAssignment: signed('403 not-assigned', '200'),
   abortTurn: signed('403 not-assigned', '200'),
 }

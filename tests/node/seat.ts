@@ -94,6 +94,10 @@ export function createSeat({
       pass(body.jobId)
       return stateOf(body.jobId)
     }),
+    openCheck: vi.fn<Api['openCheck']>(async ({ body }) => {
+      pass(body.jobId)
+      return stateOf(body.jobId)
+    }),
     abortAssignment: vi.fn<Api['abortAssignment']>(async ({ body }) => stateOf(body.jobId)),
     abortTurn: vi.fn<Api['abortTurn']>(async ({ body }) => {
       pass(body.jobId)

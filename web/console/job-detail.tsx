@@ -156,6 +156,7 @@ function Seats({ detail: { job, assignments } }: { detail: ConsoleJobDetail }) {
               {assignment.verdict_reason && (
                 <small> {whyText(assignment.verdict_reason, job.model_id)}</small>
               )}
+              {assignment.attested && <small> attested: {assignment.attested}</small>}
             </td>
             <td>{assignment.node && <NodeLink node={assignment.node} />}</td>
           </tr>

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { currentTurn } from '../../../icl/rules/agreed.ts'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { assignmentOf, isSettled, type Job, type JobLimits } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
@@ -17,6 +18,7 @@ import {
   nodeB,
   nodeC,
   nodeD,
+  openBy,
   revealBy,
   sampleJob,
   tickWith,
@@ -65,7 +67,7 @@ function steps(job: Job, node: Address): readonly Command[] {
     { type: 'claim', node, fence },
     commitBy(job, node, 'x'),
     revealBy(job, node, 'x'),
-    ...(answer ? [deliverBy(job, node), verdictBy(job, node, 'match')] : []),
+    ...(answer ? [deliverBy(job, node), verdictBy(job, node, 'match'), openBy(job, node)] : []),
   ]
 }
 
@@ -132,22 +134,25 @@ const keyOf = (job: Job): string =>
       commitment?.slice(-6),
       answer?.hash.slice(-6),
     ]),
-    job.agreement?.turns.map(({ failed, fence, deadline: end, delivery, verdicts, absent }) =>
-      failed
-        ? fence
-        : [
-            fence,
-            end,
-            delivery?.hash.slice(-6),
-            verdicts.map(({ hash }) => hash.slice(-6)).toSorted(),
-            absent.toSorted(),
-          ],
+    job.agreement?.turns.map(
+      ({ failed, fence, deadline: end, delivery, verdicts, absent, opening, opened }) =>
+        failed
+          ? fence
+          : [
+              fence,
+              end,
+              delivery?.hash.slice(-6),
+              verdicts.map(({ hash }) => hash.slice(-6)).toSorted(),
+              absent.toSorted(),
+              opening,
+              opened?.map(({ address }) => address).toSorted(),
+            ],
     ),
   ])
 
 /** Walks every state that is reachable from a job while some nodes are loyal, rather than samples them; says what was met. */
 function walk(first: Job, loyal: readonly Address[] = []) {
-  const met = { ends: new Set<string>(), noted: new Set<string>(), shown: 0, states: 0 }
+  const met = { ends: new Set<string>(), noted: new Set<string>(), shown: 0, states: 0, opening: 0 }
   const outbox = createOutboxWalk(limits)
   const seen = new Set<string>()
   const queue: Job[] = [first]
@@ -157,6 +162,7 @@ function walk(first: Job, loyal: readonly Address[] = []) {
     const key = keyOf(job)
     if (seen.has(key)) continue
     seen.add(key)
+    if (currentTurn(job)?.opening) met.opening++
     if (isSettled(job.phase)) {
       met.ends.add(`${job.phase} ${job.reason}`)
       outbox.walk(found)
@@ -228,5 +234,15 @@ describe('in every reachable state', () => {
     expect(met.states).toBeGreaterThan(2_000)
     expect(met.ends).toContain('disputed quorum-disagreed')
     expect(met.ends).toContain('accepted quorum-agreed')
+  }, 240_000)
+
+  it('of a job whose checkers open numbers they hold, too', () => {
+    const terms = { needs: { parts: ['teacher' as const] } }
+    const job = sampleJob({ deadline, members: [nodeA, nodeB, nodeC], terms })
+    const met = walk(committed(claimed(job, nodeB, 0), [[nodeC, 'x']], 0), [nodeC])
+    expect(met.states).toBeGreaterThan(500)
+    expect(met.opening).toBeGreaterThan(20)
+    expect(met.ends).toContain('accepted quorum-agreed')
+    expect(met.ends).toContain('disputed undelivered')
   }, 240_000)
 })

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { answersOf, quotaOfJob } from '../../../icl/rules/agreed.ts'
+import { answersOf, currentTurn, quotaOfJob } from '../../../icl/rules/agreed.ts'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { isHeld, isSettled, type Job, type JobLimits } from '../../../icl/rules/job.ts'
 import { batchOf, seatCount } from '../../../icl/rules/seats.ts'
@@ -58,9 +58,13 @@ function checkTurns(before: Job, after: Job): void {
     'one turn is open',
     after,
   )
-  for (const [at, { failed, delivery }] of (before.agreement?.turns ?? []).entries()) {
+  for (const [at, { failed, delivery, opening, verdicts }] of (
+    before.agreement?.turns ?? []
+  ).entries()) {
     promise(!failed || turns[at] === before.agreement?.turns[at], 'a failed turn stays', after)
     promise(!delivery || turns[at]?.delivery === delivery, 'a delivery stays', after)
+    promise(!opening || turns[at]?.verdicts === verdicts, 'no verdict comes after numbers', after)
+    promise(!opening || !turns[at]?.failed, 'what settled does not fail', after)
   }
 }
 
@@ -153,11 +157,13 @@ export function checkEnd(job: Job, tick: Command, limits: JobLimits): void {
   promise(isSettled(take(job, tick, job.deadline, limits).phase), 'the deadline ends it', job)
 }
 
-/** Once there is an agreement, a cancel settles the job at once and with the scores that its end without a delivery would bring. */
+/** Once there is an agreement, a cancel settles the job at once and with the scores that its end without a delivery would bring: as accepted, once all but numbers is there. */
 export function checkCancelled(job: Job, deadline: number, limits: JobLimits): void {
   const cancelled = take(job, { type: 'cancel' }, 0, limits)
   const expired = take(job, { type: 'tick' }, deadline, limits)
-  expect([cancelled.phase, scoresOf(cancelled)]).toEqual(['cancelled', scoresOf(expired)])
+  const phases = currentTurn(job)?.opening ? ['accepted', 'accepted'] : ['cancelled', 'expired']
+  expect([cancelled.phase, expired.phase]).toEqual(phases)
+  expect(scoresOf(cancelled)).toEqual(scoresOf(expired))
 }
 
 const looks = new WeakMap<Job, string>()
@@ -187,7 +193,9 @@ function look(job: Job): string {
  */
 export function checkShown(before: Job, command: Command, after: Job): number {
   if (isSettled(after.phase) || command.type === 'cancel') return 0
-  const isSaid = ['commit', 'reveal', 'deliver', 'post-verdict'].includes(command.type)
+  const isSaid = ['commit', 'reveal', 'deliver', 'post-verdict', 'open-check'].includes(
+    command.type,
+  )
   if (!isSaid && !before.firstCommitted) return 0
   const [was, is] = [look(before), look(after)]
   if (was !== is) throw new Error(`${command.type} shows: ${was} is now ${is}`)

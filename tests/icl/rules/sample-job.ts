@@ -11,6 +11,7 @@ import type {
 import { transition } from '../../../icl/rules/transition.ts'
 import type { Address, ComparatorId, Hash32 } from '../../../lib/codecs.ts'
 import { toBase64Url, utf8 } from '../../../lib/digest.ts'
+import { checkOf } from '../../../lib/prompt-needs.ts'
 import type { Evidence } from '../../../lib/schemas/evidence.ts'
 import type { VerdictReason } from '../../../lib/schemas/jobs.ts'
 import type { Terms } from '../../../lib/schemas/terms.ts'
@@ -139,6 +140,7 @@ const verdictOf = (
   delivery: Hash32 = currentTurn(job)?.delivery?.hash ?? hashOf('no delivery'),
 ): PostedVerdict => {
   const { fence, answer } = assignmentOf(job, node)!
+  const isAsked = checkOf(job.list.terms.needs) !== undefined
   return {
     body: {
       statement: 'svc-verdict-v2',
@@ -149,6 +151,7 @@ const verdictOf = (
       delivery,
       verdict: said === 'match' ? 'match' : 'no-match',
       ...(said !== 'match' && { reason: said }),
+      ...(isAsked && said === 'match' && { check: hashOf(`check:${node}`) }),
     },
     hash: hashOf(`verdict:${node}:${fence}:${delivery}:${said}`),
     ...signed,
@@ -236,6 +239,21 @@ export const verdictBy = (job: Job, node: Address, said: Said, delivery?: Hash32
   node,
   fence: fenceOf(job, node),
   verdict: verdictOf(job, node, said, delivery),
+})
+
+/** The command with which a node opens the numbers that its verdict commits to: of a text of one token. */
+export const openBy = (job: Job, node: Address, agree = 1): NodeCommand => ({
+  type: 'open-check',
+  node,
+  fence: fenceOf(job, node),
+  opened: {
+    salt: 'A'.repeat(43),
+    score: {
+      ...{ check: 'teacher/1', n: 1, agree, gap: 0, far: 0, quarters: [0, 0, 0, 0] },
+      ...{ transcript: hashOf('transcript'), top: [[[7, 100]]] },
+    },
+  },
+  commitment: hashOf(`check:${node}`),
 })
 
 export const abortBy = (

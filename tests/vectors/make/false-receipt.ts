@@ -9,7 +9,7 @@ import { type Restated, restated } from '../../lib/restate.ts'
 import { fill } from './bytes.ts'
 
 /** The receipts that false ones are made of. */
-export type Samples = Readonly<Record<'good' | 'split' | 'third' | 'any', Receipt>>
+export type Samples = Readonly<Record<'good' | 'split' | 'third' | 'any' | 'attested', Receipt>>
 
 /** A receipt that does not hold, and for which reason. */
 export type FalseReceipt = {

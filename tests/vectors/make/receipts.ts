@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { receiptHash, recordHash, verifyReceipt } from '../../../lib/receipt.ts'
 import { Receipt } from '../../../lib/schemas/receipt.ts'
+import { attested } from '../../lib/attested.ts'
 import { makeReceipt, type ReceiptChanges } from '../../lib/make-receipt.ts'
 import { restated } from '../../lib/restate.ts'
 import { differencesOf } from './differences.ts'
 import { falseAnswers } from './false-answers.ts'
+import { falseChecks } from './false-checks.ts'
 import { falseDeliveries } from './false-deliveries.ts'
 import { type FalseReceipt, mistakeMade, positionOf, type Samples } from './false-receipt.ts'
 import { falseRecords } from './false-records.ts'
@@ -17,7 +19,7 @@ const passed = [{ position: 2, reason: 'busy' as const, at }]
 
 type Made = readonly [name: string, answers: readonly string[], changes: ReceiptChanges]
 
-const samples: { readonly [name in keyof Samples]: Made } = {
+const samples: { readonly [name in Exclude<keyof Samples, 'attested'>]: Made } = {
   good: ['three equal answers', ['yes', 'yes', 'yes'], {}],
   split: ['dissent, and a second batch', ['yes', 'no', 'maybe', 'yes', 'yes'], {}],
   third: [
@@ -52,12 +54,16 @@ const others: readonly Made[] = [
   ['a member that let its turn pass', ['a', 'a', 'a'], { failed: ['never-delivered'] }],
 ]
 
+const withNumbers = 'how likely the text is under two models'
+
 /** Receipts that hold, each with evidence of one comparator. */
 export async function trueReceipts(): Promise<object> {
   const made: (readonly [name: string, receipt: Receipt])[] = []
   for (const [name, answers, changes] of [...Object.values(samples), ...others]) {
     made.push([name, (await makeReceipt('exact', answers, changes)).receipt])
   }
+  const { receipt: three } = await makeReceipt(...argumentsOf(samples.good))
+  made.push([withNumbers, await attested(three)])
   const worded = [said, said, said.replace('far more than', 'much more than')]
   made.push(['answers in similar words', (await makeReceipt('similar/2', worded)).receipt])
   const { receipt: good } = await makeReceipt(...argumentsOf(samples.good))
@@ -94,8 +100,8 @@ export async function falseReceipts(): Promise<object> {
     ),
   )
   if (!good || !split || !third || !any) throw new Error('a sample is missing')
-  const known: Samples = { good, split, third, any }
-  const all = [...falseRecords, ...falseAnswers, ...falseDeliveries]
+  const known: Samples = { good, split, third, any, attested: await attested(good) }
+  const all = [...falseRecords, ...falseAnswers, ...falseDeliveries, ...falseChecks]
   return {
     about:
       'Each is the receipt named `of` in receipts-valid.json after `changes`, in order: [path, value] sets what the JSON pointer (RFC 6901) names, [path] removes it. `why` is what this service says, and no part of the protocol. The keys of the ICL are those of the valid receipt, or `iclKeys`.',
@@ -113,5 +119,10 @@ async function falseVector({ of, why, make, iclKeys }: FalseReceipt, known: Samp
   const expected = typeof why === 'string' ? why : why(receipt)
   if (objection !== expected) throw new Error(`said is "${objection}" instead of "${expected}"`)
   const changes = differencesOf(z.encode(Receipt, receipt), z.encode(Receipt, changed))
-  return { of: samples[of][0], why: expected, ...(iclKeys && { iclKeys }), changes }
+  return {
+    of: of === 'attested' ? withNumbers : samples[of][0],
+    why: expected,
+    ...(iclKeys && { iclKeys }),
+    changes,
+  }
 }

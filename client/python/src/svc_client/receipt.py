@@ -14,6 +14,7 @@ from .encoding import canonical_json, hash_of
 from .errors import check, receipt_invalid
 from .lists import job_id_of, list_commitment
 from .signatures import verify_session, verify_signature
+from .teacher import check_attested
 
 Receipt = dict[str, Any]
 Answer = dict[str, Any]
@@ -185,6 +186,7 @@ def _check_deliveries(
     check(receipt["delivery"]["body"]["address"] == deliverer, "another node delivered")
     outcome = outcome_of(receipt["delivery"], receipt["verdicts"])
     check(outcome == "settled", "the verdicts do not accept the delivery")
+    check_attested(receipt)
 
 
 def _check_abort(failed: dict[str, Any], turn: int, group: list[Answer]) -> None:

@@ -183,7 +183,8 @@ verdict_statement = record(
     delivery=hash32,
     verdict=one_of("match", "no-match"),
     reason=one_of("different-answer", "inconclusive", "output-mismatch", "output-unavailable"),
-    optional=("reason",),
+    check=hash32,
+    optional=("reason", "check"),
 )
 abort_statement = record(**_about("svc-abort-v2"), turn=integer(0, 6), reason=one_of(*abort_reasons))
 tally_statement = record(
@@ -206,6 +207,22 @@ def _signed(body: Form, **more: Form) -> Form:
     return record(body=body, signature=session_signature, session=session, **more)
 
 
+def _pair(value: Any, path: str) -> None:
+    array(integer(0, 2**32 - 1), 2, 2)(value, path)
+    integer(0, 100_000)(value[1], f"{path}/1")
+
+
+_gap = integer(0, 2_000 * 8_192)
+_score = record(
+    check=one_of("teacher/1"),
+    n=_output_tokens,
+    agree=integer(0, 8_192),
+    gap=_gap,
+    far=integer(0, 8_192),
+    quarters=array(_gap, 4, 4),
+    transcript=hash32,
+    top=array(array(_pair, 1, 5), 1, 8),
+)
 _delivery = _signed(delivery_statement)
 _verdicts = array(_signed(verdict_statement), 0, 6)
 receipt = record(
@@ -240,5 +257,7 @@ receipt = record(
     ),
     delivery=_delivery,
     verdicts=_verdicts,
+    attested=array(record(address=address, salt=base64url32, score=_score), 1, 6),
     tally=record(body=tally_statement, key=session_key, signature=session_signature),
+    optional=("attested",),
 )

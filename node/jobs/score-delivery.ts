@@ -1,0 +1,71 @@
+import { isStructured } from '../../lib/answer.ts'
+import type { Hash32 } from '../../lib/codecs.ts'
+import { toBase64Url } from '../../lib/digest.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
+import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { checkCommitmentOf, scoreOf } from '../../lib/teacher.ts'
+import { messages } from '../log-messages.ts'
+import { callAttempts, type JobDeps } from './job-deps.ts'
+import type { Own } from './own.ts'
+
+// Left for signing and posting the verdict, which counts more.
+const reserveMs = 8_000
+
+/** A delivery that this node found to be the revealed answer. */
+type Delivered = {
+  readonly delivery: Hash32
+  /** The deliverer's answer statement. */
+  readonly answer: Hash32
+  readonly output: string | undefined
+}
+
+/**
+ * Asks the own model how likely a delivered text is, where the job's terms ask for it, and keeps the numbers until they may be opened. Resolves
+ * with the commitment to them; undefined without numbers: no verdict waits for them or fails by them.
+ */
+export async function scoreDelivery(
+  { address, models, random, log }: JobDeps,
+  { jobId, fence, check, model_id, parameters }: ClaimResult,
+  own: Own,
+  { delivery, answer, output }: Delivered,
+  leftMs: () => number,
+  signal: AbortSignal,
+): Promise<Hash32 | undefined> {
+  const offered = models.get(model_id)
+  if (check !== 'teacher/1' || output === undefined || !offered?.provider.weigh) return undefined
+  try {
+    const { asked: prompt, key } = await own.secrets(signal)
+    // A call of a tool is sealed in another form than the model wrote it.
+    if (isStructured(prompt)) return undefined
+    const left = () => leftMs() - reserveMs
+    const given = { model: offered.model, prompt, text: output, leftMs: left, signal }
+    const told = await offered.provider.weigh(given)
+    const score = await scoreOf(told, answer, key)
+    if (score.n > parameters.max_output_tokens) return undefined
+    const salt = toBase64Url(random.bytes(32))
+    own.scored = { salt, score }
+    log.info(messages.scored(jobId, score))
+    return await checkCommitmentOf({ jobId, address, fence, delivery, score, salt })
+  } catch (error) {
+    signal.throwIfAborted()
+    log.warning(messages.notScored(jobId, errorText(error)))
+    return undefined
+  }
+}
+
+/** Opens the numbers that the verdict commits to. */
+export async function openScore(
+  { api }: JobDeps,
+  { jobId, fence }: ClaimResult,
+  { scored }: Own,
+  signal: AbortSignal,
+): Promise<void> {
+  if (scored === undefined) {
+    throw new SvcError('answer-lost', 'the numbers of the delivered text were lost in a restart', {
+      hint: 'The job settles without them.',
+    })
+  }
+  const body = { jobId, fence, ...scored }
+  await api.openCheck({ body }, { signal, attempts: callAttempts })
+}

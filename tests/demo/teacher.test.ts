@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ask, clientOf } from '../../demo/ask.ts'
+import { chooseProvider, ngramModel } from '../../demo/options.ts'
+import { startWorld, type World } from '../../demo/world.ts'
+import { verifyReceipt } from '../../lib/receipt.ts'
+import { describeAttested } from '../../lib/teacher.ts'
+
+let world: World
+
+beforeAll(async () => {
+  const { envOf: providerEnv } = chooseProvider(ngramModel, {})
+  world = await startWorld({
+    ...{ models: [ngramModel], providerEnv, standIn: true, ngrams: 'spliced' },
+  })
+}, 120_000)
+afterAll(() => world?.stop())
+
+describe('a job that asks how likely its answer is', () => {
+  it('shows a spliced answer by its worst quarter, in receipt, record and console, and decides nothing by it', async () => {
+    const asked = { prompt: 'How is a node seated', model: ngramModel, check: 'teacher/1' } as const
+    const inference = await ask(world, asked)
+    if (inference.status !== 'accepted') throw new Error(`the job is ${inference.status}`)
+    const { receipt, attested = [], jobId } = inference
+    expect(attested).toHaveLength(2)
+    for (const { n, agree, gap, worst, apart } of attested) {
+      expect(agree).toBeLessThan(n)
+      expect(worst).toBeGreaterThan(1.5 * Math.floor(gap / n))
+      expect(apart).toBeLessThan(100)
+    }
+    for (const { score } of receipt.attested ?? []) {
+      expect(score.quarters[0]).toBeLessThan(score.gap / 8)
+    }
+    await expect(verifyReceipt(receipt)).resolves.toBeUndefined()
+    const { attested: _, ...without } = receipt
+    await expect(verifyReceipt(without)).rejects.toThrow(/another record/)
+    const client = await clientOf(world)
+    const { deliveries } = await client.record(jobId)
+    expect(deliveries.at(-1)?.attested).toEqual(receipt.attested)
+    const told = await fetch(`${world.icl.url}/v1/console/jobs/${jobId}`)
+    expect(await told.text()).toContain(describeAttested(attested.slice(0, 1)))
+  }, 60_000)
+})
