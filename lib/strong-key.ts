@@ -2,35 +2,48 @@
 // so that its holder can deny whatever it signed. A y that is not reduced, or an S that is not, is accepted by some runtimes and refused by others,
 // and a receipt would hold on one and not on the other. These are refused here, before a runtime sees them.
 
+/** A number of 32 bytes, the lowest byte first. */
+function bytesOf(value: bigint): Uint8Array {
+  const bytes = new Uint8Array(32)
+  for (let at = 0; at < 32; at++) bytes[at] = Number((value >> BigInt(8 * at)) & 0xffn)
+  return bytes
+}
+
 const fieldPrime = 2n ** 255n - 19n
-const groupOrder = 2n ** 252n + 27742317777372353535851937790883648493n
+const fieldPrimeBytes = bytesOf(fieldPrime)
+const groupOrderBytes = bytesOf(2n ** 252n + 27742317777372353535851937790883648493n)
 
 /** The y of the eight points of small order; their encodings differ in the sign of x only. */
 const yOfOrderEight = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n
-const weakYs: readonly bigint[] = [
+const weakYs: readonly Uint8Array[] = [
   0n,
   1n,
   fieldPrime - 1n,
   yOfOrderEight,
   fieldPrime - yOfOrderEight,
-]
+].map(bytesOf)
 
 /** False for a public key of another length than 32 bytes, in a spelling that is not canonical, or of small order. */
-export function isStrongKey(publicKey: Uint8Array): boolean {
-  if (publicKey.length !== 32) return false
-  const y = littleEndian(publicKey) & (2n ** 255n - 1n)
-  return y < fieldPrime && !weakYs.includes(y)
-}
+export const isStrongKey = (publicKey: Uint8Array): boolean =>
+  publicKey.length === 32 &&
+  compareY(publicKey, fieldPrimeBytes) < 0 &&
+  weakYs.every((weak) => compareY(publicKey, weak) !== 0)
 
 /** False for a signature of another length than 64 bytes, or whose S or y of R is not reduced. */
-export function isCanonicalSignature(signature: Uint8Array): boolean {
-  if (signature.length !== 64) return false
-  const y = littleEndian(signature.subarray(0, 32)) & (2n ** 255n - 1n)
-  return y < fieldPrime && littleEndian(signature.subarray(32)) < groupOrder
-}
+export const isCanonicalSignature = (signature: Uint8Array): boolean =>
+  signature.length === 64 &&
+  compareY(signature.subarray(0, 32), fieldPrimeBytes) < 0 &&
+  compare(signature.subarray(32), groupOrderBytes) < 0
 
-function littleEndian(bytes: Uint8Array): bigint {
-  let hex = ''
-  for (const byte of bytes) hex = byte.toString(16).padStart(2, '0') + hex
-  return BigInt(`0x${hex}`)
+/** As `compare`, without the highest bit of `a`, which is the sign of x. */
+const compareY = (a: Uint8Array, b: Uint8Array): number =>
+  ((a[31] ?? 0) & 0x7f) - (b[31] ?? 0) || compare(a.subarray(0, 31), b.subarray(0, 31))
+
+/** Below, at or above 0 as the number `a` is to `b`, of the same length. Public values: its time may show them. */
+function compare(a: Uint8Array, b: Uint8Array): number {
+  for (let at = a.length - 1; at >= 0; at--) {
+    const difference = (a[at] ?? 0) - (b[at] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
 }
