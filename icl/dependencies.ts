@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Random } from '../lib/random.ts'
 import type { Network } from '../lib/schemas/network.ts'
+import type { RecoverKey } from '../lib/wallet-signature.ts'
 import type { KeyedMutex } from './async/mutex.ts'
 import type { Notifier } from './async/notifier.ts'
 import type { TpmTrust } from './attestation/tpm-trust.ts'
@@ -44,6 +45,8 @@ export type Dependencies = {
   /** Which TPMs are accepted; none without it. */
   readonly tpm?: TpmTrust | undefined
   readonly revocations: Revocations
+  /** A faster way to recover wallets' keys than viem's; undefined where the host has none. */
+  readonly recover?: RecoverKey | undefined
   /** Tells clients' servers of settled jobs; undefined when that is off. */
   readonly webhooks?: Webhooks | undefined
 }

@@ -1,9 +1,9 @@
-import { bytesToBigInt, bytesToHex, type Hex, hexToBytes } from 'viem'
-import { verifyMessage } from 'viem/utils'
-import { Address, halfCurveOrder } from './codecs.ts'
+import { bytesToHex, type Hex, hashMessage, hexToBytes } from 'viem'
+import { Address } from './codecs.ts'
 import { fromBase64Url, toBase64Url } from './digest.ts'
 import { contentDigest, type ParsedSignature, signatureInput } from './http-signature.ts'
 import { type SigningKey, verifySignature } from './session-key.ts'
+import { isSignedByWallet, type RecoverKey } from './wallet-signature.ts'
 
 /** Signs requests with a wallet: RFC 9421 in the ERC-8128 profile (EIP-191 over the signature base, a nonce, 60 s). */
 export type WalletSigner = {
@@ -95,24 +95,13 @@ export function parseNodeKeyId(
   return { address: Address.parse(parts[1]), thumbprint: parts[2] }
 }
 
-/** True when the wallet signed; account recovery happens here, without a chain. */
-export async function verifyWalletSignature(
+/** True when the wallet signed; account recovery happens here, without a chain; `recover` as in `isSignedByWallet`. */
+export const verifyWalletSignature = (
   address: Address,
   parsed: ParsedSignature,
-): Promise<boolean> {
-  try {
-    // One signature has one spelling (EIP-2): of s and n - s, the lower counts.
-    if (bytesToBigInt(parsed.signature.subarray(32, 64)) > halfCurveOrder) return false
-    return await verifyMessage({
-      address,
-      message: { raw: bytesToHex(parsed.base) },
-      signature: bytesToHex(parsed.signature),
-    })
-  } catch {
-    // Recovery throws on bytes that are no signature at all.
-    return false
-  }
-}
+  recover?: RecoverKey,
+): Promise<boolean> =>
+  isSignedByWallet(address, hashMessage({ raw: parsed.base }), parsed.signature, recover)
 
 /** True when the session key signed. */
 export const verifyNodeSignature = (publicKey: string, parsed: ParsedSignature): Promise<boolean> =>

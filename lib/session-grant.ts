@@ -1,6 +1,7 @@
-import { bytesToHex, verifyTypedData } from 'viem'
+import { bytesToHex, hashTypedData, hexToBytes } from 'viem'
 import type { Address } from './codecs.ts'
 import { fromBase64Url } from './digest.ts'
+import { isSignedByWallet, type RecoverKey } from './wallet-signature.ts'
 
 const types = {
   Session: [
@@ -37,16 +38,17 @@ export const sessionTypedData = (session: Session) =>
     },
   }) as const
 
-/** True when the wallet signed this session. */
-export async function verifySession(session: Session, signature: `0x${string}`): Promise<boolean> {
+/** True when the wallet signed this session; `recover` as in `isSignedByWallet`. */
+export async function verifySession(
+  session: Session,
+  signature: `0x${string}`,
+  recover?: RecoverKey,
+): Promise<boolean> {
   try {
-    return await verifyTypedData({
-      ...sessionTypedData(session),
-      address: session.address,
-      signature,
-    })
+    const hash = hashTypedData(sessionTypedData(session))
+    return await isSignedByWallet(session.address, hash, hexToBytes(signature), recover)
   } catch {
-    // Recovery throws on bytes that are no signature at all.
+    // What is no hex has signed nothing.
     return false
   }
 }

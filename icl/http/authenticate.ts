@@ -139,7 +139,7 @@ async function authenticateWallet(deps: Dependencies, parsed: ParsedSignature): 
     throw new ProblemError('signature-invalid', `The chain id here is ${deps.network.chain_id}`)
   }
   checkFreshness(deps, parsed)
-  if (!(await verifyWalletSignature(keyId.address, parsed))) {
+  if (!(await verifyWalletSignature(keyId.address, parsed, deps.recover))) {
     throw new ProblemError('signature-invalid', 'The wallet did not sign this request')
   }
   const use = crypto.randomUUID()

@@ -204,7 +204,7 @@ async function checkSession(
     chainId: deps.network.chain_id,
     notAfter,
   }
-  if (!(await verifySession(session, signature))) {
+  if (!(await verifySession(session, signature, deps.recover))) {
     throw new ProblemError('session-signature-invalid', 'The wallet did not sign this session key')
   }
   const proof = sessionProofBytes(digest)

@@ -84,6 +84,8 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     mockAttestationKey: settings.SVC_ICL_MOCK_ATTESTATION_KEY,
     tpm,
     revocations: createRevocations({ store, clock }, revokedTpms),
+    // Without its file, viem recovers.
+    recover: await host.loadRecovery?.().catch(() => undefined),
     webhooks,
   }
 }

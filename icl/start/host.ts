@@ -1,3 +1,4 @@
+import type { RecoverKey } from '../../lib/wallet-signature.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
@@ -24,6 +25,8 @@ export type Host = {
   readonly openStore: (settings: Settings, log: Log) => Promise<OpenedStore>
   /** Makes what tells clients' servers of settled jobs; undefined where the host cannot keep it from private addresses. */
   readonly openWebhooks: ((options: { readonly allowPrivate: boolean }) => Webhooks) | undefined
+  /** Loads a faster way to recover wallets' keys than viem's; undefined where the host has none. */
+  readonly loadRecovery?: () => Promise<RecoverKey>
   /** Undefined where the host tells none. */
   readonly figures: ProcessFigures | undefined
 }

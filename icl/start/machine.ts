@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { RecoverKey } from '../../lib/wallet-signature.ts'
 import type { ReadText } from './deployment-settings.ts'
 import type { Host, ProcessFigures } from './host.ts'
 import { openServiceStore } from './open-store.ts'
@@ -27,8 +28,15 @@ export const createMachine = (write: Host['write']): Host => ({
   readText: readFileText,
   openStore: openServiceStore,
   openWebhooks: createWebhookSender,
+  loadRecovery,
   figures: figuresOf(process),
 })
+
+/** Recovery in WebAssembly, which this package reads from a file beside it. */
+export async function loadRecovery(): Promise<RecoverKey> {
+  const { recover } = await import('tiny-secp256k1')
+  return (hash, rs, parity) => recover(hash, rs, parity, false)
+}
 
 const figuresOf = ({ uptime, memoryUsage, cpuUsage }: NodeJS.Process): ProcessFigures => ({
   startedAt: Math.round(Date.now() / 1000 - uptime()),
