@@ -73,6 +73,8 @@ export function parseSignature(
   const inputs = request.headers.get('signature-input')
   const signatures = request.headers.get('signature')
   if (inputs === null || signatures === null) return undefined
+  const usual = parseUsual(request, label, inputs, signatures)
+  if (usual) return usual
   const list = parseDictionary(inputs).get(label)
   const item = parseDictionary(signatures).get(label)
   if (list === undefined || item === undefined) return undefined
@@ -101,6 +103,36 @@ export function parseSignature(
     nonce,
     signature: new Uint8Array(bytes),
     base: signatureBase(request, components, serializeInnerList([items, params])),
+  }
+}
+
+const text = '[\\x20!\\x23-\\x5b\\x5d-\\x7e]*'
+const time = '(0|[1-9][0-9]{0,14})'
+const usualInput = new RegExp(
+  `^([a-z]+)=(\\(("[@a-z0-9-]+"(?: "[@a-z0-9-]+")*)\\);created=${time}(?:;expires=${time})?(?:;nonce="(${text})")?;keyid="(${text})")$`,
+)
+const usualSignature = /^([a-z]+)=:([A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{87}=):$/
+
+/** Reads headers with one signature in the form that `signatureInput` writes: one look instead of two parsers and a writer. Undefined for every other form. */
+function parseUsual(
+  request: SignableRequest,
+  label: string,
+  inputs: string,
+  signatures: string,
+): ParsedSignature | undefined {
+  const [, inputLabel, input = '', names = '', created, expires, nonce, keyId = ''] =
+    usualInput.exec(inputs) ?? []
+  const [, signatureLabel, signature = ''] = usualSignature.exec(signatures) ?? []
+  if (inputLabel !== label || signatureLabel !== label) return undefined
+  const components = names.slice(1, -1).split('" "')
+  return {
+    components,
+    keyId,
+    created: Number(created),
+    expires: expires === undefined ? undefined : Number(expires),
+    nonce,
+    signature: Uint8Array.from(atob(signature), (letter) => letter.charCodeAt(0)),
+    base: signatureBase(request, components, input),
   }
 }
 

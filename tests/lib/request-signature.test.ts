@@ -129,6 +129,50 @@ describe('node signatures', () => {
   })
 })
 
+describe('the headers of a signature', () => {
+  const parse = (input: string, signature: string) =>
+    parseSignature(
+      {
+        method: 'GET',
+        url,
+        headers: new Headers({ 'signature-input': input, signature }),
+        hasBody: false,
+      },
+      'node',
+    )
+  const bytes = `:${'A'.repeat(86)}==:`
+  const list = '("@authority" "@method")'
+
+  it('say the same in whatever spelling they come', () => {
+    const usual = [
+      `created=1;keyid="a b"`,
+      `created=1;expires=2;keyid=""`,
+      `created=1;expires=2;nonce="n";keyid="k"`,
+    ]
+    for (const params of usual) {
+      const read = parse(`node=${list};${params}`, `node=${bytes}`)
+      expect(read?.components).toEqual(['@authority', '@method'])
+      expect(read).toEqual(
+        parse(`node=( "@authority"  "@method" ); ${params}`, `other=:AA==:, node=${bytes}`),
+      )
+    }
+  })
+
+  it('may say more, or in another order, and all of it is what was signed', () => {
+    const params = 'keyid="k\\"";created=1;alg="ed25519"'
+    const read = parse(`node=${list};${params}`, `node=${bytes}`)
+    expect(read?.keyId).toBe('k"')
+    expect(new TextDecoder().decode(read?.base)).toContain(`${list};${params}`)
+  })
+
+  it('are refused with a component twice, and are none under another name', () => {
+    const twice = 'node=("@method" "@method");created=1;keyid="k"'
+    expect(() => parse(twice, `node=${bytes}`)).toThrow('repeated')
+    expect(parse(`eth=${list};created=1;keyid="k"`, `eth=${bytes}`)).toBeUndefined()
+    expect(parse(`node=${list};created=1;keyid="k"`, `eth=${bytes}`)).toBeUndefined()
+  })
+})
+
 describe('the digest of a body', () => {
   it('is found beside digests of other algorithms, in whatever order', async () => {
     const own = await contentDigest(body)
