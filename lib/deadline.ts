@@ -1,5 +1,8 @@
 import type { Clock } from './clock.ts'
 
+// What ends a timer that nobody needs any more. One for all: making an error for each would cost more than the timer.
+const over = new Error('The timer is not needed any more')
+
 /** Runs `body` with a signal that aborts when `signal` does or after `ms`, which is asked again once it is over when it is a function; then rejects with `onTimeout()` or the signal's reason. */
 export async function withDeadline<T>(
   clock: Clock,
@@ -24,7 +27,7 @@ export async function withDeadline<T>(
     // The race ends the wait even for work that does not heed its signal.
     return await Promise.race([body(ended.signal), aborted])
   } finally {
-    timer.abort()
+    timer.abort(over)
     signal?.removeEventListener('abort', onAbort)
   }
 }

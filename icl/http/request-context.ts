@@ -1,10 +1,10 @@
-import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { context, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Context, MiddlewareHandler } from 'hono'
 import { toBase64Url } from '../../lib/digest.ts'
 import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { logWith } from '../telemetry/log.ts'
-import { callerContext, traceIdOf, tracer } from '../telemetry/tracing.ts'
+import { callerContext, isTraced, traceIdOf, tracer } from '../telemetry/tracing.ts'
 import { callerAddress } from './peer-address.ts'
 import type { RequestEnv } from './request-env.ts'
 import { allowanceHeaders } from './throttle.ts'
@@ -16,6 +16,18 @@ export const requestContext =
     const { headers } = c.req.raw
     const seconds = deps.metrics.start()
     const requestId = toBase64Url(deps.random.bytes(9))
+    c.set('requestId', requestId)
+    c.set(
+      'address',
+      callerAddress(c.env?.peerAddress, headers.get('x-forwarded-for'), deps.access.trustedProxies),
+    )
+    // Without an SDK, all that a span would do is to tell the caller's trace to the log.
+    if (!isTraced() && !headers.has('traceparent')) {
+      const log = logWith(deps.log, { requestId })
+      c.set('deps', { ...deps, log })
+      await next()
+      return finish(c, undefined, log, seconds())
+    }
     const parent = callerContext(headers)
     const span = tracer.startSpan(
       'request',
@@ -26,19 +38,14 @@ export const requestContext =
       parent,
     )
     const log = logWith(deps.log, { requestId, traceId: traceIdOf(span) })
-    c.set('requestId', requestId)
     c.set('deps', { ...deps, log })
-    c.set(
-      'address',
-      callerAddress(c.env?.peerAddress, headers.get('x-forwarded-for'), deps.access.trustedProxies),
-    )
     await context.with(trace.setSpan(parent, span), next)
     finish(c, span, log, seconds())
   }
 
 function finish(
   c: Context<RequestEnv>,
-  span: ReturnType<typeof tracer.startSpan>,
+  span: Span | undefined,
   log: Dependencies['log'],
   seconds: number,
 ): void {
@@ -52,12 +59,7 @@ function finish(
       c.res.headers.set(name, value)
     }
   }
-  span.updateName(operation)
-  span.setAttribute('http.response.status_code', status)
-  const route = endpoints[operation as OperationId]?.path
-  if (route !== undefined) span.setAttribute('http.route', route)
-  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
-  span.end()
+  if (span) describe(span, operation, status)
   c.get('deps').metrics.request(operation, status, seconds)
   log.debug('request', {
     operation,
@@ -65,4 +67,13 @@ function finish(
     status,
     ms: Math.round(seconds * 1000),
   })
+}
+
+function describe(span: Span, operation: string, status: number): void {
+  span.updateName(operation)
+  span.setAttribute('http.response.status_code', status)
+  const route = endpoints[operation as OperationId]?.path
+  if (route !== undefined) span.setAttribute('http.route', route)
+  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+  span.end()
 }

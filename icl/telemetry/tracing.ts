@@ -2,6 +2,7 @@ import {
   type Context,
   createTraceState,
   isSpanContextValid,
+  ProxyTracerProvider,
   propagation,
   ROOT_CONTEXT,
   type Span,
@@ -12,6 +13,14 @@ import { version } from '../version.ts'
 
 /** Spans of the ICL; it makes none until the operator loads an OpenTelemetry SDK. */
 export const tracer = trace.getTracer('svc-icl', version)
+
+const none = new ProxyTracerProvider().getDelegate()
+
+/** False until the operator loads an SDK: until then no span is recorded, and none has to be carried along. */
+export function isTraced(): boolean {
+  const provider = trace.getTracerProvider()
+  return !(provider instanceof ProxyTracerProvider) || provider.getDelegate() !== none
+}
 
 const headersGetter: TextMapGetter<Headers> = {
   get: (headers, name) => headers.get(name) ?? undefined,
