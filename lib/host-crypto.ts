@@ -5,7 +5,7 @@
 type Bytes = Uint8Array<ArrayBuffer>
 
 /** An imported key. Opaque. */
-export type HostKey = { readonly type: string }
+type HostKey = { readonly type: string }
 
 type Digesting = { update(bytes: Uint8Array): { digest(): Bytes } }
 
