@@ -1,3 +1,5 @@
+import type { Cut } from '../store/cut-store.ts'
+import type { BridgeDisk } from './bridge-disk.ts'
 import { chainAway } from './chain.ts'
 import type { Dice } from './dice.ts'
 import type { FaultKind } from './fault-kinds.ts'
@@ -16,6 +18,10 @@ export type Stage = {
   readonly counts: Map<string, number>
   /** Ends a replica as kill -9 does; its store may lose what is not on disk. */
   readonly killReplica: (id: string) => Promise<void>
+  /** Stops a replica in order, and what it has its store with. */
+  readonly stopReplica: (id: string) => Promise<void>
+  /** The connection to the database, where it can be cut. */
+  readonly connection: Pick<BridgeDisk, 'cut'> | undefined
 }
 
 /** Makes a fault happen, and ends it; false when there was nothing that it could happen to. */
@@ -60,7 +66,9 @@ async function restartReplica(
   stage.ground.story.note(id, 'started')
 }
 
-const happenings: Record<FaultKind, Happening> = {
+const cuts: readonly Cut[] = ['before', 'after', 'silent', 'mute']
+
+const happenings: Record<FaultKind | 'database-away', Happening> = {
   'chain-away': async ({ ground: { chain, story } }, dice, pause) => {
     story.note('chain', 'is away')
     chain.down = chainAway()
@@ -91,6 +99,17 @@ const happenings: Record<FaultKind, Happening> = {
     story.note('coprocessor', 'fails now and then')
     await pause(dice.between(2_000, 40_000))
     coprocessor.failures = 0
+    return true
+  },
+  'database-away': async ({ connection, ground: { story } }, dice, pause) => {
+    if (connection?.cut !== 'none') return false
+    const whole = dice.pick([...cuts, 'flickers' as const])
+    story.note('database', whole === 'flickers' ? whole : `is away (${whole})`)
+    connection.cut =
+      whole === 'flickers' ? () => (dice.chance(0.3) ? dice.pick(cuts) : 'none') : whole
+    await pause(dice.pick([2_000, 20_000, 120_000]) * dice.next())
+    connection.cut = 'none'
+    story.note('database', 'is back')
     return true
   },
   'node-killed': async ({ machines, ground: { story } }, dice, pause) => {
@@ -153,10 +172,7 @@ const happenings: Record<FaultKind, Happening> = {
     const id = replicaOf(stage, dice)
     if (id === undefined) return false
     stage.ground.story.note(id, 'told to stop')
-    const replica = stage.world.network.replicas.get(id)
-    await stage.world.stopReplica(id)
-    // A file has one process: the next one starts when this one has ended.
-    replica?.kill()
+    await stage.stopReplica(id)
     await restartReplica(stage, pause, dice.between(100, 20_000))
     return true
   },

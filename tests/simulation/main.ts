@@ -1,7 +1,7 @@
 // npm run simulate -- --seed N                        tells the story of one seed
 // npm run simulate -- --seeds N [--from M]            runs many
 // npm run simulate -- --minutes N [--from M]          runs seeds until the time is over
-// Besides: --store memory|sqlite (the seed decides if left out), --json (one line at the end, for machines).
+// Besides: --store memory|sqlite|bridge (the seed decides if left out), --json (one line at the end, for machines).
 import { parseArgs } from 'node:util'
 import type { StoreKind } from './parameters.ts'
 import { type Outcome, simulate, storeOf } from './simulate.ts'
@@ -26,8 +26,9 @@ const tell = (text: string) => {
 }
 const storeFor = (seed: number): StoreKind => {
   if (values.store === undefined) return storeOf(seed)
-  if (values.store === 'memory' || values.store === 'sqlite') return values.store
-  throw new Error('--store is memory or sqlite')
+  const { store } = values
+  if (store === 'memory' || store === 'sqlite' || store === 'bridge') return store
+  throw new Error('--store is memory, sqlite or bridge')
 }
 
 function tellFailure(outcome: Outcome): void {

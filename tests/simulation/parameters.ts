@@ -2,8 +2,11 @@ import type { ComparatorId } from '../../lib/codecs.ts'
 import type { Dice } from './dice.ts'
 import { type FaultKind, faultKinds } from './fault-kinds.ts'
 
-/** Where a simulation keeps what the ICL remembers: several replicas share one in memory, a sqlite file has one ICL. */
-export type StoreKind = 'memory' | 'sqlite'
+/**
+ * Where a simulation keeps what the ICL remembers: several replicas share one in memory, a sqlite file has one ICL, and so has a
+ * database that is bridged while it is away.
+ */
+export type StoreKind = 'memory' | 'sqlite' | 'bridge'
 
 /** A node that does not do as it should. */
 export type CheatKind = (typeof cheatKinds)[number]
@@ -34,7 +37,7 @@ export type Parameters = {
   readonly unsafeMs: number
   /** Milliseconds from one fault to the next, on average. */
   readonly faultEveryMs: number
-  readonly faults: readonly FaultKind[]
+  readonly faults: readonly (FaultKind | 'database-away')[]
   readonly loss: number
   readonly duplicates: number
   readonly delays: number
@@ -47,6 +50,12 @@ export type Parameters = {
   readonly skewMs: number
 }
 
+/** What goes wrong with a bridge beside the rest: it is away, and the ICL ends meanwhile. */
+const bridgeFaults = [
+  ...Array.from({ length: 4 }, () => 'database-away' as const),
+  ...(['replica-killed', 'replica-stopped'] as const),
+]
+
 const mostSkewMs = 300_000
 /** The fewest nodes that a service works with: each of them has to answer every job. */
 const smallestPool = 3
@@ -58,7 +67,7 @@ export function drawParameters(dice: Dice, store: StoreKind): Parameters {
   const isCheating = dice.chance(0.35)
   const drawn: Parameters = {
     store,
-    replicas: store === 'sqlite' ? 1 : dice.between(1, 3),
+    replicas: store === 'memory' ? dice.between(1, 3) : 1,
     nodes: dice.between(4, 7),
     cheats: isCheating
       ? Array.from({ length: dice.between(1, 2) }, () => dice.pick(cheatKinds))
@@ -68,7 +77,10 @@ export function drawParameters(dice: Dice, store: StoreKind): Parameters {
     comparator: dice.chance(0.8) ? 'exact' : 'similar/2',
     unsafeMs: dice.between(90, 240) * 1000,
     faultEveryMs: dice.between(4, 30) * 1000,
-    faults: faultKinds.filter(() => dice.chance(0.5)),
+    faults: [
+      ...faultKinds.filter(() => dice.chance(0.5)),
+      ...(store === 'bridge' ? bridgeFaults : []),
+    ],
     loss: sometimes(0.15),
     duplicates: sometimes(0.1),
     delays: sometimes(0.1),

@@ -4,6 +4,7 @@ import { chainId, origin } from '../icl/test-icl.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { createVirtualClock, keepCryptoInOrder } from '../virtual-clock.ts'
 import { createAcknowledged } from './acknowledged.ts'
+import { type BridgeDisk, bridged, createBridgeDisk } from './bridge-disk.ts'
 import { usualChainHabits } from './chain.ts'
 import { addCheats } from './cheats.ts'
 import { checkEnd, unfinished } from './checks.ts'
@@ -17,7 +18,7 @@ import { createMachine, type Machine } from './machine.ts'
 import { whyNotAccepted, whyNotOnChain } from './oracle.ts'
 import { drawParameters, type Parameters, type StoreKind } from './parameters.ts'
 import { createSimulatedProvider } from './provider.ts'
-import { createSqliteDisk, type SqliteDisk } from './sqlite-disk.ts'
+import { createSqliteDisk, type StoreDisk } from './sqlite-disk.ts'
 import { createStory, type StoryEvent } from './story.ts'
 import { createWorld, type World } from './world.ts'
 
@@ -48,10 +49,11 @@ export type SimulateOptions = {
   readonly change?: (parameters: Parameters) => Parameters
 }
 
-const sqliteEvery = 8
-
 /** The store that a seed is simulated with if nobody says otherwise. */
-export const storeOf = (seed: number): StoreKind => (seed % sqliteEvery === 0 ? 'sqlite' : 'memory')
+export const storeOf = (seed: number): StoreKind => {
+  if (seed % 8 === 0) return 'sqlite'
+  return seed % 8 === 4 ? 'bridge' : 'memory'
+}
 
 // After everything is healed, a job has its ten minutes, and its result a while to come to stand on chain.
 const healedMs = 1_800_000
@@ -70,7 +72,11 @@ export async function simulate(seed: number, options: SimulateOptions = {}): Pro
 async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
   const { store: storeKind = storeOf(seed), change = (same) => same } = options
   const clock = createVirtualClock(undefined, 1)
-  const disk = storeKind === 'sqlite' ? await createSqliteDisk() : undefined
+  const bridge =
+    storeKind === 'bridge'
+      ? await clock.until(createBridgeDisk(clock, createDice(seed).fork('database')))
+      : undefined
+  const disk: StoreDisk | undefined = storeKind === 'sqlite' ? await createSqliteDisk() : bridge
   const parameters = change(drawParameters(createDice(seed).fork('parameters'), storeKind))
   const network = sampleNetwork({
     public_url: origin,
@@ -79,7 +85,9 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
     comparators: ['exact', 'similar/2'],
   })
   const base = disk && { base: disk.store }
-  const world = createWorld(seed, usualChainHabits, { network }, { clock, ...base })
+  // A bridge and its ICL have one name, the same after a restart.
+  const changes = { network, ...(bridge && { replicaId: bridged }) }
+  const world = createWorld(seed, usualChainHabits, changes, { clock, ...base })
   const startedAt = clock.now()
   const story = createStory(clock.now, options.onEvent)
   const counts = new Map<string, number>()
@@ -99,9 +107,22 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
   const books = watch(ground, world, machines, counts)
   const killReplica = async (id: string) => {
     world.killReplica(id)
-    if (disk) await reopen(disk, world, ground, books)
+    if (!disk) return
+    await disk.crash()
+    await reopen(disk, world, ground, books)
   }
-  const stage: Stage = { ground, world, machines, parameters, counts, killReplica }
+  const stopReplica = async (id: string) => {
+    const replica = world.network.replicas.get(id)
+    await world.stopReplica(id)
+    // A store for one process: the next one starts when this one has ended.
+    replica?.kill()
+    await disk?.stop()
+  }
+  const connection: BridgeDisk | undefined = bridge
+  const stage: Stage = {
+    ...{ ground, world, machines, parameters, counts },
+    ...{ killReplica, stopReplica, connection },
+  }
   try {
     await addAll(stage)
     await clock.until(bounded(stage, 'the run', run(stage, network)))
@@ -111,7 +132,7 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
   } catch (error) {
     story.violate(`the simulation stopped: ${error instanceof Error ? error.stack : String(error)}`)
   }
-  await disk?.end()
+  if (disk) await clock.until(disk.end())
   return {
     seed,
     store: storeKind,
@@ -262,13 +283,12 @@ function changesOf(
 
 type Books = ReturnType<typeof watch>
 
-/** What a process leaves that dies: the store as its files are then. */
-async function reopen(disk: SqliteDisk, world: World, { story }: Ground, books: Books) {
-  await disk.crash()
+/** What a process leaves that dies: the store as the next one finds it. */
+async function reopen(disk: StoreDisk, world: World, { story }: Ground, books: Books) {
   world.store.latest.clear()
-  for await (const record of disk.store.scan()) {
-    if (record.kind === 'job') world.store.latest.set(record.job.id, record.job)
-  }
+  for (const job of await disk.jobs()) world.store.latest.set(job.id, job)
+  // While the database is away, what is not found may be there.
+  if (!disk.store.status().connected) return
   for (const lost of await books.acknowledged.lost(disk.store)) story.violate(lost)
 }
 
@@ -345,7 +365,10 @@ async function run(stage: Stage, network: ReturnType<typeof sampleNetwork>): Pro
     },
     (error: unknown) => story.violate(`a client failed: ${String(error)}`),
   )
-  const isOver = () => isAnswered && unfinished(world.store.latest.values()).length === 0
+  const isOver = () =>
+    isAnswered &&
+    world.store.status().connected &&
+    unfinished(world.store.latest.values()).length === 0
   // A broken promise is enough to know.
   while (!isOver() && clock.now() < until && story.violations.length === 0) {
     await clock.sleep(lookMs)

@@ -1,14 +1,19 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Job } from '../../icl/rules/job.ts'
 import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { inCallOrder } from '../virtual-clock.ts'
 
-/** A store in a sqlite file, of a process that can die. */
-export type SqliteDisk = {
+/** What a process leaves that has a store for itself, and what the next one finds. */
+export type StoreDisk = {
   readonly store: Store & { dump(): unknown }
-  /** Leaves the process as kill -9 does, and opens the files again as they are at this moment. */
+  /** Every job as the next process finds it. */
+  jobs(): Promise<readonly Job[]>
+  /** Leaves the process as a stop in order does, and opens the store again. */
+  stop(): Promise<void>
+  /** Leaves the process as kill -9 does, and opens what is there at this moment. */
   crash(): Promise<void>
   end(): Promise<void>
 }
@@ -16,7 +21,7 @@ export type SqliteDisk = {
 const synchronous: ReadonlySet<string> = new Set(['status', 'scan'])
 
 /** Opens a new file in a folder of its own, in memory where the system has such a place. */
-export async function createSqliteDisk(): Promise<SqliteDisk> {
+export async function createSqliteDisk(): Promise<StoreDisk> {
   const folder = mkdtempSync(
     join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-simulation-'),
   )
@@ -27,7 +32,7 @@ export async function createSqliteDisk(): Promise<SqliteDisk> {
     return openSqliteStore(place())
   }
   let current = await open()
-  const store = new Proxy({ dump: () => undefined } as unknown as SqliteDisk['store'], {
+  const store = new Proxy({ dump: () => undefined } as unknown as StoreDisk['store'], {
     get: (own, name) => {
       if (name in own) return Reflect.get(own, name)
       const value: unknown = Reflect.get(current, name)
@@ -43,6 +48,13 @@ export async function createSqliteDisk(): Promise<SqliteDisk> {
   })
   return {
     store,
+    jobs: async () => {
+      const jobs: Job[] = []
+      for await (const record of current.scan()) if (record.kind === 'job') jobs.push(record.job)
+      return jobs
+    },
+    // Its file is the same whether it is closed in between or not.
+    stop: async () => {},
     crash: async () => {
       const [old, files] = [current, place()]
       lives++
