@@ -12,7 +12,9 @@ import type { ProviderProbe } from './check-provider.ts'
 import { type AnswerKind, answerKinds } from './ngram-server.ts'
 import { standInModels } from './provider-standin.ts'
 import { type IclRuntime, iclRuntimes } from './runtime-programs.ts'
-import type { FheMode } from './world.ts'
+
+/** The coprocessor: the SDK's mock mode, or real ciphertexts and proofs. */
+export type FheMode = 'mock' | 'real'
 
 /** What the demo was asked for. */
 export type DemoOptions = {

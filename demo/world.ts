@@ -17,7 +17,7 @@ import {
   runNode,
   stakeNode,
 } from './node-process.ts'
-import type { BlobLocation } from './options.ts'
+import type { BlobLocation, FheMode } from './options.ts'
 import { createProcesses, lastLogLines, type Processes, type Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
 import { type Reporter, silentReporter } from './reporter.ts'
@@ -44,9 +44,6 @@ export type World = {
   /** Ends the nodes, then what they use; removes the folder; harmless when called twice. */
   readonly stop: () => Promise<void>
 }
-
-/** The coprocessor: the SDK's mock mode, or real ciphertexts and proofs. */
-export type FheMode = 'mock' | 'real'
 
 /** What kind of world to start. */
 export type WorldOptions = {

@@ -1,5 +1,5 @@
+import { base64url } from 'jose'
 import { z } from 'zod'
-import { fromBase64Url } from './digest.ts'
 import { isStrongKey } from './strong-key.ts'
 
 const hexString = (digits: number) => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`))
@@ -114,7 +114,7 @@ export const SessionSignature = z
 export const SessionPublicKey = z
   .string()
   .regex(base64Url32, { error: 'must be 32 bytes in base64url', abort: true })
-  .refine((text) => isStrongKey(fromBase64Url(text)), {
+  .refine((text) => isStrongKey(base64url.decode(text)), {
     message: 'must be canonical and not of small order',
   })
   .meta({ id: 'SessionPublicKey' })

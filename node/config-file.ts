@@ -2,8 +2,9 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { readJson } from '../lib/host/private-files.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { type Config, type Environment, parseConfig } from './config.ts'
+import { type Config, parseConfig } from './config.ts'
 import { withDeployment } from './deployment.ts'
+import type { Environment } from './environment.ts'
 
 /** Where the configuration is: SVC_CONFIG_PATH, else `~/.svc/config.json` (spec 2.4). */
 export const configPathOf = (environment: Environment): string =>

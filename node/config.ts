@@ -7,12 +7,10 @@ import { AttestationBackend } from '../lib/schemas/nodes.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { TpmSetting } from './attestation/tpm/tpm-setting.ts'
 import { nearestName } from './commands/nearest.ts'
+import type { Environment } from './environment.ts'
 import { ProviderSettingsField } from './inference/provider-setting.ts'
 import { unknownProviderText } from './inference/providers.ts'
 import { Prices } from './inference/usage.ts'
-
-/** Environment variables as the process got them. */
-export type Environment = Readonly<Record<string, string | undefined>>
 
 const isHttpUrl = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)

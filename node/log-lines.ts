@@ -1,6 +1,8 @@
 import type { Address } from '../lib/codecs.ts'
 import { printableJson, printableLine } from '../lib/host/printable.ts'
-import type { LogLevel } from './log.ts'
+
+/** The levels of log lines, from the most detailed (spec 6). */
+export type LogLevel = 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR'
 
 /** One thing to log; `atMs` in milliseconds since the Unix epoch. */
 export type LogEvent = {

@@ -1,6 +1,6 @@
 import type { StoredKey } from '../lib/chain/prompt-key-store.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
-import type { PermitNews } from '../lib/coprocessor/cofhe.ts'
+import type { PermitNews } from '../lib/coprocessor/cofhe-options.ts'
 import type { Role, Verdict } from '../lib/schemas/jobs.ts'
 import type { TeacherScore } from '../lib/schemas/teacher.ts'
 import { usageText } from './inference/usage.ts'

@@ -1,10 +1,7 @@
 import { Logger } from 'tslog'
 import type { Clock } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
-import { type LogFormat, lineOf } from './log-lines.ts'
-
-/** The levels of log lines, from the most detailed (spec 6). */
-export type LogLevel = 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR'
+import { type LogFormat, type LogLevel, lineOf } from './log-lines.ts'
 
 /** Where the daemon says what happens; prompts and outputs belong to `debug` only, keys and passwords nowhere. */
 export interface Log {

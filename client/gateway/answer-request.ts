@@ -8,24 +8,13 @@ import type { PromptDocument, PromptMessage } from '../../lib/schemas/prompt.ts'
 import { type Answered, proofHeaders } from './answered.ts'
 import { earlyStreamOf, isInTime, streamOf } from './event-stream.ts'
 import { explainFailure } from './explain-failure.ts'
-import type { GatewayOptions } from './gateway.ts'
+import type { GatewayOptions, RequestNews } from './gateway-options.ts'
 import { resolveModel } from './model-names.ts'
 import { badRequest, OpenAiError } from './openai-error.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { ReadingOptions } from './read-request.ts'
 import type { Semaphore } from './semaphore.ts'
 import type { StoreAhead } from './store-ahead.ts'
-
-/** What is told of a request once it is over; never what was asked or answered. */
-export type RequestNews = {
-  /** The name of the caller's key. */
-  caller?: string
-  model?: string
-  jobId?: string
-  error?: unknown
-  /** When a stream that began without its answer has it, or has failed; never rejects. */
-  ended?: Promise<void>
-}
 
 /** What any request for an answer asks. */
 export type Asked = {

@@ -9,7 +9,8 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { connectClient } from '../connect/connect-client.ts'
 import { type Environment, parseClientSettings } from '../connect/settings.ts'
 import { type CallerKey, readCallerKeys } from './caller-keys.ts'
-import { type Answer, createGateway, type GatewayOptions } from './gateway.ts'
+import { createGateway } from './gateway.ts'
+import type { Answer, GatewayOptions } from './gateway-options.ts'
 import { bracketed, type GatewayCommand, parseGatewayCommand, usage } from './options.ts'
 
 const maxWaiting = 64

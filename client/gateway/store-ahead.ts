@@ -1,4 +1,4 @@
-import type { GatewayOptions } from './gateway.ts'
+import type { GatewayOptions } from './gateway-options.ts'
 
 /** How keys are stored ahead for jobs to come. */
 export type StoreAhead = {

@@ -13,11 +13,8 @@ export {
   walletAccount,
 } from '../chain/wallet-account.ts'
 export type { Address, ComparatorId, Hash32, JobId } from '../codecs.ts'
-export {
-  type CofheCoprocessor,
-  type CofheOptions,
-  createCofheCoprocessor,
-} from '../coprocessor/cofhe.ts'
+export { createCofheCoprocessor } from '../coprocessor/cofhe.ts'
+export type { CofheCoprocessor, CofheOptions } from '../coprocessor/cofhe-options.ts'
 export type {
   Coprocessor,
   EncryptedHalves,

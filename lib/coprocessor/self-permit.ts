@@ -4,7 +4,7 @@ import type { ChainWriter } from '../chain/clients.ts'
 import { taskManager } from '../chain/task-manager.ts'
 import { type Clock, unixSeconds } from '../clock.ts'
 import { SvcError } from '../svc-error.ts'
-import type { PermitNews } from './cofhe.ts'
+import type { PermitNews } from './cofhe-options.ts'
 
 const lifetimeSeconds = 7 * 24 * 3600
 const renewalSeconds = 24 * 3600

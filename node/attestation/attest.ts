@@ -7,7 +7,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { ProblemCode } from '../../lib/problem-codes.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
-import type { AttestationStep, Attestor, Proof } from './attestor.ts'
+import type { AttestationStep, Attestor, Proof } from './proof.ts'
 
 // Statements in receipts are checked against the session: it outlives the certificate of 24 h.
 const sessionSeconds = 30 * 3_600

@@ -1,4 +1,4 @@
-import type { AttestationStep } from './attestor.ts'
+import type { AttestationStep } from './proof.ts'
 
 /** A step of attesting as `svc-node attest` tells it, with what it proves. */
 export function stepText(step: AttestationStep): string {

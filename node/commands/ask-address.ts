@@ -1,5 +1,6 @@
 import { explainError } from '../../lib/host/explain-error.ts'
-import { type Environment, parseConfig, withBaseUrls } from '../config.ts'
+import { parseConfig, withBaseUrls } from '../config.ts'
+import type { Environment } from '../environment.ts'
 import type { Prompts } from './prompts.ts'
 
 /** What is wrong with some fields, in the words of the configuration. */

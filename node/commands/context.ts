@@ -2,7 +2,7 @@ import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Terminal } from '../../lib/host/password.ts'
 import type { Random } from '../../lib/random.ts'
-import type { Environment } from '../config.ts'
+import type { Environment } from '../environment.ts'
 
 /** What every command gets from the process. */
 export type CommandContext = {

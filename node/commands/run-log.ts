@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Address } from '../../lib/codecs.ts'
-import type { Config, Environment } from '../config.ts'
+import type { Config } from '../config.ts'
+import type { Environment } from '../environment.ts'
 import { createLog, type Log } from '../log.ts'
 import { openLogFile } from '../log-file.ts'
 import type { CommandContext } from './context.ts'

@@ -8,7 +8,7 @@ import {
   type TeacherApi,
 } from '../../lib/providers.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Environment } from '../config.ts'
+import type { Environment } from '../environment.ts'
 import { withDefaultPath } from './base-url.ts'
 import type { InferenceProvider } from './provider.ts'
 import type { ProviderOptions } from './provider-call.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createLog, type LogLevel } from '../../node/log.ts'
-import type { LogFormat } from '../../node/log-lines.ts'
+import { createLog } from '../../node/log.ts'
+import type { LogFormat, LogLevel } from '../../node/log-lines.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { nodeAddress } from './fakes.ts'
 

@@ -4,7 +4,7 @@ import { createTpmWriter } from '../../../lib/tpm/bytes.ts'
 import { flushing } from './contexts.ts'
 import { endorsementHierarchy, type TpmKey } from './primary-keys.ts'
 import { kindOf, responseCode, TpmRefusedError } from './response-code.ts'
-import { emptyPassword, type Tpm } from './tpm.ts'
+import { emptyPassword, type Tpm } from './tpm-command.ts'
 
 const nullHandle = 0x4000_0007
 const policySession = 1

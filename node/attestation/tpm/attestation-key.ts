@@ -3,7 +3,7 @@ import { flushing } from './contexts.ts'
 import { createPrimaryKey, type TpmKey } from './primary-keys.ts'
 import { kindOf, responseCode, TpmRefusedError } from './response-code.ts'
 import { attestationKeyTemplate, rsaAttestationKeyTemplate } from './templates.ts'
-import type { Tpm } from './tpm.ts'
+import type { Tpm } from './tpm-command.ts'
 
 const { curve, type, scheme, asymmetric } = responseCode
 const unknownAlgorithm: readonly number[] = [curve, type, scheme, asymmetric]

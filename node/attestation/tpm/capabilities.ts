@@ -1,5 +1,5 @@
 import { createTpmWriter, TpmFormatError, type TpmReader } from '../../../lib/tpm/bytes.ts'
-import type { Tpm } from './tpm.ts'
+import type { Tpm } from './tpm-command.ts'
 
 const handlesCapability = 1
 const propertiesCapability = 6

@@ -1,6 +1,6 @@
 import { createTpmWriter } from '../../../lib/tpm/bytes.ts'
 import { listHandles } from './capabilities.ts'
-import type { Tpm } from './tpm.ts'
+import type { Tpm } from './tpm-command.ts'
 
 const loadedSessions = 0x0200_0000
 const transientObjects = 0x8000_0000

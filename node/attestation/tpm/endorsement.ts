@@ -8,7 +8,7 @@ import { allSequences, firstSequence, includesBytes } from './der.ts'
 import { readNv } from './nv-memory.ts'
 import { createPrimaryKey, readPublic, type TpmKey } from './primary-keys.ts'
 import { endorsementKeyTemplate } from './templates.ts'
-import type { Tpm } from './tpm.ts'
+import type { Tpm } from './tpm-command.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 

@@ -1,7 +1,7 @@
 import { concatBytes } from '../../../lib/digest.ts'
 import { createTpmReader, createTpmWriter } from '../../../lib/tpm/bytes.ts'
 import { kindOf, responseCode, TpmRefusedError } from './response-code.ts'
-import { emptyPassword, type Tpm } from './tpm.ts'
+import { emptyPassword, type Tpm } from './tpm-command.ts'
 
 const readBytes = 512
 

@@ -1,7 +1,7 @@
 import { createTpmWriter } from '../../../lib/tpm/bytes.ts'
 import { type PublicArea, parsePublicArea } from '../../../lib/tpm/public-area.ts'
 import { kindOf, responseCode, TpmRefusedError } from './response-code.ts'
-import { emptyPassword, type Tpm } from './tpm.ts'
+import { emptyPassword, type Tpm } from './tpm-command.ts'
 
 /** The hierarchy of the vendor's seed: it survives TPM2_Clear. */
 export const endorsementHierarchy = 0x4000_000b

@@ -5,7 +5,7 @@ import { createTpmWriter } from '../../../lib/tpm/bytes.ts'
 import { pcrSelectionBytes, readPcrSelections } from '../../../lib/tpm/pcr-selection.ts'
 import { parseQuote } from '../../../lib/tpm/quote.ts'
 import type { TpmKey } from './primary-keys.ts'
-import { emptyPassword, type Tpm } from './tpm.ts'
+import { emptyPassword, type Tpm } from './tpm-command.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 

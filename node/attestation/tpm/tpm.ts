@@ -2,29 +2,11 @@ import type { Clock } from '../../../lib/clock.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
 import type { Random } from '../../../lib/random.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
-import {
-  createTpmReader,
-  createTpmWriter,
-  TpmFormatError,
-  type TpmReader,
-} from '../../../lib/tpm/bytes.ts'
+import { createTpmReader, createTpmWriter, TpmFormatError } from '../../../lib/tpm/bytes.ts'
 import { flushLeftovers } from './contexts.ts'
 import { explainRefusal, isRepeatable, responseCode, TpmRefusedError } from './response-code.ts'
+import { commandCodes, type Tpm, type TpmAnswer, type TpmCommand } from './tpm-command.ts'
 import { type TpmDevice, type TpmTransport, transportFailed } from './transport.ts'
-
-const commandCodes = {
-  CreatePrimary: 0x131,
-  ActivateCredential: 0x147,
-  NV_Read: 0x14e,
-  PolicySecret: 0x151,
-  Quote: 0x158,
-  FlushContext: 0x165,
-  NV_ReadPublic: 0x169,
-  ReadPublic: 0x173,
-  StartAuthSession: 0x176,
-  GetCapability: 0x17a,
-  PCR_Read: 0x17e,
-} as const
 
 const noSessions = 0x8001
 const withSessions = 0x8002
@@ -38,34 +20,6 @@ const openMs = 10_000
 const mostRepeats = 20
 const firstRepeatMs = 5
 const longestRepeatMs = 500
-
-/** What allows a command to use a handle: a session, or the empty password. */
-export type Authorization = { readonly session: number; readonly attributes: number }
-
-const passwordSession = 0x4000_0009
-
-/** The empty password. */
-export const emptyPassword: Authorization = { session: passwordSession, attributes: 0 }
-
-/** One TPM 2.0 command. */
-type TpmCommand = {
-  readonly name: keyof typeof commandCodes
-  readonly handles?: readonly number[]
-  readonly authorizations?: readonly Authorization[]
-  readonly parameters?: Uint8Array
-  /** The answer begins with a handle. */
-  readonly givesHandle?: boolean
-}
-
-/** What a TPM answered; 0 when there is no handle. */
-type TpmAnswer = { readonly handle: number; readonly parameters: TpmReader }
-
-/** A TPM that is open. */
-export type Tpm = {
-  /** Sends a command, as often as the TPM asks for it; throws TpmRefusedError, TpmFormatError or SvcError. */
-  send(command: TpmCommand): Promise<TpmAnswer>
-  readonly random: Random
-}
 
 /** Which TPM, and what its use takes. */
 export type TpmOptions = {

@@ -1,5 +1,5 @@
-import type { GatewayOptions } from '../../../client/gateway/gateway.ts'
 import { createGateway } from '../../../client/gateway/gateway.ts'
+import type { GatewayOptions } from '../../../client/gateway/gateway-options.ts'
 import type { AcceptedInference, Inference } from '../../../lib/client/inference.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { GatewayOptions } from '../../../client/gateway/gateway.ts'
+import type { GatewayOptions } from '../../../client/gateway/gateway-options.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { acceptedAs, fakeGateway, question } from './fake-client.ts'
 

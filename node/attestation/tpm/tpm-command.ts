@@ -1,0 +1,45 @@
+import type { Random } from '../../../lib/random.ts'
+import type { TpmReader } from '../../../lib/tpm/bytes.ts'
+
+/** The commands that are used, by their codes. */
+export const commandCodes = {
+  CreatePrimary: 0x131,
+  ActivateCredential: 0x147,
+  NV_Read: 0x14e,
+  PolicySecret: 0x151,
+  Quote: 0x158,
+  FlushContext: 0x165,
+  NV_ReadPublic: 0x169,
+  ReadPublic: 0x173,
+  StartAuthSession: 0x176,
+  GetCapability: 0x17a,
+  PCR_Read: 0x17e,
+} as const
+
+/** What allows a command to use a handle: a session, or the empty password. */
+export type Authorization = { readonly session: number; readonly attributes: number }
+
+const passwordSession = 0x4000_0009
+
+/** The empty password. */
+export const emptyPassword: Authorization = { session: passwordSession, attributes: 0 }
+
+/** One TPM 2.0 command. */
+export type TpmCommand = {
+  readonly name: keyof typeof commandCodes
+  readonly handles?: readonly number[]
+  readonly authorizations?: readonly Authorization[]
+  readonly parameters?: Uint8Array
+  /** The answer begins with a handle. */
+  readonly givesHandle?: boolean
+}
+
+/** What a TPM answered; 0 when there is no handle. */
+export type TpmAnswer = { readonly handle: number; readonly parameters: TpmReader }
+
+/** A TPM that is open. */
+export type Tpm = {
+  /** Sends a command, as often as the TPM asks for it; throws TpmRefusedError, TpmFormatError or SvcError. */
+  send(command: TpmCommand): Promise<TpmAnswer>
+  readonly random: Random
+}
