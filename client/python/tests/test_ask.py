@@ -18,6 +18,7 @@ class Ask(unittest.TestCase):
     def setUp(self):
         self.vector, self.asked, self.is_active, self.chain_id = read("lists")["draws"][0], [], 1, 31_337
         self.passed, self.members, self.signer = [], self.vector["list"], Ed25519PrivateKey.generate()
+        self.terms = {}
         self.published = to_base64url(self.signer.public_key().public_bytes_raw())
         self.url = serve(self, self.get, self.post)
         block = {"number": "7", "hash": self.vector["blockHash"]}
@@ -41,7 +42,7 @@ class Ask(unittest.TestCase):
 
     def signed(self, terms):
         handles = {name: self.vector[name] for name in ("kpHighHandle", "kpLowHandle")}
-        about = {"client": self.vector["client"], "terms": terms, "block": self.key.block, **handles}
+        about = {"client": self.vector["client"], "terms": {**terms, **self.terms}, "block": self.key.block, **handles}
         drawn = {"list": self.members, "passed": self.passed, "coordinator": self.vector["store"], "at": 1_800_000_000}
         body = {"statement": "svc-list-v2", **about, **drawn}
         key = to_base64url(self.signer.public_key().public_bytes_raw())
@@ -68,6 +69,7 @@ class Ask(unittest.TestCase):
         changed(members=self.members[::-1])
         changed(passed=silent)
         changed(is_active=0)
+        changed(terms={"min_matches": 2})
         changed(published=self.signed({})["key"])
 
     def test_elsewhere_the_gateway_is_named_and_nothing_is_sent(self):

@@ -129,6 +129,7 @@ class _Service:
         body = signed["body"]
         is_signed = verify_signature(signed["key"], signed["signature"], canonical_json(body))
         _trust(is_signed and signed["key"] in published_keys(self.icl), "no key of the ICL signed it")
+        _trust(body["terms"] == terms and body["block"] == key.block, "it is of another key")
         names = self.wallet.address, key.high, key.low, hash_of(terms), key.block["hash"]
         pool = read_pool(terms["pool_cid"], lambda cid: chain.load_blob(self.icl, cid))
         candidates = candidates_of(pool, terms, self.wallet.address)
