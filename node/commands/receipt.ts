@@ -185,7 +185,7 @@ async function checkAcks(
     const { message, hint } = explainError(error)
     return { name, status: 'failed', detail: message, remedy: hint }
   }
-  const detail = `it has what ${acks.length} of the ${all.length} acknowledgements say: the others are for other jobs`
+  const detail = `it has what the ICL acknowledged of this job (${acks.length} of ${all.length} in the file)`
   return { name, status: 'ok', detail }
 }
 

@@ -145,12 +145,12 @@ describe('svc-node receipt verify', () => {
     }
     const other = aHash(`0x${'1'.repeat(64)}`)
     const [good, elsewhere] = [await ackOf(), await ackOf({ jobId: aJobId(other) })]
-    const told = { name: 'acks', status: 'ok', detail: expect.stringContaining('1 of the 1 ') }
+    const told = { name: 'acks', status: 'ok', detail: expect.stringContaining('(1 of 1 ') }
     const alone = await against(good)
     expect([alone.code, alone.checks[2]]).toEqual([0, told])
     expect(alone.not_checked.join()).not.toContain('--with')
     const both = await against(good, elsewhere, '')
-    expect(both.checks[2]?.detail).toContain('1 of the 2 ')
+    expect(both.checks[2]?.detail).toContain('(1 of 2 ')
     const lied = await against(elsewhere, await ackOf({ body_hash: other }))
     expect([lied.code, lied.verdict, lied.failed[0]?.detail]).toEqual([
       ...[1, 'invalid'],
