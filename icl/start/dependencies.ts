@@ -1,10 +1,12 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { ComparatorId } from '../../lib/codecs.ts'
 import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { knownNetworks } from '../../lib/known-networks.ts'
 import { sealBytes } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
+import type { RecoverKey } from '../../lib/wallet-signature.ts'
 import { createKeyedMutex } from '../async/mutex.ts'
 import { createNotifier } from '../async/notifier.ts'
 import { createClockWatch } from '../chain/clock-watch.ts'
@@ -18,6 +20,7 @@ import { createRevocations } from '../records/revocations.ts'
 import type { Access } from '../rules/access.ts'
 import { defaultJobLimits, type JobLimits, jobMs } from '../rules/job.ts'
 import { instrumented } from '../telemetry/instrumented.ts'
+import type { Log } from '../telemetry/log.ts'
 import { version } from '../version.ts'
 import { accessOf } from './access.ts'
 import type { Host } from './host.ts'
@@ -84,9 +87,20 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     mockAttestationKey: settings.SVC_ICL_MOCK_ATTESTATION_KEY,
     tpm,
     revocations: createRevocations({ store, clock }, revokedTpms),
-    // Without its file, viem recovers.
-    recover: await host.loadRecovery?.().catch(() => undefined),
+    recover: await recoveryOf(host, log),
     webhooks,
+  }
+}
+
+/** Without it, viem recovers wallets' keys, at three times the cost. */
+async function recoveryOf(host: Host, log: Log): Promise<RecoverKey | undefined> {
+  try {
+    return await host.loadRecovery?.()
+  } catch (error) {
+    log.warn('WebAssembly for wallet signatures does not load: they cost three times as much', {
+      error: errorMessage(error),
+    })
+    return undefined
   }
 }
 
