@@ -22,6 +22,16 @@ export function createApp(deps: Dependencies, authenticate = bySignature) {
   const app = new Hono<RequestEnv>({ getPath: pathOf })
   const throttle = createThrottle(createRateLimiter(deps.clock, deps.access.rates))
   app.use(requestContext(deps))
+  // No answer tells of what may still be lost.
+  app.use(async (c, next) => {
+    const barrier = deps.store.commits.barrier()
+    await next()
+    await barrier().catch((error: unknown) => {
+      // The headers of the answer that is not given must not be those of the problem.
+      c.res = undefined
+      throw error
+    })
+  })
   app.use(async (c, next) => {
     checkForm(c.req.raw)
     await next()

@@ -51,8 +51,14 @@ export function createLeadership(deps: Dependencies, key: string): Leadership {
   return {
     term: current,
     keep: async (signal) => {
-      if (store.shared) await every(deps, lookMs, signal, `taking ${key}`, look)
-      else begin()
+      if (store.shared) return await every(deps, lookMs, signal, `taking ${key}`, look)
+      begin()
+      // What is under way may rest on what was lost.
+      store.commits.onLost(() => {
+        if (!term) return
+        lose()
+        begin()
+      })
     },
     release: async () => {
       const held = current() !== undefined

@@ -7,6 +7,7 @@ import { createEffects } from './effects-due.ts'
 import { createLeadership } from './leadership.ts'
 import { createLiveReplicas } from './live-replicas.ts'
 import { keepPruned } from './prune-store.ts'
+import { sendWhatLasts } from './send-what-lasts.ts'
 import { tickDue } from './ticks-due.ts'
 import { watchChanges } from './watch-changes.ts'
 
@@ -18,7 +19,8 @@ const keyRefreshMs = 20_000
  * Does what is due until the signal aborts: its share of the ticks of jobs, and, while it leads, everything that jobs ask
  * of the outside world. What is under way then is finished first, but not for longer than 5 s.
  */
-export async function runWorkers(deps: Dependencies, signal: AbortSignal): Promise<void> {
+export async function runWorkers(given: Dependencies, signal: AbortSignal): Promise<void> {
+  const deps = sendWhatLasts(given)
   const { notifier } = deps
   const stopped = new AbortController()
   const ended = AbortSignal.any([signal, stopped.signal])

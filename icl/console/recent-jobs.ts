@@ -62,6 +62,10 @@ export function createRecentJobs({ store, clock }: Dependencies): RecentJobs {
   let cursor: string | undefined
   let seenAt: MonotonicMs | undefined
   let looking: Promise<void> | undefined
+  let didLose = false
+  store.commits.onLost(() => {
+    didLose = true
+  })
   const loadAnew = async () => {
     const start = await store.listChanges(undefined)
     const since = clock.now() - cachedMs
@@ -87,7 +91,8 @@ export function createRecentJobs({ store, clock }: Dependencies): RecentJobs {
     cursor = next
   }
   const lookAfresh = async () => {
-    const isStale = elapsedSince(clock, seenAt) > staleMs
+    const isStale = didLose || elapsedSince(clock, seenAt) > staleMs
+    didLose = false
     if (cursor === undefined || isStale) await loadAnew()
     else await follow(cursor)
     seenAt = clock.monotonic()

@@ -27,7 +27,7 @@ export function followConsole(
 ): Response {
   sources.viewers.check(address)
   return eventStreamAnswer(
-    deps.log,
+    deps,
     signal,
     () => sources.viewers.enter(address),
     (gone) => newsUntil(deps, sources, gone),

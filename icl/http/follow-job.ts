@@ -30,7 +30,7 @@ export async function followJob(
   }
   connections.check(jobId)
   return eventStreamAnswer(
-    deps.log,
+    deps,
     signal,
     () => connections.enter('events', jobId),
     (gone) => eventChunks(deps, jobId, lastSeq, gone),

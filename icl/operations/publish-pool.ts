@@ -122,9 +122,12 @@ async function publish(
     now,
     expiresAt,
   } as const
-  if (!(await deps.store.saveAll([note, current]))) return own
-  const shared = await findShared(deps)
-  if (!shared) await deps.store.save(note)
+  const barrier = deps.store.commits.barrier()
+  const isRefused = await deps.store.saveAll([note, current])
+  const shared = isRefused && (await findShared(deps))
+  if (isRefused && !shared) await deps.store.save(note)
+  // What this process remembers as published has to be so for good.
+  await barrier()
   return shared ?? own
 }
 

@@ -75,11 +75,16 @@ async function saveNewJob(deps: Dependencies, job: Job): Promise<Job> {
     ...(await blobs.keeping([job.promptCid], until)),
   ]
   const key = keyWriteOf(deps, job)
+  const barrier = store.commits.barrier()
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const places = await placesOf(deps, job.client, job.id, job.deadline)
     const refused = await store.saveAll([...places, key, ...keeping, { kind: 'job', job, base: 0 }])
     if (!refused) {
-      blobs.noteKept(keeping)
+      const kept = keeping
+      void barrier().then(
+        () => blobs.noteKept(kept),
+        () => {},
+      )
       notifyOfChange(deps, undefined, job)
       return job
     }

@@ -48,6 +48,11 @@ export function createPool({
     noted: new Map<Address, Node>(),
   }))
   const busy = cached(clock, cachedMs, () => store.countOccupiedSlots())
+  const forgetAll = () => {
+    documents.forget()
+    busy.forget()
+  }
+  store.commits.onLost(forgetAll)
   let forgottenAt: MonotonicMs | undefined
   const current = async () => {
     const { nodes, noted } = documents.read()
@@ -79,8 +84,7 @@ export function createPool({
     forget: () => {
       if (elapsedSince(clock, forgottenAt) < forgettingMs) return
       forgottenAt = clock.monotonic()
-      documents.forget()
-      busy.forget()
+      forgetAll()
     },
   }
 }

@@ -19,6 +19,7 @@ import { createOutages } from '../records/outages.ts'
 import { createRevocations } from '../records/revocations.ts'
 import type { Access } from '../rules/access.ts'
 import { defaultJobLimits, type JobLimits, jobMs } from '../rules/job.ts'
+import { lasting } from '../store/store.ts'
 import { instrumented } from '../telemetry/instrumented.ts'
 import type { Log } from '../telemetry/log.ts'
 import { version } from '../version.ts'
@@ -44,7 +45,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   const log = createJsonLog(clock, settings.SVC_ICL_LOG_LEVEL, host.write)
   const opened = await host.openStore(settings, log)
   const store = instrumented('store', opened.store, metrics)
-  const blobs = openBlobs(settings, { store, clock, log })
+  const blobs = openBlobs(settings, { store: lasting(store), clock, log })
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
   const viemChain = createViemChain({
     rpcUrl: settings.SVC_ICL_RPC_URL,
@@ -63,7 +64,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     },
   })
   const chain = instrumented('chain', viemChain, metrics)
-  const keys = await createKeyring({ store, clock }, settings.SVC_ICL_SECRET)
+  const keys = await createKeyring({ store: lasting(store), clock }, settings.SVC_ICL_SECRET)
   // A database that is away keeps nobody from starting: the background asks again.
   await keys.refresh().catch(() => {})
   return {
@@ -74,7 +75,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     blobs,
     chain,
     pool: createPool({ store, chain, clock }),
-    outages: createOutages({ store, clock, log }),
+    outages: createOutages({ store: lasting(store), clock, log }),
     clockWatch: createClockWatch({ clock, chain, log, aheadMs: clock.aheadMs }),
     keys,
     notifier: createNotifier(clock),

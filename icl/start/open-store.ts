@@ -78,6 +78,11 @@ export async function openServiceStore(settings: StoreSettings, log: Log): Promi
   const { SVC_ICL_DATABASE_URL: url } = settings
   const random = systemRandom
   const someId = toBase64Url(random.bytes(12))
+  if (url.startsWith('sqlite:')) {
+    const { openSqliteStore } = await import('../store/sqlite/file.ts')
+    const store = await openSqliteStore(sqliteFileOf(url), { log })
+    return { store: store.ahead(), replicaId: someId }
+  }
   if (!/^mongodb(\+srv)?:/.test(url))
     return { store: await openStore(url, { log }), replicaId: someId }
   const [{ createMongoOpener }, { openBridge }] = await Promise.all([

@@ -115,6 +115,35 @@ export type StoreStatus = {
   readonly unreadable?: number
 }
 
+/** Resolves once everything that was saved so far lasts; throws `unavailable` when something was lost since it was made. */
+export type Barrier = () => Promise<void>
+
+/** When a store's saves last. */
+export type Commits = {
+  /** Made before what is told to anybody outside is read, and waited for before it is told. */
+  barrier(): Barrier
+  /** Calls back whenever saves were lost that had been answered: what is remembered of the store has to be read again. */
+  onLost(listener: () => void): void
+}
+
+/** Those of a store whose saves last as soon as they are answered. */
+export const lastingAtOnce: Commits = { barrier: () => async () => {}, onLost: () => {} }
+
+/** The store for what remembers more than one request does: its saves are answered once they last. */
+export const lasting = (store: Store): Store =>
+  Object.assign(Object.create(store) as Store, {
+    save: (...args: Parameters<Store['save']>) => whenLasting(store, () => store.save(...args)),
+    saveAll: (...args: Parameters<Store['saveAll']>) =>
+      whenLasting(store, () => store.saveAll(...args)),
+  })
+
+async function whenLasting<T>({ commits }: Store, save: () => Promise<T>): Promise<T> {
+  const barrier = commits.barrier()
+  const answer = await save()
+  await barrier()
+  return answer
+}
+
 /** What the operator wants to see at a glance. */
 export type StoreStats = {
   readonly jobsByPhase: Readonly<Partial<Record<JobPhase, number>>>
@@ -129,8 +158,8 @@ export type Position = { readonly at: number; readonly id: string }
 
 /**
  * Everything the ICL remembers. Every save is conditional: a false answer means that somebody else was faster, and nothing was
- * changed. An answer is given only once the save lasts as long as the store does. Any method may throw ProblemError
- * `unavailable` when the database is away. A record that cannot be read is left out of lists and logged once; reading it throws
+ * changed. What was saved is there for every later read of this process, and lasts once a barrier says so (`commits`). Any
+ * method may throw ProblemError `unavailable` when the database is away. A record that cannot be read is left out of lists and logged once; reading it throws
  * SvcError `store-corrupt`. Times are milliseconds.
  */
 export interface Store {
@@ -138,6 +167,7 @@ export interface Store {
   readonly durable: boolean
   /** True when other processes may save to it, too. */
   readonly shared: boolean
+  readonly commits: Commits
   status(): StoreStatus
   ping(): Promise<void>
   close(): Promise<void>

@@ -20,6 +20,15 @@ export type StoreDisk = {
 
 const synchronous: ReadonlySet<string> = new Set(['status', 'scan'])
 
+/** The commits of a store, waited for in the order of the calls. */
+const commitsOf = ({ commits }: Store): Store['commits'] => ({
+  ...commits,
+  barrier: () => {
+    const barrier = commits.barrier()
+    return () => inCallOrder(barrier)
+  },
+})
+
 /** Opens a new file in a folder of its own, in memory where the system has such a place. */
 export async function createSqliteDisk(): Promise<StoreDisk> {
   const folder = mkdtempSync(
@@ -35,6 +44,7 @@ export async function createSqliteDisk(): Promise<StoreDisk> {
   const store = new Proxy({ dump: () => undefined } as unknown as StoreDisk['store'], {
     get: (own, name) => {
       if (name in own) return Reflect.get(own, name)
+      if (name === 'commits') return commitsOf(current)
       const value: unknown = Reflect.get(current, name)
       if (typeof value !== 'function') return value
       if (synchronous.has(String(name))) return value.bind(current)

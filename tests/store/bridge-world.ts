@@ -39,6 +39,7 @@ export function createCopyDisk(): CopyDisk {
   const openStore = (process: { readonly alive: boolean }): SqliteStore => {
     const store = createSqliteStore(db, {
       defer: queueMicrotask,
+      rest: queueMicrotask,
       isInPlace: () => true,
       openReader: () => {
         throw new TypeError('A copy is not read as a whole')

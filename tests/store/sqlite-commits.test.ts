@@ -23,7 +23,11 @@ function openWatched() {
     },
   }
   const place = { isThere: true }
-  const commits = createCommits(db, { defer: setImmediate, isInPlace: () => place.isThere })
+  const commits = createCommits(db, {
+    defer: setImmediate,
+    rest: setImmediate,
+    isInPlace: () => place.isThere,
+  })
   const insert = real.prepare('INSERT INTO t VALUES (?)')
   return {
     commits,
@@ -86,6 +90,42 @@ it('acknowledges nothing of a commit that fails, and goes on when there is room 
   await add('c')
   expect(rows()).toEqual(['c'])
   expect(commits.trouble()).toBeUndefined()
+})
+
+it('shows a change at once, and lasts once it is waited for', async () => {
+  const { commits, rows, seen, exec } = openWatched()
+  const losses = commits.losses()
+  commits.apply(() => exec("INSERT INTO t VALUES ('a')"))
+  commits.apply(() => exec("INSERT INTO t VALUES ('b')"))
+  expect([rows(), commitsIn(seen)]).toEqual([['a', 'b'], 0])
+  await Promise.all([commits.flushed(losses), commits.flushed(losses)])
+  expect(commitsIn(seen)).toBe(1)
+  await commits.flushed(losses)
+  expect(commitsIn(seen)).toBe(1)
+})
+
+it('commits soon what nobody waits for', async () => {
+  const { commits, seen, exec } = openWatched()
+  commits.apply(() => exec("INSERT INTO t VALUES ('a')"))
+  while (commitsIn(seen) === 0) await new Promise(setImmediate)
+})
+
+it('undoes a group that cannot be committed, and tells all who began before', async () => {
+  const { commits, rows, failures, exec } = openWatched()
+  let heard = 0
+  commits.onLost(() => heard++)
+  await commits.run(() => exec("INSERT INTO t VALUES ('kept')"))
+  const losses = commits.losses()
+  failures.set('COMMIT', 13)
+  commits.apply(() => exec("INSERT INTO t VALUES ('lost')"))
+  expect(await codeOf(commits.flushed(losses))).toBe('unavailable')
+  expect([rows(), heard]).toEqual([['kept'], 1])
+  failures.clear()
+  // Its answer may rest on what was lost, although all that came after it lasts.
+  await commits.run(() => exec("INSERT INTO t VALUES ('later')"))
+  expect(await codeOf(commits.flushed(losses))).toBe('unavailable')
+  await commits.flushed(commits.losses())
+  expect(rows()).toEqual(['kept', 'later'])
 })
 
 it('says that a disk is full when SQLite finds it so', async () => {

@@ -23,6 +23,7 @@ const insert = (store: Store, digit: string) =>
   store.save({ kind: 'job', job: jobOf(digit), base: 0 })
 
 describeStore('sqlite', () => openSqliteStore(newFile()))
+describeStore('sqlite ahead of its disk', async () => (await openSqliteStore(newFile())).ahead())
 
 describe('a sqlite file', () => {
   it('holds everything when it is opened again, and is its owner’s only', async () => {

@@ -32,7 +32,13 @@ import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { recheckLockMs, releaseDatabaseLock } from '../../records/database-lock.ts'
 import { newestReplicaKey, releaseReplica } from '../../records/replicas.ts'
-import type { JobChange, Store, StoreStatus, Write } from '../store.ts'
+import {
+  type JobChange,
+  lastingAtOnce,
+  type Store,
+  type StoreStatus,
+  type Write,
+} from '../store.ts'
 import { keepCopy, reconnect, watchConnection } from './connection.ts'
 import { lockAll, lockOf } from './locks.ts'
 import {
@@ -82,6 +88,7 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
   return {
     durable: true,
     shared: true,
+    commits: lastingAtOnce,
     status: () => statusOf(bridge),
     ping: () => read(bridge, (store) => store.ping()),
     close: async () => {
@@ -171,14 +178,15 @@ async function saveInPrimary(
   const { era, touched, options } = bridge
   const { copy } = options
   for (const write of writes) touched?.add(lockOf(write))
-  await settleAll(bridge)
   await copy?.begin(writes, id)
+  // What came of an earlier save of the same is in the group of this commit, or was lost before it.
+  await settleAll(bridge)
   let refused: Write | undefined
   try {
     refused = await askPrimary(bridge, (store) => store.saveAll(writes, id))
   } catch (error) {
     if (!isAway(error)) {
-      if (copy) bridge.unsettled.set(id, () => copy.drop(id))
+      if (copy) settleSoon(bridge, id, () => copy.drop(id))
       throw error
     }
     noteAway(bridge, era, error)
@@ -186,15 +194,16 @@ async function saveInPrimary(
     if (!copy) throw error
     return 'unknown'
   }
-  if (copy) {
-    bridge.unsettled.set(id, () => (refused ? copy.drop(id) : copy.settle(writes, id)))
-    // The database has answered: what the disk does not take is done before anything else is.
-    await settleAll(bridge).catch(() => {})
-  }
+  if (copy) settleSoon(bridge, id, () => (refused ? copy.drop(id) : copy.settle(writes, id)))
   return refused
 }
 
-/** Brings the copy up to what the database has answered; throws while the disk does not take it. */
+/** Brings the copy up to what the database has answered, with the next commit; what the disk does not take is done before anything else is. */
+function settleSoon({ unsettled }: Bridge, id: string, settle: () => Promise<void>): void {
+  void settle().catch(() => unsettled.set(id, settle))
+}
+
+/** Does what the disk did not take; throws while the disk does not take it. */
 async function settleAll({ unsettled }: Bridge): Promise<void> {
   await Promise.all(
     [...unsettled].map(async ([id, settle]) => {

@@ -125,7 +125,7 @@ export function createLocalCopy(store: SqliteStore) {
     countPending: (): number => numberOf(count.get() ?? {}, 'waiting'),
     /** Whether commits are flushed to the disk from now on. */
     setFlushed: (isFlushed: boolean): void =>
-      db.exec(`PRAGMA synchronous = ${isFlushed ? 'FULL' : 'NORMAL'}`),
+      store.betweenCommits(() => db.exec(`PRAGMA synchronous = ${isFlushed ? 'FULL' : 'NORMAL'}`)),
   }
 }
 

@@ -9,6 +9,7 @@ import {
   documentIn,
   type Erasable,
   type JobChange,
+  lastingAtOnce,
   type OccupiedSlots,
   type Position,
   type Store,
@@ -59,6 +60,7 @@ export function createMemoryStore(): MemoryStore {
   return {
     durable: false,
     shared: false,
+    commits: lastingAtOnce,
     status: () => ({
       connected: false,
       writable: true,

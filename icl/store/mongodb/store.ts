@@ -4,7 +4,7 @@ import { ProblemError } from '../../../lib/problem.ts'
 import type { Random } from '../../../lib/random.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Store } from '../store.ts'
+import { lastingAtOnce, type Store } from '../store.ts'
 import { createUnreadable } from '../unreadable.ts'
 import { changeReads } from './changes.ts'
 import {
@@ -38,6 +38,7 @@ export function createMongoStore({ url, clock, random, timeouts, log }: MongoOpt
   return {
     durable: true,
     shared: true,
+    commits: lastingAtOnce,
     status: () => {
       const trouble = connection.trouble()
       const isUp = trouble === undefined

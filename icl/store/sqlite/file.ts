@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { setImmediate } from 'node:timers'
+import { setImmediate, setTimeout } from 'node:timers'
 import { takeFileLock } from '../../../lib/host/file-lock.ts'
 import { syncFolder } from '../../../lib/host/write-whole.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
@@ -9,6 +9,9 @@ import { failureCode, type SqliteDatabase } from './database.ts'
 import { findPath, unusable } from './path.ts'
 import { checkSchema, isEmpty, makeTables, pragmas } from './schema.ts'
 import { createSqliteStore, type SqliteStore } from './store.ts'
+
+/** How long a change that nobody waits for is open, and others cannot write to the file. */
+const commitMs = 5
 
 type Sqlite = typeof import('node:sqlite')
 
@@ -65,6 +68,7 @@ export async function openSqliteStore(
     const { ino, dev } = statSync(path)
     return createSqliteStore(db, {
       defer: (work) => void setImmediate(work),
+      rest: (work) => void setTimeout(work, commitMs),
       isInPlace: () => {
         const now = statSync(path, { throwIfNoEntry: false })
         return now?.ino === ino && now.dev === dev

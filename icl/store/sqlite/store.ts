@@ -3,9 +3,16 @@ import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
 import type { Job } from '../../rules/job.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Store, StoreRecord, StoreStatus, Uploader } from '../store.ts'
+import {
+  type Barrier,
+  lastingAtOnce,
+  type Store,
+  type StoreRecord,
+  type StoreStatus,
+  type Uploader,
+} from '../store.ts'
 import { createUnreadable, type Unreadable } from '../unreadable.ts'
-import { type Commits, createCommits } from './commits.ts'
+import { createCommits, type SqliteCommits } from './commits.ts'
 import { asStoreError, bytesOf, numberOf, type SqliteDatabase, textOf } from './database.ts'
 import { createSqliteReads, documentOf } from './reads.ts'
 import { createSqliteWrites, type SqliteWrites } from './writes.ts'
@@ -15,9 +22,15 @@ export type SqliteStore = Store & {
   readonly db: SqliteDatabase
   /** Runs a change within a transaction; resolves once that is as durable as the database is set to be. */
   transact<T>(work: (writes: SqliteWrites) => T): Promise<T>
+  /** Does the same without waiting for that. */
+  apply<T>(work: (writes: SqliteWrites) => T): T
+  /** Runs what cannot be run within a transaction. */
+  betweenCommits(work: () => void): void
+  /** The same store, whose saves are answered before they last: for who waits for a barrier before anybody is told of them. */
+  ahead(): Store
 }
 
-/** The store in an open database: saves are committed in groups, and answered once their commit is on the disk. */
+/** The store in an open database: saves are committed in groups, and answered once their commit is on the disk, or before (`ahead`). */
 export function createSqliteStore(
   db: SqliteDatabase,
   host: Parameters<typeof createCommits>[1] & {
@@ -32,11 +45,27 @@ export function createSqliteStore(
   const reads = createSqliteReads(db, { suspect: commits.suspect, unreadable })
   const writes = createSqliteWrites(db)
   let isOpen = true
-  return {
+  const barrier = (): Barrier => {
+    const losses = commits.losses()
+    return () => commits.flushed(losses)
+  }
+  const store: SqliteStore = {
     db,
     transact: (work) => commits.run(() => work(writes)),
+    apply: (work) => commits.apply(() => work(writes)),
+    betweenCommits: (work) => {
+      commits.commit()
+      work()
+    },
+    ahead: () => ({
+      ...store,
+      commits: { barrier, onLost: commits.onLost },
+      save: async (write, writeId) => commits.apply(() => writes.save(write, writeId)),
+      saveAll: async (all, writeId) => commits.apply(() => writes.saveAll(all, writeId)),
+    }),
     durable: true,
     shared: false,
+    commits: lastingAtOnce,
     status: () => statusOf(isOpen, commits, unreadable),
     close: async () => {
       if (!isOpen) return
@@ -55,12 +84,13 @@ export function createSqliteStore(
       db.exec('PRAGMA secure_delete = ON')
       return commits.run(() => writes.erase(record))
     },
-    scan: () => watched(scan(host.openReader), commits.suspect),
+    scan: () => watched(scan(host.openReader, barrier()), commits.suspect),
     restore: (record) => commits.run(() => writes.restore(record)),
   }
+  return store
 }
 
-function statusOf(isOpen: boolean, commits: Commits, unreadable: Unreadable): StoreStatus {
+function statusOf(isOpen: boolean, commits: SqliteCommits, unreadable: Unreadable): StoreStatus {
   const trouble = isOpen ? commits.trouble() : 'The database is closed'
   return {
     connected: isOpen,
@@ -83,7 +113,12 @@ async function* watched<T>(
 }
 
 /** Everything as it was at one moment, whatever is saved meanwhile. */
-async function* scan(openReader: () => SqliteDatabase): AsyncGenerator<StoreRecord> {
+async function* scan(
+  openReader: () => SqliteDatabase,
+  barrier: Barrier,
+): AsyncGenerator<StoreRecord> {
+  // Another connection sees only what is committed.
+  await barrier()
   const db = openReader()
   try {
     db.exec('BEGIN')
