@@ -15,6 +15,8 @@
  *
  * Failure cases: the queue is in the memory of this process. After a restart clients ask again and have the order in which
  * they come, and each replica has a queue of its own over the same nodes. A node that fails leaves less room: draws wait longer.
+ * Grants that take longer than these 20 s, and those of joiners, are not counted: then more draws go ahead, and their jobs wait for a
+ * slot. The store cannot tell them from the seats of a client that never commits.
  */
 
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'

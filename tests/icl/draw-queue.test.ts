@@ -106,6 +106,25 @@ describe('a draw', () => {
     expect(await ask(second)).toBeUndefined()
   })
 
+  it('counts the seats of a job before it that are not offered yet, for 20 s', async () => {
+    const clock = createVirtualClock()
+    const job = `0x${'1'.repeat(64)}` as JobId
+    // The store counts no seat that waits for its grant.
+    const room = { ofClient: async () => 8, ofNode: async () => 1, seatedIn: async () => nodes }
+    const queue = createDrawQueue(clock, room)
+    const drawOf = (name: string) => ({ name, client: addressOf(name), quorum: 3, nodes })
+    expect(await queue.waitFor(drawOf('1'), 0)).toBeUndefined()
+    queue.submitted('1', job)
+    const next = () => queue.waitFor(drawOf('2'), 0)
+    for (const pauseMs of [1_000, 18_000]) {
+      await clock.advance(pauseMs)
+      expect(await next()).toMatchObject({ place: 1 })
+    }
+    // A client that never commits to its list holds up others no longer.
+    await clock.advance(1_100)
+    expect(await next()).toBeUndefined()
+  })
+
   it('of a client that has its jobs waits, and those of others do not', async () => {
     const { clock, ask, drawOf } = world({ room: 9, places: 1 })
     expect(await ask(drawOf('1'))).toBeUndefined()
