@@ -53,14 +53,18 @@ export async function saveOnce(
   const { jobs, nodes, clients } = collections
   switch (write.kind) {
     case 'job':
-      return saveVersioned(jobs, write.job.id, jobFieldsOf(write.job), write.base, attempt, {
-        $currentDate: { changed: { $type: 'timestamp' } },
+      return saveVersioned(jobs, attempt, {
+        ...{ id: write.job.id, base: write.base, fields: jobFieldsOf(write.job) },
+        also: { $currentDate: { changed: { $type: 'timestamp' } } },
       })
-    case 'node':
-      return saveVersioned(nodes, write.node.address, nodeFieldsOf(write.node), write.base, attempt)
+    case 'node': {
+      const { node, base } = write
+      return saveVersioned(nodes, attempt, { id: node.address, base, fields: nodeFieldsOf(node) })
+    }
     case 'client': {
       const { client, base } = write
-      return saveVersioned(clients, client.address, clientFieldsOf(client), base, attempt)
+      const fields = clientFieldsOf(client)
+      return saveVersioned(clients, attempt, { id: client.address, base, fields })
     }
     case 'event':
       return saveEvent(collections, write, attempt)
@@ -165,13 +169,18 @@ async function takeBack(
 
 type VersionedRow = { readonly _id: string; readonly version: number; readonly writeId: string }
 
+/** A document as it is saved on top of a version; `also` changes what is not the document's. */
+type Versioned<Row> = {
+  readonly id: string
+  readonly base: number
+  readonly fields: Omit<Row, '_id' | 'version' | 'writeId' | 'changed'>
+  readonly also?: UpdateFilter<Row>
+}
+
 async function saveVersioned<Row extends VersionedRow>(
   collection: Collection<Row>,
-  id: string,
-  fields: Omit<Row, '_id' | 'version' | 'writeId' | 'changed'>,
-  base: number,
   { writeId, mayBeDone, retried }: Attempt,
-  also: UpdateFilter<Row> = {},
+  { id, base, fields, also }: Versioned<Row>,
 ): Promise<boolean> {
   const filter = { _id: id, version: base } as Filter<Row>
   const $set = { ...fields, version: base + 1, writeId } as unknown as MatchKeysAndValues<Row>
