@@ -1,17 +1,9 @@
 import { pad, toHex } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { ACTIVATOR, createListedKeys, IDLE, jobId, NODES } from './listed-keys.ts'
+import { createRegistryCalls } from './node-registry-calls.ts'
 import { createKeyActions } from './stored-keys.ts'
-import {
-  DAY_S,
-  MIN_STAKE,
-  read,
-  revertOf,
-  send,
-  startTestChain,
-  type TestChain,
-} from './test-chain.ts'
+import { DAY_S, MIN_STAKE, read, revertOf, startTestChain, type TestChain } from './test-chain.ts'
 
 const COORDINATOR = 1
 const OPERATOR = 4
@@ -23,15 +15,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => chain.stop())
 
-const call = (functionName: string, args: readonly unknown[] = [], value?: bigint) => ({
-  address: chain.nodeRegistry,
-  abi: nodeRegistryAbi,
-  functionName,
-  args,
-  ...(value === undefined ? {} : { value }),
-})
-const as = (index: number, functionName: string, args?: readonly unknown[], value?: bigint) =>
-  send(chain.wallet(index), call(functionName, args, value))
+const { call, as } = createRegistryCalls(() => chain)
 const word = (value: number) => pad(toHex(value), { size: 32 })
 /** Accuses the operator of a fault that nobody committed, with evidence that does not exist. */
 const accuse = async () => {

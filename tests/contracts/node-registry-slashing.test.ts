@@ -1,13 +1,13 @@
 import { type Hex, pad, toHex } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
+import { createRegistryCalls } from './node-registry-calls.ts'
 import {
   DAY_S,
   eventsOf,
   MIN_STAKE,
   read,
   revertOf,
-  send,
   startTestChain,
   type TestChain,
 } from './test-chain.ts'
@@ -30,15 +30,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => chain.stop())
 
-const call = (functionName: string, args: readonly unknown[] = [], value?: bigint) => ({
-  address: chain.nodeRegistry,
-  abi: nodeRegistryAbi,
-  functionName,
-  args,
-  ...(value === undefined ? {} : { value }),
-})
-const as = (index: number, functionName: string, args?: readonly unknown[], value?: bigint) =>
-  send(chain.wallet(index), call(functionName, args, value))
+const { call, as } = createRegistryCalls(() => chain)
 const propose = (index: number, amount: bigint, operator = OPERATOR) =>
   as(COORDINATOR, 'proposeSlash', [fault(index), chain.addressOf(operator), amount, EVIDENCE])
 const stateOf = (index: number) =>
