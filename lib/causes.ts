@@ -1,6 +1,6 @@
 import { callCauses } from './causes/call-causes.ts'
 import type { Actor, Cause } from './causes/cause.ts'
-import { filled, lineOf, remedyOf } from './causes/line.ts'
+import { filled, remedyOf } from './causes/line.ts'
 import { type StoryCode, storyCauses } from './causes/story.ts'
 
 /*
@@ -31,7 +31,3 @@ export const remedyFor = (
   model?: string,
   keyVariable?: string,
 ): string => remedyOf(causes[code], reader, model, keyVariable)
-
-/** A cause in one line: what happened and who has to do what. */
-export const causeLine = (reader: Actor | undefined, code: CauseCode, model?: string): string =>
-  lineOf(causes[code], reader, model)

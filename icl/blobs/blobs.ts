@@ -17,8 +17,6 @@ export interface Blobs {
       readonly signal?: AbortSignal | undefined
     },
   ): Promise<boolean>
-  /** Keeps a blob that is there longer: a job needs it. */
-  keep(cid: string, until: number): Promise<void>
   /**
    * The writes of the store that keep blobs longer, to be saved together with what needs them; one that is refused is of a blob that is
    * not there. `noteKept` tells that they were saved.

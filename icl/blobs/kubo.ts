@@ -59,10 +59,6 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
         pinned.note(cid, until)
         return true
       }),
-    keep: async (cid, until) => {
-      if (await store.save({ kind: 'keep-blob', cid: kuboRowOf(cid), until })) return
-      await store.save({ kind: 'keep-blob', cid, until })
-    },
     keeping: (cids, until) =>
       Promise.all(
         cids.map(async (cid) => {

@@ -89,9 +89,6 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
         saving.delete(cid)
       }
     },
-    keep: async (cid, until) => {
-      await keep(cid, until)
-    },
     keeping: async (cids, until) =>
       cids
         .filter((cid) => !isKept(cid, until))

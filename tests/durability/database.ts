@@ -1,5 +1,5 @@
-import { createMutex } from '../../icl/async/mutex.ts'
 import { findFerretDb, startFerretDb } from '../store/wire-server/ferretdb.ts'
+import { createMutex } from '../store/wire-server/mutex.ts'
 import { startProxy, type WireProxy } from '../store/wire-server/proxy.ts'
 
 /** A database server that can go away. */

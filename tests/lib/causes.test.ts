@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { Actor } from '../../lib/causes/cause.ts'
-import { type CauseCode, causeLine, causes, remedyFor } from '../../lib/causes.ts'
+import { lineOf } from '../../lib/causes/line.ts'
+import { type CauseCode, causes, remedyFor } from '../../lib/causes.ts'
 import { AbortReason, AssignmentReason, JobReason, VerdictReason } from '../../lib/schemas/jobs.ts'
 import { whyText } from '../../web/console/format.ts'
+
+const causeLine = (reader: Actor | undefined, code: CauseCode, model?: string) =>
+  lineOf(causes[code], reader, model)
 
 const codes = Object.keys(causes) as CauseCode[]
 const model = 'openai:gpt-4o-mini'

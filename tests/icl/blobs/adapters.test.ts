@@ -9,6 +9,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { maxBlobBytes } from '../../../lib/endpoints.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { itWithKubo, kuboNote, startTestKubo } from '../../tools/kubo.ts'
+import { keep } from './keep.ts'
 
 type World = { readonly store: Store; readonly blobs: Blobs; readonly passMs: (ms: number) => void }
 
@@ -107,7 +108,7 @@ for (const { name, test, note, make } of adapters) {
       async () => {
         const { cid } = await aBlob()
         expect(await world.blobs.get(cid)).toBeUndefined()
-        await world.blobs.keep(cid, systemClock.now() + hourMs)
+        await keep(world, cid, systemClock.now() + hourMs)
         expect(await world.blobs.get(cid)).toBeUndefined()
       },
       longMs,
@@ -120,7 +121,7 @@ for (const { name, test, note, make } of adapters) {
         const soon = systemClock.now() + hourMs / 2
         expect(await put(kept, soon)).toBe(true)
         expect(await put(dropped, soon)).toBe(true)
-        await world.blobs.keep(kept.cid, soon + 3 * hourMs)
+        await keep(world, kept.cid, soon + 3 * hourMs)
         await forget()
         world.passMs(hourMs)
         expect(await world.blobs.get(kept.cid)).toEqual(kept.bytes)

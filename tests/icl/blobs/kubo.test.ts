@@ -7,6 +7,7 @@ import { cidOf } from '../../../lib/cid.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { itWithKubo, kuboNote, startTestKubo } from '../../tools/kubo.ts'
+import { keep } from './keep.ts'
 
 const hourMs = 3_600_000
 const longMs = 90_000
@@ -295,7 +296,7 @@ describe(`a real Kubo${kuboNote}`, () => {
       const until = systemClock.now() + hourMs
       const before = createStoredBlobs(world.store, 1_000_000, systemClock)
       await before.put(oldCid, old, { uploader: 'node', until })
-      await world.blobs.keep(oldCid, until + 5 * hourMs)
+      await keep(world, oldCid, until + 5 * hourMs)
       await world.store.prune({ now: until + hourMs, settledBefore: 0, limit: 10 })
       expect(await world.blobs.get(oldCid)).toEqual(old)
       expect(await hasBlock(tried.kubo, oldCid)).toBe(false)

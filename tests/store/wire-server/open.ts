@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
-import { createMutex, type Mutex } from '../../../icl/async/mutex.ts'
 import { findFerretDb, startFerretDb } from './ferretdb.ts'
+import { createMutex, type Mutex } from './mutex.ts'
 import { sideBySide, startProxy, type Upstream } from './proxy.ts'
 
 /** A server that speaks MongoDB's protocol. */

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net'
-import { createMutex, type Mutex } from '../../../icl/async/mutex.ts'
 import { createFrames } from './frames.ts'
+import { createMutex, type Mutex } from './mutex.ts'
 
 /** Where a server listens. */
 export type Upstream = { readonly host: string; readonly port: number }
