@@ -11,7 +11,6 @@
  * in the answer.
  */
 
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TokenTold } from '../lib/teacher.ts'
@@ -97,22 +96,30 @@ function after(
     const followers = model.contexts.get(contextOf(before.slice(before.length - length)))
     for (const token of followers?.counts.keys() ?? []) candidates.add(token)
   }
+  const again = new Map<string, number>()
+  for (const [at, token] of answer.entries()) {
+    if (at > 0 && answer[at - 1] === last) again.set(token, (again.get(token) ?? 0) + 1)
+  }
+  const seed = hashOf(`${name}\u0000${contextOf(before)}\u0000`)
   const told = [...candidates].map((token) => {
-    const again = answer.filter((own, at) => own === token && at > 0 && answer[at - 1] === last)
     const logprob =
       Math.log(probabilityOf(model, before, token)) -
-      lessForEach * again.length +
-      noise * noiseOf(name, before, token)
+      lessForEach * (again.get(token) ?? 0) +
+      noise * (hashOf(token, seed) / 0x7fffffff - 1)
     const rounded = step === undefined ? logprob : Math.round(logprob / step) * step
     return { token, logprob: Math.min(0, rounded) }
   })
   return told.toSorted((a, b) => b.logprob - a.logprob || (a.token < b.token ? -1 : 1))
 }
 
-/** From -1 to 1, the same for the same run, context and token. */
-function noiseOf(name: string, before: readonly string[], token: string): number {
-  const hash = createHash('sha256').update(`${name}\u0000${contextOf(before)}\u0000${token}`)
-  return hash.digest().readUInt32BE(0) / 0x7fffffff - 1
+/** 32 bits of a text (FNV-1a, mixed): noise, and no secret. */
+function hashOf(text: string, seed = 0x811c9dc5): number {
+  let hash = seed
+  for (let at = 0; at < text.length; at++) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  }
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+  return (hash ^ (hash >>> 13)) >>> 0
 }
 
 /** A prompt as it is continued: without the sign at its end. */

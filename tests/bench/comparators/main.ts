@@ -7,6 +7,7 @@ import { figuresOf } from './figures.ts'
 import { readOptions } from './options.ts'
 import { record } from './record.ts'
 import { textOf } from './tables.ts'
+import { measureTeacher, teacherText } from './teacher.ts'
 
 const legend = `Shares in %, with 95 % intervals in brackets (bootstrap over questions; Wilson where nothing or everything matched), on all questions.
 Runs that were not recorded count as copies of recorded ones (docs/comparators.md); in parentheses, as matching nothing and as matching everything.
@@ -30,6 +31,11 @@ async function bench(): Promise<void> {
     process.once('SIGINT', () => ended.abort(new Error('ended by the user')))
     const questions = await record(options, process.env, { signal: ended.signal, onProgress })
     process.stdout.write(`${questions} questions written to ${options.record}\n`)
+    return
+  }
+  if ('teacher' in options) {
+    const rows = await measureTeacher(options.teacher, [25, 50, 100, 200], onProgress)
+    process.stdout.write(`${teacherText(rows, options.teacher)}\n`)
     return
   }
   const comparator = comparators[options.comparator]

@@ -10,6 +10,8 @@ const usage = `npm run bench:comparators -- OPTIONS
   --keys N               keys under which each recorded question is measured (2)
   --json FILE            writes all figures
 or
+  --teacher N            how well the numbers of teacher/1 tell n-gram models apart, over N prompts, by length
+or
   --record FILE --model NAME --prompts FILE [--weaker-model NAME] [--questions N] [--runs N]
                          asks a provider (OPENAI_API_KEY, SVC_OPENAI_BASE_URL) and writes such a file, every run of
                          every question; --prompts has one prompt a line, of which the first N are asked (50, 7 times)
@@ -24,6 +26,7 @@ const Measuring = z.strictObject({
   keys: z.coerce.number().int().min(1).max(100).default(2),
   json: File.optional(),
 })
+const Teaching = z.strictObject({ teacher: z.coerce.number().int().min(2).max(1_000) })
 const Recording = z.strictObject({
   record: File,
   model: Name,
@@ -41,13 +44,14 @@ const text = { type: 'string' } as const
 /** Reads the arguments; throws SvcError `usage`. */
 export function readOptions(
   args: readonly string[],
-): z.output<typeof Measuring> | RecordingOptions {
+): z.output<typeof Measuring> | z.output<typeof Teaching> | RecordingOptions {
   try {
-    const names = [...Object.keys(Measuring.shape), ...Object.keys(Recording.shape)]
+    const names = [Measuring, Recording, Teaching].flatMap(({ shape }) => Object.keys(shape))
     const { values } = parseArgs({
       args: [...args],
       options: Object.fromEntries(names.map((name) => [name, text])),
     })
+    if ('teacher' in values) return Teaching.parse(values)
     return 'record' in values ? Recording.parse(values) : Measuring.parse(values)
   } catch (error) {
     throw new SvcError('usage', wordsOf(error), { hint: usage })

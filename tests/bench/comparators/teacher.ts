@@ -1,0 +1,180 @@
+/*
+ * How well the numbers of `teacher/1` tell texts of another model from a model's own. No large model runs here: the models are counts of what
+ * follows what in this repository's pages (demo/ngram-model.ts). So this shows what the numbers see and how much text that takes, and no
+ * threshold of any hosted model.
+ *
+ * Each prompt is answered by a run of the model, by models in its place, and by a text of both. Another run of the model weighs all of them. Two
+ * runs differ by noise on each logarithm, so that they part at near ties as hosted models do.
+ */
+
+import {
+  answerOf,
+  type NgramModel,
+  repositoryText,
+  tokensOf,
+  trainNgrams,
+  weighed,
+} from '../../../demo/ngram-model.ts'
+import type { Hash32 } from '../../../lib/codecs.ts'
+import type { TeacherScore } from '../../../lib/schemas/teacher.ts'
+import { distanceOf, scoreOf, type TokenTold, worstQuarter } from '../../../lib/teacher.ts'
+import { table } from '../table.ts'
+
+const noise = 0.05
+const key = new Uint8Array(32)
+const answer: Hash32 = `0x${'ab'.repeat(32)}` as Hash32
+
+/** What is told from honest texts, and the models that it takes. */
+const falseKinds = ['rounded', 'other order', 'other corpus', 'spliced'] as const
+type FalseKind = (typeof falseKinds)[number]
+
+type Models = { readonly own: NgramModel; readonly order: NgramModel; readonly corpus: NgramModel }
+
+/** Numbers by which honest and false texts are told apart: the greater, the more suspect. */
+const measures = {
+  'mean gap': ({ gap, n }: TeacherScore) => gap / n,
+  'not the likeliest': ({ agree, n }: TeacherScore) => 1 - agree / n,
+  'worst quarter': worstQuarter,
+} as const
+type Measure = keyof typeof measures
+
+/** How well one number tells: the chance that a false text has more than an honest one, and the share of false ones above all but 1 % of honest ones. */
+export type Roc = { readonly auc: number; readonly found: number }
+
+export type TeacherRow = {
+  readonly length: number
+  readonly kind: FalseKind | 'lazy, by distance'
+  readonly of: Readonly<Partial<Record<Measure | 'distance', Roc>>>
+}
+
+/** The curve of two samples, ties counted half. */
+export function rocOf(honest: readonly number[], suspect: readonly number[]): Roc {
+  const above = suspect.map((value) => {
+    const less = honest.filter((other) => other < value).length
+    const equal = honest.filter((other) => other === value).length
+    return (less + equal / 2) / honest.length
+  })
+  const limit = honest.toSorted((a, b) => b - a)[Math.floor(honest.length / 100)] ?? 0
+  return {
+    auc: above.reduce((sum, share) => sum + share, 0) / above.length,
+    found: suspect.filter((value) => value > limit).length / suspect.length,
+  }
+}
+
+/** The beginnings of sentences of the pages, spread over them. */
+function promptsOf(text: string, count: number): readonly string[] {
+  const begun = (text.match(/(?<=\. )[A-Z][a-z]+(?: [a-z]+){2,3}/g) ?? []).filter(
+    (one, at, all) => all.indexOf(one) === at,
+  )
+  return Array.from(
+    { length: count },
+    (_, at) => begun[Math.floor((at * begun.length) / count)] ?? '',
+  )
+}
+
+/** Plays all prompts; `onProgress` is told the share that is done. */
+export async function measureTeacher(
+  count: number,
+  lengths: readonly number[],
+  onProgress: (share: number) => void = () => {},
+): Promise<readonly TeacherRow[]> {
+  const text = await repositoryText()
+  const models: Models = {
+    own: trainNgrams(text, 4),
+    order: trainNgrams(text, 3),
+    corpus: trainNgrams(text.slice(text.length / 2), 4),
+  }
+  const prompts = promptsOf(text, count)
+  const played: (readonly Played[])[] = []
+  for (const [at, prompt] of prompts.entries()) {
+    played.push(await playPrompt(models, prompt, at, lengths))
+    onProgress((at + 1) / prompts.length)
+  }
+  return lengths.flatMap((length, at) =>
+    rowsOf(
+      length,
+      played.map((of) => of[at]!),
+    ),
+  )
+}
+
+type Played = Readonly<Record<FalseKind | 'honest', TeacherScore>> & {
+  /** Between two nodes that ask the model, and between one that does and one that asks a cheaper one. */
+  readonly distances: { readonly honest: number; readonly lazy: number }
+}
+
+async function playPrompt(
+  models: Models,
+  prompt: string,
+  seed: number,
+  lengths: readonly number[],
+): Promise<readonly Played[]> {
+  const run = (who: string) => ({ name: `${who} ${seed}`, noise })
+  const most = Math.max(...lengths)
+  const told = (model: NgramModel, who: string, tokens: readonly string[]) =>
+    // As a provider reads it: tokens of a text, not those that were drawn.
+    weighed(model, run(who), prompt, tokensOf(tokens.join('')))
+  const own = answerOf(models.own, run('leader'), prompt, most)
+  const texts = {
+    rounded: answerOf(models.own, { ...run('leader'), step: 0.5 }, prompt, most),
+    'other order': answerOf(models.order, run('leader'), prompt, most),
+    'other corpus': answerOf(models.corpus, run('leader'), prompt, most),
+  }
+  const [first, second, lazy] = [
+    told(models.own, 'verifier', own),
+    told(models.own, 'second', own),
+    told(models.order, 'lazy', own),
+  ]
+  const others = Object.entries(texts).map(
+    ([kind, tokens]) => [kind, told(models.own, 'verifier', tokens)] as const,
+  )
+  return await Promise.all(
+    lengths.map(async (length) => {
+      const score = (of: readonly TokenTold[]) => scoreOf(of.slice(0, length), answer, key)
+      const begun = own.slice(0, Math.ceil(length / 2))
+      const spliced = answerOf(models.order, run('leader'), prompt, length, begun)
+      const scores = await Promise.all(
+        others.map(async ([kind, of]) => [kind, await score(of)] as const),
+      )
+      const [a, b, c] = await Promise.all([score(first), score(second), score(lazy)])
+      return {
+        ...(Object.fromEntries(scores) as Record<keyof typeof texts, TeacherScore>),
+        honest: a,
+        spliced: await score(told(models.own, 'verifier', spliced)),
+        distances: { honest: distanceOf(a, b) ?? 0, lazy: distanceOf(a, c) ?? 0 },
+      }
+    }),
+  )
+}
+
+function rowsOf(length: number, played: readonly Played[]): readonly TeacherRow[] {
+  const rows = falseKinds.map((kind): TeacherRow => {
+    const of = Object.entries(measures).map(([name, measure]) => {
+      const [honest, suspect] = (['honest', kind] as const).map((which) =>
+        played.map((one) => measure(one[which])),
+      )
+      return [name, rocOf(honest ?? [], suspect ?? [])] as const
+    })
+    return { length, kind, of: Object.fromEntries(of) }
+  })
+  const distance = rocOf(
+    played.map(({ distances }) => distances.honest),
+    played.map(({ distances }) => distances.lazy),
+  )
+  return [...rows, { length, kind: 'lazy, by distance', of: { distance } }]
+}
+
+/** The rows as text: for each number AUC, and in % what is found at 1 % false alarms. */
+export function teacherText(rows: readonly TeacherRow[], count: number): string {
+  const names = [...(Object.keys(measures) as Measure[]), 'distance'] as const
+  const cell = (roc: Roc | undefined) =>
+    roc ? `${roc.auc.toFixed(3)} / ${Math.round(100 * roc.found)}` : ''
+  return `${count} prompts; AUC / found at 1 % false alarms, %\n${table([
+    ['tokens', 'text', ...names],
+    ...rows.map(({ length, kind, of }) => [
+      String(length),
+      kind,
+      ...names.map((name) => cell(of[name])),
+    ]),
+  ])}`
+}
