@@ -7,8 +7,10 @@ const Name = z.string().min(1).max(200)
 const Text = z.string().max(1_048_576)
 const mostRuns = 1_000
 
+const Told = z.object({ logprob: z.number(), top: z.array(z.tuple([Text, z.number()])).max(20) })
+
 /** One question, what a model answered each time it was asked, and what other, weaker models answered. */
-const RecordedQuestion = z.object({
+export const RecordedQuestion = z.object({
   /** The prompt; it tells questions apart. */
   q: Text.min(1),
   /** Answers by the number of the run, from 0. Numbers may be missing. */
@@ -18,6 +20,8 @@ const RecordedQuestion = z.object({
   }, `has to hold 1 to ${mostRuns} runs`),
   /** Answers by the name of the model. */
   weak: z.record(Name, Text).default({}),
+  /** How likely each token of these texts is under the model, by the number of the run or the name of the other model. */
+  told: z.record(Name, z.array(Told).max(65_536)).exactOptional(),
 })
 export type RecordedQuestion = z.output<typeof RecordedQuestion>
 

@@ -5,7 +5,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { readAnswers } from './answers-file.ts'
 import { figuresOf } from './figures.ts'
 import { readOptions } from './options.ts'
-import { record } from './record.ts'
+import { costOf, prepareRecording, record } from './record.ts'
 import { textOf } from './tables.ts'
 import { measureTeacher, teacherText } from './teacher.ts'
 
@@ -29,7 +29,13 @@ async function bench(): Promise<void> {
   if ('record' in options) {
     const ended = new AbortController()
     process.once('SIGINT', () => ended.abort(new Error('ended by the user')))
-    const questions = await record(options, process.env, { signal: ended.signal, onProgress })
+    const recording = await prepareRecording(options, process.env)
+    process.stdout.write(`${costOf(options, recording)}\n`)
+    if (!options.yes) {
+      process.stdout.write('Nothing was asked: add --yes to start.\n')
+      return
+    }
+    const questions = await record(options, recording, { signal: ended.signal, onProgress })
     process.stdout.write(`${questions} questions written to ${options.record}\n`)
     return
   }

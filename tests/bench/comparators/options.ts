@@ -12,13 +12,18 @@ const usage = `npm run bench:comparators -- OPTIONS
 or
   --teacher N            how well the numbers of teacher/1 tell n-gram models apart, over N prompts, by length
 or
-  --record FILE --model NAME --prompts FILE [--weaker-model NAME] [--questions N] [--runs N]
-                         asks a provider (OPENAI_API_KEY, SVC_OPENAI_BASE_URL) and writes such a file, every run of
-                         every question; --prompts has one prompt a line, of which the first N are asked (50, 7 times)
+  --record FILE --model NAME --prompts FILE [--provider NAME] [--weaker-model NAME] [--questions N] [--runs N]
+           [--price-in P --price-out P] [--yes]
+                         says what it costs, and with --yes asks a provider (openai: OPENAI_API_KEY,
+                         SVC_OPENAI_BASE_URL) and writes such a file: every run of every question, with log-probabilities
+                         where it has them (fireworks, vllm). A second start goes on. --prompts has one prompt a line, of
+                         which the first N are asked (50, 7 times)
 `
 
 const File = z.string().min(1).max(4_096)
 const Name = z.string().min(1).max(200)
+
+const Price = z.coerce.number().min(0).max(1_000_000)
 
 const Measuring = z.strictObject({
   answers: File,
@@ -30,6 +35,10 @@ const Teaching = z.strictObject({ teacher: z.coerce.number().int().min(2).max(1_
 const Recording = z.strictObject({
   record: File,
   model: Name,
+  provider: Name.default('openai'),
+  'price-in': Price.optional(),
+  'price-out': Price.optional(),
+  yes: z.boolean().default(false),
   'weaker-model': Name.optional(),
   prompts: File,
   questions: z.coerce.number().int().min(1).max(10_000).default(50),
@@ -49,7 +58,9 @@ export function readOptions(
     const names = [Measuring, Recording, Teaching].flatMap(({ shape }) => Object.keys(shape))
     const { values } = parseArgs({
       args: [...args],
-      options: Object.fromEntries(names.map((name) => [name, text])),
+      options: Object.fromEntries(
+        names.map((name) => [name, name === 'yes' ? ({ type: 'boolean' } as const) : text]),
+      ),
     })
     if ('teacher' in values) return Teaching.parse(values)
     return 'record' in values ? Recording.parse(values) : Measuring.parse(values)

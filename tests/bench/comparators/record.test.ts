@@ -1,0 +1,64 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { serveNgrams, trainModels } from '../../../demo/ngram-server.ts'
+import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
+import { readAnswers } from './answers-file.ts'
+import { readOptions } from './options.ts'
+import { costOf, prepareRecording, record } from './record.ts'
+
+let folder: string
+let server: LocalServer
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-record-'))
+  const models = await trainModels()
+  server = await startServer(async (response, { path, body, headers }) => {
+    const { authorization = '' } = headers
+    const request = new Request(`http://ngram${path}`, {
+      ...{ method: 'POST', body, headers: { authorization } },
+    })
+    const answered = await serveNgrams(request, models, 'honest', 0.02)
+    answerJson(response, answered.status, await answered.json())
+  })
+})
+afterEach(async () => {
+  await server.close()
+  await rm(folder, { recursive: true })
+})
+
+/** A recording of three prompts, twice each. */
+async function prepared(...more: readonly string[]) {
+  const [file, prompts] = [join(folder, 'answers.json'), join(folder, 'prompts.txt')]
+  await writeFile(prompts, 'What is a receipt?\nWhat is a node?\nWhat is a list?\n')
+  const options = readOptions([
+    ...['--record', file, '--prompts', prompts, '--provider', 'vllm', '--model', 'ngram'],
+    ...['--runs', '2', ...more],
+  ])
+  if (!('record' in options)) throw new TypeError()
+  const recording = await prepareRecording(options, { SVC_VLLM_BASE_URL: server.url })
+  return { options, recording, file }
+}
+
+describe('a recording', () => {
+  it('names its cost, keeps every run with log-probabilities, and goes on where it was ended', async () => {
+    const { options, recording, file } = await prepared('--price-in', '1', '--price-out', '4')
+    const cost = costOf(options, recording)
+    expect(cost).toMatch(/^3 of 3 questions are left: 12 calls, .* at 1 and 4 a million/)
+    expect(server.seen).toEqual([])
+    expect(await record(options, recording)).toBe(3)
+    const { ngram: [first, ...rest] = [] } = await readAnswers(file)
+    expect([Object.keys(first?.runs ?? {}), rest.length]).toEqual([['0', '1'], 2])
+    expect(first?.told?.['1']?.[0]?.top).toHaveLength(5)
+
+    // Ended within the second question.
+    const asked = server.seen.length
+    await writeFile(`${file}.lines`, `${JSON.stringify(first)}\n{"q":"What is a no`)
+    const again = await prepared()
+    expect(costOf(again.options, again.recording)).toMatch(/^2 of 3 questions are left: 8 calls/)
+    expect(await record(again.options, again.recording)).toBe(3)
+    expect(server.seen.length - asked).toBe(8)
+    expect((await readAnswers(file)).ngram?.[0]).toEqual(first)
+    await expect(readFile(`${file}.lines`)).rejects.toThrow()
+  }, 60_000)
+})
