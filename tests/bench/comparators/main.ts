@@ -7,7 +7,7 @@ import { figuresOf } from './figures.ts'
 import { readOptions } from './options.ts'
 import { costOf, prepareRecording, record } from './record.ts'
 import { textOf } from './tables.ts'
-import { measureTeacher, teacherText } from './teacher.ts'
+import { measureTeacher, recordedTeacher, teacherText } from './teacher.ts'
 
 const legend = `Shares in %, with 95 % intervals in brackets (bootstrap over questions; Wilson where nothing or everything matched), on all questions.
 Runs that were not recorded count as copies of recorded ones (docs/comparators.md); in parentheses, as matching nothing and as matching everything.
@@ -51,6 +51,8 @@ async function bench(): Promise<void> {
   for (const [name, questions] of Object.entries(sets)) {
     const figures = await figuresOf(name, questions, comparator, options.keys, onProgress)
     process.stdout.write(`\n${textOf(figures)}`)
+    const told = await recordedTeacher(questions)
+    if (told !== undefined) process.stdout.write(`${told}\n`)
     all.push(figures)
   }
   if (options.json !== undefined) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { measureTeacher, rocOf, teacherText } from './teacher.ts'
+import { measureTeacher, recordedTeacher, rocOf, teacherText } from './teacher.ts'
 
 describe('the numbers of a text under n-gram models', () => {
   it('tell another model, a splice and a node that asks a cheaper one, at the length of a paragraph', async () => {
@@ -11,6 +11,18 @@ describe('the numbers of a text under n-gram models', () => {
     expect(await measureTeacher(12, [100])).toEqual(rows)
     expect(teacherText(rows, 12)).toMatch(/100\s+spliced/)
   }, 60_000)
+})
+
+describe('recorded log-probabilities', () => {
+  it('tell what the model makes of its own runs and of another model', async () => {
+    const row = (short: number) => ({
+      ...{ logprob: -0.1 - short, top: [['yes', -0.1] as [string, number]] },
+    })
+    const told = { 0: [row(0), row(0)], 1: [row(0), row(0.1)], sibling: [row(1), row(0)] }
+    const question = { q: 'x', runs: { 0: 'a', 1: 'b' }, weak: { sibling: 'c' } }
+    expect(await recordedTeacher([{ ...question, told }])).toMatch(/sibling\s+1\.000 \/ 100/)
+    expect(await recordedTeacher([question])).toBeUndefined()
+  })
 })
 
 describe('a curve', () => {

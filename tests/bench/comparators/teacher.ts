@@ -19,6 +19,7 @@ import type { Hash32 } from '../../../lib/codecs.ts'
 import type { TeacherScore } from '../../../lib/schemas/teacher.ts'
 import { distanceOf, scoreOf, type TokenTold, worstQuarter } from '../../../lib/teacher.ts'
 import { table } from '../table.ts'
+import type { RecordedQuestion } from './answers-file.ts'
 
 const noise = 0.05
 const key = new Uint8Array(32)
@@ -177,4 +178,36 @@ export function teacherText(rows: readonly TeacherRow[], count: number): string 
       ...names.map((name) => cell(of[name])),
     ]),
   ])}`
+}
+
+/** What recorded log-probabilities say: of each other model's texts against all runs of the model itself; undefined where none were recorded. */
+export async function recordedTeacher(
+  questions: readonly RecordedQuestion[],
+): Promise<string | undefined> {
+  const scores = await Promise.all(
+    questions.flatMap(({ told = {} }) =>
+      Object.entries(told).map(async ([of, rows]) => {
+        const tokens = rows.map(({ logprob, top }) => ({
+          logprob,
+          top: top.map(([token, logprob]) => ({ token, logprob })),
+        }))
+        return { of, score: await scoreOf(tokens, answer, key) }
+      }),
+    ),
+  )
+  const ofModel = (isOwn: (of: string) => boolean) =>
+    scores.flatMap(({ of, score }) => (isOwn(of) ? [score] : []))
+  const isRun = (of: string) => /^\d+$/.test(of)
+  const honest = ofModel(isRun)
+  const others = [...new Set(scores.map(({ of }) => of))].filter((of) => !isRun(of))
+  if (honest.length === 0 || others.length === 0) return undefined
+  const rows = others.map((other) => {
+    const suspect = ofModel((of) => of === other)
+    const cells = Object.values(measures).map((measure) => {
+      const { auc, found } = rocOf(honest.map(measure), suspect.map(measure))
+      return `${auc.toFixed(3)} / ${Math.round(100 * found)}`
+    })
+    return [other, ...cells]
+  })
+  return `under the model itself: ${honest.length} honest texts; AUC / found at 1 % false alarms, %\n${table([['', ...Object.keys(measures)], ...rows])}`
 }
