@@ -123,7 +123,7 @@ export function contradictionIn(
     own <= ((bounds[at + 1] ?? 0) - (bounds[at] ?? 0)) * mostGap
   if (!quarters.every(isQuarter)) return 'a quarter that its tokens cannot have'
   if (top.length !== placesOf(answer, n).length) return 'another number of places than are drawn'
-  const isOrdered = (row: TopTokens) => row.every(([, at], i) => at >= (row[i - 1]?.[1] ?? 0))
+  const isOrdered = (row: TopTokens) => row.every(([, nats], at) => nats >= (row[at - 1]?.[1] ?? 0))
   return top.every(isOrdered) ? undefined : 'likeliest tokens out of order'
 }
 

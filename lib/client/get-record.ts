@@ -8,6 +8,7 @@ import { verifySession } from '../session-grant.ts'
 import { verifySignature } from '../session-key.ts'
 import { statementBytes, statementHash } from '../statements.ts'
 import { SvcError } from '../svc-error.ts'
+import { checkCommitmentOf } from '../teacher.ts'
 
 /**
  * The record of a job, whose statements are signed by the nodes that it names and whose proofs prove the faults that they stand
@@ -47,7 +48,7 @@ async function checkAssignment(
 async function checkTurn(
   context: Context,
   { job: { jobId }, assignments }: JobRecord,
-  { deliverer, fence, delivery, verdicts }: JobRecord['deliveries'][number],
+  { deliverer, fence, delivery, verdicts, attested = [] }: JobRecord['deliveries'][number],
 ): Promise<void> {
   const answerOf = async (node: Address, answered: number): Promise<Hash32 | undefined> => {
     const own = assignments.find((one) => one.node === node && one.fence === answered)?.answer
@@ -69,6 +70,12 @@ async function checkTurn(
     )
     check(verdict.body.delivery === hash, `${address} looked at another delivery`)
     await checkStatement(context, jobId, verdict)
+  }
+  for (const { address, salt, score } of attested) {
+    const own = verdicts.find(({ body }) => body.address === address)?.body
+    const parts = { jobId, address, fence: own?.fence ?? 0, delivery: hash, score, salt }
+    const isOpened = own !== undefined && (await checkCommitmentOf(parts)) === own.check
+    check(isOpened, `${address} opened another check than it committed to`)
   }
 }
 

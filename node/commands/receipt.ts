@@ -11,6 +11,7 @@ import { explainError } from '../../lib/host/explain-error.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { attestedBy, describeAttested } from '../../lib/teacher.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { usageError } from './flags.ts'
@@ -288,6 +289,11 @@ async function report(
       `Job ${jobId}: ${list.terms.model_id}, settled ${timeText(tally.body.settled_at)}: ${describeAgreed(agreedIn(receipt))}`,
     )
     print(`Receipt hash ${hash}`)
+    if (receipt.attested) {
+      print(
+        `Attested, and not to be computed again without the provider: ${describeAttested(attestedBy(receipt.attested))}`,
+      )
+    }
     print(`Not checked: ${not_checked.join('; ')}`)
   }
   print(sentences[verdict])

@@ -13,6 +13,7 @@ import { checkReceipt } from '../../../node/commands/receipt.ts'
 import { aHash, aJobId } from '../../branded.ts'
 import { runJob } from '../../icl/run-job.ts'
 import { createTestIcl, joinNode } from '../../icl/test-icl.ts'
+import { attested } from '../../lib/attested.ts'
 import { makeReceipt, tallyKey } from '../../lib/make-receipt.ts'
 import { quietContext } from './context.ts'
 
@@ -65,6 +66,17 @@ describe('svc-node receipt verify', () => {
       ['draw', 'skipped'],
     ])
     expect((await verify(JSON.stringify(JSON.parse(text), null, 2))).code).toBe(0)
+  })
+
+  it('says that numbers of a text are attested, and cannot be computed again', async () => {
+    const path = join(folder, 'attested.json')
+    const { receipt: bare } = await makeReceipt('exact', ['yes', 'yes', 'yes'])
+    await writeFile(path, JSON.stringify(z.encode(Receipt, await attested(bare))))
+    const context = quietContext({})
+    expect(await checkReceipt('verify', path, {}, context)).toBe(0)
+    expect(context.printed.join('\n')).toMatch(
+      /Attested, and not to be computed again without the provider: 0x\w+ 32 of 40 tokens/,
+    )
   })
 
   it('refuses a receipt with any changed byte, and names the check', async () => {
