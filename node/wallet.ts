@@ -3,6 +3,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { Address } from '../lib/codecs.ts'
 import { readKeystore } from '../lib/host/keystore.ts'
 import { askPassword } from '../lib/host/password.ts'
+import { SvcError } from '../lib/svc-error.ts'
 import type { CommandContext } from './commands/context.ts'
 import type { LoadedConfig } from './config-file.ts'
 
@@ -13,12 +14,28 @@ export type Wallet = {
   readonly address: Address
 }
 
-/** Opens the keystore with the password from the environment or the terminal. */
+const typedTries = 3
+
+/** Opens the keystore with the password from the environment or the terminal, where it may be typed three times. */
 export async function openWallet(
   { keystorePath }: Pick<LoadedConfig, 'keystorePath'>,
   { environment, terminal }: Pick<CommandContext, 'environment' | 'terminal'>,
 ): Promise<Wallet> {
-  const privateKey = await readKeystore(keystorePath, await askPassword(environment, terminal))
-  const account = privateKeyToAccount(privateKey)
-  return { privateKey, account, address: Address.parse(account.address) }
+  const isTyped = !environment.SVC_KEY_PASSWORD && !environment.SVC_KEY_PASSWORD_FILE
+  for (let tries = 1; ; tries++) {
+    const password = await askPassword(environment, terminal)
+    try {
+      const privateKey = await readKeystore(keystorePath, password)
+      const account = privateKeyToAccount(privateKey)
+      return { privateKey, account, address: Address.parse(account.address) }
+    } catch (error) {
+      const isWrong = error instanceof SvcError && error.code === 'keystore-password-wrong'
+      if (!isWrong || !isTyped) throw error
+      if (tries === typedTries) {
+        const hint = 'If it is the right one, restore the keystore from a backup.'
+        throw new SvcError(error.code, error.message, { hint })
+      }
+      terminal.output.write('This password does not open the keystore. Type it again.\n')
+    }
+  }
 }

@@ -41,10 +41,9 @@ export async function attestOnce(flags: AttestFlags, context: CommandContext): P
   const loaded = await loadConfig(environment)
   const { config } = loaded
   const backend = backendOf(flags) ?? config.attestation_backend
-  const mockKey =
-    backend === 'mock' && config.mock_attestation_key === undefined && prompts
-      ? await askMockKey(prompts, loaded)
-      : config.mock_attestation_key
+  const needsKey = backend === 'mock' && config.mock_attestation_key === undefined
+  const typedKey = needsKey && prompts ? await askMockKey(prompts) : undefined
+  const mockKey = typedKey ?? config.mock_attestation_key
   const attestor = createAttestor(backend, {
     mockKeyHex: mockKey,
     ...(backend === 'tpm' && { tpm: tpmOptionsOf(loaded, context) }),
@@ -56,6 +55,8 @@ export async function attestOnce(flags: AttestFlags, context: CommandContext): P
   const unlock = await takeLock(lockPathOf(loaded.configPath))
   try {
     const made = await attestWallet({ loaded, backend, attestor, wallet, note }, context)
+    // A key that the ICL refuses must not be what the next command uses.
+    if (prompts && typedKey !== undefined) await offerToKeep(prompts, typedKey, loaded)
     report(made, flags, context)
   } finally {
     unlock()
@@ -73,21 +74,29 @@ function backendOf({ mock, backend }: AttestFlags): AttestationBackend | undefin
   })
 }
 
-/** Asks for the mock key, and keeps it in the configuration if that is wanted. */
-async function askMockKey(prompts: Prompts, { configPath }: LoadedConfig): Promise<string> {
-  const field = 'mock_attestation_key'
+const keyField = 'mock_attestation_key'
+
+async function askMockKey(prompts: Prompts): Promise<string> {
   const typed = await prompts.password({
     message: "The mock attestation key that the ICL's operator gave out",
-    check: (text) => mistakeIn({ [field]: text }),
+    check: (text) => mistakeIn({ [keyField]: text }),
   })
-  const key = typed.replace(/^0x/, '').toLowerCase()
-  const question = `Keep it in ${configPath} (mode 0600)? The daemon needs it too, there or as SVC_MOCK_ATTESTATION_KEY.`
-  if (await prompts.confirm(question)) {
-    const file = { ...Object(await readConfigFile(configPath)), [field]: key } satisfies ConfigFile
-    parseConfig(file, {}, configPath)
-    await writePrivateJson(configPath, file)
-  }
-  return key
+  return typed.replace(/^0x/, '').toLowerCase()
+}
+
+async function offerToKeep(
+  prompts: Prompts,
+  key: string,
+  { configPath }: LoadedConfig,
+): Promise<void> {
+  const question = `Keep the key in ${configPath} (mode 0600)? The daemon needs it too, there or as SVC_MOCK_ATTESTATION_KEY.`
+  if (!(await prompts.confirm(question))) return
+  const file = {
+    ...Object(await readConfigFile(configPath)),
+    [keyField]: key,
+  } satisfies ConfigFile
+  parseConfig(file, {}, configPath)
+  await writePrivateJson(configPath, file)
 }
 
 type Made = Wallet & {

@@ -187,10 +187,22 @@ describe('svc-node attest on a terminal', () => {
     await first.answer('Write ', enter)
     expect(await first.exited).toBe(0)
 
+    const mistaken = open(['attest'])
+    await mistaken.answer('The mock attestation key', `${key}${enter}`)
+    for (const wrong of ['one', 'two', 'three']) {
+      await mistaken.answer('Keystore password', `${wrong}\r`)
+    }
+    expect(await mistaken.exited).toBe(1)
+    expect(mistaken.screen()).toContain('hint: If it is the right one, restore')
+    // A key that was never of use is not kept.
+    expect(await configOf()).not.toHaveProperty('mock_attestation_key')
+
     const terminal = open(['attest'])
     await terminal.answer('The mock attestation key', `${key}${enter}`)
-    await terminal.answer('Keep it in ', enter)
+    await terminal.answer('Keystore password', 'wrong\r')
+    await terminal.answer('This password does not open the keystore', '')
     await terminal.answer('Keystore password', `${password}\r`)
+    await terminal.answer('Keep the key in ', enter)
     expect(await terminal.exited).toBe(0)
     expect(terminal.screen()).toContain('Attested 0x')
     expect(terminal.screen()).not.toContain(key)
