@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { Hex } from 'viem'
 import type { Address } from '../../lib/codecs.ts'
+import type { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
 import {
@@ -27,6 +28,7 @@ export type RegistryState = {
 /** The node's wallet at NodeRegistry. */
 export type AtRegistry = {
   readonly address: Address
+  readonly backend: AttestationBackend
   readonly place: RegistryEndpoint
   /** Reads what a plan may rely on; throws SvcError `transactions-pending` while it is about to change. */
   readonly readSettled: () => Promise<RegistryState>
@@ -40,7 +42,7 @@ export async function atRegistry<T>(
   work: (at: AtRegistry) => Promise<T>,
 ): Promise<T> {
   const loaded = await loadConfig(context.environment)
-  const { cofhe_endpoint } = loaded.config
+  const { cofhe_endpoint, attestation_backend: backend } = loaded.config
   const { account, address } = await openWallet(loaded, context)
   const place = registryEndpoint(await ownNetworkOf(loaded.config, context), cofhe_endpoint)
   const rpc = rpcName(cofhe_endpoint)
@@ -66,7 +68,7 @@ export async function atRegistry<T>(
   const send = createRegistrySender({ ...place, account })
   const release = await takeLock(join(dirname(loaded.configPath), 'register.lock'))
   try {
-    return await work({ address, place, readSettled, read, send })
+    return await work({ address, backend, place, readSettled, read, send })
   } finally {
     release()
   }

@@ -65,7 +65,9 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
     icl.then(({ check }) => check),
     checkClock(config, context),
     icl.then(({ network }) =>
-      network ? checkChain({ rpcUrl, network, context }, address) : withoutNetwork(),
+      network
+        ? checkChain({ rpcUrl, network, backend: config.attestation_backend, context }, address)
+        : withoutNetwork(),
     ),
     icl.then(({ network }) => checkCoprocessor(config, network, context)),
     Promise.all([...new Set(gateways)].map((url) => checkGateway(url, context))),

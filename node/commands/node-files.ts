@@ -23,7 +23,7 @@ export async function refuseOverwriting(paths: readonly string[]): Promise<void>
   for (const path of paths) {
     if (!(await fileExists(path))) continue
     throw new SvcError('already-initialised', `${path} exists already`, {
-      hint: 'Use --force to make a new one. The old keystore is kept beside it under its address.',
+      hint: 'If the keystore is lost, restore its backup: only it reaches the stake. --force makes a new wallet, and keeps an old keystore beside it under its address.',
     })
   }
 }

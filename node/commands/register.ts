@@ -46,13 +46,19 @@ const anotherRegistry = ({ nodeRegistry }: RegistryEndpoint): SvcError =>
   })
 
 async function bringUpToDate(
-  { address, place, readSettled, read, send }: AtRegistry,
+  { address, backend, place, readSettled, read, send }: AtRegistry,
   wanted: Wanted,
   flags: RegisterFlags,
   context: CommandContext,
 ): Promise<void> {
   const before = await readSettled()
   const { terms } = before
+  if (backend === 'mock' && wanted.tiers?.includes(0) === false) {
+    throw usageError(
+      `a node that attests by mock serves tier 0 alone, and --tiers ${wanted.tiers.join()} leaves it out`,
+      'Add 0, or attest by a TPM.',
+    )
+  }
   if (wanted.stake !== undefined && wanted.stake < terms.minStake) {
     throw usageError(
       `--stake is below the smallest stake of ${etherText(terms.minStake)}`,

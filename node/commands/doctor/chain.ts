@@ -2,6 +2,7 @@ import type { Address } from '../../../lib/codecs.ts'
 import type { Check } from '../../../lib/host/checks.ts'
 import { checking, failed, ok, skipped } from '../../../lib/host/make-check.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
+import type { AttestationBackend } from '../../../lib/schemas/nodes.ts'
 import { checkEndpoint } from '../../chain/check-endpoint.ts'
 import { createRegistryReader } from '../../chain/registry.ts'
 import { remedies } from '../../eligibility.ts'
@@ -13,6 +14,7 @@ import { registryEndpoint, rpcName, withTimeout } from '../reach.ts'
 type Target = {
   readonly rpcUrl: string
   readonly network: Network
+  readonly backend: AttestationBackend
   readonly context: CommandContext
 }
 
@@ -105,6 +107,10 @@ const checkRegistration = (target: Target, address: Address | undefined): Promis
         `${found.pendingSlashes} accusations against this node are pending`,
         '`svc-node status` names them and says what to do.',
       )
+    }
+    if (target.backend === 'mock' && !found.modelTiers.includes(0)) {
+      const served = `registered for tier ${found.modelTiers.join(', ')}, and a mock node serves tier 0 alone`
+      return failed(name, served, 'Run `svc-node register --tiers 0`.')
     }
     const tiers = found.modelTiers.join(', ')
     return ok(name, `active for tier ${tiers} with ${etherText(found.stake)} at stake`)

@@ -76,6 +76,8 @@ describe('svc-node register', () => {
       ['--stake', 'much'],
       ['--tiers', '0,256'],
       ['--tiers', ''],
+      // By mock it would get no jobs.
+      ['--tiers', '1,9'],
     ]) {
       const { code, err } = await node.run(['register', '--yes', ...args])
       expect([args, code, err.split(' ')[0]]).toEqual([args, 2, 'error:'])
