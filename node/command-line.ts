@@ -1,10 +1,10 @@
 import { type CAC, cac } from 'cac'
 import { exitCodeHelp, exitCodes } from '../lib/host/exit-code.ts'
+import { nearestName } from '../lib/host/nearest.ts'
 import { printable } from '../lib/host/printable.ts'
 import { commit, version } from '../lib/host/version.ts'
 import type { CommandSpec } from './commands/command-spec.ts'
 import { readArguments, readFlags, usageError } from './commands/flags.ts'
-import { nearestName } from './commands/nearest.ts'
 
 function declare(cli: CAC, spec: CommandSpec): void {
   const { name, args = [], summary, flags } = spec

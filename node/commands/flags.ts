@@ -1,5 +1,5 @@
+import { nearestName } from '../../lib/host/nearest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { nearestName } from './nearest.ts'
 
 /** A flag as help shows it, `--models <ids>` or `--force`, and what it does. */
 export type FlagSpec = readonly [usage: string, meaning: string]

@@ -1,9 +1,9 @@
 import { cac } from 'cac'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { nearestName } from '../../../lib/host/nearest.ts'
 import { printable } from '../../../lib/host/printable.ts'
 import { readArguments, readFlags } from '../../../node/commands/flags.ts'
-import { nearestName } from '../../../node/commands/nearest.ts'
 import { commands } from '../../../node/commands/table.ts'
 import { expectTyped, expectUnpolluted, patience, runs } from './runs.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { nearestName } from '../../../lib/host/nearest.ts'
 import { type FlagSpec, readArguments, readFlags } from '../../../node/commands/flags.ts'
-import { nearestName } from '../../../node/commands/nearest.ts'
 import { commands } from '../../../node/commands/table.ts'
 
 const specs: readonly FlagSpec[] = [
