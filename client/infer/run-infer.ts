@@ -8,6 +8,7 @@ import type { JobId } from '../../lib/codecs.ts'
 import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { exitCodeOf, explainError } from '../../lib/host/explain-error.ts'
+import { tryToWrite } from '../../lib/host/private-files.ts'
 import { Interrupted } from '../../lib/host/stop-signals.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -171,6 +172,7 @@ async function onlyModel(client: Client, signal: AbortSignal): Promise<string> {
 async function checkReceiptPath(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
   if (found?.isDirectory()) throw wrongUsage(`--receipt ${path} is a folder`, 'Name a file in it.')
+  await tryToWrite(path)
 }
 
 async function tellFailure(

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, type Stats, writeFileSync } from 'node:fs'
-import { mkdir, open, readFile, readlink, realpath, stat } from 'node:fs/promises'
+import { mkdir, open, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorMessage } from '../error-message.ts'
 import { SvcError } from '../svc-error.ts'
@@ -20,6 +21,20 @@ export async function writePrivateJson(path: string, value: unknown): Promise<vo
     else if (found === undefined || found.isFile())
       writeWhole(await targetOf(path), text, ownerOnly)
     else await append(path, text)
+  } catch (error) {
+    throw unwritable(path, error)
+  }
+}
+
+/** Makes and removes a file where `writePrivateJson` would make one; throws SvcError `file-unwritable` when it cannot. */
+export async function tryToWrite(path: string): Promise<void> {
+  await makePrivateFolder(dirname(path))
+  try {
+    const found = await stat(path).catch(orAbsent)
+    if (found && (!found.isFile() || ownOutput(found) !== undefined)) return
+    const draft = `${await targetOf(path)}.${randomUUID()}.new`
+    await (await open(draft, 'ax', ownerOnly)).close()
+    await rm(draft)
   } catch (error) {
     throw unwritable(path, error)
   }

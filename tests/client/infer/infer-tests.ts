@@ -179,14 +179,28 @@ function testInPipe(): void {
   it(
     'gives the answer when only its receipt cannot be kept, in one line of JSON',
     async () => {
-      const file = join(String(place.environment.SVC_CLIENT_KEY_FILE), 'receipt.json')
-      const run = await inThisProcess(['--json', '--quiet', '--receipt', file, 'Is it kept?'])
+      // It takes files until something is written.
+      const run = await inThisProcess([
+        '--json',
+        '--quiet',
+        '--receipt',
+        '/dev/full',
+        'Is it kept?',
+      ])
       expect(JSON.parse(run.stdout).output).toBe('Answer to: Is it kept?')
       expect(run.stderr).toContain('error: ')
       expect(run.code).toBe(1)
     },
     slowMs,
   )
+
+  it('sends no job when its receipt can be written nowhere', async () => {
+    const file = join(String(place.environment.SVC_CLIENT_KEY_FILE), 'receipt.json')
+    const run = await inThisProcess(['--receipt', file, 'Is it sent?'])
+    expect(run.stderr).toMatch(/^error: .* cannot be written/)
+    expect(run.stderr).not.toContain('Submitting')
+    expect([run.stdout, run.code]).toEqual(['', 1])
+  })
 
   it('says that no job was submitted when it is stopped before', async () => {
     const stop = new AbortController()

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readJson, writePrivateJson } from '../../../lib/host/private-files.ts'
+import { readJson, tryToWrite, writePrivateJson } from '../../../lib/host/private-files.ts'
 
 let folder: string
 beforeAll(async () => {
@@ -48,6 +48,21 @@ describe('a private file', () => {
     await mkdir(join(path, 'a folder'), { recursive: true })
     await expect(writePrivateJson(path, {})).rejects.toThrow()
     expect(await readdir(join(folder, 'b'))).toEqual(['file.json'])
+  })
+
+  it('can be tried before there is anything to write, which leaves nothing behind', async () => {
+    const path = join(folder, 'c', 'file.json')
+    await tryToWrite(path)
+    await writeFile(path, 'kept')
+    await tryToWrite(path)
+    expect([await readdir(join(folder, 'c')), await readFile(path, 'utf8')]).toEqual([
+      ['file.json'],
+      'kept',
+    ])
+    await expect(tryToWrite(join(path, 'below.json'))).rejects.toMatchObject({
+      code: 'file-unwritable',
+    })
+    await tryToWrite('/dev/full')
   })
 
   it('is written through a link, which stays, also when the link leads to nothing yet', async () => {
