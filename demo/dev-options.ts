@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { optionMistake } from '../lib/host/option-mistake.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { FixedPort } from './check-machine.ts'
 
@@ -35,18 +36,20 @@ function portOf(text: string, option: string): number {
   throw wrong(`${option} takes a number from 1 to 65533, not ${text}`)
 }
 
+const options = {
+  model: { type: 'string', default: 'openai:gpt-4o-mini' },
+  port: { type: 'string', default: '8080' },
+  'chain-port': { type: 'string', default: '8545' },
+  script: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
 /** Reads the command line; throws SvcError `usage`. */
 export function parseDevOptions(args: readonly string[]): DevOptions {
   try {
     const { values } = parseArgs({
       args: [...args],
-      options: {
-        model: { type: 'string', default: 'openai:gpt-4o-mini' },
-        port: { type: 'string', default: '8080' },
-        'chain-port': { type: 'string', default: '8545' },
-        script: { type: 'string' },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
+      options,
     })
     const { model, script, help, port, 'chain-port': chainPort } = values
     return {
@@ -56,7 +59,7 @@ export function parseDevOptions(args: readonly string[]): DevOptions {
     }
   } catch (error) {
     if (error instanceof SvcError) throw error
-    throw wrong(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+    throw wrong(optionMistake(error, Object.keys(options)))
   }
 }
 

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { CheckId } from '../lib/codecs.ts'
+import { optionMistake } from '../lib/host/option-mistake.ts'
 import {
   baseUrlVariable,
   builtIn,
@@ -101,26 +102,28 @@ function answersOf(text: string): AnswerKind {
   return found
 }
 
+const options = {
+  model: { type: 'string' },
+  check: { type: 'string' },
+  answers: { type: 'string', default: 'honest' },
+  nodes: { type: 'string', default: '3' },
+  binary: { type: 'boolean', default: false },
+  icl: { type: 'string', default: 'bun' },
+  blobs: { type: 'string', default: 'store' },
+  fhe: { type: 'string', default: 'mock' },
+  json: { type: 'boolean', default: false },
+  keep: { type: 'boolean', default: false },
+  playground: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
 /** Reads the command line; throws SvcError `usage`. */
 export function parseDemoOptions(args: readonly string[]): DemoOptions {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: {
-        model: { type: 'string' },
-        check: { type: 'string' },
-        answers: { type: 'string', default: 'honest' },
-        nodes: { type: 'string', default: '3' },
-        binary: { type: 'boolean', default: false },
-        icl: { type: 'string', default: 'bun' },
-        blobs: { type: 'string', default: 'store' },
-        fhe: { type: 'string', default: 'mock' },
-        json: { type: 'boolean', default: false },
-        keep: { type: 'boolean', default: false },
-        playground: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
+      options,
     })
     if (!/^[1-8]$/.test(values.nodes)) {
       throw wrong(`--nodes takes a number from 1 to 8, not ${values.nodes}`)
@@ -142,7 +145,7 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
     }
   } catch (error) {
     if (error instanceof SvcError) throw error
-    throw wrong(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+    throw wrong(optionMistake(error, Object.keys(options)))
   }
 }
 

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { ModelId } from '../../lib/codecs.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
+import { optionMistake } from '../../lib/host/option-mistake.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -137,26 +138,28 @@ export const bracketed = (host: string): string => (host.includes(':') ? `[${hos
 const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
 
+const options = {
+  port: text,
+  host: text,
+  'model-map': text,
+  rule: text,
+  'min-matches': text,
+  'at-once': text,
+  'keep-alive': text,
+  strict: flag,
+  'store-ahead': flag,
+  'allow-origin': { type: 'string', multiple: true },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
 function parseStrictly(args: readonly string[]) {
   try {
     const { values } = parseArgs({
       args: [...args],
-      options: {
-        port: text,
-        host: text,
-        'model-map': text,
-        rule: text,
-        'min-matches': text,
-        'at-once': text,
-        'keep-alive': text,
-        strict: flag,
-        'store-ahead': flag,
-        'allow-origin': { type: 'string', multiple: true },
-        help: { type: 'boolean', short: 'h' },
-      },
+      options,
     })
     return values
   } catch (error) {
-    throw wrongUsage(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+    throw wrongUsage(optionMistake(error, Object.keys(options)))
   }
 }

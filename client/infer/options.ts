@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { CheckId, ComparatorId, ModelId } from '../../lib/codecs.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
+import { optionMistake } from '../../lib/host/option-mistake.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
@@ -95,29 +96,31 @@ export const wrongUsage = (
 const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
 
+const options = {
+  model: text,
+  comparator: text,
+  check: text,
+  receipt: text,
+  rule: text,
+  'min-matches': text,
+  verifiers: text,
+  'min-tier': text,
+  'max-output-tokens': text,
+  webhook: text,
+  timeout: text,
+  json: flag,
+  quiet: { type: 'boolean', short: 'q' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
 function parseStrictly(args: readonly string[]) {
   try {
     return parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: {
-        model: text,
-        comparator: text,
-        check: text,
-        receipt: text,
-        rule: text,
-        'min-matches': text,
-        verifiers: text,
-        'min-tier': text,
-        'max-output-tokens': text,
-        webhook: text,
-        timeout: text,
-        json: flag,
-        quiet: { type: 'boolean', short: 'q' },
-        help: { type: 'boolean', short: 'h' },
-      },
+      options,
     })
   } catch (error) {
-    throw wrongUsage(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+    throw wrongUsage(optionMistake(error, Object.keys(options)))
   }
 }

@@ -3,6 +3,8 @@ import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { Base64Url32 } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { nearestName } from '../../lib/host/nearest.ts'
+import { optionMistake } from '../../lib/host/option-mistake.ts'
 import { printableLine } from '../../lib/host/printable.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -73,17 +75,26 @@ function parse(args: readonly string[]) {
   const words = adminCommands.some(({ name }) => name === positionals.slice(0, 2).join(' ')) ? 2 : 1
   const name = positionals.slice(0, words).join(' ')
   const command = adminCommands.find((known) => known.name === name)
-  if (name !== '' && !command) throw usageError(`There is no command ${name}`)
+  if (name !== '' && !command) throw unknownCommand(positionals.slice(0, 2))
   const given = positionals.slice(words)
   if (command && !flags.help) checkUsage(command, given, flags)
   return { command, given, flags }
+}
+
+function unknownCommand(typed: readonly string[]): SvcError {
+  const names = adminCommands.map((command) => command.name)
+  // Some names are one word, some are two, and either may be meant.
+  const near = nearestName(typed.join(' '), names) ?? nearestName(typed[0] ?? '', names)
+  return usageError(
+    `There is no command ${typed.join(' ')}${near === undefined ? '' : `. Did you mean ${near}?`}`,
+  )
 }
 
 function parseStrictly(args: readonly string[]) {
   try {
     return parseArgs({ args: guardIds(args), options, allowPositionals: true })
   } catch (error) {
-    throw usageError(errorMessage(error))
+    throw usageError(optionMistake(error, Object.keys(options)))
   }
 }
 

@@ -114,6 +114,19 @@ describe('the command line', () => {
     expect(code).toBe(2)
   })
 
+  it.each([
+    ['stts', 'stats'],
+    ['nodes lst', 'nodes list'],
+    ['clients erse', 'clients erase'],
+    ['stats --jsn', '--json'],
+  ])('tells what was meant by %s', async (typed, meant) => {
+    const { code, error } = await admin(typed.split(' '))
+    expect([code, error.split('\n')[0]]).toEqual([
+      2,
+      expect.stringContaining(`Did you mean ${meant}?`),
+    ])
+  })
+
   it('needs a database that is there', async () => {
     expect(await admin(['stats'], 'memory:')).toMatchObject({ code: 1 })
     const { code, error } = await admin(['stats'], `sqlite:${join(folder, 'other.db')}`)
