@@ -35,6 +35,8 @@ type State = {
   readonly clients: Documents<Client>
   /** The ids of jobs that have not settled. */
   readonly open: Set<string>
+  /** The ids of jobs in which a node occupies a slot. */
+  readonly occupied: Map<Address, Set<string>>
   /** The ids of jobs with effects to deliver. */
   readonly withEffects: Set<string>
   readonly events: ReturnType<typeof createEvents>
@@ -50,6 +52,7 @@ export function createMemoryStore(): MemoryStore {
     nodes: createDocuments(),
     clients: createDocuments(),
     open: new Set(),
+    occupied: new Map(),
     withEffects: new Set(),
     events: createEvents(),
     keys: createMemoryKeys(),
@@ -130,8 +133,7 @@ function isAcceptable(state: State, write: Write): boolean {
 function apply(state: State, write: Write, writeId: string | undefined): void {
   switch (write.kind) {
     case 'job':
-      state.jobs.put(write.job.id, write.job, write.base + 1, writeId)
-      noteJob(state, write.job)
+      putJob(state, write.job, write.base + 1, writeId)
       return
     case 'node':
       state.nodes.put(write.node.address, write.node, write.base + 1, writeId)
@@ -155,19 +157,32 @@ function apply(state: State, write: Write, writeId: string | undefined): void {
   }
 }
 
-function noteJob({ open, withEffects, jobs, changes }: State, job: Job): void {
+function putJob(state: State, job: Job, version: number, writeId?: string): void {
+  const { open, withEffects, jobs, changes, occupied } = state
+  const nodes = nodesAt(job)
+  for (const node of nodesAt(jobs.find(job.id)?.document)) {
+    const ids = occupied.get(node)
+    if (!nodes.has(node)) ids?.delete(job.id)
+    if (ids?.size === 0) occupied.delete(node)
+  }
+  for (const node of nodes) {
+    occupied.set(node, (occupied.get(node) ?? new Set()).add(job.id))
+  }
+  jobs.put(job.id, job, version, writeId)
   if (isSettled(job.phase)) open.delete(job.id)
   else open.add(job.id)
   if (job.outbox.length === 0) withEffects.delete(job.id)
   else withEffects.add(job.id)
-  changes.note(job, jobs.find(job.id)?.version ?? 0)
+  changes.note(job, version)
 }
+
+const nodesAt = (job: Job | undefined): ReadonlySet<Address> =>
+  new Set(job ? indexOfJob(job).occupied.map(({ node }) => node) : [])
 
 function put(state: State, record: StoreRecord): void {
   switch (record.kind) {
     case 'job':
-      state.jobs.put(record.job.id, record.job, record.version)
-      noteJob(state, record.job)
+      putJob(state, record.job, record.version)
       return
     case 'node':
       state.nodes.put(record.node.address, record.node, record.version)
@@ -240,7 +255,7 @@ function erase({ jobs, clients, blobs }: State, record: Erasable): boolean {
   return job !== undefined && isSettled(job.phase) && job.outbox.length === 0 && jobs.remove(job.id)
 }
 
-function jobReads({ jobs, open, withEffects, changes }: State) {
+function jobReads({ jobs, open, occupied, withEffects, changes }: State) {
   const documentsOf = (ids: ReadonlySet<string>) =>
     [...ids].flatMap((id) => jobs.find(id)?.document ?? [])
   const openJobs = () => documentsOf(open)
@@ -256,8 +271,7 @@ function jobReads({ jobs, open, withEffects, changes }: State) {
         .filter((id) => id > (after ?? ''))
         .sort()
         .slice(0, limit),
-    listJobsOfNode: async (node) =>
-      openJobs().filter((job) => indexOfJob(job).occupied.some((slot) => slot.node === node)),
+    listJobsOfNode: async (node) => documentsOf(occupied.get(node) ?? new Set()),
     countOccupiedSlots: async () => countOccupiedSlots(openJobs()),
     listJobsOfClient: async (client, page) => pageOf(jobsOf(client), page),
     listJobs: async (page) => pageOf(jobs.all(), page),

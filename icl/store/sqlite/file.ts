@@ -13,6 +13,9 @@ import { createSqliteStore, type SqliteStore } from './store.ts'
 /** How long a change that nobody waits for is open, and others cannot write to the file. */
 const commitMs = 5
 
+/** The ICL writes most of the time under load, and a guest tries every 100 ms to come in between. */
+const guestPatienceMs = 20_000
+
 type Sqlite = typeof import('node:sqlite')
 
 /**
@@ -41,6 +44,7 @@ export async function openSqliteStore(
     const db = asDatabase(new sqlite.DatabaseSync(path, options))
     try {
       db.exec(pragmas)
+      if (guest) db.exec(`PRAGMA busy_timeout = ${guestPatienceMs}`)
       return db
     } catch (error) {
       db.close()

@@ -2,7 +2,7 @@ import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
 import type { Job } from '../../rules/job.ts'
 import { encodeDocument } from '../encoding.ts'
-import { indexOfJob } from '../job-index.ts'
+import { indexOfJob, type JobIndex } from '../job-index.ts'
 import {
   documentIn,
   type Erasable,
@@ -159,21 +159,54 @@ function saveVersioned<T>(
   return true
 }
 
+/** What a row of `jobs` is found by, besides its change. */
+const jobColumns = [
+  'client',
+  'phase',
+  'created_at',
+  'settled_at',
+  'tick_at',
+  'effects_due_at',
+  'effects',
+] as const
+
 function createJobWrites(db: SqliteDatabase) {
-  const find = db.prepare('SELECT version, write_id FROM jobs WHERE id = ?')
+  const find = db.prepare(
+    `SELECT version, write_id, ${jobColumns.join(', ')} FROM jobs WHERE id = ?`,
+  )
   const count = db.prepare(
     "UPDATE counters SET value = value + 1 WHERE name = 'changes' RETURNING value",
   )
-  const upsert = db.prepare(`
-    INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET
-      version = excluded.version, write_id = excluded.write_id, change = excluded.change,
-      client = excluded.client, phase = excluded.phase, created_at = excluded.created_at,
-      settled_at = excluded.settled_at, tick_at = excluded.tick_at,
-      effects_due_at = excluded.effects_due_at, effects = excluded.effects,
-      document = excluded.document`)
+  const insert = db.prepare('INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
+  // An index is rewritten for each column that a statement names, whether or not its value is another one.
+  const updates = new Map<string, Statement>()
+  const updateOf = (columns: readonly string[]): Statement => {
+    const sets = ['version', 'write_id', 'change', 'document', ...columns].map(
+      (column) => `${column} = ?`,
+    )
+    const sql = `UPDATE jobs SET ${sets.join(', ')} WHERE id = ?`
+    const known = updates.get(sql) ?? db.prepare(sql)
+    updates.set(sql, known)
+    return known
+  }
+  const listOccupied = db.prepare(
+    'SELECT node, status FROM occupied_slots WHERE job = ? ORDER BY position',
+  )
   const clearOccupied = db.prepare('DELETE FROM occupied_slots WHERE job = ?')
   const addOccupied = db.prepare('INSERT INTO occupied_slots VALUES (?, ?, ?, ?)')
+  const occupy = (id: Job['id'], occupied: JobIndex['occupied']): void => {
+    const known = listOccupied.all(id)
+    const isSame =
+      known.length === occupied.length &&
+      occupied.every(
+        ({ node, status }, at) => known[at]?.node === node && known[at]?.status === status,
+      )
+    if (isSame) return
+    clearOccupied.run(id)
+    for (const [position, { node, status }] of occupied.entries()) {
+      addOccupied.run(node, status, id, position)
+    }
+  }
   const prune = db.prepare(`
     DELETE FROM jobs WHERE rowid IN (
       SELECT rowid FROM jobs
@@ -186,11 +219,7 @@ function createJobWrites(db: SqliteDatabase) {
     ),
     put: (job: Job, version: number, writeId: string | undefined): void => {
       const index = indexOfJob(job)
-      upsert.run(
-        job.id,
-        version,
-        writeId ?? null,
-        numberOf(count.get() ?? {}, 'value'),
+      const values = [
         index.client,
         index.phase,
         index.createdAt,
@@ -198,12 +227,20 @@ function createJobWrites(db: SqliteDatabase) {
         index.tickAt ?? null,
         index.effectsDueAt ?? null,
         index.effects,
-        encodeDocument(job),
-      )
-      clearOccupied.run(job.id)
-      for (const [position, { node, status }] of index.occupied.entries()) {
-        addOccupied.run(node, status, job.id, position)
-      }
+      ]
+      const change = numberOf(count.get() ?? {}, 'value')
+      const document = encodeDocument(job)
+      const head = [version, writeId ?? null, change]
+      const known = find.get(job.id)
+      if (known) {
+        const changed = jobColumns.flatMap((column, at) => {
+          const value = values[at] ?? null
+          return known[column] === value ? [] : [{ column, value }]
+        })
+        const update = updateOf(changed.map(({ column }) => column))
+        update.run(...head, document, ...changed.map(({ value }) => value), job.id)
+      } else insert.run(job.id, ...head, ...values, document)
+      occupy(job.id, index.occupied)
     },
     prune: ({ settledBefore, limit }: Parameters<Store['prune']>[0]): number =>
       Number(prune.run(settledBefore, limit).changes),
@@ -211,16 +248,18 @@ function createJobWrites(db: SqliteDatabase) {
 }
 
 function createNodeWrites(db: SqliteDatabase) {
-  const upsert = db.prepare(`
-    INSERT INTO nodes VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (address) DO UPDATE SET
-      version = excluded.version, write_id = excluded.write_id,
-      expires_at = excluded.expires_at, document = excluded.document`)
+  const find = db.prepare('SELECT version, write_id FROM nodes WHERE address = ?')
+  const update = db.prepare(
+    'UPDATE nodes SET version = ?, write_id = ?, document = ? WHERE address = ? AND expires_at = ?',
+  )
+  const put = db.prepare('INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?)')
   return {
-    find: db.prepare('SELECT version, write_id FROM nodes WHERE address = ?'),
+    find,
     put: (node: Node, version: number, writeId: string | undefined): void => {
       const { address, certificate } = node
-      upsert.run(address, version, writeId ?? null, certificate.expiresAt, encodeDocument(node))
+      const [id, end, document] = [writeId ?? null, certificate.expiresAt, encodeDocument(node)]
+      if (didChange(update.run(version, id, document, address, end))) return
+      put.run(address, version, id, end, document)
     },
   }
 }
