@@ -49,7 +49,7 @@ export const runElsewhere: readonly {
   },
   {
     file: 'docs/comparators.md',
-    begins: 'export OPENAI_API_KEY',
+    begins: 'export FIREWORKS_API_KEY',
     reason: 'needs a key of a provider, and money',
   },
   {
