@@ -139,7 +139,7 @@ export function takenBy(modelId: string, given?: TeacherApi): Takes {
     parts: PromptPart.options.filter(
       (part) =>
         (partsOfApi[api].includes(part) && !lacks.includes(part)) ||
-        (part === teacherPart && teacher !== undefined),
+        (part === teacherPart && api === 'openai' && teacher !== undefined),
     ),
     ...(bytes !== undefined && { max_prompt_bytes: bytes }),
     ...(tokens !== undefined && { max_output_tokens: tokens }),

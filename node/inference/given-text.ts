@@ -33,7 +33,7 @@ export const givenTextFields: Readonly<Record<TeacherApi, object>> = {
 /** What was told of one token of the prompt, the given text included; the first has nothing before it. */
 type Told = { readonly token: string } & Partial<TokenTold>
 
-const Entry = z.object({ logprob: z.number().max(0), decoded_token: z.string().nullish() })
+const Entry = z.object({ logprob: z.number(), decoded_token: z.string().nullish() })
 const PromptLogprobs = z.object({
   prompt_logprobs: z.array(z.record(z.string(), Entry).nullable()),
   prompt_token_ids: z.array(z.int()),

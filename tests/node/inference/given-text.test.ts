@@ -113,5 +113,6 @@ describe('who says that a text can be scored', () => {
       false,
     )
     expect(isTaken('mine:m', 'prompt_logprobs')).toBe(true)
+    expect(isTaken('anthropic:m', 'echo')).toBe(false)
   })
 })
