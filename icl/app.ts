@@ -5,8 +5,9 @@ import { createRefusals } from './console/refusals.ts'
 import type { Dependencies } from './dependencies.ts'
 import { authenticate as bySignature } from './http/authenticate.ts'
 import { serveFrontPage } from './http/front-page.ts'
+import { laterOf } from './http/later.ts'
 import { mount } from './http/mount.ts'
-import { answerProblems } from './http/problems.ts'
+import { answerProblems, createFailureAnswers } from './http/problems.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { requestContext } from './http/request-context.ts'
 import type { RequestEnv } from './http/request-env.ts'
@@ -37,14 +38,22 @@ export function createApp(deps: Dependencies, authenticate = bySignature) {
     await next()
   })
   const refusals = createRefusals(deps.clock)
+  const fail = createFailureAnswers(refusals)
   const routes = createRoutes(deps, refusals)
   for (const id of Object.keys(endpoints) as OperationId[]) {
-    mount(app, { throttle, authenticate }, id, endpoints[id], routes[id] as never)
+    mount(app, { throttle, authenticate, fail }, deps, id, endpoints[id], routes[id] as never)
   }
   serveFrontPage(app, deps, throttle)
-  answerProblems(app, throttle, refusals)
+  answerProblems(app, throttle, fail)
+  const answer = app.fetch
+  app.fetch = (...request) => {
+    const response = answer(...request)
+    return response instanceof Promise ? response.then(whole) : whole(response)
+  }
   return app
 }
+
+const whole = (response: Response): Response | Promise<Response> => laterOf(response) ?? response
 
 /** The path to route by. Where a caller names no host, or none that can be one, the runtime gives the path alone, which Hono would cut. */
 const pathOf = (request: Request): string =>

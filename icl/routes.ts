@@ -12,6 +12,7 @@ import { type Caller, checkConsole } from './http/authenticate.ts'
 import {
   type ConnectionLimit,
   createConnectionLimit,
+  laterWithinLimit,
   withinLimit,
 } from './http/connection-limit.ts'
 import { consolePage } from './http/console-page.ts'
@@ -79,7 +80,7 @@ export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => 
     ...clientRoutes,
     ...drawRoutes(deps, queue),
     ...nodeRoutes,
-    ...heldRoutes(createConnectionLimit(deps.metrics)),
+    ...heldRoutes(createConnectionLimit(deps.metrics), deps),
   }
 }
 
@@ -217,7 +218,7 @@ const nodeRoutes = {
 } satisfies Partial<Routes>
 
 /** Those that keep a connection open. */
-const heldRoutes = (connections: ConnectionLimit) =>
+const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
   ({
     followJob: async ({ params }, { caller, headers, signal, deps }) => {
       await readJob(deps, params.jobId, caller)
@@ -225,17 +226,16 @@ const heldRoutes = (connections: ConnectionLimit) =>
       const lastSeq = Number.isSafeInteger(last) ? last : 0
       return followJob(deps, params.jobId, lastSeq, signal, connections)
     },
-    getAssignments: async ({ params, query }, { caller, signal, deps }) => {
+    getAssignments: ({ params, query }, { caller, signal }) => {
       const { address } = nodeOf(caller)
       if (params.address !== address) {
         throw new ProblemError('forbidden', 'A node reads its own assignments only')
       }
       const waitMs = query.wait * 1000
-      return {
-        assignments: await withinLimit(connections, address, waitMs, () =>
-          listAssignments(deps, address, waitMs, signal),
-        ),
-      }
+      // Those of the request would be kept with it.
+      return laterWithinLimit(connections, address, waitMs, () =>
+        listAssignments(base, address, waitMs, signal),
+      )
     },
     getAssignment: ({ params, query }, { caller, signal, deps }) => {
       const { address } = nodeOf(caller)

@@ -60,7 +60,7 @@ export const thumbprintOf = async (publicKey: string): Promise<string> =>
 type Verify = (signature: Bytes, message: Bytes) => Promise<boolean> | boolean
 
 // A key's text says all there is to a key: which one counts for whom is asked anew for each signature.
-const mostKeys = 8_192
+const mostKeys = 1_024
 const imported = new Map<string, Promise<Verify>>()
 
 /** What checks the signatures of a key, imported once for many of them; rejects for a key that is none. */

@@ -1,9 +1,12 @@
 import type { Clock } from '../../lib/clock.ts'
+import { createHoldTable, type HoldTable } from './hold-table.ts'
 
 /** Lets requests of this process wait for news under a key. */
 export interface Notifier {
   /** Resolves at the next `notify` of any of the keys, after `ms`, or when the signal aborts. Never rejects. */
   wait(keys: readonly string[], ms: number, signal?: AbortSignal): Promise<void>
+  /** Those who wait in a table, for as little as can be: `notify`, `notifyAll` and `close` wake them, too. */
+  readonly held: Pick<HoldTable, 'hold' | 'drop'>
   notify(key: string): void
   /** Ends every wait for news of jobs and nodes. */
   notifyAll(): void
@@ -14,9 +17,12 @@ export interface Notifier {
   readonly closed: boolean
 }
 
+const over = new Error('The wait is over')
+
 /** A notifier on a clock. */
 export function createNotifier(clock: Clock): Notifier {
   const waiting = new Map<string, Set<() => void>>()
+  const held = createHoldTable(clock)
   let closed = false
   return {
     get closed() {
@@ -25,7 +31,9 @@ export function createNotifier(clock: Clock): Notifier {
     close: () => {
       closed = true
       for (const dones of [...waiting.values()]) for (const done of [...dones]) done()
+      held.notifyAll()
     },
+    held,
     wait: (keys, ms, signal) =>
       new Promise((resolve) => {
         const timer = new AbortController()
@@ -36,7 +44,7 @@ export function createNotifier(clock: Clock): Notifier {
             if (others?.size === 0) waiting.delete(key)
           }
           signal?.removeEventListener('abort', done)
-          timer.abort()
+          timer.abort(over)
           resolve()
         }
         for (const key of keys) {
@@ -49,14 +57,16 @@ export function createNotifier(clock: Clock): Notifier {
       }),
     notify: (key) => {
       for (const done of [...(waiting.get(key) ?? [])]) done()
+      held.notify(key)
     },
     notifyAll: () => {
       for (const [key, dones] of [...waiting]) {
         if (key !== dueKey) for (const done of [...dones]) done()
       }
+      held.notifyAll()
     },
     get isAwaited() {
-      return waiting.size > (waiting.has(dueKey) ? 1 : 0)
+      return held.size > 0 || waiting.size > (waiting.has(dueKey) ? 1 : 0)
     },
   }
 }

@@ -1,5 +1,6 @@
 import { ProblemError } from '../../lib/problem.ts'
 import type { HeldKind, Metrics } from '../telemetry/metrics.ts'
+import type { Later } from './later.ts'
 
 const mostPerCaller = 32
 
@@ -50,5 +51,24 @@ export async function withinLimit<T>(
     return await work()
   } finally {
     leave()
+  }
+}
+
+/** As `withinLimit`, for work whose answer comes later. */
+export async function laterWithinLimit<T>(
+  connections: ConnectionLimit,
+  caller: string,
+  waitMs: number,
+  work: () => Promise<Later<T>>,
+): Promise<Later<T>> {
+  if (waitMs === 0) return work()
+  connections.check(caller)
+  const leave = connections.enter('poll', caller)
+  try {
+    const { later } = await work()
+    return { later, ended: leave }
+  } catch (error) {
+    leave()
+    throw error
   }
 }

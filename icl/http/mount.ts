@@ -16,6 +16,9 @@ import { publicOrigin } from '../../lib/schemas/network.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Authenticate, Caller } from './authenticate.ts'
 import { withinBudget } from './budget.ts'
+import { isLater, type Later, responseLater } from './later.ts'
+import type { AnswerFailure } from './problems.ts'
+import { type Ending, endingOf, finish } from './request-context.ts'
 import type { RequestEnv } from './request-env.ts'
 import { targetOf } from './request-form.ts'
 import type { Throttle } from './throttle.ts'
@@ -25,7 +28,7 @@ type RequestContext = {
   /** With a log that names the request. */
   readonly deps: Dependencies
   readonly caller: Caller
-  /** Aborts when the caller goes away. */
+  /** Aborts when the caller goes away. Asked for only where it is heeded: the runtime makes it then. */
   readonly signal: AbortSignal
   readonly headers: Headers
   /** Where requests are counted under when nobody has signed them. */
@@ -36,15 +39,20 @@ type RequestContext = {
 export type Serve<E extends Endpoint> = (
   input: Input<E>,
   context: RequestContext,
-) => Promise<Output<E>> | Output<E>
+) => Promise<Output<E> | Later<Output<E>>> | Output<E>
 
 /** What every request has to pass. */
-export type Gate = { readonly throttle: Throttle; readonly authenticate: Authenticate }
+export type Gate = {
+  readonly throttle: Throttle
+  readonly authenticate: Authenticate
+  readonly fail: AnswerFailure
+}
 
 /** Mounts an endpoint: limit, authenticate, parse, run, encode. */
 export function mount<E extends Endpoint>(
   app: Hono<RequestEnv>,
   gate: Gate,
+  base: Dependencies,
   operation: string,
   endpoint: E,
   serve: Serve<E>,
@@ -60,18 +68,48 @@ export function mount<E extends Endpoint>(
     if (endpoint.params) input.params = parse(endpoint.params, c.req.param(), 'path')
     if (endpoint.query) input.query = parse(endpoint.query, c.req.query(), 'query')
     if (endpoint.body) input.body = parseBody(endpoint, c, body)
-    const { signal, headers } = c.req.raw
     const deps = c.get('deps')
     const output = await serve(input as Input<E>, {
       // A stream outlives every budget.
       deps: isRawAnswer(endpoint.response) ? deps : withinBudget(deps, holdMsOf(input)),
       caller,
-      signal,
-      headers,
+      get signal() {
+        return c.req.raw.signal
+      },
+      headers: c.req.raw.headers,
       address: c.get('address'),
     })
-    return respond(endpoint, c, output)
+    if (!isLater(output)) return respond(endpoint, c, output)
+    if (!c.get('mayLeave')) return answerWithin(endpoint, output)
+    return responseLater(answerLater(endpoint, gate, base, endingOf(c), output))
   })
+}
+
+async function answerWithin(endpoint: Endpoint, { later, ended }: Later<unknown>) {
+  try {
+    return jsonResponse(endpoint, await later)
+  } finally {
+    ended?.()
+  }
+}
+
+/** The answer to a request that is not kept: of it there is only what ends it. */
+function answerLater(
+  endpoint: Endpoint,
+  { fail }: Gate,
+  deps: Dependencies,
+  ending: Ending,
+  { later, ended }: Later<unknown>,
+): Promise<Response> {
+  const end = (response: Response): Response => {
+    ended?.()
+    finish(deps, ending, response)
+    return response
+  }
+  return later.then(
+    (output) => end(jsonResponse(endpoint, output)),
+    (error: unknown) => end(fail({ deps, ...ending }, error)),
+  )
 }
 
 const writtenOut = new Set<string>(Object.values(endpoints).map(({ path }) => path))
@@ -191,9 +229,14 @@ function respond(endpoint: Endpoint, c: Context<RequestEnv>, output: unknown): R
       ...caching,
     })
   }
-  return c.json(z.encode(endpoint.response as z.ZodType, output) as object, 200, {
-    'cache-control': 'no-store',
-  })
+  return jsonResponse(endpoint, output)
+}
+
+const jsonHeaders = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+
+function jsonResponse({ response }: Endpoint, output: unknown): Response {
+  const text = JSON.stringify(z.encode(response as z.ZodType, output))
+  return new Response(text, { headers: jsonHeaders })
 }
 
 /** Whether the caller has it already (RFC 9110, 13.1.2). */

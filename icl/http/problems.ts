@@ -1,47 +1,73 @@
 import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
-import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { isCause, whatOf } from '../../lib/causes.ts'
 import type { Auth, Endpoint } from '../../lib/endpoint.ts'
 import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Refusals } from '../console/refusals.ts'
+import type { Dependencies } from '../dependencies.ts'
 import type { RequestEnv } from './request-env.ts'
 import type { Throttle } from './throttle.ts'
 
+/** What of a request its failure needs. */
+type Failed = {
+  readonly deps: Pick<Dependencies, 'log' | 'store'>
+  readonly requestId: string
+  readonly operation: string | undefined
+}
+
+/** Answers a failure of a request whose caller still waits. */
+export type AnswerFailure = (failed: Failed, error: unknown) => Response
+
 /** Answers every failure as problem+json; what is not a problem of the table becomes a 500 without detail. */
-export function answerProblems(
-  app: Hono<RequestEnv>,
-  throttle: Throttle,
-  refusals: Refusals,
-): void {
-  const onError: ErrorHandler<RequestEnv> = (error, c) => {
-    const problem = isGivenUp(c, error) ? givenUp() : present(c, problemOf(error))
+export const createFailureAnswers =
+  (refusals: Refusals): AnswerFailure =>
+  (failed, error) => {
+    const problem = present(failed, problemOf(error))
+    const { deps, operation } = failed
     if (problem.code === 'internal-error') {
-      c.get('deps').log.error('request failed', {
-        operation: c.get('operation'),
+      deps.log.error('request failed', {
+        operation,
         error: error instanceof Error ? (error.stack ?? error.message) : String(error),
         ...(error instanceof SvcError && { hint: error.hint }),
       })
     }
     refusals.note(problem.code)
-    return problemResponse(c, problem)
+    return problemResponse(failed, problem)
   }
+
+const failedOf = (c: Context<RequestEnv>): Failed => ({
+  deps: c.get('deps'),
+  requestId: c.get('requestId'),
+  operation: c.get('operation'),
+})
+
+/** Has an application answer all failures and unknown addresses. */
+export function answerProblems(
+  app: Hono<RequestEnv>,
+  throttle: Throttle,
+  answer: AnswerFailure,
+): void {
+  const onError: ErrorHandler<RequestEnv> = (error, c) =>
+    answer(failedOf(c), isGivenUp(c, error) ? givenUp() : error)
   const notFound: NotFoundHandler<RequestEnv> = (c) => {
     try {
       throttle.arrive(c, undefined)
     } catch (error) {
-      return problemResponse(c, problemOf(error))
+      return problemResponse(failedOf(c), problemOf(error))
     }
     const methods = methodsAt(c.req.path)
     if (methods.length === 0) {
-      return problemResponse(c, new ProblemError('not-found', 'There is nothing at this address'))
+      return problemResponse(
+        failedOf(c),
+        new ProblemError('not-found', 'There is nothing at this address'),
+      )
     }
     const problem = new ProblemError(
       'method-not-allowed',
       `This address takes ${methods.join(', ')}`,
     )
-    return problemResponse(c, problem, { allow: methods.join(', ') })
+    return problemResponse(failedOf(c), problem, { allow: methods.join(', ') })
   }
   app.onError(onError)
   app.notFound(notFound)
@@ -52,8 +78,8 @@ const isGivenUp = (c: Context<RequestEnv>, error: unknown): boolean =>
   c.req.raw.signal.aborted && error === c.req.raw.signal.reason
 
 /** What is not found may be in the database that is away: then that is what is said. */
-const present = (c: Context<RequestEnv>, problem: ProblemError): ProblemError =>
-  problem.code.endsWith('-not-found') && c.get('deps').store.status().partial
+const present = ({ deps }: Failed, problem: ProblemError): ProblemError =>
+  problem.code.endsWith('-not-found') && deps.store.status().partial
     ? new ProblemError('unavailable', 'This may be in the database, which does not answer', {
         retryAfterSeconds: 5,
       })
@@ -97,7 +123,7 @@ function methodsAt(path: string): readonly string[] {
 }
 
 function problemResponse(
-  c: Context<RequestEnv>,
+  { requestId, operation }: Failed,
   problem: ProblemError,
   more: Record<string, string> = {},
 ): Response {
@@ -110,10 +136,10 @@ function problemResponse(
     headers['retry-after'] = String(problem.retryAfterSeconds ?? 1)
   }
   if (problem.status === 401) {
-    headers['www-authenticate'] = schemesOf(c.get('operation'))
+    headers['www-authenticate'] = schemesOf(operation)
   }
-  const body = problem.toProblem(c.get('requestId'))
-  return c.body(JSON.stringify(body), problem.status as ContentfulStatusCode, headers)
+  const body = JSON.stringify(problem.toProblem(requestId))
+  return new Response(body, { status: problem.status, headers })
 }
 
 const bearerOnly: readonly Auth[] = ['metrics-token', 'console']

@@ -5,7 +5,9 @@ import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { logWith } from '../telemetry/log.ts'
 import { callerContext, isTraced, traceIdOf, tracer } from '../telemetry/tracing.ts'
+import { laterOf } from './later.ts'
 import { callerAddress } from './peer-address.ts'
+import type { Allowance } from './rate-limit.ts'
 import type { RequestEnv } from './request-env.ts'
 import { allowanceHeaders } from './throttle.ts'
 
@@ -17,16 +19,18 @@ export const requestContext =
     const seconds = deps.metrics.start()
     const requestId = toBase64Url(deps.random.bytes(9))
     c.set('requestId', requestId)
+    c.set('seconds', seconds)
     c.set(
       'address',
       callerAddress(c.env?.peerAddress, headers.get('x-forwarded-for'), deps.access.trustedProxies),
     )
     // Without an SDK, all that a span would do is to tell the caller's trace to the log.
     if (!isTraced() && !headers.has('traceparent')) {
-      const log = logWith(deps.log, { requestId })
-      c.set('deps', { ...deps, log })
+      c.set('deps', { ...deps, log: logWith(deps.log, { requestId }) })
+      c.set('mayLeave', true)
       await next()
-      return finish(c, undefined, log, seconds())
+      if (laterOf(c.res) === undefined) finish(c.get('deps'), endingOf(c), c.res)
+      return
     }
     const parent = callerContext(headers)
     const span = tracer.startSpan(
@@ -40,33 +44,46 @@ export const requestContext =
     const log = logWith(deps.log, { requestId, traceId: traceIdOf(span) })
     c.set('deps', { ...deps, log })
     await context.with(trace.setSpan(parent, span), next)
-    finish(c, span, log, seconds())
+    const ending = endingOf(c)
+    finish(c.get('deps'), ending, c.res)
+    describe(span, ending.operation, c.res.status)
   }
 
-function finish(
-  c: Context<RequestEnv>,
-  span: Span | undefined,
-  log: Dependencies['log'],
-  seconds: number,
+/** What is kept of a request until it is answered. */
+export type Ending = {
+  readonly requestId: string
+  readonly operation: string
+  readonly method: string
+  readonly allowance: Allowance | undefined
+  /** Since it came. */
+  readonly seconds: () => number
+}
+
+/** What an answer to this request needs, without the request. */
+export const endingOf = (c: Context<RequestEnv>): Ending => ({
+  requestId: c.get('requestId'),
+  operation: c.get('operation') ?? 'unknown',
+  method: c.req.method,
+  allowance: c.get('allowance'),
+  seconds: c.get('seconds'),
+})
+
+/** Gives an answer the headers that all have, and counts it. */
+export function finish(
+  { metrics, log }: Pick<Dependencies, 'metrics' | 'log'>,
+  { requestId, operation, method, allowance, seconds }: Ending,
+  { status, headers }: Response,
 ): void {
-  const { status } = c.res
-  const operation = c.get('operation') ?? 'unknown'
-  c.res.headers.set('x-request-id', c.get('requestId'))
-  c.res.headers.set('x-content-type-options', 'nosniff')
-  const allowance = c.get('allowance')
+  headers.set('x-request-id', requestId)
+  headers.set('x-content-type-options', 'nosniff')
   if (allowance) {
     for (const [name, value] of Object.entries(allowanceHeaders(allowance))) {
-      c.res.headers.set(name, value)
+      headers.set(name, value)
     }
   }
-  if (span) describe(span, operation, status)
-  c.get('deps').metrics.request(operation, status, seconds)
-  log.debug('request', {
-    operation,
-    method: c.req.method,
-    status,
-    ms: Math.round(seconds * 1000),
-  })
+  const took = seconds()
+  metrics.request(operation, status, took)
+  log.debug('request', { requestId, operation, method, status, ms: Math.round(took * 1000) })
 }
 
 function describe(span: Span, operation: string, status: number): void {

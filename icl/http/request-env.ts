@@ -9,6 +9,10 @@ export type RequestEnv = {
   }
   Variables: {
     requestId: string
+    /** How long it has been served. */
+    seconds: () => number
+    /** Whether an answer may come once the application has been left: not within a span. */
+    mayLeave: boolean | undefined
     /** The operation of the endpoint table; unset when the address is none of it. */
     operation: string | undefined
     /** The dependencies with a log that names this request. */

@@ -1,3 +1,4 @@
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { checkOf } from '../../lib/prompt-needs.ts'
@@ -9,6 +10,7 @@ import type {
   OwnAssignment,
 } from '../../lib/schemas/assignments.ts'
 import { toSeconds } from '../../lib/time.ts'
+import { type Row, togetherMs } from '../async/hold-table.ts'
 import { jobKey, nodeKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
@@ -28,22 +30,82 @@ export async function listAssignments(
   node: Address,
   waitMs: number,
   signal?: AbortSignal,
-): Promise<AssignmentOffer[]> {
+): Promise<{ readonly later: Promise<Offers> }> {
   await notePoll(deps, node)
-  const assignments = await pollUntil(deps, [nodeKey(node)], waitMs, signal, async () => {
-    const [jobs, outages] = await Promise.all([
-      deps.store.listJobsOfNode(node),
-      deps.outages.known(),
-    ])
-    const seen = jobs.flatMap((found) => {
-      const job = excuse(found, outages)
-      const assignment = assignmentOf(job, node)
-      return assignment?.status === 'offered' ? [viewOffer(job, assignment)] : []
-    })
-    return { seen, enough: seen.length > 0 }
+  // What is awaited here would keep the whole request in memory for as long as the node waits.
+  return { later: offersOf(deps, node, waitMs, signal) }
+}
+
+type Offers = { readonly assignments: AssignmentOffer[] }
+
+/** A node that waits for offers: all that is kept of it. */
+type Waiter = Row & {
+  readonly deps: Dependencies
+  readonly node: Address
+  readonly since: MonotonicMs
+  readonly ms: number
+  readonly resolve: (offers: Offers | PromiseLike<Offers>) => void
+  /** True once it has its answer. */
+  isOver: boolean
+  /** Its caller has gone away. */
+  readonly handleEvent: () => void
+}
+
+const offersOf = (deps: Dependencies, node: Address, ms: number, signal?: AbortSignal) =>
+  new Promise<Offers>((resolve) => {
+    const waiter: Waiter = {
+      ...{ deps, node, ms, resolve, isOver: false, since: deps.clock.monotonic() },
+      ...{ key: nodeKey(node), endsAt: 0, next: undefined, wake, handleEvent: leave },
+    }
+    if (signal?.aborted) return resolve({ assignments: [] })
+    signal?.addEventListener('abort', waiter, { once: true })
+    lookAgain(waiter)
   })
+
+function wake(this: Waiter): void {
+  lookAgain(this)
+}
+
+function leave(this: Waiter): void {
+  end(this)
+  this.resolve({ assignments: [] })
+}
+
+function end(waiter: Waiter): void {
+  waiter.isOver = true
+  waiter.deps.notifier.held.drop(waiter)
+}
+
+function lookAgain(waiter: Waiter): void {
+  if (waiter.isOver) return
+  const { deps, since, ms } = waiter
+  const left = ms - elapsedSince(deps.clock, since)
+  const mayWait = left > togetherMs && !deps.notifier.closed
+  // The wait starts before the look, so that news that comes in between is not missed.
+  if (mayWait) deps.notifier.held.hold(waiter, left)
+  look(waiter, mayWait).catch((error: unknown) => {
+    end(waiter)
+    waiter.resolve(Promise.reject(error))
+  })
+}
+
+/** Answers a node if there are offers, or if it may not wait for any. */
+async function look(waiter: Waiter, mayWait: boolean): Promise<void> {
+  const { deps, node } = waiter
+  const assignments = await offersNow(deps, node)
+  if ((assignments.length === 0 && mayWait) || waiter.isOver) return
+  end(waiter)
   await notePoll(deps, node)
-  return assignments
+  waiter.resolve({ assignments })
+}
+
+async function offersNow(deps: Dependencies, node: Address): Promise<AssignmentOffer[]> {
+  const [jobs, outages] = await Promise.all([deps.store.listJobsOfNode(node), deps.outages.known()])
+  return jobs.flatMap((found) => {
+    const job = excuse(found, outages)
+    const assignment = assignmentOf(job, node)
+    return assignment?.status === 'offered' ? [viewOffer(job, assignment)] : []
+  })
 }
 
 const viewOffer = (job: Job, assignment: Assignment): AssignmentOffer => ({
