@@ -43,7 +43,11 @@ function commandLineOf(program: string, commands: readonly CommandSpec[]): CAC {
     const spec = commands.find(({ name }) => name === cli.matchedCommandName)
     const [, ...rest] = sections.map(({ title, body }) => ({
       ...(title !== undefined && { title }),
-      body: body.replaceAll('<verify>', 'verify').replaceAll(/ +$/gm, ''),
+      body: body
+        // Two letters less: what follows in columns stays where it was.
+        .replaceAll(/<verify>(.*?)( {2,})/g, 'verify$1  $2')
+        .replaceAll('<verify>', 'verify')
+        .replaceAll(/ +$/gm, ''),
     }))
     const head = [{ body: `${program} ${built}` }, ...(spec ? [{ body: spec.summary }] : [])]
     return [...head, ...rest, { title: 'Exit codes', body: exitCodeHelp }]
