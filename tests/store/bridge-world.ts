@@ -46,16 +46,17 @@ export function createCopyDisk(): CopyDisk {
       },
       close: () => {},
     })
-    return {
-      ...store,
-      transact: async (work) => {
+    const guarded =
+      (transact: SqliteStore['transact']): SqliteStore['transact'] =>
+      async (work) => {
         if (disk.isFull) throw new ProblemError('unavailable', 'The disk is full')
-        return store.transact((writes) => {
+        return transact((writes) => {
           if (!process.alive) throw new ProblemError('unavailable', 'The process has ended')
           return work(writes)
         })
-      },
-    }
+      }
+    const { transact, transactSoon } = store
+    return { ...store, transact: guarded(transact), transactSoon: guarded(transactSoon) }
   }
   const disk: CopyDisk = {
     isFull: false,

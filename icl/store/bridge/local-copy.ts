@@ -83,7 +83,7 @@ export function createLocalCopy(store: SqliteStore) {
       }),
     /** Takes over a save that the database has taken. */
     settle: (writes: readonly Write[], id: string): Promise<void> =>
-      store.transact((all) => {
+      store.transactSoon((all) => {
         for (const write of writes) all.take(write, id)
         drop.run(id)
       }),

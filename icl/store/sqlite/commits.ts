@@ -36,8 +36,11 @@ export type SqliteCommits = {
   apply<T>(work: () => T): T
   /** Makes a change; resolves to its answer once that is on the disk. */
   run<T>(work: () => T): Promise<T>
-  /** Resolves once all changes so far are on the disk; throws `unavailable` when some were lost since there were `losses`. */
-  flushed(losses: number): Promise<void>
+  /**
+   * Resolves once all changes so far are on the disk; throws `unavailable` when some were lost since there were `losses`. What is not
+   * urgent waits for the next commit.
+   */
+  flushed(losses: number, isUrgent?: boolean): Promise<void>
   /** How many groups were lost so far. */
   losses(): number
   /** Calls back whenever a group was lost. */
@@ -137,14 +140,14 @@ export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace }: Ho
     if (++group.changes >= mostPerCommit) commit(group)
     return answer
   }
-  const wait = (group: Group): Promise<void> => {
+  const hurry = (group: Group): void => {
     if (!group.isAwaited) defer(() => commit(group))
     group.isAwaited = true
-    return group.promise
   }
-  const flushed = async (since: number): Promise<void> => {
+  const flushed = async (since: number, isUrgent = true): Promise<void> => {
     if (losses !== since) throw lost()
-    if (open) await wait(open)
+    if (open && isUrgent) hurry(open)
+    await open?.promise
   }
   return {
     apply,

@@ -22,8 +22,8 @@ export type SqliteStore = Store & {
   readonly db: SqliteDatabase
   /** Runs a change within a transaction; resolves once that is as durable as the database is set to be. */
   transact<T>(work: (writes: SqliteWrites) => T): Promise<T>
-  /** Does the same without waiting for that. */
-  apply<T>(work: (writes: SqliteWrites) => T): T
+  /** Does the same with the next commit, which others bring about. */
+  transactSoon<T>(work: (writes: SqliteWrites) => T): Promise<T>
   /** Runs what cannot be run within a transaction. */
   betweenCommits(work: () => void): void
   /** The same store, whose saves are answered before they last: for who waits for a barrier before anybody is told of them. */
@@ -52,7 +52,12 @@ export function createSqliteStore(
   const store: SqliteStore = {
     db,
     transact: (work) => commits.run(() => work(writes)),
-    apply: (work) => commits.apply(() => work(writes)),
+    transactSoon: async (work) => {
+      const losses = commits.losses()
+      const answer = commits.apply(() => work(writes))
+      await commits.flushed(losses, false)
+      return answer
+    },
     betweenCommits: (work) => {
       commits.commit()
       work()
