@@ -92,10 +92,13 @@ function lookAgain(waiter: Waiter): void {
 /** Answers a node if there are offers, or if it may not wait for any. */
 async function look(waiter: Waiter, mayWait: boolean): Promise<void> {
   const { deps, node } = waiter
+  // The request's own was passed when the application was left: an offer must last before it goes out.
+  const barrier = deps.store.commits.barrier()
   const assignments = await offersNow(deps, node)
   if ((assignments.length === 0 && mayWait) || waiter.isOver) return
   end(waiter)
   await notePoll(deps, node)
+  await barrier()
   waiter.resolve({ assignments })
 }
 
