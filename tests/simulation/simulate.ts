@@ -367,7 +367,8 @@ async function run(stage: Stage, network: ReturnType<typeof sampleNetwork>): Pro
   )
   const isOver = () =>
     isAnswered &&
-    world.store.status().connected &&
+    // A store in memory has no database to be back.
+    (world.store.status().connected || !world.store.durable) &&
     unfinished(world.store.latest.values()).length === 0
   // A broken promise is enough to know.
   while (!isOver() && clock.now() < until && story.violations.length === 0) {
