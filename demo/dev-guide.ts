@@ -84,6 +84,7 @@ export async function tellGuide(
   say(`  console      ${icl.url}/console`)
   say(`  playground   ${icl.url}/playground`)
   say(`  API          ${icl.url}/docs`)
+  if (standInUrl !== undefined) say(`  stand-in     ${standInUrl}  (the provider)`)
   say(`  chain RPC    ${chain.rpcUrl}  (chain id ${chain.chainId})`)
   say(`  contracts    ${join(folder, 'deployment.json')}`)
   say(`  coordinator  ${chain.coordinator}  key ${chain.coordinatorKey}`)

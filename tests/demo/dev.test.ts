@@ -109,6 +109,8 @@ describe('npm run dev', () => {
         expect((await fetch(url)).status).toBe(200)
       }
       expect(told).toMatch(/coordinator {2}0x[0-9a-fA-F]{40} {2}key 0x[0-9a-f]{64}/)
+      const provider = /^ {2}stand-in {5}(\S+)/m.exec(told)?.[1] ?? ''
+      expect((await fetch(`${provider}/v1/models`)).status).toBe(200)
       expect(told).toMatch(/mock key {5}[0-9a-f]{64}/)
       expect(told.match(/^ {2}0x[0-9a-f]{40} {2}0x[0-9a-f]{64}$/gm)?.length).toBeGreaterThan(1)
 
