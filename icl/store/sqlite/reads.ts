@@ -5,7 +5,6 @@ import { JobPhase } from '../../../lib/schemas/jobs.ts'
 import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
 import type { Job } from '../../rules/job.ts'
-import { type Document, decodeDocumentOf } from '../encoding.ts'
 import type { JobChange, OccupiedSlots, Position, Store, Versioned } from '../store.ts'
 import { fillPage, type Unreadable } from '../unreadable.ts'
 import {
@@ -19,6 +18,7 @@ import {
   type SqliteValue,
   textOf,
 } from './database.ts'
+import { type DocumentCodec, documentOf } from './document-codec.ts'
 
 /** Every query of the store; those that a plan must have an index for are tested against it. */
 export const queries = {
@@ -90,8 +90,13 @@ const lastCharacter = '\u{10ffff}'
 /** Every read of the store. `suspect` is told of errors of SQLite; what lists leave out is noted in `unreadable`. */
 export function createSqliteReads(
   db: SqliteDatabase,
-  { suspect, unreadable }: { suspect: (error: unknown) => void; unreadable: Unreadable },
+  {
+    suspect,
+    unreadable,
+    documents,
+  }: { suspect: (error: unknown) => void; unreadable: Unreadable; documents: DocumentCodec },
 ) {
+  const decoding: Decoding = { unreadable, documents }
   const statements = new Map(Object.entries(queries).map(([name, sql]) => [name, db.prepare(sql)]))
   const statement = (name: keyof typeof queries) => {
     const found = statements.get(name)
@@ -114,29 +119,31 @@ export function createSqliteReads(
     ping: async () => {
       rows.one('ping', 'changes')
     },
-    ...jobReads(rows, unreadable),
-    ...otherReads(rows, unreadable),
+    ...jobReads(rows, decoding),
+    ...otherReads(rows, decoding),
   }
 }
 
 const positionOf = (row: Row): Position => ({ at: numberOf(row, 'at'), id: textOf(row, 'id') })
 
+type Decoding = { readonly unreadable: Unreadable; readonly documents: DocumentCodec }
+
 /** Reads the documents of one kind that can be read. */
 const readingAll =
-  <T extends Document>(unreadable: Unreadable, what: string) =>
+  <T>(unreadable: Unreadable, what: string, decode: (row: Row, what: string) => T) =>
   (found: readonly Row[]): readonly T[] =>
     unreadable.readAll(
       found,
       ({ id }) => `${what} ${String(id)}`,
-      (row) => documentOf<T>(row, what),
+      (row) => decode(row, what),
     )
 
-function jobReads({ all, one }: Rows, unreadable: Unreadable) {
+function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
   const ids = (found: readonly Row[]) => found.map((row) => parsed(JobId, row, 'id'))
-  const jobs = readingAll<Job>(unreadable, 'job')
+  const jobs = readingAll(unreadable, 'job', documents.decode<Job>)
   return {
     findJob: async (id) =>
-      unreadable.read(`job ${id}`, () => versionedOf<Job>(one('findJob', id), 'job')),
+      unreadable.read(`job ${id}`, () => versionedOf<Job>(documents, one('findJob', id), 'job')),
     listDueTicks: async (now, limit) => ids(all('listDueTicks', now, limit)),
     listDueEffects: async (now, limit) => ids(all('listDueEffects', now, limit)),
     listJobsWithEffects: async (after, limit) =>
@@ -198,22 +205,24 @@ function jobReads({ all, one }: Rows, unreadable: Unreadable) {
   } satisfies Partial<Store>
 }
 
-function otherReads({ all, one }: Rows, unreadable: Unreadable) {
-  const nodes = readingAll<Node>(unreadable, 'node')
-  const events = readingAll<ReputationEvent>(unreadable, 'event')
+function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
+  const nodes = readingAll(unreadable, 'node', documents.decode<Node>)
+  const events = readingAll(unreadable, 'event', documentOf<ReputationEvent>)
   return {
     findNode: async (address) =>
-      unreadable.read(`node ${address}`, () => versionedOf<Node>(one('findNode', address), 'node')),
+      unreadable.read(`node ${address}`, () =>
+        versionedOf<Node>(documents, one('findNode', address), 'node'),
+      ),
     listNodes: async (now) => nodes(all('listNodes', now)),
     findClient: async (address) =>
       unreadable.read(`client ${address}`, () =>
-        versionedOf<Client>(one('findClient', address), 'client'),
+        versionedOf<Client>(documents, one('findClient', address), 'client'),
       ),
     listClients: async (after, limit) =>
       unreadable.readAll(
         all('listClients', after ?? '', limit),
         ({ id }) => `client ${String(id)}`,
-        (row) => versioned<Client>(row, 'client'),
+        (row) => versioned<Client>(documents, row, 'client'),
       ),
     listReputationEvents: async (node) => events(all('listReputationEvents', node)),
     pageReputationEvents: (node, page) => {
@@ -239,22 +248,18 @@ function otherReads({ all, one }: Rows, unreadable: Unreadable) {
   } satisfies Partial<Store>
 }
 
-/** The document of a row; throws SvcError `store-corrupt` when it cannot be read. */
-export function documentOf<T extends Document>(row: Row, what: string): T {
-  try {
-    return decodeDocumentOf<T>(row.id, textOf(row, 'document'))
-  } catch (error) {
-    throw corrupt(`a ${what} ${String(row.id)}`, error)
-  }
-}
-
-const versionedOf = <T extends Document>(
+const versionedOf = <T extends Job | Node | Client>(
+  documents: DocumentCodec,
   row: Row | undefined,
   what: string,
-): Versioned<T> | undefined => row && versioned<T>(row, what)
+): Versioned<T> | undefined => row && versioned<T>(documents, row, what)
 
-const versioned = <T extends Document>(row: Row, what: string): Versioned<T> => ({
-  document: documentOf<T>(row, what),
+const versioned = <T extends Job | Node | Client>(
+  documents: DocumentCodec,
+  row: Row,
+  what: string,
+): Versioned<T> => ({
+  document: documents.decode<T>(row, what),
   version: numberOf(row, 'version'),
 })
 

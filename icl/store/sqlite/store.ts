@@ -14,7 +14,8 @@ import {
 import { createUnreadable, type Unreadable } from '../unreadable.ts'
 import { createCommits, type SqliteCommits } from './commits.ts'
 import { asStoreError, bytesOf, numberOf, type SqliteDatabase, textOf } from './database.ts'
-import { createSqliteReads, documentOf } from './reads.ts'
+import { createDocumentCodec, documentOf } from './document-codec.ts'
+import { createSqliteReads } from './reads.ts'
 import { createSqliteWrites, type SqliteWrites } from './writes.ts'
 
 /** A store in a sqlite file, in whose transactions its bridge has a table of its own. */
@@ -42,8 +43,9 @@ export function createSqliteStore(
 ): SqliteStore {
   const commits = createCommits(db, host)
   const unreadable = createUnreadable(host.log)
-  const reads = createSqliteReads(db, { suspect: commits.suspect, unreadable })
-  const writes = createSqliteWrites(db)
+  const documents = createDocumentCodec()
+  const reads = createSqliteReads(db, { suspect: commits.suspect, unreadable, documents })
+  const writes = createSqliteWrites(db, documents)
   let isOpen = true
   const barrier = (): Barrier => {
     const losses = commits.losses()

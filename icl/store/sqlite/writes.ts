@@ -13,21 +13,22 @@ import {
   type Write,
 } from '../store.ts'
 import { numberOf, type SqliteDatabase, type Statement } from './database.ts'
+import type { DocumentCodec } from './document-codec.ts'
 
 /** Every change of the database; each runs within a transaction of its caller. */
-export function createSqliteWrites(db: SqliteDatabase) {
-  const tables = createTables(db)
+export function createSqliteWrites(db: SqliteDatabase, documents: DocumentCodec) {
+  const tables = createTables(db, documents)
   return { ...saving(db, tables), ...copying(tables) }
 }
 
 type Tables = ReturnType<typeof createTables>
 
-function createTables(db: SqliteDatabase) {
+function createTables(db: SqliteDatabase, { encode }: DocumentCodec) {
   const insertEvent = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
   return {
-    jobs: createJobWrites(db),
-    nodes: createNodeWrites(db),
-    clients: createClientWrites(db),
+    jobs: createJobWrites(db, encode),
+    nodes: createNodeWrites(db, encode),
+    clients: createClientWrites(db, encode),
     keys: createKeyWrites(db),
     blobs: createBlobWrites(db),
     addEvent: ({ event }: Extract<Write, { kind: 'event' }>): boolean =>
@@ -170,7 +171,7 @@ const jobColumns = [
   'effects',
 ] as const
 
-function createJobWrites(db: SqliteDatabase) {
+function createJobWrites(db: SqliteDatabase, encode: DocumentCodec['encode']) {
   const find = db.prepare(
     `SELECT version, write_id, ${jobColumns.join(', ')} FROM jobs WHERE id = ?`,
   )
@@ -229,7 +230,7 @@ function createJobWrites(db: SqliteDatabase) {
         index.effects,
       ]
       const change = numberOf(count.get() ?? {}, 'value')
-      const document = encodeDocument(job)
+      const document = encode(job)
       const head = [version, writeId ?? null, change]
       const known = find.get(job.id)
       if (known) {
@@ -247,7 +248,7 @@ function createJobWrites(db: SqliteDatabase) {
   }
 }
 
-function createNodeWrites(db: SqliteDatabase) {
+function createNodeWrites(db: SqliteDatabase, encode: DocumentCodec['encode']) {
   const find = db.prepare('SELECT version, write_id FROM nodes WHERE address = ?')
   const update = db.prepare(
     'UPDATE nodes SET version = ?, write_id = ?, document = ? WHERE address = ? AND expires_at = ?',
@@ -257,14 +258,14 @@ function createNodeWrites(db: SqliteDatabase) {
     find,
     put: (node: Node, version: number, writeId: string | undefined): void => {
       const { address, certificate } = node
-      const [id, end, document] = [writeId ?? null, certificate.expiresAt, encodeDocument(node)]
+      const [id, end, document] = [writeId ?? null, certificate.expiresAt, encode(node)]
       if (didChange(update.run(version, id, document, address, end))) return
       put.run(address, version, id, end, document)
     },
   }
 }
 
-function createClientWrites(db: SqliteDatabase) {
+function createClientWrites(db: SqliteDatabase, encode: DocumentCodec['encode']) {
   const upsert = db.prepare(`
     INSERT INTO clients VALUES (?, ?, ?, ?)
     ON CONFLICT (address) DO UPDATE SET
@@ -273,7 +274,7 @@ function createClientWrites(db: SqliteDatabase) {
     find: db.prepare('SELECT version, write_id FROM clients WHERE address = ?'),
     erase: db.prepare('DELETE FROM clients WHERE address = ?'),
     put: (client: Client, version: number, writeId: string | undefined): void => {
-      upsert.run(client.address, version, writeId ?? null, encodeDocument(client))
+      upsert.run(client.address, version, writeId ?? null, encode(client))
     },
   }
 }
