@@ -86,6 +86,8 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
       const isEnough = (since: number) => options.isHasty || signal.aborted || answered(load, since)
       try {
         const fault = await putIn(kind, stage, isEnough)
+        // Until its saves are replayed, a database lacks what the ICL's local copy has.
+        if (fault.recoveryMs === undefined) await comesTo(() => isWhole(world.iclUrl), settleMs)
         const { problems } = await checkTold(world, load.told.slice(-lookBack))
         const found = fresh([...problems, ...damage.map(damaged), ...(await startDead(world))])
         faults.push({ ...fault, store, problems: found })

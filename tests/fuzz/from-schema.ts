@@ -58,6 +58,8 @@ function objectOf(schema: JsonSchema, source: Source): Record<string, unknown> {
 }
 
 function arrayOf(schema: JsonSchema, name: string, source: Source): unknown[] {
+  const tuple = schema.prefixItems as JsonSchema[] | undefined
+  if (tuple) return tuple.map((part) => valueFor(part, name, source))
   const least = Number(schema.minItems ?? 0)
   const most = Math.min(Number(schema.maxItems ?? least + 3), least + 3)
   const item = (schema.items ?? {}) as JsonSchema
