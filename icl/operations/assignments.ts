@@ -44,23 +44,28 @@ type Waiter = Row & {
   readonly node: Address
   readonly since: MonotonicMs
   readonly ms: number
-  readonly resolve: (offers: Offers | PromiseLike<Offers>) => void
+  readonly resolve: (offers: Offers) => void
+  readonly reject: (error: unknown) => void
   /** True once it has its answer. */
   isOver: boolean
   /** Its caller has gone away. */
   readonly handleEvent: () => void
 }
 
-const offersOf = (deps: Dependencies, node: Address, ms: number, signal?: AbortSignal) =>
-  new Promise<Offers>((resolve) => {
+function offersOf(deps: Dependencies, node: Address, ms: number, signal?: AbortSignal) {
+  const offers = new Promise<Offers>((resolve, reject) => {
     const waiter: Waiter = {
-      ...{ deps, node, ms, resolve, isOver: false, since: deps.clock.monotonic() },
+      ...{ deps, node, ms, resolve, reject, isOver: false, since: deps.clock.monotonic() },
       ...{ key: nodeKey(node), endsAt: 0, next: undefined, wake, handleEvent: leave },
     }
     if (signal?.aborted) return resolve({ assignments: [] })
     signal?.addEventListener('abort', waiter, { once: true })
     lookAgain(waiter)
   })
+  // A look may fail before the request waits for what it finds.
+  offers.catch(() => {})
+  return offers
+}
 
 function wake(this: Waiter): void {
   lookAgain(this)
@@ -85,7 +90,7 @@ function lookAgain(waiter: Waiter): void {
   if (mayWait) deps.notifier.held.hold(waiter, left)
   look(waiter, mayWait).catch((error: unknown) => {
     end(waiter)
-    waiter.resolve(Promise.reject(error))
+    waiter.reject(error)
   })
 }
 
