@@ -65,16 +65,22 @@ type Host = {
 }
 
 /** A transaction that others wait for. */
-type Group = ReturnType<typeof Promise.withResolvers<void>> & {
+type Group = {
+  readonly ended: Promise<void>
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
   changes: number
   isAwaited: boolean
 }
 
 function newGroup(): Group {
-  const group: Group = { ...Promise.withResolvers<void>(), changes: 0, isAwaited: false }
+  let [resolve, reject]: [Group['resolve'], Group['reject']] = [() => {}, () => {}]
+  const ended = new Promise<void>((...settle) => {
+    ;[resolve, reject] = settle
+  })
   // Those who wait hear of a failure; it may be that nobody does.
-  group.promise.catch(() => {})
-  return group
+  ended.catch(() => {})
+  return { ended, resolve, reject, changes: 0, isAwaited: false }
 }
 
 // Bounds what one commit takes to the disk.
@@ -147,7 +153,7 @@ export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace }: Ho
   const flushed = async (since: number, isUrgent = true): Promise<void> => {
     if (losses !== since) throw lost()
     if (open && isUrgent) hurry(open)
-    await open?.promise
+    await open?.ended
   }
   return {
     apply,
