@@ -165,7 +165,7 @@ function findingsOf(
         limit: 6,
         better: 'lower',
         heldBackBy:
-          'what a held request keeps besides its connection: its Request with headers and signal, the context of the application, a timer and three promises',
+          'what a runtime keeps of a held request, its signal above all: it tells of callers that go away',
       },
       historyGoal(history),
     ],
