@@ -118,7 +118,7 @@ export const receiptLies: Readonly<
   // The job's last node is put into its place, so that the receipt fits itself where the turn to deliver does.
   'a committed node called lapsed': [
     /^(receipt-invalid|commit-conflict)$/,
-    /it was the turn of another node to deliver|The chain holds another receipt/,
+    /it was the turn of another node to deliver|gave a verdict without an answer|The chain holds another receipt/,
     (draft) => {
       const lapsed = lapsedInstead(draft)
       const answers = lapsed.record.answers.map((signed) => ({ ...signed, batch: 0 }))
