@@ -67,10 +67,13 @@ function denoArgs(env: Readonly<Record<string, string>>, folder: string): readon
     '--allow-env=SVC_ICL_*,HOME',
     '--ignore-env',
     '--allow-sys=homedir',
-    `--allow-read=${[folder, ...filesIn(env), ...filesOf(env.SVC_ICL_PLAYGROUND)].join(',')}`,
+    `--allow-read=${[folder, webAssembly, ...filesIn(env), ...filesOf(env.SVC_ICL_PLAYGROUND)].join(',')}`,
     `--allow-write=${folder}`,
   ]
 }
+
+/** What checks wallet signatures. */
+const webAssembly = join(root, 'node_modules', 'tiny-secp256k1', 'lib')
 
 const files = {
   SVC_ICL_TPM_ROOTS: 'TPM_ROOTS',

@@ -36,7 +36,12 @@ export async function openStream(icl: RunningIcl): Promise<() => void> {
     headers: { authorization: `Bearer ${readToken}` },
     signal: leave.signal,
   })
-  const { value } = (await response.body?.getReader().read()) ?? {}
+  const reader = response.body?.getReader()
+  const { value } = (await reader?.read()) ?? {}
   if (!value) throw new Error(`There is no stream: ${response.status}`)
-  return () => leave.abort()
+  return () => {
+    // A body that nothing refers to is closed by the collector.
+    reader?.closed.catch(() => {})
+    leave.abort()
+  }
 }
