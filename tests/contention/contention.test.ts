@@ -19,7 +19,7 @@ describe('assignments that many claim at once, while leases end and work is give
     'go to one node each, in one process over sqlite',
     async () => {
       const options = { store: 'sqlite', replicas: 1, jobs: 16, nodes: 12 } as const
-      expectSound(await runContention({ ...options, claims: 200 }), 200)
+      expectSound(await runContention({ ...options, claims: 400 }), 400)
     },
     limitMs,
   )
@@ -31,7 +31,7 @@ describe('assignments that many claim at once, while leases end and work is give
       name,
       async () => {
         const options = { store: 'mongodb', replicas: 3, jobs: 8, nodes: 9 } as const
-        expectSound(await runContention({ ...options, claims: 200 }), 200)
+        expectSound(await runContention({ ...options, claims: 400 }), 400)
       },
       limitMs,
     )
