@@ -1,4 +1,4 @@
 import { runCommandLine } from './command-line.ts'
-import { commands } from './commands/table.ts'
+import { commands } from './command-table.ts'
 
 await runCommandLine('svc-node', commands)

@@ -2,10 +2,10 @@ import type { Hex, LocalAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Address } from '../lib/codecs.ts'
 import { readKeystore } from '../lib/host/keystore.ts'
-import { askPassword } from '../lib/host/password.ts'
+import { askPassword, type Terminal } from '../lib/host/password.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import type { CommandContext } from './commands/context.ts'
 import type { LoadedConfig } from './config-file.ts'
+import type { Environment } from './environment.ts'
 
 /** The node's chain wallet (spec 5). */
 export type Wallet = {
@@ -19,7 +19,7 @@ const typedTries = 3
 /** Opens the keystore with the password from the environment or the terminal, where it may be typed three times. */
 export async function openWallet(
   { keystorePath }: Pick<LoadedConfig, 'keystorePath'>,
-  { environment, terminal }: Pick<CommandContext, 'environment' | 'terminal'>,
+  { environment, terminal }: { readonly environment: Environment; readonly terminal: Terminal },
 ): Promise<Wallet> {
   const isTyped = !environment.SVC_KEY_PASSWORD && !environment.SVC_KEY_PASSWORD_FILE
   for (let tries = 1; ; tries++) {

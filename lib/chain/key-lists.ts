@@ -1,12 +1,12 @@
 import { encodeFunctionData, type Hex } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import type { Hash32 } from '../codecs.ts'
-import type { EncryptedInput } from '../coprocessor/coprocessor.ts'
 import type { ListTerms } from '../list-commitment.ts'
 import { abortable } from './abortable.ts'
 import { toChainError } from './chain-error.ts'
 import { chainHash } from './chain-hash.ts'
 import type { ChainReader, ChainWriter } from './clients.ts'
+import type { EncryptedInput } from './encrypted-input.ts'
 import { eventsOf, nothingDone, type Sent, sendToKeyStore, sentAs } from './key-store-call.ts'
 import { type StoredKey, storedKeyOf } from './prompt-key-store.ts'
 

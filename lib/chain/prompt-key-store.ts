@@ -1,10 +1,10 @@
 import { encodeFunctionData, type Hex, type TransactionReceipt, zeroAddress } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import { Address, type Hash32 } from '../codecs.ts'
-import type { EncryptedInput } from '../coprocessor/coprocessor.ts'
 import { abortable } from './abortable.ts'
 import { toChainError } from './chain-error.ts'
 import type { ChainReader, ChainWriter } from './clients.ts'
+import type { EncryptedInput } from './encrypted-input.ts'
 import {
   eventsOf,
   type KeyStoreCall,

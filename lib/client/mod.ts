@@ -6,6 +6,7 @@
  */
 
 export { checkAck, verifyAck } from '../ack.ts'
+export type { EncryptedInput } from '../chain/encrypted-input.ts'
 export {
   isWalletAccount,
   type WalletAccount,
@@ -18,7 +19,6 @@ export type { CofheCoprocessor, CofheOptions } from '../coprocessor/cofhe-option
 export type {
   Coprocessor,
   EncryptedHalves,
-  EncryptedInput,
   EncryptNews,
 } from '../coprocessor/coprocessor.ts'
 export type { ProofInput, Prover } from '../coprocessor/prover.ts'

@@ -1,4 +1,4 @@
-import type { EncryptedInput } from '../coprocessor/coprocessor.ts'
+import type { EncryptedInput } from '../chain/encrypted-input.ts'
 import type { Terms } from '../schemas/terms.ts'
 import { termsHash } from '../terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'

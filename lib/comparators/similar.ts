@@ -6,7 +6,7 @@ import { featuresOf } from './similar/features.ts'
 import { likenessOf } from './similar/similarities.ts'
 import { sketchOf } from './similar/sketch.ts'
 import { sketchBytesOf, sketchMalformation } from './similar/sketch-form.ts'
-import { verdictOf } from './similar/verdict.ts'
+import { verdictOf } from './similar-verdict.ts'
 
 /** Answers match when they are worded alike and agree in what can be told of their facts; for models that hardly vary. */
 export const similar: Comparator = {

@@ -6,7 +6,8 @@ import {
   FheTypes,
 } from '@cofhe/sdk'
 import type { Permit } from '@cofhe/sdk/permits'
-import type { EncryptedHalves, EncryptedInput } from './coprocessor.ts'
+import type { EncryptedInput } from '../chain/encrypted-input.ts'
+import type { EncryptedHalves } from './coprocessor.ts'
 import type { StepTeller } from './encrypt-steps.ts'
 
 /** Two uint128 values. */

@@ -1,12 +1,4 @@
-import type { Hex } from 'viem'
-
-/** One encrypted half of a key, signed for the wallet that encrypted it; `ctHash` is not the handle to hand out (spec 2.4). */
-export type EncryptedInput = {
-  readonly ctHash: bigint
-  readonly securityZone: number
-  readonly utype: number
-  readonly signature: Hex
-}
+import type { EncryptedInput } from '../chain/encrypted-input.ts'
 
 /** What an encryption is doing: fetching keys, proving (the slow one), or having the proof verified. */
 export type EncryptStep = 'prepare' | 'prove' | 'verify'

@@ -9,7 +9,8 @@ import { SvcError } from '../../lib/svc-error.ts'
 import type { LoadedConfig } from '../config-file.ts'
 import type { Attestor } from './proof.ts'
 import { findTpm } from './tpm/find-tpm.ts'
-import { createTpmAttestor, type TpmAttestorOptions } from './tpm/tpm-attestor.ts'
+import type { TpmAttestorOptions } from './tpm/tpm.ts'
+import { createTpmAttestor } from './tpm-attestor.ts'
 
 /** What the backends are configured with. */
 export type AttestorSettings = {

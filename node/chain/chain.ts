@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
+import type { EncryptedInput } from '../../lib/chain/encrypted-input.ts'
 import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
-import type { EncryptedInput } from '../../lib/coprocessor/coprocessor.ts'
 
 /** What NodeRegistry knows of this node; times in Unix seconds. */
 type Registration = {

@@ -2,11 +2,10 @@ import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Takes } from '../../lib/prompt-needs.ts'
 import { modelNameOf, providerNameOf, takenBy } from '../../lib/providers.ts'
-import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import type { Log } from '../log.ts'
 import type { InferenceProvider } from './provider.ts'
-import { keyOf, type Provider, providersOf } from './providers.ts'
+import { keyOf, type Provider, type ProviderSettings, providersOf } from './providers.ts'
 
 /** A model that this node serves. */
 type OfferedModel = {
@@ -24,7 +23,7 @@ export type MissingKey = { readonly modelId: string; readonly variable: string }
 
 /** Makes the providers of the configured models; a model without a key that its provider needs is not offered (spec 7). */
 export async function offerModels(
-  config: Pick<Config, 'supported_model_ids' | 'providers'>,
+  config: ProviderSettings & { readonly supported_model_ids: readonly string[] },
   environment: Environment,
   clock: Clock,
   log: Pick<Log, 'debug'>,

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readKeystore } from '../../lib/host/keystore.ts'
-import { commands } from '../../node/commands/table.ts'
+import { commands } from '../../node/command-table.ts'
 import { lockPathOf, takeLock } from '../../node/journal/lock.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { startStubChain } from './stub-chain.ts'

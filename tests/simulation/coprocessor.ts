@@ -1,6 +1,7 @@
+import type { EncryptedInput } from '../../lib/chain/encrypted-input.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
-import type { Coprocessor, EncryptedInput } from '../../lib/coprocessor/coprocessor.ts'
+import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { SimulatedChain } from './chain.ts'
 import type { Dice } from './dice.ts'

@@ -7,8 +7,7 @@ import { readModel, type TpmModel } from './capabilities.ts'
 import { readCertificateFile } from './certificate-file.ts'
 import { endorsementHash, readCertificates, withEndorsementKey } from './endorsement.ts'
 import { quotePcrs } from './quote.ts'
-import { withTpm } from './tpm.ts'
-import type { TpmAttestorOptions } from './tpm-attestor.ts'
+import { type TpmAttestorOptions, withTpm } from './tpm.ts'
 import type { Tpm } from './tpm-command.ts'
 
 /** What a TPM is known by: SHA-256 in hex of the endorsement key's modulus, and how many issuers it can show for it. */

@@ -29,6 +29,9 @@ export type TpmOptions = {
   readonly random: Random
 }
 
+/** Which TPM attests, and the operator's file with certificates that the TPM lacks. */
+export type TpmAttestorOptions = TpmOptions & { readonly certificatesPath: string | undefined }
+
 /** Opens a TPM for some work and closes it again; throws only SvcErrors and what the work throws. */
 export async function withTpm<T>(
   { device, clock, random }: TpmOptions,

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { nearestName } from '../../../lib/host/nearest.ts'
 import { printable } from '../../../lib/host/printable.ts'
+import { commands } from '../../../node/command-table.ts'
 import { readArguments, readFlags } from '../../../node/commands/flags.ts'
-import { commands } from '../../../node/commands/table.ts'
 import { expectTyped, expectUnpolluted, patience, runs } from './runs.ts'
 
 const words = commands.flatMap(({ flags }) => flags.map(([usage]) => usage.split(' ')[0] ?? ''))

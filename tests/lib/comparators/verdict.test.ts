@@ -5,7 +5,7 @@ import {
 } from '../../../lib/comparators/similar/answer-json.ts'
 import { lengthClassOf } from '../../../lib/comparators/similar/length-class.ts'
 import type { Likeness } from '../../../lib/comparators/similar/similarities.ts'
-import { verdictOf } from '../../../lib/comparators/similar/verdict.ts'
+import { verdictOf } from '../../../lib/comparators/similar-verdict.ts'
 
 type Shared = Likeness['shared']
 const all: Shared = {

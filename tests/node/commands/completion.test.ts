@@ -3,9 +3,9 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { commands } from '../../../node/command-table.ts'
 import { printCompletion } from '../../../node/commands/completion.ts'
 import { flagName } from '../../../node/commands/flags.ts'
-import { commands } from '../../../node/commands/table.ts'
 
 const scriptOf = (shell: string): string => {
   const lines: string[] = []

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { examine } from '../../../node/commands/doctor.ts'
-import { commands } from '../../../node/commands/table.ts'
+import { commands } from '../../../node/command-table.ts'
+import { examine } from '../../../node/commands/doctor/doctor.ts'
 import { quietContext } from './context.ts'
 
 const page = await readFile(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { nearestName } from '../../../lib/host/nearest.ts'
+import { commands } from '../../../node/command-table.ts'
 import { type FlagSpec, readArguments, readFlags } from '../../../node/commands/flags.ts'
-import { commands } from '../../../node/commands/table.ts'
 
 const specs: readonly FlagSpec[] = [
   ['--stake <ether>', 'a value'],

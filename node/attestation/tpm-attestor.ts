@@ -1,25 +1,22 @@
-import { attestationDigest } from '../../../lib/attestation.ts'
-import { fromBase64Url, toBase64Url } from '../../../lib/digest.ts'
-import { ProblemError } from '../../../lib/problem.ts'
-import type { QuoteDemand } from '../../../lib/schemas/attestation.ts'
-import { SvcError } from '../../../lib/svc-error.ts'
-import { toHex } from '../../../lib/tpm/hex.ts'
-import { nameOf } from '../../../lib/tpm/public-area.ts'
-import { parseQuote } from '../../../lib/tpm/quote.ts'
-import type { Attestor, Proof, ProofRequest } from '../proof.ts'
-import { activateCredential } from './activate.ts'
-import { withAttestationKey } from './attestation-key.ts'
-import { readCertificateFile } from './certificate-file.ts'
-import { endorsementHash, readCertificates, withEndorsementKey } from './endorsement.ts'
-import type { TpmKey } from './primary-keys.ts'
-import { quotePcrs } from './quote.ts'
-import { type TpmOptions, withTpm } from './tpm.ts'
-import type { Tpm } from './tpm-command.ts'
+import { attestationDigest } from '../../lib/attestation.ts'
+import { fromBase64Url, toBase64Url } from '../../lib/digest.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type { QuoteDemand } from '../../lib/schemas/attestation.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import { toHex } from '../../lib/tpm/hex.ts'
+import { nameOf } from '../../lib/tpm/public-area.ts'
+import { parseQuote } from '../../lib/tpm/quote.ts'
+import type { Attestor, Proof, ProofRequest } from './proof.ts'
+import { activateCredential } from './tpm/activate.ts'
+import { withAttestationKey } from './tpm/attestation-key.ts'
+import { readCertificateFile } from './tpm/certificate-file.ts'
+import { endorsementHash, readCertificates, withEndorsementKey } from './tpm/endorsement.ts'
+import type { TpmKey } from './tpm/primary-keys.ts'
+import { quotePcrs } from './tpm/quote.ts'
+import { type TpmAttestorOptions, withTpm } from './tpm/tpm.ts'
+import type { Tpm } from './tpm/tpm-command.ts'
 
 const backend = 'tpm'
-
-/** Which TPM attests, and the operator's file with certificates that the TPM lacks. */
-export type TpmAttestorOptions = TpmOptions & { readonly certificatesPath: string | undefined }
 
 /** Attests by a TPM 2.0: a quote over what is bound, by a key that the ICL enrols once together with its TPM (spec 5). */
 export const createTpmAttestor = (options: TpmAttestorOptions): Attestor => ({

@@ -1,12 +1,12 @@
-import type { Explanation } from '../comparator.ts'
-import type { Likeness } from './similarities.ts'
+import type { Explanation } from './comparator.ts'
+import type { Likeness } from './similar/similarities.ts'
 import {
   type LengthClass,
   leastLengthRatio,
   nearCopyTrigrams,
   unrelatedBelow,
   wordedAlike,
-} from './thresholds.ts'
+} from './similar/thresholds.ts'
 
 /** What a likeness says of two answers; `lengthRatio` is the shorter's tokens to the longer's in thousandths. */
 export function verdictOf(likeness: Likeness, lengthRatio: number): Explanation {

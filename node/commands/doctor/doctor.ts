@@ -1,9 +1,9 @@
-import { type Check, reportChecks } from '../../lib/host/checks.ts'
-import { failed, failedBy, ok, skipped } from '../../lib/host/make-check.ts'
-import { type LoadedConfig, loadConfig } from '../config-file.ts'
-import type { CommandContext } from './context.ts'
-import { checkChain, withoutNetwork } from './doctor/chain.ts'
-import { checkClock, checkIcl } from './doctor/icl.ts'
+import { type Check, reportChecks } from '../../../lib/host/checks.ts'
+import { failed, failedBy, ok, skipped } from '../../../lib/host/make-check.ts'
+import { type LoadedConfig, loadConfig } from '../../config-file.ts'
+import type { CommandContext } from '../context.ts'
+import { checkChain, withoutNetwork } from './chain.ts'
+import { checkClock, checkIcl } from './icl.ts'
 import {
   checkCertificate,
   checkFhe,
@@ -11,10 +11,10 @@ import {
   checkJournal,
   checkKeystore,
   checkPassword,
-} from './doctor/local.ts'
-import { checkModels } from './doctor/provider.ts'
-import { checkCoprocessor, checkGateway } from './doctor/services.ts'
-import { checkTpm } from './doctor/tpm.ts'
+} from './local.ts'
+import { checkModels } from './provider.ts'
+import { checkCoprocessor, checkGateway } from './services.ts'
+import { checkTpm } from './tpm.ts'
 
 /** Checks everything that the node needs and prints each finding with its remedy; 1 when the operator has to act, 75 when all failures may pass. */
 export async function examine(

@@ -1,6 +1,6 @@
-import type { CommandSpec } from './command-spec.ts'
-import type { FlagSpec } from './flags.ts'
-import { receiptCommand } from './receipt-command.ts'
+import type { CommandSpec } from './commands/command-spec.ts'
+import type { FlagSpec } from './commands/flags.ts'
+import { receiptCommand } from './commands/receipt-command.ts'
 
 const json: FlagSpec = ['--json', 'Print JSON']
 const yes: FlagSpec = ['--yes', 'Ask nothing but the password']
@@ -27,7 +27,8 @@ export const commands: readonly CommandSpec[] = [
       ['--yes', 'Ask nothing. Flags and environment give everything, the password too'],
       json,
     ],
-    start: async (flags, context) => await (await import('./init.ts')).initialise(flags, context),
+    start: async (flags, context) =>
+      await (await import('./commands/init.ts')).initialise(flags, context),
   },
   {
     name: 'register',
@@ -42,14 +43,15 @@ export const commands: readonly CommandSpec[] = [
       yes,
       json,
     ],
-    start: async (flags, context) => await (await import('./register.ts')).register(flags, context),
+    start: async (flags, context) =>
+      await (await import('./commands/register.ts')).register(flags, context),
   },
   {
     name: 'unregister',
     summary: 'Leave: start unbonding the stake, and withdraw it once that is over',
     flags: [['--withdraw', 'Only withdraw: do not start unbonding'], yes, json],
     start: async (flags, context) =>
-      await (await import('./unregister.ts')).unregister(flags, context),
+      await (await import('./commands/unregister.ts')).unregister(flags, context),
   },
   {
     name: 'answer',
@@ -62,7 +64,7 @@ export const commands: readonly CommandSpec[] = [
       json,
     ],
     start: async (flags, context, [fault = '']) =>
-      await (await import('./answer.ts')).answerFault(fault, flags, context),
+      await (await import('./commands/answer.ts')).answerFault(fault, flags, context),
   },
   {
     name: 'attest',
@@ -73,14 +75,15 @@ export const commands: readonly CommandSpec[] = [
       yes,
       json,
     ],
-    start: async (flags, context) => await (await import('./attest.ts')).attestOnce(flags, context),
+    start: async (flags, context) =>
+      await (await import('./commands/attest.ts')).attestOnce(flags, context),
   },
   {
     name: 'release',
     summary: "Free this wallet's TPM at the ICL, so that another wallet can attest with it",
     flags: [yes, json],
     start: async (flags, context) =>
-      await (await import('./release.ts')).releaseTpm(flags, context),
+      await (await import('./commands/release.ts')).releaseTpm(flags, context),
   },
   {
     name: 'run',
@@ -90,7 +93,7 @@ export const commands: readonly CommandSpec[] = [
       ['--log-format <name>', 'text or json (default: text, SVC_LOG_FORMAT)'],
     ],
     start: async (flags, context) => {
-      await (await import('./run.ts')).runNode(flags, context)
+      await (await import('./commands/run.ts')).runNode(flags, context)
       return undefined
     },
   },
@@ -98,19 +101,22 @@ export const commands: readonly CommandSpec[] = [
     name: 'repair',
     summary: 'Make a damaged job journal usable. The damaged file is kept',
     flags: [json],
-    start: async (flags, context) => await (await import('./repair.ts')).repair(flags, context),
+    start: async (flags, context) =>
+      await (await import('./commands/repair.ts')).repair(flags, context),
   },
   {
     name: 'status',
     summary: 'Show what the ICL, the chain, the certificate and the providers say of this node',
     flags: [json],
-    start: async (flags, context) => await (await import('./status.ts')).showStatus(flags, context),
+    start: async (flags, context) =>
+      await (await import('./commands/status.ts')).showStatus(flags, context),
   },
   {
     name: 'doctor',
     summary: 'Check everything that the node needs, with a remedy for each failure',
     flags: [json],
-    start: async (flags, context) => await (await import('./doctor.ts')).examine(flags, context),
+    start: async (flags, context) =>
+      await (await import('./commands/doctor/doctor.ts')).examine(flags, context),
   },
   {
     name: 'jobs',
@@ -124,7 +130,8 @@ export const commands: readonly CommandSpec[] = [
       ],
       json,
     ],
-    start: async (flags, context) => await (await import('./jobs.ts')).showJobs(flags, context),
+    start: async (flags, context) =>
+      await (await import('./commands/jobs.ts')).showJobs(flags, context),
   },
   receiptCommand,
   {
@@ -134,6 +141,6 @@ export const commands: readonly CommandSpec[] = [
     flags: [],
     words: ['bash', 'zsh', 'fish'],
     start: async (_, context, [shell = '']) =>
-      (await import('./completion.ts')).printCompletion(shell, commands, context.print),
+      (await import('./commands/completion.ts')).printCompletion(shell, commands, context.print),
   },
 ]
