@@ -28,7 +28,7 @@ export async function findKubo(): Promise<
   const tools = (await import(new URL('../scripts/tools.mjs', import.meta.url).href)) as Tools
   const { path, version } = tools.kubo()
   if (existsSync(path)) return { path }
-  return { missing: `Kubo ${version} is not built (node scripts/install-tools.mjs builds it)` }
+  return { missing: `Kubo ${version} is not built (node scripts/install-tools.mjs kubo builds it)` }
 }
 
 /** The path of Kubo; throws SvcError `kubo-missing`. */
@@ -36,7 +36,7 @@ export async function kuboPath(): Promise<string> {
   const found = await findKubo()
   if ('path' in found) return found.path
   throw new SvcError('kubo-missing', 'Kubo is not built here', {
-    hint: 'Run `node scripts/install-tools.mjs`, which builds it with Go in a few minutes.',
+    hint: 'Run `node scripts/install-tools.mjs kubo`, which builds it with Go in a few minutes.',
   })
 }
 

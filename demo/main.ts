@@ -15,6 +15,7 @@ import { findBlobsInKubo } from './blobs-in-kubo.ts'
 import { checkDisk } from './check-machine.ts'
 import { checkProvider } from './check-provider.ts'
 import { clientEnvironment } from './client-environment.ts'
+import { kuboPath } from './kubo-process.ts'
 import { chooseProvider, type DemoOptions, ngramModel, parseDemoOptions, usage } from './options.ts'
 import { exitCodeOf, jsonFailure, jsonResult, sentenceOf, tellBlobs, tellResult } from './result.ts'
 import { demoStopSignal } from './stop-signals.ts'
@@ -70,6 +71,7 @@ async function runDemo(options: DemoOptions): Promise<number> {
   if (options.fhe === 'real') story.say(coprocessorNote)
   story.say()
   await checkDisk(tmpdir())
+  if (options.blobs === 'kubo') await kuboPath()
   if (provider.probe) await checkProvider(provider.probe, signal)
   const nodeBinary = options.binary ? await binaryForNodes() : undefined
   const world = await startWorld({
@@ -112,7 +114,7 @@ async function runDemo(options: DemoOptions): Promise<number> {
   } catch (error) {
     story.end('failed')
     if (!(error instanceof SvcError) && !signal.aborted) story.say(await world.lastLogs())
-    throw explain(error, nodes)
+    throw error
   } finally {
     await world.stop()
   }
@@ -132,15 +134,6 @@ async function readPrompt(): Promise<string> {
   if (process.stdin.isTTY) return ''
   const piped = await abortable(text(process.stdin), signal)
   return piped.replace(/\r?\n$/, '')
-}
-
-/** Says what to do in the demo's own terms. */
-function explain(error: unknown, nodes: number): unknown {
-  if (!(error instanceof SvcError) || error.code !== 'not-enough-nodes' || nodes >= 3) return error
-  return new SvcError(error.code, error.message, {
-    hint: 'Run the demo with --nodes 3 or more.',
-    cause: error,
-  })
 }
 
 function tellStep({ begin, progress, end }: Story) {

@@ -54,7 +54,7 @@ Runs the whole service on this machine: a chain, the coordinator, three nodes in
 encrypted prompt through them. The prompt is read from standard input when it is not given.
 
   --model MODEL  openai:gpt-4o-mini (default), anthropic:claude-sonnet-4-5, ...
-  --nodes N      how many nodes to start, 1 to 8 (default 3, which is the least a job needs)
+  --nodes N      how many nodes to start, 3 to 8 (default 3). A job needs 3
   --icl RUNTIME  what the coordinator runs on: bun (default), node, deno or workerd
   --blobs PLACE  store (default), or kubo: encrypted blobs go to an IPFS daemon of the demo's own
   --binary       the nodes run dist/svc-node, which is built first unless it is up to date
@@ -125,8 +125,8 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
       allowPositionals: true,
       options,
     })
-    if (!/^[1-8]$/.test(values.nodes)) {
-      throw wrong(`--nodes takes a number from 1 to 8, not ${values.nodes}`)
+    if (!/^[3-8]$/.test(values.nodes)) {
+      throw wrong(`--nodes takes a number from 3 to 8, because a job needs 3, not ${values.nodes}`)
     }
     if (values.playground && values.icl === 'workerd') {
       throw wrong('--playground takes another --icl than workerd, which has no files to serve')

@@ -1,5 +1,6 @@
 // Gets the programs that only tests need: builds FerretDB and Kubo into a folder of this user, once a version, makes a Python environment
-// there, and has Debian's package manager install the software TPM, Chromium and a C compiler where this is root: node scripts/install-tools.mjs
+// there, and has Debian's package manager install the software TPM, Chromium and a C compiler where this is root:
+// node scripts/install-tools.mjs [ferretdb|kubo|python|swtpm|chromium|cc ...]
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -109,12 +110,23 @@ const compiler = {
   packages: ['gcc', 'libc6-dev'],
 }
 
-const codes = [
-  await installGoTool(ferretDb(), 'a minute or two'),
-  await installGoTool(kubo(), 'two to five minutes'),
-  await installPython(pythonClient()),
-  await installDebianPrograms(softwareTpm),
-  await installDebianPrograms(chromium),
-  await installDebianPrograms(compiler),
-]
+const tools = {
+  ferretdb: () => installGoTool(ferretDb(), 'a minute or two'),
+  kubo: () => installGoTool(kubo(), 'two to five minutes'),
+  python: () => installPython(pythonClient()),
+  swtpm: () => installDebianPrograms(softwareTpm),
+  chromium: () => installDebianPrograms(chromium),
+  cc: () => installDebianPrograms(compiler),
+}
+
+const named = process.argv.slice(2)
+const unknown = named.filter((name) => !Object.hasOwn(tools, name))
+if (unknown.length > 0) {
+  console.error(`No tool ${unknown.join(', ')}. Name some of ${Object.keys(tools).join(', ')}.`)
+  process.exit(2)
+}
+const codes = []
+for (const [name, install] of Object.entries(tools)) {
+  if (named.length === 0 || named.includes(name)) codes.push(await install())
+}
 process.exitCode = codes.find((code) => code !== 0) ?? 0

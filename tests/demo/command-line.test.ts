@@ -28,6 +28,7 @@ describe('the command line of the demo', () => {
 
   const mistakes = [
     ['--wat'],
+    ['--nodes', '2', 'Hi'],
     ['--nodes', '9', 'Hi'],
     ['--fhe', 'maybe', 'Hi'],
     ['--model', 'openai:x', 'Hi'],

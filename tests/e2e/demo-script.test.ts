@@ -123,16 +123,6 @@ describe('npm run demo', () => {
     expect(run.stdout).toMatch(/commit tx +0x[0-9a-f]{64}/)
   }, 240_000)
 
-  it('says how many nodes a job needs when there are too few', async () => {
-    const run = await demo(['--nodes', '2', '--json', 'Hello'])
-    expect(run.code).toBe(1)
-    expect(lastLine(run.stderr)).toContain('--nodes 3')
-    expect(JSON.parse(lastLine(run.stdout))).toMatchObject({
-      status: 'failed',
-      error: { code: 'not-enough-nodes' },
-    })
-  }, 240_000)
-
   it('stops everything on Ctrl-C', async () => {
     answer = () => 'too late'
     const run = await demo(
