@@ -18,7 +18,7 @@ The prompt is read from standard input when it is not given. A prompt that begin
   --comparator ID         how answers are compared: ${ComparatorId.options.join(', ')} (default: the ICL's)
   --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')} (default: three)
   --min-matches N         others that have to match each of them, 1 to 6 (default: 1)
-  --verifiers N           2 to 5 (default: 2)
+  --verifier-count N      nodes of the quorum besides one, 2 to 5 (default: 2)
   --min-tier N            the lowest tier of the nodes, 0 to 255 (default: 0)
   --check ID              what else checkers say of the answer, which decides nothing: ${CheckId.options.join(', ')}
   --max-output-tokens N   the longest answer, 1 to 8192 (default: 1024)
@@ -59,7 +59,7 @@ const Flags = z.object({
   receipt: z.string().min(1, 'takes the name of a file').max(4_096).optional(),
   rule: z.enum(AgreementRule.options, `takes ${AgreementRule.options.join(', ')}`).default('three'),
   'min-matches': wholeNumber(1, 6).default(1),
-  verifiers: wholeNumber(2, 5).default(2),
+  'verifier-count': wholeNumber(2, 5).default(2),
   'min-tier': wholeNumber(0, 255).default(0),
   'max-output-tokens': wholeNumber(1, 8_192).optional(),
   webhook: z.url('takes an address such as https://host.example/hook').max(2_048).optional(),
@@ -103,7 +103,7 @@ const options = {
   receipt: text,
   rule: text,
   'min-matches': text,
-  verifiers: text,
+  'verifier-count': text,
   'min-tier': text,
   'max-output-tokens': text,
   webhook: text,

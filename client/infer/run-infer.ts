@@ -141,12 +141,12 @@ function uncommittedOf(error: unknown): UncommittedError {
 }
 
 async function wishOf(command: InferCommand, client: Client, signal: AbortSignal) {
-  const { check, comparator, rule, verifiers, webhook, 'max-output-tokens': tokens } = command
+  const { check, comparator, rule, webhook, 'max-output-tokens': tokens } = command
   return {
     model: command.model ?? (await onlyModel(client, signal)),
     rule,
     minMatches: command['min-matches'],
-    verifierCount: verifiers,
+    verifierCount: command['verifier-count'],
     minTier: command['min-tier'],
     ...(comparator && { comparator }),
     ...(check && { check }),
