@@ -59,7 +59,8 @@ export const usageError = (message: string): SvcError =>
 export function typedAs<T>(schema: z.ZodType<T>, text: string | undefined, what: string): T {
   const parsed = schema.safeParse(text)
   if (parsed.success) return parsed.data
-  throw usageError(`${what} cannot be ${JSON.stringify(text ?? '')}`)
+  if (text === undefined) throw usageError(`${what} is missing`)
+  throw usageError(`${what} cannot be ${JSON.stringify(text)}`)
 }
 
 /** A whole number of at least `min`, as it is typed. */
