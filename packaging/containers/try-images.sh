@@ -16,6 +16,9 @@ done
 [ "$(id -u)" = 0 ] || fail 'debootstrap and chroot need root.'
 [ -f dist/svc-node-linux-x64 ] ||
   fail 'dist/svc-node-linux-x64 is missing. Run npm run build:node -- --target linux-x64.'
+# Containers of chroot have the network of this machine.
+node -e 'require("node:net").createServer().once("error", () => process.exit(1)).listen(8080, function () { this.close() })' ||
+  fail 'Port 8080 is in use, and the ICL of the image listens at it. Stop the program that uses it.'
 
 scratch=$(mktemp -d)
 folder=${1:-$scratch}
