@@ -12,7 +12,8 @@ import {
 } from './proof-child.ts'
 
 const maxStarts = 3
-const usualTimeoutMs = 240_000
+// A proof takes ten seconds of a core, and its process gives way to others: the limit is for one that hangs.
+const usualTimeoutMs = 900_000
 
 /** How proofs are made. */
 export type ProcessProverOptions = ProofProcessOptions & {
