@@ -42,7 +42,7 @@ let icl: TestIcl
 const nodes: TestNode[] = []
 const clientName = 'client on chain'
 const client = walletOf(clientName)
-const poolSize = 50
+const poolSize = 20
 
 const writerOf = (name: string) =>
   createChainWriter({
@@ -93,7 +93,7 @@ const until = async <T>(look: () => Promise<T | undefined>): Promise<T> => {
   throw new Error('it never came')
 }
 
-/** Stores a key on chain under terms, and asks for its list over a pool of 50 nodes. */
+/** Stores a key on chain under terms, and asks for its list over a pool of 20 nodes. */
 async function storeUnderTerms() {
   const api = icl.api(client.signer)
   const coprocessor = createCofheCoprocessor({
@@ -141,7 +141,7 @@ async function storeUnderTerms() {
   return { api, key, body, commit }
 }
 
-describe('a job over a pool of 50 on a real chain', () => {
+describe('a job over a pool of 20 on a real chain', () => {
   it('is for the first nodes of its list, who alone can read the key; the coordinator activates a replacement', async () => {
     const { api, key, body, commit } = await storeUnderTerms()
     const thief = icl.api(walletOf('thief').signer)
