@@ -130,6 +130,13 @@ terms = record(
 )
 _block = record(number=uint256, hash=hash32)
 _members = array(address, 3, 16)
+
+
+def _keyed(body: Form) -> Form:
+    """What the ICL signs, with the key that it names."""
+    return record(body=body, key=session_key, signature=session_signature)
+
+
 _passed = record(position=_position, reason=one_of(*pass_reasons), at=unix_seconds)
 list_statement = record(
     statement=one_of("svc-list-v2"),
@@ -143,7 +150,7 @@ list_statement = record(
     coordinator=address,
     at=unix_seconds,
 )
-signed_list = record(body=list_statement, key=session_key, signature=session_signature)
+signed_list = _keyed(list_statement)
 _job_list = record(
     terms=terms,
     block=_block,
@@ -199,7 +206,7 @@ ack_statement = record(
     **_about("svc-ack-v2"), step=one_of("commit", "reveal", "result"), body_hash=hash32, at=unix_seconds
 )
 
-ack = record(body=ack_statement, key=session_key, signature=session_signature)
+ack = _keyed(ack_statement)
 
 
 def _signed(body: Form, **more: Form) -> Form:
@@ -258,6 +265,6 @@ receipt = record(
     delivery=_delivery,
     verdicts=_verdicts,
     attested=array(record(address=address, salt=base64url32, score=_score), 1, 6),
-    tally=record(body=tally_statement, key=session_key, signature=session_signature),
+    tally=_keyed(tally_statement),
     optional=("attested",),
 )
