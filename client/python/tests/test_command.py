@@ -17,6 +17,7 @@ class Command(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.file = Path(folder.name, "receipt.json")
+        self.acks = Path(folder.name, "acks.jsonl")
         self.vector = read("receipts-valid")["receipts"][0]
 
     def run_on(self, data, *flags):
@@ -38,6 +39,28 @@ class Command(unittest.TestCase):
         other = self.vector["receipt"]["answers"][0]["session"]["key"]
         code, out = self.run_on(text, "--icl-key", other, "--json")
         self.assertEqual((code, json.loads(out)["verdict"]), (1, "invalid"))
+
+    def test_a_receipt_is_held_against_what_the_icl_acknowledged(self):
+        statements = read("statements")
+        text, (key, *_) = json.dumps(statements["receipt"]), {one["key"] for one in statements["acks"]}
+        for one in statements["acks"]:
+            ack = {"body": json.loads(one["text"]), "key": one["key"], "signature": one["signature"]}
+            self.acks.write_text(f"{json.dumps(ack)}\n\n{json.dumps(ack)}\n")
+            code, out = self.run_on(text, "--icl-key", key, "--with", str(self.acks))
+            self.assertEqual(code == 0, one["isKept"], one["name"])
+            self.assertIn("ok      acks" if one["isKept"] else "failed  acks", out)
+
+    def test_what_is_no_acknowledgement_says_nothing_of_the_receipt(self):
+        ack = read("statements")["acks"][0]
+        body = json.loads(ack["text"])
+        false = {"body": {**body, "at": body["at"] + 1}, "key": ack["key"], "signature": ack["signature"]}
+        for text in (json.dumps(false), "{}", "[]", "yes"):
+            self.acks.write_text(text)
+            with contextlib.redirect_stderr(io.StringIO()) as err:
+                code, out = self.run_on(json.dumps(read("statements")["receipt"]), "--with", str(self.acks))
+            self.assertEqual(code, 1)
+            self.assertNotIn("invalid", out)
+            self.assertIn("acknowledgement", err.getvalue())
 
     def test_anything_else_in_the_file_is_refused(self):
         text = json.dumps(self.vector["receipt"])

@@ -1,11 +1,43 @@
 """Whether a receipt has what its ICL has acknowledged to a node."""
 
+from pathlib import Path
 from typing import Any, Sequence
 
 from . import schema
-from .encoding import canonical_json, hash_of
+from .encoding import canonical_json, hash_of, read_json
 from .errors import SvcError, check
 from .signatures import verify_signature
+
+_most_bytes = 64 * 1_048_576
+
+
+def read_acks(path: str) -> list[dict[str, Any]]:
+    """The acknowledgements of a file: one, or one a line as a node keeps them. Raises SvcError `file-unreadable` or `ack-invalid`."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_most_bytes + 1)
+    except OSError as error:
+        raise SvcError("file-unreadable", str(error), "Name the file that holds the acknowledgements.") from error
+    if len(data) > _most_bytes:
+        raise SvcError("file-unreadable", f"{path} is larger than 64 MiB", "Name the file that holds the acknowledgements.")
+    try:
+        return [_read(data)]
+    except SvcError:
+        lines = enumerate(data.split(b"\n"), 1)
+    return [_read(line, at) for at, line in lines if line.strip()]
+
+
+def _read(data: bytes, at: int = 1) -> dict[str, Any]:
+    try:
+        found = read_json(data)
+        schema.ack(found, "")
+    except SvcError as error:
+        raise SvcError(
+            "ack-invalid",
+            f"Line {at} is no acknowledgement",
+            "Name a file with acknowledgements as the ICL signs them, one a line.",
+        ) from error
+    return found
 
 
 def check_ack(receipt: dict[str, Any], ack: dict[str, Any], icl_keys: Sequence[str]) -> bool:

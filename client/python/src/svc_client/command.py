@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Optional, Sequence
 
+from .acks import check_ack, read_acks
 from .encoding import read_json
 from .errors import SvcError
 from .receipt import receipt_hash, verify_receipt
@@ -25,8 +26,19 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     # Told as it is, whatever encoding a pipe has.
     sys.stdout.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
+    try:
+        return _verify(options)
+    except SvcError as error:
+        print(f"error: {error}\n{error.hint}", file=sys.stderr)
+        return _invalid
+
+
+def _verify(options: argparse.Namespace) -> int:
     checks: list[dict[str, Any]] = []
     receipt = _checked(checks, "content", lambda: _read(options))
+    if receipt is not None and options.acks is not None:
+        acks = read_acks(options.acks)
+        _checked(checks, "acks", lambda: _check_acks(receipt, acks, options))
     if receipt is not None and options.rpc is not None:
         from . import chain
 
@@ -49,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--prompt-key-store", metavar="ADDRESS", help="else the receipt's ICL is asked")
     verify.add_argument("--gateway", metavar="URL", help="an IPFS gateway: draw the list again from its pool")
     verify.add_argument("--icl-key", metavar="KEY", help="the key that has to have signed the tally")
+    verify.add_argument("--with", dest="acks", metavar="FILE", help="acknowledgements of the ICL, as a node keeps them")
     verify.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
@@ -70,10 +83,21 @@ def _read(options: argparse.Namespace) -> dict[str, Any]:
     return receipt
 
 
+def _check_acks(receipt: dict[str, Any], acks: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    """The receipt has what the ICL acknowledged. Of acknowledgements for other jobs nothing is said."""
+    keys = [receipt["tally"]["key"], *([] if options.icl_key is None else [options.icl_key])]
+    for ack in acks:
+        if ack["body"]["jobId"] == receipt["jobId"]:
+            check_ack(receipt, ack, keys)
+
+
 def _checked(checks: list[dict[str, Any]], name: str, check: Callable[[], Any]) -> Any:
     try:
         found = check()
     except SvcError as error:
+        if error.code == "ack-invalid":
+            # It says nothing of the receipt.
+            raise
         told = {"detail": str(error), "remedy": error.hint, "code": error.code, "retryable": error.retryable}
         checks.append({"name": name, "status": "failed", **told})
         return None
@@ -120,6 +144,7 @@ def _not_checked(options: argparse.Namespace) -> list[str]:
         "that its list was drawn from the pool of its terms (--rpc and --gateway)": options.rpc is None
         or options.gateway is None,
         "that the tally is signed by the ICL (--icl-key)": options.icl_key is None,
+        "that no node was called late which had answered in time (--with, of that node)": options.acks is None,
         "that its nodes have a stake, and that its pool left none out": True,
     }
     return [point for point, is_open in points.items() if is_open]
