@@ -22,8 +22,13 @@ const Call = z.object({ function: z.object({ name: z.string(), arguments: z.stri
 
 const Count = z.int().min(0).max(1e9)
 
+// Other servers may count otherwise, or not at all.
+const Counted = z.object({
+  usage: z.object({ prompt_tokens: Count, completion_tokens: Count }).optional().catch(undefined),
+})
+
 // Only what is used; a content in parts belongs to another protocol.
-const Answer = z.object({
+const Answer = Counted.extend({
   choices: z
     .array(
       z.object({
@@ -35,8 +40,6 @@ const Answer = z.object({
       }),
     )
     .min(1),
-  // Other servers may count otherwise, or not at all.
-  usage: z.object({ prompt_tokens: Count, completion_tokens: Count }).optional().catch(undefined),
 })
 
 type Sampling = { readonly temperature?: 0 | undefined; readonly seed?: 0 | undefined }
@@ -92,12 +95,8 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     )
     const parsed = Answer.safeParse(answer)
     if (!parsed.success) throw notOfProtocol()
-    const { usage, choices } = parsed.data
-    if (usage) {
-      const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = usage
-      completion.onUsage?.({ input_tokens, output_tokens })
-    }
-    const [choice] = choices
+    tellUsage(parsed.data, completion)
+    const [choice] = parsed.data.choices
     const text = sealedText(completion.prompt, {
       content: choice?.message.content ?? '',
       toolCalls: (choice?.message.tool_calls ?? []).map((call) => call.function),
@@ -115,7 +114,10 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
         ...{ max_tokens: 1, temperature: 0 },
         ...givenTextFields[api],
       }
-      return toldOf(await client.post('/chat/completions', { body, signal }), api, text)
+      const reply: unknown = await client.post('/chat/completions', { body, signal })
+      const counted = Counted.safeParse(reply)
+      if (counted.success) tellUsage(counted.data, limits)
+      return toldOf(reply, api, text)
     })
 
   return {
@@ -129,6 +131,12 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
         ),
       ),
   }
+}
+
+function tellUsage({ usage }: z.output<typeof Counted>, { onUsage }: Pick<Completion, 'onUsage'>) {
+  if (!usage) return
+  const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = usage
+  onUsage?.({ input_tokens, output_tokens })
 }
 
 /** What an error says that a model or a server does not take: OpenAI names it as `param`, others in words. */

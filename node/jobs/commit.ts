@@ -14,6 +14,7 @@ export async function commit(
   deps: JobDeps,
   claim: ClaimResult,
   { text, evidence, secrets }: Answer,
+  onUsage: Own['onUsage'],
   signal: AbortSignal,
 ): Promise<Own> {
   const { jobId, fence } = claim
@@ -24,6 +25,7 @@ export async function commit(
   const own: Own = {
     committed: commitmentStep,
     text,
+    onUsage,
     secrets: async () => secrets,
     verdicts: [],
     looked: new Map(),

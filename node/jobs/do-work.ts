@@ -13,7 +13,7 @@ import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
 import { leaseOf, longestAwayMs } from './lease.ts'
 
-/** Claims an assignment, answers and commits; then its slot is free, and the steps after the commitment follow. `onUsage` hears what the answer took. */
+/** Claims an assignment, answers and commits; then its slot is free, and the steps after the commitment follow. `onUsage` hears what each question to the provider took. */
 export async function workOn(
   deps: JobDeps,
   assignment: Pick<AssignmentOffer, 'jobId' | 'fence'>,
@@ -34,7 +34,13 @@ export async function workOn(
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
   const lease = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
   const own = await lease.within(signal, async (leased, leftMs) =>
-    commit(deps, claim, await produceAnswer(deps, claim, leased, { leftMs, onUsage }), leased),
+    commit(
+      deps,
+      claim,
+      await produceAnswer(deps, claim, leased, { leftMs, onUsage }),
+      onUsage,
+      leased,
+    ),
   )
   steps.onSlotFree()
   return await afterCommit(deps, claim, own, signal)

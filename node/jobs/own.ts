@@ -5,6 +5,7 @@ import type {
   VerdictPost,
 } from '../../lib/schemas/statements.ts'
 import type { OpenedScore } from '../../lib/teacher.ts'
+import type { Usage } from '../inference/provider.ts'
 import type { Commitment } from '../journal/steps.ts'
 import type { JobSecrets } from './answer.ts'
 import type { Looked } from './check-delivery.ts'
@@ -48,6 +49,8 @@ export type Own = Statements & {
   readonly text?: string | undefined
   /** The sealed answer with its key, and where that stands on chain: made once, however often the ICL asks. */
   output?: SealedOutput | undefined
+  /** Hears what a question to the provider took. */
+  readonly onUsage: (usage: Usage) => void
   /** What makes evidence of the output of another node. */
   readonly secrets: (signal: AbortSignal) => Promise<JobSecrets>
 }

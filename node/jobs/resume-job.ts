@@ -56,7 +56,7 @@ export async function resumeJob(
         const { claim, committed } = entry
         const taken: Taken = found.isAnswered ? { answer: entry.answer } : {}
         if (claim && committed) {
-          const own = { ...ownOf(deps, entry, { claim, committed }), taken }
+          const own = { ...ownOf(deps, entry, { claim, committed }, onUsage), taken }
           await fetchAcks(deps, claim, own, 'over', signal)
         }
         // Of what the killed daemon sent last, the ICL tells only whether it has the answer.
@@ -79,7 +79,7 @@ async function goOn(
   const { assignment, claim, committed, answer } = entry
   const isWorking = view.step === 'work'
   if (claim && committed) {
-    const own = ownOf(deps, entry, { claim, committed })
+    const own = ownOf(deps, entry, { claim, committed }, steps.onUsage)
     if (isWorking) {
       const secondsLeft = (view.deadline ?? view.server_time) - view.server_time
       const lease = leaseOf(deps, assignment, secondsLeft)
@@ -99,8 +99,9 @@ const ownOf = (
   deps: JobDeps,
   { answer, delivery, verdicts }: JournalEntry,
   { claim, committed }: Required<Pick<JournalEntry, 'claim' | 'committed'>>,
+  onUsage: Own['onUsage'],
 ): Own => ({
-  ...{ committed, answer, delivery, verdicts },
+  ...{ committed, answer, delivery, verdicts, onUsage },
   secrets: (ended) => recoverSecrets(deps, claim, ended),
   looked: new Map(),
   taken: {},

@@ -39,7 +39,14 @@ export async function scoreDelivery(
     // A call of a tool is sealed in another form than the model wrote it.
     if (isStructured(prompt)) return undefined
     const left = () => leftMs() - reserveMs
-    const given = { model: offered.model, prompt, text: output, leftMs: left, signal }
+    const given = {
+      model: offered.model,
+      prompt,
+      text: output,
+      leftMs: left,
+      onUsage: own.onUsage,
+      signal,
+    }
     const told = await offered.provider.weigh(given)
     const score = await scoreOf(told, answer, key)
     if (score.n > parameters.max_output_tokens) return undefined

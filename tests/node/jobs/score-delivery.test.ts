@@ -35,8 +35,12 @@ async function withModel(
 
 describe('a checker whose job asks for numbers', () => {
   it('gives its model the prompt and the delivered text, commits in its verdict, and opens that', async () => {
-    const weigh = vi.fn(async () => told)
-    const { to_check, run, verdict, opened } = await withModel(weigh)
+    const took = { input_tokens: 20, output_tokens: 1 }
+    const weigh = vi.fn<NonNullable<InferenceProvider['weigh']>>(async ({ onUsage }) => {
+      onUsage?.(took)
+      return told
+    })
+    const { world, to_check, run, verdict, opened } = await withModel(weigh)
     await run()
     expect(weigh).toHaveBeenCalledWith(
       expect.objectContaining({ model: 'test-model', text: 'Four.', prompt: expect.anything() }),
@@ -50,6 +54,7 @@ describe('a checker whose job asks for numbers', () => {
     const parts = { jobId, address: nodeAddress, fence: 1, delivery, score: score!, salt }
     expect(verdict()).toMatchObject({ verdict: 'match', check: await checkCommitmentOf(parts) })
     expect(opened()).toHaveLength(1)
+    expect(world.history.records.flatMap(({ usage }) => usage ?? [])).toEqual([took])
   })
 
   it('says what it found without numbers when its model tells none, or none are asked for', async () => {
