@@ -5,6 +5,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { takesOf } from '../../lib/prompt-needs.ts'
 import type { QuorumPreviewQuery } from '../../lib/schemas/list.ts'
 import { PromptPart } from '../../lib/schemas/prompt-needs.ts'
+import type { Terms } from '../../lib/schemas/terms.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { hasFreeSlot, loadEligible, loadPoolNodes } from '../pool/load-pool.ts'
 import { currentPool, replacePool } from './publish-pool.ts'
@@ -27,18 +28,24 @@ export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiti
     // What is remembered may be a moment old, and what is published up to 30 s.
     deps.pool.forget()
     const left = find(await loadPoolNodes(deps)).length
-    if (left < quorum) throw notEnoughNodes(quorum, left, model_id)
+    if (left < quorum) throw notEnoughNodes(quorum, left, demand)
     pool = await replacePool(deps)
     active = await countActive(deps, find(pool.nodes))
   }
   return { model_id, comparator, pool_cid: pool.cid, ...active, draws_waiting: drawsWaiting }
 }
 
-const notEnoughNodes = (quorum: number, left: number, modelId: string) =>
-  new ProblemError(
+const notEnoughNodes = (
+  quorum: number,
+  left: number,
+  { model_id, min_tier, comparator }: Pick<Terms, 'model_id' | 'min_tier' | 'comparator'>,
+) => {
+  const tier = min_tier > 0 ? ` at tier ${min_tier} or higher` : ''
+  return new ProblemError(
     'not-enough-nodes',
-    `There are not enough active nodes for the requested quorum: ${quorum} are needed, ${left} serve ${modelId} now`,
+    `There are not enough active nodes for the requested quorum: ${quorum} are needed, ${left} serve ${model_id}${tier} by ${comparator} now`,
   )
+}
 
 /** How many of these nodes of a published pool are active now, and how many of those have a free slot. */
 async function countActive(deps: Dependencies, nodes: readonly PoolNode[]) {

@@ -148,7 +148,7 @@ async function previewOf(
   } catch (error) {
     if (!(error instanceof ProblemError) || error.code !== 'not-enough-nodes') throw error
     const { models } = await api.getModels({}, { ...patient, signal })
-    throw shortage(models, model, 1 + verifierCount, error)
+    throw shortage(models, wish, 1 + verifierCount, error)
   }
   throw new SvcError('quorum-untrusted', 'The ICL answered about another model or comparator', {
     hint: 'Do not use this ICL: it does not do what it is asked for.',
@@ -168,7 +168,7 @@ export class PromptNotTakenError extends SvcError {
 
 function shortage(
   models: readonly { readonly model_id: string; readonly nodes: number }[],
-  model: string,
+  { model, minTier, comparator }: QuorumWish,
   needed: number,
   cause: ProblemError,
 ): SvcError {
@@ -181,7 +181,17 @@ function shortage(
       cause,
     })
   }
-  return tooFew(model, serving, needed, cause)
+  if (serving < needed) return tooFew(model, serving, needed, cause)
+  const tier = minTier > 0 ? `have tier ${minTier} or higher and ` : ''
+  return new SvcError(
+    'not-enough-nodes',
+    `Not enough nodes: ${serving} serve ${model}, but fewer than ${needed} of them ${tier}compare by ${comparator}`,
+    {
+      hint: `Ask for ${minTier > 0 ? 'a lower tier or ' : ''}another comparator, or wait until more such nodes are active.`,
+      retryable: true,
+      cause,
+    },
+  )
 }
 
 /** Too few nodes serve the model at all, or too few of these take the prompt: then the models that do are named. */
@@ -189,7 +199,10 @@ function tooFewFor(terms: Terms, pool: readonly PoolNode[], client: Address): Sv
   const { model_id: model, quorum, needs } = terms
   const { needs: _, ...plain } = terms
   const serving = candidatesOf(pool, plain, client)
-  if (serving.length < quorum) return tooFew(model, serving.length, quorum)
+  if (serving.length < quorum) {
+    const tier = terms.min_tier > 0 ? ` at tier ${terms.min_tier} or higher` : ''
+    return tooFew(`${model}${tier}`, serving.length, quorum)
+  }
   const unmet = serving.map(({ takes }) => unmetNeeds(takesOf(takes, model), needs))
   const taking = unmet.filter((lacks) => lacks.length === 0).length
   const models = [...new Set(pool.flatMap((node) => node.models))]

@@ -162,6 +162,13 @@ describe('the terms of a job', () => {
       message: `Not enough nodes: 1 node serves ${model} now, and a job needs 3`,
       hint: expect.stringContaining('Wait until more nodes'),
     })
+    const tiers = [{ model_id: model, nodes: 4 }]
+    const { outcome: lacking } = await chosen({ models: tiers }, { ...wish, minTier: 3 })
+    expect(lacking).toMatchObject({
+      code: 'not-enough-nodes',
+      message: `Not enough nodes: 4 serve ${model}, but fewer than 3 of them have tier 3 or higher and compare by exact`,
+      hint: expect.stringContaining('lower tier'),
+    })
     const messageOf = async (...counts: readonly (readonly [string, number])[]) =>
       ((await served(...counts)) as Error).message
     expect(await messageOf([model, 2])).toContain(`2 nodes serve ${model}`)
