@@ -135,7 +135,7 @@ async function askFirst(
 ): Promise<void> {
   if (isYes || network.name === 'local') return
   if (confirm === undefined) {
-    throw new SvcError('usage', 'nobody is there to agree: give --yes to send', {
+    throw new SvcError('usage', 'there is no terminal to confirm on: give --yes to send', {
       hint: 'Look at it first with --dry-run.',
     })
   }

@@ -91,7 +91,7 @@ export async function tellGuide(
   say(`  mock key     ${mockAttestationKey}  (for attestation)`)
   for (const { name, address } of nodes) say(`  ${name}       ${address}`)
   say(`  logs         ${join(folder, '*.log')}`)
-  say('Wallets with money on this chain. Everybody knows their keys, so never use them elsewhere:')
+  say('Wallets with money on this chain. Their keys are public, so never use them elsewhere:')
   for (const { address, privateKey } of chain.spare) say(`  ${address}  ${privateKey}`)
   say('In another terminal, send a prompt:')
   say(withFile(clientFile, 'npm run -s infer -- "What is a lighthouse for?"'))

@@ -22,9 +22,9 @@ webhooks, and three nodes. Prints addresses, funded keys and commands to copy. I
   --model MODEL     openai:gpt-4o-mini (default), anthropic:claude-sonnet-4-5, ...
   --port N          the ICL's port (default 8080). The next two are for the stand-in and the webhook receiver
   --chain-port N    the port of the chain's JSON-RPC (default 8545)
-  --script FILE     what the stand-in answers, with calls of tools. demo/agent-script.json is one
+  --script FILE     what the stand-in responds with, tool calls too. demo/agent-script.json is one
 
-  OPENAI_API_KEY, ANTHROPIC_API_KEY  use the real provider. Without them a local stand-in answers
+  OPENAI_API_KEY, ANTHROPIC_API_KEY  use the real provider. Without them a local stand-in responds
 `
 
 const wrong = (message: string): SvcError =>

@@ -48,7 +48,7 @@ const blobLocations = ['store', 'kubo'] as const
 export type BlobLocation = (typeof blobLocations)[number]
 
 /** How the demo is used. */
-export const usage = `Usage: npm run demo -- [--model MODEL] [--nodes N] [--icl RUNTIME] [--blobs PLACE] [--binary] [--fhe MODE] [--check teacher] [--answers KIND] [--json] [--keep] [--playground] "PROMPT"
+export const usage = `Usage: npm run demo -- [OPTIONS] "PROMPT"
 
 Runs the whole service on this machine: a chain, the coordinator, three nodes in processes of their own, and one
 encrypted prompt through them. The prompt is read from standard input when it is not given.
@@ -59,14 +59,17 @@ encrypted prompt through them. The prompt is read from standard input when it is
   --blobs PLACE  store (default), or kubo: encrypted blobs go to an IPFS daemon of the demo's own
   --binary       the nodes run dist/svc-node, which is built first unless it is up to date
   --fhe MODE     real: ciphertexts and proofs as on a public network, a proof takes 10 s or more. mock (default)
-  --check teacher  checkers say how likely the answer is under the model vllm:ngram, small counts of this repository's pages
-  --answers KIND what its answers come from: ${answerKinds.join(', ')}. honest (default)
+  --check teacher
+                 checkers say how likely the answer is under vllm:ngram, a very small model of this repository's pages
+  --answers KIND what that model's answers come from: ${answerKinds.join(', ')}. honest (default)
   --json         one line of JSON at the end of standard output, progress on standard error
   --keep         leave everything running until Ctrl-C
   --playground   a page in the browser to type prompts in. Leaves everything running, needs no PROMPT
 
-  ${builtInNames.map(defaultKeyVariable).join(', ')}  use the real provider. Without them a local stand-in answers
-  SVC_NAME_BASE_URL, NAME_API_KEY    use an OpenAI-compatible server for the models name:MODEL, or another server for a provider's
+  ${builtInNames.map(defaultKeyVariable).join(', ')}
+                 the key of a provider, which is then used. Without one a local stand-in responds
+  SVC_NAME_BASE_URL, NAME_API_KEY
+                 an OpenAI-compatible server for the models name:MODEL, or another server for a provider's
 `
 
 const wrong = (message: string, hint = 'Run `npm run demo -- --help`.'): SvcError =>

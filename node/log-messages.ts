@@ -60,7 +60,7 @@ export const messages = {
   diskWritable: () => 'The disk takes files again: taking work',
   jobResuming: (jobId: JobId, role: Role) => `Job ${jobId}: resuming as ${role} after a restart`,
   resumeDelayed: (jobId: JobId, why: string) =>
-    `Job ${jobId}: waiting to resume until the ICL answers: ${why}`,
+    `Job ${jobId}: waiting to resume until the ICL responds: ${why}`,
   notRecorded: (jobId: JobId, why: string) => `Job ${jobId}: could not be recorded: ${why}`,
 
   jobStarting: (jobId: JobId, role: Role) => `Job ${jobId}: starting as ${role}`,
@@ -115,7 +115,7 @@ export const messages = {
   stopped: (jobId: JobId, why: string) => `Job ${jobId}: stopped: ${why}`,
   aborted: (jobId: JobId, why: string) => `Job ${jobId}: aborted: ${why}`,
   abortNotSent: (jobId: JobId, why: string) =>
-    `Job ${jobId}: the ICL could not be told of the abort: ${why}`,
+    `Job ${jobId}: the abort could not be reported to the ICL: ${why}`,
 
   networkUnknown: (why: string, nextMs: number) =>
     `Waiting for the ICL, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
@@ -128,7 +128,7 @@ export const messages = {
   providerAway: (name: string, why: string, nextMs: number) =>
     `Models of ${name} are not offered yet, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
   providerReached: (name: string, modelIds: readonly string[]) =>
-    `The provider ${name} answers now: offering ${modelIds.join(', ')}`,
+    `The provider ${name} responds now: offering ${modelIds.join(', ')}`,
   providerWrong: (name: string, why: string) => `Models of ${name} are not offered: ${why}`,
   modelNotOffered: (modelId: string, variable: string) =>
     `Model ${modelId} is not offered: ${variable} is not set`,

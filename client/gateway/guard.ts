@@ -23,7 +23,7 @@ export function checkCaller(
   // A page of the web whose name leads here would otherwise be of the gateway's own origin.
   if (hosts && !hosts.has(nameOf(host))) {
     throw forbidden(
-      `This gateway does not answer to the name ${JSON.stringify(host.slice(0, 100))}; call it by localhost or 127.0.0.1`,
+      `This gateway refuses the name ${JSON.stringify(host.slice(0, 100))}. Call it by localhost or 127.0.0.1`,
       'host_not_allowed',
     )
   }

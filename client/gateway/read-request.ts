@@ -96,7 +96,7 @@ function refusal(
     return badRequest(message, param, 'unsupported_value')
   }
   if (name in asItIs) {
-    const message = `The service answers with one text and cannot honour ${name}. Leave it out, or start the gateway without --strict`
+    const message = `The service returns one text and cannot honour ${name}. Leave it out, or start the gateway without --strict`
     return badRequest(message, param, 'unsupported_value')
   }
   if (name === conversation && path.length > 1) {

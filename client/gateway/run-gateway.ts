@@ -135,7 +135,7 @@ const optionsOf = (
   maxWaiting,
   isStrict: command.strict,
   onIgnored: (parameter) =>
-    print(logLine([timeOf(clock), 'ignored parameter', parameter, '(told once)'])),
+    print(logLine([timeOf(clock), 'ignored parameter', parameter, '(logged once)'])),
   keepAliveMs: command['keep-alive'] === 0 ? undefined : command['keep-alive'] * 1_000,
   storeAhead: command['store-ahead']
     ? (model, error) => {

@@ -149,7 +149,7 @@ async function asProblem<T>(
     signal?.throwIfAborted()
     if (!(error instanceof SvcError)) throw error
     log.warn('the blob store failed', { code: error.code, error: error.message })
-    throw new ProblemError('unavailable', 'The blob store does not answer', { retryAfterSeconds })
+    throw new ProblemError('unavailable', 'The blob store does not respond', { retryAfterSeconds })
   }
 }
 

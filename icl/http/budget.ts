@@ -24,12 +24,16 @@ export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
   const begun = clock.monotonic()
   const leftMs = () => Math.max(budgetMs - elapsedSince(clock, begun), leastMs)
   const chainLate = (call: string) =>
-    new SvcError('chain-unavailable', `the chain RPC of the ICL did not answer in time (${call})`, {
-      hint: 'Look after the chain RPC.',
-      retryable: true,
-    })
+    new SvcError(
+      'chain-unavailable',
+      `the chain RPC of the ICL did not respond in time (${call})`,
+      {
+        hint: 'Look after the chain RPC.',
+        retryable: true,
+      },
+    )
   const blobsLate = (call: string) =>
-    new ProblemError('unavailable', `the blob store of the ICL did not answer in time (${call})`)
+    new ProblemError('unavailable', `the blob store of the ICL did not respond in time (${call})`)
   return {
     ...deps,
     chain: limited(deps.chain, clock, leftMs, chainLate),

@@ -80,7 +80,7 @@ const isGivenUp = (c: Context<RequestEnv>, error: unknown): boolean =>
 /** What is not found may be in the database that is away: then that is what is said. */
 const present = ({ deps }: Failed, problem: ProblemError): ProblemError =>
   problem.code.endsWith('-not-found') && deps.store.status().partial
-    ? new ProblemError('unavailable', 'This may be in the database, which does not answer', {
+    ? new ProblemError('unavailable', 'This may be in the database, which does not respond', {
         retryAfterSeconds: 5,
       })
     : problem

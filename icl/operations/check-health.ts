@@ -51,11 +51,11 @@ export function createProbes(deps: Dependencies) {
       const { writable, reasons } = deps.store.status()
       const all = [
         ...(deps.notifier.closed ? ['the ICL is stopping'] : []),
-        ...(store === undefined ? [] : ['the store does not answer']),
+        ...(store === undefined ? [] : ['the store does not respond']),
         ...(writable ? [] : ['the store takes no saves']),
         ...(blobs === undefined
           ? []
-          : ['the blob store does not answer: uploads and downloads fail']),
+          : ['the blob store does not respond: uploads and downloads fail']),
         ...reasons,
         ...deps.clockWatch.faults(),
         ...(chain === undefined
@@ -104,7 +104,7 @@ async function soon<T>(clock: Clock, ms: number, work: Promise<T>, otherwise: T)
 const reasonOf = (error: unknown): string =>
   error instanceof SvcError && error.code === 'chain-too-many-requests'
     ? 'the chain RPC has too many requests'
-    : 'the chain does not answer'
+    : 'the chain does not respond'
 
 /** Asks what is wrong with the contracts and what results wait for, not often, and answers soon with what is known. */
 function createFaultProbe(deps: Dependencies): () => Promise<readonly string[]> {
@@ -123,7 +123,7 @@ function createFinding(
   let lookedAt: MonotonicMs | undefined
   let looking: Promise<void> = Promise.resolve()
   const look = async () => {
-    // What does not answer is found by its own probe, too.
+    // What does not respond is found by its own probe, too.
     const faults = await find().catch(() => undefined)
     if (faults) found = { at: clock.monotonic(), faults }
   }

@@ -65,7 +65,7 @@ const worker = {
   /** Starts the object if need be, whose background work then goes on by itself; throws when the ICL cannot start. */
   scheduled: async (_: unknown, bindings: WorkerBindings): Promise<void> => {
     const { status } = await objectOf(bindings).fetch(new Request('http://icl/livez'))
-    if (status !== 200) throw new Error(`The ICL answers ${status}`)
+    if (status !== 200) throw new Error(`The ICL returns ${status}`)
   },
 }
 export default worker

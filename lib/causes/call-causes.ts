@@ -4,7 +4,7 @@ import type { Cause } from './cause.ts'
 export const callCauses = {
   'icl-unreachable': {
     who: 'client',
-    what: 'the ICL cannot be reached or does not answer in time',
+    what: 'the ICL cannot be reached or does not respond in time',
     remedy: 'check the network and the ICL address (SVC_ICL_ENDPOINT)',
     passes: true,
   },
@@ -15,7 +15,7 @@ export const callCauses = {
   },
   'chain-unavailable': {
     who: 'service operator',
-    what: 'the chain RPC does not answer',
+    what: 'the chain RPC does not respond',
     remedy: 'check the chain RPC, its URL and its network',
     passes: true,
   },

@@ -5,7 +5,7 @@ const labels: Readonly<Record<Actor, string>> = {
   'node operator': 'Node operator',
   'service operator': 'Service operator',
   provider: 'Provider',
-  nobody: 'Nobody has to act',
+  nobody: 'No action is needed',
 }
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`

@@ -5,7 +5,8 @@ export const nodeCauses = {
   'model-not-offered': {
     who: 'node operator',
     what: 'the node does not serve the model {model} any more',
-    remedy: 'set {key} and keep supported_model_ids as the ICL was told, or restart the node',
+    remedy:
+      'set {key} and keep supported_model_ids as it was reported to the ICL, or restart the node',
   },
   'key-handles-missing': {
     who: 'service operator',
@@ -27,7 +28,7 @@ export const nodeCauses = {
   },
   'prompt-not-supported': {
     who: 'client',
-    what: 'the model {model} cannot take a part of the prompt, or answered with a call of a tool',
+    what: 'the model {model} cannot take a part of the prompt, or called a tool',
     remedy:
       'leave out what it cannot take (such as seed, stop, response_format, tools), or choose another model',
     sameAnywhere: true,
@@ -57,7 +58,7 @@ export const nodeCauses = {
   },
   'node-chain-unavailable': {
     who: 'node operator',
-    what: "the node's chain RPC does not answer, or fails",
+    what: "the node's chain RPC does not respond, or fails",
     remedy: 'check the network of the node and SVC_COFHE_ENDPOINT',
     passes: true,
   },

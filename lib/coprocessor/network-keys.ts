@@ -55,13 +55,13 @@ async function readAnswer<T>(
     await response.body?.cancel()
     throw response.status === 429
       ? tooManyRequests()
-      : noKeys(`${pathname} answers with status ${response.status}`)
+      : noKeys(`${pathname} returns status ${response.status}`)
   }
   const bytes = await readLimited(response, maxBytes)
-  if (bytes === undefined) throw noKeys(`${pathname} answers with more than ${maxBytes} bytes`)
+  if (bytes === undefined) throw noKeys(`${pathname} returns more than ${maxBytes} bytes`)
   const parsed = schema.safeParse(parseJson(bytes))
   if (parsed.success) return parsed.data
-  throw noKeys(`${pathname} does not answer with a key`)
+  throw noKeys(`${pathname} returns no key`)
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -104,7 +104,7 @@ export function createKeySource(cofheUrl: string, fetch: Fetch, clock: Clock): K
     // Several callers may wait for one fetch, so none of them ends it.
     const keys = withDeadline(clock, fetchTimeoutMs, undefined, late, fetchBoth).catch((error) => {
       if (held === keys) held = undefined
-      throw error instanceof SvcError ? error : noKeys('the coprocessor does not answer', error)
+      throw error instanceof SvcError ? error : noKeys('the coprocessor does not respond', error)
     })
     held = keys
     return keys

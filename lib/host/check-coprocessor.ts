@@ -44,7 +44,7 @@ export const checkCoprocessor = (
     await coprocessor.fetchKeys()
     const refusal = await coprocessor.decrypt(nobodysHandle).catch((error: unknown) => error)
     if (refusal instanceof SvcError && refusals.includes(refusal.code)) {
-      return ok('coprocessor', 'responds, and refuses what nobody was granted')
+      return ok('coprocessor', 'responds, and refuses a handle without a grant')
     }
     if (refusal instanceof Error) throw refusal
     return failed('coprocessor', 'it decrypts a handle for a wallet without a grant', remedy)

@@ -49,13 +49,13 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
   const reached =
     'value' in network
       ? `${icl}, version ${network.value.version}, chain ${network.value.chain_id}`
-      : `${icl}, cannot be asked`
-  const considered = { true: 'yes', false: 'no', null: 'unknown, the ICL cannot be asked' }
+      : `${icl}, cannot be reached`
+  const considered = { true: 'yes', false: 'no', null: 'unknown, the ICL cannot be reached' }
   const rows: Row[] = [
     ['Address', address],
     ['ICL', reached],
     ['Gets jobs', considered[`${eligible}`]],
-    ...('value' in chain ? chainRows(chain.value) : ([['Chain', 'cannot be asked']] as const)),
+    ...('value' in chain ? chainRows(chain.value) : ([['Chain', 'cannot be reached']] as const)),
     ...accusationRows(seen),
     ['Certificate', certificateText(certificate, now)],
     ...tpmRows(certificate),

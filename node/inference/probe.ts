@@ -136,7 +136,7 @@ function checkReply(provider: Provider, apiKey: string | undefined, reply: Reply
   const isPage = type === 'text/html'
   if (status === 429 || (status >= 500 && status !== 501)) {
     const code = status === 429 ? 'provider-rate-limited' : 'provider-unavailable'
-    throw failure(provider, code, `answers with status ${status}`, {
+    throw failure(provider, code, `returns status ${status}`, {
       hint: "Wait, and look at the provider's status page and rate limits.",
       retryable: true,
     })
@@ -160,7 +160,7 @@ function isForeign(provider: Provider, { status, type }: Reply): SvcError {
       ? `redirects elsewhere (status ${status})`
       : `sends ${type} in place of JSON (status ${status})`
   return failure(provider, 'provider-protocol-wrong', `${said}: this is not the API`, {
-    hint: `Correct the base URL (${placeOf(provider)}), and see that no proxy or login page answers in place of the server.`,
+    hint: `Correct the base URL (${placeOf(provider)}), and see that no proxy or login page responds in place of the server.`,
   })
 }
 

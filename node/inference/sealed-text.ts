@@ -7,10 +7,7 @@ import { notOfProtocol } from './provider-fetch.ts'
 export function sealedText(prompt: PromptDocument, said: Said): string {
   const { toolCalls = [] } = said
   if (toolCalls.length > 0 && !mayCallTools(prompt)) {
-    throw new ProviderFault(
-      'prompt-not-supported',
-      'answered with a call of a tool, which it may not call',
-    )
+    throw new ProviderFault('prompt-not-supported', 'called a tool, which it may not')
   }
   const names = toolCalls.map(({ name }) => name)
   const isNamed = names.every((name) => prompt.tools?.some((tool) => tool.name === name))

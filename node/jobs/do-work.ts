@@ -25,7 +25,7 @@ export async function workOn(
   const claim = await claimJob(deps, assignment, signal).finally(steps.onClaimed)
   // What is signed names the claim's assignment: it must be the one that was looked up in the journal.
   if (claim.jobId !== jobId || claim.fence !== fence) {
-    throw keyHandlesMissing('the claim was answered with another assignment')
+    throw keyHandlesMissing('the ICL returned another assignment for the claim')
   }
   if (claim.kpHighHandle === 0n || claim.kpLowHandle === 0n) {
     throw keyHandlesMissing('the claim gave empty handles')

@@ -58,17 +58,17 @@ export const callFaults: readonly CallFault[] = [
     icl: problem(
       503,
       'chain-unavailable',
-      'the chain RPC of the ICL did not answer in time (nodesOf)',
+      'the chain RPC of the ICL did not respond in time (nodesOf)',
     ),
     code: 'chain-unavailable',
-    said: 'the chain RPC of the ICL did not answer in time (nodesOf)',
+    said: 'the chain RPC of the ICL did not respond in time (nodesOf)',
   },
   {
     fault: 'an RPC that is silent',
     rpc: { eth_call: 'silence' },
     timeoutMs: 100,
     code: 'chain-unavailable',
-    said: `${reading}: the chain RPC does not answer`,
+    said: `${reading}: the chain RPC does not respond`,
   },
   {
     fault: 'an RPC that fails inside, of the ICL',

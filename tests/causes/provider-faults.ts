@@ -105,7 +105,7 @@ export const providerFaults: readonly ProviderFault[] = [
       choices: [{ message: { tool_calls: [{ function: { name: 'a', arguments: '{}' } }] } }],
     }),
     code: 'prompt-not-supported',
-    said: 'answered with a call of a tool, which it may not call',
+    said: 'called a tool, which it may not',
   },
   { fault: '500', answer: status(500), code: 'provider-unavailable', said: failed(500) },
   {

@@ -36,7 +36,7 @@ describe('a chain RPC that hangs', () => {
       const { outcome, ms } = await timed(call())
       expect(outcome).toBeInstanceOf(ProblemError)
       expect(outcome).toMatchObject({ code: 'chain-unavailable', retryable: true })
-      expect((outcome as ProblemError).message).toMatch(/^the chain RPC of the ICL did not answer/)
+      expect((outcome as ProblemError).message).toMatch(/^the chain RPC of the ICL did not respond/)
       expect(ms).toBe(requestBudgetMs)
       expect(ms).toBeLessThan(shortestPatienceMs)
     }
@@ -75,7 +75,7 @@ describe('a blob store that hangs', () => {
     const cid = 'bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy'
     const { outcome, ms } = await timed(icl.api().getBlob({ params: { cid } }))
     expect(outcome).toMatchObject({ code: 'unavailable' })
-    expect((outcome as ProblemError).message).toMatch(/^the blob store of the ICL did not answer/)
+    expect((outcome as ProblemError).message).toMatch(/^the blob store of the ICL did not respond/)
     expect(ms).toBe(requestBudgetMs)
   })
 

@@ -45,7 +45,7 @@ describe('the probes', () => {
     expect(status).toBe(200)
     expect(body.reasons).toEqual([
       'the database is away: going on in memory',
-      expect.stringContaining('the chain does not answer'),
+      expect.stringContaining('the chain does not respond'),
     ])
     expect((await probe('/health')).body).toEqual({
       status: 'ok',
@@ -64,7 +64,7 @@ describe('the probes', () => {
     expect(await probe('/health')).toMatchObject({ status: 200, body: { status: 'unavailable' } })
   })
 
-  it('turn red when the store does not answer, or not in time', async () => {
+  it('turn red when the store does not respond, or not in time', async () => {
     await startWith({}, () => Promise.reject(new Error('secret address')))
     const failing = await probe('/readyz')
     expect(failing).toMatchObject({ status: 503 })
@@ -111,7 +111,7 @@ describe('the probes', () => {
     const { status, body } = await probe('/readyz')
     expect([status, body.detail]).toEqual([
       503,
-      expect.stringContaining('the store does not answer'),
+      expect.stringContaining('the store does not respond'),
     ])
     expect(icl.clock.now() - before).toBeLessThan(2_000)
   })

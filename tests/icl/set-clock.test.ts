@@ -55,7 +55,7 @@ describe.each(leaps)('when the clock is set %s', (_, leapMs) => {
     chain.down = new Error('gone')
     await clock.advance(2_000)
     expect(await api().getHealth()).toMatchObject({ chain_connected: false })
-    expect((await api().getReadiness()).reasons.join()).toContain('the chain does not answer')
+    expect((await api().getReadiness()).reasons.join()).toContain('the chain does not respond')
   })
 
   it('a certificate that another process revoked counts no more', async () => {

@@ -27,7 +27,8 @@ describe('the table of causes', () => {
   })
 
   it('names in each line who has to act and what to do, unless the reader is the one', () => {
-    const label = /^(Client|Node operator|Service operator|Provider|Nobody has to act): \w.{8,}\.$/
+    const label =
+      /^(Client|Node operator|Service operator|Provider|No action is needed): \w.{8,}\.$/
     for (const code of codes) {
       const { who } = causes[code]
       expect(remedyFor(undefined, code, model), code).toMatch(label)

@@ -55,7 +55,7 @@ export async function ask(
   if (response.ok) return response
   const problem = await response.json().catch(() => ({}))
   const detail =
-    typeof problem?.detail === 'string' ? problem.detail : `It answers ${response.status}`
+    typeof problem?.detail === 'string' ? problem.detail : `It returns ${response.status}`
   throw new IclError(detail, response.status, String(problem?.code ?? ''))
 }
 

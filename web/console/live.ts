@@ -52,7 +52,7 @@ async function followOnce(
     systemClock,
     answerMs,
     signal,
-    () => new IclError('The ICL does not answer'),
+    () => new IclError('The ICL does not respond'),
     (inTime) => ask('/v1/console/events', undefined, inTime),
   )
   let isFirst = true

@@ -74,7 +74,7 @@ export function App({ assets }: { readonly assets: Assets }) {
       <footer>
         <p>
           Only this browser, the nodes of your quorum and the provider of their model see prompt and
-          answer. This page comes from the ICL: whoever does not trust its operator runs{' '}
+          answer. This page comes from the ICL: if you do not trust its operator, use{' '}
           <code>npm run infer</code> instead. See the <a href="/docs">API reference</a>.
         </p>
       </footer>

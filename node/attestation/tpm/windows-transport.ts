@@ -118,5 +118,5 @@ function refused(result: number): SvcError {
       },
     )
   }
-  return transportFailed(name, `TBS answers ${code}`)
+  return transportFailed(name, `TBS returns ${code}`)
 }

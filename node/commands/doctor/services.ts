@@ -48,14 +48,14 @@ export async function checkGateway(url: string, { fetch, clock }: CommandContext
       return failed(name, `${host} refuses requests (status ${status})`, remedy)
     }
     if (status === 429 || status >= 500) {
-      return failed(name, `${host} answers with status ${status}`, remedy, true)
+      return failed(name, `${host} returns status ${status}`, remedy, true)
     }
     if (status === 200 && text !== inlineText) {
-      const why = `${host} answers with something else than was asked for`
+      const why = `${host} returns something else than was asked for`
       return failed(name, why, `${remedy} A proxy or a login page may answer in its place.`)
     }
     // A gateway need not serve inline blocks; that it says so is an answer too.
-    return ok(name, `${host} answers`)
+    return ok(name, `${host} responds`)
   } catch (error) {
     const why = errorMessage(error)
     const remedy = 'Check ipfs_gateway (SVC_IPFS_GATEWAY) and the network, or use another gateway.'

@@ -142,8 +142,8 @@ const troubles: readonly Trouble[] = [
       proxy.decide = () => 'lose-request'
     },
     end: answering,
-    readiness: /the chain does not answer/,
-    commitError: /the chain RPC does not answer/,
+    readiness: /the chain does not respond/,
+    commitError: /the chain RPC does not respond/,
   },
 ]
 

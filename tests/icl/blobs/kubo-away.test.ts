@@ -57,7 +57,7 @@ describe('an ICL whose Kubo', () => {
     expect(await ready.json()).toMatchObject({
       ready: true,
       reasons: expect.arrayContaining([
-        'the blob store does not answer: uploads and downloads fail',
+        'the blob store does not respond: uploads and downloads fail',
       ]),
     })
   })

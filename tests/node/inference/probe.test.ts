@@ -134,7 +134,7 @@ describe('the probe of a provider', () => {
 
   it.each([429, 500, 502, 503])('takes status %s for one that passes', async (status) => {
     expect(await probe((response) => answerJson(response, status, {}))).toMatchObject({
-      said: expect.stringContaining(`answers with status ${status}`),
+      said: expect.stringContaining(`returns status ${status}`),
       passes: true,
     })
   })

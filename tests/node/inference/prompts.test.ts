@@ -298,7 +298,7 @@ describe('an answer that calls a tool', () => {
     const asked = prompt({ tools: [{ name: 'look' }], tool_choice: 'none' })
     expect(await refusalOf(name, asked, () => [200, calls[name]])).toEqual([
       'prompt-not-supported',
-      'answered with a call of a tool, which it may not call',
+      'called a tool, which it may not',
     ])
     expect(server!.seen).toHaveLength(1)
   })

@@ -63,7 +63,7 @@ def request(
             why: Exception = error
         except (OSError, http.client.HTTPException) as error:
             why = error
-    raise SvcError("unreachable", f"{host} cannot be asked: {why}", "Try again later.", retryable=True) from why
+    raise SvcError("unreachable", f"{host} cannot be reached: {why}", "Try again later.", retryable=True) from why
 
 
 def _told(host: str, error: urllib.error.HTTPError) -> str:
