@@ -9,14 +9,7 @@ import { type RequestSigner, signedHeaders } from '../../lib/request-signature.t
 import { Health } from '../../lib/schemas/network.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { submit } from '../icl/test-client.ts'
-import {
-  createTestIcl,
-  joinNode,
-  origin,
-  type TestIcl,
-  type TestNode,
-  walletOf,
-} from '../icl/test-icl.ts'
+import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from '../icl/test-icl.ts'
 
 let icl: TestIcl
 let node: TestNode
@@ -165,27 +158,6 @@ describe.each(withBody)('the body of %s', (_, endpoint) => {
       expect(codeOf(endpoint, answer)).toBe('invalid-request')
     }
   })
-})
-
-it('a node reads nobody else its assignments', async () => {
-  const other = walletOf('n2').address
-  const endpoint = endpoints.getAssignments
-  const answer = await send(endpoint, { signer: node.signer, path: pathOf(endpoint, other) })
-  expect(codeOf(endpoint, answer)).toBe('forbidden')
-})
-
-it('a node beats for nobody else', async () => {
-  const body = json(
-    JSON.stringify({
-      operator_address: walletOf('n2').address,
-      timestamp: 1,
-      version: '1',
-      free_slots: 1,
-      supported_model_ids: [],
-    }),
-  )
-  const answer = await send(endpoints.postHeartbeat, { signer: node.signer, body })
-  expect(codeOf(endpoints.postHeartbeat, answer)).toBe('forbidden')
 })
 
 it('unknown addresses and methods are told apart', async () => {

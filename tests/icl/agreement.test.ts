@@ -49,30 +49,10 @@ const accepted: readonly {
     group: [0, 2, 3],
   },
   {
-    name: 'the first three disagree: two that joined make it three of five',
-    pool: 5,
-    answers: ['a', 'b', 'c', 'c', 'c'],
-    group: [2, 3, 4],
-  },
-  {
     name: 'two joiners disagree, too: three of seven',
     pool: 7,
     answers: ['a', 'b', 'c', 'd', 'c', 'c'],
     group: [2, 4, 5],
-  },
-  {
-    name: 'any two of three',
-    pool: 5,
-    answers: ['no', 'yes', 'yes'],
-    group: [1, 2],
-    terms: { rule: 'any-two' },
-  },
-  {
-    name: 'the first three disagree: any two of four',
-    pool: 5,
-    answers: ['a', 'b', 'c', 'b'],
-    group: [1, 3],
-    terms: { rule: 'any-two' },
   },
   {
     name: 'a majority of five',
@@ -127,66 +107,27 @@ describe('a job is accepted', () => {
   }
 })
 
-/** Jobs that are disputed: every node of the pool or as many as the terms allow have answered. */
-const disputed: readonly (Pick<(typeof accepted)[number], 'name' | 'pool' | 'answers' | 'terms'> & {
-  readonly needed: number
-})[] = [
-  {
-    name: 'three answers differ, and the pool has no more',
-    pool: 3,
-    answers: ['a', 'b', 'c'],
-    needed: 2,
-  },
-  {
-    name: 'no two of five match under any-two',
-    pool: 7,
-    answers: ['a', 'b', 'c', 'd', 'e'],
-    needed: 2,
-    terms: { rule: 'any-two' },
-  },
-  {
-    name: 'two of four match, and the pool has no fifth that could help',
-    pool: 4,
-    answers: ['a', 'a', 'b', 'c'],
-    needed: 3,
-  },
-  {
-    name: 'a pool of four cannot bring three to agree any more',
-    pool: 4,
-    answers: ['a', 'b', 'c'],
-    needed: 3,
-  },
-  {
-    name: 'the answers of the terms are used up',
-    pool: 7,
-    answers: ['a', 'b', 'a', 'b'],
-    needed: 3,
-    terms: { maxAnswers: 4 },
-  },
-]
-
 describe('a job is disputed', () => {
-  for (const { name, pool, answers, needed, terms } of disputed) {
-    it(`when ${name}`, async () => {
-      const nodes = await join(pool)
-      const { job, jobId, seated, view } = await answerJob(icl, nodes, answers, terms)
-      await icl.clock.advance(2_000)
-      const { status, reason, agreement } = await view()
-      expect([status, reason]).toEqual(['disputed', 'quorum-disagreed'])
-      expect(agreement).toMatchObject({ needed, answers: answers.length, group: [] })
-      expect(icl.chain.committed).toEqual([])
-      expect(seated).toHaveLength(answers.length)
-      for (const node of nodes) expect(await offersOf(node)).toEqual([])
-      const receipt = job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
-      expect(await codeOf(receipt)).toBe('receipt-not-ready')
-      for (const { address } of nodes) {
-        const { events } = await icl.api().getNodeEvents({ params: { address }, query: {} })
-        const codes = events.map(({ body }) => body.code)
-        const hasAnswered = seated.some((node) => node.address === address)
-        expect(codes).toEqual(hasAnswered ? ['answer-undecided'] : [])
-      }
-    })
-  }
+  it('when a pool of four cannot bring three to agree any more', async () => {
+    const nodes = await join(4)
+    const answers = ['a', 'b', 'c']
+    const { job, jobId, seated, view } = await answerJob(icl, nodes, answers)
+    await icl.clock.advance(2_000)
+    const { status, reason, agreement } = await view()
+    expect([status, reason]).toEqual(['disputed', 'quorum-disagreed'])
+    expect(agreement).toMatchObject({ needed: 3, answers: answers.length, group: [] })
+    expect(icl.chain.committed).toEqual([])
+    expect(seated).toHaveLength(answers.length)
+    for (const node of nodes) expect(await offersOf(node)).toEqual([])
+    const receipt = job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
+    expect(await codeOf(receipt)).toBe('receipt-not-ready')
+    for (const { address } of nodes) {
+      const { events } = await icl.api().getNodeEvents({ params: { address }, query: {} })
+      const codes = events.map(({ body }) => body.code)
+      const hasAnswered = seated.some((node) => node.address === address)
+      expect(codes).toEqual(hasAnswered ? ['answer-undecided'] : [])
+    }
+  })
 })
 
 describe('a node that joins later', () => {

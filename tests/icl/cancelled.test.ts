@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { check, claim, commitTo, deliver, offersOf, ownAssignment, reveal } from './node-steps.ts'
+import { check, claim, commitTo, deliver, ownAssignment, reveal } from './node-steps.ts'
 import { answerJob, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
 import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
@@ -91,31 +91,6 @@ describe('a job that its client cancels', () => {
       ])
     })
   }
-
-  it('while answers are opened does not excuse those that keep theirs back', async () => {
-    const nodes = await join(4)
-    const { job, jobId, seated } = await committed(nodes, ['yes', 'yes', 'yes'], 3)
-    await reveal(seated[0]!, jobId)
-    await cancel(job)
-    await icl.clock.advance(31_000)
-    expect(await phaseOf(job)).toBe('cancelled')
-    expect(await codesOf(seated)).toEqual([
-      ['answer-undecided'],
-      ['never-revealed'],
-      ['never-revealed'],
-    ])
-    for (const node of nodes) expect(await offersOf(node)).toEqual([])
-  })
-
-  it('seats nobody any more, though its answers disagree', async () => {
-    const nodes = await join(6)
-    const { job, jobId, seated } = await committed(nodes, ['a', 'b', 'c'], 3)
-    await cancel(job)
-    for (const node of seated) await reveal(node, jobId)
-    await icl.clock.advance(2_000)
-    for (const node of nodes) expect(await offersOf(node)).toEqual([])
-    expect(await codesOf(seated)).toEqual(Array(3).fill(['answer-undecided']))
-  })
 
   it('while its nodes deliver and check is over, and scores its answers', async () => {
     const nodes = await join(3)

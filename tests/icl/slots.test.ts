@@ -71,26 +71,6 @@ describe('a replacement', () => {
 })
 
 describe('a node that fills up before it is offered its seat', () => {
-  it('is waited for for 20 s, then another gets the seat', async () => {
-    nodes.push(await joinNode(icl, 'n4'))
-    const job = await submit(icl, { commit: false })
-    const [leader, spare] = [nodeAt(job.leader), spareOf(job)]
-    await icl.clock.advance(1_000)
-    await beat(icl, leader, 0)
-    job.commit()
-    await icl.clock.advance(15_000)
-    for (const verifier of job.verifiers.map(nodeAt)) await claim(verifier)
-    const leaderAssignments = async () =>
-      (await viewOf(job)).quorum.filter(({ seat }) => seat === 0)
-    expect((await leaderAssignments()).map(({ status }) => status)).toEqual(['awaiting-grant'])
-    for (const node of nodes) await offersOf(node)
-    await icl.clock.advance(20_000)
-    expect(await leaderAssignments()).toMatchObject([
-      { node: leader.address, status: 'aborted', reason: 'node-busy' },
-      { node: spare.address, status: 'offered' },
-    ])
-  })
-
   it('is offered no more than it takes when many jobs may begin at the same moment', async () => {
     await icl.clock.advance(1_000)
     for (const node of nodes) await beat(icl, node, 1)
@@ -101,19 +81,6 @@ describe('a node that fills up before it is offered its seat', () => {
     await icl.clock.jump(12_000)
     await icl.clock.advance(500)
     for (const node of nodes) expect(await offersOf(node)).toHaveLength(1)
-  })
-
-  it('is offered it as soon as it has a place again', async () => {
-    const job = await submit(icl, { commit: false })
-    const leader = nodeAt(job.leader)
-    await icl.clock.advance(1_000)
-    await beat(icl, leader, 0)
-    job.commit()
-    await icl.clock.advance(5_000)
-    expect(await offersOf(leader)).toEqual([])
-    await beat(icl, leader, 1)
-    await icl.clock.advance(1_500)
-    expect(await offersOf(leader)).toHaveLength(1)
   })
 })
 

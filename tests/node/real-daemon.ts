@@ -5,7 +5,6 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { attest } from '../../node/attestation/attest.ts'
 import { createAttestor } from '../../node/attestation/attestor.ts'
-import type { Attestor } from '../../node/attestation/proof.ts'
 import { newSessionKey } from '../../node/attestation/session.ts'
 import type { NodeChain } from '../../node/chain/chain.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
@@ -18,21 +17,12 @@ import { memoryAcks, memoryHistory, memoryJournal, storeCosts } from './fakes.ts
 import { mockKeyHex, type RealIcl } from './real-icl.ts'
 
 /** What a test may break; undefined works as it should. */
-export type Faults = {
+type Faults = {
   /** Answers a call to the ICL in its place; undefined lets it pass. */
   icl?: ((request: Request) => Promise<Response> | undefined) | undefined
-  /** Answers for the IPFS gateway. */
-  gateway?: (signal: AbortSignal) => Promise<Response>
   /** Answers for the provider. */
   provider?: (request: Request) => Promise<Response>
-  /** Why the coprocessor decrypts nothing. */
-  decrypt?: Error
-  storeOutputKey?: NodeChain['storeOutputKey'] | undefined
   mockKey?: string | undefined
-  /** Attests in place of the mock backend. */
-  attestor?: Attestor
-  /** Comes between the challenge and the evidence. */
-  beforeProof?: () => Promise<unknown>
 }
 
 /** A whole daemon of this source tree that works for the real ICL, with fakes for chain and coprocessor only. */
@@ -55,8 +45,6 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
   const attestations: number[] = []
   const attestOnce = async (signal?: AbortSignal): Promise<number> => {
     attestations.push(clock.now())
-    const attestor =
-      faults.attestor ?? createAttestor('mock', { mockKeyHex: faults.mockKey ?? mockKeyHex })
     const { expiresAt } = await attest({
       api: createApi({ ...shared, signer }),
       account,
@@ -64,13 +52,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
       icl: url,
       chainId,
       sessionKey,
-      attestor: {
-        ...attestor,
-        prove: async (binding) => {
-          await faults.beforeProof?.()
-          return await attestor.prove(binding)
-        },
-      },
+      attestor: createAttestor('mock', { mockKeyHex: faults.mockKey ?? mockKeyHex }),
       clock,
       signal,
     })
@@ -94,15 +76,14 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     iclOrigin: url,
     chainId,
     iclKeys: createIclKeys(api),
-    coprocessor: coprocessorOf(icl, address, faults),
+    coprocessor: coprocessorOf(icl, address),
     blobs: createGatewayBlobs({
       gateways: ['http://gateway.test'],
       clock,
-      fetch: async (request) =>
-        (await faults.gateway?.(request.signal)) ??
+      fetch: (request) =>
         icl.travel(new Request(`${url}${new URL(request.url).pathname}`, request)),
     }),
-    chain: chainOf(icl, address, faults),
+    chain: chainOf(icl, address),
     models: new Map([[modelId, { provider, model: 'test' }]]),
     journal,
     history,
@@ -121,11 +102,10 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
   return { name, address, faults, lines, deps, attestOnce, attestations, journal, history, acks }
 }
 
-function coprocessorOf(icl: RealIcl, address: Address, faults: Faults): DaemonDeps['coprocessor'] {
+function coprocessorOf(icl: RealIcl, address: Address): DaemonDeps['coprocessor'] {
   return {
     encrypt: icl.coprocessor.encrypt,
     decrypt: async (handle) => {
-      if (faults.decrypt) throw faults.decrypt
       if (icl.chain.readers.has(`${handle}:${address}`)) return icl.coprocessor.plain(handle)
       throw new SvcError(
         'coprocessor-access-denied',
@@ -138,7 +118,7 @@ function coprocessorOf(icl: RealIcl, address: Address, faults: Faults): DaemonDe
   }
 }
 
-function chainOf(icl: RealIcl, address: Address, faults: Faults): NodeChain {
+function chainOf(icl: RealIcl, address: Address): NodeChain {
   return {
     registration: async () => ({
       lastHeartbeat: Math.floor(icl.clock.now() / 1000),
@@ -146,8 +126,7 @@ function chainOf(icl: RealIcl, address: Address, faults: Faults): NodeChain {
     }),
     listCommitmentOf: async (high, low) => (await icl.chain.listOf(high, low))?.commitment,
     sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
-    storeOutputKey: async (key, signal) => {
-      if (faults.storeOutputKey) return await faults.storeOutputKey(key, signal)
+    storeOutputKey: async (key) => {
       const highHandle = icl.coprocessor.store(icl.coprocessor.plain(key.high.ctHash))
       const lowHandle = icl.coprocessor.store(icl.coprocessor.plain(key.low.ctHash))
       icl.chain.storeOutputKey(highHandle, lowHandle, address, key)

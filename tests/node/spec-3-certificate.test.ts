@@ -1,9 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { exitCodeOf } from '../../lib/host/explain-error.ts'
-import { runNode } from '../../node/commands/run.ts'
 import { prepareDaemon, type RunningDaemon, startDaemon, startDaemons } from './real-daemon.ts'
 import { type RealIcl, startRealIcl } from './real-icl.ts'
 
@@ -47,28 +43,6 @@ const eligible = async () => {
   return nodes.map(({ operator_address }) => operator_address)
 }
 
-describe('missing (on daemon start) | run -> daemon exits', () => {
-  it('with an error that says to attest first', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-missing-'))
-    const config = {
-      attestation_backend: 'mock',
-      icl_endpoint: icl.url,
-      cofhe_endpoint: 'http://127.0.0.1:1',
-      supported_model_ids: ['openai:test'],
-    }
-    const path = join(folder, 'config.json')
-    await writeFile(path, JSON.stringify(config))
-    const context = { environment: { SVC_CONFIG_PATH: path }, clock: icl.clock }
-    const error = await errorOf(runNode({}, context as never))
-    expect(error).toMatchObject({
-      code: 'not-attested',
-      message: 'no attestation found, run `svc-node attest` first',
-    })
-    expect(exitCodeOf(error)).toBe(1)
-    await rm(folder, { recursive: true })
-  }, 240_000)
-})
-
 describe('expired or missing | daemon startup check -> valid, re-attests automatically', () => {
   it('when the record shows that it has expired', async () => {
     const { attestations, lines, address } = await startWith(-1)
@@ -109,12 +83,6 @@ describe('valid | watchdog (every 10 min), expiry under 6 h -> valid (renewed)',
       },
     })
     expect((await icl.clock.until(task)).certificate_expires_at).toBeGreaterThan(now() + 23 * hour)
-  }, 240_000)
-
-  it('lets be what has more', async () => {
-    const { attestations } = await startWith(7 * hour)
-    await icl.clock.advance(31 * 60_000)
-    expect(attestations).toHaveLength(0)
   }, 240_000)
 })
 

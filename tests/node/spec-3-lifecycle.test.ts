@@ -86,28 +86,3 @@ describe('stopping | running jobs time out -> stopped', () => {
     expect(leader.history.records.at(-1)).toMatchObject({ reason: 'node-stopping' })
   }, 240_000)
 })
-
-describe('a job (3.3)', () => {
-  it('moves through claimed, inference, result posted or verdict posted', async () => {
-    const job = await icl.ask('Two and two?')
-    await icl.clock.advance(5_000)
-    const stepsOf = (address: string) =>
-      of(address)
-        .lines.filter((line) => line.includes('[INFO]') && line.includes(`Job ${job.jobId}`))
-        .map(
-          (line) =>
-            /: (starting|claimed|Running inference|Inference complete|Leader|committed|Verdict)/.exec(
-              line,
-            )?.[1],
-        )
-        .filter(Boolean)
-    const both = ['starting', 'claimed', 'Running inference', 'Inference complete', 'committed']
-    const { quorum } = await icl.clock.until(job.view())
-    expect(quorum.map(({ role }) => role).toSorted()).toEqual(['leader', 'verifier', 'verifier'])
-    for (const { node: address, role, status } of quorum) {
-      expect(status).toBe('revealed')
-      expect(stepsOf(address)).toEqual([...both, role === 'leader' ? 'Leader' : 'Verdict'])
-      expect(of(address).journal.entry()).toBeUndefined()
-    }
-  }, 240_000)
-})
