@@ -22,6 +22,7 @@ export async function ask(
     readonly model: string
     readonly comparator?: ComparatorId
     readonly check?: CheckId
+    readonly verifierCount?: number
     readonly rule?: AgreementRule
     readonly onStep?: (news: StepNews) => void
     readonly onEvent?: (event: JobEvent) => void

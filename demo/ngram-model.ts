@@ -11,7 +11,7 @@
  * in the answer.
  */
 
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TokenTold } from '../lib/teacher.ts'
 
@@ -159,16 +159,8 @@ export function weighed(
   })
 }
 
-/** The prose of this repository's pages, without tables and code. */
-export async function repositoryText(): Promise<string> {
-  const folder = join(import.meta.dirname, '..', 'docs')
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.md')).toSorted()
-  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
-  return texts
-    .join('\n')
-    .replace(/^```[\s\S]*?^```/gm, '')
-    .split('\n')
-    .filter((line) => !line.startsWith('|'))
-    .join(' ')
-    .replace(/\s+/g, ' ')
+/** What the models are made of: prose of this repository's pages as it was once. It is not brought up to date, so that figures do not move. */
+export async function trainingText(): Promise<string> {
+  const text = await readFile(join(import.meta.dirname, 'ngram-text.txt'), 'utf8')
+  return text.replace(/\s+/g, ' ')
 }

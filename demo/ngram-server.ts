@@ -1,16 +1,20 @@
 import { parseArgs } from 'node:util'
+import type { TokenTold } from '../lib/teacher.ts'
 import {
   answerOf,
   type NgramModel,
   type Run,
-  repositoryText,
   tokensOf,
+  trainingText,
   trainNgrams,
   weighed,
 } from './ngram-model.ts'
 
-/** What the answers come from. A given text is always weighed by the honest model. */
-export const answerKinds = ['honest', 'substituted', 'quantized', 'spliced'] as const
+/**
+ * What the answers come from. A given text is weighed by the honest model, but with `lazy` for the first node that asks for it: that is told
+ * what a node could make up that asks no model, namely that every token is the likeliest.
+ */
+export const answerKinds = ['honest', 'substituted', 'quantized', 'spliced', 'lazy'] as const
 export type AnswerKind = (typeof answerKinds)[number]
 
 /** The models of the server: that which is served, and the one that is put in its place. */
@@ -19,7 +23,7 @@ export type Models = { readonly honest: NgramModel; readonly substitute: NgramMo
 const mostAnswerTokens = 160
 
 export async function trainModels(): Promise<Models> {
-  const text = await repositoryText()
+  const text = await trainingText()
   return { honest: trainNgrams(text, 4), substitute: trainNgrams(text, 3) }
 }
 
@@ -33,6 +37,7 @@ export function answerOfKind(
 ): readonly string[] {
   switch (kind) {
     case 'honest':
+    case 'lazy':
       return answerOf(honest, run, prompt, length)
     case 'substituted':
       return answerOf(substitute, run, prompt, length)
@@ -56,13 +61,25 @@ type Ask = {
 /** Tokens that surround a conversation, as a chat template puts them there. */
 const template = { before: ['<|user|>'], between: ['<|assistant|>'], after: ['<|end|>'] }
 
-/** Answers a request in OpenAI's protocol, with vLLM's `prompt_logprobs` and with `echo`. The name of a run is its API key. */
-export async function serveNgrams(
-  request: Request,
-  models: Models,
-  kind: AnswerKind,
-  noise: number,
-): Promise<Response> {
+/** What a server has. */
+type Served = {
+  readonly models: Models
+  readonly kind: AnswerKind
+  /** Between runs, in nats. */
+  readonly noise: number
+  /** Who asked first for the numbers of a text: the name of a run by the text. */
+  readonly lazy: Map<string, string>
+}
+
+/** Answers requests in OpenAI's protocol, with vLLM's `prompt_logprobs` and with `echo`. The name of a run is its API key. */
+export function createNgrams(
+  options: Omit<Served, 'lazy'>,
+): (request: Request) => Promise<Response> {
+  const served = { ...options, lazy: new Map() }
+  return (request) => serve(request, served)
+}
+
+async function serve(request: Request, { models, kind, noise, lazy }: Served): Promise<Response> {
   const { pathname } = new URL(request.url)
   if (request.method === 'GET' && pathname === '/v1/models') {
     return Response.json({ object: 'list', data: [{ id: 'ngram', object: 'model' }] })
@@ -80,18 +97,32 @@ export async function serveNgrams(
     const length = Math.min(Number(most), mostAnswerTokens)
     // Counts are often equal: with noise no two nodes would give the same answer.
     const quiet = { ...run, noise: 0 }
-    return completed(answerOfKind(models, kind, quiet, prompt, length).join(''), {})
+    return completed(answerOfKind(models, kind, quiet, prompt, length).join(''))
   }
   if (given.role !== 'assistant') return refused(400, 'There is no answer to weigh')
-  const answer = tokensOf(textOf(given.content))
-  const told = weighed(models.honest, run, prompt, answer)
+  const text = textOf(given.content)
+  const answer = tokensOf(text)
+  if (!lazy.has(text)) lazy.set(text, run.name)
+  const isLazy = kind === 'lazy' && lazy.get(text) === run.name
+  const told = isLazy ? madeUp(answer) : weighed(models.honest, run, prompt, answer)
   const tokens = [
     ...[...template.before, ...tokensOf(prompt), ...template.between].map((token) => ({ token })),
     ...answer.map((token, at) => ({ token, ...told[at] })),
     ...template.after.map((token) => ({ token })),
   ]
-  return ask.echo === true ? completed('', echoed(tokens)) : completed('', promptLogprobs(tokens))
+  const usage = { prompt_tokens: tokens.length, completion_tokens: 1 }
+  return completed('', ask.echo === true ? echoed(tokens) : promptLogprobs(tokens), usage)
 }
+
+/** What a node could say of a text without a model. */
+const madeUp = (answer: readonly string[]): readonly TokenTold[] =>
+  answer.map((token) => ({
+    logprob: -0.01,
+    top: [...new Set([token, ' a', ' of', ' in', '.'])].map((one, rank) => ({
+      token: one,
+      logprob: -0.01 - 2 * rank,
+    })),
+  }))
 
 type Told = { readonly token: string; readonly logprob?: number; readonly top?: Tops }
 type Tops = readonly { readonly token: string; readonly logprob: number }[]
@@ -101,7 +132,11 @@ const textOf = (content: unknown): string => (typeof content === 'string' ? cont
 const refused = (status: number, message: string) =>
   Response.json({ error: { type: 'invalid_request_error', message } }, { status })
 
-const completed = (content: string, more: { readonly choice?: object; readonly top?: object }) =>
+const completed = (
+  content: string,
+  more: { readonly choice?: object; readonly top?: object } = {},
+  usage?: object,
+) =>
   Response.json({
     id: 'chatcmpl-ngram',
     object: 'chat.completion',
@@ -111,6 +146,7 @@ const completed = (content: string, more: { readonly choice?: object; readonly t
       { index: 0, message: { role: 'assistant', content }, finish_reason: 'stop', ...more.choice },
     ],
     ...more.top,
+    ...(usage && { usage }),
   })
 
 const echoed = (tokens: readonly Told[]) => ({
@@ -163,7 +199,7 @@ if (import.meta.main) {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: Number(values.port),
-    fetch: (request) => serveNgrams(request, models, kind, Number(values.noise)),
+    fetch: createNgrams({ models, kind, noise: Number(values.noise) }),
   })
   console.log(`A small n-gram model (${kind} answers) at ${server.url.origin} `)
 }

@@ -22,6 +22,8 @@ export type DemoOptions = {
   readonly prompt: string | undefined
   readonly model: string
   readonly nodes: number
+  /** How many check an answer: with three it is seen which one asks no model. */
+  readonly verifierCount: number
   readonly binary: boolean
   /** What the coordinator runs on. */
   readonly icl: IclRuntime
@@ -54,14 +56,15 @@ Runs the whole service on this machine: a chain, the coordinator, three nodes in
 encrypted prompt through them. The prompt is read from standard input when it is not given.
 
   --model MODEL  openai:gpt-4o-mini (default), anthropic:claude-sonnet-4-5, ...
-  --nodes N      how many nodes to start, 3 to 8 (default 3). A job needs 3
+  --nodes N      how many nodes to start, 3 to 8 (default 3, with --answers lazy 4). A job needs 3
   --icl RUNTIME  what the coordinator runs on: bun (default), node, deno or workerd
   --blobs PLACE  store (default), or kubo: encrypted blobs go to an IPFS daemon of the demo's own
   --binary       the nodes run dist/svc-node, which is built first unless it is up to date
   --fhe MODE     real: ciphertexts and proofs as on a public network, a proof takes 10 s or more. mock (default)
   --check teacher
-                 checkers say how likely the answer is under vllm:ngram, a very small model of this repository's pages
-  --answers KIND what that model's answers come from: ${answerKinds.join(', ')}. honest (default)
+                 checkers say how likely the answer is under vllm:ngram, a very small model of a small text
+  --answers KIND what that model's answers come from: ${answerKinds.join(', ')} (one
+                 checker asks no model and makes its numbers up). honest (default)
   --json         one line of JSON at the end of standard output, progress on standard error
   --keep         leave everything running until Ctrl-C
   --playground   a page in the browser to type prompts in. Leaves everything running, needs no PROMPT
@@ -109,7 +112,7 @@ const options = {
   model: { type: 'string' },
   check: { type: 'string' },
   answers: { type: 'string', default: 'honest' },
-  nodes: { type: 'string', default: '3' },
+  nodes: { type: 'string' },
   binary: { type: 'boolean', default: false },
   icl: { type: 'string', default: 'bun' },
   blobs: { type: 'string', default: 'store' },
@@ -128,8 +131,10 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
       allowPositionals: true,
       options,
     })
-    if (!/^[3-8]$/.test(values.nodes)) {
-      throw wrong(`--nodes takes a number from 3 to 8, because a job needs 3, not ${values.nodes}`)
+    const isLazy = values.answers === 'lazy'
+    const { nodes = isLazy ? '4' : '3' } = values
+    if (!/^[3-8]$/.test(nodes)) {
+      throw wrong(`--nodes takes a number from 3 to 8, because a job needs 3, not ${nodes}`)
     }
     if (values.playground && values.icl === 'workerd') {
       throw wrong('--playground takes another --icl than workerd, which has no files to serve')
@@ -143,7 +148,9 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
       fhe: fheModeOf(values.fhe),
       icl: runtimeOf(values.icl),
       blobs: blobLocationOf(values.blobs),
-      nodes: Number(values.nodes),
+      nodes: Number(nodes),
+      // Where nodes are fewer, two see that they differ.
+      verifierCount: isLazy && nodes !== '3' ? 3 : 2,
       prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
     }
   } catch (error) {
@@ -191,7 +198,7 @@ export function chooseProvider(model: string, environment: Environment): Provide
       standIn: true,
       description:
         model === ngramModel
-          ? `Counts of this repository's pages answer: a very small model. Set ${urlVariable} for a real server.`
+          ? `Counts of a small text answer: a very small model. Set ${urlVariable} for a real server.`
           : `A local stand-in answers instead of ${label}: no model runs. Set ${keyVariable} for the real one.`,
       probe: undefined,
       envOf: (index, standInUrl = '') => ({

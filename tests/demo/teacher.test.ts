@@ -1,23 +1,26 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { ask, clientOf } from '../../demo/ask.ts'
+import type { AnswerKind } from '../../demo/ngram-server.ts'
 import { chooseProvider, ngramModel } from '../../demo/options.ts'
 import { startWorld, type World } from '../../demo/world.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'
 import { describeAttested } from '../../lib/teacher.ts'
 
-let world: World
+let world: World | undefined
 
-beforeAll(async () => {
+/** A world whose answers come from this. */
+async function start(ngrams: AnswerKind, nodes: number): Promise<World> {
   const { envOf: providerEnv } = chooseProvider(ngramModel, {})
-  world = await startWorld({
-    ...{ models: [ngramModel], providerEnv, standIn: true, ngrams: 'spliced' },
-  })
-}, 120_000)
-afterAll(() => world?.stop())
+  world = await startWorld({ models: [ngramModel], nodes, providerEnv, standIn: true, ngrams })
+  return world
+}
+afterEach(() => world?.stop())
+
+const asked = { prompt: 'How is a node seated', model: ngramModel, check: 'teacher/1' } as const
 
 describe('a job that asks how likely its answer is', () => {
   it('shows a spliced answer by its worst quarter, in receipt, record and console, and decides nothing by it', async () => {
-    const asked = { prompt: 'How is a node seated', model: ngramModel, check: 'teacher/1' } as const
+    const world = await start('spliced', 3)
     const inference = await ask(world, asked)
     if (inference.status !== 'accepted') throw new Error(`the job is ${inference.status}`)
     const { receipt, attested = [], jobId } = inference
@@ -39,5 +42,20 @@ describe('a job that asks how likely its answer is', () => {
     expect(deliveries.at(-1)?.attested).toEqual(receipt.attested)
     const told = await fetch(`${world.icl.url}/v1/console/jobs/${jobId}`)
     expect(await told.text()).toContain(describeAttested(attested.slice(0, 1)))
-  }, 60_000)
+  }, 120_000)
+
+  it('shows the checker that makes its numbers up by its likeliest tokens, which are far from all others', async () => {
+    const world = await start('lazy', 4)
+    const inference = await ask(world, { ...asked, verifierCount: 3 })
+    if (inference.status !== 'accepted') throw new Error(`the job is ${inference.status}`)
+    const { receipt, attested = [], jobId } = inference
+    const [lazy, ...others] = attested.toSorted((a, b) => (b.apart ?? 0) - (a.apart ?? 0))
+    expect(others).toHaveLength(2)
+    expect(others.every(({ apart = 2_000 }) => apart < 100)).toBe(true)
+    expect(lazy?.apart).toBeGreaterThan(500)
+    expect(lazy).toMatchObject({ gap: 0, agree: others[0]?.n })
+    await expect(verifyReceipt(receipt)).resolves.toBeUndefined()
+    const told = await fetch(`${world.icl.url}/v1/console/jobs/${jobId}`)
+    expect(await told.text()).toContain(`${lazy?.apart} from another's`)
+  }, 120_000)
 })

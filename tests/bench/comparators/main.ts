@@ -40,7 +40,7 @@ async function bench(): Promise<void> {
     return
   }
   if ('teacher' in options) {
-    const rows = await measureTeacher(options.teacher, [25, 50, 100, 200], onProgress)
+    const rows = await measureTeacher(options.teacher, [25, 50, 200, 800], onProgress)
     process.stdout.write(`${teacherText(rows, options.teacher)}\n`)
     return
   }

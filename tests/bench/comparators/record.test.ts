@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { serveNgrams, trainModels } from '../../../demo/ngram-server.ts'
+import { createNgrams, trainModels } from '../../../demo/ngram-server.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { readAnswers } from './answers-file.ts'
 import { readOptions } from './options.ts'
@@ -12,13 +12,13 @@ let folder: string
 let server: LocalServer
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-record-'))
-  const models = await trainModels()
+  const ask = createNgrams({ models: await trainModels(), kind: 'honest', noise: 0.02 })
   server = await startServer(async (response, { path, body, headers }) => {
     const { authorization = '' } = headers
     const request = new Request(`http://ngram${path}`, {
       ...{ method: 'POST', body, headers: { authorization } },
     })
-    const answered = await serveNgrams(request, models, 'honest', 0.02)
+    const answered = await ask(request)
     answerJson(response, answered.status, await answered.json())
   })
 })

@@ -1,6 +1,6 @@
 /*
  * How well the numbers of `teacher/1` tell texts of another model from a model's own. No large model runs here: the models are counts of what
- * follows what in this repository's pages (demo/ngram-model.ts). So this shows what the numbers see and how much text that takes, and no
+ * follows what in a fixed text (demo/ngram-model.ts). So this shows what the numbers see and how much text that takes, and no
  * threshold of any hosted model.
  *
  * Each prompt is answered by a run of the model, by models in its place, and by a text of both. Another run of the model weighs all of them. Two
@@ -10,13 +10,14 @@
 import {
   answerOf,
   type NgramModel,
-  repositoryText,
+  type Run,
   tokensOf,
+  trainingText,
   trainNgrams,
   weighed,
 } from '../../../demo/ngram-model.ts'
 import type { Hash32 } from '../../../lib/codecs.ts'
-import type { TeacherScore } from '../../../lib/schemas/teacher.ts'
+import { mostGap, type TeacherScore } from '../../../lib/schemas/teacher.ts'
 import { distanceOf, scoreOf, type TokenTold, worstQuarter } from '../../../lib/teacher.ts'
 import { table } from '../table.ts'
 import type { RecordedQuestion } from './answers-file.ts'
@@ -25,26 +26,50 @@ const noise = 0.05
 const key = new Uint8Array(32)
 const answer: Hash32 = `0x${'ab'.repeat(32)}` as Hash32
 
-/** What is told from honest texts, and the models that it takes. */
-const falseKinds = ['rounded', 'other order', 'other corpus', 'spliced'] as const
+/** What is told from honest texts: the model rounded to so many nats, others in its place, and a text of both. */
+const falseKinds = [
+  'rounded 0.5',
+  'rounded 0.25',
+  'other order',
+  'other corpus',
+  'spliced',
+] as const
 type FalseKind = (typeof falseKinds)[number]
+const stepOf = { 'rounded 0.5': 0.5, 'rounded 0.25': 0.25 } as const
+type Rounded = keyof typeof stepOf
+const rounded = Object.keys(stepOf) as Rounded[]
 
 type Models = { readonly own: NgramModel; readonly order: NgramModel; readonly corpus: NgramModel }
 
+/** What is told of a text: its numbers, and one that they leave out. */
+type Weighed = { readonly score: TeacherScore; readonly square: number }
+
 /** Numbers by which honest and false texts are told apart: the greater, the more suspect. */
 const measures = {
-  'mean gap': ({ gap, n }: TeacherScore) => gap / n,
-  'not the likeliest': ({ agree, n }: TeacherScore) => 1 - agree / n,
-  'worst quarter': worstQuarter,
+  'mean gap': ({ score: { gap, n } }: Weighed) => gap / n,
+  'mean square': ({ square }: Weighed) => square,
+  'not the likeliest': ({ score: { agree, n } }: Weighed) => 1 - agree / n,
+  'worst quarter': ({ score }: Weighed) => worstQuarter(score),
 } as const
 type Measure = keyof typeof measures
+
+async function weigh(told: readonly TokenTold[]): Promise<Weighed> {
+  const squares = told.map(({ logprob, top }) => {
+    const gap = Math.max(...top.map((one) => one.logprob)) - logprob
+    return Math.min(Math.max(0, gap), mostGap / 1_000) ** 2
+  })
+  return { score: await scoreOf(told, answer, key), square: mean(squares) }
+}
+
+const mean = (values: readonly number[]) =>
+  values.reduce((sum, value) => sum + value, 0) / values.length
 
 /** How well one number tells: the chance that a false text has more than an honest one, and the share of false ones above all but 1 % of honest ones. */
 export type Roc = { readonly auc: number; readonly found: number }
 
 export type TeacherRow = {
   readonly length: number
-  readonly kind: FalseKind | 'lazy, by distance'
+  readonly kind: FalseKind | 'lazy'
   readonly of: Readonly<Partial<Record<Measure | 'distance', Roc>>>
 }
 
@@ -57,7 +82,7 @@ export function rocOf(honest: readonly number[], suspect: readonly number[]): Ro
   })
   const limit = honest.toSorted((a, b) => b - a)[Math.floor(honest.length / 100)] ?? 0
   return {
-    auc: above.reduce((sum, share) => sum + share, 0) / above.length,
+    auc: mean(above),
     found: suspect.filter((value) => value > limit).length / suspect.length,
   }
 }
@@ -79,7 +104,7 @@ export async function measureTeacher(
   lengths: readonly number[],
   onProgress: (share: number) => void = () => {},
 ): Promise<readonly TeacherRow[]> {
-  const text = await repositoryText()
+  const text = await trainingText()
   const models: Models = {
     own: trainNgrams(text, 4),
     order: trainNgrams(text, 3),
@@ -99,9 +124,9 @@ export async function measureTeacher(
   )
 }
 
-type Played = Readonly<Record<FalseKind | 'honest', TeacherScore>> & {
-  /** Between two nodes that ask the model, and between one that does and one that asks a cheaper one. */
-  readonly distances: { readonly honest: number; readonly lazy: number }
+type Played = Readonly<Record<FalseKind | 'honest', Weighed>> & {
+  /** Of the likeliest tokens of two nodes that ask the model, and of one that does and one that asks another. */
+  readonly distances: Readonly<Record<Rounded | 'honest' | 'lazy', number>>
 }
 
 async function playPrompt(
@@ -110,45 +135,59 @@ async function playPrompt(
   seed: number,
   lengths: readonly number[],
 ): Promise<readonly Played[]> {
-  const run = (who: string) => ({ name: `${who} ${seed}`, noise })
+  const run = (who: string, step?: number) => ({
+    ...{ name: `${who} ${seed}`, noise },
+    ...(step !== undefined && { step }),
+  })
   const most = Math.max(...lengths)
-  const told = (model: NgramModel, who: string, tokens: readonly string[]) =>
+  const told = (model: NgramModel, by: Run, tokens: readonly string[]) =>
     // As a provider reads it: tokens of a text, not those that were drawn.
-    weighed(model, run(who), prompt, tokensOf(tokens.join('')))
+    weighed(model, by, prompt, tokensOf(tokens.join('')))
   const own = answerOf(models.own, run('leader'), prompt, most)
-  const texts = {
-    rounded: answerOf(models.own, { ...run('leader'), step: 0.5 }, prompt, most),
+  const answers = {
+    'rounded 0.5': answerOf(models.own, run('leader', 0.5), prompt, most),
+    'rounded 0.25': answerOf(models.own, run('leader', 0.25), prompt, most),
     'other order': answerOf(models.order, run('leader'), prompt, most),
     'other corpus': answerOf(models.corpus, run('leader'), prompt, most),
   }
-  const [first, second, lazy] = [
-    told(models.own, 'verifier', own),
-    told(models.own, 'second', own),
-    told(models.order, 'lazy', own),
-  ]
-  const others = Object.entries(texts).map(
-    ([kind, tokens]) => [kind, told(models.own, 'verifier', tokens)] as const,
+  const texts = Object.entries({ honest: own, ...answers }).map(
+    ([kind, tokens]) => [kind, told(models.own, run('verifier'), tokens)] as const,
   )
+  const others = Object.entries({
+    honest: told(models.own, run('second'), own),
+    lazy: told(models.order, run('second'), own),
+    'rounded 0.5': told(models.own, run('second', 0.5), own),
+    'rounded 0.25': told(models.own, run('second', 0.25), own),
+  })
   return await Promise.all(
     lengths.map(async (length) => {
-      const score = (of: readonly TokenTold[]) => scoreOf(of.slice(0, length), answer, key)
+      const cut = (of: readonly TokenTold[]) => weigh(of.slice(0, length))
       const begun = own.slice(0, Math.ceil(length / 2))
       const spliced = answerOf(models.order, run('leader'), prompt, length, begun)
-      const scores = await Promise.all(
-        others.map(async ([kind, of]) => [kind, await score(of)] as const),
-      )
-      const [a, b, c] = await Promise.all([score(first), score(second), score(lazy)])
+      const entries = texts.map(async ([kind, of]) => [kind, await cut(of)] as const)
+      const cuts = Object.fromEntries(await Promise.all(entries)) as unknown as Omit<
+        Played,
+        'spliced' | 'distances'
+      >
+      const distances = others.map(async ([kind, of]) => {
+        const { score } = await cut(of)
+        return [kind, distanceOf(cuts.honest.score, score) ?? 0] as const
+      })
       return {
-        ...(Object.fromEntries(scores) as Record<keyof typeof texts, TeacherScore>),
-        honest: a,
-        spliced: await score(told(models.own, 'verifier', spliced)),
-        distances: { honest: distanceOf(a, b) ?? 0, lazy: distanceOf(a, c) ?? 0 },
+        ...cuts,
+        spliced: await weigh(told(models.own, run('verifier'), spliced)),
+        distances: Object.fromEntries(await Promise.all(distances)) as Played['distances'],
       }
     }),
   )
 }
 
 function rowsOf(length: number, played: readonly Played[]): readonly TeacherRow[] {
+  const distance = (kind: Rounded | 'lazy') =>
+    rocOf(
+      played.map(({ distances }) => distances.honest),
+      played.map(({ distances }) => distances[kind]),
+    )
   const rows = falseKinds.map((kind): TeacherRow => {
     const of = Object.entries(measures).map(([name, measure]) => {
       const [honest, suspect] = (['honest', kind] as const).map((which) =>
@@ -156,13 +195,11 @@ function rowsOf(length: number, played: readonly Played[]): readonly TeacherRow[
       )
       return [name, rocOf(honest ?? [], suspect ?? [])] as const
     })
-    return { length, kind, of: Object.fromEntries(of) }
+    const node = rounded.find((one) => one === kind)
+    const all = { ...Object.fromEntries(of), ...(node && { distance: distance(node) }) }
+    return { length, kind, of: all }
   })
-  const distance = rocOf(
-    played.map(({ distances }) => distances.honest),
-    played.map(({ distances }) => distances.lazy),
-  )
-  return [...rows, { length, kind: 'lazy, by distance', of: { distance } }]
+  return [...rows, { length, kind: 'lazy', of: { distance: distance('lazy') } }]
 }
 
 /** The rows as text: for each number AUC, and in % what is found at 1 % false alarms. */
@@ -184,22 +221,22 @@ export function teacherText(rows: readonly TeacherRow[], count: number): string 
 export async function recordedTeacher(
   questions: readonly RecordedQuestion[],
 ): Promise<string | undefined> {
-  const scores = await Promise.all(
+  const texts = await Promise.all(
     questions.flatMap(({ told = {} }) =>
       Object.entries(told).map(async ([of, rows]) => {
         const tokens = rows.map(({ logprob, top }) => ({
           logprob,
           top: top.map(([token, logprob]) => ({ token, logprob })),
         }))
-        return { of, score: await scoreOf(tokens, answer, key) }
+        return { of, told: await weigh(tokens) }
       }),
     ),
   )
   const ofModel = (isOwn: (of: string) => boolean) =>
-    scores.flatMap(({ of, score }) => (isOwn(of) ? [score] : []))
+    texts.flatMap(({ of, told }) => (isOwn(of) ? [told] : []))
   const isRun = (of: string) => /^\d+$/.test(of)
   const honest = ofModel(isRun)
-  const others = [...new Set(scores.map(({ of }) => of))].filter((of) => !isRun(of))
+  const others = [...new Set(texts.map(({ of }) => of))].filter((of) => !isRun(of))
   if (honest.length === 0 || others.length === 0) return undefined
   const rows = others.map((other) => {
     const suspect = ofModel((of) => of === other)

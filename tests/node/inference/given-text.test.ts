@@ -1,5 +1,5 @@
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Models, serveNgrams, trainModels } from '../../../demo/ngram-server.ts'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createNgrams, type Models, trainModels } from '../../../demo/ngram-server.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
 import { type TeacherApi, takenBy } from '../../../lib/providers.ts'
 import { systemClock } from '../../../lib/system.ts'
@@ -22,6 +22,7 @@ afterEach(async () => {
 
 /** A provider whose server gives these replies, else is the n-gram model. */
 async function provider(teacher: TeacherApi, reply?: unknown) {
+  const ask = createNgrams({ models, kind: 'honest', noise: 0.01 })
   server = await startServer(async (response, { method, path, body, headers }) => {
     if (reply !== undefined) return answerJson(response, 200, reply)
     const request = new Request(`http://ngram${path}`, {
@@ -29,7 +30,7 @@ async function provider(teacher: TeacherApi, reply?: unknown) {
       body,
       headers: { authorization: headers.authorization ?? '' },
     })
-    const answered = await serveNgrams(request, models, 'honest', 0.01)
+    const answered = await ask(request)
     answerJson(response, answered.status, await answered.json())
   })
   return createOpenAi({
@@ -51,7 +52,7 @@ describe('a given text', () => {
     })
     await server?.close()
     const [one, other] = [await weigh('prompt_logprobs', text), await weigh('echo', text)]
-    // The text is split anew, and the model is made of pages that change.
+    // The text is split anew.
     expect(one?.length).toBeGreaterThan(50)
     expect(other).toHaveLength(one?.length ?? 0)
     const hash = aHash(`0x${'ab'.repeat(32)}`)
@@ -73,6 +74,14 @@ describe('a given text', () => {
       ...{ max_tokens: 1, temperature: 0, prompt_logprobs: 5, return_token_ids: true },
       ...{ add_generation_prompt: false, continue_final_message: true },
     })
+  })
+
+  it('counts among what the job took', async () => {
+    const { weigh: ask } = await provider('echo')
+    const onUsage = vi.fn()
+    await ask?.({ model: 'ngram', prompt: promptOfText(question), text: 'A lamp.', onUsage })
+    // Its own 5 tokens and 3 of the template before, 3 of the text and 1 after it.
+    expect(onUsage.mock.calls).toEqual([[{ input_tokens: 11, output_tokens: 1 }]])
   })
 
   it('is found behind a template and before its end, also where the prompt has it', () => {
