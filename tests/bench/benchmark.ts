@@ -13,9 +13,6 @@ export type Goal = {
   readonly heldBackBy?: string
 }
 
-/** A plot, as a whole SVG image. */
-type Plot = { readonly name: string; readonly title: string; readonly svg: string }
-
 /** What a benchmark found. */
 export type Findings = {
   /** How it was measured, in a few sentences. */
@@ -27,7 +24,6 @@ export type Findings = {
   /** Every number by its name, which ends with its unit. */
   readonly figures: Readonly<Record<string, number>>
   readonly goals: readonly Goal[]
-  readonly plots: readonly Plot[]
   /** What could not be measured here, and why. */
   readonly skipped: readonly string[]
 }

@@ -145,7 +145,6 @@ function findingsOf(
             },
           ]),
     ],
-    plots: [],
     skipped: idle.length > 0 ? [] : ['idle daemons: read from /proc, which needs Linux'],
   }
 }

@@ -7,7 +7,6 @@ import { openWireServer, whyNoWireServer } from '../store/wire-server/open.ts'
 import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { type Contender, type Measured, measureScenario } from './icl-rounds.ts'
 import { type ScenarioName, scenarioNames } from './icl-scenarios.ts'
-import { barPlot } from './plot.ts'
 import type { ServerOptions } from './server/options.ts'
 import { createRoster, entriesOf } from './server/roster.ts'
 import { type ServerProcess, startServer } from './server/server-process.ts'
@@ -230,16 +229,6 @@ function findingsOf(
     ],
     figures,
     goals: authenticationGoals(stores),
-    plots: [
-      {
-        name: 'icl',
-        title: 'Mixed traffic: requests in a second of processor time',
-        svg: barPlot('Mixed traffic: requests in a second of processor time', 'requests', [
-          ...bars(stores, 0),
-          ...[...runtimes.values()].flatMap((results) => bars(results, 1)),
-        ]),
-      },
-    ],
     skipped,
   }
 }
@@ -264,12 +253,5 @@ const authenticationGoals = (stores: Results): Findings['goals'] =>
 
 const storesWithBoth = (stores: Results): readonly string[] =>
   ['memory', 'sqlite'].filter((store) => stores.get('heartbeat')?.has(`open ${store}`))
-
-const bars = (results: Results, series: number) =>
-  [...(results.get('mixed') ?? [])].map(([name, { cpuMicros }]) => ({
-    name,
-    value: 1e6 / cpuMicros,
-    series,
-  }))
 
 export const icl: Benchmark = { title: 'Requests', run }

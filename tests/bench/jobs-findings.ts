@@ -1,7 +1,6 @@
 import type { Findings, Goal } from './benchmark.ts'
 import { type Floor, floorMs } from './floor.ts'
 import type { JobsFound } from './jobs.ts'
-import { barPlot } from './plot.ts'
 import type { JobNeeds } from './server/floor.ts'
 import { quantile, spreadOf } from './spread.ts'
 
@@ -31,17 +30,6 @@ export function jobsFindings(found: JobsFound): Findings {
       jobs_requests: found.needs.requests,
     },
     goals: goalsOf(found),
-    plots: [
-      {
-        name: 'jobs',
-        title: 'Processor time of a job',
-        svg: barPlot('Processor time of a job', 'ms', [
-          { name: 'sqlite', value: sqlite.loaded.cpuMs },
-          { name: 'memory', value: memory.loaded.cpuMs },
-          { name: 'floor', value: floorMs(floor), series: 1 },
-        ]),
-      },
-    ],
     skipped: Number.isNaN(sqlite.loaded.writtenBytes)
       ? ['bytes written for a job: read from /proc, which needs Linux']
       : [],

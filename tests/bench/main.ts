@@ -1,6 +1,6 @@
-// npm run bench [-- --only icl,jobs] [--long] [--json]: measures, prints tables, and writes docs/benchmarks.md with its plots.
+// npm run bench [-- --only icl,jobs] [--long] [--json]: measures, prints tables, and writes docs/benchmarks.md.
 import { readFileSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { commitOf } from '../../scripts/build-node/commit.ts'
 import { benchmarks } from './all.ts'
@@ -80,11 +80,6 @@ function jsonOf(circumstances: Circumstances, outcomes: readonly Outcome[]) {
 }
 
 async function write(circumstances: Circumstances, outcomes: readonly Outcome[]): Promise<void> {
-  const images = join(root, 'docs', 'img')
-  await mkdir(images, { recursive: true })
-  for (const { name, svg } of outcomes.flatMap(({ findings }) => findings?.plots ?? [])) {
-    await writeFile(join(images, `bench-${name}.svg`), svg)
-  }
   await writeFile(join(root, 'docs', 'benchmarks.md'), writePage(circumstances, outcomes))
   process.stderr.write('Written: docs/benchmarks.md\n')
 }

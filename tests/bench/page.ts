@@ -41,7 +41,6 @@ const section = (name: Outcome['name'], findings: Findings): string =>
     `\`npm run bench -- --only ${name}\``,
     findings.method,
     ...findings.tables.map(({ title, rows }) => `${title}:\n\n${markdownTable(rows)}`),
-    ...findings.plots.map((plot) => `![${plot.title}](img/bench-${plot.name}.svg)`),
   ].join('\n\n')
 
 /** The page with everything that was found. */

@@ -6,7 +6,6 @@ import { measureFsync } from './fsync.ts'
 import { connect } from './load/connection.ts'
 import { type JobTimes, startFleet } from './load/fleet.ts'
 import { requestBytes } from './load/signed-request.ts'
-import { barPlot } from './plot.ts'
 import { createRoster, entriesOf } from './server/roster.ts'
 import { type ServerProcess, startServer } from './server/server-process.ts'
 import { spreadOf } from './spread.ts'
@@ -127,7 +126,6 @@ function findingsOf(
   }
   const durable = stores[0]?.found
   const claimed = spreadOf(durable?.claimed ?? [])
-  const offered = spreadOf(durable?.offered ?? [])
   rows.push([
     'polling every 5 s, by itself',
     ms(pollPeriodMs / 2),
@@ -147,23 +145,6 @@ function findingsOf(
         better: 'lower',
         heldBackBy:
           'the commits of a submission, of the offer and of the claim, one after the other, and the recovery of its wallet signature',
-      },
-    ],
-    plots: [
-      {
-        name: 'pickup',
-        title: 'From submission to offer and claim',
-        svg: barPlot(
-          'From submission to offer and claim, sqlite',
-          'ms',
-          [
-            { name: 'offer, median', value: offered.p50 },
-            { name: 'offer, 99 %', value: offered.p99 },
-            { name: 'claim, median', value: claimed.p50, series: 1 },
-            { name: 'claim, 99 %', value: claimed.p99, series: 1 },
-          ],
-          4 * fsyncMs,
-        ),
       },
     ],
     skipped: [],

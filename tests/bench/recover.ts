@@ -103,7 +103,6 @@ function findingsOf(
         heldBackBy: 'loading the modules of the ICL; an empty file takes as long',
       },
     ],
-    plots: [],
     skipped: [],
   }
 }

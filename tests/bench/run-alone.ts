@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { type BenchmarkName, everydayNames } from './all.ts'
+import type { BenchmarkName } from './all.ts'
 import { byForm, type Findings, type Form } from './benchmark.ts'
 
 /** What came of one benchmark: its findings, or why there are none. */
@@ -22,8 +22,7 @@ export async function runAlone(
   say: (progress: string) => void,
 ): Promise<Outcome> {
   const flags = byForm(form, { short: [], long: ['--long'] })
-  const isEveryday = (everydayNames as readonly string[]).includes(name)
-  const mostMs = byForm(form, { short: isEveryday ? 240_000 : 3_600_000, long: 7_200_000 })
+  const mostMs = byForm(form, { short: 240_000, long: 7_200_000 })
   const startedAt = performance.now()
   const args = ['--no-env-file', entry, '--alone', '--only', name, ...flags]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -10,7 +10,6 @@ import {
 } from './history.ts'
 import { holdPolls } from './load/held-polls.ts'
 import { measurePickUps } from './pickup.ts'
-import { linePlot } from './plot.ts'
 import { createRoster, entriesOf } from './server/roster.ts'
 import { startServer } from './server/server-process.ts'
 import type { Usage } from './server/usage.ts'
@@ -168,30 +167,6 @@ function findingsOf(
           'what a runtime keeps of a held request, its signal above all: it tells of callers that go away',
       },
       historyGoal(history),
-    ],
-    plots: [
-      {
-        name: 'scale-memory',
-        title: 'Memory of a waiting node',
-        svg: linePlot(
-          'Memory of a waiting node',
-          { x: 'waiting nodes', y: 'KiB' },
-          [
-            { name: 'ICL', points: waiting.map(({ count, icl }) => [count, icl]) },
-            { name: 'bare Bun.serve', points: waiting.map(({ count, bare }) => [count, bare]) },
-          ],
-          6,
-        ),
-      },
-      {
-        name: 'scale-history',
-        title: 'Processor time of a job as the history grows',
-        svg: linePlot(
-          'Processor time of a job as the history grows',
-          { x: 'stored jobs', y: 'ms' },
-          [{ name: 'sqlite', points: [...history].map(([size, { cpuMs }]) => [size, cpuMs]) }],
-        ),
-      },
     ],
     skipped: [],
   }
