@@ -71,6 +71,8 @@ export async function tellGuide(
   const { provider, model, webhookUrl } = options
   const clientFile = join(folder, 'client.env')
   await writeEnvironment(clientFile, await clientEnvironment(world))
+  const iclFile = join(folder, 'icl.env')
+  await writeEnvironment(iclFile, icl.env)
   const names = chain.spare.map((_, index) => `node-${nodes.length + 1 + index}`)
   const files = await Promise.all(
     chain.spare.map(({ privateKey }, index) => {
@@ -102,6 +104,8 @@ export async function tellGuide(
   say(`Add a node (${names.slice(1).join(', ')} likewise):`)
   say(addNode(files[0] ?? '', chain.contracts.nodeRegistry))
   if (!provider.standIn) say('  The node also needs the key of the provider in its environment.')
+  say('Look at the ICL as its operator (docs/operations.md):')
+  say(withFile(iclFile, 'npm run -s icl -- admin doctor'))
   say('Open the console:')
   say(`  ${process.platform === 'darwin' ? 'open' : 'xdg-open'} ${icl.url}/console`)
 }

@@ -13,6 +13,8 @@ export type IclProcess = {
   readonly process: Running
   /** Where it keeps everything. */
   readonly databaseUrl: string
+  /** Its settings. */
+  readonly env: Readonly<Record<string, string>>
 }
 
 // One that ends is noticed at once: this is for a machine that is busy.
@@ -76,5 +78,5 @@ export async function startIcl(options: {
     }
     await systemClock.sleep(pollMs, signal)
   }
-  return { url, process, databaseUrl }
+  return { url, process, databaseUrl, env: command.env }
 }

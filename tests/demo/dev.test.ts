@@ -124,6 +124,13 @@ describe('npm run dev', () => {
       expect(client.told()).toContain('webhook secret: whsec_')
       await service.printed(/webhook inference\.settled: job 0x[0-9a-f]{64} is accepted/)
 
+      const [, look = ''] = /^Look at the ICL.*\n {2}(.*)$/m.exec(told) ?? []
+      const operator = start('sh', ['-c', look])
+      expect([await operator.code, operator.told()]).toEqual([
+        0,
+        expect.stringContaining('All is well.'),
+      ])
+
       service.child.kill('SIGINT')
       expect(await service.code).toBe(130)
     },
