@@ -3,6 +3,7 @@ import type { FlagSpec } from './commands/flags.ts'
 import { receiptCommand } from './commands/receipt-command.ts'
 
 const json: FlagSpec = ['--json', 'Print JSON']
+const backends = ['mock', 'tpm']
 const yes: FlagSpec = ['--yes', 'Ask nothing but the password']
 
 /** Every command of `svc-node`, in the order in which an operator needs them (spec 4). */
@@ -19,8 +20,8 @@ export const commands: readonly CommandSpec[] = [
       ],
       ['--ipfs-gateway <url>', 'IPFS gateway (SVC_IPFS_GATEWAY, default: the ICL)'],
       ['--models <ids>', 'Models to serve, comma separated (SVC_SUPPORTED_MODEL_IDS)'],
-      ['--attestation-backend <name>', 'mock or tpm (default: mock)'],
-      ['--backend <name>', 'The same as --attestation-backend'],
+      ['--attestation-backend <name>', 'mock or tpm (default: mock)', backends],
+      ['--backend <name>', 'The same as --attestation-backend', backends],
       ['--tpm <place>', 'Another TPM than that of this machine (SVC_TPM)'],
       ['--scrypt-n <n>', 'Cost of the keystore, a power of two of at least 4096 (default: 262144)'],
       ['--force', 'Replace what exists. An old keystore is kept under its address'],
@@ -71,7 +72,7 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Attest with the ICL',
     flags: [
       ['--mock', 'Use the mock backend, whatever is configured'],
-      ['--backend <name>', 'mock or tpm, whatever is configured'],
+      ['--backend <name>', 'mock or tpm, whatever is configured', backends],
       yes,
       json,
     ],
@@ -90,7 +91,7 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Start the daemon',
     flags: [
       ['--log-file <path>', 'Log to this file, which is rotated, instead of stdout (SVC_LOG_FILE)'],
-      ['--log-format <name>', 'text or json (default: text, SVC_LOG_FORMAT)'],
+      ['--log-format <name>', 'text or json (default: text, SVC_LOG_FORMAT)', ['text', 'json']],
     ],
     start: async (flags, context) => {
       await (await import('./commands/run.ts')).runNode(flags, context)

@@ -1,5 +1,5 @@
 import type { CommandSpec } from './command-spec.ts'
-import { flagName, takesValue, usageError } from './flags.ts'
+import { type FlagSpec, flagName, takesFile, takesValue, usageError } from './flags.ts'
 
 type Commands = readonly CommandSpec[]
 
@@ -38,9 +38,18 @@ function bashScript(commands: Commands): readonly string[] {
     const file = needsFile(command) ? '; files=yes' : ''
     return `    ${name}) flags=${quoted(namesOf(command).join(' '))}; words=${quoted(words.join(' '))}${file} ;;`
   })
-  const withValue = commands
-    .flatMap(({ flags }) => flags.filter(([usage]) => takesValue(usage)))
-    .map(([usage]) => flagName(usage))
+  const all = commands.flatMap(({ flags }) => flags)
+  const named = (flags: readonly FlagSpec[]) =>
+    [...new Set(flags.map(([usage]) => flagName(usage)))].join('|')
+  const listed = all.filter(([, , values]) => values !== undefined)
+  const withFile = all.filter(([usage]) => takesFile(usage))
+  const withValue = all.filter(([usage]) => takesValue(usage))
+  const values = new Map(listed.map(([usage, , words = []]) => [flagName(usage), words.join(' ')]))
+  const files = [
+    "local IFS=$'\\n'",
+    'compopt -o filenames 2>/dev/null',
+    'COMPREPLY=($(compgen -f -- "$current"))',
+  ]
   return [
     '# Completion of svc-node for bash: source <(svc-node completion bash)',
     '_svc_node() {',
@@ -51,7 +60,14 @@ function bashScript(commands: Commands): readonly string[] {
     `    COMPREPLY=($(compgen -W ${quoted([...commands.map(({ name }) => name), '--help', '--version'].join(' '))} -- "$current"))`,
     '    return',
     '  fi',
-    `  case "$previous" in ${[...new Set(withValue)].join('|')}) return ;; esac`,
+    '  case "$previous" in',
+    ...[...values].map(
+      ([flag, words]) =>
+        `    ${flag}) COMPREPLY=($(compgen -W ${quoted(words)} -- "$current")); return ;;`,
+    ),
+    `    ${named(withFile)}) ${files.join('; ')}; return ;;`,
+    `    ${named(withValue)}) return ;;`,
+    '  esac',
     `  case "\${COMP_WORDS[1]}" in`,
     ...cases,
     '  esac',
@@ -60,9 +76,7 @@ function bashScript(commands: Commands): readonly string[] {
     '  elif [ "$COMP_CWORD" -eq 2 ]; then',
     '    COMPREPLY=($(compgen -W "$words" -- "$current"))',
     '  elif [ -n "$files" ]; then',
-    "    local IFS=$'\\n'",
-    '    compopt -o filenames 2>/dev/null',
-    '    COMPREPLY=($(compgen -f -- "$current"))',
+    ...files.map((line) => `    ${line}`),
     '  fi',
     '}',
     'complete -F _svc_node svc-node',
@@ -73,8 +87,9 @@ function zshScript(commands: Commands): readonly string[] {
   const escaped = (text: string) => text.replaceAll(/[[\]:]/g, '\\$&')
   const cases = commands.map((command) => {
     const { flags, words = [] } = command
-    const specs = flags.map(([usage, meaning]) => {
-      const value = takesValue(usage) ? ':value:' : ''
+    const specs = flags.map(([usage, meaning, values]) => {
+      const listed = values === undefined ? ':value:' : `:value:(${values.join(' ')})`
+      const value = takesFile(usage) ? ':file:_files' : takesValue(usage) ? listed : ''
       return quoted(`${flagName(usage)}[${escaped(meaning)}]${value}`)
     })
     const first = words.length > 0 ? [quoted(`1:word:(${words.join(' ')})`)] : []
@@ -112,8 +127,9 @@ function fishScript(commands: Commands): readonly string[] {
     const within = `-n ${quoted(`__fish_seen_subcommand_from ${name}`)}`
     return [
       `complete -c svc-node -n __fish_use_subcommand -a ${name} -d ${quoted(summary)}`,
-      ...flags.map(([usage, meaning]) => {
-        const value = takesValue(usage) ? ' -x' : ''
+      ...flags.map(([usage, meaning, values]) => {
+        const listed = values === undefined ? ' -x' : ` -x -a ${quoted(values.join(' '))}`
+        const value = takesFile(usage) ? ' -r -F' : takesValue(usage) ? listed : ''
         return `complete -c svc-node ${within} -l ${flagName(usage).slice(2)}${value} -d ${quoted(meaning)}`
       }),
       ...words.map((word) => `complete -c svc-node ${within} -a ${word}`),

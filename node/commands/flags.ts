@@ -1,8 +1,8 @@
 import { nearestName } from '../../lib/host/nearest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** A flag as help shows it, `--models <ids>` or `--force`, and what it does. */
-export type FlagSpec = readonly [usage: string, meaning: string]
+/** A flag as help shows it, `--models <ids>` or `--force`, what it does, and the values that complete it. */
+export type FlagSpec = readonly [usage: string, meaning: string, values?: readonly string[]]
 
 /** The flags that were typed, by their camelCase names: texts, or true for switches. */
 export type Flags = Readonly<Record<string, string | boolean | undefined>>
@@ -16,6 +16,9 @@ export const flagName = (usage: string): string => usage.split(' ')[0] ?? usage
 
 /** Whether a flag is followed by a value. */
 export const takesValue = (usage: string): boolean => usage.includes('<')
+
+/** Whether its value is the name of a file. */
+export const takesFile = (usage: string): boolean => /<(file|path)>/.test(usage)
 
 const camelCase = (name: string): string =>
   name.replace(/^--/, '').replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())

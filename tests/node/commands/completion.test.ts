@@ -47,7 +47,10 @@ describe('completion', () => {
     expect(offered('completion', '')).toEqual(['bash', 'zsh', 'fish'])
     expect(offered('receipt', 'v')).toEqual(['verify'])
     expect(offered('receipt', 'verify', 'completion.t')).toEqual(['completion.test.ts'])
-    // The value of a flag is the operator's.
+    expect(offered('attest', '--backend', '')).toEqual(['mock', 'tpm'])
+    expect(offered('run', '--log-format', 't')).toEqual(['text'])
+    expect(offered('run', '--log-file', 'completion.t')).toEqual(['completion.test.ts'])
+    // Other values are the operator's.
     expect(offered('register', '--stake', '')).toEqual([])
   })
 
