@@ -58,7 +58,7 @@ export async function initialise(flags: InitFlags, context: CommandContext): Pro
   const made = await writeNodeFiles(what, privateKey, context)
   const cost = await registrationCost(config, context)
   const tpm = await tpmOf(config, configPath, context)
-  report({ ...made, tpm, keys: keysToSet(config) }, cost, flags, context)
+  report({ ...made, tpm, keys: keysToSet(config, context) }, cost, flags, context)
   if (prompts && 'value' in cost) {
     await offerToRegister(prompts, made.address, cost.value, { config, password }, context)
   }
@@ -202,9 +202,9 @@ function importedKey(text: string | undefined): Hex | undefined {
 const tpmOf = (config: Config, configPath: string, context: CommandContext) =>
   config.attestation_backend === 'tpm' ? lookForTpm({ config, configPath }, context) : undefined
 
-const keysToSet = (config: Config): readonly string[] =>
+const keysToSet = (config: Config, { environment }: CommandContext): readonly string[] =>
   providersOf(config.supported_model_ids, config)
-    .filter(({ needsKey }) => needsKey)
+    .filter(({ needsKey, keyVariable }) => needsKey && !environment[keyVariable])
     .map(({ keyVariable }) => keyVariable)
 
 type Report = Made & {

@@ -147,4 +147,5 @@ function report(
   print(
     `${address} is registered for tier ${modelTiers.join(', ')} with ${etherText(stake)} at stake and ${active ? 'active' : 'not active'}.`,
   )
+  if (sent.some(({ call }) => call === 'register')) print('Next: svc-node attest')
 }
