@@ -2,9 +2,13 @@ import { type CAC, cac } from 'cac'
 import { exitCodeHelp, exitCodes } from '../lib/host/exit-code.ts'
 import { nearestName } from '../lib/host/nearest.ts'
 import { printable } from '../lib/host/printable.ts'
+import { withStatusColour } from '../lib/host/status-colour.ts'
 import { commit, version } from '../lib/host/version.ts'
 import type { CommandSpec } from './commands/command-spec.ts'
 import { readArguments, readFlags, usageError } from './commands/flags.ts'
+
+const inOutput = withStatusColour(process.stdout, process.env)
+const inErrors = withStatusColour(process.stderr, process.env)
 
 function declare(cli: CAC, spec: CommandSpec): void {
   const { name, args = [], summary, flags } = spec
@@ -29,9 +33,9 @@ async function contextOf() {
     fetch: (request: Request) => fetch(request),
     clock: systemClock,
     random: systemRandom,
-    print: (line: string) => console.log(printable(line)),
+    print: (line: string) => console.log(inOutput(printable(line))),
     isWatched: process.stdout.isTTY === true,
-    warn: (line: string) => console.error(printable(line)),
+    warn: (line: string) => console.error(inErrors(printable(line))),
   }
 }
 
@@ -87,7 +91,7 @@ async function reportFailure(program: string, error: unknown): Promise<number> {
   const exitCode = exitCodeOf(error)
   const { message, hint = exitCode === exitCodes.usage ? `see \`${program} --help\`` : undefined } =
     explainError(error)
-  console.error(printable(`error: ${message}`))
+  console.error(inErrors(printable(`error: ${message}`)))
   if (hint !== undefined) console.error(printable(`hint: ${hint}`))
   return exitCode
 }

@@ -1,3 +1,4 @@
+import { withStatusColour } from '../../lib/host/status-colour.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Listen } from './listening.ts'
 import { readFileText } from './machine.ts'
@@ -12,6 +13,11 @@ export async function runIcl(
   process.exit(await main(process.argv.slice(2), listen, environment))
 }
 
+const inColour = (stream: NodeJS.WriteStream, write: (line: string) => void) => {
+  const colour = withStatusColour(stream, process.env)
+  return (line: string): void => write(colour(line))
+}
+
 async function main(
   args: readonly string[],
   listen: Listen,
@@ -21,8 +27,8 @@ async function main(
     const { runAdmin } = await import('./admin.ts')
     return await runAdmin(args.slice(1), {
       environment,
-      print: console.log,
-      complain: console.error,
+      print: inColour(process.stdout, console.log),
+      complain: inColour(process.stderr, console.error),
     })
   }
   if (args.includes('--help')) {
