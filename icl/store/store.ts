@@ -14,12 +14,18 @@ export type OccupiedSlots = { readonly offered: number; readonly claimed: number
 /** Who uploaded a blob: none takes another's room. */
 export type Uploader = 'wallet' | 'node' | 'icl'
 
+type Versions = {
+  /** The version that the document was read at, 0 for a new one. */
+  readonly base: number
+  /** The one that it gets, a later one; `base` + 1 when left out. */
+  readonly version?: number | undefined
+}
+
 /** One conditional save; times in milliseconds. */
 export type Write =
-  /** `base` is the version that the job was read at, 0 for a new one. */
-  | { readonly kind: 'job'; readonly job: Job; readonly base: number }
-  | { readonly kind: 'node'; readonly node: Node; readonly base: number }
-  | { readonly kind: 'client'; readonly client: Client; readonly base: number }
+  | ({ readonly kind: 'job'; readonly job: Job } & Versions)
+  | ({ readonly kind: 'node'; readonly node: Node } & Versions)
+  | ({ readonly kind: 'client'; readonly client: Client } & Versions)
   /** Refused when an event with this id was recorded before. */
   | { readonly kind: 'event'; readonly event: ReputationEvent }
   /** Gives `key` to `value` until `expiresAt`; refused while another value than this or `insteadOf` has it. Its holder renews it so. */
@@ -47,6 +53,9 @@ export type Write =
 /** A write of a document that has versions. */
 export type VersionedWrite = Extract<Write, { kind: 'job' | 'node' | 'client' }>
 
+/** The version that a document has once it is saved. */
+export const versionOf = ({ base, version = base + 1 }: VersionedWrite): number => version
+
 /** The job, node or client that some writes save; throws TypeError for two, because not every store could save both or neither. */
 export function documentIn(writes: readonly Write[]): VersionedWrite | undefined {
   const [document, second] = writes.filter((write): write is VersionedWrite => 'base' in write)
@@ -73,6 +82,9 @@ export type StoreRecord =
       readonly uploader: Uploader
       readonly until: number
     }
+
+/** A record of a document that has versions. */
+export type DocumentRecord = Extract<StoreRecord, { kind: 'job' | 'node' | 'client' }>
 
 /** What can be forgotten before its end. */
 export type Erasable =

@@ -112,6 +112,16 @@ export function describeStore(
         expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(false)
       })
 
+      it('get the version that a save names', async () => {
+        const job = jobOf('1')
+        expect(await store.save({ kind: 'job', job, base: 0, version: 5 }, 'w1')).toBe(true)
+        expect(await store.save({ kind: 'job', job, base: 0, version: 5 }, 'w1')).toBe(true)
+        expect((await store.findJob(job.id))?.version).toBe(5)
+        expect(await store.save({ kind: 'job', job, base: 1 }, 'w2')).toBe(false)
+        expect(await store.save({ kind: 'job', job, base: 5, version: 7 }, 'w3')).toBe(true)
+        expect((await store.findJob(job.id))?.version).toBe(7)
+      })
+
       it('are due by the time of their tick, unless they have settled', async () => {
         await insert(jobOf('1', { tickAt: 10 }))
         await insert(jobOf('2', { tickAt: 5 }))
@@ -404,6 +414,16 @@ export function describeStore(
           expect.objectContaining({ kind: 'keep-blob' }),
         )
         expect(await store.findKey('a', 0)).toBeUndefined()
+      })
+
+      it('are left out when one of several events was recorded before', async () => {
+        await store.save({ kind: 'event', event: eventOf('b', 1) })
+        const events = ['a', 'b', 'c'].map(
+          (id) => ({ kind: 'event', event: eventOf(id, 2) }) as const,
+        )
+        expect(await store.saveAll([...events, { kind: 'job', job, base: 0 }])).toBe(events[1])
+        expect(await store.findJob(job.id)).toBeUndefined()
+        expect(await store.listReputationEvents(nodeA)).toEqual([eventOf('b', 1)])
       })
 
       it('leave a key with its holder when they would have renewed it and are refused', async () => {

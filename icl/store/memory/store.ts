@@ -17,6 +17,7 @@ import {
   type StoreStats,
   type Versioned,
   type VersionedWrite,
+  versionOf,
   type Write,
 } from '../store.ts'
 import { createMemoryBlobs, createMemoryKeys, type MemoryBlobs, type MemoryKeys } from './keys.ts'
@@ -133,13 +134,13 @@ function isAcceptable(state: State, write: Write): boolean {
 function apply(state: State, write: Write, writeId: string | undefined): void {
   switch (write.kind) {
     case 'job':
-      putJob(state, write.job, write.base + 1, writeId)
+      putJob(state, write.job, versionOf(write), writeId)
       return
     case 'node':
-      state.nodes.put(write.node.address, write.node, write.base + 1, writeId)
+      state.nodes.put(write.node.address, write.node, versionOf(write), writeId)
       return
     case 'client':
-      state.clients.put(write.client.address, write.client, write.base + 1, writeId)
+      state.clients.put(write.client.address, write.client, versionOf(write), writeId)
       return
     case 'event':
       state.events.put(write.event)

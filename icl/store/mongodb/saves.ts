@@ -10,7 +10,8 @@
  * - When a write is refused before or at the document, nothing after it is done, and what was added before is taken
  *   back: an event that this save inserted, and a key that was not its holder's before and that nobody renewed since,
  *   which its former holder gets back. Both are told by the id of the save, which is in their rows.
- * - A repeated save whose document has its id already is done: only its releases are repeated.
+ * - A repeated save whose document has its id already is done, whatever of it is refused by now: what it adds once more
+ *   is what it added before.
  *
  * Failure cases: a process that dies in between leaves keys that are held for what their value names until they
  * expire, an event without its document, or a key that should have been released. Repeating the command finds its own
@@ -26,7 +27,7 @@ import {
   type UpdateFilter,
 } from 'mongodb'
 import { ProblemError } from '../../../lib/problem.ts'
-import { documentIn, type VersionedWrite, type Write } from '../store.ts'
+import { documentIn, type VersionedWrite, versionOf, type Write } from '../store.ts'
 import {
   clientFieldsOf,
   eventRowOf,
@@ -54,20 +55,20 @@ export async function saveOnce(
   switch (write.kind) {
     case 'job':
       return saveVersioned(jobs, attempt, {
-        ...{ id: write.job.id, base: write.base, fields: jobFieldsOf(write.job) },
+        ...{ id: write.job.id, write, fields: jobFieldsOf(write.job) },
         also: { $currentDate: { changed: { $type: 'timestamp' } } },
       })
     case 'node': {
-      const { node, base } = write
-      return saveVersioned(nodes, attempt, { id: node.address, base, fields: nodeFieldsOf(node) })
+      const { node } = write
+      return saveVersioned(nodes, attempt, { id: node.address, write, fields: nodeFieldsOf(node) })
     }
     case 'client': {
-      const { client, base } = write
+      const { client } = write
       const fields = clientFieldsOf(client)
-      return saveVersioned(clients, attempt, { id: client.address, base, fields })
+      return saveVersioned(clients, attempt, { id: client.address, write, fields })
     }
     case 'event':
-      return saveEvent(collections, write, attempt)
+      return (await addEvents(collections, [write], attempt)) === undefined
     case 'key':
       return (await takeKey(collections, write, attempt)) !== undefined
     case 'release-key':
@@ -92,10 +93,8 @@ export async function saveAllOnce(
 ): Promise<Write | undefined> {
   const document = documentIn(writes)
   const releases = writes.filter((write) => write.kind === 'release-key')
-  if (!(document && attempt.mayBeDone && (await isSaved(collections, document, attempt)))) {
-    const refused = await saveBeforeReleases(collections, { writes, releases, document }, attempt)
-    if (refused) return refused
-  }
+  const refused = await saveBeforeReleases(collections, { writes, releases, document }, attempt)
+  if (refused) return refused
   for (const write of releases) await releaseKey(collections, write, attempt)
   return undefined
 }
@@ -111,29 +110,32 @@ async function saveBeforeReleases(
   { writes, releases, document }: Parts,
   attempt: Attempt,
 ): Promise<Write | undefined> {
+  const taken: Taken[] = []
+  const refuse = async (write: Write): Promise<Write | undefined> => {
+    // What a broken connection has kept from being heard is done, whatever others have done since.
+    if (document && attempt.mayBeDone && (await isSaved(collections, document, attempt))) return
+    await takeBack(collections, taken, attempt)
+    return write
+  }
   for (const write of releases) {
     const isHeld = await collections.keys.findOne({ _id: write.key, value: write.value })
-    if (!isHeld) return write
+    if (!isHeld) return refuse(write)
   }
-  const additions = writes.filter((write) => write !== document && write.kind !== 'release-key')
-  const isEvent = ({ kind }: Write) => kind === 'event'
-  const taken: Taken[] = []
-  for (const write of [
-    ...additions.filter((write) => !isEvent(write)),
-    ...additions.filter(isEvent),
-    ...(document ? [document] : []),
-  ]) {
+  for (const write of writes) {
+    if (write === document || write.kind === 'release-key' || write.kind === 'event') continue
     const outcome =
       write.kind === 'key'
         ? await takeKey(collections, write, attempt)
         : (await saveOnce(collections, write, attempt)) && nobody
-    if (!outcome) {
-      await takeBack(collections, taken, attempt)
-      return write
-    }
+    if (!outcome) return refuse(write)
     if (outcome !== 'renewed') taken.push({ write, former: outcome })
   }
-  return undefined
+  const events = writes.filter((write) => write.kind === 'event')
+  taken.push(...events.map((write) => ({ write, former: nobody })))
+  const known = await addEvents(collections, events, attempt)
+  if (known) return refuse(known)
+  const isDone = !document || (await saveOnce(collections, document, attempt))
+  return isDone ? undefined : refuse(document)
 }
 
 async function isSaved(
@@ -169,10 +171,10 @@ async function takeBack(
 
 type VersionedRow = { readonly _id: string; readonly version: number; readonly writeId: string }
 
-/** A document as it is saved on top of a version; `also` changes what is not the document's. */
+/** A document as it is saved on top of what `write` names; `also` changes what is not the document's. */
 type Versioned<Row> = {
   readonly id: string
-  readonly base: number
+  readonly write: VersionedWrite
   readonly fields: Omit<Row, '_id' | 'version' | 'writeId' | 'changed'>
   readonly also?: UpdateFilter<Row>
 }
@@ -180,10 +182,12 @@ type Versioned<Row> = {
 async function saveVersioned<Row extends VersionedRow>(
   collection: Collection<Row>,
   { writeId, mayBeDone, retried }: Attempt,
-  { id, base, fields, also }: Versioned<Row>,
+  { id, write, fields, also }: Versioned<Row>,
 ): Promise<boolean> {
+  const { base } = write
+  const version = versionOf(write)
   const filter = { _id: id, version: base } as Filter<Row>
-  const $set = { ...fields, version: base + 1, writeId } as unknown as MatchKeysAndValues<Row>
+  const $set = { ...fields, version, writeId } as unknown as MatchKeysAndValues<Row>
   // No document has version 0: a new one is inserted, and refused by its id when there is one.
   const saved = await unlessTaken(async () => {
     const done = await collection.updateOne(filter, { ...also, $set }, { upsert: base === 0 })
@@ -193,7 +197,7 @@ async function saveVersioned<Row extends VersionedRow>(
   const held = await collection.findOne({ _id: id } as Filter<Row>)
   if (held?.writeId === writeId) return true
   // Saved here unheard, and then by others? Neither answer could be known to be true.
-  if (retried && held && held.version > base + 1) throw unknownOutcome()
+  if (retried && held && held.version > version) throw unknownOutcome()
   return false
 }
 
@@ -202,17 +206,22 @@ const unknownOutcome = () =>
     retryAfterSeconds: 1,
   })
 
-async function saveEvent(
+type EventWrite = Extract<Write, { kind: 'event' }>
+
+/** Adds events with one command; returns one that was there. */
+async function addEvents(
   { events }: MongoCollections,
-  { event }: Extract<Write, { kind: 'event' }>,
-  { writeId, mayBeDone }: Attempt,
-): Promise<boolean> {
-  const saved = await unlessTaken(async () => {
-    const { acknowledged } = await events.insertOne(eventRowOf(event, writeId))
-    return acknowledged
-  })
-  if (saved || !mayBeDone) return saved
-  return (await events.findOne({ _id: event.id, writeId })) !== null
+  writes: readonly EventWrite[],
+  { writeId }: Attempt,
+): Promise<EventWrite | undefined> {
+  if (writes.length === 0) return undefined
+  const rows = writes.map(({ event }) => eventRowOf(event, writeId))
+  // Those that are there do not keep the others from being added.
+  if (await unlessTaken(() => events.insertMany(rows, { ordered: false }))) return undefined
+  const own = { _id: { $in: rows.map(({ _id }) => _id) }, writeId }
+  const added = await events.find(own, { projection: { _id: 1 } }).toArray()
+  const ids = new Set<string>(added.map(({ _id }) => _id))
+  return writes.find(({ event }) => !ids.has(event.id))
 }
 
 /** Earlier than any time that somebody may ask about. */

@@ -10,6 +10,7 @@ import {
   type Store,
   type StoreRecord,
   type VersionedWrite,
+  versionOf,
   type Write,
 } from '../store.ts'
 import { numberOf, type SqliteDatabase, type Statement } from './database.ts'
@@ -40,11 +41,11 @@ function save(tables: Tables, write: Write, writeId: string | undefined): boolea
   const { jobs, nodes, clients, keys, blobs, addEvent } = tables
   switch (write.kind) {
     case 'job':
-      return saveVersioned(jobs, write.job.id, write.job, write.base, writeId)
+      return saveVersioned(jobs, write, write.job, writeId)
     case 'node':
-      return saveVersioned(nodes, write.node.address, write.node, write.base, writeId)
+      return saveVersioned(nodes, write, write.node, writeId)
     case 'client':
-      return saveVersioned(clients, write.client.address, write.client, write.base, writeId)
+      return saveVersioned(clients, write, write.client, writeId)
     case 'event':
       return addEvent(write)
     case 'key':
@@ -61,10 +62,10 @@ function saving(db: SqliteDatabase, tables: Tables) {
   const savepoint = db.prepare('SAVEPOINT writes')
   const undo = db.prepare('ROLLBACK TO writes')
   const release = db.prepare('RELEASE writes')
-  const isDone = (write: VersionedWrite, writeId: string): boolean => {
-    const { find } = { job: jobs, node: nodes, client: clients }[write.kind]
-    return find.get(idOf(write))?.write_id === writeId
-  }
+  const find = (write: VersionedWrite) =>
+    ({ job: jobs, node: nodes, client: clients })[write.kind].find.get(idOf(write))
+  const isDone = (write: VersionedWrite, writeId: string): boolean =>
+    find(write)?.write_id === writeId
   return {
     save: (write: Write, writeId: string | undefined): boolean => save(tables, write, writeId),
     saveAll: (writes: readonly Write[], writeId: string | undefined): Write | undefined => {
@@ -78,6 +79,11 @@ function saving(db: SqliteDatabase, tables: Tables) {
     },
     /** True when the save of this id brought a document to where it is. */
     isDone,
+    /** The version of the document that a write is of; 0 when it is not there. */
+    versionOf: (write: VersionedWrite): number => {
+      const found = find(write)
+      return found ? numberOf(found, 'version') : 0
+    },
     prune: (options: Parameters<Store['prune']>[0]): number =>
       jobs.prune(options) + keys.prune(options) + blobs.prune(options),
     erase: (record: Erasable): boolean => {
@@ -103,7 +109,7 @@ function copying(tables: Tables) {
     put: (record: StoreRecord): void => put(record),
     /** Does what another store has accepted, whatever is in its place. */
     take: (write: Write, writeId: string): void => {
-      if ('base' in write) put({ ...write, version: write.base + 1 }, writeId)
+      if ('base' in write) put({ ...write, version: versionOf(write) }, writeId)
       else if (write.kind === 'key') put(write)
       else save(tables, write, writeId)
     },
@@ -133,7 +139,8 @@ function copying(tables: Tables) {
 
 export type SqliteWrites = ReturnType<typeof createSqliteWrites>
 
-const idOf = (write: VersionedWrite): string => {
+/** What a document is found by. */
+export const idOf = (write: VersionedWrite): string => {
   if (write.kind === 'job') return write.job.id
   return write.kind === 'node' ? write.node.address : write.client.address
 }
@@ -148,15 +155,14 @@ type Documents<T> = {
 
 function saveVersioned<T>(
   { find, put }: Documents<T>,
-  id: string,
+  write: VersionedWrite,
   document: T,
-  base: number,
   writeId: string | undefined,
 ): boolean {
-  const known = find.get(id)
+  const known = find.get(idOf(write))
   if (writeId !== undefined && known?.write_id === writeId) return true
-  if ((known ? numberOf(known, 'version') : 0) !== base) return false
-  put(document, base + 1, writeId)
+  if ((known ? numberOf(known, 'version') : 0) !== write.base) return false
+  put(document, versionOf(write), writeId)
   return true
 }
 
