@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Job } from '../../icl/rules/job.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
+import { nodeA } from '../icl/rules/sample-job.ts'
 import { type BridgeWorld, createBridgeWorld, jobOf } from './bridge-world.ts'
 import type { Cut } from './cut-store.ts'
 
@@ -27,7 +28,13 @@ type Choice = ReturnType<typeof randomOf>
 type Outcome = 'acknowledged' | 'refused' | 'unknown'
 
 /** What clients were told: each save adds its own mark to its document, so that a lost one shows. */
-type Told = { readonly marks: Map<string, Outcome>; readonly blobs: Set<string>; count: number }
+type Told = {
+  readonly marks: Map<string, Outcome>
+  /** Marks that come with an event and a key. */
+  readonly events: Set<string>
+  readonly blobs: Set<string>
+  count: number
+}
 
 const marksOf = (job: Job | undefined): readonly string[] => job?.modelId.split(',') ?? []
 
@@ -38,7 +45,12 @@ async function addMark(store: Store, digit: string, told: Told): Promise<void> {
   const base = jobOf(digit)
   const found = await store.findJob(base.id)
   const job = { ...base, modelId: [...(found ? marksOf(found.document) : []), mark].join(',') }
-  const saved = await store.save({ kind: 'job', job, base: found?.version ?? 0 })
+  const event = { id: mark, node: nodeA, jobId: job.id, code: 'answer-delivered', at: 1 } as const
+  const key = { kind: 'key', key: `m${mark}`, value: mark, now: 0, expiresAt: 1e15 } as const
+  const others: Write[] = told.count % 3 === 0 ? [key, { kind: 'event', event }] : []
+  const refused = await store.saveAll([...others, { kind: 'job', job, base: found?.version ?? 0 }])
+  if (others.length > 0) told.events.add(mark)
+  const saved = refused === undefined
   told.marks.set(mark, saved ? 'acknowledged' : 'refused')
 }
 
@@ -74,7 +86,7 @@ function step(world: BridgeWorld, store: Store, choice: Choice, told: Told) {
 async function run(seed: number): Promise<void> {
   const choice = randomOf(seed)
   const world = createBridgeWorld()
-  const told: Told = { marks: new Map(), blobs: new Set(), count: 0 }
+  const told: Told = { marks: new Map(), events: new Set(), blobs: new Set(), count: 0 }
   let store = await world.start()
   for (let count = 0; count < stepsPerRun; count++) {
     if (choice.chance(0.1)) await world.clock.advance(choice.below(20_000))
@@ -107,6 +119,12 @@ async function run(seed: number): Promise<void> {
     expect(found?.version ?? 0).toBe(there.length)
     expect(new Set(there).size).toBe(there.length)
     expect((await store.findJob(jobOf(digit).id))?.document).toEqual(found?.document)
+  }
+  const recorded = (await world.database.listReputationEvents(nodeA)).map(({ id }) => id)
+  for (const mark of told.events) {
+    const isThere = told.marks.get(mark) === 'acknowledged'
+    expect([mark, recorded.includes(mark)]).toEqual([mark, isThere])
+    expect(await world.database.findKey(`m${mark}`, 0)).toBe(isThere ? mark : undefined)
   }
   for (const cid of told.blobs) expect(await world.database.findBlob(cid)).toBeDefined()
 }

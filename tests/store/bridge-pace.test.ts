@@ -9,7 +9,7 @@ describe('saves while others are replayed', () => {
     const settle = () => new Promise((resolve) => setImmediate(resolve))
     await settle()
     expect(gone).toEqual([])
-    for (let count = 0; count < 5; count++) pace.step()
+    for (let count = 0; count < 5; count++) pace.step(1)
     await settle()
     expect(gone).toEqual([0, 1])
     pace.end()

@@ -178,7 +178,94 @@ describe('a store whose database goes away', () => {
   })
 })
 
+describe('a replay', () => {
+  const event = (id: string) =>
+    ({
+      kind: 'event',
+      event: { id, node: nodeA, jobId: one.id, code: 'answer-delivered', at: 1 },
+    }) as const
+  const saveTimes = async (store: Store, times: number) => {
+    for (let count = 0; count < times; count++) {
+      const { document, version: base } = (await store.findJob(one.id))!
+      const minTier = document.minTier + 1
+      const writes = count % 4 === 0 ? [event(`e${base}`)] : []
+      await store.saveAll([...writes, { kind: 'job', job: { ...document, minTier }, base }])
+    }
+  }
+  const counting = (world: BridgeWorld): string[] => {
+    const saves: string[] = []
+    world.connection.cut = (name) => {
+      if (name.startsWith('save')) saves.push(name)
+      return 'none'
+    }
+    return saves
+  }
+
+  it('brings a document to its last version with one save, together with what was saved with it', async () => {
+    const { world, store } = await start()
+    await insert(store, '1', { minTier: 1 })
+    world.connection.cut = 'before'
+    await saveTimes(store, 20)
+    await insert(store, '2')
+    const saves = counting(world)
+    await world.clock.advance(10_000)
+    expect(store.status()).toEqual(connected)
+    expect(saves.filter((name) => name === 'saveAll')).toHaveLength(2)
+    expect(await world.database.findJob(one.id)).toMatchObject({
+      document: { minTier: 21 },
+      version: 21,
+    })
+    expect(await world.database.listReputationEvents(nodeA)).toHaveLength(5)
+    expect(await store.findJob(one.id)).toEqual(await world.database.findJob(one.id))
+  })
+
+  it('goes on after a kill where the database is, whether that had heard of the last save or not', async () => {
+    for (const cut of ['after', 'before'] as const) {
+      const { world, store } = await start()
+      await insert(store, '1', { minTier: 1 })
+      world.connection.cut = 'before'
+      await saveTimes(store, 5)
+      world.connection.cut = (name) => (name === 'saveAll' ? cut : 'none')
+      await world.clock.advance(1_000)
+      world.crash()
+      world.connection.cut = 'before'
+      const second = await world.start()
+      await saveTimes(second, 5)
+      world.connection.cut = 'none'
+      await world.clock.advance(10_000)
+      expect(await world.database.findJob(one.id)).toMatchObject({
+        document: { minTier: 11 },
+        version: 11,
+      })
+      expect(await world.database.listReputationEvents(nodeA)).toHaveLength(4)
+      expect(world.logged.join()).not.toContain('lost against')
+    }
+  })
+})
+
 describe('a replayed document', () => {
+  it('loses as a whole: no later save of it comes on top of the one that is there', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    await update(store, one.id, { minTier: 4 })
+    // The first is sent before the others are made: they are not merged.
+    world.connection.cut = (name) => (name === 'saveAll' ? 'before' : 'none')
+    await world.clock.advance(1_000)
+    world.connection.cut = 'before'
+    for (const minTier of [5, 6, 7, 8]) await update(store, one.id, { minTier })
+    const { version: base } = (await world.database.findJob(one.id))!
+    await world.database.save({ kind: 'job', job: { ...one, minTier: 9 }, base })
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    const found = (await world.database.findJob(one.id))!
+    expect(found.document.minTier).toBe(9)
+    expect(found.document.events.filter(({ type }) => type === 'outage-lost')).toHaveLength(1)
+    expect(await store.findJob(one.id)).toEqual(found)
+    expect(await update(store, one.id, { minTier: 10 })).toBe(true)
+    expect((await world.database.findJob(one.id))?.document.minTier).toBe(10)
+  })
+
   it('loses against one that is there, whose history says so', async () => {
     const { world, store } = await start()
     await insert(store, '1')

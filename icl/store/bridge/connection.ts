@@ -87,9 +87,9 @@ export async function reconnect(bridge: Bridge): Promise<void> {
     bridge.pace = pace
     let loggedAt = clock.monotonic()
     const say = () => log.info('Saves are replayed', { replayed, waiting: copy.countPending() })
-    const onReplayed = () => {
-      replayed++
-      pace.step()
+    const onReplayed = (saves: number) => {
+      replayed += saves
+      pace.step(saves)
       if (elapsedSince(clock, loggedAt) < progressMs) return
       loggedAt = clock.monotonic()
       say()

@@ -1,77 +1,50 @@
 /*
  * What a bridge has on this machine: a copy of the database in a sqlite file, through the ordinary adapter, and one
- * table more with the saves that the database may not have (`pending`), in the same transactions.
+ * table more with the saves that the database may not have (pending.ts), in the same transactions.
  *
  * Invariants:
- * - A save is in `pending` before it is sent to the database (`sent`), and until the copy has it or the database has
+ * - A save is in `pending` before it is sent to the database, and until the copy has it or the database has
  *   refused it. So the copy and the sent rows together hold everything that the database has taken.
- * - A save that is judged here (`sent` is 0) is in the copy and in `pending` with one commit.
+ * - A save that is judged here is in the copy and in `pending` with one commit.
  * - While the database answers, commits are not flushed: kill -9 loses nothing, a power cut at most what the database
  *   has. While it is away, every commit is flushed before it is acknowledged.
  */
 
-import { z } from 'zod'
-import { fromBase64Url, toBase64Url } from '../../../lib/digest.ts'
-import { decodeDocument, encodeDocument } from '../encoding.ts'
-import { corrupt, numberOf, type Row, textOf } from '../sqlite/database.ts'
+import { textOf } from '../sqlite/database.ts'
 import type { SqliteStore } from '../sqlite/store.ts'
 import type { SqliteWrites } from '../sqlite/writes.ts'
-import { documentIn, type StoreRecord, type Write } from '../store.ts'
-
-/** A save that the database may not have, in the order of `seq`. */
-export type Pending = {
-  readonly seq: number
-  readonly id: string
-  readonly writes: readonly Write[]
-}
+import {
+  type DocumentRecord,
+  documentIn,
+  type StoreRecord,
+  type VersionedWrite,
+  type Write,
+} from '../store.ts'
+import type { Merged } from './merge.ts'
+import { openPending } from './pending.ts'
 
 /** A copy of the database, and what that may not have. */
 export type LocalCopy = ReturnType<typeof createLocalCopy>
 
-const tables = `
-  CREATE TABLE IF NOT EXISTS pending (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, sent INTEGER NOT NULL,
-    renews TEXT, writes TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE IF NOT EXISTS own (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT;
-  CREATE INDEX IF NOT EXISTS pending_by_key ON pending (renews) WHERE renews IS NOT NULL;
-`
+const table =
+  'CREATE TABLE IF NOT EXISTS own (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT'
 
 /** Makes a copy of what is in a sqlite store; throws as that does. */
 export function createLocalCopy(store: SqliteStore) {
   const { db } = store
-  db.exec(tables)
-  const add = db.prepare(`
-    INSERT INTO pending (id, sent, renews, writes) VALUES (?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET sent = excluded.sent`)
-  const drop = db.prepare('DELETE FROM pending WHERE id = ?')
-  const dropRenewed = db.prepare('DELETE FROM pending WHERE renews = ? AND id <> ? AND sent = 0')
-  const list = db.prepare('SELECT * FROM pending WHERE sent <= ? AND seq > ? ORDER BY seq LIMIT ?')
-  const count = db.prepare('SELECT count(*) AS waiting FROM pending')
-
-  const note = (id: string, writes: readonly Write[], sent: 0 | 1): void => {
-    const renews = renewedBy(writes)
-    // Of a key that is renewed again and again, the last time is enough.
-    if (sent === 0 && renews !== undefined) dropRenewed.run(renews, id)
-    add.run(id, sent, renews ?? null, encodeWrites(writes))
-  }
+  db.exec(table)
+  const { note, drop, ...pending } = openPending(db)
   /** Judges a save as the database would; one that was done before is not noted again. */
   const judge = (all: SqliteWrites, writes: readonly Write[], id: string): Write | undefined => {
     const document = documentIn(writes)
     const isDone = document !== undefined && all.isDone(document, id)
     const refused = isDone ? undefined : all.saveAll(writes, id)
-    if (refused) drop.run(id)
+    if (refused) drop(id)
     else if (!isDone) note(id, writes, 0)
     // The database may have the blob, and keeps it then; it is not promised.
     if (refused?.kind === 'keep-blob') note(`${id}:${refused.cid}`, [refused], 0)
     return refused
   }
-  const pendingOf = (row: Row): Pending => ({
-    seq: numberOf(row, 'seq'),
-    id: textOf(row, 'id'),
-    writes: decodeWrites(textOf(row, 'writes')),
-  })
-
   return {
     store,
     ...ownFacts(store),
@@ -85,12 +58,12 @@ export function createLocalCopy(store: SqliteStore) {
     settle: (writes: readonly Write[], id: string): Promise<void> =>
       store.transactSoon((all) => {
         for (const write of writes) all.take(write, id)
-        drop.run(id)
+        drop(id)
       }),
     /** Forgets a save that the database has refused, or has by now. */
     drop: (id: string): Promise<void> =>
       store.transact(() => {
-        drop.run(id)
+        drop(id)
       }),
     /** Saves here what the database is to get later; returns the write that is refused. */
     save: (writes: readonly Write[], id: string): Promise<Write | undefined> =>
@@ -98,10 +71,7 @@ export function createLocalCopy(store: SqliteStore) {
     /** Saves here what an earlier process had sent when it ended: nobody was told what became of it, so it is decided here. */
     adopt: (): Promise<void> =>
       store.transact((all) => {
-        for (const row of list.all(1, 0, -1)) {
-          const { id, writes } = pendingOf(row)
-          if (numberOf(row, 'sent') === 1) judge(all, writes, id)
-        }
+        for (const { id, writes } of pending.listSent()) judge(all, writes, id)
       }),
     /** Puts records in, but those that `isNewer` here. */
     put: (
@@ -119,10 +89,19 @@ export function createLocalCopy(store: SqliteStore) {
           db.exec(`DELETE FROM ${table}`)
         }
       }),
-    /** Saves that wait, in their order, after `seq`; not those that are being sent. */
-    listPending: (seq: number, limit: number): readonly Pending[] =>
-      list.all(0, seq, limit).map(pendingOf),
-    countPending: (): number => numberOf(count.get() ?? {}, 'waiting'),
+    /** Gives saves that wait, after `seq`, as what they come to, in their order; not those that are being sent. */
+    takePending: (seq: number, limit: number): Promise<readonly Merged[]> =>
+      store.transact(() => pending.take(seq, limit)),
+    /** Gives a document up for `found`, which the database has in its place: it gets a version that it never had here. */
+    giveUp: (lost: VersionedWrite, found: DocumentRecord | undefined, id: string): Promise<void> =>
+      store.transact((all) => {
+        pending.dropDocument(lost)
+        if (!found) return
+        const version = Math.max(found.version, all.versionOf(lost)) + 1
+        all.put({ ...found, version })
+        note(id, [{ ...found, base: found.version, version }], 0)
+      }),
+    countPending: pending.count,
     /** Whether commits are flushed to the disk from now on. */
     setFlushed: (isFlushed: boolean): void =>
       store.betweenCommits(() => db.exec(`PRAGMA synchronous = ${isFlushed ? 'FULL' : 'NORMAL'}`)),
@@ -150,35 +129,4 @@ function ownFacts({ db, transact }: SqliteStore) {
         )
       }),
   }
-}
-
-/** The key and its value when a save does nothing but claim or renew one. */
-function renewedBy(writes: readonly Write[]): string | undefined {
-  const [write, ...others] = writes
-  if (write?.kind !== 'key' || others.length > 0) return undefined
-  return JSON.stringify([write.key, write.value])
-}
-
-const Saved = z.array(
-  z.looseObject({
-    kind: z.enum(['job', 'node', 'client', 'event', 'key', 'release-key', 'blob', 'keep-blob']),
-    bytes: z.string().optional(),
-  }),
-)
-
-/** Writes as text. */
-export const encodeWrites = (writes: readonly Write[]): string =>
-  encodeDocument(
-    writes.map((write) =>
-      write.kind === 'blob' ? { ...write, bytes: toBase64Url(write.bytes) } : write,
-    ) as never,
-  )
-
-/** Writes from their text; throws when the text was not made by `encodeWrites`. */
-export function decodeWrites(text: string): readonly Write[] {
-  const parsed = Saved.safeParse(decodeDocument(text))
-  if (!parsed.success) throw corrupt('a save that waits', parsed.error)
-  return parsed.data.map(({ bytes, ...write }) =>
-    bytes === undefined ? write : { ...write, bytes: fromBase64Url(bytes) },
-  ) as unknown as Write[]
 }

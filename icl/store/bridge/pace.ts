@@ -2,8 +2,8 @@
 export type Pace = {
   /** Waits for this save's turn. */
   take(): Promise<void>
-  /** Says that one more save was replayed. */
-  step(): void
+  /** Says that more saves were replayed. */
+  step(saves: number): void
   /** Lets everybody go. */
   end(): void
 }
@@ -28,8 +28,8 @@ export function createPace(): Pace {
         waiting.push(resolve)
         letGo()
       }),
-    step: () => {
-      tokens = Math.min(tokens + share, mostSaved)
+    step: (saves) => {
+      tokens = Math.min(tokens + share * saves, mostSaved)
       letGo()
     },
     end: () => {

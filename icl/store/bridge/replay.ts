@@ -1,12 +1,13 @@
 import type { Clock } from '../../../lib/clock.ts'
 import { recorded } from '../../rules/job.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Store, StoreRecord, VersionedWrite, Write } from '../store.ts'
-import type { LocalCopy, Pending } from './local-copy.ts'
+import type { DocumentRecord, Store, VersionedWrite, Write } from '../store.ts'
+import type { LocalCopy } from './local-copy.ts'
 import { lockOf } from './locks.ts'
+import type { Merged } from './merge.ts'
 
-const atOnce = 16
-const batchLength = 256
+const atOnce = 8
+const batchLength = 1_000
 
 /** Where a replay goes to, and whom it tells. */
 export type Replay = {
@@ -17,31 +18,31 @@ export type Replay = {
   >
   readonly clock: Clock
   readonly log: Log
-  readonly onReplayed: () => void
+  /** Called with the number of saves of which the database has what came of them. */
+  readonly onReplayed: (saves: number) => void
 }
 
 /**
- * Sends the saves that wait to the database, those of one document in their order, until none waits that was there at the beginning.
- * Each goes under the id that it had, and is forgotten here once the database has it, so that a replay that was cut off can be
- * repeated. What the database has otherwise stays there: then its owner is told.
+ * Sends what the saves that wait come to (merge.ts) to the database, that of one document in its order, until none waits. Each goes under
+ * the id that it had, and is forgotten here once the database has it, so that a replay that was cut off can be repeated. What the
+ * database has otherwise stays there: then its owner is told.
  */
 export async function replay(options: Replay): Promise<void> {
   const { copy } = options
-  const lost = new Set<string>()
-  let failure: unknown
-  const next = async (one: Pending) => {
-    // One that is done and not forgotten here has to be repeated before what comes on top of it.
-    if (failure !== undefined) return
-    try {
-      await replayOne(options, one, lost)
-    } catch (error) {
-      failure ??= error
-    }
-  }
   for (let after = 0; ; ) {
-    const batch = copy.listPending(after, batchLength)
-    const last = batch.at(-1)
-    if (!last) return
+    const batch = await copy.takePending(after, batchLength)
+    if (batch.length === 0) return
+    const lost = new Set<string>()
+    let failure: unknown
+    const next = async (one: Merged) => {
+      // One that is done and not forgotten here has to be repeated before what comes on top of it.
+      if (failure !== undefined) return
+      try {
+        await replayOne(options, one, lost)
+      } catch (error) {
+        failure ??= error
+      }
+    }
     const underWay = new Map<string, Promise<unknown>>()
     const left = batch.values()
     const work = async () => {
@@ -54,64 +55,60 @@ export async function replay(options: Replay): Promise<void> {
     }
     await Promise.all(Array.from({ length: atOnce }, work))
     if (failure !== undefined) throw failure
-    after = last.seq
+    after = Math.max(...batch.flatMap(({ seqs }) => seqs))
   }
 }
 
+/** Sends one; `lost` are the documents that were given up since it was taken. */
 async function replayOne(
   options: Replay,
-  { id, writes }: Pending,
+  { id, writes, seqs }: Merged,
   lost: Set<string>,
 ): Promise<void> {
   const { copy, primary, onReplayed } = options
-  const refused = await primary.saveAll(writes, id)
+  const left = writes.filter((write) => !lost.has(lockOf(write)))
   // Each by itself: what others have taken must not keep the rest from being saved.
-  if (refused) {
-    for (const write of writes) {
-      if (!(await primary.save(write, id))) await lose(options, write, lost)
+  if (await primary.saveAll(left, id)) {
+    for (const write of left) {
+      if (await primary.save(write, id)) continue
+      if ('base' in write) {
+        lost.add(lockOf(write))
+        await giveUp(options, write, id)
+      } else await tellOfKey(options, write)
     }
   }
   await copy.drop(id)
-  onReplayed()
+  onReplayed(seqs.length)
 }
 
-/** Says what a save that the database refuses was, unless nobody can miss it. */
-async function lose(options: Replay, write: Write, lost: Set<string>): Promise<void> {
-  const { primary, clock, log } = options
-  const name = lockOf(write)
-  if ('base' in write) {
-    // Whatever was saved on top of it is lost, too.
-    if (lost.has(name)) return
-    lost.add(name)
-    await tell(options, write)
-    log.error('What was saved while the database was away lost against what is in it', { name })
-  }
+/** Has the database's document stay: a job's history says so, and a node hears it by its next request, since its session is another one there. */
+async function giveUp(
+  { primary, clock, copy, log }: Replay,
+  write: VersionedWrite,
+  id: string,
+): Promise<void> {
+  const detail = 'What was saved while the database was away lost against what is in it'
+  const found = await findRecord(primary, write)
+  const told =
+    found?.kind === 'job'
+      ? { ...found, job: recorded(found.job, clock.now(), 'outage-lost', { detail }) }
+      : found
+  await copy.giveUp(write, told, `${id}:lost`)
+  log.error(detail, { name: lockOf(write) })
+}
+
+/** Says that somebody else has a key, unless nobody can miss it. */
+async function tellOfKey({ primary, clock, log }: Replay, write: Write): Promise<void> {
   if (write.kind !== 'key' || write.expiresAt <= clock.now()) return
   const holder = await primary.findKey(write.key, clock.now())
-  if (holder !== write.value)
-    log.warn('A key of the time without the database is another’s', { name })
+  if (holder === write.value) return
+  log.warn('A key of the time without the database is another’s', { name: lockOf(write) })
 }
-
-/** Tells those who read a job, by its history; a node hears it by its next request, since its session is another one in the database. */
-async function tell({ primary, clock, copy }: Replay, write: VersionedWrite): Promise<void> {
-  const detail = 'What was saved while the database was away lost against what is in it'
-  for (;;) {
-    const found = await findRecord(primary, write)
-    if (!found) return
-    if (found.kind !== 'job') return void (await copy.put([found]))
-    const job = recorded(found.job, clock.now(), 'outage-lost', { detail })
-    if (await primary.save({ kind: 'job', job, base: found.version })) {
-      return void (await copy.put([{ kind: 'job', job, version: found.version + 1 }]))
-    }
-  }
-}
-
-type Found = Extract<StoreRecord, { kind: 'job' | 'node' | 'client' }>
 
 async function findRecord(
   store: Pick<Store, 'findJob' | 'findNode' | 'findClient'>,
   write: VersionedWrite,
-): Promise<Found | undefined> {
+): Promise<DocumentRecord | undefined> {
   if (write.kind === 'job') {
     const found = await store.findJob(write.job.id)
     return found && { kind: 'job', job: found.document, version: found.version }

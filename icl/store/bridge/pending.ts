@@ -1,0 +1,115 @@
+/*
+ * The table of saves that the database may not have, in the local copy's file. Each row is a save with its id; `sent` says
+ * what the database may know of it:
+ *
+ * - 1: it was sent and not answered yet. Nothing is decided.
+ * - 0: it was judged by the copy, and the database knows nothing of it. It may be merged with others.
+ * - 2: it was judged by the copy, and the database may have it under its id. It stays as it is until it is done.
+ */
+
+import { z } from 'zod'
+import { fromBase64Url, toBase64Url } from '../../../lib/digest.ts'
+import { decodeDocument, encodeDocument } from '../encoding.ts'
+import { corrupt, numberOf, type Row, type SqliteDatabase, textOf } from '../sqlite/database.ts'
+import { idOf } from '../sqlite/writes.ts'
+import type { VersionedWrite, Write } from '../store.ts'
+import { lockOf } from './locks.ts'
+import { type Merged, mergePending, type Pending } from './merge.ts'
+
+const table = `
+  CREATE TABLE IF NOT EXISTS pending (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, sent INTEGER NOT NULL,
+    renews TEXT, writes TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS pending_by_key ON pending (renews) WHERE renews IS NOT NULL;
+`
+
+/** Opens the table, which is made if need be; each change runs within a transaction of its caller. */
+export function openPending(db: SqliteDatabase) {
+  db.exec(table)
+  const add = db.prepare(`
+    INSERT INTO pending (id, sent, renews, writes) VALUES (?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET sent = CASE
+      WHEN excluded.sent = 0 AND pending.sent <> 0 THEN 2 ELSE excluded.sent END`)
+  const drop = db.prepare('DELETE FROM pending WHERE id = ?')
+  const dropRenewed = db.prepare('DELETE FROM pending WHERE renews = ? AND id <> ? AND sent <> 1')
+  const list = db.prepare('SELECT * FROM pending WHERE sent <> 1 AND seq > ? ORDER BY seq LIMIT ?')
+  const listSent = db.prepare('SELECT * FROM pending WHERE sent = 1 ORDER BY seq')
+  const listNaming = db.prepare('SELECT * FROM pending WHERE sent <> 1 AND instr(writes, ?) > 0')
+  const dropAt = db.prepare('DELETE FROM pending WHERE seq = ?')
+  const replace = db.prepare('UPDATE pending SET id = ?, writes = ? WHERE seq = ?')
+  const noteTried = db.prepare('UPDATE pending SET sent = 2 WHERE seq = ?')
+  const count = db.prepare('SELECT count(*) AS waiting FROM pending')
+  return {
+    /** Notes a save, about to be sent (1) or judged here (0). */
+    note: (id: string, writes: readonly Write[], sent: 0 | 1): void => {
+      const renews = renewedBy(writes)
+      // Of a key that is renewed again and again, the last time is enough.
+      if (sent === 0 && renews !== undefined) dropRenewed.run(renews, id)
+      add.run(id, sent, renews ?? null, encodeWrites(writes))
+    },
+    drop: (id: string): void => {
+      drop.run(id)
+    },
+    /** Takes a document out of all that was judged here. */
+    dropDocument: (document: VersionedWrite): void => {
+      const lock = lockOf(document)
+      for (const { seq, id, writes } of listNaming.all(idOf(document)).map(pendingOf)) {
+        const left = writes.filter((write) => lockOf(write) !== lock)
+        if (left.length === 0) dropAt.run(seq)
+        else if (left.length < writes.length) replace.run(id, encodeWrites(left), seq)
+      }
+    },
+    /** Saves that were sent and not answered, in their order. */
+    listSent: (): readonly Pending[] => listSent.all().map(pendingOf),
+    /** Merges saves that were judged here, after `seq`, and notes that what comes of it may be sent from now on. */
+    take: (after: number, limit: number): readonly Merged[] => {
+      const all = mergePending(list.all(after, limit).map(pendingOf))
+      for (const { seq, id, writes, seqs, isTried } of all) {
+        for (const other of seqs) if (other !== seq) dropAt.run(other)
+        if (seqs.length > 1) replace.run(id, encodeWrites(writes), seq)
+        if (!isTried) noteTried.run(seq)
+      }
+      return all
+    },
+    count: (): number => numberOf(count.get() ?? {}, 'waiting'),
+  }
+}
+
+const pendingOf = (row: Row): Pending => ({
+  seq: numberOf(row, 'seq'),
+  id: textOf(row, 'id'),
+  writes: decodeWrites(textOf(row, 'writes')),
+  isTried: numberOf(row, 'sent') !== 0,
+})
+
+/** The key and its value when a save does nothing but claim or renew one. */
+function renewedBy(writes: readonly Write[]): string | undefined {
+  const [write, ...others] = writes
+  if (write?.kind !== 'key' || others.length > 0) return undefined
+  return JSON.stringify([write.key, write.value])
+}
+
+const Saved = z.array(
+  z.looseObject({
+    kind: z.enum(['job', 'node', 'client', 'event', 'key', 'release-key', 'blob', 'keep-blob']),
+    bytes: z.string().optional(),
+  }),
+)
+
+/** Writes as text. */
+export const encodeWrites = (writes: readonly Write[]): string =>
+  encodeDocument(
+    writes.map((write) =>
+      write.kind === 'blob' ? { ...write, bytes: toBase64Url(write.bytes) } : write,
+    ) as never,
+  )
+
+/** Writes from their text; throws when the text was not made by `encodeWrites`. */
+export function decodeWrites(text: string): readonly Write[] {
+  const parsed = Saved.safeParse(decodeDocument(text))
+  if (!parsed.success) throw corrupt('a save that waits', parsed.error)
+  return parsed.data.map(({ bytes, ...write }) =>
+    bytes === undefined ? write : { ...write, bytes: fromBase64Url(bytes) },
+  ) as unknown as Write[]
+}
