@@ -1,6 +1,7 @@
 import type { Address, JobId } from '../lib/codecs.ts'
 import { endpoints, type OperationId } from '../lib/endpoints.ts'
 import { ProblemError } from '../lib/problem.ts'
+import type { AssignmentState } from '../lib/schemas/assignments.ts'
 import { cached } from './async/cached.ts'
 import { createStoredKeys } from './chain/stored-keys.ts'
 import { createRecentJobs } from './console/recent-jobs.ts'
@@ -13,20 +14,15 @@ import {
   type ConnectionLimit,
   createConnectionLimit,
   laterWithinLimit,
-  withinLimit,
 } from './http/connection-limit.ts'
 import { consolePage } from './http/console-page.ts'
 import { docsPage } from './http/docs-page.ts'
 import { followConsole } from './http/follow-console.ts'
 import { followJob } from './http/follow-job.ts'
-import type { Serve } from './http/mount.ts'
+import type { Later } from './http/later.ts'
+import type { RequestContext, Serve } from './http/mount.ts'
 import { textResponse } from './http/text-response.ts'
-import {
-  claimAssignment,
-  listAssignments,
-  viewAssignmentState,
-  viewOwnAssignment,
-} from './operations/assignments.ts'
+import { claimAssignment, listAssignments, viewAssignmentState } from './operations/assignments.ts'
 import { attestNode, issueChallenge } from './operations/attest-node.ts'
 import { changeJob, loadJob } from './operations/change-job.ts'
 import { createProbes } from './operations/check-health.ts'
@@ -39,6 +35,7 @@ import { listConsoleNodes } from './operations/list-console-nodes.ts'
 import { listJobs } from './operations/list-jobs.ts'
 import { listNodeEvents } from './operations/list-node-events.ts'
 import { listNodeFaults } from './operations/list-node-faults.ts'
+import { viewOwnAssignment, withNext } from './operations/own-assignment.ts'
 import { countModels, previewQuorum } from './operations/preview-quorum.ts'
 import { listPools } from './operations/publish-pool.ts'
 import { putOutput, putPrompt } from './operations/put-blob.ts'
@@ -57,6 +54,7 @@ import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
 import { viewOverview } from './operations/view-overview.ts'
 import { viewRecord } from './operations/view-record.ts'
+import type { Node } from './rules/eligibility.ts'
 import type { Gauges } from './telemetry/metrics.ts'
 
 /** How long the gauges of /metrics are remembered. */
@@ -200,12 +198,6 @@ const nodeRoutes = {
   postHeartbeat: ({ body }, { caller, deps }) => takeHeartbeat(deps, nodeOf(caller).address, body),
   claimAssignment: ({ body }, { caller, deps }) =>
     claimAssignment(deps, nodeOf(caller).address, body),
-  commitAssignment: ({ body }, { caller, deps }) =>
-    takeCommitment(deps, nodeOf(caller).address, body),
-  revealAnswer: ({ body }, { caller, deps }) => takeAnswer(deps, nodeOf(caller), body),
-  postResult: ({ body }, { caller, deps }) => takeDelivery(deps, nodeOf(caller), body),
-  postVerdict: ({ body }, { caller, deps }) => takeVerdict(deps, nodeOf(caller), body),
-  openCheck: ({ body }, { caller, deps }) => takeOpenedCheck(deps, nodeOf(caller).address, body),
   abortTurn: ({ body }, { caller, deps }) => takeTurnAbort(deps, nodeOf(caller), body),
   abortAssignment: async ({ body }, { caller, deps }) => {
     const { address: node } = nodeOf(caller)
@@ -237,14 +229,41 @@ const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
         listAssignments(base, address, waitMs, signal),
       )
     },
-    getAssignment: ({ params, query }, { caller, signal, deps }) => {
+    getAssignment: ({ params, query }, { caller, signal }) => {
       const { address } = nodeOf(caller)
       const waitMs = query.wait * 1000
-      return withinLimit(connections, address, waitMs, () =>
-        viewOwnAssignment(deps, address, params.jobId, waitMs, signal),
-      )
+      return laterWithinLimit(connections, address, waitMs, () => ({
+        later: viewOwnAssignment(base, address, params.jobId, waitMs, signal),
+      }))
     },
+    ...stepRoutes(connections, base),
   }) satisfies Partial<Routes>
+
+/** What nodes post: each answer can be held until the node's next step. */
+function stepRoutes(connections: ConnectionLimit, base: Dependencies) {
+  const stepping =
+    <B, S extends AssignmentState>(take: (deps: Dependencies, node: Node, body: B) => Promise<S>) =>
+    async (
+      { query, body }: { readonly query: { readonly wait: number }; readonly body: B },
+      { caller, signal, deps }: RequestContext,
+    ): Promise<S | Later<S>> => {
+      const node = nodeOf(caller)
+      const state = await take(deps, node, body)
+      const waitMs = query.wait * 1000
+      // What was taken is not refused for a wait that there is no room for.
+      if (waitMs === 0 || connections.isFull(node.address)) return state
+      return laterWithinLimit(connections, node.address, waitMs, () => ({
+        later: withNext(base, node.address, state, waitMs, signal),
+      }))
+    }
+  return {
+    commitAssignment: stepping(takeCommitment),
+    revealAnswer: stepping(takeAnswer),
+    postResult: stepping(takeDelivery),
+    postVerdict: stepping(takeVerdict),
+    openCheck: stepping(takeOpenedCheck),
+  } satisfies Partial<Routes>
+}
 
 const walletOf = (caller: Caller): Address => byWallet(caller).address
 

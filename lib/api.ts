@@ -28,12 +28,21 @@ type CallOptions = {
   readonly onLoad?: ((problem: ProblemError) => void) | undefined
 }
 
+type Query<E extends Endpoint> = E extends { readonly query: infer Q extends z.ZodObject }
+  ? Record<never, never> extends z.input<Q>
+    ? { readonly query?: z.output<Q> | undefined }
+    : { readonly query: z.output<Q> }
+  : unknown
+
+/** As the endpoint's input; a query of which nothing is needed may be left out. */
+type CallInput<E extends Endpoint> = Omit<Input<E>, 'query'> & Query<E>
+
 /** One method per endpoint: inputs are encoded, answers validated, problems thrown as ProblemError. */
 export type Api = {
   [K in OperationId]: (
     ...args: keyof Input<(typeof endpoints)[K]> extends never
       ? [input?: Record<never, never>, options?: CallOptions]
-      : [input: Input<(typeof endpoints)[K]>, options?: CallOptions]
+      : [input: CallInput<(typeof endpoints)[K]>, options?: CallOptions]
   ) => Promise<Output<(typeof endpoints)[K]>>
 }
 

@@ -6,7 +6,9 @@ const mostPerCaller = 32
 
 /** Counts the connections that callers hold open. */
 export type ConnectionLimit = {
-  /** Throws `rate-limited` when a caller holds as many as it may. */
+  /** Whether a caller holds as many as it may. */
+  isFull(caller: string): boolean
+  /** Throws `rate-limited` when it does. */
   check(caller: string): void
   /** Counts one more; the function that it returns ends it. */
   enter(kind: HeldKind, caller: string): () => void
@@ -15,9 +17,11 @@ export type ConnectionLimit = {
 /** Lets each caller hold 32 long-polls and event streams open at once. */
 export function createConnectionLimit(metrics: Metrics): ConnectionLimit {
   const held = new Map<string, number>()
+  const isFull = (caller: string) => (held.get(caller) ?? 0) >= mostPerCaller
   return {
+    isFull,
     check: (caller) => {
-      if ((held.get(caller) ?? 0) < mostPerCaller) return
+      if (!isFull(caller)) return
       throw new ProblemError(
         'rate-limited',
         `At most ${mostPerCaller} requests may be held open at once. End one first`,
@@ -37,29 +41,12 @@ export function createConnectionLimit(metrics: Metrics): ConnectionLimit {
   }
 }
 
-/** ConnectionLimit a request open while `work` may wait for news. */
-export async function withinLimit<T>(
-  connections: ConnectionLimit,
-  caller: string,
-  waitMs: number,
-  work: () => Promise<T>,
-): Promise<T> {
-  if (waitMs === 0) return work()
-  connections.check(caller)
-  const leave = connections.enter('poll', caller)
-  try {
-    return await work()
-  } finally {
-    leave()
-  }
-}
-
-/** As `withinLimit`, for work whose answer comes later. */
+/** Counts a request as held open while `work` may wait for news; its answer comes later. */
 export async function laterWithinLimit<T>(
   connections: ConnectionLimit,
   caller: string,
   waitMs: number,
-  work: () => Promise<Later<T>>,
+  work: () => Promise<Later<T>> | Later<T>,
 ): Promise<Later<T>> {
   if (waitMs === 0) return work()
   connections.check(caller)

@@ -24,7 +24,7 @@ import { targetOf } from './request-form.ts'
 import type { Throttle } from './throttle.ts'
 
 /** What a request brings besides its input. */
-type RequestContext = {
+export type RequestContext = {
   /** With a log that names the request. */
   readonly deps: Dependencies
   readonly caller: Caller

@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import type { Address } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Acknowledged, CommitRequest } from '../../lib/schemas/assignments.ts'
@@ -16,7 +15,7 @@ import { checkSession, loadOwnJob, postedBy } from './own-statement.ts'
 /** Takes a node's commitment to its answer. */
 export async function takeCommitment(
   deps: Dependencies,
-  node: Address,
+  { address: node }: Pick<Node, 'address'>,
   { jobId, fence, commitment }: z.output<typeof CommitRequest>,
 ): Promise<Acknowledged> {
   const job = await changeJob(deps, jobId, { type: 'commit', node, fence, commitment })

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import type { OutputKey } from '../../lib/chain/output-key-of.ts'
-import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type {
   Acknowledged,
@@ -105,7 +104,7 @@ export async function takeVerdict(
   deps: Dependencies,
   node: Node,
   post: VerdictPost,
-): Promise<z.output<typeof AssignmentState>> {
+): Promise<AssignmentState> {
   const { jobId, fence } = post
   const { address } = node
   if ((post.verdict === 'match') !== (post.reason === undefined)) {
@@ -126,9 +125,9 @@ export async function takeVerdict(
 /** Takes the numbers that a node committed to with its verdict. */
 export async function takeOpenedCheck(
   deps: Dependencies,
-  address: Address,
+  { address }: Pick<Node, 'address'>,
   { jobId, fence, salt, score }: z.output<typeof OpenCheckRequest>,
-): Promise<z.output<typeof AssignmentState>> {
+): Promise<AssignmentState> {
   await loadOwnJob(deps, jobId, address)
   const changed = await changeJob(deps, jobId, async (current) => {
     const verdict = currentTurn(current)?.verdicts.find(({ body }) => body.fence === fence)
@@ -150,7 +149,7 @@ export async function takeTurnAbort(
   deps: Dependencies,
   node: Node,
   post: TurnAbortPost,
-): Promise<z.output<typeof AssignmentState>> {
+): Promise<AssignmentState> {
   const { jobId, fence } = post
   const { address } = node
   await loadOwnJob(deps, jobId, address)

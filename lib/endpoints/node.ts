@@ -149,6 +149,7 @@ export const nodeEndpoints = {
     path: '/internal/task/commit',
     summary: "Commit to one's own evidence before seeing that of others",
     auth: 'node',
+    query: Wait,
     body: CommitRequest,
     response: Acknowledged,
     problems: [...bodyProblems, ...assignmentProblems, 'not-claimed', 'already-committed'],
@@ -168,6 +169,7 @@ export const nodeEndpoints = {
     path: '/internal/task/reveal',
     summary: 'Open the commitment, once all nodes of the batch have committed',
     auth: 'node',
+    query: Wait,
     body: AnswerPost,
     response: Acknowledged,
     problems: [
@@ -187,6 +189,7 @@ export const nodeEndpoints = {
     path: '/internal/task/result',
     summary: 'The result: where the deliverer has put its answer',
     auth: 'node',
+    query: Wait,
     body: DeliveryPost,
     response: Acknowledged,
     problems: [
@@ -205,6 +208,7 @@ export const nodeEndpoints = {
     path: '/internal/task/verify',
     summary: 'A verdict on the delivery',
     auth: 'node',
+    query: Wait,
     body: VerdictPost,
     response: AssignmentState,
     problems: [
@@ -222,6 +226,7 @@ export const nodeEndpoints = {
     path: '/internal/task/open-check',
     summary: 'Open the numbers that a verdict commits to, once no verdict can come any more',
     auth: 'node',
+    query: Wait,
     body: OpenCheckRequest,
     response: AssignmentState,
     problems: [

@@ -7,7 +7,7 @@ export const AddressPath = z.object({ address: Address })
 export const JobPath = z.object({ jobId: JobId })
 /** Where a list goes on: the `next_cursor` of the page before. */
 export const Cursor = Base64Url(256)
-/** How long to hold a request until there is news, in seconds. */
+/** How long to hold a request until there is news, in seconds. Of what a node posts the answer is held until its next step. */
 export const Wait = z.object({
   wait: QueryInt(0, 30).default(0),
 })

@@ -126,8 +126,16 @@ export const AbortRequest = z
 
 /** Where the assignment and the job stand now. */
 export const AssignmentState = z
-  .object({ jobId: JobId, status: AssignmentStatus, phase: JobPhase })
+  .object({
+    jobId: JobId,
+    status: AssignmentStatus,
+    phase: JobPhase,
+    next: OwnAssignment.optional().describe(
+      'With `wait`: the next step once there is one, or `wait` when that took too long. The rest is as it was before the wait',
+    ),
+  })
   .meta({ id: 'AssignmentState' })
+export type AssignmentState = z.output<typeof AssignmentState>
 
 /** Where they stand after a commitment, an answer or a delivery, with the ICL's word that it has it. */
 export const Acknowledged = AssignmentState.extend({ ack: Ack }).meta({ id: 'Acknowledged' })

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Hash32 } from '../../lib/codecs.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
-import type { Acknowledged } from '../../lib/schemas/assignments.ts'
+import type { Acknowledged, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { Ack, AckStep } from '../../lib/schemas/statements.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 import { statementBytes } from '../../lib/statements.ts'
@@ -22,21 +22,22 @@ type Deps = Pick<JobDeps, 'address' | 'iclKeys' | 'acks' | 'clock' | 'log'>
 
 /**
  * Posts until the ICL has acknowledged it, and keeps the acknowledgement: without one the node could not show later that it was in time. An
- * answer without one, or with a wrong one, is asked for again; throws SvcError `ack-invalid`, and what `post` throws.
+ * answer without one, or with a wrong one, is asked for again; gives the next step if the answer has it. Throws SvcError `ack-invalid`, and what
+ * `post` throws.
  */
 export async function acknowledged(
   deps: Deps,
   expected: Expected,
   signal: AbortSignal,
   post: () => Promise<Acknowledged>,
-): Promise<void> {
+): Promise<OwnAssignment | undefined> {
   const { jobId, step } = expected
   for (let made = 1; ; made++) {
     try {
-      const { ack } = await post()
+      const { ack, next } = await post()
       await check(deps, expected, ack, signal)
       keep(deps, ack)
-      return
+      return next
     } catch (error) {
       signal.throwIfAborted()
       const isWrong = error instanceof SvcError && wrong.includes(error.code)

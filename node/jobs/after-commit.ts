@@ -2,7 +2,7 @@
  * Problem: what a node does after its commitment depends on the others: it reveals when all have committed, then delivers, checks, or says
  * how its answer differs, and it may have to do some of this again when another's delivery fails.
  *
- * Idea: a loop. The ICL names the next step, the node does it and asks again, until the ICL says that it is over.
+ * Idea: a loop. The ICL names the next step, in its answer to the last one or when it is asked, and the node does it, until it is over.
  *
  * Invariants:
  * - Every statement is on disk before it is sent, and sent as it is on disk each time that the ICL asks for it.
@@ -17,13 +17,13 @@
 import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import { isGone, isIclAway } from './abort-reason.ts'
 import { awaitStep, type Step } from './await-step.ts'
 import { sendCommitment } from './commit.ts'
-import { deliver } from './deliver.ts'
+import { makeDelivery, postDelivery } from './deliver.ts'
 import { fetchAcks } from './fetch-acks.ts'
 import type { JobDeps } from './job-deps.ts'
 import { type Ending, giveBackTurn, leave } from './job-end.ts'
@@ -36,22 +36,23 @@ import { openScore } from './score-delivery.ts'
 const longestJobMs = 3_600_000
 const pauseMs = 2_000
 
-/** A node's work after its commitment, step by step, until its part in the job is over. */
+/** A node's work after its commitment, step by step, until its part in the job is over; `told` is what the ICL said of the next one. */
 export function afterCommit(
   deps: JobDeps,
   claim: ClaimResult,
   own: Own,
   signal: AbortSignal,
+  told: OwnAssignment | undefined,
 ): Promise<Ending> {
   return withDeadline(deps.clock, longestJobMs, signal, endless, async (ended) => {
     const refused = new Set<string>()
     let last: string | undefined
-    for (;;) {
-      const next = await awaitStep(deps, claim, { last, refused }, ended)
+    for (let known = told; ; ) {
+      const next = await awaitStep(deps, claim, { known, last, refused }, ended)
       await fetchAcks(deps, claim, own, 'over' in next ? 'over' : next.step, ended)
       if ('over' in next) return whenOver(deps, claim, own.taken, next.over)
       last = next.key
-      await take(deps, claim, own, next, refused, ended)
+      known = await take(deps, claim, own, next, refused, ended)
     }
   })
 }
@@ -76,11 +77,11 @@ async function take(
   next: Step,
   refused: Set<string>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<OwnAssignment | undefined> {
   const { log } = deps
   const { jobId } = claim
   try {
-    await act(deps, claim, own, next, signal)
+    return await act(deps, claim, own, next, signal)
   } catch (error) {
     if (signal.aborted) {
       // The others need not wait for a node that stops.
@@ -91,7 +92,7 @@ async function take(
     if (!isIclAway(error) && next.step === 'deliver') own.acknowledged.add('result')
     if (isIclAway(error) || (!isOwed && isPast(error))) {
       log.warning(messages.stepFailed(jobId, next.step, errorText(error)))
-      return
+      return undefined
     }
     if (isOwed) throw error
     refused.add(next.key)
@@ -99,6 +100,7 @@ async function take(
     // An ICL may make up as many as it likes.
     const isMadeUp = error instanceof SvcError && error.code === 'delivery-untrusted'
     if (isMadeUp) await deps.clock.sleep(pauseMs, signal)
+    return undefined
   }
 }
 
@@ -118,7 +120,7 @@ async function act(
   own: Own,
   next: Step,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<OwnAssignment | undefined> {
   switch (next.step) {
     // It has lost the commitment.
     case 'work':
@@ -128,7 +130,10 @@ async function act(
     case 'deliver': {
       const { checkers = [] } = next.view
       const lease = leaseOf(deps, claim, next.secondsLeft, 'deliver')
-      return await lease.within(signal, (leased) => deliver(deps, claim, own, checkers, leased))
+      own.delivery ??= await lease.within(signal, (leased) =>
+        makeDelivery(deps, claim, own, checkers, leased),
+      )
+      return await postDelivery(deps, claim, own, own.delivery, signal)
     }
     case 'check':
     case 'differ':

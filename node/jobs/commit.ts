@@ -1,28 +1,28 @@
 import { toBase64Url } from '../../lib/digest.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
-import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import { commitmentOf } from '../../lib/statements.ts'
 import { messages } from '../log-messages.ts'
 import { isIclAway } from './abort-reason.ts'
 import { acknowledged } from './acknowledged.ts'
 import type { Answer } from './answer.ts'
+import { withNext } from './await-step.ts'
 import type { JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 
-/** Commits to the answer's evidence; the lease ends here and the slot is free (spec 4). */
-export async function commit(
+/** Binds the node to its answer's evidence, on disk: all that is left of the work is to tell the ICL. */
+export async function bindTo(
   deps: JobDeps,
   claim: ClaimResult,
   { text, evidence, secrets }: Answer,
   onUsage: Own['onUsage'],
-  signal: AbortSignal,
 ): Promise<Own> {
   const { jobId, fence } = claim
   const salt = toBase64Url(deps.random.bytes(32))
   const commitment = await commitmentOf({ jobId, address: deps.address, fence, evidence, salt })
   const commitmentStep = { evidence, salt, commitment }
   deps.journal.note({ step: 'committed', jobId, fence, ...commitmentStep })
-  const own: Own = {
+  return {
     committed: commitmentStep,
     text,
     onUsage,
@@ -32,15 +32,24 @@ export async function commit(
     taken: {},
     acknowledged: new Set(),
   }
+}
+
+/** Commits to the answer's evidence; the lease ends when the ICL has it (spec 4). Gives the next step if it is told. */
+export async function commit(
+  deps: JobDeps,
+  claim: ClaimResult,
+  own: Own,
+  signal: AbortSignal,
+): Promise<OwnAssignment | undefined> {
   try {
-    await sendCommitment(deps, claim, own, signal)
+    return await sendCommitment(deps, claim, own, signal)
   } catch (error) {
     signal.throwIfAborted()
     if (!isIclAway(error)) throw error
     // The ICL may have it. What it says next shows whether it has to be sent again.
-    deps.log.warning(messages.stepFailed(jobId, 'commit', errorText(error)))
+    deps.log.warning(messages.stepFailed(claim.jobId, 'commit', errorText(error)))
+    return undefined
   }
-  return own
 }
 
 const commitAttempts = 5
@@ -51,14 +60,16 @@ export async function sendCommitment(
   { jobId, fence }: Pick<ClaimResult, 'jobId' | 'fence'>,
   { committed: { commitment }, acknowledged: heard }: Pick<Own, 'committed' | 'acknowledged'>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<OwnAssignment | undefined> {
+  const { query, timeoutMs } = withNext()
   const expected = { jobId, fence, step: 'commit', bodyHash: commitment } as const
-  await acknowledged(deps, expected, signal, () =>
+  const next = await acknowledged(deps, expected, signal, () =>
     deps.api.commitAssignment(
-      { body: { jobId, fence, commitment } },
-      { signal, attempts: commitAttempts },
+      { query, body: { jobId, fence, commitment } },
+      { signal, attempts: commitAttempts, timeoutMs },
     ),
   )
   heard.add('commit')
   deps.log.step(messages.committed(jobId))
+  return next
 }

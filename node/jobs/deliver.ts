@@ -2,7 +2,7 @@ import { cidOf } from '../../lib/cid.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { DeliveryPost } from '../../lib/schemas/statements.ts'
 import { seal } from '../../lib/sealing.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
@@ -10,33 +10,34 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import { isGone } from './abort-reason.ts'
 import { acknowledged } from './acknowledged.ts'
+import { withNext } from './await-step.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { OutputKey } from './output-keys.ts'
 import type { Own } from './own.ts'
 import { sideBySide } from './side-by-side.ts'
 import { noteSigned } from './signed-before.ts'
 
-/** Puts the answer where the client and the `checkers` (positions on the list) can read it, and posts where that is (spec 4), the same bytes each time. */
-export async function deliver(
+/** Posts where the client and the checkers can read the answer (spec 4), the same bytes each time. Gives the next step if it is told. */
+export async function postDelivery(
   deps: JobDeps,
-  claim: ClaimResult,
+  { jobId, fence }: ClaimResult,
   own: Own,
-  checkers: readonly number[],
+  body: DeliveryPost,
   signal: AbortSignal,
-): Promise<void> {
-  const { jobId, fence } = claim
-  own.delivery ??= await prepare(deps, claim, own, checkers, signal)
-  const body = own.delivery
+): Promise<OwnAssignment | undefined> {
+  const { query, timeoutMs } = withNext()
   const expected = { jobId, fence, step: 'result', bodyHash: await statementHash(body) } as const
-  await acknowledged(deps, expected, signal, () =>
-    deps.api.postResult({ body }, { signal, attempts: callAttempts }),
+  const next = await acknowledged(deps, expected, signal, () =>
+    deps.api.postResult({ query, body }, { signal, attempts: callAttempts, timeoutMs }),
   )
   own.acknowledged.add('result')
   own.taken.delivery = body
   deps.log.step(messages.resultAccepted(jobId))
+  return next
 }
 
-async function prepare(
+/** Puts the answer where the client and the `checkers` (positions on the list) can read it, and signs where that is. */
+export async function makeDelivery(
   deps: JobDeps,
   claim: ClaimResult,
   own: Own,

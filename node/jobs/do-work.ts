@@ -8,7 +8,7 @@ import { messages } from '../log-messages.ts'
 import { isGone } from './abort-reason.ts'
 import { afterCommit } from './after-commit.ts'
 import { keyHandlesMissing, produceAnswer } from './answer.ts'
-import { commit } from './commit.ts'
+import { bindTo, commit } from './commit.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
 import { leaseOf, longestAwayMs } from './lease.ts'
@@ -34,16 +34,11 @@ export async function workOn(
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
   const lease = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
   const own = await lease.within(signal, async (leased, leftMs) =>
-    commit(
-      deps,
-      claim,
-      await produceAnswer(deps, claim, leased, { leftMs, onUsage }),
-      onUsage,
-      leased,
-    ),
+    bindTo(deps, claim, await produceAnswer(deps, claim, leased, { leftMs, onUsage }), onUsage),
   )
+  // The ICL may answer the commitment only when the others have committed, too.
   steps.onSlotFree()
-  return await afterCommit(deps, claim, own, signal)
+  return await afterCommit(deps, claim, own, signal, await commit(deps, claim, own, signal))
 }
 
 const claimAgainMs = 2_000

@@ -3,7 +3,7 @@ import type { ClaimResult, NextStep } from '../../lib/schemas/assignments.ts'
 import { messages } from '../log-messages.ts'
 import { isIclAway } from './abort-reason.ts'
 import { sendCommitment } from './commit.ts'
-import { deliver } from './deliver.ts'
+import { postDelivery } from './deliver.ts'
 import type { JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 import { reveal } from './reveal.ts'
@@ -20,11 +20,13 @@ export async function fetchAcks(
   signal: AbortSignal,
 ): Promise<void> {
   const { answer, delivery, acknowledged } = own
+  const again = async (body: typeof delivery) =>
+    body && (await postDelivery(deps, claim, own, body, signal))
   // The ICL asks for what it does not have.
   const sent = [
     ['commit', next !== 'work', () => sendCommitment(deps, claim, own, signal)],
     ['reveal', answer && !early.includes(next), () => reveal(deps, claim, own, signal)],
-    ['result', delivery && next !== 'deliver', () => deliver(deps, claim, own, [], signal)],
+    ['result', delivery && next !== 'deliver', () => again(delivery)],
   ] as const
   for (const [step, isSent, send] of sent) {
     if (!isSent || acknowledged.has(step)) continue

@@ -1,11 +1,11 @@
 import { elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import type { ClaimResult, DeliveryToCheck } from '../../lib/schemas/assignments.ts'
+import type { ClaimResult, DeliveryToCheck, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { VerdictPost } from '../../lib/schemas/statements.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
-import type { Step } from './await-step.ts'
+import { type Step, withNext } from './await-step.ts'
 import { check, type Verification } from './check.ts'
 import { checkDelivery, untrusted } from './check-delivery.ts'
 import { differenceOf } from './differ.ts'
@@ -18,7 +18,7 @@ const minPostMs = 5_000
 
 /**
  * Says what this node finds of another's delivery, once, and the same bytes each time: by the evidence alone where the answers differ, else by
- * the output if it is to `check` it, else nothing. So no word of this node is ever against what both answers show, whatever the ICL asks for.
+ * the output if it is to `check` it, else nothing. Gives the next step if it is told. So no word of this node is ever against what both answers show, whatever the ICL asks for.
  */
 export async function judge(
   deps: JobDeps,
@@ -26,7 +26,7 @@ export async function judge(
   own: Own,
   { step, view: { to_check }, secondsLeft }: Pick<Step, 'step' | 'view' | 'secondsLeft'>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<OwnAssignment | undefined> {
   const { api, clock, log } = deps
   const startedAt = clock.monotonic()
   const { answer } = own
@@ -36,7 +36,7 @@ export async function judge(
   if (verdict === undefined) {
     await checkDelivery(deps, claim, own.looked, to_check)
     const found = await look(deps, claim, own, step, to_check, secondsLeft, signal)
-    if (found === undefined) return
+    if (found === undefined) return undefined
     const leftMs = () => secondsLeft * 1000 - elapsedSince(clock, startedAt)
     const delivered = { delivery, answer: to_check.delivery.body.answer, output: found.output }
     const check = await scoreDelivery(deps, claim, own, delivered, leftMs, signal)
@@ -45,12 +45,14 @@ export async function judge(
     own.verdicts = [...own.verdicts, verdict]
   }
   const body = verdict
-  const leftMs = secondsLeft * 1000 - elapsedSince(clock, startedAt)
-  await withDeadline(clock, Math.max(leftMs, minPostMs), signal, tooLate, (ended) =>
-    api.postVerdict({ body }, { signal: ended, attempts: callAttempts }),
+  const leftMs = Math.max(secondsLeft * 1000 - elapsedSince(clock, startedAt), minPostMs)
+  const { query, timeoutMs } = withNext((leftMs - minPostMs) / 1000)
+  const { next } = await withDeadline(clock, leftMs, signal, tooLate, (ended) =>
+    api.postVerdict({ query, body }, { signal: ended, attempts: callAttempts, timeoutMs }),
   )
   own.taken.verdict = body
   log.step(messages.verdict(claim.jobId, body.verdict, body.reason))
+  return next
 }
 
 async function look(

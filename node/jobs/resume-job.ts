@@ -27,12 +27,11 @@ import { isGone, isPassing } from './abort-reason.ts'
 import { afterCommit, whenOver } from './after-commit.ts'
 import { recoverSecrets } from './answer.ts'
 import { overWith } from './await-step.ts'
-import { sendCommitment } from './commit.ts'
+import { commit } from './commit.ts'
 import { workOn } from './do-work.ts'
 import { fetchAcks } from './fetch-acks.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import { type Ending, toItsEnd } from './job-end.ts'
-import { leaseOf } from './lease.ts'
 import type { Own, Taken } from './own.ts'
 
 const firstRetryMs = 2_000
@@ -80,14 +79,10 @@ async function goOn(
   const isWorking = view.step === 'work'
   if (claim && committed) {
     const own = ownOf(deps, entry, { claim, committed }, steps.onUsage)
-    if (isWorking) {
-      const secondsLeft = (view.deadline ?? view.server_time) - view.server_time
-      const lease = leaseOf(deps, assignment, secondsLeft)
-      await lease.within(signal, (leased) => sendCommitment(deps, claim, own, leased))
-    }
     steps.onSlotFree()
+    const next = isWorking ? await commit(deps, claim, own, signal) : view
     if (view.status === 'revealed') own.taken.answer = answer
-    return await afterCommit(deps, claim, own, signal)
+    return await afterCommit(deps, claim, own, signal, next)
   }
   if (!isWorking) throw cannotGoOn('the journal does not hold its commitment')
   if (entry.asked >= maxAsked) throw cannotGoOn('the daemon ended twice while it ran')

@@ -1,30 +1,33 @@
 import { listCommitment } from '../../lib/list-commitment.ts'
-import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { AnswerPost } from '../../lib/schemas/statements.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { messages } from '../log-messages.ts'
 import { acknowledged } from './acknowledged.ts'
+import { withNext } from './await-step.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 import { noteSigned } from './signed-before.ts'
 
-/** Opens the commitment: posts the signed answer, the same bytes each time. */
+/** Opens the commitment: posts the signed answer, the same bytes each time. Gives the next step if it is told. */
 export async function reveal(
   deps: JobDeps,
   claim: ClaimResult,
   own: Own,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<OwnAssignment | undefined> {
   const { jobId, fence } = claim
+  const { query, timeoutMs } = withNext()
   own.answer ??= await signAnswer(deps, claim, own)
   const body = own.answer
   const expected = { jobId, fence, step: 'reveal', bodyHash: await statementHash(body) } as const
-  await acknowledged(deps, expected, signal, () =>
-    deps.api.revealAnswer({ body }, { signal, attempts: callAttempts }),
+  const next = await acknowledged(deps, expected, signal, () =>
+    deps.api.revealAnswer({ query, body }, { signal, attempts: callAttempts, timeoutMs }),
   )
   own.acknowledged.add('reveal')
   own.taken.answer = body
   deps.log.step(messages.revealed(jobId))
+  return next
 }
 
 async function signAnswer(

@@ -2,10 +2,11 @@ import { isStructured } from '../../lib/answer.ts'
 import type { Hash32 } from '../../lib/codecs.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
-import type { ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { checkCommitmentOf, scoreOf } from '../../lib/teacher.ts'
 import { messages } from '../log-messages.ts'
+import { withNext } from './await-step.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 
@@ -61,18 +62,20 @@ export async function scoreDelivery(
   }
 }
 
-/** Opens the numbers that the verdict commits to. */
+/** Opens the numbers that the verdict commits to. Gives the next step if it is told. */
 export async function openScore(
   { api }: JobDeps,
   { jobId, fence }: ClaimResult,
   { scored }: Own,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<OwnAssignment | undefined> {
   if (scored === undefined) {
     throw new SvcError('answer-lost', 'the numbers of the delivered text were lost in a restart', {
       hint: 'The job settles without them.',
     })
   }
   const body = { jobId, fence, ...scored }
-  await api.openCheck({ body }, { signal, attempts: callAttempts })
+  const { query, timeoutMs } = withNext()
+  const opened = await api.openCheck({ query, body }, { signal, attempts: callAttempts, timeoutMs })
+  return opened.next
 }

@@ -66,8 +66,8 @@ const phasesOf = (times: JobTimes) => {
     submission: times.taken - times.submitted,
     'offers and claims': last(times.claimed) - times.taken,
     commitments: last(times.committed) - last(times.claimed),
-    answers: last(times.revealed) - last(times.committed),
-    delivery: times.delivered - last(times.revealed),
+    answers: times.revealed - last(times.committed),
+    delivery: times.delivered - times.revealed,
     verdicts: times.settled - times.delivered,
     'from submission to settled': times.settled - times.submitted,
   }

@@ -5,8 +5,9 @@ import type { Commits } from '../../icl/store/store.ts'
 import type { Webhooks } from '../../icl/webhooks/webhooks.ts'
 import { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
-import { offersOf } from './node-steps.ts'
+import { claim, offersOf } from './node-steps.ts'
 import { runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
 import { createTestIcl, joinNodes, origin, type TestIcl } from './test-icl.ts'
@@ -128,6 +129,29 @@ describe('while the disk takes its time', () => {
     await own.clock.until(Promise.all(claims))
     for (const chunk of next) expect(await hasCome(own, chunk)).toBe(true)
     for (const reader of readers) await reader.cancel()
+  })
+
+  it('no answer leaves that waited for the next step of a node', async () => {
+    const { icl: own, disk, nodes } = await start()
+    await submit(own)
+    const claims = await Promise.all(nodes.map((node) => claim(node)))
+    const commitment = aHash(`0x${'ab'.repeat(32)}`)
+    const bodies = claims.map(({ jobId, fence }) => ({ jobId, fence, commitment }))
+    const [first, ...others] = nodes.map(
+      (node, index) => () =>
+        node.api.commitAssignment(
+          { query: { wait: 20 }, body: bodies[index]! },
+          { timeoutMs: 30_000 },
+        ),
+    )
+    const answer = first!()
+    await own.clock.advance(1_000)
+    disk.stop()
+    const later = others.map((commit) => commit())
+    for (const one of [answer, ...later]) expect(await hasCome(own, one)).toBe(false)
+    disk.goOn()
+    expect((await own.clock.until(answer)).next?.step).toBe('reveal')
+    await own.clock.until(Promise.all(later))
   })
 
   it('nothing is sent to the chain or to a client’s server', async () => {

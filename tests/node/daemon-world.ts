@@ -28,7 +28,7 @@ export async function createDaemonWorld(
     ...world.api,
     postHeartbeat: vi.fn<NodeApi['postHeartbeat']>(async () => answer),
     getAssignments: vi.fn<NodeApi['getAssignments']>(async ({ query }, callOptions) => {
-      const { wait } = query
+      const wait = query?.wait ?? 0
       polls.push({ at: (clock.now() - startedAt) / 1000, wait })
       if (offers.length === 0 && wait > 0) await clock.sleep(wait * 1000, callOptions?.signal)
       return { assignments: [...offers] }

@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
 import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
-import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
+import type { AssignmentState, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { AckStatement } from '../../lib/schemas/statements.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
@@ -76,27 +76,35 @@ export function createSeat({
     seat.shownAt ??= now
     return { ...base, deadline: seat.shownAt + 45, turn: seat.turn, ...turn }
   }
+  type Asked = { readonly query?: { readonly wait: number } | undefined }
+  /** The answer to a step with the next one, for a node that asks for that. */
+  const withNext = async <S extends AssignmentState>({ query }: Asked, state: S): Promise<S> => {
+    if (!query?.wait) return state
+    const asked = { params: { jobId: state.jobId }, query }
+    return { ...state, next: await getAssignment(asked).catch(() => undefined) }
+  }
+  const getAssignment = vi.fn<Api['getAssignment']>(async ({ params }) => view(params.jobId))
   const api = {
-    commitAssignment: vi.fn<Api['commitAssignment']>(async ({ body }) => {
+    commitAssignment: vi.fn<Api['commitAssignment']>(async ({ query, body }) => {
       seatOf(body.jobId, body.fence).status = 'committed'
-      return await acknowledge(body, 'commit', body.commitment)
+      return withNext({ query }, await acknowledge(body, 'commit', body.commitment))
     }),
-    getAssignment: vi.fn<Api['getAssignment']>(async ({ params }) => view(params.jobId)),
-    revealAnswer: vi.fn<Api['revealAnswer']>(async ({ body }) => {
+    getAssignment,
+    revealAnswer: vi.fn<Api['revealAnswer']>(async ({ query, body }) => {
       seatOf(body.jobId).status = 'revealed'
-      return await acknowledge(body, 'reveal', await statementHash(body))
+      return withNext({ query }, await acknowledge(body, 'reveal', await statementHash(body)))
     }),
-    postResult: vi.fn<Api['postResult']>(async ({ body }) => {
+    postResult: vi.fn<Api['postResult']>(async ({ query, body }) => {
       pass(body.jobId)
-      return await acknowledge(body, 'result', await statementHash(body))
+      return withNext({ query }, await acknowledge(body, 'result', await statementHash(body)))
     }),
-    postVerdict: vi.fn<Api['postVerdict']>(async ({ body }) => {
+    postVerdict: vi.fn<Api['postVerdict']>(async ({ query, body }) => {
       pass(body.jobId)
-      return stateOf(body.jobId)
+      return withNext({ query }, stateOf(body.jobId))
     }),
-    openCheck: vi.fn<Api['openCheck']>(async ({ body }) => {
+    openCheck: vi.fn<Api['openCheck']>(async ({ query, body }) => {
       pass(body.jobId)
-      return stateOf(body.jobId)
+      return withNext({ query }, stateOf(body.jobId))
     }),
     abortAssignment: vi.fn<Api['abortAssignment']>(async ({ body }) => stateOf(body.jobId)),
     abortTurn: vi.fn<Api['abortTurn']>(async ({ body }) => {

@@ -29,7 +29,8 @@ export type JobTimes = {
   readonly offered: number[]
   readonly claimed: number[]
   readonly committed: number[]
-  readonly revealed: number[]
+  /** When the deliverer knew that all had revealed. */
+  revealed: number
   delivered: number
   settled: number
 }
@@ -144,14 +145,17 @@ export async function startFleet({
     if (times.claimed.push(claimedAt) === 3) claimedByAll.resolve()
     if (!works) return
     const answer = await givenTo(node, claimed)
-    await send(await commitment(answer))
+    // The answer to each step waits for the next one, which is asked for only when that took too long.
+    let told = await send<{ next?: unknown }>(await commitment(answer))
     times.committed.push(performance.now())
     for (;;) {
-      const { step, to_check: seen, checkers = [] } = OwnAssignment.parse(await send(task(offer)))
+      const next = told.next ?? (await send(task(offer)))
+      const { step, to_check: seen, checkers = [] } = OwnAssignment.parse(next)
+      told = {}
       if (step === 'reveal') {
-        await send(reveal(answer))
-        times.revealed.push(performance.now())
+        told = await send(reveal(answer))
       } else if (step === 'deliver') {
+        times.revealed = performance.now()
         await send(await delivery(node, answer, claimed, checkers))
         times.delivered = performance.now()
         return
@@ -220,7 +224,7 @@ export async function startFleet({
           offered: [],
           claimed: [],
           committed: [],
-          revealed: [],
+          revealed: 0,
           delivered: 0,
           settled: 0,
         }

@@ -96,7 +96,7 @@ export const givenTo = (node: NodeSigner, claimed: unknown) =>
 export async function commitment(answer: Given): Promise<Call> {
   const { jobId, fence } = answer
   const body = { jobId, fence, commitment: await commitmentOf(answer) }
-  return { method: 'POST', path: '/internal/task/commit', body }
+  return { method: 'POST', path: '/internal/task/commit?wait=20', body }
 }
 
 export const task = ({ jobId }: Offer): Call => ({
@@ -106,7 +106,7 @@ export const task = ({ jobId }: Offer): Call => ({
 
 export const reveal = (answer: Given): Call => ({
   method: 'POST',
-  path: '/internal/task/reveal',
+  path: '/internal/task/reveal?wait=20',
   body: z.encode(AnswerPost, answer),
 })
 

@@ -171,8 +171,8 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       calls.push({ name: 'previewQuorum', input, options: undefined })
       if (options.models) throw new ProblemError('not-enough-nodes', 'Not enough')
       return {
-        model_id: input.query.model_id ?? '',
-        comparator: input.query.comparator ?? network.default_comparator,
+        model_id: input.query?.model_id ?? '',
+        comparator: input.query?.comparator ?? network.default_comparator,
         pool_cid: published.root,
         ...{ nodes: 4, free_nodes: 4, draws_waiting: 0 },
         ...options.preview,

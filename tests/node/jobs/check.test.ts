@@ -45,7 +45,7 @@ describe('a checker', () => {
     }
     await run(world, () => order.push('slot free'))
 
-    expect(order).toEqual(['commitAssignment', 'slot free', 'revealAnswer', 'postVerdict'])
+    expect(order).toEqual(['slot free', 'commitAssignment', 'revealAnswer', 'postVerdict'])
     const { signature, ...verdict } = verdictOf(world)
     const own = world.api.revealAnswer.mock.calls[0]![0].body
     expect(verdict).toEqual({

@@ -1,0 +1,110 @@
+// A caller that waits for news is a row of a table, and what it asks. Its request has ended: frames and signals of it would be most of what a
+// waiting caller costs. What a look finds goes out once the saves that it rests on last, because the request's own barrier was passed when the
+// application was left. Looks for one caller never overlap, since a look may change something. News that comes during a look has it look again.
+// What a caller that goes away would have got, it gets as undefined, which nobody hears.
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { type Row, togetherMs } from '../async/hold-table.ts'
+import type { Dependencies } from '../dependencies.ts'
+
+/** What a caller waits for. */
+export type Question<T> = {
+  /** Whose news may bring the answer. */
+  readonly key: string
+  /** The answer; undefined while it is worth the wait, which a caller whose time is over may not do any more. */
+  look(waiting: Waiting): Promise<T | undefined>
+}
+
+/** How a wait stands. */
+export type Waiting = {
+  readonly deps: Dependencies
+  /** Whether the caller may wait on. */
+  readonly mayWait: boolean
+  /** True once it has its answer, or has gone away. */
+  readonly isOver: boolean
+}
+
+/** All that is kept of a caller that waits. */
+type Waiter = Row & {
+  readonly deps: Dependencies
+  readonly question: Question<unknown>
+  readonly since: MonotonicMs
+  readonly ms: number
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (error: unknown) => void
+  mayWait: boolean
+  isOver: boolean
+  isLooking: boolean
+  /** News came during the look. */
+  isStale: boolean
+  /** Its caller has gone away. */
+  readonly handleEvent: () => void
+}
+
+/** Looks until there is an answer, after `ms` at the latest, with news in between. Undefined for a caller that has gone away. */
+export function hold<T>(
+  deps: Dependencies,
+  question: Question<T>,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  const answer = new Promise<unknown>((resolve, reject) => {
+    if (signal?.aborted) return resolve(undefined)
+    const waiter: Waiter = {
+      ...{ deps, question, ms, resolve, reject, since: deps.clock.monotonic() },
+      ...{ mayWait: true, isOver: false, isLooking: false, isStale: false },
+      ...{ key: question.key, endsAt: 0, next: undefined, wake, handleEvent: leave },
+    }
+    signal?.addEventListener('abort', waiter, { once: true })
+    lookAgain(waiter)
+  })
+  // A look may fail before the request waits for what it finds.
+  answer.catch(() => {})
+  return answer as Promise<T | undefined>
+}
+
+function wake(this: Waiter): void {
+  lookAgain(this)
+}
+
+function leave(this: Waiter): void {
+  end(this)
+  this.resolve(undefined)
+}
+
+function end(waiter: Waiter): void {
+  waiter.isOver = true
+  waiter.deps.notifier.held.drop(waiter)
+}
+
+function lookAgain(waiter: Waiter): void {
+  if (waiter.isOver) return
+  if (waiter.isLooking) {
+    waiter.isStale = true
+    return
+  }
+  const { deps, since, ms } = waiter
+  const left = ms - elapsedSince(deps.clock, since)
+  waiter.mayWait = left > togetherMs && !deps.notifier.closed
+  waiter.isLooking = true
+  // The wait starts before the look, so that news that comes in between is not missed.
+  if (waiter.mayWait) deps.notifier.held.hold(waiter, left)
+  look(waiter).catch((error: unknown) => {
+    end(waiter)
+    waiter.reject(error)
+  })
+}
+
+async function look(waiter: Waiter): Promise<void> {
+  const barrier = waiter.deps.store.commits.barrier()
+  const answer = await waiter.question.look(waiter)
+  waiter.isLooking = false
+  if (waiter.isOver) return
+  if (answer !== undefined) {
+    end(waiter)
+    await barrier()
+    return waiter.resolve(answer)
+  }
+  if (!waiter.isStale) return
+  waiter.isStale = false
+  lookAgain(waiter)
+}

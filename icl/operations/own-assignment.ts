@@ -1,0 +1,106 @@
+import type { Address, JobId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import type {
+  AssignmentState,
+  DeliveryToCheck,
+  NextStep,
+  OwnAssignment,
+} from '../../lib/schemas/assignments.ts'
+import { toSeconds } from '../../lib/time.ts'
+import { jobKey } from '../async/notifier.ts'
+import type { Dependencies } from '../dependencies.ts'
+import { answersOf, currentTurn } from '../rules/agreed.ts'
+import { checkersOf } from '../rules/delivery.ts'
+import { assignmentOf, type Job, roleOf } from '../rules/job.ts'
+import { nextStep } from '../rules/next-step.ts'
+import { loadJob } from './change-job.ts'
+import { hold, type Question, type Waiting } from './hold.ts'
+import { signedOf } from './signed-of.ts'
+
+/** A node's own assignment and what it does next; waits up to `waitMs` while others have to act first. */
+export const viewOwnAssignment = (
+  deps: Dependencies,
+  node: Address,
+  jobId: JobId,
+  waitMs: number,
+  signal?: AbortSignal,
+): Promise<OwnAssignment> => hold(deps, nextStepOf(node, jobId), waitMs, signal).then(heard)
+
+function heard<T>(answer: T | undefined): T {
+  if (answer === undefined) throw new ProblemError('request-timeout', 'The caller has gone away')
+  return answer
+}
+
+type StepQuestion = Question<OwnAssignment> & {
+  readonly node: Address
+  readonly jobId: JobId
+}
+
+const nextStepOf = (node: Address, jobId: JobId): StepQuestion => ({
+  ...{ key: jobKey(jobId), node, jobId, look: lookForStep },
+})
+
+async function lookForStep(
+  this: StepQuestion,
+  { deps, mayWait }: Waiting,
+): Promise<OwnAssignment | undefined> {
+  const job = await loadJob(deps, this.jobId)
+  const assignment = assignmentOf(job, this.node)
+  if (!assignment) throw notAssigned()
+  const { step, deadline } = nextStep(job, assignment)
+  if (step === 'wait' && mayWait) return undefined
+  return {
+    jobId: job.id,
+    status: assignment.status,
+    phase: job.phase,
+    role: roleOf(job, assignment),
+    fence: assignment.fence,
+    step,
+    ...(deadline !== undefined && { deadline: toSeconds(deadline) }),
+    server_time: toSeconds(deps.clock.now()),
+    ...inTurn(job, step),
+  }
+}
+
+/**
+ * What a node is told of a step that was taken, once its next step is there, or after `waitMs`: it need not ask for that. A wait that fails
+ * fails nothing: the node asks as if it had not waited.
+ */
+export const withNext = <S extends AssignmentState>(
+  deps: Dependencies,
+  node: Address,
+  state: S,
+  waitMs: number,
+  signal?: AbortSignal,
+): Promise<S> =>
+  hold(deps, nextStepOf(node, state.jobId), waitMs, signal).then(
+    (next) => ({ ...state, next }),
+    () => state,
+  )
+
+export const notAssigned = () =>
+  new ProblemError('not-assigned', 'The node has no assignment in this job')
+
+/** What a node has to know of the current turn to do its part in it. */
+function inTurn(job: Job, step: NextStep): Pick<OwnAssignment, 'turn' | 'checkers' | 'to_check'> {
+  if (step !== 'deliver' && step !== 'check' && step !== 'differ') return {}
+  const turn = (job.agreement?.turns.length ?? 0) - 1
+  return step === 'deliver'
+    ? { turn, checkers: checkersIn(job) }
+    : { turn, to_check: deliveryIn(job) }
+}
+
+/** The positions of the members of the agreement that check the current turn's delivery. */
+function checkersIn(job: Job): number[] {
+  const turn = currentTurn(job)
+  if (!turn || !job.agreement) return []
+  const checkers = new Set(checkersOf(job.agreement, turn))
+  return answersOf(job).flatMap(({ fence, position }) => (checkers.has(fence) ? [position] : []))
+}
+
+function deliveryIn(job: Job): DeliveryToCheck | undefined {
+  const turn = currentTurn(job)
+  const answer = answersOf(job).find(({ fence }) => fence === turn?.fence)?.answer
+  if (!turn?.delivery || !answer) return undefined
+  return { delivery: signedOf(turn.delivery), answer: signedOf(answer) }
+}
