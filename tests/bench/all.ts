@@ -2,6 +2,7 @@ import type { Benchmark } from './benchmark.ts'
 import { binary } from './binary.ts'
 import { icl } from './icl.ts'
 import { jobs } from './jobs.ts'
+import { million } from './million.ts'
 import { pickup } from './pickup.ts'
 import { recover } from './recover.ts'
 import { scale } from './scale.ts'
@@ -12,6 +13,7 @@ export const benchmarks = {
   pickup,
   jobs,
   scale,
+  million,
   recover,
   binary,
 } as const satisfies Record<string, Benchmark>
@@ -20,3 +22,6 @@ export type BenchmarkName = keyof typeof benchmarks
 
 /** The names, in the order in which they run. */
 export const benchmarkNames = Object.keys(benchmarks) as BenchmarkName[]
+
+/** Those that run when none is named: all but what takes minutes to prepare. */
+export const everydayNames = benchmarkNames.filter((name) => name !== 'million')

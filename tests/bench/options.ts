@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type BenchmarkName, benchmarkNames } from './all.ts'
+import { type BenchmarkName, benchmarkNames, everydayNames } from './all.ts'
 import type { Form } from './benchmark.ts'
 
 /** What the command line asks for. */
@@ -27,7 +27,7 @@ export function parseBenchOptions(args: readonly string[]): BenchOptions {
       alone: { type: 'boolean', default: false },
     },
   })
-  const names = values.only?.split(',') ?? benchmarkNames
+  const names = values.only?.split(',') ?? everydayNames
   const unknown = names.filter((name) => !isName(name))
   if (unknown.length > 0) {
     throw new TypeError(`--only takes ${benchmarkNames.join(', ')}, not ${unknown.join(', ')}`)

@@ -1,3 +1,5 @@
+// biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
+import { DatabaseSync } from 'node:sqlite'
 import type { Job } from '../../../icl/rules/job.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { StoreRecord } from '../../../icl/store/store.ts'
@@ -82,3 +84,34 @@ const eventsOf = ({ id, assignments }: Job, at: number): StoreRecord[] =>
       event: { id: `${id}:${fence}:${code}`, node, jobId: id, code, at },
     })),
   )
+
+/**
+ * Has a file of `fillFile` hold so many times as many jobs, by copies of its rows. Ids of jobs and clients begin with zeros: in a copy they
+ * begin with its number instead, wherever they stand, and all times are earlier.
+ */
+export function multiplyFile(file: string, copies: number): void {
+  const db = new DatabaseSync(file)
+  try {
+    // Nobody needs the file if this does not end well.
+    db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF')
+    const jobs = Number(db.prepare('SELECT count(*) AS count FROM jobs').get()?.count)
+    const numbers = `WITH RECURSIVE copies (copy) AS
+      (SELECT 1 UNION ALL SELECT copy + 1 FROM copies WHERE copy < ${copies - 1})`
+    for (const table of ['jobs', 'events']) {
+      const columns = db.prepare(`SELECT name, type FROM pragma_table_info('${table}')`).all()
+      const values = columns.map(({ name, type }) => {
+        if (name === 'change') return `${name} + ${jobs} * copy`
+        if (type === 'REAL') return `${name} - ${jobs * secondMs} * copy`
+        const start = `'0x' || printf('%08x', copy)`
+        return type === 'TEXT' ? `replace(${name}, '0x00000000', ${start})` : name
+      })
+      db.exec(`CREATE TEMP TABLE of_${table} AS SELECT * FROM ${table}`)
+      db.exec(
+        `${numbers} INSERT INTO ${table} SELECT ${values.join(', ')} FROM copies, of_${table}`,
+      )
+    }
+    db.exec(`UPDATE counters SET value = ${copies * jobs} WHERE name = 'changes'`)
+  } finally {
+    db.close()
+  }
+}
