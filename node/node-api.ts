@@ -2,22 +2,23 @@ import type { Api } from '../lib/api.ts'
 import { ProblemError } from '../lib/problem.ts'
 import type { Certificate } from './attestation/certificate.ts'
 
+const operations = [
+  'postHeartbeat',
+  'getAssignments',
+  'claimAssignment',
+  'commitAssignment',
+  'getAssignment',
+  'revealAnswer',
+  'postResult',
+  'postVerdict',
+  'openCheck',
+  'abortAssignment',
+  'abortTurn',
+  'putBlob',
+] as const
+
 /** The operations that the daemon calls, signed by its session key. */
-export type NodeApi = Pick<
-  Api,
-  | 'postHeartbeat'
-  | 'getAssignments'
-  | 'claimAssignment'
-  | 'commitAssignment'
-  | 'getAssignment'
-  | 'revealAnswer'
-  | 'postResult'
-  | 'postVerdict'
-  | 'openCheck'
-  | 'abortAssignment'
-  | 'abortTurn'
-  | 'putBlob'
->
+export type NodeApi = Pick<Api, (typeof operations)[number]>
 
 // The last one is for a key that the ICL never saw, or has forgotten.
 const lost: readonly string[] = ['certificate-expired', 'not-attested', 'signature-invalid']
@@ -51,19 +52,7 @@ export function keepAttested(
         return await call(input, options)
       }
     }
-  const wrap = <F>(call: F): F => kept(call as never) as F
-  return {
-    postHeartbeat: wrap(api.postHeartbeat),
-    getAssignments: wrap(api.getAssignments),
-    claimAssignment: wrap(api.claimAssignment),
-    commitAssignment: wrap(api.commitAssignment),
-    getAssignment: wrap(api.getAssignment),
-    revealAnswer: wrap(api.revealAnswer),
-    postResult: wrap(api.postResult),
-    postVerdict: wrap(api.postVerdict),
-    openCheck: wrap(api.openCheck),
-    abortAssignment: wrap(api.abortAssignment),
-    abortTurn: wrap(api.abortTurn),
-    putBlob: wrap(api.putBlob),
-  }
+  return Object.fromEntries(
+    operations.map((name) => [name, kept(api[name] as never)]),
+  ) as unknown as NodeApi
 }

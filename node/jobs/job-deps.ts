@@ -25,19 +25,7 @@ export type JobDeps = {
   /** For which sessions are granted. */
   readonly iclOrigin: string
   readonly chainId: number
-  readonly api: Pick<
-    NodeApi,
-    | 'claimAssignment'
-    | 'commitAssignment'
-    | 'getAssignment'
-    | 'revealAnswer'
-    | 'postResult'
-    | 'postVerdict'
-    | 'openCheck'
-    | 'abortAssignment'
-    | 'abortTurn'
-    | 'putBlob'
-  >
+  readonly api: Omit<NodeApi, 'postHeartbeat' | 'getAssignments'>
   /** Whose acknowledgements count. */
   readonly iclKeys: IclKeys
   readonly coprocessor: Coprocessor

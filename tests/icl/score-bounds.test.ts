@@ -4,11 +4,9 @@ import type { Dependencies } from '../../icl/dependencies.ts'
 import { isReputationCode, reputationCodes } from '../../lib/reputation.ts'
 import { dayMs } from '../../lib/time.ts'
 import { aJobId, anAddress } from '../branded.ts'
-import { claim, commitTo, reveal } from './node-steps.ts'
 import { sampleJob } from './rules/sample-job.ts'
 import { runJob } from './run-job.ts'
-import { submit } from './test-client.ts'
-import { beat, createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
+import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]
@@ -20,8 +18,6 @@ afterEach(() => icl.stop())
 
 const eventsOf = async ({ address }: { address: TestNode['address'] }) =>
   (await icl.api().getNodeEvents({ params: { address }, query: {} })).events.map(({ body }) => body)
-const weightOf = async ({ address }: TestNode) =>
-  (await icl.api().getNode({ params: { address } })).draw?.weight ?? 0
 
 /** The ICL at a time of its own. */
 const depsAt = (at: number): Dependencies => ({
@@ -32,41 +28,6 @@ const jobOf = (index: number, client = sampleJob().client) => ({
   ...sampleJob(),
   id: aJobId(`0x${index.toString(16).padStart(64, '0')}`),
   client,
-})
-
-describe('a client without nodes', () => {
-  /** A coin-toss prompt under `exact`, in which the victim differs; cancelled once the victim has shown that it does. */
-  async function tossCoin(client: string, victim: TestNode): Promise<void> {
-    const job = await submit(icl, { client, comparator: 'exact' })
-    for (const node of nodes) {
-      const answer = node === victim ? 'tails' : 'heads'
-      await commitTo(node, await claim(node, job.jobId), answer)
-    }
-    await reveal(victim, job.jobId)
-    const params = { jobId: job.jobId }
-    await job.api.cancelJob({ params }, { readToken: job.readToken })
-    for (const node of nodes) if (node !== victim) await reveal(node, job.jobId)
-    await icl.clock.advance(1_500)
-    for (const node of nodes) await beat(icl, node)
-  }
-
-  it.each([1, 10])(
-    'takes nothing of the weight of its victim by coin tosses under exact, with %i fresh wallets',
-    async (wallets) => {
-      const victim = nodes[0]!
-      const before = await weightOf(victim)
-      for (let job = 0; job < 10; job++) {
-        await tossCoin(`w${job % wallets}`, victim)
-      }
-      const events = await eventsOf(victim)
-      expect(new Set(events.map(({ code, client }) => `${code} ${client}`))).toEqual(
-        new Set(['answer-differed newcomers']),
-      )
-      expect(events).toHaveLength(10)
-      expect(before).toBe(100)
-      expect(await weightOf(victim)).toBe(before)
-    },
-  )
 })
 
 describe('the allowance of a client', () => {

@@ -8,13 +8,10 @@ import {
   inOrder,
   maxDoubtMillinats,
   newcomer,
-  type ReputationCode,
   type ReputationEvent,
   type ReputationFold,
   reputationCodes,
-  type Standing,
   standingOf,
-  weightOf,
 } from '../../lib/reputation.ts'
 import { dayMs } from '../../lib/time.ts'
 import { aJobId, anAddress } from '../branded.ts'
@@ -22,9 +19,6 @@ import { aJobId, anAddress } from '../branded.ts'
 const node = anAddress(`0x${'a'.repeat(40)}`)
 const jobId = aJobId(`0x${'1'.repeat(64)}`)
 const clientOf = (index: number) => anAddress(`0x${index.toString(16).padStart(40, '0')}`)
-const codes = Object.keys(reputationCodes) as ReputationCode[]
-const provable = ['verdict-refuted', 'equivocated', 'slashed', 'slash-dismissed']
-const unprovable = codes.filter((code) => !provable.includes(code))
 
 type Choice = Pick<ReputationEvent, 'code' | 'client' | 'again'> & { readonly day?: number }
 
@@ -190,18 +184,6 @@ describe('what the jobs of all clients can take from a node in a day', () => {
     expect(scoreOf(fault, lapsed, late)).toBe(0)
   })
 
-  it('goes on in the same way from what was folded before', () => {
-    for (const sequence of sequencesOf(choices, 3)) {
-      const events = inDays(sequence)
-      for (let cut = 0; cut <= events.length; cut++) {
-        const first = events.slice(0, cut).reduce(afterEvent, emptyFold)
-        const kept: ReputationFold = JSON.parse(JSON.stringify(first))
-        const { standing } = events.slice(cut).reduce(afterEvent, kept)
-        expect(standing).toEqual(standingOf(events))
-      }
-    }
-  })
-
   it('is said in words: in full, bounded, or not again', () => {
     const told = (...choices: readonly Choice[]): readonly Counted[] =>
       stepsOf(eventsOf(choices)).map(({ counted }) => counted)
@@ -212,56 +194,5 @@ describe('what the jobs of all clients can take from a node in a day', () => {
     expect(told({ code: 'answer-dissented', client: clientOf(1) })).toEqual(['bounded'])
     const delivered = { code: 'answer-delivered', client: clientOf(1) } as const
     expect(told(delivered, { ...delivered, again: true })).toEqual(['full', 'again'])
-  })
-})
-
-describe('an owner without nodes', () => {
-  // It may bring about every loss that there is, and of each as many as it likes.
-  const losses = unprovable.filter((code) => {
-    const { score, doubtMillinats } = reputationCodes[code]
-    return score < 0 || doubtMillinats > 0
-  })
-  const attacked = (start: Pick<Standing, 'score' | 'doubtMillinats'>, wallets: number) => {
-    const jobs = Array.from({ length: wallets }, () => losses).flat()
-    const events = eventsOf(jobs.map((code) => ({ code, client: 'newcomers' })))
-    const fold = { ...emptyFold, standing: { ...newcomer, ...start } }
-    return weightOf(events.reduce(afterEvent, fold).standing)
-  }
-
-  it.each([1, 10, 100])(
-    'takes at most a tenth of the weight of a node without doubt in a day, with %i fresh wallets',
-    (wallets) => {
-      for (let score = newcomer.score; score <= 1_000; score += wallets === 1 ? 1 : 50) {
-        const before = { score, doubtMillinats: 0 }
-        expect(attacked(before, wallets)).toBeGreaterThanOrEqual(Math.floor(0.9 * weightOf(before)))
-      }
-    },
-  )
-
-  it.each([1, 10, 20, 100])(
-    'takes no more with %i wallets that are older than a week, whatever the node began with',
-    (wallets) => {
-      const events = Array.from({ length: wallets }, (_, index) => clientOf(index)).flatMap(
-        (client) => losses.map((code) => ({ code, client })),
-      )
-      for (let score = newcomer.score; score <= 205; score += 21) {
-        for (let doubtMillinats = 0; doubtMillinats <= 1_400; doubtMillinats += 69) {
-          const before = { score, doubtMillinats }
-          const fold = { ...emptyFold, standing: { ...newcomer, ...before } }
-          const { standing } = eventsOf(events).reduce(afterEvent, fold)
-          expect(weightOf(standing)).toBeGreaterThanOrEqual(Math.floor(0.9 * weightOf(before)))
-        }
-      }
-    },
-  )
-
-  it('takes at most a tenth from one in doubt, by which a step of doubt weighs more', () => {
-    for (let score = newcomer.score; score <= 205; score += 5) {
-      for (let doubtMillinats = 0; doubtMillinats <= maxDoubtMillinats; doubtMillinats += 23) {
-        const before = { score, doubtMillinats }
-        const least = Math.floor(0.9 * weightOf(before))
-        expect(attacked(before, 2)).toBeGreaterThanOrEqual(least)
-      }
-    }
   })
 })

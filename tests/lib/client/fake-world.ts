@@ -1,7 +1,5 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { createGatewayBlobs } from '../../../lib/blobs/gateways.ts'
-import type { OutputKey } from '../../../lib/chain/output-key-of.ts'
-import type { StoredKey } from '../../../lib/chain/stored-key-at.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
 import { type Clock, monotonicMs } from '../../../lib/clock.ts'
@@ -108,12 +106,6 @@ export type FakeOptions = {
   readonly iclBlock?: BlockId
   /** What committing to a list comes to; at once by default. */
   readonly committing?: (signal: AbortSignal | undefined) => Promise<void>
-  /** What the chain says that the prompt key is bound to. */
-  readonly commitmentOnChain?: Hash32
-  /** Another answer of the chain about the prompt key's block, the members that read it, or the output key. */
-  readonly keyOnChain?: Partial<StoredKey>
-  readonly usedOnChain?: number
-  readonly outputKeyOnChain?: Partial<OutputKey>
 }
 
 type Call = { readonly name: string; readonly input: unknown; readonly options: unknown }
@@ -344,16 +336,12 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       endList: async (...handles) => {
         calls.push({ name: 'endList', input: handles, options: undefined })
       },
-      listOf: async () => {
-        const found = options.commitmentOnChain ?? committed?.commitment
-        return found && { commitment: found, used: options.usedOnChain ?? committed?.used ?? 0 }
-      },
+      listOf: async () => committed,
       storedKeyAt: async (high, _, number) => {
         const block = seen[0] ?? keyBlock
         const terms = keyTerms.get(high)
         if (terms === undefined || block.number !== number) return undefined
-        const key = { owner: clientAddress, termsHash: terms, block, storedAt: 1_800_000_000 }
-        return { ...key, ...options.keyOnChain }
+        return { owner: clientAddress, termsHash: terms, block, storedAt: 1_800_000_000 }
       },
       outputKeyOf: async () => {
         if (!job) return undefined
@@ -366,7 +354,6 @@ export async function createFakeWorld(options: FakeOptions = {}) {
           promptHighHandle: job.body.kpHighHandle,
           self: list.members.indexOf(deliverer),
           readers: [clientAddress, ...others],
-          ...options.outputKeyOnChain,
         }
       },
       receiptHashIn: async () => options.hashOnChain ?? job?.accepted.receipt_hash,

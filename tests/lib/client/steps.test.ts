@@ -165,8 +165,6 @@ describe('steps', () => {
   })
 })
 
-describe('a prompt key', () => {})
-
 describe('a blob', () => {
   it('is believed to be stored under its own name only', async () => {
     const { context } = await createFakeWorld()
