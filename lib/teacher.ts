@@ -22,7 +22,12 @@ import { bytesToHex, concat, hexToBigInt, keccak256, numberToHex } from 'viem'
 import { canonicalJson } from './canonical-json.ts'
 import type { Address, Hash32, JobId } from './codecs.ts'
 import { concatBytes, hmacSha256, sha256Hex, utf8 } from './digest.ts'
-import { mostGap, type TeacherScore, type TopTokens } from './schemas/teacher.ts'
+import {
+  type AttestedNumbers,
+  mostGap,
+  type TeacherScore,
+  type TopTokens,
+} from './schemas/teacher.ts'
 
 /** What a model says of one token of a text: natural logarithms of probabilities. */
 export type TokenTold = {
@@ -172,20 +177,17 @@ export const checkCommitmentOf = (parts: {
 /** The numbers of all nodes in a line for people. */
 export const describeAttested = (attested: readonly Attested[]): string =>
   attested
-    .map(({ node, n, agree, gap, far, worst, apart }) => {
-      const others = apart === undefined ? 'not compared' : `${apart} from another's`
-      const mean = Math.floor(gap / n)
-      return `${node.slice(0, 8)} ${agree} of ${n} tokens the likeliest, gap ${mean} (worst quarter ${worst}), ${far} far, ${others}`
-    })
+    .map(({ node, ...numbers }) => `${node.slice(0, 8)} ${describeNumbers(numbers)}`)
     .join('; ')
 
-/** What a node's numbers say, with the least distance of its likeliest tokens from another node's: the odd one's is the greatest. */
-export type Attested = Omit<TeacherScore, 'check' | 'quarters' | 'transcript' | 'top'> & {
-  readonly node: Address
-  readonly worst: number
-  /** Undefined where no other node can be compared. */
-  readonly apart: number | undefined
+/** The numbers of one node. */
+export function describeNumbers({ n, agree, gap, far, worst, apart }: AttestedNumbers): string {
+  const others = apart === undefined ? 'not compared' : `${apart} from another's`
+  return `${agree} of ${n} tokens the likeliest, gap ${Math.floor(gap / n)} (worst quarter ${worst}), ${far} far, ${others}`
 }
+
+/** What a node's numbers say. */
+export type Attested = AttestedNumbers & { readonly node: Address }
 
 /** The numbers of all nodes that opened theirs, to be shown. They decide nothing. */
 export const attestedBy = (opened: readonly OpenedCheck[]): readonly Attested[] =>
@@ -195,5 +197,6 @@ export const attestedBy = (opened: readonly OpenedCheck[]): readonly Attested[] 
     )
     const { n, agree, gap, far } = score
     const apart = distances.length === 0 ? undefined : Math.min(...distances)
-    return { node, n, agree, gap, far, worst: worstQuarter(score), apart }
+    const numbers = { n, agree, gap, far, worst: worstQuarter(score) }
+    return { node, ...numbers, ...(apart !== undefined && { apart }) }
   })

@@ -8,7 +8,7 @@ import {
   JobReason,
   VerdictReason,
 } from '../../lib/schemas/jobs.ts'
-import { attestedBy, describeAttested } from '../../lib/teacher.ts'
+import { attestedBy } from '../../lib/teacher.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { answersOf } from '../rules/agreed.ts'
 import { isSettled, type Job, roleOf } from '../rules/job.ts'
@@ -72,11 +72,11 @@ export async function publicJobDetail(found: Job): Promise<ConsoleJobDetail> {
 
 function publicAssignments(job: Job, isOver: boolean): ConsoleJobDetail['assignments'] {
   const { verdicts = [], opened = [] } = job.agreement?.turns.at(-1) ?? {}
-  const attested = attestedBy(opened)
+  const attested = new Map(attestedBy(opened).map(({ node, ...numbers }) => [node, numbers]))
   return job.assignments.map((assignment) => {
     const { seat, status, reason, node, fence } = assignment
     const said = verdicts.find(({ body }) => body.fence === fence)?.body
-    const own = said && attested.find((one) => one.node === node)
+    const numbers = said && attested.get(node)
     return {
       seat,
       batch: batchOf(job, seat),
@@ -86,7 +86,7 @@ function publicAssignments(job: Job, isOver: boolean): ConsoleJobDetail['assignm
       ...(isOver && { node }),
       ...(said && { verdict: said.verdict }),
       ...(said?.reason !== undefined && { verdict_reason: said.reason }),
-      ...(own && { attested: describeAttested([own]) }),
+      ...(numbers && { attested: numbers }),
     }
   })
 }

@@ -14,6 +14,7 @@ import {
 } from './jobs.ts'
 import { PassReason } from './list.ts'
 import { AttestationBackend, IneligibleReason } from './nodes.ts'
+import { AttestedNumbers } from './teacher.ts'
 import { AgreementRule } from './terms.ts'
 
 /** What a job is called in the console while its id is nobody's business: 16 hex digits of a digest of the id. */
@@ -64,7 +65,7 @@ const ConsoleAssignment = z
     verdict: Verdict.optional(),
     verdict_reason: VerdictReason.optional(),
     /** How likely the delivered text is under its model, by its own word; it decides nothing. */
-    attested: z.string().max(256).optional(),
+    attested: AttestedNumbers.optional(),
   })
   .meta({ id: 'ConsoleAssignment' })
 

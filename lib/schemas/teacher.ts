@@ -47,6 +47,17 @@ export const TeacherScore = z
   .meta({ id: 'TeacherScore' })
 export type TeacherScore = z.output<typeof TeacherScore>
 
+/** What a node's numbers come to. */
+export const AttestedNumbers = TeacherScore.pick({ n: true, agree: true, gap: true, far: true })
+  .extend({
+    /** The greatest mean gap of a quarter, in thousandths of a nat a token. */
+    worst: z.int().min(0).max(mostGap),
+    /** The least distance of its likeliest tokens from another node's: the odd one's is the greatest. Absent where no other can be compared. */
+    apart: z.int().min(0).max(mostGap).optional(),
+  })
+  .meta({ id: 'AttestedNumbers' })
+export type AttestedNumbers = z.output<typeof AttestedNumbers>
+
 /** A node's numbers, with the salt of the commitment in its verdict. */
 export const AttestedScore = z
   .object({ address: Address, salt: Base64Url32, score: TeacherScore })

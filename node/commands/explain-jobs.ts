@@ -3,6 +3,7 @@ import type { Address, JobId } from '../../lib/codecs.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ConsoleJobDetail } from '../../lib/schemas/console.ts'
+import { describeNumbers } from '../../lib/teacher.ts'
 
 const mostJobs = 10
 
@@ -42,6 +43,12 @@ function describeJob(
     [
       'deliveries',
       deliveries.map(({ node, outcome, reason }) => `${outcome} by ${nameOf(node)}${why(reason)}`),
+    ],
+    [
+      'attested',
+      assignments.flatMap(({ node, attested }) =>
+        attested ? [`${nameOf(node)} ${describeNumbers(attested)}`] : [],
+      ),
     ],
   ] as const
   const told = parts.flatMap(([name, items]) =>

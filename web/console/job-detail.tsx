@@ -1,5 +1,6 @@
 import type { ConsoleEvent, ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import { AgreementTable, Deliveries, NodeLink } from './agreement.tsx'
+import { AttestedTable } from './attested.tsx'
 import { fullTime, seatName, short, span, took, whyText, words } from './format.ts'
 import { icl } from './icl.ts'
 import { PhaseMark } from './marks.tsx'
@@ -42,6 +43,7 @@ export function JobDetail({ name, live, back }: Props) {
               <Deliveries deliveries={detail.deliveries} model={detail.job.model_id} />
             </>
           )}
+          <AttestedTable assignments={detail.assignments} />
           <h3>Timeline</h3>
           <Timeline detail={detail} />
           <h3>Seats</h3>
@@ -156,7 +158,6 @@ function Seats({ detail: { job, assignments } }: { detail: ConsoleJobDetail }) {
               {assignment.verdict_reason && (
                 <small> {whyText(assignment.verdict_reason, job.model_id)}</small>
               )}
-              {assignment.attested && <small> attested: {assignment.attested}</small>}
             </td>
             <td>{assignment.node && <NodeLink node={assignment.node} />}</td>
           </tr>

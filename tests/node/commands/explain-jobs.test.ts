@@ -57,6 +57,24 @@ describe('svc-node jobs --explain tells of a job', () => {
     expect(line).toContain('deliveries: failed by this node (answer-lost), settled by ')
   })
 
+  it('what checkers say of the text', async () => {
+    const { address } = nodes[0]!
+    const job = ran.jobId
+    const found = await icl.api().getConsoleJob({ params: { job } })
+    const attested = { n: 160, agree: 153, gap: 320, far: 1, worst: 4, apart: 1_201 }
+    const assignments = found.assignments.map((assignment) =>
+      assignment.node === address ? { ...assignment, attested } : assignment,
+    )
+    const [line] = await explainJobs(
+      { getConsoleJob: async () => ({ ...found, assignments }) },
+      address,
+      [job],
+    )
+    expect(line).toContain(
+      "attested: this node 153 of 160 tokens the likeliest, gap 2 (worst quarter 4), 1 far, 1201 from another's",
+    )
+  })
+
   it('nothing that the ICL does not show: a job that is gone, or a console that is closed', async () => {
     const { address } = nodes[0]!
     const gone = aJobId(`0x${'1'.repeat(64)}`)

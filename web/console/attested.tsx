@@ -1,0 +1,60 @@
+import type { ConsoleJobDetail } from '../../lib/schemas/console.ts'
+import type { AttestedNumbers } from '../../lib/schemas/teacher.ts'
+import { NodeLink } from './agreement.tsx'
+
+type Column = readonly [name: string, valueOf: (numbers: AttestedNumbers) => string | number]
+
+const columns: readonly Column[] = [
+  ['likeliest', ({ agree, n }) => `${agree} of ${n}`],
+  ['gap', ({ gap, n }) => Math.floor(gap / n)],
+  ['worst quarter', ({ worst }) => worst],
+  ['far', ({ far }) => far],
+  ['apart', ({ apart = '?' }) => apart],
+]
+
+/** How likely the delivered text is under checkers' models, where the job asked for it. */
+export function AttestedTable({
+  assignments,
+}: {
+  readonly assignments: ConsoleJobDetail['assignments']
+}) {
+  const rows = assignments.flatMap(({ node, attested }) =>
+    node && attested ? [{ node, ...attested }] : [],
+  )
+  if (rows.length === 0) return null
+  return (
+    <>
+      <h3>Text under the model</h3>
+      <p class="note">
+        What checkers say of it, in thousandths of a nat. It decides nothing. Who asks no model is
+        far apart from the others.
+      </p>
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">Checker</th>
+            {columns.map(([name]) => (
+              <th scope="col" class="number" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ node, ...row }) => (
+            <tr key={node}>
+              <th scope="row">
+                <NodeLink node={node} />
+              </th>
+              {columns.map(([name, valueOf]) => (
+                <td class="number" key={name} data-name={name}>
+                  {valueOf(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  )
+}
