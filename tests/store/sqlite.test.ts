@@ -157,7 +157,7 @@ describe('a sqlite file', () => {
     const row = db.prepare("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'jobs'").get()
     db.close()
     const bytes = readFileSync(file)
-    bytes.fill(0xff, (Number(row?.page) - 1) * 4096, Number(row?.page) * 4096)
+    bytes.fill(0xff, (Number(row?.page) - 1) * 1024, Number(row?.page) * 1024)
     writeFileSync(file, bytes)
     const damaged = await openSqliteStore(file)
     expect(damaged.status()).toMatchObject({ writable: true, reasons: [] })
