@@ -8,10 +8,44 @@ export type Document = Job | Node | Client | ReputationEvent
 const bigintTag = '$bigint'
 
 /** A document as text: JSON, with each bigint as `{"$bigint": "<decimal>"}`. */
-export const encodeDocument = (document: Document): string =>
-  JSON.stringify(document, (_, value: unknown) =>
-    typeof value === 'bigint' ? { [bigintTag]: value.toString() } : value,
-  )
+export const encodeDocument = (document: Document): string => encoded(document, 2) ?? ''
+
+// A document is never changed in place, and most of its parts are those of the version before.
+const texts = new WeakMap<object, string>()
+
+/** A value as JSON has it, with the parts of so many levels kept for the next document that has them. */
+function encoded(value: unknown, levels: number): string | undefined {
+  if (typeof value === 'bigint') return `{"${bigintTag}":"${value}"}`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const known = texts.get(value)
+  if (known !== undefined) return known
+  const text = levels === 0 ? encodedWhole(value) : encodedByParts(value, levels - 1)
+  texts.set(value, text)
+  return text
+}
+
+function encodedByParts(value: object, levels: number): string {
+  if (Array.isArray(value)) {
+    return `[${value.map((part) => encoded(part, levels) ?? 'null').join(',')}]`
+  }
+  const parts: string[] = []
+  for (const [key, part] of Object.entries(value)) {
+    const text = encoded(part, levels)
+    if (text !== undefined) parts.push(`${JSON.stringify(key)}:${text}`)
+  }
+  return `{${parts.join(',')}}`
+}
+
+function encodedWhole(value: object): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // It has a bigint, as few have. A function for each value would cost all others four times as much.
+    return JSON.stringify(value, (_, part: unknown) =>
+      typeof part === 'bigint' ? { [bigintTag]: part.toString() } : part,
+    )
+  }
+}
 
 /** A document from its text; throws SyntaxError when the text was not made by `encodeDocument`. */
 export const decodeDocument = <T extends Document>(text: string): T =>

@@ -409,6 +409,7 @@ export function describeStore(
         const { version: base } = (await store.findJob(job.id))!
         const again = [{ kind: 'job', job, base } as const, ...writes.slice(1)]
         expect(await store.saveAll(again)).toBe(writes[3])
+        expect((await store.findJob(job.id))?.version).toBe(base)
         expect(await store.findKey('a', 0)).toBeUndefined()
         expect(await store.saveAll([key('a'), { kind: 'keep-blob', cid: 'd', until: 9 }])).toEqual(
           expect.objectContaining({ kind: 'keep-blob' }),

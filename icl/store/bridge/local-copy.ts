@@ -82,13 +82,7 @@ export function createLocalCopy(store: SqliteStore) {
         for (const record of records) if (!isNewer(record)) all.put(record)
       }),
     /** Forgets the keys, which others may have released, or all but the blobs and what waits. */
-    clear: (what: 'keys' | 'all'): Promise<void> =>
-      store.transact(() => {
-        const documents = ['jobs', 'occupied_slots', 'nodes', 'clients', 'events']
-        for (const table of what === 'all' ? [...documents, 'keys'] : ['keys']) {
-          db.exec(`DELETE FROM ${table}`)
-        }
-      }),
+    clear: (what: 'keys' | 'all'): Promise<void> => store.transact((all) => all.clear(what)),
     /** Gives saves that wait, after `seq`, as what they come to, in their order; not those that are being sent. */
     takePending: (seq: number, limit: number): Promise<readonly Merged[]> =>
       store.transact(() => pending.take(seq, limit)),

@@ -16,6 +16,9 @@ export type Statement = {
   iterate(...values: SqliteValue[]): IterableIterator<Row>
 }
 
+/** True when a statement changed a row. */
+export const didChange = ({ changes }: ReturnType<Statement['run']>): boolean => changes > 0
+
 /** The part of node:sqlite's DatabaseSync that the store needs. */
 export type SqliteDatabase = {
   exec(sql: string): void

@@ -2,9 +2,6 @@ import { z } from 'zod'
 import { Address, JobId } from '../../../lib/codecs.ts'
 import type { ReputationEvent } from '../../../lib/reputation.ts'
 import { JobPhase } from '../../../lib/schemas/jobs.ts'
-import type { Client } from '../../rules/client.ts'
-import type { Node } from '../../rules/eligibility.ts'
-import type { Job } from '../../rules/job.ts'
 import type { JobChange, OccupiedSlots, Position, Store, Versioned } from '../store.ts'
 import { fillPage, type Unreadable } from '../unreadable.ts'
 import {
@@ -18,7 +15,7 @@ import {
   type SqliteValue,
   textOf,
 } from './database.ts'
-import { type DocumentCodec, documentOf } from './document-codec.ts'
+import { type AllDocuments, type Documents, documentOf } from './documents.ts'
 
 /** Every query of the store; those that a plan must have an index for are tested against it. */
 export const queries = {
@@ -31,21 +28,20 @@ export const queries = {
   listJobsWithEffects: `
     SELECT id FROM jobs INDEXED BY jobs_by_effect
     WHERE effects_due_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
-  listJobsOfNode:
-    'SELECT id, document FROM jobs WHERE id IN (SELECT job FROM occupied_slots WHERE node = ?) ORDER BY id',
+  listJobsOfNode: 'SELECT DISTINCT job AS id FROM occupied_slots WHERE node = ? ORDER BY job',
   countOccupiedSlots:
     'SELECT node, status, count(*) AS slots FROM occupied_slots GROUP BY node, status',
   listJobsOfClient: `
-    SELECT id, created_at AS at, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?)
+    SELECT id, created_at AS at, version, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?)
     ORDER BY created_at DESC, id DESC LIMIT ?`,
   listJobsOfClientInPhase: `
-    SELECT id, created_at AS at, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?) AND phase = ?
+    SELECT id, created_at AS at, version, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?) AND phase = ?
     ORDER BY created_at DESC, id DESC LIMIT ?`,
   listJobs: `
-    SELECT id, created_at AS at, document FROM jobs WHERE (created_at, id) < (?, ?)
+    SELECT id, created_at AS at, version, document FROM jobs WHERE (created_at, id) < (?, ?)
     ORDER BY created_at DESC, id DESC LIMIT ?`,
   listJobsInPhase: `
-    SELECT id, created_at AS at, document FROM jobs WHERE (created_at, id) < (?, ?) AND phase = ?
+    SELECT id, created_at AS at, version, document FROM jobs WHERE (created_at, id) < (?, ?) AND phase = ?
     ORDER BY created_at DESC, id DESC LIMIT ?`,
   countJobsOfClient: 'SELECT count(*) AS jobs FROM jobs WHERE client = ? AND created_at >= ?',
   countUnsettledJobsOfClient:
@@ -57,7 +53,7 @@ export const queries = {
   findNode: 'SELECT address AS id, version, document FROM nodes WHERE address = ?',
   // Nodes that are gone may come to be most of them.
   listNodes: `
-    SELECT address AS id, document FROM nodes INDEXED BY nodes_by_expiry
+    SELECT address AS id, version, document FROM nodes INDEXED BY nodes_by_expiry
     WHERE expires_at > ? ORDER BY address`,
   findClient: 'SELECT address AS id, version, document FROM clients WHERE address = ?',
   listClients: `
@@ -94,7 +90,7 @@ export function createSqliteReads(
     suspect,
     unreadable,
     documents,
-  }: { suspect: (error: unknown) => void; unreadable: Unreadable; documents: DocumentCodec },
+  }: { suspect: (error: unknown) => void; unreadable: Unreadable; documents: AllDocuments },
 ) {
   const decoding: Decoding = { unreadable, documents }
   const statements = new Map(Object.entries(queries).map(([name, sql]) => [name, db.prepare(sql)]))
@@ -126,29 +122,44 @@ export function createSqliteReads(
 
 const positionOf = (row: Row): Position => ({ at: numberOf(row, 'at'), id: textOf(row, 'id') })
 
-type Decoding = { readonly unreadable: Unreadable; readonly documents: DocumentCodec }
+type Decoding = { readonly unreadable: Unreadable; readonly documents: AllDocuments }
 
 /** Reads the documents of one kind that can be read. */
 const readingAll =
-  <T>(unreadable: Unreadable, what: string, decode: (row: Row, what: string) => T) =>
+  <T>(unreadable: Unreadable, what: string, decode: (row: Row) => T) =>
   (found: readonly Row[]): readonly T[] =>
-    unreadable.readAll(
-      found,
-      ({ id }) => `${what} ${String(id)}`,
-      (row) => decode(row, what),
-    )
+    unreadable.readAll(found, ({ id }) => `${what} ${String(id)}`, decode)
+
+/** Reads one document, which may be in memory. */
+const reading =
+  <T>(
+    unreadable: Unreadable,
+    what: string,
+    documents: Documents<T>,
+    row: (id: string) => Row | undefined,
+  ) =>
+  (id: string): Versioned<T> | undefined =>
+    documents.known(id) ??
+    unreadable.read(`${what} ${id}`, () => {
+      const found = row(id)
+      return found && documents.decode(found)
+    })
 
 function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
   const ids = (found: readonly Row[]) => found.map((row) => parsed(JobId, row, 'id'))
-  const jobs = readingAll(unreadable, 'job', documents.decode<Job>)
+  const jobs = readingAll(unreadable, 'job', (row) => documents.jobs.decode(row).document)
+  const jobsAt = readingAll(unreadable, 'job', (row) => {
+    const id = textOf(row, 'id')
+    return (documents.jobs.known(id) ?? documents.jobs.decode(one('findJob', id) ?? {})).document
+  })
+  const find = reading(unreadable, 'job', documents.jobs, (id) => one('findJob', id))
   return {
-    findJob: async (id) =>
-      unreadable.read(`job ${id}`, () => versionedOf<Job>(documents, one('findJob', id), 'job')),
+    findJob: async (id) => find(id),
     listDueTicks: async (now, limit) => ids(all('listDueTicks', now, limit)),
     listDueEffects: async (now, limit) => ids(all('listDueEffects', now, limit)),
     listJobsWithEffects: async (after, limit) =>
       ids(all('listJobsWithEffects', after ?? '', limit)),
-    listJobsOfNode: async (node) => jobs(all('listJobsOfNode', node)),
+    listJobsOfNode: async (node) => jobsAt(all('listJobsOfNode', node)),
     countOccupiedSlots: async () => countOccupied(all('countOccupiedSlots')),
     listJobsOfClient: (client, page) => {
       const ask = ({ at, id } = end, limit: number) =>
@@ -206,24 +217,16 @@ function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
 }
 
 function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
-  const nodes = readingAll(unreadable, 'node', documents.decode<Node>)
-  const events = readingAll(unreadable, 'event', documentOf<ReputationEvent>)
+  const nodes = readingAll(unreadable, 'node', (row) => documents.nodes.decode(row).document)
+  const clients = readingAll(unreadable, 'client', documents.clients.decode)
+  const events = readingAll(unreadable, 'event', (row) => documentOf<ReputationEvent>(row, 'event'))
+  const findNode = reading(unreadable, 'node', documents.nodes, (id) => one('findNode', id))
+  const findClient = reading(unreadable, 'client', documents.clients, (id) => one('findClient', id))
   return {
-    findNode: async (address) =>
-      unreadable.read(`node ${address}`, () =>
-        versionedOf<Node>(documents, one('findNode', address), 'node'),
-      ),
+    findNode: async (address) => findNode(address),
     listNodes: async (now) => nodes(all('listNodes', now)),
-    findClient: async (address) =>
-      unreadable.read(`client ${address}`, () =>
-        versionedOf<Client>(documents, one('findClient', address), 'client'),
-      ),
-    listClients: async (after, limit) =>
-      unreadable.readAll(
-        all('listClients', after ?? '', limit),
-        ({ id }) => `client ${String(id)}`,
-        (row) => versioned<Client>(documents, row, 'client'),
-      ),
+    findClient: async (address) => findClient(address),
+    listClients: async (after, limit) => clients(all('listClients', after ?? '', limit)),
     listReputationEvents: async (node) => events(all('listReputationEvents', node)),
     pageReputationEvents: (node, page) => {
       const ask = ({ at, id } = end, limit: number) =>
@@ -247,21 +250,6 @@ function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
     countBlobBytes: async (uploader) => numberOf(one('countBlobBytes', uploader) ?? {}, 'bytes'),
   } satisfies Partial<Store>
 }
-
-const versionedOf = <T extends Job | Node | Client>(
-  documents: DocumentCodec,
-  row: Row | undefined,
-  what: string,
-): Versioned<T> | undefined => row && versioned<T>(documents, row, what)
-
-const versioned = <T extends Job | Node | Client>(
-  documents: DocumentCodec,
-  row: Row,
-  what: string,
-): Versioned<T> => ({
-  document: documents.decode<T>(row, what),
-  version: numberOf(row, 'version'),
-})
 
 /** A column that has to fit a schema. */
 function parsed<T>(schema: z.ZodType<T>, row: Row, column: string): T {

@@ -1,0 +1,112 @@
+/*
+ * Problem: each request reads the documents of its job and its node several times, and each save looks at what it takes the place
+ * of. To read a row, to decode it and to compare it costs more than the rest of most saves.
+ *
+ * Idea: what was decoded or saved last stays in memory with its version, and is read there.
+ *
+ * Invariants:
+ * - What is here is what this connection would read. Another process that commits changes SQLite's `data_version`, and then
+ *   all of it is forgotten.
+ * - What is undone is forgotten (`forget`): a change, a group of changes, the part of a save that was made before it was refused.
+ * - Callers share a document: nobody changes one in place.
+ */
+import type { Client } from '../../rules/client.ts'
+import type { Node } from '../../rules/eligibility.ts'
+import type { Job } from '../../rules/job.ts'
+import { type Document, decodeDocumentOf, encodeDocument } from '../encoding.ts'
+import type { Versioned } from '../store.ts'
+import { corrupt, numberOf, type Row, type SqliteDatabase, textOf } from './database.ts'
+
+/** The documents of one table, as this connection reads them. */
+export type Documents<T> = {
+  /** What is in memory of a document that is there. */
+  known(id: string): Versioned<T> | undefined
+  /** The document of a row that has its id and version, too; throws SvcError `store-corrupt` when it cannot be read. */
+  decode(row: Row): Versioned<T>
+  /** The text of a document, which is about to be saved as this version. */
+  encode(document: T, version: number): string
+  /** Forgets one, or all. */
+  forget(id?: string): void
+}
+
+/** Those of all tables. */
+export type AllDocuments = {
+  readonly jobs: Documents<Job>
+  readonly nodes: Documents<Node>
+  readonly clients: Documents<Client>
+  forget(): void
+}
+
+/** Keeps in memory what a connection read or saved last: about a thousand jobs, and ten thousand nodes. */
+export function createDocuments(db: SqliteDatabase): AllDocuments {
+  const jobs = documentsOf<Job>(db, 'job', 8_388_608)
+  const nodes = documentsOf<Node>(db, 'node', 8_388_608)
+  const clients = documentsOf<Client>(db, 'client', 262_144)
+  return {
+    ...{ jobs, nodes, clients },
+    forget: () => {
+      for (const documents of [jobs, nodes, clients]) documents.forget()
+    },
+  }
+}
+
+function documentsOf<T extends Job | Node | Client>(
+  db: SqliteDatabase,
+  what: string,
+  mostCharacters: number,
+): Documents<T> {
+  const dataVersion = db.prepare('PRAGMA data_version')
+  const entries = new Map<string, Versioned<T> & { readonly characters: number }>()
+  let characters = 0
+  let seen: unknown
+  const forget = (id?: string): void => {
+    if (id === undefined) {
+      entries.clear()
+      characters = 0
+      return
+    }
+    characters -= entries.get(id)?.characters ?? 0
+    entries.delete(id)
+  }
+  const note = (id: string, document: T, version: number, length: number): void => {
+    forget(id)
+    entries.set(id, { document, version, characters: length })
+    characters += length
+    for (const oldest of entries.keys()) {
+      if (characters <= mostCharacters) break
+      forget(oldest)
+    }
+  }
+  const known = (id: string): Versioned<T> | undefined => {
+    const now = dataVersion.get()?.data_version
+    if (now !== seen) forget()
+    seen = now
+    return entries.get(id)
+  }
+  return {
+    known,
+    decode: (row) => {
+      const [id, version] = [textOf(row, 'id'), numberOf(row, 'version')]
+      const found = known(id)
+      if (found?.version === version) return found
+      const document = documentOf<T>(row, what)
+      note(id, document, version, textOf(row, 'document').length)
+      return { document, version }
+    },
+    encode: (document, version) => {
+      const text = encodeDocument(document)
+      note('address' in document ? document.address : document.id, document, version, text.length)
+      return text
+    },
+    forget,
+  }
+}
+
+/** The document of a row, decoded anew; throws SvcError `store-corrupt` when it cannot be read. */
+export function documentOf<T extends Document>(row: Row, what: string): T {
+  try {
+    return decodeDocumentOf<T>(row.id, textOf(row, 'document'))
+  } catch (error) {
+    throw corrupt(`a ${what} ${String(row.id)}`, error)
+  }
+}

@@ -1,0 +1,93 @@
+import type { Job } from '../../rules/job.ts'
+import { indexOfJob, type JobIndex } from '../job-index.ts'
+import type { Store } from '../store.ts'
+import { numberOf, type SqliteDatabase, type SqliteValue, type Statement } from './database.ts'
+import type { Documents } from './documents.ts'
+
+/** What each change of a row of `jobs` changes. */
+const headColumns = ['version', 'write_id', 'change', 'document'] as const
+
+/** What it is found by besides. */
+const jobColumns = [
+  'client',
+  'phase',
+  'created_at',
+  'settled_at',
+  'tick_at',
+  'effects_due_at',
+  'effects',
+] as const
+const columns = [...headColumns, ...jobColumns]
+
+const valuesOf = (index: JobIndex): readonly SqliteValue[] => [
+  index.client,
+  index.phase,
+  index.createdAt,
+  index.settledAt ?? null,
+  index.tickAt ?? null,
+  index.effectsDueAt ?? null,
+  index.effects,
+]
+
+/** Changes of the jobs, and of the slots that they occupy. */
+export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
+  const count = db.prepare(
+    "UPDATE counters SET value = value + 1 WHERE name = 'changes' RETURNING value",
+  )
+  const insert = db.prepare(`
+    INSERT INTO jobs (id, ${columns.join(', ')}) VALUES (?, ${columns.map(() => '?').join(', ')})
+    ON CONFLICT (id) DO UPDATE SET ${columns.map((name) => `${name} = excluded.${name}`).join(', ')}`)
+  // An index is rewritten for each column that a statement names, whether or not its value is another one.
+  const updates = new Map<string, Statement>()
+  const updateOf = (changed: readonly string[]): Statement => {
+    const sets = [...headColumns, ...changed].map((column) => `${column} = ?`)
+    const sql = `UPDATE jobs SET ${sets.join(', ')} WHERE id = ?`
+    const known = updates.get(sql) ?? db.prepare(sql)
+    updates.set(sql, known)
+    return known
+  }
+  const clearOccupied = db.prepare('DELETE FROM occupied_slots WHERE job = ?')
+  const addOccupied = db.prepare('INSERT INTO occupied_slots VALUES (?, ?, ?, ?)')
+  const occupy = (id: Job['id'], occupied: JobIndex['occupied']): void => {
+    clearOccupied.run(id)
+    for (const [position, { node, status }] of occupied.entries()) {
+      addOccupied.run(node, status, id, position)
+    }
+  }
+  const prune = db.prepare(`
+    DELETE FROM jobs WHERE rowid IN (
+      SELECT rowid FROM jobs
+      WHERE settled_at IS NOT NULL AND effects_due_at IS NULL AND settled_at < ?
+      ORDER BY settled_at LIMIT ?)`)
+  return {
+    find: db.prepare('SELECT version, write_id FROM jobs WHERE id = ?'),
+    documents,
+    erase: db.prepare(
+      'DELETE FROM jobs WHERE id = ? AND settled_at IS NOT NULL AND effects_due_at IS NULL',
+    ),
+    put: (job: Job, version: number, writeId: string | undefined): void => {
+      const before = documents.known(job.id)?.document
+      const known = before && indexOfJob(before)
+      const index = indexOfJob(job)
+      const values = valuesOf(index)
+      const change = numberOf(count.get() ?? {}, 'value')
+      const head = [version, writeId ?? null, change, documents.encode(job, version)]
+      if (known) {
+        const old = valuesOf(known)
+        const changed = jobColumns.flatMap((column, at) => {
+          const value = values[at] ?? null
+          return old[at] === value ? [] : [{ column, value }]
+        })
+        const update = updateOf(changed.map(({ column }) => column))
+        update.run(...head, ...changed.map(({ value }) => value), job.id)
+      } else insert.run(job.id, ...head, ...values)
+      if (!known || !isSame(known.occupied, index.occupied)) occupy(job.id, index.occupied)
+    },
+    prune: ({ settledBefore, limit }: Parameters<Store['prune']>[0]): number =>
+      Number(prune.run(settledBefore, limit).changes),
+  }
+}
+
+const isSame = (a: JobIndex['occupied'], b: JobIndex['occupied']): boolean =>
+  a.length === b.length &&
+  a.every(({ node, status }, at) => b[at]?.node === node && b[at]?.status === status)

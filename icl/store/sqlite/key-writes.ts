@@ -1,0 +1,65 @@
+import type { HeldKey, Store, StoreRecord, Write } from '../store.ts'
+import { didChange, type SqliteDatabase } from './database.ts'
+
+/** Changes of the keys, and of who has them. */
+export function createKeyWrites(db: SqliteDatabase) {
+  const insert = db.prepare('INSERT INTO keys VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
+  const claim = db.prepare(`
+    INSERT INTO keys VALUES (?, ?, ?)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
+    WHERE expires_at <= ? OR value = excluded.value OR value = ?`)
+  const put = db.prepare('INSERT OR REPLACE INTO keys VALUES (?, ?, ?)')
+  const release = db.prepare('DELETE FROM keys WHERE key = ? AND value = ?')
+  const prune = db.prepare(
+    'DELETE FROM keys WHERE key IN (SELECT key FROM keys WHERE expires_at <= ? LIMIT ?)',
+  )
+  return {
+    save: (write: Extract<Write, { kind: 'key' | 'release-key' }>): boolean => {
+      const { key, value } = write
+      if (write.kind === 'release-key') return didChange(release.run(key, value))
+      const { expiresAt, now, insteadOf = null } = write
+      return didChange(claim.run(key, value, expiresAt, now, insteadOf))
+    },
+    put: ({ key, value, expiresAt }: HeldKey): void => {
+      put.run(key, value, expiresAt)
+    },
+    restore: ({ key, value, expiresAt }: Extract<StoreRecord, { kind: 'key' }>): boolean =>
+      didChange(insert.run(key, value, expiresAt)),
+    prune: ({ now, limit }: Parameters<Store['prune']>[0]): number =>
+      Number(prune.run(now, limit).changes),
+  }
+}
+
+/** Changes of the blobs. */
+export function createBlobWrites(db: SqliteDatabase) {
+  const insert = db.prepare('INSERT INTO blobs VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
+  const insertBytes = db.prepare('INSERT INTO blob_bytes VALUES (?, ?)')
+  const keep = db.prepare('UPDATE blobs SET until = max(until, ?) WHERE cid = ?')
+  const listExpired = db.prepare('SELECT cid FROM blobs WHERE until <= ? ORDER BY until LIMIT ?')
+  const remove = db.prepare('DELETE FROM blobs WHERE cid = ?')
+  const removeBytes = db.prepare('DELETE FROM blob_bytes WHERE cid = ?')
+  const add = ({ cid, bytes, uploader, until }: Extract<StoreRecord, { kind: 'blob' }>) => {
+    if (!didChange(insert.run(cid, uploader, bytes.length, until))) return false
+    insertBytes.run(cid, bytes)
+    return true
+  }
+  const erase = (cid: string): boolean => {
+    removeBytes.run(cid)
+    return didChange(remove.run(cid))
+  }
+  return {
+    insert: add,
+    erase,
+    save: (
+      write:
+        | Extract<Write, { kind: 'blob' | 'keep-blob' }>
+        | Extract<StoreRecord, { kind: 'blob' }>,
+    ): boolean =>
+      (write.kind === 'blob' && add(write)) || didChange(keep.run(write.until, write.cid)),
+    prune: ({ now, limit }: Parameters<Store['prune']>[0]): number => {
+      const expired = listExpired.all(now, limit).map(({ cid }) => String(cid))
+      for (const cid of expired) erase(cid)
+      return expired.length
+    },
+  }
+}
