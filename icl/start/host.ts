@@ -18,7 +18,7 @@ export type ProcessFigures = {
 
 /** What differs between the hosts that the ICL runs on. */
 export type Host = {
-  /** Takes one line of the log, with its end. */
+  /** Takes lines of the log, with their ends. */
   readonly write: (line: string) => void
   readonly readText: ReadText
   /** Opens the store that the settings name; throws SvcError `store-...`. */

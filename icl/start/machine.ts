@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers'
 import type { RecoverKey } from '../../lib/wallet-signature.ts'
 import type { ReadText } from './deployment-settings.ts'
 import type { Host, ProcessFigures } from './host.ts'
@@ -24,13 +25,27 @@ export const readFileText: ReadText = (file) => readFileSync(file, 'utf8')
 
 /** This machine as the host of an ICL: Bun, Node and Deno give the same view of it. */
 export const createMachine = (write: Host['write']): Host => ({
-  write,
+  write: together(write),
   readText: readFileText,
   openStore: openServiceStore,
   openWebhooks: createWebhookSender,
   loadRecovery,
   figures: figuresOf(process),
 })
+
+/** Writes the lines of one turn of the event loop at once: each write is a call of the system. What a process says last goes out as it ends. */
+function together(write: Host['write']): Host['write'] {
+  let waiting: string[] | undefined
+  const flush = () => {
+    const lines = waiting?.splice(0) ?? []
+    if (lines.length > 0) write(lines.join(''))
+  }
+  return (line) => {
+    if (waiting === undefined) process.once('exit', flush)
+    waiting ??= []
+    if (waiting.push(line) === 1) setImmediate(flush)
+  }
+}
 
 /** Recovery in WebAssembly, which this package reads from a file beside it. */
 export async function loadRecovery(): Promise<RecoverKey> {
