@@ -32,6 +32,24 @@ export async function withDeadline<T>(
   }
 }
 
+/** What `work` resolves to; rejects with `onTimeout()` when it takes longer. The work goes on. */
+export async function within<T>(
+  clock: Clock,
+  ms: number,
+  onTimeout: () => Error,
+  work: Promise<T>,
+): Promise<T> {
+  const timer = new AbortController()
+  const late = clock.sleep(ms, timer.signal).then(() => {
+    throw onTimeout()
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    timer.abort(over)
+  }
+}
+
 async function sleepOut(clock: Clock, ms: number | (() => number), signal: AbortSignal) {
   if (typeof ms === 'number') return clock.sleep(ms, signal)
   for (let leftMs = ms(); leftMs > 0; leftMs = ms()) await clock.sleep(leftMs, signal)

@@ -1,5 +1,5 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
-import { withDeadline } from '../../lib/deadline.ts'
+import { withDeadline, within } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Blobs } from '../blobs/blobs.ts'
@@ -36,9 +36,16 @@ export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
     new ProblemError('unavailable', `the blob store of the ICL did not respond in time (${call})`)
   return {
     ...deps,
-    chain: limited(deps.chain, clock, leftMs, chainLate),
-    pool: limited(deps.pool, clock, leftMs, chainLate),
-    blobs: limitedBlobs(deps.blobs, clock, leftMs, blobsLate),
+    // Made when they are asked for: few requests need one of them.
+    get chain() {
+      return limited(deps.chain, clock, leftMs, chainLate)
+    },
+    get pool() {
+      return limited(deps.pool, clock, leftMs, chainLate)
+    },
+    get blobs() {
+      return limitedBlobs(deps.blobs, clock, leftMs, blobsLate)
+    },
   }
 }
 
@@ -56,13 +63,7 @@ function limited<T extends object>(
       return (...args: unknown[]) => {
         const result: unknown = value.apply(target, args)
         if (!(result instanceof Promise)) return result
-        return withDeadline(
-          clock,
-          leftMs(),
-          undefined,
-          () => late(name),
-          () => result,
-        )
+        return within(clock, leftMs(), () => late(name), result)
       }
     },
   })

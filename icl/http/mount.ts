@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import { JobId } from '../../lib/codecs.ts'
-import { withDeadline } from '../../lib/deadline.ts'
+import { within } from '../../lib/deadline.ts'
 import {
   type Endpoint,
   type Input,
@@ -162,12 +162,11 @@ async function bodyOf(
   if (length === undefined && c.req.raw.body === null) return new Uint8Array()
   const tooSlow = () =>
     new ProblemError('request-timeout', `The body has to arrive within ${bodyMs / 1000} s`)
-  return withDeadline(c.get('deps').clock, bodyMs, undefined, tooSlow, () =>
-    read(c.req.raw, limit).catch(() => {
-      // Callers that go away are no failure of the ICL.
-      throw new ProblemError('invalid-request', 'The body did not arrive whole')
-    }),
-  )
+  const body = read(c.req.raw, limit).catch(() => {
+    // Callers that go away are no failure of the ICL.
+    throw new ProblemError('invalid-request', 'The body did not arrive whole')
+  })
+  return within(c.get('deps').clock, bodyMs, tooSlow, body)
 }
 
 /** As `readLimited`, at once: a stream would cost more than most requests besides. */

@@ -1,6 +1,9 @@
 import { elapsedSince } from '../../lib/clock.ts'
 import type { Dependencies } from '../dependencies.ts'
 
+// One for all: an error for each look would cost more than the look.
+const over = new Error('The look is over')
+
 /** Looks until there is something to see, waiting for news under `keys` in between, for at most `ms`. */
 export async function pollUntil<T>(
   { notifier, clock }: Dependencies,
@@ -16,11 +19,11 @@ export async function pollUntil<T>(
     // The wait starts before the look, so that news that comes in between is not missed.
     const news = notifier.wait(keys, left, anySignal(signal, looked.signal))
     const { seen, enough } = await look().catch((error: unknown) => {
-      looked.abort()
+      looked.abort(over)
       throw error
     })
     if (enough || left === 0 || signal?.aborted || notifier.closed) {
-      looked.abort()
+      looked.abort(over)
       return seen
     }
     await news
