@@ -19,6 +19,7 @@ import { createOutages } from '../records/outages.ts'
 import { createRevocations } from '../records/revocations.ts'
 import type { Access } from '../rules/access.ts'
 import { defaultJobLimits, type JobLimits, jobMs } from '../rules/job.ts'
+import { instrumentedStore } from '../store/instrumented.ts'
 import { lasting } from '../store/store.ts'
 import { instrumented } from '../telemetry/instrumented.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -44,7 +45,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   const metrics = createPrometheus(host.figures)
   const log = createJsonLog(clock, settings.SVC_ICL_LOG_LEVEL, host.write)
   const opened = await host.openStore(settings, log)
-  const store = instrumented('store', opened.store, metrics)
+  const store = instrumentedStore(opened.store, metrics)
   const blobs = openBlobs(settings, { store: lasting(store), clock, log })
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
   const viemChain = createViemChain({

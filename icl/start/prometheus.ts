@@ -78,7 +78,7 @@ const countersOf = (registry: Registry) => {
     }),
     callSeconds: new Histogram({
       name: `${prefix}call_seconds`,
-      help: 'Calls to the store and the chain',
+      help: 'Calls to the store and the chain; of a sqlite file, waits for its commits',
       labelNames: ['port', 'method', 'outcome'],
       buckets: callBuckets,
       registers,

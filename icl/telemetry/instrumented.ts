@@ -24,7 +24,13 @@ export function instrumented<T extends object>(
   })
 }
 
-function timed(port: 'store' | 'chain', name: string, method: Method, metrics: Metrics): Method {
+/** A call that is timed, and shown as a span. */
+export function timed(
+  port: 'store' | 'chain',
+  name: string,
+  method: Method,
+  metrics: Metrics,
+): Method {
   return (...args) => {
     const seconds = metrics.start()
     // Background work has no request, and its many small calls would each be a trace of their own.
