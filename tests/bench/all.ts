@@ -5,6 +5,7 @@ import { jobs } from './jobs.ts'
 import { million } from './million.ts'
 import { pickup } from './pickup.ts'
 import { recover } from './recover.ts'
+import { replicas } from './replicas.ts'
 import { scale } from './scale.ts'
 
 /** Every benchmark by the name that `--only` takes, in the order in which they run. */
@@ -12,6 +13,7 @@ export const benchmarks = {
   icl,
   pickup,
   jobs,
+  replicas,
   scale,
   million,
   recover,

@@ -28,7 +28,7 @@ export async function countNeeds(
   const server = await startServer({ kind: 'icl', databaseUrl, workers: true, counts: true })
   try {
     await server.call('nodes', { nodes: entriesOf(roster) })
-    const fleet = await startFleet({ port: server.port, nodes: roster, works: true })
+    const fleet = await startFleet({ ports: [server.port], nodes: roster, works: true })
     try {
       await load(server, fleet)
       const before = await server.call<Counts>('counts')
@@ -82,7 +82,7 @@ async function measureRequests(server: ServerProcess, bodyBytes: number): Promis
   }
   const request = await requestBytes(call, node)
   const requests = Array.from({ length: requestsOfRound }, () => request)
-  const connections = await connectMany(server.port, 32)
+  const connections = await connectMany([server.port], 32)
   const found: number[] = []
   for (let round = 0; round <= rounds; round++) {
     const before = await server.call<Usage>('usage')

@@ -46,7 +46,7 @@ export async function measureHistory(
       })
       ends.push(() => server.stop())
       await server.call('nodes', { nodes: entriesOf(roster) })
-      const fleet = await startFleet({ port: server.port, nodes: roster, works: true })
+      const fleet = await startFleet({ ports: [server.port], nodes: roster, works: true })
       ends.push(async () => fleet.stop())
       files.push({ size, server, fleet, loads: [] as JobLoad[] })
     }

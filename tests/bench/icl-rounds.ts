@@ -70,7 +70,7 @@ async function measureRound(
 ): Promise<Measured> {
   const count = Math.max(3, Math.floor(requests.length * share))
   if (isIcl) await prepareRound(server, name, nodes.slice(0, count + 3), round)
-  const connections: Connection[] = await connectMany(server.port, connectionCount)
+  const connections: Connection[] = await connectMany([server.port], connectionCount)
   try {
     const before = await server.call<Usage>('usage')
     const seconds = await runRequests(connections, requests.slice(0, count)).catch(

@@ -120,7 +120,7 @@ async function measure(form: Form, databaseUrl: string, flags: readonly string[]
   const server = await startServer({ kind: 'icl', databaseUrl, workers: true }, 'bun', flags)
   try {
     await server.call('nodes', { nodes: entriesOf(roster) })
-    const fleet = await startFleet({ port: server.port, nodes: roster, works: true })
+    const fleet = await startFleet({ ports: [server.port], nodes: roster, works: true })
     try {
       const phases = await measurePhases(fleet, alone, mostMs)
       if (warmUp > 0) await loadJobs(server, fleet, { ...load, jobs: warmUp, mostMs })

@@ -26,7 +26,7 @@ export async function measurePickUps(
   jobs: number,
   mostMs: number,
 ): Promise<PickUps & { readonly stop: () => void }> {
-  const fleet = await startFleet({ port, nodes, works: false })
+  const fleet = await startFleet({ ports: [port], nodes, works: false })
   const found: PickUps = { taken: [], offered: [], claimed: [] }
   const note = ({ submitted, taken, offered, claimed }: JobTimes) => {
     found.taken.push(taken - submitted)

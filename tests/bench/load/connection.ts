@@ -60,14 +60,19 @@ export async function connect(port: number): Promise<Connection> {
 }
 
 /** Opens many, some at a time. */
-export async function connectMany(port: number, count: number): Promise<Connection[]> {
+export async function connectMany(ports: readonly number[], count: number): Promise<Connection[]> {
   const opened: Connection[] = []
   while (opened.length < count) {
-    const some = Math.min(200, count - opened.length)
-    opened.push(...(await Promise.all(Array.from({ length: some }, () => connect(port)))))
+    const some = Array.from({ length: Math.min(200, count - opened.length) })
+    const first = opened.length
+    opened.push(...(await Promise.all(some.map((_, index) => connectTo(ports, first + index)))))
   }
   return opened
 }
+
+/** Opens the connection that is the turn of one of several servers. */
+export const connectTo = (ports: readonly number[], turn: number): Promise<Connection> =>
+  connect(ports[turn % ports.length] ?? 0)
 
 const endOfHead = '\r\n\r\n'
 

@@ -3,7 +3,7 @@ import type { NodeSigner } from '../../../lib/request-signature.ts'
 import { OwnAssignment } from '../../../lib/schemas/assignments.ts'
 import { SignedList } from '../../../lib/schemas/list.ts'
 import { walletOf } from '../../icl/test-icl.ts'
-import { type Answer, type Connection, connect, connectMany } from './connection.ts'
+import { type Answer, type Connection, connectMany, connectTo } from './connection.ts'
 import { type Call, requestBytes } from './signed-request.ts'
 import {
   claim,
@@ -50,7 +50,8 @@ export type Fleet = {
 
 /** How a fleet works. */
 export type FleetOptions = {
-  readonly port: number
+  /** Of the replicas that it talks to, in turn. */
+  readonly ports: readonly number[]
   readonly nodes: readonly NodeSigner[]
   /** Whether nodes do the work that they claim, at once, as an instant provider would let them. */
   readonly works: boolean
@@ -71,11 +72,11 @@ function parsed<T>({ status, body }: Answer, { method, path }: Call): T {
 }
 
 /** Connections that whoever needs one takes and gives back. */
-function createConnections(port: number) {
+function createConnections(ports: readonly number[]) {
   const free: Connection[] = []
   const all: Connection[] = []
   const open = async () => {
-    const connection = await connect(port)
+    const connection = await connectTo(ports, all.length)
     all.push(connection)
     return connection
   }
@@ -104,15 +105,15 @@ function createConnections(port: number) {
 
 /** Connects every node and has it wait for work. */
 export async function startFleet({
-  port,
+  ports,
   nodes,
   works,
   waitSeconds = 30,
 }: FleetOptions): Promise<Fleet> {
-  const spare = createConnections(port)
+  const spare = createConnections(ports)
   const jobs = new Map<JobId, OpenJob>()
   const early = new Map<JobId, ((job: OpenJob) => void)[]>()
-  const polling = await connectMany(port, nodes.length)
+  const polling = await connectMany(ports, nodes.length)
   let isOver = false
   let failure: unknown
 
@@ -175,7 +176,7 @@ export async function startFleet({
     while (!isOver) {
       if (!connection.isOpen()) {
         // A busy machine may take longer to come to a connection than the server keeps it.
-        connection = await connect(port)
+        connection = await connectTo(ports, polling.length)
         polling.push(connection)
       }
       const { assignments } = await ask<{ assignments: Offer[] }>(

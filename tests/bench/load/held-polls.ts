@@ -10,7 +10,7 @@ export async function holdPolls(port: number, nodes: readonly NodeSigner[]): Pro
   const requests = await Promise.all(
     nodes.map((node) => requestBytes(poll(node.address, 30), node)),
   )
-  connections.push(...(await connectMany(port, nodes.length)))
+  connections.push(...(await connectMany([port], nodes.length)))
   for (const [index, connection] of connections.entries()) {
     const request = requests[index]
     if (request) connection.send(request).catch(() => {})

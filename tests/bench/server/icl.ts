@@ -28,11 +28,12 @@ const unlimited = [
 ]
 const contract = (digit: string) => anAddress(`0x${digit.repeat(40)}`)
 
-const environmentOf = ({ databaseUrl, folder }: ServerOptions) => ({
+const environmentOf = ({ databaseUrl, folder, replicas = 1 }: ServerOptions) => ({
   SVC_ICL_PUBLIC_URL: origin,
   SVC_ICL_SECRET: '11'.repeat(32),
   SVC_ICL_DATABASE_URL: databaseUrl,
   SVC_ICL_LOCAL_COPY: folder === undefined ? 'off' : join(folder, 'copy.db'),
+  SVC_ICL_REPLICAS: String(replicas),
   SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
   SVC_ICL_CHAIN_ID: '31337',
   SVC_ICL_COORDINATOR_KEY: aHash(`0x${'22'.repeat(32)}`),

@@ -13,6 +13,8 @@ export type ServerOptions = {
   readonly folder?: string
   /** How long the answers of a `floor` are. */
   readonly answerBytes?: number
+  /** How many ICLs share the database, 1 unless it is said. */
+  readonly replicas?: number
   /** Whether an ICL counts what is asked of it. */
   readonly counts?: boolean
 }
