@@ -149,6 +149,7 @@ async function throughGateway(
     const text = await answer.text()
     child.kill('SIGINT')
     const code = await ended
+    if (!answer.ok) throw new Error(`the gateway returned ${answer.status}: ${text}`)
     return code === 0 ? JSON.parse(text).choices[0].message.content : `it ended with ${code}`
   } finally {
     child.kill('SIGKILL')
