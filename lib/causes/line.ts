@@ -1,11 +1,10 @@
 import type { Actor, Cause } from './cause.ts'
 
-const labels: Readonly<Record<Actor, string>> = {
+const labels: Readonly<Record<Exclude<Actor, 'nobody'>, string>> = {
   client: 'Client',
   'node operator': 'Node operator',
   'service operator': 'Service operator',
   provider: 'Provider',
-  nobody: 'No action is needed',
 }
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
@@ -27,7 +26,7 @@ export function remedyOf(
   keyVariable?: string,
 ): string {
   const text = filled(remedy, model, keyVariable)
-  return who === reader ? `${sentence(text)}.` : `${labels[who]}: ${text}.`
+  return who === reader || who === 'nobody' ? `${sentence(text)}.` : `${labels[who]}: ${text}.`
 }
 
 /** A cause in one line: what happened and who has to do what. */

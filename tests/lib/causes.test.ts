@@ -27,14 +27,14 @@ describe('the table of causes', () => {
   })
 
   it('names in each line who has to act and what to do, unless the reader is the one', () => {
-    const label =
-      /^(Client|Node operator|Service operator|Provider|No action is needed): \w.{8,}\.$/
+    const label = /^(Client|Node operator|Service operator|Provider): \w.{8,}\.$/
+    const plain = /^[A-Z].{8,}\.$/
     for (const code of codes) {
       const { who } = causes[code]
-      expect(remedyFor(undefined, code, model), code).toMatch(label)
+      expect(remedyFor(undefined, code, model), code).toMatch(who === 'nobody' ? plain : label)
       for (const reader of ['client', 'node operator'] satisfies Actor[]) {
         const remedy = remedyFor(reader, code, model)
-        if (who === reader) expect(remedy, code).toMatch(/^[A-Z].{8,}\.$/)
+        if (who === reader || who === 'nobody') expect(remedy, code).toMatch(plain)
         else expect(remedy, code).toMatch(label)
       }
     }
