@@ -132,7 +132,7 @@ const unseen = (contract: string, address: Hex, tx: Hex): SvcError =>
     'chain-unavailable',
     `the chain RPC shows a contract at ${address}, and not the transaction ${tx} that made it`,
     {
-      hint: `Try again in a minute, or with another --rpc-url. If you have replaced it with another one, ${contract} is there; to give that up and start anew, remove the file of the unfinished deployment.`,
+      hint: `Try again in a minute, or with another --rpc-url. If you have replaced it with another one, ${contract} is there. To give that up and start anew, remove the file of the unfinished deployment.`,
       retryable: true,
     },
   )

@@ -33,7 +33,7 @@ async function main(): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof Interrupted) {
-      story.say(`${error.message}; everything it had started is stopped.`)
+      story.say(`${error.message}. Everything that it started has ended.`)
       return error.exitCode
     }
     story.say(sentenceOf(error))

@@ -49,7 +49,7 @@ async function main(): Promise<number> {
     return await runDemo(options)
   } catch (error) {
     if (error instanceof Interrupted) {
-      story.say(`${error.message}; everything it had started is stopped.`)
+      story.say(`${error.message}. Everything that it started has ended.`)
       return error.exitCode
     }
     story.say(sentenceOf(error))

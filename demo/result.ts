@@ -11,7 +11,9 @@ const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
 /** One sentence that says what went wrong and what to do. */
 export const sentenceOf = (error: unknown): string => {
   if (!(error instanceof SvcError)) return errorMessage(error)
-  return oneLine(`${error.message}: ${error.hint.charAt(0).toLowerCase()}${error.hint.slice(1)}`)
+  const { message, hint } = error
+  if (/[.?!]$/.test(message)) return oneLine(`${message} ${hint}`)
+  return oneLine(`${message}: ${hint.charAt(0).toLowerCase()}${hint.slice(1)}`)
 }
 
 const mistakes: readonly string[] = ['usage', 'model-unknown', 'prompt-empty', 'prompt-too-long']

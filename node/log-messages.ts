@@ -89,7 +89,7 @@ export const messages = {
   inferenceComplete: (jobId: JobId, seconds: number) =>
     `Job ${jobId}: Inference complete in ${seconds.toFixed(1)} s`,
   inferenceSlow: (jobId: JobId, seconds: number) =>
-    `Job ${jobId}: slow inference, ${seconds.toFixed(1)} s; prompts above about 4k tokens are slower`,
+    `Job ${jobId}: slow inference, ${seconds.toFixed(1)} s. Prompts above about 4k tokens are slower`,
   outputUploaded: (jobId: JobId, cid: string) => `Job ${jobId}: uploaded encrypted output ${cid}`,
   resultAccepted: (jobId: JobId) => `Job ${jobId}: Leader result accepted`,
   committed: (jobId: JobId) => `Job ${jobId}: committed, waiting for the other nodes`,

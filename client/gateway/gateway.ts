@@ -23,7 +23,7 @@ const unknownUrl = (method: string, path: string): OpenAiError =>
   new OpenAiError(
     404,
     'invalid_request_error',
-    `There is no ${method} ${path} here; there are GET /health, GET /v1/models, POST /v1/chat/completions and POST /v1/responses`,
+    `There is no ${method} ${path} here. There are GET /health, GET /v1/models, POST /v1/chat/completions and POST /v1/responses`,
     {
       code: 'unknown_url',
     },

@@ -205,7 +205,7 @@ const codeOf = (error: unknown): number =>
   error instanceof SvcError && mistakes.includes(error.code) ? exitCodes.usage : exitCodeOf(error)
 
 const stoppingText = (reason: unknown, isSent: boolean): string =>
-  `${reason instanceof Error ? reason.message : 'Stopped'}: ${isSent ? 'cancelling the job' : 'stopping'}; Ctrl-C again leaves at once.`
+  `${reason instanceof Error ? reason.message : 'Stopped'}: ${isSent ? 'cancelling the job' : 'stopping'}. Ctrl-C again leaves at once.`
 
 const timedOut = (seconds: number): SvcError =>
   new SvcError('timed-out', `There was no answer within ${seconds} s`, {

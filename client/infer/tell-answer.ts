@@ -47,7 +47,7 @@ export async function tellUncommitted(
   tellAgreed(agreed, model, progress)
   progress.say(`warning: this answer was checked, but not seen on chain: ${error.message}`)
   progress.say(`hint: ${error.hint}`)
-  progress.say(`job ${jobId}, receipt ${receiptHash}; running it again would pay for it again`)
+  progress.say(`job ${jobId}, receipt ${receiptHash}. Running it again would pay for it again`)
   if (json) await print(`${JSON.stringify(jsonUncommitted(error))}\n`, streams)
   else await printAnswer(answer, streams)
 }
@@ -56,7 +56,7 @@ function tellAgreed(agreed: Agreed, model: string, progress: Progress): void {
   progress.say(describeAgreed(agreed))
   if (!onlySamples(model)) return
   progress.say(
-    `note: ${model} words each answer anew, so that one job shows no more than that the nodes spoke of the same thing`,
+    `note: ${model} words each answer anew. One job shows no more than that the nodes spoke of the same thing`,
   )
 }
 

@@ -5,10 +5,10 @@ export function stepText(step: AttestationStep): string {
   switch (step.kind) {
     case 'challenge':
       return step.isEnrolled
-        ? 'Challenge: a nonce for one use (300 s); the ICL knows a TPM of this address.'
-        : 'Challenge: a nonce for one use (300 s); the ICL knows no TPM of this address yet.'
+        ? 'Challenge: a nonce for one use (300 s). The ICL knows a TPM of this address.'
+        : 'Challenge: a nonce for one use (300 s). The ICL knows no TPM of this address yet.'
     case 'enrol':
-      return `Enrol:     endorsement key ${short(step.ek)} with its certificate shows which TPM this is; attestation key ${short(step.ak)} is to speak for it.`
+      return `Enrol:     endorsement key ${short(step.ek)} with its certificate shows which TPM this is. Attestation key ${short(step.ak)} signs for it.`
     case 'activate':
       return "Activate:  the TPM opened the ICL's secret, which proves that both keys are in this one TPM."
     case 'quote':

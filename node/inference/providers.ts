@@ -96,7 +96,7 @@ export const keyOf = ({ keyVariable }: Provider, environment: Environment): stri
 
 /** What is wrong with a provider that is not configured, and what to do. */
 export const unknownProviderText = (name: string, configured: readonly string[]): string =>
-  `the provider ${name} is not known; known are ${[...new Set([...builtInNames, ...configured])].join(', ')}. ` +
+  `the provider ${name} is not known. Known are ${[...new Set([...builtInNames, ...configured])].join(', ')}. ` +
   `For an OpenAI-compatible server set its base URL: ${baseUrlVariable(name)}, or providers.${name}.base_url`
 
 const unknownProvider = (name: string, providers: ProviderSettings['providers']): SvcError =>

@@ -166,7 +166,7 @@ describe('the configuration', () => {
   it('says how to write a model without a known provider', () => {
     expect(mistakeOf({ supported_model_ids: ['gpt-4.1'] })).toContain('such as openai:gpt-4.1')
     const unknown = mistakeOf({ supported_model_ids: ['my-vllm:x'] })
-    expect(unknown).toMatch(/the provider my-vllm is not known; known are openai, anthropic\b/)
+    expect(unknown).toMatch(/the provider my-vllm is not known. Known are openai, anthropic\b/)
     expect(unknown).toContain('SVC_MY_VLLM_BASE_URL, or providers.my-vllm.base_url')
     expect(mistakeOf({ supported_model_ids: ['openai:a b'] })).toContain('must be <provider>:')
   })

@@ -50,7 +50,7 @@ async function checkModel(
     return ok(name, `${host} has ${model}; ${costsNothing}`)
   }
   if (listed === undefined) {
-    return skipped(name, `${host} lists no models; trying ${model} out would cost tokens`)
+    return skipped(name, `${host} lists no models. Trying ${model} out would cost tokens`)
   }
   const remedy = `Correct supported_model_ids (SVC_SUPPORTED_MODEL_IDS), or ask for access to ${model}.`
   return failed(name, `${host} does not know ${provider.name}:${model} with this key`, remedy)

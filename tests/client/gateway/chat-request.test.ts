@@ -223,6 +223,7 @@ describe('a request for a completion', () => {
       content: [{ type: 'image_url', image_url: { url: 'https://a' } }],
     }
     expect(refusalOf(messages(image))).toEqual(['messages[0].content', 'unsupported_value'])
+    expect(() => read(messages(image))).toThrow(/images, audio and files cannot be sent/)
   })
 
   it('asks for no longer answer than the service gives', () => {

@@ -90,7 +90,7 @@ describe('the models a node offers', () => {
     const unknown = { supported_model_ids: ['opnai:gpt-x'], providers: { ollama: server } }
     await expect(offerModels(unknown, {}, systemClock, log)).rejects.toMatchObject({
       code: 'provider-unknown',
-      message: expect.stringMatching(/known are openai, .*\bollama\./),
+      message: expect.stringMatching(/Known are openai, .*\bollama\./),
     })
   })
 })
