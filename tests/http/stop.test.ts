@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { sampleSettings } from '../sample-settings.ts'
 
-const address = `0x${'a1'.repeat(20)}`
 const main = join(import.meta.dirname, '..', '..', 'icl', 'start', 'bun.ts')
 const running: ChildProcess[] = []
 
@@ -27,16 +27,10 @@ async function startIcl(settings: Record<string, string> = {}) {
   const port = await freePort()
   const child = spawn(process.execPath, [main], {
     env: {
+      ...sampleSettings,
       SVC_ICL_PORT: String(port),
       SVC_ICL_PUBLIC_URL: `http://127.0.0.1:${port}`,
       SVC_ICL_DATABASE_URL: 'memory:',
-      SVC_ICL_SECRET: 'ab'.repeat(32),
-      SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
-      SVC_ICL_CHAIN_ID: '31337',
-      SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
-      SVC_ICL_NODE_REGISTRY: address,
-      SVC_ICL_PROMPT_KEY_STORE: address,
-      SVC_ICL_RESULT_REGISTRY: address,
       SVC_ICL_LOG_LEVEL: 'debug',
       ...settings,
     },

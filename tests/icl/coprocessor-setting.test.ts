@@ -5,20 +5,12 @@ import { createMachine } from '../../icl/start/machine.ts'
 import { parseSettings } from '../../icl/start/settings.ts'
 import { knownNetworks } from '../../lib/known-networks.ts'
 import { Network } from '../../lib/schemas/network.ts'
-
-const address = `0x${'a1'.repeat(20)}`
+import { sampleSettings } from '../sample-settings.ts'
 
 /** What an ICL with these settings tells of its network, over HTTP. */
 async function networkWith(changes: Record<string, string>): Promise<Network> {
   const settings = parseSettings({
-    SVC_ICL_PUBLIC_URL: 'https://icl.example.org',
-    SVC_ICL_SECRET: 'ab'.repeat(32),
-    SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
-    SVC_ICL_CHAIN_ID: '31337',
-    SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
-    SVC_ICL_NODE_REGISTRY: address,
-    SVC_ICL_PROMPT_KEY_STORE: address,
-    SVC_ICL_RESULT_REGISTRY: address,
+    ...sampleSettings,
     SVC_ICL_DATABASE_URL: 'memory:',
     ...changes,
   })
@@ -28,7 +20,7 @@ async function networkWith(changes: Record<string, string>): Promise<Network> {
   )
   try {
     const response = await createApp(deps).fetch(
-      new Request('https://icl.example.org/v1/network'),
+      new Request('https://icl.test/v1/network'),
       { peerAddress: '127.0.0.1' },
     )
     return Network.parse(await response.json())

@@ -1,13 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ProblemError } from '../../lib/problem.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import { codeOf } from '../code-of.ts'
-import { check, claim, commitTo, deliver, offersOf, ownAssignment, reveal } from './node-steps.ts'
-import { delivererOf, runJob } from './run-job.ts'
+import { claim, commitTo, offersOf, ownAssignment, reveal } from './node-steps.ts'
+import { runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
 import {
-  beat,
   createTestIcl,
   joinNode,
   joinNodes,
@@ -84,18 +82,6 @@ describe('access', () => {
     expect(await codeOf(api.drawList({ body: job.request }))).toBe('not-key-owner')
     expect(await codeOf(api.submitJob({ body: job.body }))).toBe('list-refused')
   })
-
-  it('nobody but the client and the holder of the read token sees a job', async () => {
-    const job = await submit(icl)
-    const path = { params: { jobId: job.jobId } }
-    expect((await job.api.getJob(path)).jobId).toBe(job.jobId)
-    expect(await codeOf(icl.api(walletOf('other').signer).getJob(path))).toBe('job-not-found')
-    expect(await codeOf(icl.api().getJob(path))).toBe('signature-missing')
-    const wrong = { readToken: 'A'.repeat(43) }
-    expect(await codeOf(icl.api().getJob(path, wrong))).toBe('token-invalid')
-    const leader = nodeAt(job.leader)
-    expect(await codeOf(leader.api.getJob(path))).toBe('signature-missing')
-  })
 })
 
 describe('submitting', () => {
@@ -114,37 +100,6 @@ describe('submitting', () => {
     const error = await look.catch((reason: ProblemError) => reason)
     expect(error).toMatchObject({ code: 'not-enough-nodes', status: 400 })
     expect((error as ProblemError).message).toMatch(/not enough active nodes.*quorum/)
-  })
-})
-
-describe('a node that goes missing', () => {
-  it('is replaced when its lease lapses, and its late commitment changes nothing', async () => {
-    nodes.push(await joinNode(icl, 'n4'))
-    const job = await submit(icl)
-    const { jobId } = job
-    const missing = nodeAt(job.leader)
-    const claimed = await claim(missing)
-    for (const node of job.verifiers.map(nodeAt)) await commitTo(node, await claim(node), 'yes')
-    const spare = nodes.find(({ address }) => !job.first.includes(address))!
-    await icl.clock.advance(50_000)
-    await beat(icl, spare)
-    await offersOf(spare)
-    await icl.clock.advance(50_000)
-    await offersOf(spare)
-    await icl.clock.advance(22_000)
-    expect(await codeOf(commitTo(missing, claimed, 'yes'))).toBe('stale-fence')
-    const second = await claim(spare)
-    expect(second.role).toBe('leader')
-    await commitTo(spare, second, 'yes')
-    const seated = [spare, ...job.verifiers.map(nodeAt)]
-    for (const node of seated) await reveal(node, jobId)
-    const deliverer = (await delivererOf(seated, jobId))!
-    await deliver(icl, deliverer, jobId)
-    for (const node of seated) if (node !== deliverer) await check(node, jobId)
-    const view = await job.api.getJob({ params: { jobId } }, { readToken: job.readToken })
-    expect(view.status).toBe('accepted')
-    const { over } = await job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
-    expect(over).toMatchObject([{ position: 0, fence: claimed.fence, reason: 'lease-lapsed' }])
   })
 })
 
@@ -303,29 +258,4 @@ it('events of a job end in order when the store goes away, with one line in the 
   icl.deps.store.findJob = findJob
   const lines = icl.logged.slice(before).filter((line) => line.startsWith('event stream'))
   expect(lines).toEqual([expect.stringContaining('The database does not answer')])
-})
-
-it('a commitment that the chain refuses for a while is made in the end', async () => {
-  const { view } = await runJob(icl, nodes, ['yes', 'yes', 'yes'], {
-    beforeVerdicts: () => {
-      icl.chain.down = new SvcError('chain-unavailable', 'the chain is away', { hint: '' })
-    },
-  })
-  await icl.clock.advance(3_000)
-  expect(await view()).toMatchObject({ status: 'accepted', commit_error: 'the chain is away' })
-  icl.chain.down = undefined
-  await icl.clock.advance(30_000)
-  expect([(await view()).commit_error, icl.chain.committed.length]).toEqual([undefined, 1])
-})
-
-it('a cancelled job takes nothing more', async () => {
-  const job = await submit(icl)
-  const node = nodeAt(job.leader)
-  const claimed = await claim(node)
-  const { status } = await job.api.cancelJob(
-    { params: { jobId: job.jobId } },
-    { readToken: job.readToken },
-  )
-  expect(status).toBe('cancelled')
-  expect(await codeOf(commitTo(node, claimed, 'yes'))).toBe('job-settled')
 })

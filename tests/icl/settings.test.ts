@@ -11,17 +11,14 @@ import {
   settingsWarnings,
 } from '../../icl/start/settings.ts'
 import type { SvcError } from '../../lib/svc-error.ts'
+import { sampleSettings } from '../sample-settings.ts'
 
 const address = `0x${'A1'.repeat(20)}`
 const good = {
-  SVC_ICL_PUBLIC_URL: 'https://icl.example.org',
-  SVC_ICL_SECRET: 'ab'.repeat(32),
-  SVC_ICL_RPC_URL: 'http://127.0.0.1:8545',
-  SVC_ICL_CHAIN_ID: '31337',
-  SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
+  ...sampleSettings,
   SVC_ICL_NODE_REGISTRY: address,
-  SVC_ICL_PROMPT_KEY_STORE: address,
-  SVC_ICL_RESULT_REGISTRY: address,
+  SVC_ICL_PUBLIC_URL: 'https://icl.example.org',
+  SVC_ICL_RPC_URL: 'http://127.0.0.1:8545',
 }
 
 const mistakesIn = (environment: Record<string, string>): string => {

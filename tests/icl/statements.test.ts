@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
-import { toBase64Url } from '../../lib/digest.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'
 import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
@@ -17,10 +16,9 @@ import {
   evidenceOf,
   givenIn,
   ownAssignment,
-  reveal,
   verdictOf,
 } from './node-steps.ts'
-import { answerJob, checkAll, delivererOf } from './run-job.ts'
+import { answerJob, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
 import {
   attestationOf,
@@ -82,47 +80,7 @@ async function shortenSession(node: TestNode) {
   await api.verifyAttestation({ body: await attestationOf(node.name, nonce, node.key, soon) })
 }
 
-describe('a commitment is refused', () => {
-  it('without a claim, twice with another answer, and under another fence', async () => {
-    const job = await submit(icl)
-    const { jobId } = job
-    const node = nodeAt(job.leader)
-    const [offer] = (
-      await node.api.getAssignments({ params: { address: node.address }, query: { wait: 0 } })
-    ).assignments
-    const post = (fence: number, commitment = other) =>
-      codeOf(node.api.commitAssignment({ body: { jobId, fence, commitment } }))
-    expect(await post(offer!.fence)).toBe('not-claimed')
-    await claim(node)
-    expect(await post(offer!.fence + 7)).toBe('stale-fence')
-    expect(await post(offer!.fence)).toBeUndefined()
-    expect(await post(offer!.fence, aHash(`0x${'8'.repeat(64)}`))).toBe('already-committed')
-  })
-})
-
 describe('an answer is refused', () => {
-  it('before all have committed, and from a node that has not', async () => {
-    const { node, others, work, jobId } = await claimed()
-    const early = await answerOf(node, work, 'yes')
-    expect(await codeOf(node.api.revealAnswer({ body: early }))).toBe('not-committed')
-    await commitTo(node, work, 'yes')
-    expect(await codeOf(reveal(node, jobId))).toBe('too-early')
-    for (const each of others) await commitTo(each, await claim(each), 'yes')
-    expect(await codeOf(reveal(node, jobId))).toBeUndefined()
-  })
-
-  it('that is not the one committed to: other evidence, or another salt', async () => {
-    const { node, work, post } = await committed()
-    const bodies = [
-      await answerOf(node, work, 'no'),
-      await changed(node, post, { salt: toBase64Url(new Uint8Array(32).fill(8)) }),
-    ]
-    for (const body of bodies) {
-      expect(await codeOf(node.api.revealAnswer({ body }))).toBe('commitment-mismatch')
-    }
-    expect(await codeOf(node.api.revealAnswer({ body: post }))).toBeUndefined()
-  })
-
   it('that is about another model, length, place or list', async () => {
     const { node, post } = await committed()
     for (const change of [
@@ -160,29 +118,9 @@ describe('an answer is refused', () => {
     expect(await codeOf(node.api.revealAnswer({ body: post }))).toBe('certificate-expired')
     expect((await ownAssignment(node, jobId)).status).toBe('committed')
   })
-
-  it('once the job is over, unless it is the one that was taken', async () => {
-    const { jobId, deliverer, checkers, seated } = await agreed()
-    await deliver(icl, deliverer, jobId)
-    await checkAll(seated, jobId)
-    const [node] = checkers
-    expect(await codeOf(reveal(node, jobId))).toBeUndefined()
-    const { answer } = givenIn(node, jobId)
-    const body = await changed(node, answer, { evidence: await evidenceOf('no') })
-    expect(await codeOf(node.api.revealAnswer({ body }))).toBe('already-answered')
-  })
 })
 
 describe('a delivery is refused', () => {
-  it('from any node whose turn it is not, also before there is an agreement', async () => {
-    const { node, jobId } = await committed()
-    expect(await codeOf(deliver(icl, node, jobId))).toBe('not-your-turn')
-    const { checkers, jobId: agreedId } = await agreed()
-    for (const checker of checkers) {
-      expect(await codeOf(deliver(icl, checker, agreedId))).toBe('not-your-turn')
-    }
-  })
-
   it('that names another answer, or comes under another fence', async () => {
     const { jobId, deliverer } = await agreed()
     const delivery = await deliveryOf(icl, deliverer, jobId)
@@ -214,28 +152,6 @@ describe('a delivery or a verdict is refused', () => {
 })
 
 describe('a verdict is refused', () => {
-  it('before there is a delivery, and from a node that has not answered', async () => {
-    const { node, jobId, work } = await claimed()
-    const body = await signed(
-      {
-        statement: 'svc-verdict-v2',
-        ...{ jobId, address: node.address, fence: work.fence },
-        ...{ answer: other, delivery: other, verdict: 'match' },
-      },
-      node.key,
-    )
-    expect(await codeOf(node.api.postVerdict({ body }))).toBe('not-revealed')
-    const { checkers, jobId: agreedId } = await agreed()
-    const [checker] = checkers
-    const { fence } = givenIn(checker, agreedId).claimed
-    const early = await changed(
-      checker,
-      { ...body, address: checker.address },
-      { jobId: agreedId, fence },
-    )
-    expect(await codeOf(checker.api.postVerdict({ body: early }))).toBe('too-early')
-  })
-
   it('that names another delivery or another own answer, or is on the own delivery', async () => {
     const { jobId, deliverer, checkers } = await agreed()
     await deliver(icl, deliverer, jobId)
@@ -262,21 +178,6 @@ describe('a verdict is refused', () => {
       const body = await verdictOf(checker, jobId, said)
       expect(await codeOf(checker.api.postVerdict({ body }))).toBe('invalid-request')
     }
-  })
-
-  it('once the job is over, unless it is the one that was taken', async () => {
-    const { jobId, deliverer, checkers } = await agreed()
-    await deliver(icl, deliverer, jobId)
-    const verdicts = [await verdictOf(checkers[0], jobId), await verdictOf(checkers[1], jobId)]
-    for (const [index, body] of verdicts.entries()) await checkers[index]!.api.postVerdict({ body })
-    for (const [index, body] of verdicts.entries()) {
-      expect(await checkers[index]!.api.postVerdict({ body })).toMatchObject({ phase: 'accepted' })
-    }
-    const body = await changed(deliverer, verdicts[0]!, {
-      address: deliverer.address,
-      fence: givenIn(deliverer, jobId).claimed.fence,
-    })
-    expect(await codeOf(deliverer.api.postVerdict({ body }))).toBe('job-settled')
   })
 })
 

@@ -5,17 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readFileText } from '../../icl/start/machine.ts'
 import { parseSettings } from '../../icl/start/settings.ts'
 import { revokedTpmsOf, tpmTrustOf } from '../../icl/start/tpm.ts'
+import { sampleSettings } from '../sample-settings.ts'
 import { createVendor } from './attestation/tpm-vendor.ts'
 
 const needed = {
-  SVC_ICL_PUBLIC_URL: 'https://icl.test',
-  SVC_ICL_SECRET: '1'.repeat(64),
-  SVC_ICL_RPC_URL: 'http://127.0.0.1:8545',
-  SVC_ICL_CHAIN_ID: '1',
-  SVC_ICL_COORDINATOR_KEY: `0x${'1'.repeat(64)}`,
-  SVC_ICL_NODE_REGISTRY: `0x${'1'.repeat(40)}`,
-  SVC_ICL_PROMPT_KEY_STORE: `0x${'2'.repeat(40)}`,
-  SVC_ICL_RESULT_REGISTRY: `0x${'3'.repeat(40)}`,
+  ...sampleSettings,
 }
 const settingsWith = (changes: Record<string, string>) => parseSettings({ ...needed, ...changes })
 

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../demo/free-port.ts'
 import { createProcesses, lastLogLines, type Processes } from '../../demo/processes.ts'
 import { type IclRuntime, programOf } from '../../demo/runtime-programs.ts'
+import { sampleSettings } from '../sample-settings.ts'
 import { until } from './job.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const address = `0x${'a1'.repeat(20)}`
 
 let folder: string
 let processes: Processes
@@ -49,15 +49,8 @@ describe('deno task serve', () => {
         // In a folder of its own, as the task itself does it in the sources'.
         args: ['run', `--config=${config}`, ...args.slice(1, -1), join(root, entry)],
         env: {
+          ...sampleSettings,
           SVC_ICL_PORT: String(port),
-          SVC_ICL_PUBLIC_URL: 'https://icl.test',
-          SVC_ICL_SECRET: 'ab'.repeat(32),
-          SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
-          SVC_ICL_CHAIN_ID: '31337',
-          SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
-          SVC_ICL_NODE_REGISTRY: address,
-          SVC_ICL_PROMPT_KEY_STORE: address,
-          SVC_ICL_RESULT_REGISTRY: address,
         },
       })
       const answer = await until(`an answer (${running.logFile})`, () => {

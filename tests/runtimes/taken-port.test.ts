@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createProcesses, lastLogLines, type Processes } from '../../demo/processes.ts'
 import { programOf } from '../../demo/runtime-programs.ts'
+import { sampleSettings } from '../sample-settings.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const address = `0x${'a1'.repeat(20)}`
 const server = createServer()
 let folder: string
 let processes: Processes
@@ -42,16 +42,9 @@ describe('an ICL whose port is taken', () => {
           program: program ?? '',
           args: runtime === 'deno' ? ['run', '-A', entry] : [entry],
           env: {
+            ...sampleSettings,
             SVC_ICL_DATABASE_URL: 'memory:',
             SVC_ICL_PORT: String(port),
-            SVC_ICL_PUBLIC_URL: 'https://icl.test',
-            SVC_ICL_SECRET: 'ab'.repeat(32),
-            SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
-            SVC_ICL_CHAIN_ID: '31337',
-            SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
-            SVC_ICL_NODE_REGISTRY: address,
-            SVC_ICL_PROMPT_KEY_STORE: address,
-            SVC_ICL_RESULT_REGISTRY: address,
           },
         })
         expect(await running.exited).toBe(1)

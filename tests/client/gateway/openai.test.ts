@@ -205,16 +205,6 @@ describe('the openai package at the gateway', () => {
     loadedMs,
   )
 
-  it('gets an answer without what the nodes or the model cannot honour, which a header names', async () => {
-    answer = () => 'as it is'
-    const { data, response } = await openai.chat.completions
-      .create({ ...ask('Who?'), temperature: 0.7, seed: 7, model: 'anthropic:claude-sonnet-4-5' })
-      .withResponse()
-    expect(data.choices[0]?.message.content).toBe('as it is')
-    expect(data.usage?.total_tokens).toBeGreaterThan(2)
-    expect(response.headers.get('x-svc-ignored')).toBe('temperature, seed')
-  })
-
   it('gets the same as a stream, which begins when the job is submitted and ends with the receipt', async () => {
     const token = `${'a long answer '.repeat(12)}${randomUUID()}`
     answer = () => token
@@ -280,101 +270,9 @@ describe('the openai package at the gateway', () => {
     expect((failed as { code: string }).code).toMatch(/^job_(disputed|rejected)$/)
     expect((await client.jobs()).jobs.length).toBe(before + 1)
   })
-
-  it(
-    'gets all answers of requests that it makes at the same time',
-    async () => {
-      answer = ({ prompt }) => `about ${prompt}`
-      const prompts = Array.from({ length: 4 }, () => `Number ${randomUUID()}`)
-      const all = await Promise.all(
-        prompts.map((prompt) => openai.chat.completions.create(ask(prompt))),
-      )
-      expect(all.map(({ choices }) => choices[0]?.message.content)).toEqual(
-        prompts.map((prompt) => `about ${prompt}`),
-      )
-      expect(new Set(all.map(({ id }) => id)).size).toBe(4)
-    },
-    loadedMs,
-  )
-
-  it('cancels the job when it leaves', async () => {
-    const asked = Promise.withResolvers<void>()
-    const held = Promise.withResolvers<string>()
-    answer = () => {
-      asked.resolve()
-      return held.promise
-    }
-    const stop = new AbortController()
-    const left = openai.chat.completions
-      .create(ask('Wait.'), { signal: stop.signal })
-      .catch((error: unknown) => error)
-    await asked.promise
-    stop.abort()
-    expect(await left).toBeInstanceOf(OpenAI.APIUserAbortError)
-    const [newest] = (await client.jobs()).jobs
-    const ended = await until(async () => {
-      const { status } = await client.job(newest!.jobId)
-      return ['open', 'running'].includes(status) ? undefined : status
-    }, 'the job goes on')
-    held.resolve('too late')
-    expect(ended).toBe('cancelled')
-    await until(async () => (/ 499 .*\n/.test(await logOf(gateway)) ? true : undefined), 'no line')
-  })
 })
 
-describe('curl at the gateway', () => {
-  const curl = async (path: string, ...args: readonly string[]) => {
-    const { stdout } = await run('curl', [
-      ...['--silent', '--show-error', '--noproxy', '*', '--include', '--max-time', '150'],
-      ...['-H', `authorization: Bearer ${key}`, ...args, `${baseURL}${path}`],
-    ])
-    const at = stdout.indexOf('\r\n\r\n')
-    return { head: stdout.slice(0, at), body: stdout.slice(at + 4) }
-  }
-  const json = ['-H', 'content-type: application/json', '--data']
-
-  it(
-    'gets a completion, a stream, the models and an error',
-    async () => {
-      answer = () => 'an answer for curl'
-      const whole = await curl('/chat/completions', ...json, JSON.stringify(ask('One')))
-      expect(whole.head).toMatch(/^HTTP\/1\.1 200 [\s\S]*x-svc-receipt-hash: 0x/i)
-      expect(JSON.parse(whole.body).choices[0].message.content).toBe('an answer for curl')
-      const streamed = await curl(
-        '/chat/completions',
-        ...json,
-        JSON.stringify({ ...ask('Two'), stream: true }),
-      )
-      expect(streamed.head).toMatch(
-        /content-type: text\/event-stream[\s\S]*x-svc-|x-svc-[\s\S]*text\/event-stream/i,
-      )
-      expect(streamed.body).toMatch(
-        /^: \d[\s\S]* s, [\s\S]*\ndata: \{[\s\S]*an answer for curl[\s\S]*data: \[DONE\]\n\n$/,
-      )
-      expect(JSON.parse((await curl('/models')).body).object).toBe('list')
-      const failed = await curl('/chat/completions', ...json, '{"model":')
-      expect(failed.head).toMatch(/^HTTP\/1\.1 400/)
-      expect(JSON.parse(failed.body)).toEqual({
-        error: {
-          message: 'The body is not JSON',
-          type: 'invalid_request_error',
-          param: null,
-          code: 'invalid_json',
-        },
-      })
-      expect(JSON.parse((await curl('/embeddings', ...json, '{}')).body).error.code).toBe(
-        'unknown_url',
-      )
-    },
-    loadedMs,
-  )
-
-  it('gets nothing under another name of this machine', async () => {
-    const { head, body } = await curl('/models', '-H', 'host: rebound.example')
-    expect(head).toMatch(/^HTTP\/1\.1 403/)
-    expect(JSON.parse(body).error.code).toBe('host_not_allowed')
-  })
-
+describe('a caller', () => {
   it('is told that a body is too large, whether or not it says so', async () => {
     const { port } = new URL(baseURL)
     const status = await new Promise<number | undefined>((resolve, reject) => {

@@ -11,6 +11,7 @@ import type { RequestSigner } from '../../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { codeOf } from '../../code-of.ts'
+import { sampleSettings } from '../../sample-settings.ts'
 import { openWireServer, whyNoWireServer } from '../../store/wire-server/open.ts'
 import { attestationOf, origin, walletOf } from '../test-icl.ts'
 
@@ -23,17 +24,12 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-running-'))
   environment = {
     ...process.env,
+    ...sampleSettings,
     SVC_ICL_PORT: String(await freePort()),
     SVC_ICL_PUBLIC_URL: origin,
-    SVC_ICL_SECRET: 'ab'.repeat(32),
     SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'icl.db')}`,
     // Nobody is there: nothing here asks the chain.
     SVC_ICL_RPC_URL: `http://127.0.0.1:${await freePort()}`,
-    SVC_ICL_CHAIN_ID: '31337',
-    SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
-    SVC_ICL_NODE_REGISTRY: `0x${'a1'.repeat(20)}`,
-    SVC_ICL_PROMPT_KEY_STORE: `0x${'a2'.repeat(20)}`,
-    SVC_ICL_RESULT_REGISTRY: `0x${'a3'.repeat(20)}`,
     SVC_ICL_MOCK_ATTESTATION_KEY: '07'.repeat(16),
   }
 })

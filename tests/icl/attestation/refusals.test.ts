@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { Dependencies } from '../../../icl/dependencies.ts'
-import { attestationDigest } from '../../../lib/attestation.ts'
-import { hmacSha256, toBase64Url } from '../../../lib/digest.ts'
 import { codeOf } from '../../code-of.ts'
 import { attestationOf, createTestIcl, type TestIcl } from '../test-icl.ts'
 import { bootPcrs, bootValues, createSoftwareTpm, type SoftwareTpm } from './software-tpm.ts'
@@ -113,60 +111,12 @@ const attacks: readonly (readonly [attack: string, code: string, run: () => Prom
     },
   ],
   [
-    'an HMAC by a wrong key (mock)',
-    'attestation-hmac-invalid',
-    async () => {
-      const { nonce } = await node.challenge()
-      const body = await node.request(nonce)
-      const binding = { ...(await node.bindingOf(nonce, nothing)), backend: 'mock' as const }
-      const digest = await attestationDigest(binding)
-      const hmac = await hmacSha256(new Uint8Array(16).fill(1), digest)
-      const evidence = { backend: 'mock' as const, hmac: toBase64Url(hmac) }
-      return node.api.verifyAttestation({ body: { ...body, evidence } })
-    },
-  ],
-  [
     'a session key put in the place of the quoted one',
     'quote-binding-wrong',
     async () => {
       const body = await node.request((await node.challenge()).nonce)
       const { publicKey } = await sessionKeyOf('thief')
       return node.api.verifyAttestation({ body: { ...body, session_public_key: publicKey } })
-    },
-  ],
-  [
-    'a session grant that another wallet signed',
-    'session-signature-invalid',
-    async () => {
-      const body = await node.request((await node.challenge()).nonce)
-      const other = await neighbour.request((await neighbour.challenge()).nonce)
-      const session = { ...body.session, signature: other.session.signature }
-      return node.api.verifyAttestation({ body: { ...body, session } })
-    },
-  ],
-  [
-    'a session key whose private half somebody else has',
-    'session-proof-invalid',
-    async () => {
-      const body = await node.request((await node.challenge()).nonce)
-      const { session_signature } = await node.request((await node.challenge()).nonce)
-      return node.api.verifyAttestation({ body: { ...body, session_signature } })
-    },
-  ],
-  [
-    'a request that another wallet signed',
-    'forbidden',
-    async () => {
-      const body = await node.request((await node.challenge()).nonce)
-      return neighbour.api.verifyAttestation({ body })
-    },
-  ],
-  [
-    'a wallet that signed nothing',
-    'signature-missing',
-    async () => {
-      const body = await node.request((await node.challenge()).nonce)
-      return icl.api().verifyAttestation({ body })
     },
   ],
   [

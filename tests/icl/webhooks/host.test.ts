@@ -2,17 +2,10 @@ import { expect, it } from 'vitest'
 import { createDependencies } from '../../../icl/start/dependencies.ts'
 import { createMachine } from '../../../icl/start/machine.ts'
 import { parseSettings } from '../../../icl/start/settings.ts'
+import { sampleSettings } from '../../sample-settings.ts'
 
-const address = `0x${'a1'.repeat(20)}`
 const settings = parseSettings({
-  SVC_ICL_PUBLIC_URL: 'https://icl.example.org',
-  SVC_ICL_SECRET: 'ab'.repeat(32),
-  SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
-  SVC_ICL_CHAIN_ID: '31337',
-  SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
-  SVC_ICL_NODE_REGISTRY: address,
-  SVC_ICL_PROMPT_KEY_STORE: address,
-  SVC_ICL_RESULT_REGISTRY: address,
+  ...sampleSettings,
   SVC_ICL_DATABASE_URL: 'memory:',
   SVC_ICL_WEBHOOKS: 'on',
 })
