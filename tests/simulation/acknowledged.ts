@@ -104,6 +104,12 @@ function promisedBy(
             verdicts.some((verdict) => verdict.signature === signature),
           ) || faults.some((fault) => fault.kind === 'verdict-refuted' && fault.fence === fence),
       )
+    case '/internal/task/open-check':
+      return ofAssignment('opened its numbers', ({ node }, { agreement }) =>
+        turnsOf(agreement).some(({ opened = [] }) =>
+          opened.some(({ address }) => address === node),
+        ),
+      )
     case '/internal/task/abort':
       // A node that was late may reveal all the same, and an answer stays.
       return ofAssignment('gave it back', ({ status }) =>

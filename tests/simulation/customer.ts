@@ -3,19 +3,21 @@ import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import { infer } from '../../lib/client/infer.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { ComparatorId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { modelId, origin, walletOf } from '../icl/test-icl.ts'
 import { clientChainOf } from './chain-views.ts'
 import type { Ground } from './ground.ts'
+import type { Parameters } from './parameters.ts'
+
+type Asked = Pick<Parameters, 'check' | 'comparator'>
 
 /** Somebody who asks one question after another with the real client. */
 export type Customer = {
   readonly name: string
   /** Asks until there is an answer, or a job has ended without one; how it ended. */
-  ask(prompt: string, comparator: ComparatorId): Promise<Inference['status'] | 'gave-up'>
+  ask(prompt: string, asked: Asked): Promise<Inference['status'] | 'gave-up'>
 }
 
 const againMs = 5_000
@@ -41,10 +43,11 @@ export function createCustomer(
     clock,
     random: own,
   }
-  const askOnce = async (prompt: string, comparator: ComparatorId) => {
+  const askOnce = async (prompt: string, { check, comparator }: Asked) => {
     const inference = await infer(context, prompt, {
       model: modelId,
       comparator,
+      ...(check && { check: 'teacher/1' as const }),
       commitTimeoutMs: 1_200_000,
     })
     const job = inference.jobId.slice(0, 10)
@@ -54,10 +57,10 @@ export function createCustomer(
   }
   return {
     name,
-    ask: async (prompt, comparator) => {
+    ask: async (prompt, asked) => {
       for (let attempt = 1; attempt <= mostTries; attempt++) {
         try {
-          return await askOnce(prompt, comparator)
+          return await askOnce(prompt, asked)
         } catch (error) {
           ground.story.note(name, `failed: ${nameOf(error)}`)
           if (!(error instanceof SvcError || error instanceof ProblemError)) throw error

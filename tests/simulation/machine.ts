@@ -37,11 +37,15 @@ export type Machine = {
   end(): void
 }
 
+const takes = { parts: ['teacher' as const] }
+
 /** What a machine is like. */
 export type MachineHabits = {
   readonly slots: number
   /** How far its clock is ahead, in milliseconds. */
   readonly skewMs: number
+  /** Whether its model says how likely a text is. */
+  readonly weighs: boolean
   /** How likely it dies whenever it writes to its journal. */
   dies: number
   readonly provider: ProviderHabits
@@ -204,7 +208,7 @@ function depsOf(
     coprocessor: life.of(ground.coprocessor.of(address, ground.clock, own)),
     blobs: createGatewayBlobs({ gateways: [origin], fetch, clock }),
     chain: life.of(nodeChainOf(ground, address)),
-    models: new Map([[modelId, { provider, model: 'test' }]]),
+    models: new Map([[modelId, { provider, model: 'test', ...(habits.weighs && { takes }) }]]),
     journal: openJournal(place, isAlive, die),
     history: { append: (record) => void (isAlive() && place.history.push(JSON.stringify(record))) },
     clock,

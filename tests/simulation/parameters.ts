@@ -33,6 +33,8 @@ export type Parameters = {
   readonly customers: number
   readonly jobs: number
   readonly comparator: ComparatorId
+  /** Whether jobs ask checkers for numbers, which cheats do not tell. */
+  readonly check: boolean
   /** How long faults happen, in milliseconds. */
   readonly unsafeMs: number
   /** Milliseconds from one fault to the next, on average. */
@@ -75,6 +77,7 @@ export function drawParameters(dice: Dice, store: StoreKind): Parameters {
     customers: dice.between(1, 3),
     jobs: dice.between(2, 5),
     comparator: dice.chance(0.8) ? 'exact' : 'similar/2',
+    check: !isCheating && dice.fork('numbers').chance(0.25),
     unsafeMs: dice.between(90, 240) * 1000,
     faultEveryMs: dice.between(4, 30) * 1000,
     faults: [

@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { promptText } from '../../lib/prompt.ts'
+import type { TokenTold } from '../../lib/teacher.ts'
 import type { InferenceProvider } from '../../node/inference/provider.ts'
 import { callProvider, type ProviderFailure } from '../../node/inference/provider-call.ts'
 import type { Log } from '../../node/log.ts'
@@ -57,6 +58,15 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
     answers.set(prompt, (answers.get(prompt) ?? new Set()).add(text))
     return text
   }
+  // One token a word, and each third is a little less likely than another: the same by every node.
+  const toldOf = (text: string): readonly TokenTold[] =>
+    (text.match(/\s*\S+/g) ?? []).map((token, at) => ({
+      logprob: at % 3 === 0 ? -0.9 : -0.5,
+      top: [
+        { token: `${token}?`, logprob: -0.6 },
+        { token, logprob: at % 3 === 0 ? -0.9 : -0.5 },
+      ],
+    }))
   return {
     answers,
     of: ({ apiKey, clock, log, dice, habits, onCalls, onTrouble }) => {
@@ -79,6 +89,11 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
         throw new ProviderError(status, `key ${apiKey} may not ask "${prompt}"`)
       }
       return {
+        weigh: ({ model, text, leftMs, signal }) =>
+          callProvider(options, { model, leftMs, signal }, failureOf, async (ended) => {
+            await clock.sleep(dice.between(...habits.thinkMs), ended)
+            return toldOf(text)
+          }),
         complete: async (completion) => {
           onCalls(++calls)
           try {

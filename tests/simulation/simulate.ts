@@ -1,4 +1,5 @@
 import { type Job, roleOf } from '../../icl/rules/job.ts'
+import type { Address } from '../../lib/codecs.ts'
 import { coordinator } from '../icl/fake-chain.ts'
 import { chainId, origin } from '../icl/test-icl.ts'
 import { sampleNetwork } from '../sample-network.ts'
@@ -163,6 +164,7 @@ function reachedBy({ agreement, assignments, batches, list, phase }: Job): reado
   const answers = assignments.filter(({ answer }) => answer !== undefined)
   const isAccepted = phase === 'accepted'
   const { group = [], turns = [] } = agreement ?? {}
+  const { verdicts = [], opened = [] } = turns.at(-1) ?? {}
   const isReached = {
     'list of three': list.members.length === 3,
     'accepted by a list of three': isAccepted && list.members.length === 3,
@@ -171,9 +173,17 @@ function reachedBy({ agreement, assignments, batches, list, phase }: Job): reado
     'accepted over dissent': isAccepted && answers.length > group.length,
     'failed delivery': turns.some(({ failed }) => failed !== undefined),
     'accepted from a later deliverer': isAccepted && turns.length > 1,
+    'numbers opened': isAccepted && opened.length > 0,
+    'numbers lost': isAccepted && verdicts.some(({ body }) => isLost(body, opened)),
   }
   return Object.entries(isReached).flatMap(([name, is]) => (is ? [name] : []))
 }
+
+/** Whether a node committed to numbers and did not open them, as one that was killed in between. */
+const isLost = (
+  { address, check }: { readonly address: Address; readonly check?: string | undefined },
+  opened: readonly { readonly address: Address }[],
+): boolean => check !== undefined && !opened.some((one) => one.address === address)
 
 /** Whether everything is as it should be once all is over. */
 async function lookBack(stage: Stage, { acknowledged }: Books): Promise<void> {
@@ -266,7 +276,7 @@ function changesOf(
   })
   const turns = before?.agreement?.turns ?? []
   const delivered = (after.agreement?.turns ?? []).flatMap(
-    ({ fence, delivery, failed, verdicts }, at) => {
+    ({ fence, delivery, failed, verdicts, opened = [] }, at) => {
       const was = turns[at]
       return [
         ...(was ? [] : [`fence ${fence} is to deliver`]),
@@ -274,6 +284,9 @@ function changesOf(
         ...verdicts
           .slice(was?.verdicts.length ?? 0)
           .map(({ body }) => `${nameOf(body.address)} says ${body.reason ?? body.verdict}`),
+        ...opened
+          .slice(was?.opened?.length ?? 0)
+          .map(({ address }) => `${nameOf(address)} opened its numbers`),
         ...(failed && !was?.failed ? [`fence ${fence} failed: ${failed.reason}`] : []),
       ]
     },
@@ -309,6 +322,7 @@ async function addAll({
         slots: own.between(1, 3),
         skewMs: own.between(-parameters.skewMs, parameters.skewMs),
         dies: parameters.dies,
+        weighs: parameters.check,
         provider: {
           thinkMs: [200, slowest],
           disagrees: parameters.disagrees,
@@ -335,7 +349,7 @@ async function run(stage: Stage, network: ReturnType<typeof sampleNetwork>): Pro
   const ask = async (index: number) => {
     await clock.sleep(own.between(0, parameters.unsafeMs))
     const prompt = `What is prompt-${own.between(1e9, 2e9)}?`
-    const ending = await customers[index % customers.length]?.ask(prompt, parameters.comparator)
+    const ending = await customers[index % customers.length]?.ask(prompt, parameters)
     if (ending === 'gave-up') story.violate('a client got no answer in forty tries')
   }
   const over = new AbortController()
