@@ -8,15 +8,13 @@ export type Document = Job | Node | Client | ReputationEvent
 const bigintTag = '$bigint'
 
 /** A document as text: JSON, with each bigint as `{"$bigint": "<decimal>"}`. */
-export const encodeDocument = (document: Document): string => encoded(document, 2) ?? ''
+export const encodeDocument = (document: Document): string => encoded(document, 2)
 
 // A document is never changed in place, and most of its parts are those of the version before.
 const texts = new WeakMap<object, string>()
 
-/** A value as JSON has it, with the parts of so many levels kept for the next document that has them. */
-function encoded(value: unknown, levels: number): string | undefined {
-  if (typeof value === 'bigint') return `{"${bigintTag}":"${value}"}`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+/** An object as JSON has it, with the parts of so many levels kept for the next document that has them. */
+function encoded(value: object, levels: number): string {
   const known = texts.get(value)
   if (known !== undefined) return known
   const text = levels === 0 ? encodedWhole(value) : encodedByParts(value, levels - 1)
@@ -26,15 +24,23 @@ function encoded(value: unknown, levels: number): string | undefined {
 
 function encodedByParts(value: object, levels: number): string {
   if (Array.isArray(value)) {
-    return `[${value.map((part) => encoded(part, levels) ?? 'null').join(',')}]`
+    const entries = value.map((part) =>
+      isObject(part) ? encoded(part, levels) : encodedWhole([part]).slice(1, -1),
+    )
+    return `[${entries.join(',')}]`
   }
-  const parts: string[] = []
+  // One call for all that is no object: a call for each costs more than what it encodes.
+  const rest: Record<string, unknown> = Object.create(null)
+  let text = ''
   for (const [key, part] of Object.entries(value)) {
-    const text = encoded(part, levels)
-    if (text !== undefined) parts.push(`${JSON.stringify(key)}:${text}`)
+    if (isObject(part)) text += `,${JSON.stringify(key)}:${encoded(part, levels)}`
+    else rest[key] = typeof part === 'bigint' ? { [bigintTag]: part.toString() } : part
   }
-  return `{${parts.join(',')}}`
+  const first = JSON.stringify(rest)
+  return first === '{}' ? `{${text.slice(1)}}` : `${first.slice(0, -1)}${text}}`
 }
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 function encodedWhole(value: object): string {
   try {

@@ -21,3 +21,19 @@ it('says so when the text is not one of its own', () => {
   expect(() => decodeDocument('{')).toThrow(SyntaxError)
   expect(() => decodeDocument('{"a":{"$bigint":"x"}}')).toThrow(SyntaxError)
 })
+
+it('writes values of every kind as JSON does, whatever stands beside them', () => {
+  const kinds = {
+    none: undefined,
+    null: null,
+    list: [1, undefined, null, 'a', { b: undefined, c: [2] }, []],
+    empty: {},
+    'a "key"': { deep: { deeper: { n: 1 } }, text: 'x' },
+    number: -0.5,
+  }
+  const text = encodeDocument(kinds as never)
+  expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(kinds)))
+  expect(encodeDocument({ list: [3n, [4n]] } as never)).toBe(
+    '{"list":[{"$bigint":"3"},[{"$bigint":"4"}]]}',
+  )
+})
