@@ -140,7 +140,7 @@ function goalsOf({ sqlite, needs, floor, fsyncMs }: JobsFound): Goal[] {
       cpuMs / floorMs(floor),
       'x',
       3,
-      'documents read and written whole at each save, and what goes with each request besides its signature',
+      'documents written whole at each save, and what goes with each request besides its signature: schemas, routing, promises',
     ),
     goal('processor time of the ICL for a job, sqlite', cpuMs, 'ms', 6, 'the same'),
     goal(
