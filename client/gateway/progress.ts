@@ -19,7 +19,11 @@ export type Progress = {
 /** Follows a job from its request on. */
 export function createProgress(clock: Clock): Progress {
   const began = clock.monotonic()
-  const { promise: submitted, resolve } = Promise.withResolvers<void>()
+  // Node 20 has no Promise.withResolvers.
+  let resolve = () => {}
+  const submitted = new Promise<void>((done) => {
+    resolve = done
+  })
   let words = 'Waiting for a turn'
   let jobId: JobId | undefined
   let tell = () => {}
