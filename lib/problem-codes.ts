@@ -34,7 +34,10 @@ export const problemCodes = {
   'not-key-owner': row(403, 'The client does not own these key handles as one record'),
   'node-banned': row(403, 'The operator of this ICL has banned this node'),
   'challenge-invalid': row(403, 'The challenge nonce was not issued for this address'),
-  'challenge-expired': row(403, 'The challenge nonce is older than 300 s'),
+  'challenge-expired': row(
+    403,
+    'The challenge nonce is older than 300 s, or than the one of the run that counts',
+  ),
   'challenge-used': row(403, 'The challenge nonce was used before'),
   'attestation-backend-refused': row(403, 'This ICL does not accept this attestation backend'),
   'attestation-hmac-invalid': row(403, 'The HMAC does not prove knowledge of the mock key'),

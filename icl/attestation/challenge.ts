@@ -38,12 +38,15 @@ export async function createNonce(
   }
 }
 
-/** Burns a nonce, whatever comes of it; throws when it was not issued for this address, is too old, or was used (spec 5). */
+/**
+ * Burns a nonce, whatever comes of it, and gives when it was issued (milliseconds); throws when it was not issued for this address, is
+ * too old, or was used (spec 5).
+ */
 export async function burnNonce(
   deps: Challenging & { readonly store: Store },
   address: Address,
   nonce: string,
-): Promise<void> {
+): Promise<number> {
   const bytes = fromBase64Url(nonce)
   const head = bytes.slice(0, timeBytes + randomBytes)
   const tag = bytes.slice(timeBytes + randomBytes)
@@ -61,4 +64,5 @@ export async function burnNonce(
   if (deps.clock.now() > issuedAt + challengeMs) {
     throw new ProblemError('challenge-expired', 'The nonce is older than 300 s. Fetch a new one')
   }
+  return issuedAt
 }

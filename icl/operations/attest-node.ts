@@ -24,7 +24,7 @@ import { findBan, revokeCertificate } from '../records/bans.ts'
 import { type Alongside, changeNode } from '../records/change-node.ts'
 import { attestedNode, type Certificate, type Node } from '../rules/eligibility.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
-import { openRun } from '../rules/runs.ts'
+import { noFormerRuns, openRun, type RunOpening } from '../rules/runs.ts'
 import { runProblem } from './check-run.ts'
 
 const certificateMs = 24 * 3_600_000
@@ -50,13 +50,13 @@ export async function attestNode(
   if (caller.address !== address) {
     throw new ProblemError('forbidden', 'The wallet that signed is not the one that attests')
   }
-  await burnNonce(deps, address, request.nonce)
+  const challengedAt = await burnNonce(deps, address, request.nonce)
   await checkNotBanned(deps, address)
   const proven = await checkEvidence(deps, request)
   await checkSession(deps, request, proven)
   const certificate = await certificateOf(deps, request, proven)
   const jws = await sign(deps, address, certificate, proven)
-  await saveAttested(deps, caller, certificate, proven)
+  await saveAttested(deps, { ...caller, challengedAt }, certificate, proven)
   await checkStillGood(deps, address, proven)
   deps.log.info('node attested', { node: address, ...proven.attestation })
   return { certificate: jws, certificate_expires_at: toSeconds(certificate.expiresAt) }
@@ -109,7 +109,7 @@ const sign = (
 
 async function saveAttested(
   deps: Dependencies,
-  { address, signedAt }: { readonly address: Address; readonly signedAt: number },
+  { address, ...opening }: RunOpening & { readonly address: Address },
   certificate: Certificate,
   { enrollment, isFirst }: Proven,
 ): Promise<void> {
@@ -117,10 +117,23 @@ async function saveAttested(
   let isFormerBound = true
   const change = (node: Node | undefined): Node => {
     formerEk = node?.enrollment?.ek
-    if (!node) return { ...attestedNode(address, certificate), ...(enrollment && { enrollment }) }
+    if (!node) {
+      const { challengedAt } = opening
+      return {
+        ...attestedNode(address, certificate),
+        runs: { ...noFormerRuns, challengedAt },
+        ...(enrollment && { enrollment }),
+      }
+    }
     if (enrollment && !isFirst) checkStillEnrolled(node, enrollment)
     const now = deps.clock.now()
-    const runs = openRun(node.runs, node.certificate, certificate, signedAt, now)
+    const runs = openRun(node.runs, node.certificate, certificate, opening, now)
+    if (runs === 'overtaken') {
+      throw new ProblemError(
+        'challenge-expired',
+        'A daemon with a later challenge attested first. Fetch a new challenge',
+      )
+    }
     if (typeof runs === 'string') throw runProblem(runs, node.runs, now)
     const { heartbeatTimestamp: _, ...rest } = node
     return {

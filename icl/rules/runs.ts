@@ -14,7 +14,8 @@ import type { StatementSession } from '../../lib/schemas/statements.ts'
  * - A daemon that is killed and started again any number of times never leads to a conflict: its former process has signed
  *   nothing later than the request that opened the next run. Both times are of one clock, that of the node's machine.
  *
- * Failure cases: requests that arrive late (they were signed before, so they show nothing); a daemon that ends at a
+ * Failure cases: requests that arrive late (they were signed before, so they show nothing; an attestation answers an older
+ * challenge); a daemon that ends at a
  * refusal in the very second in which the next run attested (a later round shows it); two machines whose clocks differ
  * (of the two directions in which runs supersede one another, one still shows it, so that a conflict comes later).
  */
@@ -40,12 +41,24 @@ export type Runs = {
   readonly former: readonly FormerRun[]
   /** Until then no run counts; milliseconds. */
   readonly conflictUntil?: number
+  /** When the ICL issued the challenge with which the current run was opened; milliseconds. */
+  readonly challengedAt?: number
 }
 
 /** Why a run does not count. */
 export type RunRefusal = 'run-superseded' | 'run-conflict'
 
+/** When a run asks to be opened. */
+export type RunOpening = {
+  /** Unix seconds, by the clock of the signer. */
+  readonly signedAt: number
+  /** When the ICL issued the challenge that it answers; milliseconds. */
+  readonly challengedAt: number
+}
+
 const mostFormer = 8
+/** An attestation may be that much slower than the one after it. */
+const mostOvertakenMs = 10 * 60_000
 /** Within this time two superseded runs have to be seen alive, and for this time no run counts after that. */
 export const conflictMs = 10 * 60_000
 
@@ -54,20 +67,26 @@ export const noFormerRuns: Runs = { former: [] }
 
 const isInConflict = ({ conflictUntil = 0 }: Runs, now: number): boolean => conflictUntil > now
 
-/** The runs after one attests whose request was signed at `signedAt`; a run that attests again changes nothing. */
+/**
+ * The runs after one attests; a run that attests again changes nothing. `overtaken`: it answers an older challenge than the
+ * current run did, as the attestation of a killed daemon does that a slow replica finishes after the next start. A daemon that is
+ * alive attests again.
+ */
 export function openRun(
   runs: Runs,
   current: RunKey,
   { thumbprint }: Pick<RunKey, 'thumbprint'>,
-  signedAt: number,
+  { signedAt, challengedAt }: RunOpening,
   now: number,
-): Runs | RunRefusal {
+): Runs | RunRefusal | 'overtaken' {
   if (isInConflict(runs, now)) return 'run-conflict'
   if (thumbprint === current.thumbprint) return runs
   if (runs.former.some((run) => run.thumbprint === thumbprint)) return 'run-superseded'
+  const sooner = (runs.challengedAt ?? challengedAt) - challengedAt
+  if (sooner > 0 && sooner <= mostOvertakenMs) return 'overtaken'
   const { thumbprint: name, session } = current
   const former = [...runs.former, { thumbprint: name, session, endedAt: signedAt }]
-  return { ...runs, former: former.slice(-mostFormer) }
+  return { ...runs, former: former.slice(-mostFormer), challengedAt }
 }
 
 /** Why a known run does not count now; undefined when it does. */

@@ -36,6 +36,8 @@ const createWorld = (clocks: readonly number[]): World => ({
   conflicts: 0,
 })
 
+const openingAt = (now: number) => ({ signedAt: now / 1000, challengedAt: now })
+
 const timeOf = ({ now }: World, aheadSeconds: number) => Math.floor(now / 1000) + aheadSeconds
 
 /** kill -9 and a new start; true when the ICL opens a run. */
@@ -46,7 +48,8 @@ function restart(world: World, index: number): boolean {
   machine.alive = undefined
   const name = `run ${world.opened++}`
   if (world.current) {
-    const runs = openRun(world.runs, world.current, run(name), at, world.now)
+    const opening = { signedAt: at, challengedAt: world.now }
+    const runs = openRun(world.runs, world.current, run(name), opening, world.now)
     if (typeof runs === 'string') return false
     world.runs = runs
   }
@@ -114,7 +117,7 @@ describe('the runs of a node', () => {
       if (!current) continue
       for (const { thumbprint } of runs.former) {
         expect(runRefusal(runs, current, thumbprint, now)).toBeDefined()
-        const opened = openRun(runs, current, run(thumbprint), now / 1000, now)
+        const opened = openRun(runs, current, run(thumbprint), openingAt(now), now)
         expect(['run-superseded', 'run-conflict']).toContain(opened)
         checked++
       }
@@ -185,6 +188,17 @@ describe('the runs of a node', () => {
       expect([restart(world, 0), restart(world, 1)]).toEqual([false, false])
     })
   }
+
+  it('are not superseded by an attestation that answers an older challenge', () => {
+    const open = (runs: Runs, name: string, challengedAt: number) =>
+      openRun(runs, run('current'), run(name), { signedAt: 1, challengedAt }, 2_000_000)
+    const runs = open(noFormerRuns, 'first', 1_000_000)
+    if (typeof runs === 'string') throw new TypeError(runs)
+    expect(open(runs, 'overtaken', 999_999)).toBe('overtaken')
+    expect(open(runs, 'of the same millisecond', 1_000_000)).toMatchObject({ former: [{}, {}] })
+    // The clock of the ICL was set back, which is no reason to keep nodes away.
+    expect(open(runs, 'by another clock', 300_000)).toMatchObject({ challengedAt: 300_000 })
+  })
 
   it('are forgotten but for the last eight', () => {
     const world = createWorld([0])
