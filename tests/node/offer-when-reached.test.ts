@@ -62,7 +62,7 @@ describe('the models that a daemon offers', () => {
     answers.there = list
     await clock.advance(2_000)
     expect([...now.keys()]).toEqual(['here:a', 'here:c', 'there:b'])
-    expect(log.lines.at(-1)).toBe('INFO The provider there answers now: offering there:b')
+    expect(log.lines.at(-1)).toBe('INFO The provider there responds now: offering there:b')
   })
 
   it('may be none yet when every provider is away', async () => {
