@@ -62,6 +62,8 @@ type Host = {
   readonly rest: (work: () => void) => void
   /** Whether the open file is still the one that a restart would find. */
   readonly isInPlace: () => boolean
+  /** Called at once when a change was undone: what it left in memory is not in the database. */
+  readonly onUndone?: () => void
 }
 
 /** A transaction that others wait for. */
@@ -87,7 +89,10 @@ function newGroup(): Group {
 const mostPerCommit = 512
 
 /** Commits in groups. */
-export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace }: Host): SqliteCommits {
+export function createCommits(
+  db: SqliteDatabase,
+  { defer, rest, isInPlace, onUndone }: Host,
+): SqliteCommits {
   const trouble = createTrouble()
   const alone = createSavepoint(db)
   const listeners: (() => void)[] = []
@@ -139,6 +144,7 @@ export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace }: Ho
     try {
       answer = alone.run(work)
     } catch (error) {
+      onUndone?.()
       const why = trouble.note(error)
       if (!alone.undo() || trouble.isLasting()) lose(group, error)
       throw why

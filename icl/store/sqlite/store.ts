@@ -41,23 +41,12 @@ export function createSqliteStore(
     log?: Log | undefined
   },
 ): SqliteStore {
-  const commits = createCommits(db, host)
-  const unreadable = createUnreadable(host.log)
   const documents = createDocuments(db)
+  const commits = createCommits(db, { ...host, onUndone: documents.forget })
+  const unreadable = createUnreadable(host.log)
   commits.onLost(documents.forget)
   const reads = createSqliteReads(db, { suspect: commits.suspect, unreadable, documents })
   const writes = createSqliteWrites(db, documents)
-  /** What fails halfway is undone. */
-  const change =
-    <T>(work: () => T) =>
-    (): T => {
-      try {
-        return work()
-      } catch (error) {
-        documents.forget()
-        throw error
-      }
-    }
   let isOpen = true
   const barrier = (): Barrier => {
     const losses = commits.losses()
@@ -65,10 +54,10 @@ export function createSqliteStore(
   }
   const store: SqliteStore = {
     db,
-    transact: (work) => commits.run(change(() => work(writes))),
+    transact: (work) => commits.run(() => work(writes)),
     transactSoon: async (work) => {
       const losses = commits.losses()
-      const answer = commits.apply(change(() => work(writes)))
+      const answer = commits.apply(() => work(writes))
       await commits.flushed(losses, false)
       return answer
     },
@@ -79,8 +68,8 @@ export function createSqliteStore(
     ahead: () => ({
       ...store,
       commits: { barrier, onLost: commits.onLost },
-      save: async (write, writeId) => commits.apply(change(() => writes.save(write, writeId))),
-      saveAll: async (all, writeId) => commits.apply(change(() => writes.saveAll(all, writeId))),
+      save: async (write, writeId) => commits.apply(() => writes.save(write, writeId)),
+      saveAll: async (all, writeId) => commits.apply(() => writes.saveAll(all, writeId)),
     }),
     durable: true,
     shared: false,
@@ -94,17 +83,17 @@ export function createSqliteStore(
       if (commits.trouble() === undefined) db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       host.close()
     },
-    save: (write, writeId) => commits.run(change(() => writes.save(write, writeId))),
-    saveAll: (all, writeId) => commits.run(change(() => writes.saveAll(all, writeId))),
+    save: (write, writeId) => commits.run(() => writes.save(write, writeId)),
+    saveAll: (all, writeId) => commits.run(() => writes.saveAll(all, writeId)),
     ...reads,
-    prune: (options) => commits.run(change(() => writes.prune(options))),
+    prune: (options) => commits.run(() => writes.prune(options)),
     erase: async (record) => {
       // What is freed is overwritten, not only given to the next who needs room.
       db.exec('PRAGMA secure_delete = ON')
-      return commits.run(change(() => writes.erase(record)))
+      return commits.run(() => writes.erase(record))
     },
     scan: () => watched(scan(host.openReader, barrier()), commits.suspect),
-    restore: (record) => commits.run(change(() => writes.restore(record))),
+    restore: (record) => commits.run(() => writes.restore(record)),
   }
   return store
 }
