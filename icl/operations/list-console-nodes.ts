@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
-import { newcomer, weightOf } from '../../lib/reputation.ts'
+import { weightOf } from '../../lib/reputation.ts'
 import type { ConsoleNode, ConsoleNodes } from '../../lib/schemas/console.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -34,8 +34,7 @@ function viewNode(
   now: number,
   outages: readonly Outage[],
 ): ConsoleNode {
-  const { address, certificate, heartbeatAt, version, modelIds } = node
-  const standing = { ...newcomer, ...node.standing }
+  const { address, certificate, heartbeatAt, version, modelIds, standing } = node
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now, outages)
   return {
     address,

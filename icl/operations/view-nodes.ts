@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Address } from '../../lib/codecs.ts'
 import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { newcomer, weightOf } from '../../lib/reputation.ts'
+import { weightOf } from '../../lib/reputation.ts'
 import type { ActiveNode, NodeRecord } from '../../lib/schemas/nodes.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -49,8 +49,7 @@ export async function viewNode(
     deps.outages.known(),
     loadEligible(deps, { minTier: 0 }),
   ])
-  // What was saved by an earlier version lacks what was not counted then.
-  const standing = { ...newcomer, ...node.standing }
+  const { standing } = node
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, deps.clock.now(), outages)
   return {
     operator_address: address,
