@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { joinReplicas } from '../../icl/records/replicas.ts'
 import type { Job } from '../../icl/rules/job.ts'
-import type { Store } from '../../icl/store/store.ts'
+import type { Store, Write } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
@@ -175,6 +175,25 @@ describe('a store whose database goes away', () => {
     expect((await store.findJob(one.id))?.document.minTier).toBe(one.minTier)
     world.disk.isFull = false
     expect(await update(store, one.id, { minTier: 5 })).toBe(true)
+  })
+})
+
+describe('a save', () => {
+  it('is one commit of the local copy while the database is away', async () => {
+    const { world, store } = await start()
+    const run = vi.spyOn(world.disk.open().store.db, 'exec')
+    const commitsDuring = async (save: () => Promise<unknown>) => {
+      run.mockClear()
+      await save()
+      return run.mock.calls.filter(([sql]) => sql === 'COMMIT').length
+    }
+    const writes = (digit: string): Write[] => [
+      { kind: 'key', key: `k${digit}`, value: 'v', now: 0, expiresAt: 1e15 },
+      { kind: 'job', job: jobOf(digit), base: 0 },
+    ]
+    world.connection.cut = 'before'
+    await store.saveAll(writes('3'))
+    expect(await commitsDuring(() => store.saveAll(writes('4')))).toBe(1)
   })
 })
 

@@ -97,6 +97,23 @@ describe('the mongodb store, when things go wrong', () => {
     expect(await other.findKey('k', 0)).toBeUndefined()
   })
 
+  it('sends one command for each write of a save, and one for all its events', async () => {
+    const event = (id: string): Write => ({
+      kind: 'event',
+      event: { id, node: nodeA, jobId: jobOf('1').id, code: 'answer-delivered', at: 1 },
+    })
+    const key = { kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 9 } as const
+    const blob = { kind: 'blob', cid: 'c', bytes: new Uint8Array([1]), uploader: 'node' } as const
+    const sent: string[] = []
+    proxy.fateOf = (command) => {
+      sent.push(command)
+      return 'forward'
+    }
+    const writes: Write[] = [{ kind: 'job', job: jobOf('1'), base: 0 }, key, event('a'), event('b')]
+    expect(await store.saveAll([...writes, { ...blob, until: 5 }], 'w1')).toBeUndefined()
+    expect(sent).toEqual(['findAndModify', 'update', 'insert', 'update'])
+  })
+
   it('says that it does not know when others saved on top of a save whose answer was lost', async () => {
     await insert(jobOf('1'))
     const overtake = async (): Promise<Fate> => {

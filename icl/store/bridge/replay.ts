@@ -6,7 +6,8 @@ import type { LocalCopy } from './local-copy.ts'
 import { lockOf } from './locks.ts'
 import type { Merged } from './merge.ts'
 
-const atOnce = 8
+// Few: each may take only as long as a call to the database may, however slow that is.
+const atOnce = 4
 const batchLength = 1_000
 
 /** Where a replay goes to, and whom it tells. */
