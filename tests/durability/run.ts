@@ -60,6 +60,7 @@ const settleMs = 720_000
 const hurriedMs = 10_000
 /** What was found once can be lost later, but not without a word about the jobs after it: each check goes back over so many. */
 const lookBack = 40
+const mostLooks = 3
 
 /** Runs faults of some kinds until it is enough; throws when the world does not come up. */
 export async function runFaults(options: RunOptions): Promise<RunReport> {
@@ -86,9 +87,7 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
       const isEnough = (since: number) => options.isHasty || signal.aborted || answered(load, since)
       try {
         const fault = await putIn(kind, stage, isEnough)
-        // Until its saves are replayed, a database lacks what the ICL's local copy has.
-        if (fault.recoveryMs === undefined) await comesTo(() => isWhole(world.iclUrl), settleMs)
-        const { problems } = await checkTold(world, load.told.slice(-lookBack))
+        const problems = await lookWhenWhole(world, load)
         const found = fresh([...problems, ...damage.map(damaged), ...(await startDead(world))])
         faults.push({ ...fault, store, problems: found })
         print(lineOf(fault, load, found))
@@ -113,6 +112,15 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
     return { faults, ended, statements, turnedAway, problems: fresh(findings.problems) }
   } finally {
     await world.stop()
+  }
+}
+
+/** Looks for what was told. Until its saves are replayed a database lacks what the ICL's local copy has, and it may go away again during a look: what is missing is looked for again. */
+async function lookWhenWhole(world: World, load: Load): Promise<readonly Problem[]> {
+  for (let looks = 1; ; looks++) {
+    await comesTo(() => isWhole(world.iclUrl), settleMs)
+    const { problems } = await checkTold(world, load.told.slice(-lookBack))
+    if (problems.length === 0 || looks === mostLooks) return problems
   }
 }
 
