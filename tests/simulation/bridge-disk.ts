@@ -1,13 +1,15 @@
 import type { Job } from '../../icl/rules/job.ts'
 import { openBridge } from '../../icl/store/bridge/bridge.ts'
+import { createLocalCopy, type LocalCopy } from '../../icl/store/bridge/local-copy.ts'
 import { createMemoryStore, type MemoryStore } from '../../icl/store/memory/store.ts'
+import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
-import { createCopyDisk } from '../store/bridge-world.ts'
 import { type CutStore, createCutStore } from '../store/cut-store.ts'
+import { inCallOrder } from '../virtual-clock.ts'
 import type { Dice } from './dice.ts'
-import type { StoreDisk } from './sqlite-disk.ts'
+import { createFiles, type StoreDisk } from './sqlite-disk.ts'
 
 /** The name of the ICL that has the database for itself. */
 export const bridged = 'bridged'
@@ -41,25 +43,32 @@ const slowly = (database: MemoryStore, clock: Clock, dice: Dice): Store =>
     },
   )
 
+/** Opens a local copy; time stands still while the disk works. */
+async function openCopy(file: string, clock: Clock): Promise<LocalCopy> {
+  const store = await inCallOrder(() => openSqliteStore(file, { clock }))
+  return createLocalCopy({ ...store, transact: (work) => inCallOrder(() => store.transact(work)) })
+}
+
 /** Makes an empty database, and opens the bridge to it. */
 export async function createBridgeDisk(clock: Clock, dice: Dice): Promise<BridgeDisk> {
   const database = createMemoryStore()
-  const copies = createCopyDisk()
+  const files = createFiles('copy.db')
   let cut: CutStore['cut'] = 'none'
   const start = async () => {
-    const process = { alive: true }
+    const life = files.lives()
+    const isAlive = () => life === files.lives()
     const connection = createCutStore(slowly(database, clock, dice))
     connection.cut = (name) => {
-      if (!process.alive) return 'before'
+      if (!isAlive()) return 'before'
       return typeof cut === 'function' ? cut(name) : cut
     }
     const open = async () => {
       await connection.store.ping()
       return connection.store
     }
-    const copy = copies.open(process)
+    const copy = await openCopy(files.place(), clock)
     const options = { open, copy, replicaId: bridged, clock, random: dice, log }
-    return { process, store: await openBridge(options) }
+    return { isAlive, copy, store: await openBridge(options) }
   }
   let current = await start()
   const store = new Proxy({ dump: () => undefined } as unknown as BridgeDisk['store'], {
@@ -73,7 +82,7 @@ export async function createBridgeDisk(clock: Clock, dice: Dice): Promise<Bridge
           return await value(...args)
         } finally {
           // Whoever asked a process that is dead hears nothing.
-          if (!asked.process.alive) await new Promise(() => {})
+          if (!asked.isAlive()) await new Promise(() => {})
         }
       }
     },
@@ -91,7 +100,7 @@ export async function createBridgeDisk(clock: Clock, dice: Dice): Promise<Bridge
       for await (const record of database.scan()) {
         if (record.kind === 'job') found.set(record.job.id, record.job)
       }
-      const copied = await copies.open().store.listJobs({ limit: mostJobs })
+      const copied = await current.copy.store.listJobs({ limit: mostJobs })
       for (const job of copied) found.set(job.id, job)
       return [...found.values()]
     },
@@ -100,11 +109,14 @@ export async function createBridgeDisk(clock: Clock, dice: Dice): Promise<Bridge
       current = await start()
     },
     crash: async () => {
-      const { process, store: killed } = current
-      process.alive = false
+      const { store: killed } = current
+      files.crash()
       void killed.close().catch(() => {})
       current = await start()
     },
-    end: () => current.store.close(),
+    end: async () => {
+      await current.store.close()
+      files.end()
+    },
   }
 }

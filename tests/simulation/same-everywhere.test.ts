@@ -40,6 +40,17 @@ describe('a seed', () => {
     expect(other.hash).not.toBe(first.hash)
   }, 240_000)
 
+  it('tells the same story every time over a file, whose process is killed', async () => {
+    for (const [killed, store] of [
+      [16, 'sqlite'],
+      [4, 'bridge'],
+    ] as const) {
+      const [first, second] = [await simulate(killed, { store }), await simulate(killed, { store })]
+      expect(first.faults['replica-killed']).toBeGreaterThan(0)
+      expect([store, second.hash]).toEqual([store, first.hash])
+    }
+  }, 240_000)
+
   it('tells the same story on every runtime', async () => {
     const here = (await simulate(seed)).hash
     for (const [name, command] of Object.entries(runtimes)) {

@@ -77,7 +77,8 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
     storeKind === 'bridge'
       ? await clock.until(createBridgeDisk(clock, createDice(seed).fork('database')))
       : undefined
-  const disk: StoreDisk | undefined = storeKind === 'sqlite' ? await createSqliteDisk() : bridge
+  const disk: StoreDisk | undefined =
+    storeKind === 'sqlite' ? await createSqliteDisk(clock) : bridge
   const parameters = change(drawParameters(createDice(seed).fork('parameters'), storeKind))
   const network = sampleNetwork({
     public_url: origin,

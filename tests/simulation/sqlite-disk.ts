@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Job } from '../../icl/rules/job.ts'
 import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import type { Store } from '../../icl/store/store.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { inCallOrder } from '../virtual-clock.ts'
 
 /** What a process leaves that has a store for itself, and what the next one finds. */
@@ -20,27 +21,48 @@ export type StoreDisk = {
 
 const synchronous: ReadonlySet<string> = new Set(['status', 'scan'])
 
-/** The commits of a store, waited for in the order of the calls. */
-const commitsOf = ({ commits }: Store): Store['commits'] => ({
-  ...commits,
-  barrier: () => {
-    const barrier = commits.barrier()
-    return () => inCallOrder(barrier)
-  },
-})
-
-/** Opens a new file in a folder of its own, in memory where the system has such a place. */
-export async function createSqliteDisk(): Promise<StoreDisk> {
+/** A file and those beside it, as one process after the other finds it; in memory where the system has such a place. */
+export function createFiles(name: string) {
   const folder = mkdtempSync(
     join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-simulation-'),
   )
   let lives = 0
-  const place = () => join(folder, String(lives), 'icl.db')
-  const open = () => {
-    mkdirSync(join(folder, String(lives)), { recursive: true })
-    return openSqliteStore(place())
+  const place = () => join(folder, String(lives), name)
+  mkdirSync(join(folder, String(lives)))
+  return {
+    place,
+    /** Has the next process find what is there at this moment, whatever this one still does. */
+    crash: (): void => {
+      const files = place()
+      lives++
+      mkdirSync(join(folder, String(lives)))
+      for (const end of ['', '-wal']) {
+        if (existsSync(files + end)) copyFileSync(files + end, place() + end)
+      }
+    },
+    lives: () => lives,
+    end: () => rmSync(folder, { recursive: true, force: true }),
   }
+}
+
+/** Opens a new file in a folder of its own. Its saves last with the next commit, as an ICL's do. */
+export async function createSqliteDisk(clock: Clock): Promise<StoreDisk> {
+  const files = createFiles('icl.db')
+  const open = async () =>
+    (await inCallOrder(() => openSqliteStore(files.place(), { clock }))).ahead()
   let current = await open()
+  /** The commits of the process that asks, waited for in the order of the calls. */
+  const commitsOf = ({ commits }: Store): Store['commits'] => ({
+    ...commits,
+    barrier: () => {
+      const life = files.lives()
+      const barrier = commits.barrier()
+      return async () => {
+        await inCallOrder(barrier)
+        if (life !== files.lives()) await new Promise(() => {})
+      }
+    },
+  })
   const store = new Proxy({ dump: () => undefined } as unknown as StoreDisk['store'], {
     get: (own, name) => {
       if (name in own) return Reflect.get(own, name)
@@ -49,10 +71,10 @@ export async function createSqliteDisk(): Promise<StoreDisk> {
       if (typeof value !== 'function') return value
       if (synchronous.has(String(name))) return value.bind(current)
       return async (...args: unknown[]) => {
-        const life = lives
+        const life = files.lives()
         const answer = await inCallOrder(async () => Reflect.apply(value, current, args))
         // Whoever asked a process that is dead hears nothing.
-        return life === lives ? answer : new Promise(() => {})
+        return life === files.lives() ? answer : new Promise(() => {})
       }
     },
   })
@@ -66,18 +88,14 @@ export async function createSqliteDisk(): Promise<StoreDisk> {
     // Its file is the same whether it is closed in between or not.
     stop: async () => {},
     crash: async () => {
-      const [old, files] = [current, place()]
-      lives++
-      mkdirSync(join(folder, String(lives)))
-      for (const end of ['', '-wal']) {
-        if (existsSync(files + end)) copyFileSync(files + end, place() + end)
-      }
+      const old = current
+      files.crash()
       await old.close()
       current = await open()
     },
     end: async () => {
       await current.close()
-      rmSync(folder, { recursive: true, force: true })
+      files.end()
     },
   }
 }

@@ -1,9 +1,11 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { setImmediate, setTimeout } from 'node:timers'
+import { setImmediate } from 'node:timers'
+import type { Clock } from '../../../lib/clock.ts'
 import { takeFileLock } from '../../../lib/host/file-lock.ts'
 import { syncFolder } from '../../../lib/host/write-whole.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
+import { systemClock } from '../../../lib/system.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { failureCode, type SqliteDatabase } from './database.ts'
 import { findPath, unusable } from './path.ts'
@@ -28,9 +30,15 @@ export async function openSqliteStore(
   {
     guest = false,
     log,
+    clock = systemClock,
     // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
     load = () => import('node:sqlite'),
-  }: { guest?: boolean; log?: Log | undefined; load?: () => Promise<Sqlite> } = {},
+  }: {
+    guest?: boolean
+    log?: Log | undefined
+    clock?: Pick<Clock, 'sleep'>
+    load?: () => Promise<Sqlite>
+  } = {},
 ): Promise<SqliteStore> {
   const sqlite = await loadSqlite(load)
   const path = findPath(file, guest)
@@ -72,7 +80,7 @@ export async function openSqliteStore(
     const { ino, dev } = statSync(path)
     return createSqliteStore(db, {
       defer: (work) => void setImmediate(work),
-      rest: (work) => void setTimeout(work, commitMs),
+      rest: (work) => void clock.sleep(commitMs).then(work),
       isInPlace: () => {
         const now = statSync(path, { throwIfNoEntry: false })
         return now?.ino === ino && now.dev === dev
