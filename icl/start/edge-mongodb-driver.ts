@@ -2,6 +2,7 @@
 // biome-ignore lint/performance/noBarrelFile: it is one, for the bundler
 export {
   Binary,
+  MongoBulkWriteError,
   MongoClient,
   MongoError,
   MongoNetworkError,
