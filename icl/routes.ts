@@ -226,7 +226,7 @@ const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
       const waitMs = query.wait * 1000
       // Those of the request would be kept with it.
       return laterWithinLimit(connections, address, waitMs, () =>
-        listAssignments(base, address, waitMs, signal),
+        listAssignments(base, address, query, signal),
       )
     },
     getAssignment: ({ params, query }, { caller, signal }) => {

@@ -30,7 +30,7 @@ type CallOptions = {
 
 type Query<E extends Endpoint> = E extends { readonly query: infer Q extends z.ZodObject }
   ? Record<never, never> extends z.input<Q>
-    ? { readonly query?: z.output<Q> | undefined }
+    ? { readonly query?: Partial<z.output<Q>> | undefined }
     : { readonly query: z.output<Q> }
   : unknown
 

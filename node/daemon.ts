@@ -212,10 +212,16 @@ async function poll(daemon: Daemon, outputKeys: OutputKeys, onBack: () => void):
       slots,
       onBack,
       mayWork: () => certificate.secondsLeft() > 0 && disk.isWritable(),
-      spawn: (assignment) => {
+      spawn: (assignment, claim) => {
         const claimed = Promise.withResolvers<void>()
         slots.start(assignment, (onSlotFree) =>
-          runJob(jobDeps, assignment, jobs.signal, { onClaimed: claimed.resolve, onSlotFree }),
+          runJob(
+            jobDeps,
+            assignment,
+            jobs.signal,
+            { onClaimed: claimed.resolve, onSlotFree },
+            claim,
+          ),
         )
         return claimed.promise
       },

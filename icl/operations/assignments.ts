@@ -1,4 +1,5 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import { checkOf } from '../../lib/prompt-needs.ts'
 import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -12,44 +13,91 @@ import { maxOutputTokensOf } from './max-output-tokens.ts'
 import { notAssigned } from './own-assignment.ts'
 import { notePoll } from './take-heartbeat.ts'
 
-/** Work offered to a node; waits up to `waitMs` for some. Nothing is handed out by being sent. */
+/** How a node asks for work: how long it waits, how much it claims at once, and the name of the poll. */
+type Poll = { readonly wait: number; readonly claim: number; readonly poll: string }
+
+/** Work offered to a node; waits up to `wait` seconds for some. Only what the poll claims is handed out by being sent. */
 export async function listAssignments(
   deps: Dependencies,
   node: Address,
-  waitMs: number,
+  poll: Poll,
   signal?: AbortSignal,
 ): Promise<{ readonly later: Promise<Offers> }> {
   await notePoll(deps, node)
   // What is awaited here would keep the whole request in memory for as long as the node waits.
-  return { later: hold(deps, offersTo(node), waitMs, signal).then(offersOrNone) }
+  const offers = hold(deps, offersTo(node, poll), poll.wait * 1000, signal)
+  return { later: offers.then(offersOrNone) }
 }
 
-type Offers = { readonly assignments: AssignmentOffer[] }
+type Offers = { readonly assignments: AssignmentOffer[]; readonly claims?: ClaimResult[] }
 
 const offersOrNone = (offers: Offers | undefined): Offers => offers ?? { assignments: [] }
 
-type OfferQuestion = Question<Offers> & { readonly node: Address }
+type OfferQuestion = Question<Offers> & {
+  readonly node: Address
+  readonly claim: number
+  readonly poll: string
+}
 
-const offersTo = (node: Address): OfferQuestion => ({
-  ...{ key: nodeKey(node), node, look: lookForOffers },
+const offersTo = (node: Address, { claim, poll }: Poll): OfferQuestion => ({
+  ...{ key: nodeKey(node), node, claim, poll, look: lookForOffers },
 })
 
 async function lookForOffers(this: OfferQuestion, waiting: Waiting): Promise<Offers | undefined> {
+  const { node } = this
   const { deps } = waiting
-  const assignments = await offersNow(deps, this.node)
-  if (assignments.length === 0 && waiting.mayWait) return undefined
-  await notePoll(deps, this.node)
-  return { assignments }
+  const [found, outages] = await Promise.all([
+    deps.store.listJobsOfNode(node),
+    deps.outages.known(),
+  ])
+  const jobs = found.map((job) => excuse(job, outages))
+  const claims = await claimsOf(this, waiting, jobs)
+  const assignments = jobs.flatMap((job) => {
+    const assignment = assignmentOf(job, node)
+    const isClaimed = claims?.some(({ jobId }) => jobId === job.id)
+    return assignment?.status === 'offered' && !isClaimed ? [viewOffer(job, assignment)] : []
+  })
+  if (assignments.length === 0 && !claims?.length && waiting.mayWait) return undefined
+  await notePoll(deps, node)
+  return { assignments, ...(claims && { claims }) }
 }
 
-async function offersNow(deps: Dependencies, node: Address): Promise<AssignmentOffer[]> {
-  const [jobs, outages] = await Promise.all([deps.store.listJobsOfNode(node), deps.outages.known()])
-  return jobs.flatMap((found) => {
-    const job = excuse(found, outages)
+/** What the poll has claimed before, and what it claims now; undefined for one that claims nothing. A claim that is refused is left out. */
+async function claimsOf(
+  { node, claim, poll }: OfferQuestion,
+  waiting: Waiting,
+  jobs: readonly Job[],
+): Promise<ClaimResult[] | undefined> {
+  if (claim === 0) return undefined
+  const { deps } = waiting
+  const own = jobs.flatMap((job) => {
     const assignment = assignmentOf(job, node)
-    return assignment?.status === 'offered' ? [viewOffer(job, assignment)] : []
+    return assignment ? [{ job, assignment }] : []
   })
+  const before = own.filter(
+    ({ assignment: { status, poll: by } }) =>
+      status === 'claimed' && by !== undefined && (poll === '' || poll === by),
+  )
+  // Nobody hears a caller that has gone away, and an ICL that stops starts nothing.
+  const most = waiting.isOver || deps.notifier.closed ? 0 : claim - before.length
+  const offered = own.filter(({ assignment }) => assignment.status === 'offered')
+  const tried = await Promise.allSettled(
+    offered.slice(0, Math.max(most, 0)).map(async ({ job, assignment: { fence } }) => {
+      const command = { type: 'claim', node, fence, poll } as const
+      return viewClaim(deps, await changeJob(deps, job.id, command), node)
+    }),
+  )
+  const claims = [
+    ...before.map(({ job }) => viewClaim(deps, job, node)),
+    ...tried.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
+  ]
+  const failed = tried.find((one) => one.status === 'rejected' && isPassing(one.reason))
+  if (claims.length === 0 && failed?.status === 'rejected') throw failed.reason
+  return claims
 }
+
+const isPassing = (error: unknown): boolean =>
+  !(error instanceof ProblemError) || error.code === 'unavailable'
 
 const viewOffer = (job: Job, assignment: Assignment): AssignmentOffer => ({
   jobId: job.id,
@@ -67,7 +115,10 @@ export async function claimAssignment(
   node: Address,
   { jobId, fence }: { jobId: JobId; fence: number },
 ): Promise<ClaimResult> {
-  const job = await changeJob(deps, jobId, { type: 'claim', node, fence })
+  return viewClaim(deps, await changeJob(deps, jobId, { type: 'claim', node, fence }), node)
+}
+
+function viewClaim(deps: Dependencies, job: Job, node: Address): ClaimResult {
   const assignment = assignmentOf(job, node)
   if (!assignment) throw notAssigned()
   const check = checkOf(job.list.terms.needs)

@@ -57,20 +57,28 @@ export function missAccess(job: Job, assignment: Assignment, now: number): Trans
   return { job: recorded(waiting, now, 'awaiting-grant', { assignment }), effects: [] }
 }
 
-/** The node takes the assignment: a lease until the claim deadline. Claiming again changes nothing. */
+/**
+ * The node takes the assignment: a lease until the claim deadline. Claiming again changes nothing. What a poll claims has the time of an offer
+ * first, because nobody knows whether its answer arrives; a claim by a call of its own makes that a lease.
+ */
 export function claim(
   job: Job,
   assignment: Assignment,
+  poll: string | undefined,
   now: number,
   limits: JobLimits,
 ): Transition {
-  if (assignment.status === 'claimed' || assignment.status === 'committed')
+  const { status, fence } = assignment
+  const isFirst = status === 'claimed' && assignment.poll !== undefined
+  if (status === 'committed' || (status === 'claimed' && !(isFirst && poll === undefined)))
     return { job, effects: [] }
-  if (assignment.status !== 'offered') {
-    return { refused: 'not-claimed', detail: `The assignment is ${assignment.status}` }
+  if (status !== 'offered' && !isFirst) {
+    return { refused: 'not-claimed', detail: `The assignment is ${status}` }
   }
-  const deadline = Math.min(now + limits.leaseMs, job.deadline)
-  const claimed = withAssignment(job, assignment.fence, { status: 'claimed', deadline })
+  const ms = poll === undefined ? limits.leaseMs : limits.offerMs
+  const deadline = Math.min(now + ms, job.deadline)
+  const claimed = withAssignment(job, fence, { status: 'claimed', deadline, poll })
+  if (isFirst) return { job: claimed, effects: [] }
   const phase = job.phase === 'open' ? 'running' : job.phase
   return { job: recorded({ ...claimed, phase }, now, 'claimed', { assignment }), effects: [] }
 }

@@ -14,8 +14,11 @@ type AbortReasonCode = (typeof AbortReason)['options'][number]
 export type MemberState = 'fit' | PassReason
 
 /** What a node says about its own assignment. */
-export type NodeCommand = { readonly node: Address; readonly fence: number } & (
-  | { readonly type: 'claim' }
+export type NodeCommand = {
+  readonly node: Address
+  readonly fence: number
+} /** By its own call, or by a poll of this name, whose answer may be lost. */ & (
+  | { readonly type: 'claim'; readonly poll?: string }
   | { readonly type: 'commit'; readonly commitment: Hash32 }
   | {
       readonly type: 'reveal'
@@ -77,8 +80,11 @@ export type EffectNews =
 /** News of the effect that has this number in the job's outbox. One that is not there any more changes nothing. */
 export type EffectCommand = EffectNews & { readonly effectId: number }
 
-/** What came of effects that were tried together: each with what it found before it. */
-export type NewsOfEffects = readonly (Finding | EffectCommand)[]
+/** A node's claim. */
+type Claim = Extract<NodeCommand, { readonly type: 'claim' }>
+
+/** What came of effects that were tried together: each with what it found before it. A node that waits for work claims what it is offered. */
+export type NewsOfEffects = readonly (Finding | Claim | EffectCommand)[]
 
 /** What a node, the client, the chain or the clock asks of a job. */
 export type Command =

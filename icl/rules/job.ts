@@ -38,6 +38,8 @@ export type Assignment = {
   readonly reason?: AssignmentReason | undefined
   readonly commitment?: Hash32
   readonly committedAt?: number
+  /** The poll that claimed it, until its node has claimed it by a call of its own. */
+  readonly poll?: string | undefined
   readonly answer?: PostedAnswer
   readonly revealedAt?: number
   /** What its node was scored for in it. */

@@ -12,8 +12,8 @@
  * - Only when no fit member is left that never had a seat, a node may return that gave its seat back for a cause
  *   that passes and never committed, after a pause that grows with each attempt: a member that is busy for good
  *   holds up nobody.
- * - A node is scored for an offer, a lease or a reveal that it let pass. Waiting for a slot or for a grant costs it
- *   nothing.
+ * - A node is scored for an offer, a lease or a reveal that it let pass. Waiting for a slot or for a grant, or what a
+ *   poll claimed for it and it never spoke of, costs it nothing.
  * - A seated node gets no offer yet: that takes the effect ensure-access, which sees on chain that the node may read
  *   the prompt key.
  *
@@ -116,7 +116,10 @@ function lapse(job: Job, now: number): { job: Job; effects: readonly Effect[] } 
 
 function lapseOne(job: Job, assignment: Assignment, now: number): Change {
   if (assignment.status === 'committed') return neverRevealed(job, assignment, now)
-  const { node, fence, status } = assignment
+  const { node, fence, status, poll } = assignment
+  // The answer to its poll may never have reached the node.
+  if (poll !== undefined)
+    return { job: vacated(job, assignment, 'lapsed', 'offer-lapsed', now), effects: [] }
   const code = status === 'offered' ? 'offer-lapsed' : 'lease-lapsed'
   return {
     job: vacated(job, assignment, 'lapsed', code, now),

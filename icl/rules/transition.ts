@@ -186,7 +186,7 @@ function applyNodeCommand(
   }
   switch (command.type) {
     case 'claim':
-      return claim(job, assignment, now, limits)
+      return claim(job, assignment, command.poll, now, limits)
     case 'commit':
       return commit(job, assignment, command.commitment, now, limits)
     case 'reveal':

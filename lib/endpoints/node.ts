@@ -28,6 +28,7 @@ import {
   challengeProblems,
   JobPath,
   nodeProblems,
+  Poll,
   signatureProblems,
   Wait,
 } from './parts.ts'
@@ -128,10 +129,11 @@ export const nodeEndpoints = {
   getAssignments: defineEndpoint({
     method: 'GET',
     path: '/internal/assignments/{address}',
-    summary: 'Work offered to a node. `wait` holds the request until there is some',
+    summary:
+      'Work offered to a node. `wait` holds the request until there is some, `claim` claims it at once',
     auth: 'node',
     params: AddressPath,
-    query: Wait,
+    query: Poll,
     response: AssignmentOffers,
     problems: ['invalid-request', ...nodeProblems],
   }),

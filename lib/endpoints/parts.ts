@@ -11,6 +11,15 @@ export const Cursor = Base64Url(256)
 export const Wait = z.object({
   wait: QueryInt(0, 30).default(0),
 })
+/** How a node asks for work. */
+export const Poll = Wait.extend({
+  claim: QueryInt(0, 32).default(0).describe('Claim so many of the offers at once'),
+  poll: Base64Url(32)
+    .default('')
+    .describe(
+      'With `claim`: a name for the poll. Sent again, it brings the same claims. A poll without one brings all that polls claimed and the node has not',
+    ),
+})
 
 /** Why a signature does not count. */
 export const signatureProblems = [

@@ -34,10 +34,6 @@ export const AssignmentOffer = z
   .meta({ id: 'AssignmentOffer' })
 export type AssignmentOffer = z.output<typeof AssignmentOffer>
 
-export const AssignmentOffers = z
-  .object({ assignments: z.array(AssignmentOffer) })
-  .meta({ id: 'AssignmentOffers' })
-
 /** Which assignment a node speaks of. */
 export const ClaimRequest = z.object({ jobId: JobId, fence: Fence }).meta({ id: 'ClaimRequest' })
 
@@ -65,6 +61,19 @@ export const ClaimResult = z
   })
   .meta({ id: 'ClaimResult' })
 export type ClaimResult = z.output<typeof ClaimResult>
+
+/** What a poll brings. */
+export const AssignmentOffers = z
+  .object({
+    assignments: z.array(AssignmentOffer),
+    claims: z
+      .array(ClaimResult)
+      .optional()
+      .describe(
+        'With `claim`: what the poll has claimed. `claimDeadline` is that of an offer until the node claims it, too',
+      ),
+  })
+  .meta({ id: 'AssignmentOffers' })
 
 /** A node's promise of its evidence, made before it may see that of others. */
 export const CommitRequest = z

@@ -11,18 +11,20 @@ import { keyHandlesMissing, produceAnswer } from './answer.ts'
 import { bindTo, commit } from './commit.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
-import { leaseOf, longestAwayMs } from './lease.ts'
+import { firstLeaseOf, leaseOf, longestAwayMs } from './lease.ts'
 
-/** Claims an assignment, answers and commits; then its slot is free, and the steps after the commitment follow. `onUsage` hears what each question to the provider took. */
+/** Claims an assignment unless a poll has claimed it, answers and commits; then its slot is free, and the steps after the commitment follow. `onUsage` hears what each question to the provider took. */
 export async function workOn(
   deps: JobDeps,
   assignment: Pick<AssignmentOffer, 'jobId' | 'fence'>,
   signal: AbortSignal,
   steps: JobSteps & { readonly onUsage: (usage: Usage) => void },
+  byPoll?: ClaimResult,
 ): Promise<Ending> {
   const { jobId, fence } = assignment
   const { onUsage } = steps
-  const claim = await claimJob(deps, assignment, signal).finally(steps.onClaimed)
+  const claim = byPoll ?? (await claimJob(deps, assignment, signal).finally(steps.onClaimed))
+  steps.onClaimed()
   // What is signed names the claim's assignment: it must be the one that was looked up in the journal.
   if (claim.jobId !== jobId || claim.fence !== fence) {
     throw keyHandlesMissing('the ICL returned another assignment for the claim')
@@ -32,7 +34,9 @@ export async function workOn(
   }
   deps.log.step(messages.claimed(jobId))
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
-  const lease = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
+  const lease = byPoll
+    ? firstLeaseOf(deps, claim)
+    : leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
   const own = await lease.within(signal, async (leased, leftMs) =>
     bindTo(deps, claim, await produceAnswer(deps, claim, leased, { leftMs, onUsage }), onUsage),
   )

@@ -11,6 +11,10 @@ const askMs = 5_000
 const askAgainMs = 2_000
 // The work looks at what is left of its lease shortly before the end: a question has to be under way by then.
 const askAheadMs = 7_000
+// Of the 20 s that a poll's claim lasts: an answer that is there sooner needs no claim of its own.
+const claimsAfterMs = 8_000
+// What that claim gives.
+const leaseSeconds = 120
 /** An ICL that is away for longer takes a job away all the same. */
 export const longestAwayMs = 330_000
 
@@ -23,7 +27,19 @@ export type LeftMs = () => number
  * A lease of `seconds` from now, for work that ends with it. The ICL adds time in which it was away, so that it is asked before the
  * work is given up; the lease goes on while the ICL does not answer. A lease for one `step` ends with ProblemError `not-your-turn` when the ICL names another.
  */
-export function leaseOf(deps: Deps, id: AssignmentId, seconds: number, step?: NextStep) {
+export const leaseOf = (deps: Deps, id: AssignmentId, seconds: number, step?: NextStep) =>
+  leaseFor(deps, { ...id, step }, seconds)
+
+/** The lease of what a poll has claimed: that of an offer, which a claim makes a whole one unless the work is done before. */
+export const firstLeaseOf = (deps: Deps, id: AssignmentId) =>
+  leaseFor(deps, { ...id, step: undefined, claimsAfterMs }, leaseSeconds)
+
+type LeaseId = AssignmentId & {
+  readonly step: NextStep | undefined
+  readonly claimsAfterMs?: number
+}
+
+function leaseFor(deps: Deps, id: LeaseId, seconds: number) {
   const term = termOf(deps.clock, seconds)
   return {
     async within<T>(
@@ -37,7 +53,7 @@ export function leaseOf(deps: Deps, id: AssignmentId, seconds: number, step?: Ne
       const aborted = new Promise<never>((_, reject) => {
         leased.addEventListener('abort', () => reject(leased.reason), { once: true })
       })
-      endOf(deps, { ...id, step }, term, AbortSignal.any([signal, done.signal])).then(
+      endOf(deps, id, term, AbortSignal.any([signal, done.signal])).then(
         (why) => over.abort(why),
         () => {},
       )
@@ -83,15 +99,27 @@ function termOf(clock: Clock, seconds: number) {
 /** Resolves with the reason once the lease is over, also by what the ICL says. */
 async function endOf(
   { api, clock }: Deps,
-  { jobId, fence, step }: AssignmentId & { readonly step: NextStep | undefined },
+  { jobId, fence, step, claimsAfterMs }: LeaseId,
   term: Term,
   signal: AbortSignal,
 ): Promise<unknown> {
+  let mustClaim = claimsAfterMs !== undefined
+  if (claimsAfterMs !== undefined) await clock.sleep(claimsAfterMs, signal)
   for (let leftMs = term.leftMs(); leftMs > 0; leftMs = term.leftMs()) {
     const isFar = leftMs > askAheadMs && !term.isAway()
-    await clock.sleep(isFar ? leftMs - askAheadMs : Math.min(leftMs, askAgainMs), signal)
+    if (!mustClaim)
+      await clock.sleep(isFar ? leftMs - askAheadMs : Math.min(leftMs, askAgainMs), signal)
     term.asked()
     try {
+      if (mustClaim) {
+        const claimed = await api.claimAssignment(
+          { body: { jobId, fence } },
+          { signal, timeoutMs: askMs },
+        )
+        mustClaim = false
+        term.answered(claimed.claimDeadline - claimed.server_time)
+        continue
+      }
       const input = { params: { jobId }, query: { wait: 0 } }
       const view = await api.getAssignment(input, { signal, timeoutMs: askMs })
       if (view.fence !== fence) break
@@ -101,6 +129,7 @@ async function endOf(
       signal.throwIfAborted()
       if (!isPassing(error)) return error
       term.silent()
+      if (mustClaim) await clock.sleep(askAgainMs, signal)
     }
   }
   return leaseOver()

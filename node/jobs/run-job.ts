@@ -1,17 +1,18 @@
 import { unixSeconds } from '../../lib/clock.ts'
-import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
+import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments.ts'
 import { messages } from '../log-messages.ts'
 import { workOn } from './do-work.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import { giveBack, toItsEnd } from './job-end.ts'
 import { signedBefore } from './signed-before.ts'
 
-/** Runs one assignment to its end (spec 3.3); never rejects: a failure gives the assignment back and is logged. */
+/** Runs one assignment, which a poll may have claimed, to its end (spec 3.3); never rejects: a failure gives the assignment back and is logged. */
 export async function runJob(
   deps: JobDeps,
   assignment: AssignmentOffer,
   signal: AbortSignal,
   steps: JobSteps,
+  claim?: ClaimResult,
 ): Promise<void> {
   const { jobId, role, fence } = assignment
   const at = unixSeconds(deps.clock)
@@ -24,7 +25,7 @@ export async function runJob(
     }
     await toItsEnd(deps, { ...assignment, startedAt: at }, signal, async (onUsage) => {
       deps.journal.note({ step: 'started', jobId, fence, at, assignment })
-      return await workOn(deps, assignment, signal, { ...steps, onUsage })
+      return await workOn(deps, assignment, signal, { ...steps, onUsage }, claim)
     })
   } finally {
     steps.onClaimed()

@@ -1,10 +1,11 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { toBase64Url } from '../../lib/digest.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
-import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
+import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { fullyJittered, jittered } from '../jitter.ts'
 import { isPassing } from '../jobs/abort-reason.ts'
@@ -17,6 +18,7 @@ import type { Slots } from '../slots.ts'
 const pollPeriodMs = 5_000
 
 const holdSeconds = 20
+const mostClaims = 32
 /** The pool is whole again so long after an ICL was away: 10,000 nodes make 4,000 requests a second meanwhile. */
 const maxAwayMs = 5_000
 /** For refusals, which a node's operator has to look after. */
@@ -30,8 +32,8 @@ export type PollerOptions = {
   readonly api: Pick<NodeApi, 'getAssignments'>
   readonly address: Address
   readonly slots: Slots
-  /** Starts a job in its slot; the promise settles as soon as its claim was answered. */
-  readonly spawn: (assignment: AssignmentOffer) => Promise<void>
+  /** Starts a job in its slot, which the poll may have claimed; the promise settles as soon as its claim was answered. */
+  readonly spawn: (assignment: AssignmentOffer, claim?: ClaimResult) => Promise<void>
   /** The ICL has answered again after a poll that failed. */
   readonly onBack: () => void
   /** False while there is no valid certificate: then no work is taken. */
@@ -41,20 +43,25 @@ export type PollerOptions = {
   readonly log: Log
 }
 
-/** Polls until `signal` aborts; a poll is held by the ICL while there are free slots, so that work arrives at once. */
+/** Polls until `signal` aborts; a poll is held by the ICL while there are free slots, and claims as much, so that work arrives at once. */
 export async function pollAssignments(options: PollerOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, slots } = options
   let failures = 0
   const warnedAt = new Map<string, MonotonicMs>()
   let quietSince = clock.monotonic()
+  // What polls claimed for a daemon that was killed, the first one brings.
+  let name = ''
 
   const pass = async (): Promise<'more' | 'wait'> => {
-    const offered = await fetchAssignments(options, signal)
+    const { assignments, claims = [] } = await fetchAssignments(options, name, signal)
+    // One whose answer is lost is asked again by its name.
+    name = toBase64Url(options.random.bytes(12))
     if (failures > 0) options.onBack()
     failures = 0
     warnedAt.clear()
-    const fresh = offered.filter((assignment) => !slots.isTaken(assignment))
-    if (fresh.length === 0) {
+    const claimed = claims.filter((claim) => !slots.isTaken(claim))
+    const fresh = assignments.filter((assignment) => !slots.isTaken(assignment))
+    if (fresh.length + claimed.length === 0) {
       if (elapsedSince(clock, quietSince) >= quietMs) {
         log.info(messages.noAssignments())
         quietSince = clock.monotonic()
@@ -62,17 +69,21 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       return 'wait'
     }
     quietSince = clock.monotonic()
-    const takeable = fresh.slice(0, slots.free())
-    if (takeable.length === 0) return 'wait'
-    log.step(messages.receivedAssignments(fresh.length))
-    const claims = takeable.map((assignment) => {
+    const takeable = fresh.slice(0, Math.max(0, slots.free() - claimed.length))
+    if (takeable.length + claimed.length === 0) return 'wait'
+    log.step(messages.receivedAssignments(fresh.length + claimed.length))
+    const start = (assignment: AssignmentOffer, claim?: ClaimResult) => {
       log.step(messages.spawning(assignment.role, assignment.jobId))
-      return options.spawn(assignment)
-    })
+      return options.spawn(assignment, claim)
+    }
+    const starting = [
+      ...claimed.map((claim) => start(offerIn(claim), claim)),
+      ...takeable.map((assignment) => start(assignment)),
+    ]
     // What has been claimed is not offered again; a claim that hangs must not stop the polls.
     const late = () => new Error('a claim hangs')
     await withDeadline(clock, claimPatienceMs, signal, late, () =>
-      Promise.allSettled(claims),
+      Promise.allSettled(starting),
     ).catch(() => signal.throwIfAborted())
     return 'more'
   }
@@ -109,14 +120,26 @@ function backoffMs(random: Random, error: unknown, failures: number): number {
   return Math.max(askedMs, fullyJittered(random, maxAwayMs))
 }
 
-async function fetchAssignments(
+function fetchAssignments(
   { api, address, slots }: PollerOptions,
+  poll: string,
   signal: AbortSignal,
-): Promise<readonly AssignmentOffer[]> {
-  const wait = slots.free() > 0 ? holdSeconds : 0
-  const { assignments } = await api.getAssignments(
-    { params: { address }, query: { wait } },
+) {
+  const claim = Math.min(slots.free(), mostClaims)
+  const wait = claim > 0 ? holdSeconds : 0
+  return api.getAssignments(
+    { params: { address }, query: { wait, claim, poll } },
     { signal, timeoutMs: (wait + 10) * 1000 },
   )
-  return assignments
 }
+
+/** The offer that a claim was made of. */
+const offerIn = (claim: ClaimResult): AssignmentOffer => ({
+  jobId: claim.jobId,
+  role: claim.role,
+  model_id: claim.model_id,
+  prompt_cid: claim.prompt_cid,
+  client: claim.client,
+  deadline: claim.claimDeadline,
+  fence: claim.fence,
+})

@@ -15,7 +15,6 @@ const pollPeriodMs = 5_000
 /** Milliseconds from a submission until what it brings about, of each of its three nodes. */
 export type PickUps = {
   readonly taken: number[]
-  readonly offered: number[]
   readonly claimed: number[]
 }
 
@@ -27,10 +26,9 @@ export async function measurePickUps(
   mostMs: number,
 ): Promise<PickUps & { readonly stop: () => void }> {
   const fleet = await startFleet({ ports: [port], nodes, works: false })
-  const found: PickUps = { taken: [], offered: [], claimed: [] }
-  const note = ({ submitted, taken, offered, claimed }: JobTimes) => {
+  const found: PickUps = { taken: [], claimed: [] }
+  const note = ({ submitted, taken, claimed }: JobTimes) => {
     found.taken.push(taken - submitted)
-    found.offered.push(...offered.map((at) => at - submitted))
     found.claimed.push(...claimed.map((at) => at - submitted))
   }
   try {
@@ -114,7 +112,6 @@ function findingsOf(
     for (const [name, numbers] of [
       ['loopback round trip', found.roundTrips],
       ['until it is taken in', found.taken],
-      ['until an offer reaches its node', found.offered],
       ['until the node has claimed it', found.claimed],
     ] as const) {
       const { p50, p99, max } = spreadOf(numbers)
@@ -133,7 +130,7 @@ function findingsOf(
     ms(pollPeriodMs),
   ])
   return {
-    method: `${nodes.toLocaleString('en')} nodes wait by long poll, in another process. A client submits one job after the other, and the three nodes of its quorum claim it as soon as they are offered it. Measured from before the submission is sent, with everything that it takes: the wallet's signature, its places, the pool of its draw. The chain answers at once. The goals are for the durable store.`,
+    method: `${nodes.toLocaleString('en')} nodes wait by long poll, in another process. A client submits one job after the other, and the three nodes of its quorum claim it by their polls. Measured from before the submission is sent, with everything that it takes: the wallet's signature, its places, the pool of its draw. The chain answers at once. The goals are for the durable store.`,
     tables: [{ title: 'From submission to claim', rows }],
     figures,
     goals: [

@@ -34,6 +34,24 @@ describe('the daemon', () => {
     await end(world, running)
   })
 
+  it('asks again by its name for what a poll claimed when its answer is lost', async () => {
+    const world = await createDaemonWorld()
+    world.api.getAssignments
+      .mockResolvedValueOnce({ assignments: [] })
+      .mockRejectedValueOnce(new Error('the answer broke off'))
+      .mockResolvedValueOnce({ assignments: [], claims: [world.claim] })
+    const running = world.start()
+    await world.clock.advance(60_000)
+    const names = world.api.getAssignments.mock.calls.map(([{ query }]) => query?.poll)
+    expect(names[0]).toBe('')
+    expect(names[1]).not.toBe('')
+    expect(names[2]).toBe(names[1])
+    expect(names[3]).not.toBe(names[2])
+    expect(world.api.claimAssignment).not.toHaveBeenCalled()
+    expect(world.api.commitAssignment).toHaveBeenCalledTimes(1)
+    await end(world, running)
+  })
+
   it('sends a heartbeat every 60 s', async () => {
     const world = await createDaemonWorld()
     const running = world.start()

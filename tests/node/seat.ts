@@ -76,7 +76,7 @@ export function createSeat({
     seat.shownAt ??= now
     return { ...base, deadline: seat.shownAt + 45, turn: seat.turn, ...turn }
   }
-  type Asked = { readonly query?: { readonly wait: number } | undefined }
+  type Asked = { readonly query?: { readonly wait?: number } | undefined }
   /** The answer to a step with the next one, for a node that asks for that. */
   const withNext = async <S extends AssignmentState>({ query }: Asked, state: S): Promise<S> => {
     if (!query?.wait) return state

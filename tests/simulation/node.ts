@@ -59,7 +59,12 @@ export type SimulatedNode = TestNode & {
   readonly claims: string[]
 }
 
+type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
+
+const nameOf = ({ jobId, fence }: AssignmentId) => `${jobId}:${fence}`
+
 const heartbeatMs = 60_000
+const claimsAfterMs = 8_000
 /** Tries that outlast whatever goes wrong. */
 export const patient = { attempts: 30, timeoutMs: 5_000 }
 const held = { timeoutMs: 40_000 }
@@ -130,12 +135,10 @@ export function startNode(
     signal.throwIfAborted()
   }
 
-  const work = async ({ jobId, fence }: AssignmentOffer, leave: () => void) => {
-    const claimed = await node.api.claimAssignment(
-      { body: { jobId: jobId as JobId, fence } },
-      options,
-    )
-    claims.push(`${jobId}:${claimed.fence}`)
+  const claim = ({ jobId, fence }: AssignmentId) =>
+    node.api.claimAssignment({ body: { jobId, fence } }, options)
+  const work = async (claimed: Claimed, leave: () => void) => {
+    claims.push(nameOf(claimed))
     const answer = typeof habits.answer === 'string' ? habits.answer : habits.answer(claimed.jobId)
     const given: Work = { icl, node, claimed, clock, signal, answer, think, leave }
     await workBy(habits.conduct ?? {}, given)
@@ -147,23 +150,42 @@ export function startNode(
       await clock.sleep(heartbeatMs, signal).catch(() => {})
     }
   }
+  const start = (id: AssignmentId, claiming: () => Promise<Claimed>) => {
+    const name = nameOf(id)
+    if (running.has(name)) return
+    running.add(name)
+    const leave = () => running.delete(name)
+    void claiming()
+      .then((claimed) => work(claimed, leave))
+      // A refusal means that somebody else has the work now.
+      .catch(() => {})
+      .finally(leave)
+  }
+  /** Has what a poll claimed, and makes its time a lease when the work takes long. */
+  const claimedByPoll = async (claimed: Claimed) => {
+    const claimAgain = async () => {
+      await clock.sleep(claimsAfterMs, signal)
+      if (running.has(nameOf(claimed))) await claim(claimed)
+    }
+    void claimAgain().catch(() => {})
+    return claimed
+  }
   const pollLoop = async () => {
+    // The first has no name: it brings what polls claimed for a node that was killed.
+    let polls = 0
     while (!signal.aborted) {
+      const poll = polls === 0 ? '' : String(polls).padStart(8, '0')
+      const asked = isThrifty(plain) ? { claim: habits.slots - running.size, poll } : {}
       const answer = await node.api
         .getAssignments(
-          { params: { address: node.address }, query: { wait: 20 } },
+          { params: { address: node.address }, query: { wait: 20, ...asked } },
           { ...held, signal },
         )
-        .catch(() => ({ assignments: [] }))
-      for (const assignment of answer.assignments) {
-        const name = `${assignment.jobId}:${assignment.fence}`
-        if (running.size >= habits.slots || running.has(name)) continue
-        running.add(name)
-        const leave = () => running.delete(name)
-        void work(assignment, leave)
-          // A refusal means that somebody else has the work now.
-          .catch(() => {})
-          .finally(leave)
+        .catch(() => undefined)
+      if (answer) polls += 1
+      for (const claimed of answer?.claims ?? []) start(claimed, () => claimedByPoll(claimed))
+      for (const offer of answer?.assignments ?? []) {
+        if (running.size < habits.slots) start(offer, () => claim(offer))
       }
       // A node that is full must not ask again at once.
       await clock.sleep(running.size > 0 ? 1_000 : 10, signal).catch(() => {})

@@ -6,7 +6,6 @@ import { walletOf } from '../../icl/test-icl.ts'
 import { type Answer, type Connection, connectMany, connectTo } from './connection.ts'
 import { type Call, requestBytes } from './signed-request.ts'
 import {
-  claim,
   commitment,
   delivery,
   givenTo,
@@ -26,7 +25,6 @@ export type JobTimes = {
   readonly previewed: number
   readonly submitted: number
   taken: number
-  readonly offered: number[]
   readonly claimed: number[]
   readonly committed: number[]
   /** When the deliverer knew that all had revealed. */
@@ -131,21 +129,12 @@ export async function startFleet({
     if (known) return Promise.resolve(known)
     return new Promise((resolve) => early.set(id, [...(early.get(id) ?? []), resolve]))
   }
-  const workOn = async (
-    node: NodeSigner,
-    offer: Offer,
-    offeredAt: number,
-    onClaimed: () => void,
-  ): Promise<void> => {
+  const workOn = async (node: NodeSigner, offer: Offer, claimedAt: number): Promise<void> => {
     const send = <T>(call: Call) => spare.use((connection) => ask<T>(connection, call, node))
-    const claimed = await send(claim(offer))
-    const claimedAt = performance.now()
-    onClaimed()
     const { times, claimedByAll, settled } = await jobOf(offer.jobId)
-    times.offered.push(offeredAt)
     if (times.claimed.push(claimedAt) === 3) claimedByAll.resolve()
     if (!works) return
-    const answer = await givenTo(node, claimed)
+    const answer = await givenTo(node, offer)
     // The answer to each step waits for the next one, which is asked for only when that took too long.
     let told = await send<{ next?: unknown }>(await commitment(answer))
     times.committed.push(performance.now())
@@ -157,7 +146,7 @@ export async function startFleet({
         told = await send(reveal(answer))
       } else if (step === 'deliver') {
         times.revealed = performance.now()
-        await send(await delivery(node, answer, claimed, checkers))
+        await send(await delivery(node, answer, offer, checkers))
         times.delivered = performance.now()
         return
       } else if (seen) {
@@ -171,34 +160,23 @@ export async function startFleet({
     }
   }
   const live = async (node: NodeSigner, first: Connection): Promise<void> => {
-    const seen = new Set<string>()
     let connection = first
+    let polls = 0
     while (!isOver) {
       if (!connection.isOpen()) {
         // A busy machine may take longer to come to a connection than the server keeps it.
         connection = await connectTo(ports, polling.length)
         polling.push(connection)
       }
-      const { assignments } = await ask<{ assignments: Offer[] }>(
+      const { claims } = await ask<{ claims: Offer[] }>(
         connection,
-        poll(node.address, waitSeconds),
+        poll(node.address, waitSeconds, String(++polls).padStart(8, '0')),
         node,
       )
       const now = performance.now()
-      const mine = assignments.filter(({ jobId, fence }) => !seen.has(`${jobId}:${fence}`))
-      for (const offer of mine) seen.add(`${offer.jobId}:${offer.fence}`)
-      // An offer stays in the list until it is claimed: nothing is asked again before that.
-      await Promise.all(mine.map((offer) => startWork(node, offer, now)))
+      for (const offer of claims) void workOn(node, offer, now).catch(fail)
     }
   }
-  /** Resolves once the offer is claimed; the work goes on. */
-  const startWork = (node: NodeSigner, offer: Offer, now: number): Promise<void> =>
-    new Promise((resolve, reject) => {
-      workOn(node, offer, now, resolve).catch((error: unknown) => {
-        fail(error)
-        reject(error)
-      })
-    })
   for (const [index, node] of nodes.entries()) {
     const connection = polling[index]
     if (connection) void live(node, connection).catch(fail)
@@ -222,7 +200,6 @@ export async function startFleet({
           previewed,
           submitted,
           taken: performance.now(),
-          offered: [],
           claimed: [],
           committed: [],
           revealed: 0,

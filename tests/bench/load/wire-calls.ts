@@ -23,15 +23,10 @@ export type Offer = { readonly jobId: JobId; readonly fence: number }
 /** A node's answer to the work that it claimed. */
 export type Given = Awaited<ReturnType<typeof givenTo>>
 
-export const poll = (address: Address, waitSeconds: number): Call => ({
+/** A poll that claims what it brings, if it has a name. */
+export const poll = (address: Address, waitSeconds: number, name?: string): Call => ({
   method: 'GET',
-  path: `/internal/assignments/${address}?wait=${waitSeconds}`,
-})
-
-export const claim = ({ jobId, fence }: Offer): Call => ({
-  method: 'POST',
-  path: '/internal/task/claim',
-  body: { jobId, fence },
+  path: `/internal/assignments/${address}?wait=${waitSeconds}${name ? `&claim=8&poll=${name}` : ''}`,
 })
 
 export const preview: Call = {
