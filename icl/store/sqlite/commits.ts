@@ -85,6 +85,13 @@ function newGroup(): Group {
   return { ended, resolve, reject, changes: 0, isAwaited: false }
 }
 
+/** Whether something waits for the group already; from now on it does. */
+function isAwaited(group: Group): boolean {
+  const was = group.isAwaited
+  group.isAwaited = true
+  return was
+}
+
 // Bounds what one commit takes to the disk.
 const mostPerCommit = 512
 
@@ -152,14 +159,11 @@ export function createCommits(
     if (++group.changes >= mostPerCommit) commit(group)
     return answer
   }
-  const hurry = (group: Group): void => {
-    if (!group.isAwaited) defer(() => commit(group))
-    group.isAwaited = true
-  }
   const flushed = async (since: number, isUrgent = true): Promise<void> => {
     if (losses !== since) throw lost()
-    if (open && isUrgent) hurry(open)
-    await open?.ended
+    const group = open
+    if (group && isUrgent && !isAwaited(group)) defer(() => commit(group))
+    await group?.ended
   }
   return {
     apply,
