@@ -2,7 +2,7 @@ import type { ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import type { AttestedNumbers } from '../../lib/schemas/teacher.ts'
 import { NodeLink } from './agreement.tsx'
 
-type Column = readonly [name: string, valueOf: (numbers: AttestedNumbers) => string | number]
+type Column = readonly [name: string, cellOf: (numbers: AttestedNumbers) => string | number]
 
 const columns: readonly Column[] = [
   ['likeliest', ({ agree, n }) => `${agree} of ${n}`],
@@ -46,9 +46,9 @@ export function AttestedTable({
               <th scope="row">
                 <NodeLink node={node} />
               </th>
-              {columns.map(([name, valueOf]) => (
+              {columns.map(([name, cellOf]) => (
                 <td class="number" key={name} data-name={name}>
-                  {valueOf(row)}
+                  {cellOf(row)}
                 </td>
               ))}
             </tr>
