@@ -78,8 +78,6 @@ async function demo(
   return { code, stdout, stderr }
 }
 
-const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1) ?? ''
-
 describe('npm run demo', () => {
   it('prints one line of JSON with --json, the story elsewhere', async () => {
     const token = `token ${randomUUID()}`

@@ -19,10 +19,9 @@ async function networkWith(changes: Record<string, string>): Promise<Network> {
     createMachine(() => {}),
   )
   try {
-    const response = await createApp(deps).fetch(
-      new Request('https://icl.test/v1/network'),
-      { peerAddress: '127.0.0.1' },
-    )
+    const response = await createApp(deps).fetch(new Request('https://icl.test/v1/network'), {
+      peerAddress: '127.0.0.1',
+    })
     return Network.parse(await response.json())
   } finally {
     await deps.store.close()
