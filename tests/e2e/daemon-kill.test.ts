@@ -86,11 +86,12 @@ describe('kill -9', () => {
   it('of the deliverer when its turn begins: another delivers, and it checks', async () => {
     const killed = Promise.withResolvers<number>()
     let victim: string | undefined
-    world.proxy.decide = ({ method, path, node }) => {
-      if (method !== 'GET' || !path.startsWith('/internal/task/')) return 'pass'
+    world.proxy.decide = ({ path, node }) => {
+      if (!path.startsWith('/internal/task/')) return 'pass'
       return {
         change: (own) => {
-          if (own.step !== 'deliver' || victim !== undefined) return own
+          const { step } = (own.next ?? own) as { readonly step?: string }
+          if (step !== 'deliver' || victim !== undefined) return own
           victim = node
           const index = world.nodes.findIndex(({ address }) => address === node)
           world.kill(index).then(() => killed.resolve(index), killed.reject)

@@ -150,7 +150,7 @@ describe('nodes that log at DEBUG', () => {
     expect(repeated).toBe(world.nodes.length)
     for (const { bytes } of logs) {
       expect(Buffer.from(bytes).toString()).toContain('no such key')
-      expect(Buffer.from(bytes).toString()).toContain('POST /internal/task/claim')
+      expect(Buffer.from(bytes).toString()).toContain('POST /internal/task/commit')
       for (const shown of [
         'Permit for decryptions made',
         'decrypted handle',

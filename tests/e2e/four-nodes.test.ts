@@ -162,11 +162,12 @@ describe('a first seat whose answer differs, and a deliverer that is killed', ()
     processes = createProcesses(folder)
     const again = { processes, chain, folder, iclUrl: icl.url, models: [], mockAttestationKey: '' }
     const killed: string[] = []
-    front.decide = ({ method, path, node }) => {
-      if (method !== 'GET' || !path.startsWith('/internal/task/')) return 'pass'
+    front.decide = ({ path, node }) => {
+      if (!path.startsWith('/internal/task/')) return 'pass'
       return {
         change: async (own) => {
-          if (own.step !== 'deliver' || node === undefined || killed.length > 0) return own
+          const { step } = (own.next ?? own) as { readonly step?: string }
+          if (step !== 'deliver' || node === undefined || killed.length > 0) return own
           killed.push(node)
           const deliverer = world.nodes.find(({ address }) => address === node)
           deliverer?.process.kill('SIGKILL')

@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers'
 /** A request on its way. */
 type Passing = {
   readonly method: string
+  /** Without its query. */
   readonly path: string
   /** Which node signed it, in lower case. */
   readonly node: string | undefined
@@ -62,7 +63,13 @@ async function serve(proxy: HttpProxy, request: IncomingMessage, response: Serve
   const { method = '', url: path = '', headers } = request
   const node = /keyid="svc-node:(0x[0-9a-f]{40})/.exec(String(headers['signature-input']))?.[1]
   const { authorization } = headers
-  const asked = { method, path, node, body: body.toString(), authorization }
+  const asked = {
+    method,
+    path: path.replace(/\?.*/, ''),
+    node,
+    body: body.toString(),
+    authorization,
+  }
   const fate = (await proxy.decide?.(asked)) ?? 'pass'
   if (fate === 'lose-request') return response.destroy()
   if (typeof fate === 'object' && 'status' in fate) {
