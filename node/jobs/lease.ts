@@ -1,7 +1,9 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { NextStep } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { messages } from '../log-messages.ts'
 import { isPassing } from './abort-reason.ts'
 import type { AssignmentId, JobDeps } from './job-deps.ts'
 
@@ -18,7 +20,7 @@ const leaseSeconds = 120
 /** An ICL that is away for longer takes a job away all the same. */
 export const longestAwayMs = 330_000
 
-type Deps = Pick<JobDeps, 'api' | 'clock'>
+type Deps = Pick<JobDeps, 'api' | 'clock' | 'log'>
 
 /** Milliseconds until a lease ends, by what is known when it is called: an outage of the ICL makes them more. */
 export type LeftMs = () => number
@@ -98,7 +100,7 @@ function termOf(clock: Clock, seconds: number) {
 
 /** Resolves with the reason once the lease is over, also by what the ICL says. */
 async function endOf(
-  { api, clock }: Deps,
+  { api, clock, log }: Deps,
   { jobId, fence, step, claimsAfterMs }: LeaseId,
   term: Term,
   signal: AbortSignal,
@@ -127,6 +129,7 @@ async function endOf(
       term.answered(view.deadline && view.deadline - view.server_time)
     } catch (error) {
       signal.throwIfAborted()
+      if (mustClaim) log.warning(messages.claimFailed(jobId, errorText(error)))
       if (!isPassing(error)) return error
       term.silent()
       if (mustClaim) await clock.sleep(askAgainMs, signal)
