@@ -110,27 +110,44 @@ describe('daemons see', () => {
     back()
   }, 240_000)
 
-  it('a claim that fails, and one with empty handles', async () => {
+  /** Asks while every claim that a poll brings is changed on its way. */
+  const askWithClaims = async (change: object) => {
+    world.proxy.decide = ({ path }) =>
+      path.startsWith('/internal/assignments/')
+        ? {
+            change: ({ claims = [], ...polled }) => ({
+              ...polled,
+              claims: (claims as readonly object[]).map((claim) => ({ ...claim, ...change })),
+            }),
+          }
+        : 'pass'
+    // What happens to a poll was decided when it was sent.
+    world.proxy.cut()
+    const status = await ask()
+    back()
+    world.proxy.cut()
+    return status
+  }
+
+  it('a claim that fails: work that takes longer needs one beside that of the poll', async () => {
+    world.provider.held.add('key-of-node-0')
     world.proxy.decide = async ({ path, node }) => {
-      if (path !== '/internal/task/claim') return 'pass'
-      if (node === world.nodes[0]?.address) return problem(500, 'internal-error')
-      // The job ends as soon as two have given it back.
-      await eventually('a claim has failed', async () =>
-        (await world.logOf(0)).includes('claim failed'),
-      )
-      return { change: (claim) => ({ ...claim, kpHighHandle: '0', kpLowHandle: '0' }) }
+      if (path !== '/internal/task/claim' || node !== world.nodes[0]?.address) return 'pass'
+      setTimeout(() => world.provider.release(), 1_000)
+      return problem(500, 'internal-error')
     }
-    expect(await ask()).toBe('key-handles-missing')
+    expect(await ask()).toBe('accepted')
     back()
   }, 240_000)
 
+  it('a claim with empty handles', async () => {
+    const none = { kpHighHandle: '0', kpLowHandle: '0' }
+    expect(await askWithClaims(none)).toBe('key-handles-missing')
+  }, 240_000)
+
   it('the original handles instead of the stored ones', async () => {
-    world.proxy.decide = ({ path }) =>
-      path === '/internal/task/claim'
-        ? { change: (claim) => ({ ...claim, kpHighHandle: '12345', kpLowHandle: '54321' }) }
-        : 'pass'
-    expect(await ask()).toBe('fhe-decrypt-denied')
-    back()
+    const original = { kpHighHandle: '12345', kpLowHandle: '54321' }
+    expect(await askWithClaims(original)).toBe('fhe-decrypt-denied')
   }, 240_000)
 
   it('a gateway without the blob', async () => {
