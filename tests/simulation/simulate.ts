@@ -3,6 +3,7 @@ import type { Address } from '../../lib/codecs.ts'
 import { coordinator } from '../icl/fake-chain.ts'
 import { chainId, origin } from '../icl/test-icl.ts'
 import { sampleNetwork } from '../sample-network.ts'
+import { specifyFinally } from '../specified-finally.ts'
 import { createVirtualClock, keepCryptoInOrder } from '../virtual-clock.ts'
 import { createAcknowledged } from './acknowledged.ts'
 import { type BridgeDisk, bridged, createBridgeDisk } from './bridge-disk.ts'
@@ -62,6 +63,7 @@ const lookMs = 2_000
 
 /** Simulates one seed: a time of faults, then a time in which everything has to come to its end. */
 export async function simulate(seed: number, options: SimulateOptions = {}): Promise<Outcome> {
+  specifyFinally()
   const letGo = keepCryptoInOrder()
   try {
     return await play(seed, options)
