@@ -19,7 +19,7 @@ export const devUsage = `Usage: npm run dev -- [--model MODEL] [--port N] [--cha
 Runs the whole service on this machine until Ctrl-C: a chain, the coordinator (ICL) with console, playground and
 webhooks, and three nodes. Prints addresses, funded keys and commands to copy. It keeps nothing after it has ended.
 
-  --model MODEL     openai:gpt-4o-mini (default), anthropic:claude-sonnet-4-5, ...
+  --model MODEL     openai:gpt-4o-mini (default), anthropic:claude-sonnet-5-5, ...
   --port N          the ICL's port (default 8080). The next two are for the stand-in and the webhook receiver
   --chain-port N    the port of the chain's JSON-RPC (default 8545)
   --script FILE     what the stand-in responds with, tool calls too. demo/agent-script.json is one

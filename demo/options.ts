@@ -55,7 +55,7 @@ export const usage = `Usage: npm run demo -- [OPTIONS] "PROMPT"
 Runs the whole service on this machine: a chain, the coordinator, three nodes in processes of their own, and one
 encrypted prompt through them. The prompt is read from standard input when it is not given.
 
-  --model MODEL  openai:gpt-4o-mini (default), anthropic:claude-sonnet-4-5, ...
+  --model MODEL  openai:gpt-4o-mini (default), anthropic:claude-sonnet-5-5, ...
   --nodes N      how many nodes to start, 3 to 8 (default 3, with --answers lazy 4). A job needs 3
   --icl RUNTIME  what the coordinator runs on: bun (default), node, deno or workerd
   --blobs PLACE  store (default), or kubo: encrypted blobs go to an IPFS daemon of the demo's own

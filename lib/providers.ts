@@ -71,7 +71,7 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     label: 'Anthropic',
     baseUrl: 'https://api.anthropic.com/v1',
     api: 'anthropic',
-    models: ['claude-sonnet-4-5', 'claude-haiku-4-5'],
+    models: ['claude-sonnet-5-5', 'claude-haiku-4-5'],
     needsKey: true,
     limits: [
       { models: /^claude-(3|(opus|sonnet)-4-(0|20))/, lacks: ['json_schema'] },

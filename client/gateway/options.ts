@@ -17,7 +17,7 @@ request becomes a job: encrypted here, answered by a quorum, decrypted and check
 
   --port PORT             port to listen at (default: 8787), 0 for a free one
   --host HOST             address to listen at (default: 127.0.0.1). Others than this machine's own need a key
-  --model-map NAMES       other names for models, such as gpt-4o-mini=openai:gpt-4o-mini,best=anthropic:claude-sonnet-4-5
+  --model-map NAMES       other names for models, such as gpt-4o-mini=openai:gpt-4o-mini,best=anthropic:claude-sonnet-5-5
   --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')} (default: three)
   --min-matches N         others that have to match each of them, 1 to 6 (default: 1)
   --at-once N             jobs that run at the same time, 1 to 64 (default: 4). 64 more requests may wait

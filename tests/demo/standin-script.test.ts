@@ -71,7 +71,7 @@ describe('a script of the stand-in', () => {
           },
         ],
       })
-      expect(await ask('messages', 'claude-sonnet-4-5')).toMatchObject({
+      expect(await ask('messages', 'claude-sonnet-5-5')).toMatchObject({
         stop_reason: 'tool_use',
         content: [{ type: 'tool_use', name: 'read', input: { path: 'greeting.txt' } }],
       })

@@ -12,7 +12,7 @@ import { findLeaks, type Place, type Secret } from './leak-search.ts'
 import { type ProviderServer, startProviderServer } from './provider-server.ts'
 
 const model = 'openai:gpt-4o-mini'
-const refusingModel = 'anthropic:claude-sonnet-4-5'
+const refusingModel = 'anthropic:claude-sonnet-5-5'
 const prompt = `The violet ferry leaves at ${randomUUID()}`
 const output = `token ${randomUUID()}`
 

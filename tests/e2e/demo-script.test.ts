@@ -111,7 +111,7 @@ describe('npm run demo', () => {
   }, 240_000)
 
   it('answers from the stand-in, and says so, when there is no key; takes the prompt from a pipe', async () => {
-    const model = 'anthropic:claude-sonnet-4-5'
+    const model = 'anthropic:claude-sonnet-5-5'
     const run = await demo(['--model', model], {}, { input: 'A piped question\n' })
     expect(run.code).toBe(0)
     expect(run.stdout).toContain('stand-in')

@@ -22,7 +22,7 @@ import { findLeaks, type Secret } from './leak-search.ts'
 import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
 
 const openaiModel = 'openai:gpt-4o-mini'
-const anthropicModel = 'anthropic:claude-sonnet-4-5'
+const anthropicModel = 'anthropic:claude-sonnet-5-5'
 // A server that is no built-in provider, and a name of a model with a colon in it.
 const ownModel = 'ollama:llama3:8b'
 const keyOf = (index: number) => `key-of-node-${index + 1}`

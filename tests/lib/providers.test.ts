@@ -3,7 +3,7 @@ import { onlySamples, takenBy } from '../../lib/providers.ts'
 
 describe('a model', () => {
   it('is known to word each answer anew, where no call can ask for the likeliest one', () => {
-    const sampled = ['anthropic:claude-sonnet-4-5', 'openai:o3-mini', 'openai:gpt-5']
+    const sampled = ['anthropic:claude-sonnet-5-5', 'openai:o3-mini', 'openai:gpt-5']
     expect(sampled.filter((model) => !onlySamples(model))).toEqual([])
   })
 

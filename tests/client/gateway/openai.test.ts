@@ -47,7 +47,7 @@ beforeAll(async () => {
   provider = await startProviderServer((call) => answer(call))
   stops.unshift(provider.stop)
   world = await startWorld({
-    models: [model, 'anthropic:claude-sonnet-4-5'],
+    models: [model, 'anthropic:claude-sonnet-5-5'],
     providerEnv: (index) => ({
       OPENAI_API_KEY: `key-${index}`,
       ANTHROPIC_API_KEY: `key-${index}`,
@@ -165,14 +165,14 @@ describe('the openai package at the gateway', () => {
     provider.calls.length = 0
     const json = { response_format: { type: 'json_object' as const } }
     const refused = await openai.chat.completions
-      .create({ ...ask('Who?'), ...json, model: 'anthropic:claude-sonnet-4-5' })
+      .create({ ...ask('Who?'), ...json, model: 'anthropic:claude-sonnet-5-5' })
       .catch((error: unknown) => error)
     expect(refused).toMatchObject({ status: 400, code: 'unsupported_value' })
     expect((refused as Error).message).toContain('0 take json_object, and a job needs 3')
     expect(provider.calls).toEqual([])
   })
 
-  it.each([model, 'anthropic:claude-sonnet-4-5'])(
+  it.each([model, 'anthropic:claude-sonnet-5-5'])(
     'carries out calls of tools of %s',
     async (name) => {
       answer = ({ body }) =>
@@ -232,7 +232,7 @@ describe('the openai package at the gateway', () => {
     const models = []
     for await (const one of openai.models.list()) models.push(one.id)
     expect(models.toSorted((a, b) => a.localeCompare(b))).toEqual([
-      'anthropic:claude-sonnet-4-5',
+      'anthropic:claude-sonnet-5-5',
       'gpt-4o',
       model,
     ])
