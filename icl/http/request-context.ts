@@ -27,7 +27,8 @@ export const requestContext =
     // Without an SDK, all that a span would do is to tell the caller's trace to the log.
     if (!isTraced() && !headers.has('traceparent')) {
       c.set('deps', { ...deps, log: logWith(deps.log, { requestId }) })
-      c.set('mayLeave', true)
+      // Hono makes a new response for HEAD, which stands for nothing.
+      c.set('mayLeave', c.req.method !== 'HEAD')
       await next()
       if (laterOf(c.res) === undefined) finish(c.get('deps'), endingOf(c), c.res)
       return
