@@ -58,6 +58,8 @@ export const clientRequests: Requests = {
       model_id: modelId,
       min_tier: 0,
       comparator: preview.comparator,
+      // The first that is accepted has opened numbers.
+      ...((model.accepted.length === 0 || dice.chance(0.5)) && { needs: { parts: ['teacher'] } }),
       rule: dice.pick(AgreementRule.options),
       quorum: preview.quorum,
       max_answers: dice.between(preview.quorum, 7),

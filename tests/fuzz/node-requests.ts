@@ -14,10 +14,11 @@ import {
   type VerdictStatement,
 } from '../../lib/schemas/statements.ts'
 import { commitmentOf, signed, statementHash } from '../../lib/statements.ts'
-import { modelId } from '../icl/test-icl.ts'
+import { checkCommitmentOf } from '../../lib/teacher.ts'
+import { sampleScore } from '../lib/attested.ts'
 import type { Operation } from './api-document.ts'
 import type { Requests } from './request-makers.ts'
-import { type ClaimedAssignment, type FuzzWorld, remember } from './world.ts'
+import { type ClaimedAssignment, type FuzzWorld, heartbeatOf, remember } from './world.ts'
 
 const salt = toBase64Url(new Uint8Array(32).fill(9))
 
@@ -41,13 +42,7 @@ type Assigned = { jobId: `0x${string}`; fence: number; role: string }
 export const nodeRequests: Requests = {
   postHeartbeat: async ({ icl, dice, nodes }, operation) => {
     const node = dice.pick(nodes)
-    const body = {
-      operator_address: node.address,
-      timestamp: Math.floor(icl.clock.now() / 1000),
-      version: '0.0.0',
-      free_slots: 2,
-      supported_model_ids: [modelId],
-    }
+    const body = heartbeatOf(node, icl.clock)
     return { operation, params: {}, query: {}, body, sender: node.signer }
   },
   getAssignments: async ({ dice, nodes, model }, operation) => {
@@ -133,16 +128,32 @@ export const nodeRequests: Requests = {
     const own = await answerOf(claimed)
     const matches =
       comparators[claim.comparator].compare(answer.body.evidence, own.evidence) === 'match'
+    const score = claim.check && matches ? await sampleScore(delivery.body.answer) : undefined
+    const scored =
+      score && score.n <= claim.parameters.max_output_tokens ? { salt, score } : undefined
+    const about = { jobId: claim.jobId, address: node.address, fence: claim.fence }
+    const named = { ...about, delivery: await statementHash(delivery.body) }
     const statement: VerdictStatement = {
       statement: 'svc-verdict-v2',
-      ...{ jobId: claim.jobId, address: node.address, fence: claim.fence },
+      ...named,
       answer: await statementHash(own),
-      delivery: await statementHash(delivery.body),
+      ...(scored && { check: await checkCommitmentOf({ ...named, ...scored }) }),
       verdict: matches ? 'match' : 'no-match',
       ...(!matches && { reason: 'different-answer' as const }),
     }
     const body = z.encode(VerdictPost, await signed(statement, node.key))
+    const learn = () => {
+      if (scored) remember(model.committed, { ...claimed, scored }, 20)
+    }
     const giveBack = () => remember(model.checking, claimed, 20)
+    return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }
+  },
+  openCheck: async ({ model }, operation) => {
+    const claimed = model.opening.pop()
+    if (!claimed?.scored) return undefined
+    const { node, claim, scored } = claimed
+    const body = { jobId: claim.jobId, fence: claim.fence, ...scored }
+    const giveBack = () => remember(model.opening, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: node.signer, giveBack }
   },
   // A node that has no part in a turn may say so all the same: it changes nothing.
@@ -179,11 +190,14 @@ function viewOf({ dice, model }: FuzzWorld, operation: Operation) {
   const learn = (answer: unknown) => {
     if (!committed) return
     const told = OwnAssignment.parse(answer)
-    const next = { reveal: model.revealing, deliver: model.delivering, check: model.checking }
+    const next = {
+      ...{ reveal: model.revealing, deliver: model.delivering },
+      ...{ check: model.checking, open: model.opening },
+    }
     const { step } = told
     if (step === 'wait') remember(model.committed, committed, 20)
     else if (step === 'differ') remember(model.checking, { ...claimed, told }, 20)
-    else if (step === 'reveal' || step === 'deliver' || step === 'check') {
+    else if (step !== 'work' && step !== 'over') {
       remember(next[step], { ...claimed, told }, 20)
     }
   }

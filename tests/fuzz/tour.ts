@@ -12,9 +12,10 @@ const lifeOfAJob = [
   'abortTurn',
   'postResult',
   'postVerdict',
+  'openCheck',
   'getJob',
 ]
-const roundsPerJob = 30
+const roundsPerJob = 75
 const mostRounds = 300
 
 /** Sound requests alone, until a job is accepted: chance then has something of every kind to ask about. */

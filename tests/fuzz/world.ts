@@ -2,10 +2,12 @@ import { openAccess } from '../../icl/rules/access.ts'
 import { isHeld, listen } from '../../icl/start/listen.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store } from '../../icl/store/store.ts'
+import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Address, ComparatorId, JobId } from '../../lib/codecs.ts'
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { SignedList } from '../../lib/schemas/list.ts'
 import { systemClock } from '../../lib/system.ts'
+import type { OpenedScore } from '../../lib/teacher.ts'
 import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
 import { type TpmNode, tpmNode, trustIn } from '../icl/attestation/tpm-node.ts'
 import { createVendor } from '../icl/attestation/tpm-vendor.ts'
@@ -14,6 +16,7 @@ import type { claim } from '../icl/node-steps.ts'
 import {
   createReplica,
   joinNode,
+  modelId,
   origin,
   type TestIcl,
   type TestNode,
@@ -45,6 +48,8 @@ export type ClaimedAssignment = {
   readonly claim: Claim
   readonly answer: string
   readonly told?: OwnAssignment
+  /** What its verdict commits to. */
+  readonly scored?: OpenedScore
 }
 
 /** What is known of the state of the ICL: what requests are made of. The newest stands last. */
@@ -64,6 +69,7 @@ type Model = {
   readonly revealing: ClaimedAssignment[]
   readonly delivering: ClaimedAssignment[]
   readonly checking: ClaimedAssignment[]
+  readonly opening: ClaimedAssignment[]
   readonly challenges: { readonly address: Address; readonly nonce: string }[]
   readonly enrollments: {
     readonly node: TpmNode
@@ -96,6 +102,16 @@ export type FuzzWorld = {
   readonly arrival: (work: Promise<void>, request: Request) => Promise<void>
   stop(): Promise<void>
 }
+
+/** A sign of life of a node whose model also says how likely a text is. */
+export const heartbeatOf = ({ address }: Pick<TestNode, 'address'>, clock: Pick<Clock, 'now'>) => ({
+  operator_address: address,
+  timestamp: unixSeconds(clock),
+  version: '0.0.0',
+  free_slots: 2,
+  supported_model_ids: [modelId],
+  model_takes: [{ model_id: modelId, parts: ['teacher' as const] }],
+})
 
 /** Keeps a list short: what is old is of no use. */
 export function remember<T>(list: T[], item: T, most = 60): void {
@@ -203,6 +219,10 @@ export async function createWorld(
   )
   const nodes: TestNode[] = []
   for (const name of numbered('node', 9)) nodes.push(await clock.until(joinNode(icl, name)))
+  // A sign of life counts when it is newer by a second.
+  await clock.advance(1_000)
+  for (const node of nodes)
+    await clock.until(node.api.postHeartbeat({ body: heartbeatOf(node, clock) }))
   const tpmNodes: TpmNode[] = []
   for (const name of numbered('tpm node', 2)) {
     tpmNodes.push(tpmNode(icl, name, await createSoftwareTpm(vendor, clock.now())))
@@ -231,6 +251,7 @@ export async function createWorld(
       revealing: [],
       delivering: [],
       checking: [],
+      opening: [],
       challenges: [],
       enrollments: [],
       cids: [],
