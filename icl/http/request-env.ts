@@ -11,7 +11,7 @@ export type RequestEnv = {
     requestId: string
     /** How long it has been served. */
     seconds: () => number
-    /** Whether an answer may come once the application has been left: not within a span. */
+    /** Whether an answer may come once the application has been left: not within a span, nor for a HEAD. */
     mayLeave: boolean | undefined
     /** The operation of the endpoint table; unset when the address is none of it. */
     operation: string | undefined

@@ -39,6 +39,7 @@ const signerOf = (endpoint: Endpoint): RequestSigner =>
   endpoint.auth === 'node' ? node.signer : job.client.signer
 
 type Sending = {
+  readonly method?: 'HEAD'
   readonly signer?: RequestSigner
   readonly path?: string
   readonly body?: Uint8Array<ArrayBuffer>
@@ -55,6 +56,7 @@ const json = (text: string) => new TextEncoder().encode(text) as Uint8Array<Arra
 /** Sends a request as told, signed or not, and reads its problem. */
 async function send(endpoint: Endpoint, how: Sending = {}) {
   const path = how.path ?? pathOf(endpoint)
+  const method = how.method ?? endpoint.method
   const isRaw = endpoint.body === rawBytes
   const body = endpoint.body === undefined ? undefined : (how.body ?? json('{}'))
   const headers = new Headers()
@@ -67,7 +69,7 @@ async function send(endpoint: Endpoint, how: Sending = {}) {
   const all = how.signer
     ? await signedHeaders(
         {
-          method: endpoint.method,
+          method,
           url: new URL(path, how.signedOrigin ?? origin),
           headers,
           body: how.signedBody ?? body,
@@ -80,11 +82,7 @@ async function send(endpoint: Endpoint, how: Sending = {}) {
       )
     : headers
   const response = await icl.fetch(
-    new Request(new URL(path, origin), {
-      method: endpoint.method,
-      headers: all,
-      ...(body && { body }),
-    }),
+    new Request(new URL(path, origin), { method, headers: all, ...(body && { body }) }),
   )
   // A stream that was let in has no end of its own.
   if (response.ok) await response.body?.cancel()
@@ -156,6 +154,25 @@ describe.each(withBody)('the body of %s', (_, endpoint) => {
     for (const text of ['', '{', '[]', 'null', '{}', '\ufeff{}', '{"jobId":1}']) {
       const answer = await send(endpoint, { signer: signerOf(endpoint), body: json(text) })
       expect(codeOf(endpoint, answer)).toBe('invalid-request')
+    }
+  })
+})
+
+describe.each(table.filter(([, { method }]) => method === 'GET'))('HEAD of %s', (_, endpoint) => {
+  it('has the status and headers of GET, and no body', async () => {
+    const isSigned = endpoint.auth !== 'none'
+    for (const path of [
+      pathOf(endpoint),
+      pathOf(endpoint).replace(job.jobId, `0x${'9'.repeat(64)}`),
+    ]) {
+      const how = { path, ...(isSigned && { signer: signerOf(endpoint) }) }
+      const [whole, head] = [
+        await send(endpoint, how),
+        await send(endpoint, { ...how, method: 'HEAD' }),
+      ]
+      expect(head.status).toBe(whole.status)
+      expect([...head.headers.keys()]).toEqual([...whole.headers.keys()])
+      expect(head.text).toBe('')
     }
   })
 })
