@@ -1,8 +1,7 @@
 // Control characters move the cursor or end a line, and some marks turn the direction of what follows: a text from elsewhere could
 // overwrite or forge what stands beside it on a terminal or in a log.
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal.
-const controlling = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
+const controlling = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 
 const escaped = (character: string): string =>
   `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
