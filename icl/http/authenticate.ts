@@ -31,7 +31,7 @@ export type Caller =
   /** `signedAt` in Unix seconds, by the wallet's clock. */
   | { readonly kind: 'wallet'; readonly address: Address; readonly signedAt: number }
   | { readonly kind: 'node'; readonly address: Address; readonly node: Node }
-  /** ConnectionLimit the read token of the job in the path. */
+  /** Holds the read token of the job in the path. */
   | { readonly kind: 'reader' }
 
 /** A request as far as authentication looks at it. */
