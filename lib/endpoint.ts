@@ -34,6 +34,8 @@ export type Endpoint = {
   readonly query?: z.ZodObject
   readonly body?: z.ZodType | typeof rawBytes
   readonly response: z.ZodType | typeof rawBytes | typeof eventStream | Text
+  /** The answer has an ETag, and is not sent again to a caller that has it. */
+  readonly hasEtag?: true
   readonly problems: readonly ProblemCode[]
 }
 

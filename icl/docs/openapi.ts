@@ -90,19 +90,23 @@ function operation(operationId: string, endpoint: Endpoint, schemas: Record<stri
     responses: {
       200: {
         description: 'Done',
-        headers: { 'X-Request-Id': requestId },
+        headers: {
+          'X-Request-Id': requestId,
+          ...(endpoint.hasEtag && { ETag: etag }),
+        },
         content: content(endpoint.response, schemas),
       },
       ...(isJobStream(endpoint) && {
         204: { description: 'The job has no event after the last one' },
       }),
-      ...(endpoint.response === rawBytes && { 304: { description: 'The caller has these bytes' } }),
+      ...(endpoint.hasEtag && { 304: { description: 'The caller has this answer' } }),
       ...problemResponses(endpoint, schemas),
     },
   }
 }
 
 const text = { type: 'string' }
+const etag = { description: 'What If-None-Match names this answer by', schema: text }
 const requestId = { description: 'What the log calls this request', schema: text }
 const statusHeaders: Readonly<Record<number, Json>> = {
   401: { 'WWW-Authenticate': { description: 'How to authenticate', schema: text } },
@@ -125,7 +129,7 @@ const isJobStream = (endpoint: Endpoint): boolean => endpoint === endpoints.foll
 
 /** Headers that mean something besides what is signed. */
 function headerParameters(endpoint: Endpoint): Json[] {
-  const { response, auth, body } = endpoint
+  const { auth, body, hasEtag } = endpoint
   const header = (name: string, description: string) => ({
     ...{ name, in: 'header', required: false, description, schema: text },
   })
@@ -133,7 +137,7 @@ function headerParameters(endpoint: Endpoint): Json[] {
     ...(isJobStream(endpoint)
       ? [header('Last-Event-ID', 'The last event that the caller has: those after it follow')]
       : []),
-    ...(response === rawBytes ? [header('If-None-Match', 'The CID in quotes')] : []),
+    ...(hasEtag ? [header('If-None-Match', 'The ETag of the answer that the caller has')] : []),
     ...(auth === 'none' || auth === 'metrics-token' || auth === 'console'
       ? []
       : [header('Signature-Input', 'RFC 9421: what the signature covers')]),

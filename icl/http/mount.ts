@@ -1,4 +1,5 @@
 import type { Context, Hono } from 'hono'
+import { etag } from 'hono/etag'
 import { z } from 'zod'
 import { JobId } from '../../lib/codecs.ts'
 import { within } from '../../lib/deadline.ts'
@@ -21,6 +22,7 @@ import type { AnswerFailure } from './problems.ts'
 import { type Ending, endingOf, finish } from './request-context.ts'
 import type { RequestEnv } from './request-env.ts'
 import { targetOf } from './request-form.ts'
+import { cacheControlOf } from './text-response.ts'
 import type { Throttle } from './throttle.ts'
 
 /** What a request brings besides its input. */
@@ -57,7 +59,9 @@ export function mount<E extends Endpoint>(
   endpoint: E,
   serve: Serve<E>,
 ): void {
-  app.on(endpoint.method, endpoint.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
+  const path = endpoint.path.replace(/\{(\w+)\}/g, ':$1')
+  if (endpoint.hasEtag) app.use(path, etag())
+  app.on(endpoint.method, path, async (c) => {
     // `GET /internal/task/claim` is an address that takes POST, and no job named `claim`.
     if (isWrittenOut(c.req.path) && c.req.path !== endpoint.path) return c.notFound()
     c.set('operation', operation)
@@ -219,25 +223,19 @@ function parse<T extends z.ZodType>(schema: T, value: unknown, part: string): z.
 function respond(endpoint: Endpoint, c: Context<RequestEnv>, output: unknown): Response {
   if (isRawAnswer(endpoint.response)) return output as Response
   if (endpoint.response === rawBytes) {
-    // A CID never means other bytes.
-    const etag = `"${c.req.param('cid')}"`
-    const caching = { etag, 'cache-control': 'public, max-age=31536000, immutable' }
-    if (isKnown(etag, c.req.header('if-none-match'))) return c.body(null, 304, caching)
     return c.body(output as Uint8Array<ArrayBuffer>, 200, {
       'content-type': 'application/octet-stream',
-      ...caching,
+      // A CID never means other bytes.
+      etag: `"${c.req.param('cid')}"`,
+      'cache-control': 'public, max-age=31536000, immutable',
     })
   }
   return jsonResponse(endpoint, output)
 }
 
-const jsonHeaders = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-
-function jsonResponse({ response }: Endpoint, output: unknown): Response {
-  const text = JSON.stringify(z.encode(response as z.ZodType, output))
-  return new Response(text, { headers: jsonHeaders })
+function jsonResponse(endpoint: Endpoint, output: unknown): Response {
+  const text = JSON.stringify(z.encode(endpoint.response as z.ZodType, output))
+  return new Response(text, {
+    headers: { 'content-type': 'application/json', 'cache-control': cacheControlOf(endpoint) },
+  })
 }
-
-/** Whether the caller has it already (RFC 9110, 13.1.2). */
-const isKnown = (etag: string, noneMatch: string | undefined): boolean =>
-  (noneMatch ?? '').split(',').some((one) => ['*', etag, `W/${etag}`].includes(one.trim()))

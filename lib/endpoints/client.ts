@@ -165,6 +165,7 @@ export const clientEndpoints = {
     auth: 'none',
     params: z.object({ cid: Cid }),
     response: rawBytes,
+    hasEtag: true,
     problems: ['invalid-request', 'blob-not-found'],
   }),
 } as const

@@ -47,6 +47,7 @@ export const publicEndpoints = {
     summary: 'This reference as an OpenAPI 3.1 document',
     auth: 'none',
     response: textOf('application/json'),
+    hasEtag: true,
     problems: [],
   }),
   getDocs: defineEndpoint({
@@ -63,6 +64,7 @@ export const publicEndpoints = {
     summary: 'Chain, contracts and limits of this deployment',
     auth: 'none',
     response: Network,
+    hasEtag: true,
     problems: [],
   }),
   getJwks: defineEndpoint({
@@ -71,6 +73,7 @@ export const publicEndpoints = {
     summary: "The ICL's public signing keys",
     auth: 'none',
     response: JsonWebKeySet,
+    hasEtag: true,
     problems: [],
   }),
   getPools: defineEndpoint({

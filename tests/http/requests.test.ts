@@ -209,6 +209,26 @@ it('a number in a query has one spelling', async () => {
   }
 })
 
+it.each(['/openapi.json', '/v1/network', '/.well-known/jwks.json'])(
+  '%s is sent again only to a caller that has another',
+  async (path) => {
+    const get = (tag: string) =>
+      icl.fetch(new Request(origin + path, { headers: { 'if-none-match': tag } }))
+    const first = await get('"other"')
+    const text = await first.text()
+    const tag = first.headers.get('etag') ?? ''
+    expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'no-cache'])
+    for (const known of [tag, `"other", ${tag}`, `W/${tag}`, '*']) {
+      const again = await get(known)
+      expect([known, again.status, await again.text()]).toEqual([known, 304, ''])
+      expect(again.headers.get('etag')).toBe(tag)
+      expect(again.headers.has('x-request-id')).toBe(true)
+    }
+    const whole = await get(`"${tag.length}"`)
+    expect([whole.status, await whole.text()]).toEqual([200, text])
+  },
+)
+
 it('health has exactly the documented fields', async () => {
   const health = (await (await icl.fetch(new Request(`${origin}/health`))).json()) as object
   expect(health).toEqual({ status: 'ok', chain_connected: true, mongo_connected: false })
