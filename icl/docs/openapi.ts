@@ -92,9 +92,12 @@ function operation(operationId: string, endpoint: Endpoint, schemas: Record<stri
         description: 'Done',
         headers: {
           'X-Request-Id': requestId,
+          ...rateHeaders,
           ...(endpoint.hasEtag && { ETag: etag }),
         },
-        content: content(endpoint.response, schemas),
+        content: isJobStream(endpoint)
+          ? { 'text/event-stream': { schema: jobStream } }
+          : content(endpoint.response, schemas),
       },
       ...(isJobStream(endpoint) && {
         204: { description: 'The job has no event after the last one' },
@@ -108,10 +111,14 @@ function operation(operationId: string, endpoint: Endpoint, schemas: Record<stri
 const text = { type: 'string' }
 const etag = { description: 'What If-None-Match names this answer by', schema: text }
 const requestId = { description: 'What the log calls this request', schema: text }
+const rateHeaders = {
+  'RateLimit-Policy': { description: 'A limit: q requests in w seconds', schema: text },
+  RateLimit: { description: 'What it leaves: r requests, whole again in t seconds', schema: text },
+}
 const statusHeaders: Readonly<Record<number, Json>> = {
   401: { 'WWW-Authenticate': { description: 'How to authenticate', schema: text } },
   405: { Allow: { description: 'The methods that the address takes', schema: text } },
-  429: retryHeaders('When the limit lets the caller in again'),
+  429: { ...retryHeaders('When the limit lets the caller in again'), ...rateHeaders },
   503: retryHeaders('When to try again'),
 }
 
@@ -124,7 +131,14 @@ function retryHeaders(description: string): Json {
   }
 }
 
-/** The stream of a job's events: the data of each is a JobEvent. */
+// Version 3.1 can say no more of the events of a stream.
+const jobStream = {
+  type: 'string',
+  description:
+    'Events named `job`. `id` is its `seq`, `data` a JobEvent (components/schemas/JobEvent)',
+}
+
+/** The stream of a job's events. */
 const isJobStream = (endpoint: Endpoint): boolean => endpoint === endpoints.followJob
 
 /** Headers that mean something besides what is signed. */
