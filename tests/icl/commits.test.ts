@@ -1,33 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createApp } from '../../icl/app.ts'
-import { scoreNode } from '../../icl/background/score-node.ts'
-import { createStoredBlobs } from '../../icl/blobs/stored.ts'
-import type { Dependencies } from '../../icl/dependencies.ts'
-import { changeJob, loadJob } from '../../icl/operations/change-job.ts'
-import { replacePool } from '../../icl/operations/publish-pool.ts'
+import { describe, expect, it } from 'vitest'
+import { loadJob } from '../../icl/operations/change-job.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
-import { createApi } from '../../lib/api.ts'
-import { cidOf } from '../../lib/cid.ts'
-import type { RequestSigner } from '../../lib/request-signature.ts'
-import { systemRandom } from '../../lib/system.ts'
-import { codeOf } from '../code-of.ts'
-import { claim, commitTo, deliveryOf, ownAssignment, reveal, verdictOf } from './node-steps.ts'
+import { jobCosts } from './job-costs.ts'
+import { claim, commitTo, deliveryOf, reveal, verdictOf } from './node-steps.ts'
 import { delivererOf } from './run-job.ts'
-import { listedKey, storedKey, submissionOf, submit } from './test-client.ts'
-import { beat, createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from './test-icl.ts'
+import { listedKey, storedKey, submissionOf } from './test-client.ts'
+import { createTestIcl, joinNodes } from './test-icl.ts'
 
 /*
- * A save is one transaction in sqlite and one step in memory. On a server that speaks MongoDB's protocol it is one command for
- * each of its writes. So each line below is what a command costs: its saves one after the other, and the writes of each. What is
- * refused costs nothing here, because it changes nothing.
+ * What each command saves, and what of it is one save. What is refused is left out, because it changes nothing. The store's
+ * tests have what a save costs on each adapter.
  */
-
-let icl: TestIcl
-beforeAll(async () => {
-  icl = await createTestIcl()
-})
-afterAll(() => icl.stop())
 
 /** A store that tells of each save, by the kinds of its writes, and whether it was refused. */
 function telling<T extends Store>(store: T, note: (what: string, isRefused: boolean) => void): T {
@@ -46,88 +30,19 @@ function telling<T extends Store>(store: T, note: (what: string, isRefused: bool
   })
 }
 
-/** A second way into the same ICL: what is asked for on it is counted, and nothing that the background does. */
-function countedWay(of: TestIcl) {
-  const saves: string[] = []
-  const counting = telling(of.deps.store, (what, isRefused) => {
-    if (!isRefused) saves.push(what)
-  })
-  const blobs = createStoredBlobs(counting, 8 * 1024 * 1024, of.clock)
-  const deps: Dependencies = { ...of.deps, store: counting, blobs }
-  const app = createApp(deps)
-  const { clock } = of
-  const fetch = async (request: Request) => app.fetch(request)
-  const api = (signer?: RequestSigner) =>
-    createApi({ baseUrl: origin, fetch, clock, random: systemRandom, ...(signer && { signer }) })
-  const during = async (work: () => Promise<unknown>): Promise<readonly string[]> => {
-    saves.length = 0
-    await work()
-    return [...saves]
-  }
-  return {
-    deps,
-    during,
-    icl: { ...of, api },
-    node: (n: TestNode) => ({ ...n, api: api(n.signer) }),
-  }
-}
-
 describe('the saves of a command', () => {
   it('are one for each, besides the nonce of a wallet, and blobs before what names them', async () => {
-    const nodes = await joinNodes(icl, 3)
-    const way = countedWay(icl)
-    const own = new Map(nodes.map((node) => [node.address, way.node(node)]))
-    const [first] = [...own.values()] as [TestNode]
-    const cost: Record<string, readonly string[]> = {}
-
-    await icl.clock.advance(2_000)
-    cost.heartbeat = await way.during(() => beat(icl, first, 3))
-    const key = await listedKey(icl)
-    const wallet = way.icl.api(key.client.signer)
-    const upload = { query: storedKey(icl, 'client'), body: new Uint8Array(32) }
-    cost.upload = await way.during(() => wallet.putBlob(upload))
-    const promptCid = await cidOf(upload.body)
-    const { body, commit, jobId } = submissionOf(icl, key, { promptCid })
-    commit()
-    cost.submission = await way.during(() => wallet.submitJob({ body }))
-    cost['repeated submission'] = await way.during(() => wallet.submitJob({ body }))
-    await icl.clock.advance(300)
-
-    for (const node of own.values()) {
-      let claimed: Awaited<ReturnType<typeof claim>> | undefined
-      cost.claim = await way.during(async () => {
-        claimed = await claim(node, jobId)
-      })
-      cost.commit = await way.during(() => commitTo(node, claimed!, 'x'))
-    }
-    for (const node of own.values()) cost.reveal = await way.during(() => reveal(node, jobId))
-    const deliverer = (await delivererOf([...own.values()], jobId))!
-    const delivery = await deliveryOf(icl, deliverer, jobId)
-    const until = icl.clock.now() + 60_000
-    await icl.deps.blobs.put(delivery.output_cid, upload.body, { uploader: 'node', until })
-    cost.delivery = await way.during(() => deliverer.api.postResult({ body: delivery }))
-    const other = await deliveryOf(icl, deliverer, jobId)
-    cost.contradiction = await way.during(() => codeOf(deliverer.api.postResult({ body: other })))
-    const checkers = [...own.values()].filter((node) => node !== deliverer)
-    for (const checker of checkers) {
-      const post = await verdictOf(checker, jobId)
-      cost.verdict = await way.during(() => checker.api.postVerdict({ body: post }))
-    }
-    cost['own assignment'] = await way.during(() => ownAssignment(first, jobId))
-
-    const settled = await loadJob(icl.deps, jobId)
-    expect(settled.phase).toBe('accepted')
-    const partners = [nodes[1]!.address]
-    const gain = { node: first.address, fence: 99, code: 'answer-agreed', partners } as const
-    cost.score = await way.during(() => scoreNode(way.deps, settled, gain))
-    // Nobody has access yet: its effects stay.
-    const waiting = await submit(icl, { client: 'another', commit: false })
-    const [pending] = (await loadJob(icl.deps, waiting.jobId)).outbox
-    const tried = { done: false } as const
-    const news = { type: 'effect-tried', effectId: pending!.id, tried } as const
-    cost.effect = await way.during(() => changeJob(way.deps, waiting.jobId, news))
-    cost.pool = await way.during(() => replacePool(way.deps))
-
+    const icl = await createTestIcl()
+    const saves: string[] = []
+    const counting = telling(icl.deps.store, (what, isRefused) => {
+      if (!isRefused) saves.push(what)
+    })
+    const cost = await jobCosts(icl, counting, async (work): Promise<readonly string[]> => {
+      saves.length = 0
+      await work()
+      return [...saves]
+    })
+    await icl.stop()
     expect(cost).toEqual({
       heartbeat: ['node'],
       upload: ['key', 'key', 'blob'],

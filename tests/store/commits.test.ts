@@ -1,0 +1,170 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openBridge } from '../../icl/store/bridge/bridge.ts'
+import { createLocalCopy } from '../../icl/store/bridge/local-copy.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
+import { openMongoStore } from '../../icl/store/mongodb/store.ts'
+import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
+import type { Store } from '../../icl/store/store.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import { createFakeChain } from '../icl/fake-chain.ts'
+import { jobCosts } from '../icl/job-costs.ts'
+import { createReplica } from '../icl/test-icl.ts'
+import { createVirtualClock, holdTime, type VirtualClock } from '../virtual-clock.ts'
+import { createCutStore } from './cut-store.ts'
+import { openWireServer, whyNoWireServer } from './wire-server/open.ts'
+import { startProxy } from './wire-server/proxy.ts'
+
+/*
+ * What each command of one job costs on each adapter, counted where it leaves the process: commits of a sqlite file, saves of a
+ * bridge's database, commands to a server that speaks MongoDB's protocol.
+ */
+
+const missing = await whyNoWireServer()
+// A busy disk answers late, which is not what is tested here.
+const timeouts = { selectionMs: 30_000, answerMs: 30_000, retryWithinMs: 30_000 }
+const folder = mkdtempSync(join(tmpdir(), 'svc-commits-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+let files = 0
+
+/** A sqlite file that counts its commits; while no virtual time passes, each is brought about by somebody who waits for it. */
+async function openCounting(clock: VirtualClock, note: () => void) {
+  // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
+  const sqlite = await import('node:sqlite')
+  class DatabaseSync extends sqlite.DatabaseSync {
+    override exec(sql: string): void {
+      if (sql === 'COMMIT') note()
+      super.exec(sql)
+    }
+  }
+  return openSqliteStore(join(folder, `${files++}.db`), {
+    clock,
+    load: async () => ({ ...sqlite, DatabaseSync }),
+  })
+}
+
+/** A store on which virtual time waits for what is under way. */
+const timeless = (store: Store): Store =>
+  new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name)
+      if (name === 'status' || name === 'scan' || typeof value !== 'function') return value
+      return async (...args: unknown[]) => {
+        const release = holdTime()
+        try {
+          return await value.apply(target, args)
+        } finally {
+          release()
+        }
+      }
+    },
+  })
+
+/** Runs the job; `count` gives what was counted so far. */
+async function costsOn(store: Store, clock: VirtualClock, count: () => readonly number[]) {
+  const shared = Object.assign(Object.create(timeless(store)) as Store, { dump: () => undefined })
+  const icl = await createReplica({ clock, chain: createFakeChain(), store: shared })
+  const costs = await jobCosts(icl, icl.deps.store, async (work) => {
+    // What the background still does is not the command's.
+    await clock.advance(0)
+    await store.commits.barrier()()
+    const before = count()
+    await work()
+    await store.commits.barrier()()
+    return count().map((now, at) => now - before[at]!)
+  })
+  await icl.stop()
+  return costs
+}
+
+/** The copy's commits and the database's saves. */
+async function costsOfBridge(isAway: boolean) {
+  let commits = 0
+  let saves = 0
+  const clock = createVirtualClock()
+  const copy = createLocalCopy(await openCounting(clock, () => commits++))
+  const database = createMemoryStore()
+  const counting: Pick<Store, 'save' | 'saveAll'> = {
+    save: (...args) => {
+      saves++
+      return database.save(...args)
+    },
+    saveAll: (...args) => {
+      saves++
+      return database.saveAll(...args)
+    },
+  }
+  const status = () => ({ connected: true, writable: true, reasons: [] })
+  const connection = createCutStore({ ...database, ...counting, status })
+  const ignore = () => {}
+  const store = await clock.until(
+    openBridge({
+      open: async () => connection.store,
+      ...{ copy, replicaId: 'a', clock, random: systemRandom },
+      log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    }),
+  )
+  if (isAway) connection.cut = 'before'
+  const costs = await costsOn(store, clock, () => [commits, saves])
+  connection.cut = 'before'
+  await clock.until(store.close())
+  return costs
+}
+
+// A save is a commit; whether a blob is there is asked by keeping it, which is refused for a new one.
+const saves = {
+  heartbeat: 1,
+  upload: 4,
+  submission: 2,
+  'repeated submission': 1,
+  claim: 1,
+  commit: 1,
+  reveal: 1,
+  delivery: 1,
+  contradiction: 1,
+  verdict: 1,
+  'own assignment': 0,
+  score: 1,
+  effect: 1,
+  pool: 3,
+}
+const each = (costsOf: (count: number) => readonly number[], changes = {}) => ({
+  ...Object.fromEntries(Object.entries(saves).map(([name, count]) => [name, costsOf(count)])),
+  ...changes,
+})
+
+describe('what a command costs', () => {
+  it('on sqlite: one commit, whatever it saves before its answer', async () => {
+    let commits = 0
+    const clock = createVirtualClock()
+    const store = (await openCounting(clock, () => commits++)).ahead()
+    const costs = await costsOn(store, clock, () => [commits])
+    await store.close()
+    expect(costs).toEqual(each((count) => [Math.min(count, 1)]))
+  })
+
+  it('on a bridge: a commit of the copy for each save of the database, which it does without', async () => {
+    expect(await costsOfBridge(false)).toEqual(each((count) => [count, count]))
+    expect(await costsOfBridge(true)).toEqual(each((count) => [count, 0]))
+  })
+
+  it.skipIf(missing)('on MongoDB: a command for each of its writes', async () => {
+    const server = await openWireServer()
+    const proxy = await startProxy(server.upstream, server.mutex)
+    let commands = 0
+    proxy.fateOf = (command) => {
+      if (['insert', 'update', 'delete', 'findAndModify'].includes(command)) commands++
+      return 'forward'
+    }
+    const url = `mongodb://127.0.0.1:${proxy.port}${new URL(server.freshUrl()).pathname}?directConnection=true`
+    const store = await openMongoStore({ url, clock: systemClock, random: systemRandom, timeouts })
+    const costs = await costsOn(store, createVirtualClock(), () => [commands])
+    await store.close()
+    await proxy.close()
+    await server.close()
+    const several = { submission: [6], delivery: [2], score: [3], pool: [4] }
+    expect(costs).toEqual(each((count) => [count], several))
+  })
+})
