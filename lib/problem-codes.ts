@@ -14,7 +14,7 @@ export const problemCodes = {
   'attestation-malformed': row(400, 'The evidence is not made of TPM structures'),
   'ek-certificate-malformed': row(400, 'The endorsement key certificate cannot be read'),
   'evidence-invalid': row(400, 'The evidence does not have the form its comparator demands'),
-  'blob-invalid': row(400, 'The blob is empty'),
+  'blob-invalid': row(400, 'The blob is not sealed'),
   'webhooks-off': row(400, 'This ICL sends no webhooks'),
   'webhook-refused': row(400, 'This ICL sends nothing to the URL of the webhook'),
 

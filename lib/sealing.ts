@@ -46,11 +46,13 @@ export async function seal(
   return concatBytes(Uint8Array.of(version), iv, new Uint8Array(ciphertext))
 }
 
+/** Whether these bytes have the form of a sealed blob, as far as that shows without the key. */
+export const looksSealed = (blob: Uint8Array): boolean =>
+  blob.length >= sealBytes && blob[0] === version
+
 /** Opens a sealed blob; throws SvcError `blob-unreadable` when the key, the purpose or a byte is not the one sealed with. */
 export async function unseal(blob: Uint8Array, key: Bytes, purpose: BlobPurpose): Promise<string> {
-  if (blob.length < sealBytes || blob[0] !== version) {
-    throw unreadable('it is not a sealed blob of version 1')
-  }
+  if (!looksSealed(blob)) throw unreadable('it is not a sealed blob of version 1')
   let plain: ArrayBuffer
   try {
     plain = await crypto.subtle.decrypt(

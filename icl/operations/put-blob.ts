@@ -8,6 +8,7 @@
  * - Each key and each fence has room for one blob: a key seals one prompt, and a node that lost its text in a restart
  *   delivers no more.
  * - The same bytes come as often as they like.
+ * - Bytes without the form of a seal are refused: blobs are public.
  * - The place is taken before the blob is kept, and lasts longer than a key is good for, or a job goes on.
  *
  * Failure cases: while the chain is away a wallet gets `chain-unavailable`. A blob that finds no room keeps its place,
@@ -19,6 +20,7 @@ import type { Address } from '../../lib/codecs.ts'
 import type { Input } from '../../lib/endpoint.ts'
 import type { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { looksSealed } from '../../lib/sealing.ts'
 import { hourMs } from '../../lib/time.ts'
 import type { StoredKeys } from '../chain/stored-keys.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -94,7 +96,12 @@ async function putInPlace(
   body: Upload['body'],
   options: Pick<Parameters<Dependencies['blobs']['put']>[2], 'uploader' | 'node' | 'signal'>,
 ) {
-  if (body.length === 0) throw new ProblemError('blob-invalid', 'The blob is empty')
+  if (!looksSealed(body)) {
+    throw new ProblemError(
+      'blob-invalid',
+      'The bytes are not a sealed blob of version 1. Blobs are public: seal the text first',
+    )
+  }
   const cid = await cidOf(body)
   const until = deps.clock.now() + unusedBlobMs
   await takePlace(deps, name, cid, until)

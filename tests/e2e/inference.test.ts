@@ -244,7 +244,7 @@ describe('the whole service', () => {
   }, 240_000)
 })
 
-/** Stores bytes as they are, for a key that no job is for, as no client of ours would. */
+/** Stores bytes as if they were sealed, for a key that no job is for, as no client of ours would. */
 async function upload(bytes: Uint8Array): Promise<string> {
   const { client, chainId, rpcUrl, contracts } = world.chain
   const place = { rpcUrl, chainId, account: client }
@@ -269,5 +269,5 @@ async function upload(bytes: Uint8Array): Promise<string> {
   })
   const key = { kpHighHandle: highHandle, kpLowHandle: lowHandle }
   const query = { ...key, block_number: block.number }
-  return (await api.putBlob({ query, body: new Uint8Array(bytes) })).cid
+  return (await api.putBlob({ query, body: Uint8Array.of(1, ...bytes) })).cid
 }

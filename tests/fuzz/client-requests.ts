@@ -131,7 +131,7 @@ export const clientRequests: Requests = {
     const { dice, model } = world
     const delivering = dice.chance(0.3) ? model.delivering.at(-1) : undefined
     const { query, sender } = delivering ? forSeat(delivering) : forNewKey(world)
-    const body = dice.bytes(dice.between(1, 200))
+    const body = Uint8Array.of(1, ...dice.bytes(dice.between(10, 200)))
     const learn = (answer: { cid: string }) => remember(model.cids, answer.cid)
     return { operation, params: {}, query, body, sender, learn }
   },

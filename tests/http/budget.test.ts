@@ -87,7 +87,7 @@ describe('a blob store that hangs', () => {
       return new Promise(() => {})
     }
     icl = await createTestIcl({ blobs: { ...icl.deps.blobs, put } })
-    const body = new Uint8Array(99)
+    const body = new Uint8Array(99).fill(1)
     const query = storedKey(icl, 'client')
     const upload = icl.api(walletOf('client').signer).putBlob({ query, body })
     const { outcome, ms } = await timed(upload)

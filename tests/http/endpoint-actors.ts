@@ -39,7 +39,7 @@ type Bytes = Uint8Array<ArrayBuffer>
 type Other = { readonly path?: string; readonly body?: Bytes; readonly signer?: RequestSigner }
 
 const bytes = (value: unknown): Bytes => new TextEncoder().encode(JSON.stringify(value)) as Bytes
-const blob = new Uint8Array([1, 2, 3])
+const blob = new Uint8Array(32).fill(1)
 const anAnswer = aHash(`0x${'ab'.repeat(32)}`)
 
 type Submitted = Awaited<ReturnType<typeof submit>>
@@ -311,7 +311,7 @@ export function bodiesOf(actors: Actors) {
   const bodies: Partial<Record<OperationId, { good: () => Promise<Bytes>; malformed: Bytes }>> = {
     drawList: of(async () => z.encode(ListRequest, job.request)),
     submitJob: of(async () => z.encode(SubmitJob, job.body)),
-    putBlob: { good: async () => blob, malformed: new Uint8Array() },
+    putBlob: { good: async () => blob, malformed: new Uint8Array(32) },
     enrollTpm: of(enrollment),
     verifyAttestation: of(attestation),
     releaseTpm: of(async () => ({ operator_address: newcomer.address })),

@@ -221,7 +221,7 @@ describe('limits of requests', () => {
     const job = await submit(icl)
     const node = await joinNode(icl, 'n1')
     for (let count = 0; count < 3; count++) await from('192.0.2.1')(get('/v1/models'))
-    const body = new Uint8Array([1])
+    const body = new Uint8Array(32).fill(1)
     const upload = (name: string) =>
       codeOf(api('192.0.2.1', walletOf(name).signer).putBlob({ query: storedKey(icl, name), body }))
     for (const name of ['a', 'b', 'c']) expect(await upload(name)).toBeUndefined()

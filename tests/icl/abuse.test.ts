@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Uploader } from '../../icl/store/store.ts'
 import type { Api } from '../../lib/api.ts'
-import { fromBase64Url, toBase64Url } from '../../lib/digest.ts'
+import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -97,8 +97,8 @@ describe('a client', () => {
 })
 
 describe('the room for blobs', () => {
-  const mebibyte = (fill: number) => new Uint8Array(1024 * 1024).fill(fill)
-  const prompt = (fill: number) => new Uint8Array(32 * 1024).fill(fill)
+  const mebibyte = (fill: number) => new Uint8Array(1024 * 1024).fill(fill).fill(1, 0, 1)
+  const prompt = (fill: number) => new Uint8Array(32 * 1024).fill(fill).fill(1, 0, 1)
   const wallet = walletOf('w').signer
   const put = (as: RequestSigner, uses: BlobUse, body: Uint8Array<ArrayBuffer>) =>
     codeOf(icl.api(as).putBlob({ query: uses, body }))
@@ -180,6 +180,22 @@ describe('the room for blobs', () => {
       expect(await put(signer, uses, prompt(2))).toBe('too-many-blobs')
     }
     expect(await put(wallet, storedKey(icl, 'w'), prompt(3))).toBeUndefined()
+  })
+
+  it('is not for what anybody could read: a text that nobody sealed, or half a seal', async () => {
+    const { deliverer, turn } = await agree('client')
+    for (const [signer, uses] of [
+      [wallet, storedKey(icl, 'w')],
+      [deliverer.signer, turn],
+    ] as const) {
+      for (const body of [
+        utf8('What is a lighthouse for, and who pays?'),
+        prompt(1).slice(0, 28),
+      ]) {
+        expect(await put(signer, uses, body)).toBe('blob-invalid')
+      }
+      expect(await put(signer, uses, prompt(1))).toBeUndefined()
+    }
   })
 
   it('takes no prompt while the chain is away', async () => {

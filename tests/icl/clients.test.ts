@@ -27,7 +27,7 @@ describe('an allow-list of clients', () => {
     await start({ access: { ...openAccess, clients } })
     await submit(icl, { client: 'known' })
     expect(await codeOf(submit(icl, { client: 'stranger' }))).toBe('client-not-allowed')
-    const body = new Uint8Array([1])
+    const body = new Uint8Array(32).fill(1)
     const stranger = icl.api(walletOf('stranger').signer)
     const query = storedKey(icl, 'stranger')
     expect(await codeOf(stranger.putBlob({ query, body }))).toBe('client-not-allowed')

@@ -72,7 +72,7 @@ it('are none in vain in a whole job, whatever nodes and background do at once', 
   const nodes = await joinNodes(own, 3)
   await own.clock.advance(2_000)
   const key = await listedKey(own)
-  const prompt = { query: storedKey(own, 'client'), body: new Uint8Array(32) }
+  const prompt = { query: storedKey(own, 'client'), body: new Uint8Array(32).fill(1) }
   const { cid: promptCid } = await own.api(key.client.signer).putBlob(prompt)
   const { body, commit, jobId } = submissionOf(own, key, { promptCid })
   commit()

@@ -46,7 +46,7 @@ export async function jobCosts<Cost>(
   cost.heartbeat = await during(() => beat(icl, first, 3))
   const key = await listedKey(icl)
   const wallet = way.api(key.client.signer)
-  const upload = { query: storedKey(icl, 'client'), body: new Uint8Array(32) }
+  const upload = { query: storedKey(icl, 'client'), body: new Uint8Array(32).fill(1) }
   cost.upload = await during(() => wallet.putBlob(upload))
   const promptCid = await cidOf(upload.body)
   const { body, commit, jobId } = submissionOf(icl, key, { promptCid })

@@ -8,7 +8,7 @@ import { storedKey } from '../test-client.ts'
 import { createTestIcl, type TestIcl, walletOf } from '../test-icl.ts'
 
 const { signer } = walletOf('client')
-const prompt = new TextEncoder().encode('sealed')
+const prompt = new Uint8Array(32).fill(1)
 const cid = await cidOf(prompt)
 const ends: (() => Promise<void>)[] = []
 
