@@ -14,7 +14,7 @@
  */
 
 import { canonicalJson } from './canonical-json.ts'
-import { isJson } from './is-json.ts'
+import { hasNameTwice, isContainer, isJson, withoutStrings } from './is-json.ts'
 import { AnswerDocument } from './schemas/answer.ts'
 import type { PromptDocument } from './schemas/prompt.ts'
 import { SvcError } from './svc-error.ts'
@@ -94,27 +94,10 @@ const longNumber = /[\d.]{16}|\d[eE]/
 /** An object or a list of JSON in canonical form; anything else as it is. */
 function inOneSpelling(text: string): string {
   const value = parseJson(text)
-  if (!isContainer(value) || longNumber.test(text.replace(stringsOfJson, '""'))) return text
-  // Of two members of one name, readers take one or the other.
-  if (!isJson(value) || countMembers(value) !== countColons(text)) return text
+  if (!isContainer(value) || longNumber.test(withoutStrings(text))) return text
+  if (!isJson(value) || hasNameTwice(text, value)) return text
   return decoder.decode(canonicalJson(value))
 }
-
-const stringsOfJson = /"(?:[^"\\]|\\.)*"/gs
-
-const countColons = (text: string): number =>
-  text.replace(stringsOfJson, '""').split(':').length - 1
-
-const countMembers = (value: unknown): number => {
-  if (!isContainer(value)) return 0
-  const inside = Object.values(value)
-  const own = Array.isArray(value) ? 0 : inside.length
-  return inside.reduce<number>((sum, one) => sum + countMembers(one), own)
-}
-
-/** Whether a value is an object or a list. */
-export const isContainer = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null
 
 /** The value of a JSON text; undefined when it is none. */
 export function parseJson(text: string): unknown {

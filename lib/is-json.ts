@@ -17,3 +17,23 @@ const isPlain = (value: object): boolean => {
   const prototype = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
+
+/** Whether a value is an object or a list. */
+export const isContainer = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null
+
+/** A JSON text with all its strings empty. */
+export const withoutStrings = (text: string): string => text.replace(stringsOfJson, '""')
+
+const stringsOfJson = /"[^"\\]*(?:\\.[^"\\]*)*"/gs
+
+/** Whether an object in a JSON text has two members of one name: readers take one or the other. `value` is what was parsed of the text. */
+export const hasNameTwice = (text: string, value: unknown): boolean =>
+  countMembers(value) !== withoutStrings(text).split(':').length - 1
+
+const countMembers = (value: unknown): number => {
+  if (!isContainer(value)) return 0
+  const inside = Object.values(value)
+  const own = Array.isArray(value) ? 0 : inside.length
+  return inside.reduce<number>((sum, one) => sum + countMembers(one), own)
+}

@@ -11,6 +11,7 @@ import {
   rawBytes,
 } from '../../lib/endpoint.ts'
 import { endpoints, maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
+import { hasNameTwice } from '../../lib/is-json.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { publicOrigin } from '../../lib/schemas/network.ts'
@@ -204,10 +205,13 @@ function parseBody(
 
 function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const value: unknown = JSON.parse(text)
+    if (!hasNameTwice(text, value)) return value
   } catch {
     throw new ProblemError('invalid-request', 'The body is not JSON in UTF-8')
   }
+  throw new ProblemError('invalid-request', 'An object in the body has two members of one name')
 }
 
 function parse<T extends z.ZodType>(schema: T, value: unknown, part: string): z.output<T> {

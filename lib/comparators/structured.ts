@@ -11,7 +11,8 @@
  * Failure cases: what is no answer document is compared for equality.
  */
 
-import { isContainer, parseAnswer, parseJson } from '../answer.ts'
+import { parseAnswer, parseJson } from '../answer.ts'
+import { isContainer } from '../is-json.ts'
 import { countTokens, digestOf, sameEvidence } from '../evidence.ts'
 import { type Evidence, maxEvidenceTokens } from '../schemas/evidence.ts'
 import type { Comparator, EvidenceInput, Explanation } from './comparator.ts'

@@ -199,6 +199,18 @@ it('a path or query that is malformed is refused with its place', async () => {
   ])
 })
 
+it('a body that says a thing twice is refused, since readers take one or the other', async () => {
+  const beat = `"operator_address":"${node.address}","timestamp":1,"version":"0","supported_model_ids":[]`
+  const post = (slots: string) =>
+    send(endpoints.postHeartbeat, { signer: node.signer, body: json(`{${beat},${slots}}`) })
+  expect((await post('"free_slots":1')).status).toBe(200)
+  for (const name of ['free_slots', 'free\\u005fslots']) {
+    const answer = await post(`"free_slots":1,"${name}":1`)
+    expect(codeOf(endpoints.postHeartbeat, answer)).toBe('invalid-request')
+    expect(answer.text).toContain('two members of one name')
+  }
+})
+
 it('a number in a query has one spelling', async () => {
   for (const tier of ['0x1', '1e0', '', '0.5', '-1', '+1', '01', ' 1', '256']) {
     const query = new URLSearchParams({ min_tier: tier })
