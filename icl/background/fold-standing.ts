@@ -52,17 +52,17 @@ function foldedBefore(
   return { before, standing, losses }
 }
 
-/** A node's events of a second and later, read from the newest on. */
+/** A node's events of a second and later. */
 async function listSince(store: Store, { address }: Node, second: number) {
   const events: ReputationEvent[] = []
   for (;;) {
     const before = events.at(-1)
     const page = await store.pageReputationEvents(address, {
       limit: pageSize,
+      since: second * 1000,
       ...(before && { before }),
     })
-    const later = page.filter((event) => secondOf(event) >= second)
-    events.push(...later)
-    if (later.length < pageSize) return events
+    events.push(...page)
+    if (page.length < pageSize) return events
   }
 }

@@ -240,10 +240,14 @@ export interface Store {
 
   /** A node's events, by time and id, oldest first. */
   listReputationEvents(node: Address): Promise<readonly ReputationEvent[]>
-  /** A node's events, newest first, from before a position. */
+  /** A node's events, newest first, from before a position, none of before `since`. */
   pageReputationEvents(
     node: Address,
-    page: { readonly before?: Position | undefined; readonly limit: number },
+    page: {
+      readonly before?: Position | undefined
+      readonly since?: number | undefined
+      readonly limit: number
+    },
   ): Promise<readonly ReputationEvent[]>
 
   /** The value that has a key at `now`. */

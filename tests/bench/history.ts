@@ -20,7 +20,8 @@ export type HistoryPlan = {
 /** Nodes that have the history. */
 export const historyNodes = 300
 
-const mostFilled = 100_000
+/** More would take minutes to be made one by one. */
+const mostFilled = 1_000
 
 /** What one more job costs on files that hold more and more of them, in turn. */
 export async function measureHistory(
@@ -35,10 +36,8 @@ export async function measureHistory(
     for (const size of plan.sizes) {
       say(`writing ${size.toLocaleString('en')} jobs`)
       const file = join(folder, `${size}.db`)
-      // More would take minutes to be made one by one.
-      const copies = size > mostFilled ? 1_000 : 1
-      await fillFile(file, { jobs: size / copies, nodes: roster, isSettled: true })
-      if (copies > 1) multiplyFile(file, copies)
+      await fillFile(file, { jobs: Math.min(size, mostFilled), nodes: roster, isSettled: true })
+      if (size > mostFilled) multiplyFile(file, size / mostFilled)
       const server = await startServer({
         kind: 'icl',
         databaseUrl: `sqlite:${file}`,

@@ -277,6 +277,9 @@ export function describeStore(
         expect(ids(await store.pageReputationEvents(nodeA, { limit: 2 }))).toBe('ac')
         const before = { at: 2, id: 'c' }
         expect(ids(await store.pageReputationEvents(nodeA, { limit: 9, before }))).toBe('bd')
+        expect(ids(await store.pageReputationEvents(nodeA, { limit: 9, since: 2 }))).toBe('acb')
+        const some = { limit: 9, before, since: 2 }
+        expect(ids(await store.pageReputationEvents(nodeA, some))).toBe('b')
       })
     })
 

@@ -307,10 +307,10 @@ function otherReads({ nodes, clients, events, keys, blobs }: State) {
         .sort((a, b) => (a.document.address < b.document.address ? -1 : 1))
         .slice(0, limit),
     listReputationEvents: async (node) => events.of(node).toSorted(byTime),
-    pageReputationEvents: async (node, { before, limit }) =>
+    pageReputationEvents: async (node, { before, since = 0, limit }) =>
       events
         .of(node)
-        .filter((event) => isBefore(event, before))
+        .filter((event) => event.at >= since && isBefore(event, before))
         .sort((a, b) => byTime(b, a))
         .slice(0, limit),
     findKey: async (key, now) => keys.find(key, now),

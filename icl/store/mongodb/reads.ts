@@ -175,7 +175,8 @@ export function otherReads({ run }: MongoConnection, unreadable: Unreadable) {
     pageReputationEvents: (node, page) => {
       const projection = { document: 1, at: 1 }
       const ask = (before: Position | undefined, limit: number) => {
-        const where = { node, ...beforePosition<EventRow>('at', before) }
+        const later = page.since === undefined ? {} : { at: { $gte: page.since } }
+        const where = { node, ...later, ...beforePosition<EventRow>('at', before) }
         const options = { projection, sort: newestFirst('at'), limit }
         return run(({ events }) => events.find(where, options).toArray())
       }

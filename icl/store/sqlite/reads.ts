@@ -60,7 +60,7 @@ export const queries = {
     SELECT address AS id, version, document FROM clients WHERE address > ? ORDER BY address LIMIT ?`,
   listReputationEvents: 'SELECT id, document FROM events WHERE node = ? ORDER BY at, id',
   pageReputationEvents: `
-    SELECT id, at, document FROM events WHERE node = ? AND (at, id) < (?, ?)
+    SELECT id, at, document FROM events WHERE node = ? AND at >= ? AND (at, id) < (?, ?)
     ORDER BY at DESC, id DESC LIMIT ?`,
   findKey: 'SELECT value FROM keys WHERE key = ? AND expires_at > ?',
   listKeys: `
@@ -230,7 +230,7 @@ function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
     listReputationEvents: async (node) => events(all('listReputationEvents', node)),
     pageReputationEvents: (node, page) => {
       const ask = ({ at, id } = end, limit: number) =>
-        all('pageReputationEvents', node, at, id, limit)
+        all('pageReputationEvents', node, page.since ?? 0, at, id, limit)
       return fillPage(page, ask, positionOf, events)
     },
     findKey: async (key, now) => {

@@ -87,29 +87,37 @@ const eventsOf = ({ id, assignments }: Job, at: number): StoreRecord[] =>
 
 /**
  * Has a file of `fillFile` hold so many times as many jobs, by copies of its rows. Ids of jobs and clients begin with zeros: in a copy they
- * begin with its number instead, wherever they stand, and all times are earlier.
+ * begin with other digits, spread as those of hashes are, wherever they stand. All times are earlier.
  */
 export function multiplyFile(file: string, copies: number): void {
   const db = new DatabaseSync(file)
   try {
     // Nobody needs the file if this does not end well.
-    db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF')
+    db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -1048576')
     const jobs = Number(db.prepare('SELECT count(*) AS count FROM jobs').get()?.count)
     const numbers = `WITH RECURSIVE copies (copy) AS
       (SELECT 1 UNION ALL SELECT copy + 1 FROM copies WHERE copy < ${copies - 1})`
+    const indexes = db
+      .prepare(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name IN ('jobs', 'events') AND sql IS NOT NULL",
+      )
+      .all()
+    // To sort all rows at the end is less than to put each in its place.
+    for (const { name } of indexes) db.exec(`DROP INDEX ${name}`)
     for (const table of ['jobs', 'events']) {
       const columns = db.prepare(`SELECT name, type FROM pragma_table_info('${table}')`).all()
       const values = columns.map(({ name, type }) => {
         if (name === 'change') return `${name} + ${jobs} * copy`
         if (type === 'REAL') return `${name} - ${jobs * secondMs} * copy`
-        const start = `'0x' || printf('%08x', copy)`
+        const start = `printf('0x%08x', (copy * 2654435761 + old.rowid * 2246822519) % 4294967296)`
         return type === 'TEXT' ? `replace(${name}, '0x00000000', ${start})` : name
       })
       db.exec(`CREATE TEMP TABLE of_${table} AS SELECT * FROM ${table}`)
       db.exec(
-        `${numbers} INSERT INTO ${table} SELECT ${values.join(', ')} FROM copies, of_${table}`,
+        `${numbers} INSERT INTO ${table} SELECT ${values.join(', ')} FROM copies CROSS JOIN of_${table} AS old`,
       )
     }
+    for (const { sql } of indexes) db.exec(String(sql))
     db.exec(`UPDATE counters SET value = ${copies * jobs} WHERE name = 'changes'`)
   } finally {
     db.close()

@@ -1,7 +1,8 @@
+import { foldStanding } from '../../../icl/background/fold-standing.ts'
 import type { Dependencies } from '../../../icl/dependencies.ts'
 import { attestedNode, type Node } from '../../../icl/rules/eligibility.ts'
 import type { Address, JobId } from '../../../lib/codecs.ts'
-import { dayMs } from '../../../lib/time.ts'
+import { dayMs, toSeconds } from '../../../lib/time.ts'
 import { aJobId } from '../../branded.ts'
 import { fenceOf, sampleJob, take } from '../../icl/rules/sample-job.ts'
 import { modelId } from '../../icl/test-icl.ts'
@@ -44,7 +45,10 @@ export const prepareCommands = ({ store, pool, clock }: Dependencies) => ({
     const now = clock.now()
     await inGroups(nodes, async (entry, index) => {
       const base = (await store.findNode(entry.address))?.version ?? 0
-      await store.save({ kind: 'node', node: nodeOf(entry, now, index), base })
+      const node = nodeOf(entry, now, index)
+      // As its scores have left it.
+      const standing = await foldStanding(store, node, undefined, toSeconds(now))
+      await store.save({ kind: 'node', node: { ...node, ...standing }, base })
     })
     pool.forget()
   },
