@@ -5,3 +5,7 @@ import type { Job } from '../rules/job.ts'
 /** Until when a job's blobs are kept, in milliseconds: the retention after the latest time at which it can settle. */
 export const keepBlobsUntil = ({ network }: Dependencies, job: Job): number =>
   job.deadline + network.blob_retention_days * dayMs
+
+/** The writes that keep a blob of a job's own: its client or its node may have put it elsewhere. */
+export const keepingOwn = async ({ blobs }: Dependencies, cid: string, until: number) =>
+  (await blobs.keeping([cid], until)).map((write) => ({ ...write, mayBeAbsent: true }))

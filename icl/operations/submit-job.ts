@@ -14,7 +14,7 @@ import { webhookKeyOf, webhookSecretText } from '../webhooks/message.ts'
 import { whyRefused } from '../webhooks/webhook-url.ts'
 import { checkAdmitted, checkRoom, placesOf } from './admit-client.ts'
 import { notifyOfChange } from './change-job.ts'
-import { keepBlobsUntil } from './keep-blobs.ts'
+import { keepBlobsUntil, keepingOwn } from './keep-blobs.ts'
 import { keepingParts } from './keep-parts.ts'
 import { loadPublished } from './publish-pool.ts'
 import { jobListOf, keyUsed, keyWriteOf } from './take-list.ts'
@@ -70,15 +70,15 @@ async function saveNewJob(deps: Dependencies, job: Job): Promise<Job> {
   // The blobs are needed as long as the job's receipt may be checked.
   const until = keepBlobsUntil(deps, job)
   const pool = await loadPublished(deps, job.list.terms.pool_cid)
-  let keeping = [
-    ...(await keepingParts(deps, pool.parts, until)),
-    ...(await blobs.keeping([job.promptCid], until)),
-  ]
+  const prompt = await keepingOwn(deps, job.promptCid, until)
+  let keeping = await keepingParts(deps, pool.parts, until)
   const key = keyWriteOf(deps, job)
   const barrier = store.commits.barrier()
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const places = await placesOf(deps, job.client, job.id, job.deadline)
-    const refused = await store.saveAll([...places, key, ...keeping, { kind: 'job', job, base: 0 }])
+    const blobsKept = [...keeping, ...prompt]
+    const write = { kind: 'job', job, base: 0 } as const
+    const refused = await store.saveAll([...places, key, ...blobsKept, write])
     if (!refused) {
       const kept = keeping
       void barrier().then(

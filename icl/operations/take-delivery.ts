@@ -24,7 +24,7 @@ import { assignmentFor, type Job } from '../rules/job.ts'
 import { acknowledged } from './acknowledge.ts'
 import { viewAssignmentState } from './assignments.ts'
 import { type Alongside, changeJob } from './change-job.ts'
-import { keepBlobsUntil } from './keep-blobs.ts'
+import { keepBlobsUntil, keepingOwn } from './keep-blobs.ts'
 import { checkSession, loadOwnJob, postedBy } from './own-statement.ts'
 
 /** Takes a delivery once its signature holds, and the client and all checkers can read the output key. */
@@ -50,16 +50,11 @@ export async function takeDelivery(
   return await acknowledged(deps, changed, assignmentFor(changed, address, fence), 'result')
 }
 
-/** The output of a delivery is kept as long as its job's other blobs, unless it is not here. */
-function keepingOutput(deps: Dependencies, cid: string): Alongside {
-  let isHere = true
-  return {
-    writes: async (job) => (isHere ? deps.blobs.keeping([cid], keepBlobsUntil(deps, job)) : []),
-    onRefused: () => {
-      isHere = false
-    },
-  }
-}
+/** The output of a delivery is kept as long as its job's other blobs. */
+const keepingOutput = (deps: Dependencies, cid: string): Alongside => ({
+  writes: (job) => keepingOwn(deps, cid, keepBlobsUntil(deps, job)),
+  onRefused: () => {},
+})
 
 const hasDelivered = ({ agreement }: Job, fence: number): boolean =>
   agreement?.turns.some((turn) => turn.fence === fence && turn.delivery !== undefined) === true

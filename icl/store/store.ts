@@ -47,8 +47,13 @@ export type Write =
       readonly uploader: Uploader
       readonly until: number
     }
-  /** Keeps a blob longer; refused when there is none. */
-  | { readonly kind: 'keep-blob'; readonly cid: string; readonly until: number }
+  /** Keeps a blob longer; refused when there is none, unless it may be absent. */
+  | {
+      readonly kind: 'keep-blob'
+      readonly cid: string
+      readonly until: number
+      readonly mayBeAbsent?: boolean | undefined
+    }
 
 /** A write of a document that has versions. */
 export type VersionedWrite = Extract<Write, { kind: 'job' | 'node' | 'client' }>

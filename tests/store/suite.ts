@@ -479,6 +479,9 @@ export function describeStore(
       const put = (cid: string, until: number, uploader: 'wallet' | 'node' = 'wallet') =>
         store.save({ kind: 'blob', cid, bytes: bytes(0, 255, 10), uploader, until })
       expect(await store.save({ kind: 'keep-blob', cid: 'c1', until: 50 })).toBe(false)
+      const elsewhere = { kind: 'keep-blob', cid: 'c1', until: 50, mayBeAbsent: true } as const
+      expect(await store.save(elsewhere)).toBe(true)
+      await expectNoBlob('c1')
       expect(await put('c1', 10)).toBe(true)
       expect(await put('c1', 5, 'node')).toBe(true)
       await put('c2', 10, 'node')

@@ -127,7 +127,7 @@ function isAcceptable(state: State, write: Write): boolean {
     case 'blob':
       return true
     case 'keep-blob':
-      return state.blobs.find(write.cid) !== undefined
+      return write.mayBeAbsent === true || state.blobs.find(write.cid) !== undefined
   }
 }
 

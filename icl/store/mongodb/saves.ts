@@ -80,7 +80,7 @@ export async function saveOnce(
         { _id: write.cid },
         { $max: { until: write.until } },
       )
-      return matchedCount === 1
+      return matchedCount === 1 || write.mayBeAbsent === true
     }
   }
 }

@@ -55,7 +55,9 @@ export function createBlobWrites(db: SqliteDatabase) {
         | Extract<Write, { kind: 'blob' | 'keep-blob' }>
         | Extract<StoreRecord, { kind: 'blob' }>,
     ): boolean =>
-      (write.kind === 'blob' && add(write)) || didChange(keep.run(write.until, write.cid)),
+      (write.kind === 'blob' && add(write)) ||
+      didChange(keep.run(write.until, write.cid)) ||
+      ('mayBeAbsent' in write && write.mayBeAbsent === true),
     prune: ({ now, limit }: Parameters<Store['prune']>[0]): number => {
       const expired = listExpired.all(now, limit).map(({ cid }) => String(cid))
       for (const cid of expired) erase(cid)
