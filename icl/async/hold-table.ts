@@ -20,6 +20,8 @@ export type HoldTable = {
   hold(row: Row, ms: number): void
   /** Takes out a row that waits no more. */
   drop(row: Row): void
+  /** Who waits under a key, the newest first. */
+  waiting(key: string): readonly Row[]
   notify(key: string): void
   notifyAll(): void
   readonly size: number
@@ -49,16 +51,19 @@ export function createHoldTable(clock: Clock): HoldTable {
     rows.delete(key)
     wakeAll(first)
   }
+  const waiting = (key: string) => {
+    const all: Row[] = []
+    for (let row = rows.get(key); row; row = row.next) all.push(row)
+    return all
+  }
   const drop = (row: Row) => {
-    const kept: Row[] = []
-    let found = false
-    for (let one = rows.get(row.key); one; one = one.next) {
-      if (one === row) found = true
-      else kept.push(one)
-    }
-    if (!found) return
+    const all = waiting(row.key)
+    if (!all.includes(row)) return
     size -= 1
-    relink(row.key, kept)
+    relink(
+      row.key,
+      all.filter((one) => one !== row),
+    )
   }
   const relink = (key: string, kept: readonly Row[]) => {
     for (const [index, one] of kept.entries()) one.next = kept[index + 1]
@@ -105,6 +110,7 @@ export function createHoldTable(clock: Clock): HoldTable {
       if (!timer || row.endsAt < timer.at) setTimer(row.endsAt)
     },
     drop,
+    waiting,
     notify,
     notifyAll: () => {
       const all = [...rows.values()]

@@ -6,7 +6,7 @@ export interface Notifier {
   /** Resolves at the next `notify` of any of the keys, after `ms`, or when the signal aborts. Never rejects. */
   wait(keys: readonly string[], ms: number, signal?: AbortSignal): Promise<void>
   /** Those who wait in a table, for as little as can be: `notify`, `notifyAll` and `close` wake them, too. */
-  readonly held: Pick<HoldTable, 'hold' | 'drop'>
+  readonly held: Pick<HoldTable, 'hold' | 'drop' | 'waiting'>
   notify(key: string): void
   /** Ends every wait for news of jobs and nodes. */
   notifyAll(): void

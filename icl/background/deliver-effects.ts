@@ -7,7 +7,7 @@
  * holds up no other, and is noted by itself.
  *
  * Invariants:
- * - An offer and the end of its effect are one save.
+ * - An offer and the end of its effect are one save, and so is the claim of a poll that waits for it in this process.
  * - A node's free slots are counted, and its offer is saved, while no other offer to it is made. The queues of several
  *   nodes are entered in one order, so that no two jobs wait for one another.
  * - Nothing is noted once another replica leads.
@@ -22,6 +22,7 @@ import { errorMessage } from '../../lib/error-message.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { KeyedMutex } from '../async/mutex.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { keepClaiming } from '../operations/assignments.ts'
 import { changeJob } from '../operations/change-job.ts'
 import { checkFitness, demandOf } from '../pool/load-pool.ts'
 import type { EffectNews, Finding, MemberState, NewsOfEffects, Tried } from '../rules/commands.ts'
@@ -147,10 +148,34 @@ async function note(
   await inQueues(offers, nodes, async () => {
     const news = await Promise.all(outcomes.map((one) => newsOf(deps, job, one)))
     // Asked last of all: what was counted holds only as long as nobody else makes offers.
-    await changeJob(deps, job.id, async () =>
-      term.aborted ? undefined : { type: 'effects-seen', news: news.flat() },
+    await withClaims(deps, news.flat(), (all) =>
+      changeJob(deps, job.id, async () =>
+        term.aborted ? undefined : { type: 'effects-seen', news: all },
+      ),
     )
   })
+}
+
+/** Adds the claims of the nodes among those that are offered something whose polls wait for that here. */
+async function withClaims(
+  deps: Dependencies,
+  news: NewsOfEffects,
+  work: (news: NewsOfEffects) => Promise<unknown>,
+): Promise<void> {
+  const polls = news.flatMap((one) => {
+    if (one.type !== 'see-access') return []
+    const { node, fence } = one
+    const kept = keepClaiming(deps, node)
+    return kept ? [{ ...kept, node, fence }] : []
+  })
+  try {
+    const claims = polls.map(
+      ({ node, fence, question: { poll } }) => ({ type: 'claim', node, fence, poll }) as const,
+    )
+    await work([...news, ...claims])
+  } finally {
+    for (const { letGo } of polls) letGo()
+  }
 }
 
 /** Runs work while no other offers to these nodes are made. Each is in the list once: a job has one open assignment of a node. */

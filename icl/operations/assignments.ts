@@ -8,7 +8,7 @@ import type { Dependencies } from '../dependencies.ts'
 import { type Assignment, assignmentOf, type Job, roleOf } from '../rules/job.ts'
 import { excuse } from '../rules/outages.ts'
 import { changeJob } from './change-job.ts'
-import { hold, type Question, type Waiting } from './hold.ts'
+import { hold, type Kept, keepWaiting, type Question, type Waiting } from './hold.ts'
 import { maxOutputTokensOf } from './max-output-tokens.ts'
 import { notAssigned } from './own-assignment.ts'
 import { notePoll } from './take-heartbeat.ts'
@@ -42,6 +42,15 @@ type OfferQuestion = Question<Offers> & {
 const offersTo = (node: Address, { claim, poll }: Poll): OfferQuestion => ({
   ...{ key: nodeKey(node), node, claim, poll, look: lookForOffers },
 })
+
+/** A poll of a node that waits here for something to claim. */
+export const keepClaiming = (
+  deps: Dependencies,
+  node: Address,
+): Kept<{ readonly poll: string }> | undefined => keepWaiting(deps, nodeKey(node), isClaiming)
+
+const isClaiming = (question: Question<unknown>): question is OfferQuestion =>
+  'claim' in question && question.claim !== 0
 
 async function lookForOffers(this: OfferQuestion, waiting: Waiting): Promise<Offers | undefined> {
   const { node } = this

@@ -62,6 +62,26 @@ export function hold<T>(
   return answer as Promise<T | undefined>
 }
 
+/** A caller that waits and looks for nothing until it is let go: it sees then what was changed for it meanwhile. */
+export type Kept<T> = { readonly question: T; readonly letGo: () => void }
+
+/** Keeps one of those who wait under a key, and whose question is wanted, from looking. */
+export function keepWaiting<T extends Question<unknown>>(
+  { notifier }: Dependencies,
+  key: string,
+  isWanted: (question: Question<unknown>) => question is T,
+): Kept<T> | undefined {
+  for (const waiter of notifier.held.waiting(key).filter(isWaiter)) {
+    const { question } = waiter
+    if (waiter.isLooking || !isWanted(question)) continue
+    waiter.isLooking = true
+    return { question, letGo: () => looked(waiter) }
+  }
+  return undefined
+}
+
+const isWaiter = (row: Row): row is Waiter => 'question' in row
+
 function wake(this: Waiter): void {
   lookAgain(this)
 }
@@ -97,13 +117,15 @@ function lookAgain(waiter: Waiter): void {
 async function look(waiter: Waiter): Promise<void> {
   const barrier = waiter.deps.store.commits.barrier()
   const answer = await waiter.question.look(waiter)
+  if (answer === undefined || waiter.isOver) return looked(waiter)
+  end(waiter)
+  await barrier()
+  return waiter.resolve(answer)
+}
+
+/** The end of a look that found nothing. */
+function looked(waiter: Waiter): void {
   waiter.isLooking = false
-  if (waiter.isOver) return
-  if (answer !== undefined) {
-    end(waiter)
-    await barrier()
-    return waiter.resolve(answer)
-  }
   if (!waiter.isStale) return
   waiter.isStale = false
   lookAgain(waiter)
