@@ -18,7 +18,7 @@ export const receiptCommand: CommandSpec = {
     ['--gateway <url>', 'Also draw the list again, from the pool that this IPFS gateway has'],
     [
       '--icl-key <key>',
-      "One of the ICL's public keys (base64url), which must have signed the tally",
+      "One of the ICL's public keys (base64url, --icl-key=KEY if it begins with -), which must have signed the tally",
     ],
     ['--with <file>', 'Also compare with acknowledgements of the ICL, as a node keeps them'],
     ['--json', 'Print JSON'],

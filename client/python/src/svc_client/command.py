@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--result-registry", metavar="ADDRESS", help="else the receipt's ICL is asked")
     verify.add_argument("--prompt-key-store", metavar="ADDRESS", help="else the receipt's ICL is asked")
     verify.add_argument("--gateway", metavar="URL", help="an IPFS gateway: draw the list again from its pool")
-    verify.add_argument("--icl-key", metavar="KEY", help="the key that has to have signed the tally")
+    verify.add_argument("--icl-key", metavar="KEY", help="the key that has to have signed the tally: --icl-key=KEY if it begins with -")
     verify.add_argument("--with", dest="acks", metavar="FILE", help="acknowledgements of the ICL, as a node keeps them")
     verify.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
