@@ -10,7 +10,8 @@ import { SvcError } from '../../lib/svc-error.ts'
 export const usage = `Usage: ${invocationOf('infer')} [OPTIONS] "PROMPT"
 
 Encrypts a prompt on this machine, has a quorum of nodes answer it, checks the answer, and prints it.
-The prompt is read from standard input when it is not given. A prompt that begins with a dash goes after --.
+The prompt is read from standard input when it is not given, without a byte order mark and the last line break.
+A prompt that begins with a dash goes after --.
 
   --model MODEL           <provider>:<model> (default: SVC_MODEL, else the only model served)
   --json                  prints one line of JSON in place of the answer

@@ -5,7 +5,7 @@ import { wrongUsage } from './options.ts'
 // More than any ICL takes: one says precisely how much that is.
 const maxBytes = 4 * 1024 * 1024
 
-/** The prompt from standard input, without the line break at its end; throws SvcError `usage` on a terminal, where nothing was piped. */
+/** The prompt from standard input, without a byte order mark and the line break at its end; throws SvcError `usage` on a terminal, where nothing was piped. */
 export async function readPrompt(
   input: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean },
   signal: AbortSignal,
