@@ -104,9 +104,15 @@ export const Models = z
 export const Heartbeat = z
   .object({
     operator_address: Address,
-    timestamp: UnixSeconds,
+    timestamp: UnixSeconds.describe(
+      'By the clock of the node. A heartbeat that is no later than the last is ignored',
+    ),
     version: z.string().max(64),
-    free_slots: z.int().min(0).max(64),
+    free_slots: z
+      .int()
+      .min(0)
+      .max(64)
+      .describe('Jobs that it takes besides those that it has claimed'),
     supported_model_ids: z.array(ModelId).max(64),
     model_takes: z
       .array(ModelTakes)
