@@ -1,0 +1,65 @@
+import type { Address } from '../../../lib/codecs.ts'
+import type { ReputationEvent } from '../../../lib/reputation.ts'
+import type { Job } from '../../rules/job.ts'
+import { indexOfJob } from '../job-index.ts'
+import type { JobChange, Versioned } from '../store.ts'
+
+export type Documents<T> = ReturnType<typeof createDocuments<T>>
+
+/** Versioned documents by id. Jobs, nodes and clients are never changed in place, so they need no copies. */
+export function createDocuments<T>() {
+  type Entry = Versioned<T> & { readonly writeId: string | undefined }
+  const documents = new Map<string, Entry>()
+  return {
+    find: (id: string): Entry | undefined => documents.get(id),
+    put: (id: string, document: T, version: number, writeId?: string): void => {
+      documents.set(id, { document, version, writeId })
+    },
+    remove: (id: string) => documents.delete(id),
+    entries: (): Iterable<Versioned<T>> => documents.values(),
+    /** Every document; not to be changed. */
+    all: (): T[] => [...documents.values()].map(({ document }) => document),
+  }
+}
+
+/** Events by id, and by their node. */
+export function createEvents() {
+  const events = new Map<string, ReputationEvent>()
+  const idsByNode = new Map<Address, Set<string>>()
+  return {
+    has: (id: string): boolean => events.has(id),
+    put: (event: ReputationEvent): void => {
+      const known = events.get(event.id)
+      if (known) idsByNode.get(known.node)?.delete(known.id)
+      events.set(event.id, event)
+      const ids = idsByNode.get(event.node) ?? new Set()
+      idsByNode.set(event.node, ids.add(event.id))
+    },
+    of: (node: Address): readonly ReputationEvent[] =>
+      [...(idsByNode.get(node) ?? [])].flatMap((id) => events.get(id) ?? []),
+    all: (): readonly ReputationEvent[] => [...events.values()],
+  }
+}
+
+const keptChanges = 10_000
+
+/** The last changes, each with its number. */
+export function createChanges() {
+  let changes: JobChange[] = []
+  let first = 0
+  return {
+    note: (job: Job, version: number): void => {
+      const offeredTo = indexOfJob(job).occupied.flatMap(({ node, status }) =>
+        status === 'offered' ? [node] : [],
+      )
+      changes.push({ id: job.id, version, offeredTo })
+      if (changes.length <= 2 * keptChanges) return
+      first += changes.length - keptChanges
+      changes = changes.slice(-keptChanges)
+    },
+    since: (cursor: string | undefined) => ({
+      cursor: String(first + changes.length),
+      jobs: cursor === undefined ? [] : changes.slice(Math.max(Number(cursor) - first, 0)),
+    }),
+  }
+}

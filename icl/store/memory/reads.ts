@@ -1,0 +1,130 @@
+import type { Address, JobId } from '../../../lib/codecs.ts'
+import type { JobPhase } from '../../../lib/schemas/jobs.ts'
+import type { Job } from '../../rules/job.ts'
+import { indexOfJob } from '../job-index.ts'
+import type { OccupiedSlots, Position, Store, StoreStats } from '../store.ts'
+import type { MemoryState } from './state.ts'
+
+/** Every read of the store. */
+export const createMemoryReads = (state: MemoryState) => ({
+  ...jobReads(state),
+  ...otherReads(state),
+})
+
+function jobReads({ jobs, open, occupied, withEffects, changes }: MemoryState) {
+  const documentsOf = (ids: ReadonlySet<string>) =>
+    [...ids].flatMap((id) => jobs.find(id)?.document ?? [])
+  const openJobs = () => documentsOf(open)
+  const jobsOf = (client: Address) => jobs.all().filter((job) => job.client === client)
+  return {
+    findJob: async (id) => jobs.find(id),
+    listDueTicks: async (now, limit) => listDue(openJobs(), now, limit, 'tickAt'),
+    listDueEffects: async (now, limit) =>
+      listDue(documentsOf(withEffects), now, limit, 'effectsDueAt'),
+    listJobsWithEffects: async (after, limit) =>
+      documentsOf(withEffects)
+        .map(({ id }) => id)
+        .filter((id) => id > (after ?? ''))
+        .sort()
+        .slice(0, limit),
+    listJobsOfNode: async (node) => documentsOf(occupied.get(node) ?? new Set()),
+    countOccupiedSlots: async () => countOccupiedSlots(openJobs()),
+    listJobsOfClient: async (client, page) => pageOf(jobsOf(client), page),
+    listJobs: async (page) => pageOf(jobs.all(), page),
+    countJobsOfClient: async (client, since) =>
+      jobsOf(client).filter(({ createdAt }) => createdAt >= since).length,
+    countUnsettledJobsOfClient: async (client) =>
+      openJobs().filter((job) => job.client === client).length,
+    listJobOrigins: async (after, limit) =>
+      jobs
+        .all()
+        .filter(({ id }) => id > (after ?? ''))
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .slice(0, limit)
+        .map(({ id, client, createdAt }) => ({ id, client, createdAt })),
+    listChanges: async (cursor) => changes.since(cursor),
+    stats: async () => statsOf(jobs.all()),
+  } satisfies Partial<Store>
+}
+
+function otherReads({ nodes, clients, events, keys, blobs }: MemoryState) {
+  return {
+    findNode: async (address) => nodes.find(address),
+    listNodes: async (now) =>
+      nodes
+        .all()
+        .filter(({ certificate }) => certificate.expiresAt > now)
+        .sort((a, b) => (a.address < b.address ? -1 : 1)),
+    findClient: async (address) => clients.find(address),
+    listClients: async (after, limit) =>
+      [...clients.entries()]
+        .filter(({ document }) => document.address > (after ?? ''))
+        .sort((a, b) => (a.document.address < b.document.address ? -1 : 1))
+        .slice(0, limit),
+    listReputationEvents: async (node) => events.of(node).toSorted(byTime),
+    pageReputationEvents: async (node, { before, since = 0, limit }) =>
+      events
+        .of(node)
+        .filter((event) => event.at >= since && isBefore(event, before))
+        .sort((a, b) => byTime(b, a))
+        .slice(0, limit),
+    findKey: async (key, now) => keys.find(key, now),
+    listKeys: async (prefix, now) => keys.list(prefix, now),
+    findBlob: async (cid) => blobs.find(cid),
+    countBlobBytes: async (uploader) => blobs.count(uploader),
+  } satisfies Partial<Store>
+}
+
+const positionOf = ({ createdAt, id }: Job): Position => ({ at: createdAt, id })
+
+/** Orders by time, then by id. */
+const byTime = (a: Position, b: Position): number =>
+  a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
+
+/** The newest of some jobs from before a position. */
+const pageOf = (
+  jobs: readonly Job[],
+  { phase, before, limit }: Parameters<Store['listJobs']>[0],
+): readonly Job[] =>
+  jobs
+    .filter((job) => phase === undefined || job.phase === phase)
+    .filter((job) => isBefore(positionOf(job), before))
+    .sort((a, b) => byTime(positionOf(b), positionOf(a)))
+    .slice(0, limit)
+
+const isBefore = (position: Position, limit: Position | undefined): boolean =>
+  limit === undefined || byTime(position, limit) < 0
+
+function listDue(
+  jobs: readonly Job[],
+  now: number,
+  limit: number,
+  field: 'tickAt' | 'effectsDueAt',
+): readonly JobId[] {
+  return jobs
+    .map((job) => ({ id: job.id, dueAt: indexOfJob(job)[field] ?? Number.POSITIVE_INFINITY }))
+    .filter((job) => job.dueAt <= now)
+    .sort((a, b) => a.dueAt - b.dueAt)
+    .slice(0, limit)
+    .map(({ id }) => id)
+}
+
+function countOccupiedSlots(jobs: readonly Job[]): ReadonlyMap<Address, OccupiedSlots> {
+  const counts = new Map<Address, OccupiedSlots>()
+  for (const { node, status } of jobs.flatMap((job) => indexOfJob(job).occupied)) {
+    const known = counts.get(node) ?? { offered: 0, claimed: 0 }
+    counts.set(node, { ...known, [status]: known[status] + 1 })
+  }
+  return counts
+}
+
+function statsOf(jobs: readonly Job[]): StoreStats {
+  const jobsByPhase: Partial<Record<JobPhase, number>> = {}
+  for (const { phase } of jobs) jobsByPhase[phase] = (jobsByPhase[phase] ?? 0) + 1
+  const due = jobs.flatMap(({ outbox }) => outbox.map(({ dueAt }) => dueAt))
+  return {
+    jobsByPhase,
+    effects: due.length,
+    oldestEffectDueAt: due.length > 0 ? Math.min(...due) : undefined,
+  }
+}
