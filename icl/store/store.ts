@@ -61,6 +61,12 @@ export type VersionedWrite = Extract<Write, { kind: 'job' | 'node' | 'client' }>
 /** The version that a document has once it is saved. */
 export const versionOf = ({ base, version = base + 1 }: VersionedWrite): number => version
 
+/** What a job, node or client is found by. */
+export function idOf(document: VersionedWrite | DocumentRecord): JobId | Address {
+  if (document.kind === 'job') return document.job.id
+  return document.kind === 'node' ? document.node.address : document.client.address
+}
+
 /** The job, node or client that some writes save; throws TypeError for two, because not every store could save both or neither. */
 export function documentIn(writes: readonly Write[]): VersionedWrite | undefined {
   const [document, second] = writes.filter((write): write is VersionedWrite => 'base' in write)

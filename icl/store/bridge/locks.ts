@@ -1,24 +1,12 @@
 import type { KeyedMutex } from '../../async/mutex.ts'
-import type { StoreRecord, Write } from '../store.ts'
+import { idOf, type StoreRecord, type Write } from '../store.ts'
 
 /** What a write changes, or a record is: saves of the same come one after the other. */
 export function lockOf(write: Write | StoreRecord): string {
-  switch (write.kind) {
-    case 'job':
-      return `job ${write.job.id}`
-    case 'node':
-      return `node ${write.node.address}`
-    case 'client':
-      return `client ${write.client.address}`
-    case 'event':
-      return `event ${write.event.id}`
-    case 'key':
-    case 'release-key':
-      return `key ${write.key}`
-    case 'blob':
-    case 'keep-blob':
-      return `blob ${write.cid}`
-  }
+  if ('event' in write) return `event ${write.event.id}`
+  if ('key' in write) return `key ${write.key}`
+  if ('cid' in write) return `blob ${write.cid}`
+  return `${write.kind} ${idOf(write)}`
 }
 
 /** Runs work while nobody else saves what these writes save. */

@@ -4,13 +4,14 @@ import { encodeDocument } from '../encoding.ts'
 import {
   documentIn,
   type Erasable,
+  idOf,
   type Store,
   type StoreRecord,
   type VersionedWrite,
   versionOf,
   type Write,
 } from '../store.ts'
-import { didChange, numberOf, type Row, type SqliteDatabase, type Statement } from './database.ts'
+import { didChange, numberOf, type Row, type SqliteDatabase } from './database.ts'
 import type { AllDocuments, Documents } from './documents.ts'
 import { createJobWrites } from './job-writes.ts'
 import { createBlobWrites, createKeyWrites } from './key-writes.ts'
@@ -30,9 +31,9 @@ type Tables = ReturnType<typeof createTables>
 function createTables(db: SqliteDatabase, documents: AllDocuments) {
   const insertEvent = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
   return {
-    jobs: createJobWrites(db, documents.jobs),
-    nodes: createNodeWrites(db, documents.nodes),
-    clients: createClientWrites(db, documents.clients),
+    job: createJobWrites(db, documents.jobs),
+    node: createNodeWrites(db, documents.nodes),
+    client: createClientWrites(db, documents.clients),
     keys: createKeyWrites(db),
     blobs: createBlobWrites(db),
     addEvent: ({ event }: Extract<Write, { kind: 'event' }>): boolean =>
@@ -41,33 +42,46 @@ function createTables(db: SqliteDatabase, documents: AllDocuments) {
 }
 
 function save(tables: Tables, write: Write, writeId: string | undefined): boolean {
-  const { jobs, nodes, clients, keys, blobs, addEvent } = tables
   switch (write.kind) {
     case 'job':
-      return saveVersioned(jobs, write, write.job, writeId)
     case 'node':
-      return saveVersioned(nodes, write, write.node, writeId)
     case 'client':
-      return saveVersioned(clients, write, write.client, writeId)
+      return saveVersioned(tables, write, writeId)
     case 'event':
-      return addEvent(write)
+      return tables.addEvent(write)
     case 'key':
     case 'release-key':
-      return keys.save(write)
+      return tables.keys.save(write)
     case 'blob':
     case 'keep-blob':
-      return blobs.save(write)
+      return tables.blobs.save(write)
   }
 }
 
+function saveVersioned(tables: Tables, write: VersionedWrite, writeId: string | undefined) {
+  const { find, documents } = tables[write.kind]
+  const id = idOf(write)
+  if (writeId !== undefined && find.get(id)?.write_id === writeId) return true
+  if ((documents.known(id)?.version ?? storedVersion(find.get(id))) !== write.base) return false
+  put(tables, { ...write, version: versionOf(write) }, writeId)
+  return true
+}
+
+function put(tables: Tables, record: StoreRecord, writeId?: string): void {
+  if (record.kind === 'job') tables.job.put(record.job, record.version, writeId)
+  else if (record.kind === 'node') tables.node.put(record.node, record.version, writeId)
+  else if (record.kind === 'client') tables.client.put(record.client, record.version, writeId)
+  else if (record.kind === 'key') tables.keys.put(record)
+  else if (record.kind === 'event') tables.addEvent(record)
+  else tables.blobs.save(record)
+}
+
 function saving(db: SqliteDatabase, tables: Tables) {
-  const { jobs, nodes, clients } = tables
-  const tableOf = ({ kind }: VersionedWrite) => ({ job: jobs, node: nodes, client: clients })[kind]
   const savepoint = db.prepare('SAVEPOINT writes')
   const undo = db.prepare('ROLLBACK TO writes')
   const release = db.prepare('RELEASE writes')
   const isDone = (write: VersionedWrite, writeId: string): boolean =>
-    tableOf(write).find.get(idOf(write))?.write_id === writeId
+    tables[write.kind].find.get(idOf(write))?.write_id === writeId
   return {
     save: (write: Write, writeId: string | undefined): boolean => save(tables, write, writeId),
     saveAll: (writes: readonly Write[], writeId: string | undefined): Write | undefined => {
@@ -78,7 +92,7 @@ function saving(db: SqliteDatabase, tables: Tables) {
       savepoint.run()
       const refused = findRefused()
       if (refused) undo.run()
-      if (refused && document) tableOf(document).documents.forget(idOf(document))
+      if (refused && document) tables[document.kind].documents.forget(idOf(document))
       release.run()
       return refused
     },
@@ -86,13 +100,13 @@ function saving(db: SqliteDatabase, tables: Tables) {
     isDone,
     /** The version of the document that a write is of; 0 when it is not there. */
     versionOf: (write: VersionedWrite): number =>
-      storedVersion(tableOf(write).find.get(idOf(write))),
+      storedVersion(tables[write.kind].find.get(idOf(write))),
   }
 }
 
 function removing(
   db: SqliteDatabase,
-  { jobs, clients, keys, blobs }: Tables,
+  { job, client, keys, blobs }: Tables,
   documents: AllDocuments,
 ) {
   return {
@@ -106,87 +120,37 @@ function removing(
     },
     prune: (options: Parameters<Store['prune']>[0]): number => {
       documents.forget()
-      return jobs.prune(options) + keys.prune(options) + blobs.prune(options)
+      return job.prune(options) + keys.prune(options) + blobs.prune(options)
     },
     erase: (record: Erasable): boolean => {
       documents.forget()
-      if (record.kind === 'job') return didChange(jobs.erase.run(record.id))
-      if (record.kind === 'client') return didChange(clients.erase.run(record.address))
+      if (record.kind === 'job') return didChange(job.erase.run(record.id))
+      if (record.kind === 'client') return didChange(client.erase.run(record.address))
       return blobs.erase(record.cid)
     },
   }
 }
 
-function copying(tables: Tables) {
-  const { jobs, nodes, clients, keys, blobs, addEvent } = tables
-  const put = (record: StoreRecord, writeId?: string): void => {
-    if (record.kind === 'job') jobs.put(record.job, record.version, writeId)
-    else if (record.kind === 'node') nodes.put(record.node, record.version, writeId)
-    else if (record.kind === 'client') clients.put(record.client, record.version, writeId)
-    else if (record.kind === 'key') keys.put(record)
-    else if (record.kind === 'event') addEvent(record)
-    else blobs.save(record)
-  }
-  return {
-    /** Puts a record in, whatever is in its place. */
-    put: (record: StoreRecord): void => put(record),
-    /** Does what another store has accepted, whatever is in its place. */
-    take: (write: Write, writeId: string): void => {
-      if ('base' in write) put({ ...write, version: versionOf(write) }, writeId)
-      else if (write.kind === 'key') put(write)
-      else save(tables, write, writeId)
-    },
-    restore: (record: StoreRecord): boolean => {
-      switch (record.kind) {
-        case 'job':
-          if (jobs.find.get(record.job.id)) return false
-          break
-        case 'node':
-          if (nodes.find.get(record.node.address)) return false
-          break
-        case 'client':
-          if (clients.find.get(record.client.address)) return false
-          break
-        case 'event':
-          return addEvent(record)
-        case 'key':
-          return keys.restore(record)
-        case 'blob':
-          return blobs.insert(record)
-      }
-      put(record)
-      return true
-    },
-  }
-}
+const copying = (tables: Tables) => ({
+  /** Puts a record in, whatever is in its place. */
+  put: (record: StoreRecord): void => put(tables, record),
+  /** Does what another store has accepted, whatever is in its place. */
+  take: (write: Write, writeId: string): void => {
+    if ('base' in write) put(tables, { ...write, version: versionOf(write) }, writeId)
+    else if (write.kind === 'key') put(tables, write)
+    else save(tables, write, writeId)
+  },
+  restore: (record: StoreRecord): boolean => {
+    if (record.kind === 'event') return tables.addEvent(record)
+    if (record.kind === 'key') return tables.keys.restore(record)
+    if (record.kind === 'blob') return tables.blobs.insert(record)
+    if (tables[record.kind].find.get(idOf(record))) return false
+    put(tables, record)
+    return true
+  },
+})
 
 export type SqliteWrites = ReturnType<typeof createSqliteWrites>
-
-/** What a document is found by. */
-export const idOf = (write: VersionedWrite): string => {
-  if (write.kind === 'job') return write.job.id
-  return write.kind === 'node' ? write.node.address : write.client.address
-}
-
-type Table<T> = {
-  /** Finds a document's `version` and `write_id`. */
-  readonly find: Statement
-  readonly documents: Documents<T>
-  put(document: T, version: number, writeId: string | undefined): void
-}
-
-function saveVersioned<T>(
-  { find, documents, put }: Table<T>,
-  write: VersionedWrite,
-  document: T,
-  writeId: string | undefined,
-): boolean {
-  const id = idOf(write)
-  if (writeId !== undefined && find.get(id)?.write_id === writeId) return true
-  if ((documents.known(id)?.version ?? storedVersion(find.get(id))) !== write.base) return false
-  put(document, versionOf(write), writeId)
-  return true
-}
 
 const storedVersion = (row: Row | undefined): number => (row ? numberOf(row, 'version') : 0)
 
