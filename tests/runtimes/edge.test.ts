@@ -9,11 +9,11 @@ import { programOf } from '../../demo/runtime-programs.ts'
 import { buildEdge, runtimeImports } from '../../icl/start/build-edge.ts'
 import { Settings } from '../../icl/start/settings.ts'
 import { Problem } from '../../lib/problem.ts'
+import { sampleSettings } from '../sample-settings.ts'
 import { openWireServer, whyNoWireServer } from '../store/wire-server/open.ts'
 import { until } from './job.ts'
 
 const driver = 'mongodb-driver.mjs'
-const address = `0x${'a1'.repeat(20)}`
 
 let folder: string
 let bundle: string
@@ -87,15 +87,8 @@ async function startEdge(databaseUrl: string, more: Readonly<Record<string, stri
     program: programOf('workerd') ?? '',
     args: ['serve', '--experimental', file, '--socket-addr', `http=127.0.0.1:${port}`],
     env: {
-      SVC_ICL_PUBLIC_URL: 'https://icl.test',
-      SVC_ICL_SECRET: 'ab'.repeat(32),
+      ...sampleSettings,
       SVC_ICL_DATABASE_URL: databaseUrl,
-      SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
-      SVC_ICL_CHAIN_ID: '31337',
-      SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
-      SVC_ICL_NODE_REGISTRY: address,
-      SVC_ICL_PROMPT_KEY_STORE: address,
-      SVC_ICL_RESULT_REGISTRY: address,
       ...more,
     },
   })
