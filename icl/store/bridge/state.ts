@@ -133,6 +133,21 @@ export async function askPrimary<T>(bridge: Bridge, ask: (store: Store) => Promi
   return inTime(bridge, () => ask(primary))
 }
 
+/** Brings the copy up to what the database has answered, with the next commit; what the disk does not take is done before anything else is. */
+export function settleSoon({ unsettled }: Bridge, id: string, settle: () => Promise<void>): void {
+  void settle().catch(() => unsettled.set(id, settle))
+}
+
+/** Does what the disk did not take; throws while the disk does not take it. */
+export async function settleAll({ unsettled }: Bridge): Promise<void> {
+  await Promise.all(
+    [...unsettled].map(async ([id, settle]) => {
+      await settle()
+      unsettled.delete(id)
+    }),
+  )
+}
+
 /** Notes that the database does not answer, unless that was noted since `era`. */
 export function noteAway(
   bridge: Bridge,

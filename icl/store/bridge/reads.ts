@@ -1,0 +1,107 @@
+import type { JobChange, Store } from '../store.ts'
+import {
+  askPrimary,
+  type Bridge,
+  isAway,
+  noteAway,
+  onlyInDatabase,
+  settleAll,
+  whyNotWorking,
+} from './state.ts'
+
+/** Asks the database alone. */
+export async function ask<T>(bridge: Bridge, work: (store: Store) => Promise<T>): Promise<T> {
+  if (bridge.mode !== 'connected') throw onlyInDatabase('This')
+  const { era } = bridge
+  try {
+    return await askPrimary(bridge, work)
+  } catch (error) {
+    if (isAway(error)) noteAway(bridge, era, error)
+    throw error
+  }
+}
+
+/** Asks the database, or the copy while that is away; what is `wholeOnly` only a copy that has everything. */
+async function read<T>(
+  bridge: Bridge,
+  work: (store: Store) => Promise<T>,
+  wholeOnly = false,
+): Promise<T> {
+  while (bridge.mode === 'connected') {
+    try {
+      return await ask(bridge, work)
+    } catch (error) {
+      if (!isAway(error)) throw error
+    }
+  }
+  const { copy } = bridge.options
+  if (!copy || whyNotWorking(bridge) !== undefined || (wholeOnly && !bridge.isWhole)) {
+    throw onlyInDatabase('This')
+  }
+  await settleAll(bridge)
+  return work(copy.store)
+}
+
+/** Every read but that of a backup. */
+export function bridgeReads(bridge: Bridge) {
+  const from = <T>(work: (store: Store) => Promise<T>) => read(bridge, work)
+  const whole = <T>(work: (store: Store) => Promise<T>) => read(bridge, work, true)
+  return {
+    findJob: (id) => from((store) => store.findJob(id)),
+    listDueTicks: (now, limit) => from((store) => store.listDueTicks(now, limit)),
+    listDueEffects: (now, limit) => from((store) => store.listDueEffects(now, limit)),
+    listJobsWithEffects: (after, limit) => from((store) => store.listJobsWithEffects(after, limit)),
+    listJobsOfNode: (node) => from((store) => store.listJobsOfNode(node)),
+    countOccupiedSlots: () => from((store) => store.countOccupiedSlots()),
+    listJobs: (page) => whole((store) => store.listJobs(page)),
+    listJobsOfClient: (client, page) => whole((store) => store.listJobsOfClient(client, page)),
+    countJobsOfClient: (client, since) => from((store) => store.countJobsOfClient(client, since)),
+    countUnsettledJobsOfClient: (client) =>
+      from((store) => store.countUnsettledJobsOfClient(client)),
+    listJobOrigins: (after, limit) => whole((store) => store.listJobOrigins(after, limit)),
+    findNode: (address) => from((store) => store.findNode(address)),
+    listNodes: (now) => from((store) => store.listNodes(now)),
+    findClient: (address) => from((store) => store.findClient(address)),
+    listClients: (after, limit) => whole((store) => store.listClients(after, limit)),
+    listReputationEvents: (node) => whole((store) => store.listReputationEvents(node)),
+    pageReputationEvents: (node, page) => whole((store) => store.pageReputationEvents(node, page)),
+    findKey: (key, now) => from((store) => store.findKey(key, now)),
+    listKeys: (prefix, now) => from((store) => store.listKeys(prefix, now)),
+    findBlob: async (cid) => {
+      const bytes = await from((store) => store.findBlob(cid))
+      // The copy has only those that were saved here.
+      if (bytes === undefined && bridge.mode !== 'connected') throw onlyInDatabase('The blob')
+      return bytes
+    },
+    countBlobBytes: (uploader) => from((store) => store.countBlobBytes(uploader)),
+    stats: () => from((store) => store.stats()),
+    listChanges: (cursor) => listChanges(bridge, cursor),
+    ping: () => from((store) => store.ping()),
+  } satisfies Partial<Store>
+}
+
+type Changes = { readonly cursor: string; readonly jobs: readonly JobChange[] }
+
+/** A place among the changes of the copy, which has those of the database, too, and among those of the database. */
+type Cursor = { readonly here?: string | undefined; readonly there?: string | undefined }
+
+/** Changes from the database, or from the copy while that is away, and once more when it is back. */
+async function listChanges(bridge: Bridge, text: string | undefined): Promise<Changes> {
+  const { copy } = bridge.options
+  const cursor: Cursor = text === undefined ? {} : JSON.parse(text)
+  const isNew = text === undefined
+  const here = () => copy?.store.listChanges(cursor.here)
+  while (bridge.mode === 'connected') {
+    try {
+      const there = await ask(bridge, (store) => store.listChanges(cursor.there))
+      const own = await here()
+      // What was saved while it was away is told by the copy.
+      const jobs = isNew || cursor.there !== undefined ? there.jobs : (own?.jobs ?? [])
+      return { cursor: JSON.stringify({ here: own?.cursor, there: there.cursor }), jobs }
+    } catch (error) {
+      if (!isAway(error)) throw error
+    }
+  }
+  const own = await read(bridge, (store) => store.listChanges(cursor.here))
+  return { cursor: JSON.stringify({ here: own.cursor }), jobs: isNew ? [] : own.jobs }
+}
