@@ -11,9 +11,9 @@ export function jobsFindings(found: JobsFound): Findings {
   const { sqlite, memory, floor, nodes, workers } = found
   const [phaseRows, phaseFigures] = phasesOf(found)
   return {
-    method: `${nodes} simulated nodes and their clients, in another process, talk to the ICL over HTTP: every request is a real one with its signature. The provider answers at once and prompts are not decrypted; the chain answers at once. First one job at a time, then ${workers} clients at once. Both processes share the machine. What a job asks is counted in a server of its own. The floor is as much of it as no ICL can leave out, done with the fastest calls of this host: the same requests answered by a bare Bun.serve, the same signatures and hashes, each JSON text read or written once, and one append of each settled job to a file, with one fdatasync for ${workers} of them.`,
+    method: `${nodes} simulated nodes and their clients, in another process, send the ICL real requests, with their signatures. Provider and chain respond at once, and prompts are not decrypted. Both processes share the machine. What a job asks is counted in a server of its own. The floor is what no ICL can leave out, done with the fastest calls of this host: the same requests to a bare Bun.serve, the same signatures and hashes, each JSON text read or written once, and each settled job appended to a file, with one fdatasync for ${workers} of them.`,
     tables: [
-      { title: 'One job at a time: what coordination adds, by phase', rows: phaseRows },
+      { title: 'One job at a time, by phase', rows: phaseRows },
       { title: `${workers} clients at once`, rows: loadRows(found) },
       { title: 'What a job asks of the ICL (sqlite)', rows: needRows(found) },
       { title: 'The floor: processor time of a job at least', rows: floorRows(floor) },
@@ -71,13 +71,7 @@ function loadRows({ sqlite, memory, floor }: JobsFound): string[][] {
     perSecond.toFixed(0),
   ]
   return [
-    [
-      '',
-      'processor time of the ICL for a job',
-      'of the floor',
-      'jobs for a core and second',
-      'settled jobs a second here',
-    ],
+    ['', 'processor time', 'of the floor', 'jobs for a core and second', 'jobs a second here'],
     row('sqlite', sqlite.loaded),
     row('memory', memory.loaded),
   ]
@@ -88,7 +82,7 @@ const inKib = (bytes: number) => `${(bytes / kib).toFixed(1)} KiB`
 
 function needRows({ needs, sqlite }: JobsFound): string[][] {
   return [
-    ['for one job', ''],
+    ['', ''],
     ['requests', one(needs.requests)],
     ['bodies in, and out', `${inKib(needs.receivedBytes)}, ${inKib(needs.sentBytes)}`],
     ['Ed25519 checks, and signatures', `${one(needs.verified)}, ${one(needs.signed)}`],
@@ -140,7 +134,7 @@ function goalsOf({ sqlite, needs, floor, fsyncMs }: JobsFound): Goal[] {
       cpuMs / floorMs(floor),
       'x',
       3,
-      'documents written whole at each save, and what goes with each request besides its signature: schemas, routing, promises',
+      'documents written whole at each save, and schemas, routing and promises of each request',
     ),
     goal('processor time of the ICL for a job, sqlite', cpuMs, 'ms', 6, 'the same'),
     goal(
@@ -169,11 +163,11 @@ function goalsOf({ sqlite, needs, floor, fsyncMs }: JobsFound): Goal[] {
           ),
         ]),
     goal(
-      `coordination of one job, from its submission until it has settled, median (${coordination.toFixed(1)} ms), in fsyncs (${fsyncMs.toFixed(2)} ms)`,
+      `one job, from submission to settled, median (${coordination.toFixed(1)} ms), in fsyncs (${fsyncMs.toFixed(2)} ms)`,
       coordination / fsyncMs,
       'fsyncs',
       12,
-      'the chain of commits that have to follow one another, and nodes that sign in one process beside the ICL',
+      'commits that follow one another, and nodes that sign in one process beside the ICL',
     ),
   ]
 }

@@ -25,6 +25,13 @@ const markdownTable = ([head = [], ...rows]: readonly (readonly string[])[]): st
     '\n',
   )
 
+/** Rows of a name and a value as a list, without their head. */
+const markdownList = ([, ...rows]: readonly (readonly string[])[]): string =>
+  rows.map(([name, value]) => `- ${name}: ${value}`).join('\n')
+
+const shown = (rows: readonly (readonly string[])[]): string =>
+  rows.every(({ length }) => length === 2) ? markdownList(rows) : markdownTable(rows)
+
 const numberText = (value: number): string => String(Number(value.toPrecision(3)))
 
 /** A goal as a row: what, found, goal, met or what holds it back. */
@@ -37,10 +44,9 @@ export const goalRow = (goal: Goal): readonly string[] => [
 
 const section = (name: Outcome['name'], findings: Findings): string =>
   [
-    `## ${benchmarks[name].title}`,
-    `\`npm run bench -- --only ${name}\``,
+    `## ${benchmarks[name].title} (${name})`,
     findings.method,
-    ...findings.tables.map(({ title, rows }) => `${title}:\n\n${markdownTable(rows)}`),
+    ...findings.tables.map(({ title, rows }) => `${title}:\n\n${shown(rows)}`),
   ].join('\n\n')
 
 /** The page with everything that was found. */
@@ -50,20 +56,12 @@ export function writePage(at: Circumstances, outcomes: readonly Outcome[]): stri
   const skipped = found.flatMap(({ findings }) => findings.skipped)
   const failed = outcomes.filter(({ failure }) => failure !== undefined)
   const versions = Object.entries(at.versions).map(([name, version]) => `${name} ${version}`)
+  const seconds = outcomes.reduce((sum, outcome) => sum + outcome.seconds, 0)
   return `${[
     '# Benchmarks',
-    'Written by `npm run bench`. Do not edit. `npm run bench -- --long` takes longer and finds steadier numbers, `--only icl,jobs` runs a part, `--json` prints every number on one line.',
-    `| | |\n| --- | --- |\n${[
-      ['form', at.form],
-      ['date', at.date],
-      ['commit', at.commit],
-      ['machine', at.machine],
-      ['versions', versions.join(', ')],
-      ['took', `${outcomes.reduce((sum, { seconds }) => sum + seconds, 0).toFixed(0)} s`],
-    ]
-      .map(row)
-      .join('\n')}`,
-    'Absolute numbers depend on the machine and on what else it does. What is compared was measured in turn in the same run, and processor time is counted where that says more than the clock.',
+    'Written by `npm run bench`. Do not edit. `--long` finds steadier numbers, `--only icl,jobs` runs a part, `--json` prints every number.',
+    `Measured on ${at.date} at ${at.commit} in the ${at.form} form, which took ${seconds.toFixed(0)} s, on ${at.machine}, with ${versions.join(', ')}.`,
+    'Absolute numbers depend on the machine and its load. What is compared was measured in turn in the same run.',
     `## Goals\n\n${markdownTable([['', 'found', 'goal', ''], ...goals.map(goalRow)])}`,
     ...found.map(({ name, findings }) => section(name, findings)),
     ...(skipped.length > 0

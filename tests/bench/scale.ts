@@ -134,7 +134,7 @@ function findingsOf(
   Object.assign(figures, historyFigures(history))
   const most = waiting.at(-1)
   return {
-    method: `Memory is what is resident after a collection, with all polls held, less what was with 20, for each poll. Beside it the same for a bare Bun.serve that never answers. Pick-ups are those of the benchmark above, in memory. For the history, files are filled with settled jobs and the events of ${historyNodes} nodes, and then the same load runs on all of them in turn; the cost is the processor time of the ICL for a job.`,
+    method: `Memory is what is resident for each held poll after a collection, less what was with 20. Beside it the same for a bare Bun.serve that never responds. Pick-ups are those above, in memory. For the history, the same load runs in turn on files of settled jobs and the events of ${historyNodes} nodes.`,
     tables: [
       {
         title: 'Waiting nodes',
