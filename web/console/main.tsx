@@ -1,3 +1,4 @@
+// biome-ignore lint/suspicious/noDeprecatedImports: its third parameter is deprecated, and not used here
 import { render } from 'preact'
 import { App } from './app.tsx'
 

@@ -1,4 +1,5 @@
 import './zod-without-eval.ts'
+// biome-ignore lint/suspicious/noDeprecatedImports: its third parameter is deprecated, and not used here
 import { render } from 'preact'
 import { App } from './app.tsx'
 import { Assets } from './assets.ts'

@@ -186,11 +186,9 @@ describe('a check', () => {
     const job = twoOfThree()
     const [deliverer, checker] = inTurn(job) as [Address, Address]
     const open = delivered(job, 20)
-    expect([nodeA, nodeB, nodeC].map((node) => stepOf(open, node)).toSorted()).toEqual([
-      'check',
-      'differ',
-      'wait',
-    ])
+    expect(new Set([nodeA, nodeB, nodeC].map((node) => stepOf(open, node)))).toEqual(
+      new Set(['check', 'differ', 'wait']),
+    )
     const differing = judged(open, [nodeC, 'different-answer'])
     expect([differing.phase, stepOf(differing, nodeC)]).toEqual(['running', 'wait'])
     expect(judged(open, [nodeC, 'output-mismatch'], [checker, 'match']).phase).toBe('accepted')

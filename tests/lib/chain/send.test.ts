@@ -12,7 +12,7 @@ beforeAll(async () => {
   anvil = await startAnvil()
   test = createTestClient({ mode: 'anvil', transport: http(anvil.rpcUrl) })
 })
-afterAll(() => anvil?.stop())
+afterAll(() => anvil.stop())
 
 describe('processes that share a wallet', () => {
   it('all get their transactions into a block, also before the first of them is in one', async () => {

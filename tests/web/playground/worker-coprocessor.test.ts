@@ -7,7 +7,7 @@ import { createWorkerCoprocessor } from '../../../web/playground/worker-coproces
 function createPort() {
   const sent: ToWorker[] = []
   let heard = Promise.withResolvers<ToWorker>()
-  const listeners: Record<string, (event: unknown) => void> = {}
+  const listeners: Partial<Record<string, (event: unknown) => void>> = {}
   let ended = false
   const worker = {
     postMessage: (message: ToWorker) => {
