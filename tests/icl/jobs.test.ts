@@ -252,10 +252,10 @@ it('events of a job end in order when the store goes away, with one line in the 
   const { findJob } = icl.deps.store
   const before = icl.logged.length
   icl.deps.store.findJob = () =>
-    Promise.reject(new ProblemError('unavailable', 'The database does not answer'))
+    Promise.reject(new ProblemError('unavailable', 'The database does not respond'))
   await icl.clock.advance(20_000)
   expect(await text).toContain('"type":"submitted"')
   icl.deps.store.findJob = findJob
   const lines = icl.logged.slice(before).filter((line) => line.startsWith('event stream'))
-  expect(lines).toEqual([expect.stringContaining('The database does not answer')])
+  expect(lines).toEqual([expect.stringContaining('The database does not respond')])
 })

@@ -80,7 +80,7 @@ describe('a store whose database goes away', () => {
     expect(store.status()).toEqual({
       connected: false,
       writable: true,
-      reasons: ['the database does not answer: working from the local copy; 3 saves wait'],
+      reasons: ['the database does not respond: working from the local copy; 3 saves wait'],
     })
     await store.ping()
     expect(await store.findJob(jobOf('9').id)).toBeUndefined()

@@ -33,7 +33,7 @@ const toServiceError = (error: unknown): ServiceError => {
   }
   if (isRevert(error)) return denied(revertNameOf(error) ?? 'PermissionInvalid')
   if (isUnreachable(error)) {
-    const message = 'the RPC of the chain does not answer'
+    const message = 'the RPC of the chain does not respond'
     return new ServiceError(503, 'rpc_unreachable', message, retryAfterSeconds)
   }
   return new ServiceError(502, 'acl_check_failed', 'the access list could not be read')

@@ -21,7 +21,7 @@ const checkChainId = async ({ rpcUrl, chainId }: CoprocessorOptions): Promise<vo
   const { publicClient } = createChainReader({ rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
   const patience = AbortSignal.timeout(2 * rpcTimeoutMs)
   const actual = await abortable(publicClient.getChainId(), patience).catch((error: unknown) => {
-    throw new Error('the RPC of the chain does not answer: check --rpc-url', { cause: error })
+    throw new Error('the RPC of the chain does not respond: check --rpc-url', { cause: error })
   })
   if (actual === chainId) return
   throw new Error(

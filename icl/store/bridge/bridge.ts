@@ -77,7 +77,7 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
     }
     await forgetOld(bridge)
     noteAway(bridge, bridge.era, error)
-    log.warn('The database does not answer yet', { waiting: copy?.countPending() })
+    log.warn('The database does not respond yet', { waiting: copy?.countPending() })
   }
   const watching = watchConnection(bridge, stop.signal)
   const save = (writes: readonly Write[], id = toBase64Url(options.random.bytes(12))) =>
@@ -229,7 +229,7 @@ function statusOf(bridge: Bridge): StoreStatus {
   if (trouble !== undefined) return { connected: false, writable: false, reasons: [trouble] }
   const why = pace
     ? 'the database answers again, and saves are replayed'
-    : 'the database does not answer'
+    : 'the database does not respond'
   const waiting = options.copy?.countPending() ?? 0
   const reason = `${why}: working from the local copy; ${waiting} saves wait`
   return { connected: false, writable: true, reasons: [reason], ...(!isWhole && { partial: true }) }

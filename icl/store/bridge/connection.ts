@@ -54,7 +54,7 @@ export async function watchConnection(bridge: Bridge, signal: AbortSignal): Prom
     } catch (error) {
       if (isAway(error) && mode === 'connected') noteAway(bridge, era, error)
       else if (isAway(error)) {
-        log.debug('The database still does not answer', { probeMs })
+        log.debug('The database still does not respond', { probeMs })
         dropPrimary(bridge)
       } else failures.failed('database', error)
     }

@@ -90,7 +90,7 @@ export const isAway = (error: unknown): boolean =>
 
 /** The refusal of what only the database can answer or do. */
 export const onlyInDatabase = (what: string): ProblemError =>
-  new ProblemError('unavailable', `${what} needs the database, which does not answer`, {
+  new ProblemError('unavailable', `${what} needs the database, which does not respond`, {
     retryAfterSeconds,
   })
 
@@ -148,12 +148,12 @@ export async function settleAll({ unsettled }: Bridge): Promise<void> {
   )
 }
 
-/** Notes that the database does not answer, unless that was noted since `era`. */
+/** Notes that the database does not respond, unless that was noted since `era`. */
 export function noteAway(
   bridge: Bridge,
   era: number,
   error: unknown,
-  message = 'The database does not answer',
+  message = 'The database does not respond',
 ): void {
   const { options, mode } = bridge
   if (bridge.era !== era || mode !== 'connected') return
@@ -170,7 +170,7 @@ export function whyNotWorking({ mode, lockedOut, options }: Bridge): string | un
   if (mode === 'connected') return undefined
   if (lockedOut !== undefined) return lockedOut
   if (mode === 'stuck') return 'the database is not the one that the local copy is of'
-  if (!options.copy) return 'the database does not answer, and there is no local copy of it'
+  if (!options.copy) return 'the database does not respond, and there is no local copy of it'
   const { writable, reasons } = options.copy.store.status()
   return writable ? undefined : `the local copy takes no saves: ${reasons.join('; ')}`
 }
