@@ -123,7 +123,8 @@ export const nodeCauses = {
   'offer-lapsed': {
     who: 'node operator',
     what: 'the node did not take the offer in time',
-    remedy: 'see why the node did not poll: its network, its load, its log',
+    remedy:
+      'see why the node did not poll: its network, its load, its log, or an ICL that it cannot reach',
     passes: true,
   },
   'lease-lapsed': {

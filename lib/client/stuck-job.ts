@@ -21,8 +21,10 @@ export function jobError(
   reason: AssignmentReason,
 ): SvcError {
   const { who, passes } = causes[reason]
+  const remedy = remedyFor('client', reason, model)
+  const canRepeat = passes === true && who === 'node operator'
   return new SvcError(reason, `No node could do the job: ${whatOf(reason, model)}`, {
-    hint: remedyFor('client', reason, model),
+    hint: canRepeat ? `Run the job again: it draws nodes anew. ${remedy}` : remedy,
     retryable: passes === true && who !== 'client',
   })
 }

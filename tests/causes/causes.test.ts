@@ -47,8 +47,11 @@ describe('a fault that is put in', () => {
     if (causes[code].who === 'nobody')
       expect(client).toMatch(/^No node is left .*\[Service operator/)
     else {
+      const { who, passes } = causes[code]
+      const own =
+        passes && who === 'node operator' ? 'Run the job again: it draws nodes anew. ' : ''
       const remedy = remedyFor('client', code, modelId)
-      expect(client).toBe(`No node could do the job: ${what} [${remedy}]`)
+      expect(client).toBe(`No node could do the job: ${what} [${own}${remedy}]`)
     }
   })
 

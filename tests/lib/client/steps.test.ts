@@ -93,7 +93,9 @@ describe('a job that ended without an answer', () => {
     })
     expect(limited).toMatchObject({ code: 'chain-rate-limited', retryable: true })
     expect(limited.message).toMatch(/^No node could do the job: the rate limit of the node's chain/)
-    expect(limited.hint).toMatch(/^Node operator: use an RPC endpoint with a higher rate limit/)
+    expect(limited.hint).toMatch(
+      /^Run the job again: it draws nodes anew\. Node operator: use an RPC endpoint with a higher/,
+    )
     const late = errorOfEnd({ status: 'expired', reason: 'deadline-passed', cause: 'node-busy' })
     expect(late.code).toBe('job-expired')
   })
