@@ -1,16 +1,15 @@
-// npm run bench [-- --only icl,jobs] [--long] [--json]: measures, prints tables, and writes docs/benchmarks.md.
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { commitOf } from '../../scripts/build-node/commit.ts'
 import { benchmarks } from './all.ts'
-import { type BenchOptions, parseBenchOptions } from './options.ts'
+import { type BenchOptions, readBenchOptions } from './options.ts'
 import { type Circumstances, describeMachine, goalRow, writePage } from './page.ts'
 import { type Outcome, runAlone } from './run-alone.ts'
 import { table } from './table.ts'
 
 const root = resolve(import.meta.dirname, '..', '..')
-const options = parseBenchOptions(process.argv.slice(2))
+const options = readBenchOptions()
 process.exit(await (options.isAlone ? alone(options) : all(options)))
 
 async function alone({ names: [name], form }: BenchOptions): Promise<number> {

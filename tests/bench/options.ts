@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readCommandLine, refuseOptions } from '../command-line.ts'
 import { type BenchmarkName, benchmarkNames, everydayNames } from './all.ts'
 import type { Form } from './benchmark.ts'
 
@@ -16,21 +16,28 @@ export type BenchOptions = {
 const isName = (name: string): name is BenchmarkName =>
   (benchmarkNames as readonly string[]).includes(name)
 
-/** Reads the command line; throws TypeError with what is wrong. */
-export function parseBenchOptions(args: readonly string[]): BenchOptions {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      only: { type: 'string' },
-      long: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      alone: { type: 'boolean', default: false },
-    },
+const usage = `npm run bench -- [--only NAME,...] [--long] [--json]
+
+Measures, prints tables, and writes docs/benchmarks.md unless --only is given.
+
+  --only NAME,...  ${benchmarkNames.join(', ')}
+  --long           takes longer and finds steadier numbers
+  --json           prints every number on one line
+`
+
+/** Reads the command line. */
+export function readBenchOptions(): BenchOptions {
+  const values = readCommandLine(usage, {
+    only: { type: 'string' },
+    long: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    // One benchmark in this process, as the command starts each of them.
+    alone: { type: 'boolean', default: false },
   })
   const names = values.only?.split(',') ?? everydayNames
   const unknown = names.filter((name) => !isName(name))
   if (unknown.length > 0) {
-    throw new TypeError(`--only takes ${benchmarkNames.join(', ')}, not ${unknown.join(', ')}`)
+    refuseOptions(`--only takes ${benchmarkNames.join(', ')}, not ${unknown.join(', ')}`)
   }
   const form = values.long ? 'long' : 'short'
   return {

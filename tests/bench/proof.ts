@@ -1,8 +1,6 @@
-// npm run bench:proof [-- --runs N] [--binary] [--json]: a key encrypted with a real proof, stored, and decrypted again.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { storeKey } from '../../lib/chain/prompt-key-store.ts'
 import { Hash32 } from '../../lib/codecs.ts'
@@ -13,20 +11,26 @@ import type { ProofCommand } from '../../lib/host/coprocessor/proof-child.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { systemClock } from '../../lib/system.ts'
 import { currentBinary } from '../../scripts/build-node/current-binary.ts'
+import { readCommandLine, wholeNumber } from '../command-line.ts'
 import { peakBytes, watchEventLoop, watchPeak } from './proof-measures.ts'
 import { startProofWorld } from './proof-world.ts'
 import { table } from './table.ts'
 
 const root = resolve(import.meta.dirname, '..', '..')
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '1' },
-    binary: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-  },
+const usage = `npm run bench:proof -- [--runs N] [--binary] [--json]
+
+Encrypts a key with a real proof, stores it and decrypts it again.
+
+  --runs N  how often (1)
+  --binary  by dist/svc-node, away from the sources
+  --json    prints every number on one line
+`
+const values = readCommandLine(usage, {
+  runs: { type: 'string', default: '1' },
+  binary: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
 })
-const runs = Number(values.runs)
-if (!Number.isInteger(runs) || runs < 1) throw new TypeError('--runs takes a number of at least 1')
+const runs = wholeNumber('runs', values.runs)
 
 type Run = {
   readonly prepare_ms: number

@@ -1,20 +1,26 @@
-// npm run burst -- [--prompts N] [--clients N] [--nodes N] [--bystander]
-import { parseArgs } from 'node:util'
+import { readCommandLine, wholeNumber } from '../command-line.ts'
 import { runBurst } from './burst.ts'
 
-const { values } = parseArgs({
-  options: {
-    prompts: { type: 'string', default: '500' },
-    clients: { type: 'string', default: '1' },
-    nodes: { type: 'string', default: '6' },
-    bystander: { type: 'boolean', default: false },
-  },
+const usage = `npm run burst -- [--prompts N] [--clients N] [--nodes N] [--bystander]
+
+Sends prompts all at once and tells what came of them. Ends with 1 when one has no answer.
+
+  --prompts N   how many (500)
+  --clients N   from so many wallets (1)
+  --nodes N     to so many nodes (6)
+  --bystander   another client sends one prompt at a time meanwhile
+`
+const values = readCommandLine(usage, {
+  prompts: { type: 'string', default: '500' },
+  clients: { type: 'string', default: '1' },
+  nodes: { type: 'string', default: '6' },
+  bystander: { type: 'boolean', default: false },
 })
 
 const result = await runBurst({
-  prompts: Number(values.prompts),
-  clients: Number(values.clients),
-  nodes: Number(values.nodes),
+  prompts: wholeNumber('prompts', values.prompts),
+  clients: wholeNumber('clients', values.clients),
+  nodes: wholeNumber('nodes', values.nodes, 3),
   bystander: values.bystander,
   tell: (line) => void process.stderr.write(`${line}\n`),
 })

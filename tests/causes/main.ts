@@ -1,7 +1,11 @@
-// npm run causes
-// Puts in faults at the provider, the chain RPC, the coprocessor and the node, and prints what each is told as.
+import { readCommandLine } from '../command-line.ts'
 import { observeAll } from './observe.ts'
 
+const usage = `npm run causes
+
+Puts in faults at the provider, the chain RPC, the coprocessor and the node. Prints what node, client and console say of each.
+`
+readCommandLine(usage, {})
 for (const { fault, code, node, client, console } of await observeAll()) {
   process.stdout.write(
     [

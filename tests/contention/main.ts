@@ -1,16 +1,23 @@
-// npm run contention -- [--claims N] [--store mongodb|sqlite] [--replicas N] [--jobs N] [--nodes N]
-import { parseArgs } from 'node:util'
+import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
 import { runContention } from './run.ts'
 import type { Counts } from './tally.ts'
 
-const { values } = parseArgs({
-  options: {
-    claims: { type: 'string', default: '100000' },
-    store: { type: 'string', default: 'mongodb' },
-    replicas: { type: 'string' },
-    jobs: { type: 'string', default: '12' },
-    nodes: { type: 'string', default: '12' },
-  },
+const usage = `npm run contention -- [--claims N] [--store NAME] [--replicas N] [--jobs N] [--nodes N]
+
+Has nodes claim the same jobs at the same time. Ends with 1 when two hold one lease or a fence falls.
+
+  --claims N    how many claims (100000)
+  --store NAME  mongodb (default) or sqlite
+  --replicas N  ICL processes (3, on sqlite 1)
+  --jobs N      jobs at a time (12)
+  --nodes N     nodes that claim them (12)
+`
+const values = readCommandLine(usage, {
+  claims: { type: 'string', default: '100000' },
+  store: { type: 'string', default: 'mongodb' },
+  replicas: { type: 'string' },
+  jobs: { type: 'string', default: '12' },
+  nodes: { type: 'string', default: '12' },
 })
 
 const lineOf = ({
@@ -31,17 +38,20 @@ const lineOf = ({
     `${fenceRegressions} fence regressions`,
   ].join(', ')
 
-const store = values.store === 'sqlite' ? 'sqlite' : 'mongodb'
-const replicas = Number(values.replicas ?? (store === 'sqlite' ? 1 : 3))
+const { store } = values
+if (store !== 'sqlite' && store !== 'mongodb') {
+  refuseOptions(`--store takes mongodb or sqlite, not ${store}`)
+}
+const replicas = wholeNumber('replicas', values.replicas ?? (store === 'sqlite' ? '1' : '3'))
 const startedAt = performance.now()
 const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(0)} s`
 const counts = await runContention(
   {
     store,
     replicas,
-    claims: Number(values.claims),
-    jobs: Number(values.jobs),
-    nodes: Number(values.nodes),
+    claims: wholeNumber('claims', values.claims),
+    jobs: wholeNumber('jobs', values.jobs),
+    nodes: wholeNumber('nodes', values.nodes),
   },
   (soFar) => process.stderr.write(`${seconds()}: ${lineOf(soFar)}\n`),
 )

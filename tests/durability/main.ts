@@ -1,6 +1,5 @@
-// npm run faults -- [--minutes 10] [--seed N] [--only KIND,...]: faults under load, until the time is over or Ctrl-C.
-import { parseArgs } from 'node:util'
 import { demoStopSignal } from '../../demo/stop-signals.ts'
+import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
 import { findFerretDb } from '../store/wire-server/ferretdb.ts'
 import { faultKinds } from './kinds.ts'
 import { findPreload } from './preload.ts'
@@ -8,25 +7,31 @@ import { remarksOf, tableOf, totalsOf } from './report.ts'
 import { type RunReport, runFaults } from './run.ts'
 import type { StoreKind } from './world.ts'
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '10' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    only: { type: 'string' },
-  },
+const usage = `npm run faults -- [--minutes N] [--seed N] [--only KIND,...]
+
+Injects faults under load into the whole service, until the time is over or Ctrl-C. Ends with 1 when
+something was lost, doubled, left unsettled or expired.
+
+  --minutes N      (10)
+  --seed N         (of the clock)
+  --only KIND,...  ${faultKinds
+    .map(({ name }) => name)
+    .join(', ')
+    .replace(/(.{50,70}), /g, '$1,\n                   ')}
+`
+const values = readCommandLine(usage, {
+  minutes: { type: 'string', default: '10' },
+  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  only: { type: 'string' },
 })
 const print = (line: string) => void process.stdout.write(`${line}\n`)
-const fail = (line: string): never => {
-  process.stderr.write(`${line}\n`)
-  process.exit(2)
-}
-
-const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
-if (!(minutes > 0) || !Number.isSafeInteger(seed)) fail('--minutes and --seed take numbers')
+const minutes = Number(values.minutes)
+if (!(minutes > 0)) refuseOptions(`--minutes takes a number, not ${values.minutes}`)
+const seed = wholeNumber('seed', values.seed, 0)
 const only = values.only?.split(',')
 for (const name of only ?? []) {
   if (faultKinds.some((kind) => kind.name === name)) continue
-  fail(`There is no fault ${name}; there are ${faultKinds.map((kind) => kind.name).join(', ')}`)
+  refuseOptions(`There is no fault ${name}`)
 }
 
 const preload = findPreload()
@@ -45,7 +50,7 @@ const stores = (['sqlite', 'mongodb'] as const).flatMap((store) => {
   }
   return [{ store: store as StoreKind, kinds }]
 })
-if (stores.length === 0) fail('There is nothing to do')
+if (stores.length === 0) refuseOptions('None of these faults can be injected here')
 
 const signal = demoStopSignal()
 print(`seed ${seed}, ${minutes} min`)

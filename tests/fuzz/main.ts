@@ -1,26 +1,33 @@
-// npm run fuzz -- [--requests N] [--seed N] [--store memory|sqlite|mongodb] [--over-http]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { openStore } from '../../icl/start/open-store.ts'
+import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
 import { openWireServer } from '../store/wire-server/open.ts'
 import { describeMalformed, sendMalformed } from './raw-http.ts'
 import { reportOf } from './report.ts'
 import { runFuzz } from './run.ts'
 
-const { values } = parseArgs({
-  options: {
-    requests: { type: 'string', default: '100000' },
-    seed: { type: 'string', default: '1' },
-    store: { type: 'string', default: 'memory' },
-    'over-http': { type: 'boolean', default: false },
-  },
+const usage = `npm run fuzz -- [--requests N] [--seed N] [--store NAME] [--over-http]
+
+Sends the ICL requests made from its OpenAPI document, right and wrong ones, and checks each response.
+
+  --requests N  (100000)
+  --seed N      (1)
+  --store NAME  memory (default), sqlite or mongodb
+  --over-http   over sockets, and malformed HTTP besides
+`
+const values = readCommandLine(usage, {
+  requests: { type: 'string', default: '100000' },
+  seed: { type: 'string', default: '1' },
+  store: { type: 'string', default: 'memory' },
+  'over-http': { type: 'boolean', default: false },
 })
-const requests = Number(values.requests)
-const seed = Number(values.seed)
-if (!(Number.isInteger(requests) && requests > 0)) throw new TypeError('--requests takes a number')
-if (!Number.isInteger(seed)) throw new TypeError('--seed takes a whole number')
+const requests = wholeNumber('requests', values.requests)
+const seed = wholeNumber('seed', values.seed, 0)
+if (!['memory', 'sqlite', 'mongodb'].includes(values.store)) {
+  refuseOptions(`--store takes memory, sqlite or mongodb, not ${values.store}`)
+}
 
 const write = (text: string) => process.stdout.write(text)
 const startedAt = performance.now()
@@ -29,9 +36,7 @@ const server = values.store === 'mongodb' ? await openWireServer() : undefined
 
 async function databaseUrl(): Promise<string> {
   if (values.store === 'memory') return 'memory:'
-  if (values.store === 'sqlite') return `sqlite:${join(folder, 'icl.db')}`
-  if (server) return server.freshUrl()
-  throw new TypeError('--store takes memory, sqlite or mongodb')
+  return server ? server.freshUrl() : `sqlite:${join(folder, 'icl.db')}`
 }
 
 try {

@@ -1,37 +1,49 @@
-// npm run scenarios [-- --seed N] [--only NAME] [--days N] [--honest-nodes N] [--clients N] [--jobs-per-day N] [--own-jobs-per-day N]
-// npm run scenarios -- --tenth N [--seed N]
-// What attacks on the service come to, as one table; ends with 1 when a promise does not hold. With --tenth, N jobs among nodes of which a tenth is at fault at random.
-import { parseArgs } from 'node:util'
 import { table } from '../bench/table.ts'
+import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
 import { attackHeadings, attackRow, brokenPromises } from './attack-table.ts'
 import { attacks } from './attacks.ts'
 import { facesOf, faultyTenth } from './faulty-tenth.ts'
 import { playAttack } from './play-attack.ts'
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: '1' },
-    only: { type: 'string', default: '' },
-    days: { type: 'string', default: '2' },
-    'honest-nodes': { type: 'string', default: '9' },
-    clients: { type: 'string', default: '12' },
-    'jobs-per-day': { type: 'string', default: '24' },
-    'own-jobs-per-day': { type: 'string', default: '100' },
-    tenth: { type: 'string' },
-  },
+const usage = `npm run scenarios -- [--only NAME] [--days N] [--honest-nodes N] ...
+npm run scenarios -- --tenth N [--seed N]
+
+Plays attacks over days of virtual time and prints what they come to. Ends with 1 when a promise does not hold.
+
+  --seed N              (1)
+  --only NAME           the attacks whose name holds this
+  --days N              (2)
+  --honest-nodes N      (9)
+  --clients N           (12)
+  --jobs-per-day N      of these clients (24)
+  --own-jobs-per-day N  of the attacker (100)
+  --tenth N             N jobs among nodes of which a tenth is at fault at random
+`
+const values = readCommandLine(usage, {
+  seed: { type: 'string', default: '1' },
+  only: { type: 'string', default: '' },
+  days: { type: 'string', default: '2' },
+  'honest-nodes': { type: 'string', default: '9' },
+  clients: { type: 'string', default: '12' },
+  'jobs-per-day': { type: 'string', default: '24' },
+  'own-jobs-per-day': { type: 'string', default: '100' },
+  tenth: { type: 'string' },
 })
-const seed = Number(values.seed)
+const seed = wholeNumber('seed', values.seed, 0)
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
 async function playAll(): Promise<readonly string[]> {
   const length = {
-    days: Number(values.days),
-    honestNodes: Number(values['honest-nodes']),
-    clients: Number(values.clients),
-    jobsPerDay: Number(values['jobs-per-day']),
-    ownJobsPerDay: Number(values['own-jobs-per-day']),
+    days: wholeNumber('days', values.days),
+    honestNodes: wholeNumber('honest-nodes', values['honest-nodes'], 3),
+    clients: wholeNumber('clients', values.clients),
+    jobsPerDay: wholeNumber('jobs-per-day', values['jobs-per-day'], 0),
+    ownJobsPerDay: wholeNumber('own-jobs-per-day', values['own-jobs-per-day'], 0),
   }
   const chosen = attacks.filter(({ name }) => name.includes(values.only))
+  if (chosen.length === 0) {
+    refuseOptions(`--only takes a part of ${attacks.map(({ name }) => name).join(', ')}`)
+  }
   const rows: (readonly string[])[] = [attackHeadings]
   const broken: string[] = []
   for (const attack of chosen) {
@@ -55,7 +67,7 @@ if (values.tenth === undefined) {
   process.exitCode = broken.length === 0 ? 0 : 1
 } else {
   const startedAt = performance.now()
-  const report = await faultyTenth({ seed, jobs: Number(values.tenth), nodes: 70 })
+  const report = await faultyTenth({ seed, jobs: wholeNumber('tenth', values.tenth), nodes: 70 })
   print(facesOf(report))
   print(`${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
   process.exitCode = report.problems.length === 0 && report.wrong === 0 ? 0 : 1

@@ -1,22 +1,27 @@
-// npm run simulate -- --seed N                        tells the story of one seed
-// npm run simulate -- --seeds N [--from M]            runs many
-// npm run simulate -- --minutes N [--from M]          runs seeds until the time is over
-// Besides: --store memory|sqlite|bridge (the seed decides if left out), --json (one line at the end, for machines).
-import { parseArgs } from 'node:util'
+import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
 import type { StoreKind } from './parameters.ts'
 import { type Outcome, simulate, storeOf } from './simulate.ts'
 import { lineOf, type StoryEvent } from './story.ts'
 import { describeTotals, noTotals, withOutcome } from './totals.ts'
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string' },
-    seeds: { type: 'string' },
-    from: { type: 'string', default: '1' },
-    minutes: { type: 'string' },
-    store: { type: 'string' },
-    json: { type: 'boolean', default: false },
-  },
+const usage = `npm run simulate -- [--seed N | --seeds N | --minutes N]
+
+Plays the service in virtual time, with faults drawn from a seed. Ends with 1 when a promise is broken.
+
+  --seed N      tells the story of one seed (1)
+  --seeds N     runs so many seeds
+  --minutes N   runs seeds until the time is over
+  --from N      the first of many seeds (1)
+  --store NAME  memory, sqlite or bridge (the seed decides)
+  --json        one line at the end, for machines
+`
+const values = readCommandLine(usage, {
+  seed: { type: 'string', default: '1' },
+  seeds: { type: 'string' },
+  from: { type: 'string', default: '1' },
+  minutes: { type: 'string' },
+  store: { type: 'string' },
+  json: { type: 'boolean', default: false },
 })
 const shownEvents = 50
 const json = values.json
@@ -28,7 +33,7 @@ const storeFor = (seed: number): StoreKind => {
   if (values.store === undefined) return storeOf(seed)
   const { store } = values
   if (store === 'memory' || store === 'sqlite' || store === 'bridge') return store
-  throw new Error('--store is memory, sqlite or bridge')
+  return refuseOptions(`--store takes memory, sqlite or bridge, not ${store}`)
 }
 
 function tellFailure(outcome: Outcome): void {
@@ -118,12 +123,15 @@ async function many(from: number, isEnough: (done: number) => boolean): Promise<
   return totals.violations === 0
 }
 
-const from = Number(values.from)
-const endsAt = performance.now() + Number(values.minutes ?? 0) * 60_000
-const holds =
-  values.minutes !== undefined
-    ? await many(from, () => performance.now() > endsAt)
-    : values.seeds !== undefined
-      ? await many(from, (done) => done >= Number(values.seeds))
-      : await one(Number(values.seed ?? 1))
-process.exit(holds ? 0 : 1)
+async function runAll(): Promise<boolean> {
+  const from = wholeNumber('from', values.from)
+  if (values.minutes !== undefined) {
+    const endsAt = performance.now() + wholeNumber('minutes', values.minutes) * 60_000
+    return await many(from, () => performance.now() > endsAt)
+  }
+  if (values.seeds === undefined) return await one(wholeNumber('seed', values.seed))
+  const seeds = wholeNumber('seeds', values.seeds)
+  return await many(from, (done) => done >= seeds)
+}
+
+process.exit((await runAll()) ? 0 : 1)

@@ -1,24 +1,21 @@
-import { parseArgs } from 'node:util'
+import { readCommandLine, wholeNumber } from '../../command-line.ts'
 import { type RunReport, runInvariants } from './run.ts'
 
 const tellEvery = 10_000
 
-const { values } = parseArgs({
-  options: {
-    calls: { type: 'string', default: '10000' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-  },
+const usage = `npm run contracts:fuzz -- [--calls N] [--seed N]
+
+Calls the contracts at random and checks after each call that their invariants hold.
+
+  --calls N  (10000)
+  --seed N   (of the clock)
+`
+const values = readCommandLine(usage, {
+  calls: { type: 'string', default: '10000' },
+  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
 })
-const [calls, seed] = [Number(values.calls), Number(values.seed)]
-// With no number not one call would be made, and everything would have held.
-for (const [name, value, least] of [
-  ['calls', calls, 1],
-  ['seed', seed, 0],
-] as const) {
-  if (Number.isSafeInteger(value) && value >= least) continue
-  process.stderr.write(`--${name} must be a whole number from ${least} on\n`)
-  process.exit(2)
-}
+const calls = wholeNumber('calls', values.calls)
+const seed = wholeNumber('seed', values.seed, 0)
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const secondsSince = (started: number) => ((performance.now() - started) / 1_000).toFixed(1)
