@@ -2,13 +2,12 @@ import { encodeFunctionData, type Hex } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import type { Hash32 } from '../codecs.ts'
 import type { ListTerms } from '../list-commitment.ts'
-import { abortable } from './abortable.ts'
-import { toChainError } from './chain-error.ts'
 import { chainHash } from './chain-hash.ts'
 import type { ChainReader, ChainWriter } from './clients.ts'
 import type { EncryptedInput } from './encrypted-input.ts'
 import { eventsOf, nothingDone, type Sent, sendToKeyStore, sentAs } from './key-store-call.ts'
 import { type StoredKey, storedKeyOf } from './prompt-key-store.ts'
+import { reading } from './reading.ts'
 
 /** A stored key of PromptKeyStore, and the wallet that calls. */
 type KeyCall = ChainWriter & {
@@ -102,12 +101,7 @@ export const listOf = async (
     functionName: 'listOf',
     args: [highHandle, lowHandle],
   })
-  try {
-    const [commitment, used, ended] = await abortable(read, signal)
-    const isNone = BigInt(commitment) === 0n
-    return { commitment: isNone ? undefined : chainHash(commitment, doing), used, ended }
-  } catch (error) {
-    signal?.throwIfAborted()
-    throw toChainError(error, doing)
-  }
+  const [commitment, used, ended] = await reading(doing, read, signal)
+  const isNone = BigInt(commitment) === 0n
+  return { commitment: isNone ? undefined : chainHash(commitment, doing), used, ended }
 }

@@ -1,8 +1,6 @@
 import { encodeFunctionData, type Hex, type TransactionReceipt, zeroAddress } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import { Address, type Hash32 } from '../codecs.ts'
-import { abortable } from './abortable.ts'
-import { toChainError } from './chain-error.ts'
 import type { ChainReader, ChainWriter } from './clients.ts'
 import type { EncryptedInput } from './encrypted-input.ts'
 import {
@@ -13,6 +11,7 @@ import {
   sendToKeyStore,
   sentAs,
 } from './key-store-call.ts'
+import { reading } from './reading.ts'
 
 /** Both encrypted halves of a key, with the hash of its job's terms. */
 export type StoreKeyOptions = ChainWriter & {
@@ -64,11 +63,6 @@ export const ownerOf = async (
     functionName: 'ownerOf',
     args: [highHandle, lowHandle],
   })
-  try {
-    const owner = await abortable(read, signal)
-    return owner === zeroAddress ? undefined : Address.parse(owner)
-  } catch (error) {
-    signal?.throwIfAborted()
-    throw toChainError(error, 'reading PromptKeyStore')
-  }
+  const owner = await reading('reading PromptKeyStore', read, signal)
+  return owner === zeroAddress ? undefined : Address.parse(owner)
 }

@@ -1,15 +1,14 @@
 import type { Hex } from 'viem'
 import { taskManagerAbi } from '../abi/task-manager.ts'
 import { Address } from '../codecs.ts'
-import { abortable } from './abortable.ts'
-import { toChainError } from './chain-error.ts'
 import type { ChainReader } from './clients.ts'
+import { reading } from './reading.ts'
 
 /** Where the coprocessor's task manager lives on every chain. */
 export const taskManager = Address.parse('0xea30c4b8b44078bbf8a6ef5b9f1ec1626c7848d9')
 
 /** Whether the coprocessor would decrypt a stored handle for an account; throws a chain error (spec 5). */
-export const isAllowed = async (
+export const isAllowed = (
   { publicClient }: ChainReader,
   handle: bigint,
   account: Hex,
@@ -21,10 +20,5 @@ export const isAllowed = async (
     functionName: 'isAllowed',
     args: [handle, account],
   })
-  try {
-    return await abortable(read, signal)
-  } catch (error) {
-    signal?.throwIfAborted()
-    throw toChainError(error, 'reading access rights')
-  }
+  return reading('reading access rights', read, signal)
 }

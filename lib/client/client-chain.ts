@@ -1,7 +1,5 @@
 import { type Hex, type LocalAccount, parseEventLogs, TransactionReceiptNotFoundError } from 'viem'
 import { resultRegistryAbi } from '../abi/result-registry.ts'
-import { abortable } from '../chain/abortable.ts'
-import { toChainError } from '../chain/chain-error.ts'
 import { chainHash } from '../chain/chain-hash.ts'
 import { type ChainReader, createChainWriter } from '../chain/clients.ts'
 import type { EncryptedInput } from '../chain/encrypted-input.ts'
@@ -14,6 +12,7 @@ import {
 } from '../chain/node-registry.ts'
 import { type OutputKey, outputKeyOf } from '../chain/output-key-of.ts'
 import { storeKey } from '../chain/prompt-key-store.ts'
+import { reading } from '../chain/reading.ts'
 import { type StoredKey, storedKeyAt } from '../chain/stored-key-at.ts'
 import { type Address, Hash32, type JobId } from '../codecs.ts'
 import type { ListTerms } from '../list-commitment.ts'
@@ -87,12 +86,9 @@ export interface ClientChain {
   time(signal?: AbortSignal): Promise<number>
 }
 
-type Reading = <T>(doing: string, work: Promise<T>, signal: AbortSignal | undefined) => Promise<T>
-
 function registryOf(
   chain: ChainReader,
   registry: Address,
-  reading: Reading,
 ): Pick<ClientChain, 'nodeOf' | 'registeredNodes' | 'activeNodes'> {
   const doing = 'reading the node registry'
   return {
@@ -110,14 +106,6 @@ export function createClientChain(options: {
 }): ClientChain {
   const { rpcUrl, network, account } = options
   const chain = createChainWriter({ rpcUrl, chainId: network.chain_id, account })
-  const reading: Reading = async (doing, work, signal) => {
-    try {
-      return await abortable(work, signal)
-    } catch (error) {
-      signal?.throwIfAborted()
-      throw toChainError(error, doing)
-    }
-  }
   const receiptOf = (doing: string, hash: Hex, signal: AbortSignal | undefined) => {
     const read = chain.publicClient.getTransactionReceipt({ hash }).catch((error: unknown) => {
       if (error instanceof TransactionReceiptNotFoundError) return undefined
@@ -171,7 +159,7 @@ export function createClientChain(options: {
       }).find(({ args }) => args.jobId === jobId)
       return committed && Hash32.parse(committed.args.receiptHash)
     },
-    ...registryOf(chain, network.contracts.node_registry, reading),
+    ...registryOf(chain, network.contracts.node_registry),
     time: async (signal) => {
       const block = await reading('reading the latest block', chain.publicClient.getBlock(), signal)
       return Number(block.timestamp)

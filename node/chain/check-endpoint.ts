@@ -1,6 +1,5 @@
-import { abortable } from '../../lib/chain/abortable.ts'
-import { toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainReader } from '../../lib/chain/clients.ts'
+import { reading } from '../../lib/chain/reading.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
@@ -15,10 +14,7 @@ export async function checkEndpoint(
   const { host } = new URL(rpcUrl)
   if (chainId === localChainId && !isLoopback(rpcUrl)) throw notLocal(host)
   const { publicClient } = createChainReader({ rpcUrl, chainId })
-  const actual = await abortable(publicClient.getChainId(), signal).catch((error: unknown) => {
-    signal?.throwIfAborted()
-    throw toChainError(error, 'reading the chain id')
-  })
+  const actual = await reading('reading the chain id', publicClient.getChainId(), signal)
   if (actual === chainId) return true
   throw new SvcError(
     'chain-id-differs',

@@ -1,9 +1,9 @@
 import { encodeFunctionData, type LocalAccount } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
-import { abortable } from '../../lib/chain/abortable.ts'
 import { lacksFunds, toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { listOf, storeOutputKey } from '../../lib/chain/key-lists.ts'
+import { reading } from '../../lib/chain/reading.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -27,14 +27,9 @@ export function createNodeChain(options: {
         functionName: 'nodeOf',
         args: [account.address],
       })
-      try {
-        const node = await abortable(read, signal)
-        if (node.registeredAt === 0n) return undefined
-        return { lastHeartbeat: Number(node.lastHeartbeat), modelTiers: node.modelTiers }
-      } catch (error) {
-        signal?.throwIfAborted()
-        throw toChainError(error, 'reading NodeRegistry')
-      }
+      const node = await reading('reading NodeRegistry', read, signal)
+      if (node.registeredAt === 0n) return undefined
+      return { lastHeartbeat: Number(node.lastHeartbeat), modelTiers: node.modelTiers }
     },
 
     async listCommitmentOf(high, low, signal) {

@@ -1,7 +1,6 @@
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
-import { abortable } from '../../lib/chain/abortable.ts'
-import { toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainReader } from '../../lib/chain/clients.ts'
+import { reading } from '../../lib/chain/reading.ts'
 import { Address, Hash32, type JobId } from '../../lib/codecs.ts'
 
 /** What ResultRegistry holds of a job; the time in Unix seconds. */
@@ -27,20 +26,15 @@ export async function readRecordedResult(
     functionName: 'resultOf',
     args: [jobId],
   })
-  try {
-    const [result, committedAt] = await abortable(read, signal)
-    if (committedAt === 0n) return undefined
-    return {
-      outputCidHash: Hash32.parse(result.outputCidHash),
-      receiptHash: Hash32.parse(result.receiptHash),
-      leader: Address.parse(result.leader),
-      verifiers: result.verifiers.map((verifier) => Address.parse(verifier)),
-      matches: result.matchCount,
-      noMatches: result.noMatchCount,
-      committedAt: Number(committedAt),
-    }
-  } catch (error) {
-    signal?.throwIfAborted()
-    throw toChainError(error, 'reading ResultRegistry')
+  const [result, committedAt] = await reading('reading ResultRegistry', read, signal)
+  if (committedAt === 0n) return undefined
+  return {
+    outputCidHash: Hash32.parse(result.outputCidHash),
+    receiptHash: Hash32.parse(result.receiptHash),
+    leader: Address.parse(result.leader),
+    verifiers: result.verifiers.map((verifier) => Address.parse(verifier)),
+    matches: result.matchCount,
+    noMatches: result.noMatchCount,
+    committedAt: Number(committedAt),
   }
 }

@@ -5,7 +5,6 @@ import {
   WaitForTransactionReceiptTimeoutError,
 } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
-import { abortable } from '../../lib/chain/abortable.ts'
 import {
   causesOf,
   isRevert,
@@ -14,6 +13,7 @@ import {
   toChainError,
 } from '../../lib/chain/chain-error.ts'
 import { createChainReader, createChainWriter } from '../../lib/chain/clients.ts'
+import { reading } from '../../lib/chain/reading.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import { Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -89,17 +89,11 @@ const noHash = `0x${'0'.repeat(64)}`
 export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
   const { publicClient } = createChainReader(place)
   const contract = { address: place.nodeRegistry, abi: nodeRegistryAbi } as const
-  const reading = async <T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
-    try {
-      return await abortable(work, signal)
-    } catch (error) {
-      signal?.throwIfAborted()
-      throw toChainError(error, 'reading NodeRegistry')
-    }
-  }
+  const doing = 'reading NodeRegistry'
   return {
     async terms(signal) {
       const [minStake, unbonding, block, gasPrice] = await reading(
+        doing,
         Promise.all([
           publicClient.readContract({ ...contract, functionName: 'minStake' }),
           publicClient.readContract({ ...contract, functionName: 'UNBONDING_PERIOD' }),
@@ -113,7 +107,7 @@ export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
     },
     async registrationOf(node, signal) {
       const read = publicClient.readContract({ ...contract, functionName: 'nodeOf', args: [node] })
-      const state = await reading(read, signal)
+      const state = await reading(doing, read, signal)
       if (state.registeredAt === 0n) return undefined
       return {
         ...state,
@@ -124,7 +118,7 @@ export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
     async accusationOf(faultId, signal) {
       const args = [faultId] as const
       const read = publicClient.readContract({ ...contract, functionName: 'slashOf', args })
-      const slash = await reading(read, signal)
+      const slash = await reading(doing, read, signal)
       if (slash.executableAt === 0n) return undefined
       return {
         operator: Address.parse(slash.operator),
@@ -134,17 +128,17 @@ export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
         ...(slash.answerHash !== noHash && { answerHash: Hash32.parse(slash.answerHash) }),
       }
     },
-    balanceOf: (address, signal) => reading(publicClient.getBalance({ address }), signal),
+    balanceOf: (address, signal) => reading(doing, publicClient.getBalance({ address }), signal),
     async unconfirmedOf(address, signal) {
       const counts = (['pending', 'latest'] as const).map((blockTag) =>
         publicClient.getTransactionCount({ address, blockTag }),
       )
-      const [sent = 0, confirmed = 0] = await reading(Promise.all(counts), signal)
+      const [sent = 0, confirmed = 0] = await reading(doing, Promise.all(counts), signal)
       return Math.max(0, sent - confirmed)
     },
     async withoutCode(contracts, signal) {
       const codes = contracts.map((address) => publicClient.getCode({ address }))
-      const found = await reading(Promise.all(codes), signal)
+      const found = await reading(doing, Promise.all(codes), signal)
       return contracts.filter((_, index) => (found[index] ?? '0x') === '0x')
     },
   }

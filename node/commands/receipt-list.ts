@@ -1,8 +1,7 @@
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
-import { abortable } from '../../lib/chain/abortable.ts'
-import { toChainError } from '../../lib/chain/chain-error.ts'
-import { type ChainReader, createChainReader } from '../../lib/chain/clients.ts'
+import { createChainReader } from '../../lib/chain/clients.ts'
 import { listOf } from '../../lib/chain/key-lists.ts'
+import { reading } from '../../lib/chain/reading.ts'
 import { type StoredKey, storedKeyAt } from '../../lib/chain/stored-key-at.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import { drawList } from '../../lib/list.ts'
@@ -28,8 +27,10 @@ export async function compareListWithChain(
     await checkEndpoint({ rpcUrl, chainId }, signal)
     const reader = createChainReader({ rpcUrl, chainId })
     const handles = [kpHighHandle, kpLowHandle] as const
+    const { number } = list.block
+    const read = storedKeyAt(reader, promptKeyStore, handles, number)
     return {
-      stored: await readStored(reader, promptKeyStore, handles, list.block.number, signal),
+      stored: await reading(`reading block ${number}`, read, signal),
       ...(await listOf(reader, promptKeyStore, ...handles, signal)),
     }
   })
@@ -38,21 +39,6 @@ export async function compareListWithChain(
   const difference = await differenceOf(receipt, stored, { commitment, committed })
   if (difference !== undefined) throw differs(difference)
   return `PromptKeyStore ${promptKeyStore} bound its key to this list of ${members.length} nodes, and its terms stand in block ${list.block.number}`
-}
-
-async function readStored(
-  reader: ChainReader,
-  promptKeyStore: Address,
-  handles: readonly [bigint, bigint],
-  block: bigint,
-  signal: AbortSignal,
-): Promise<StoredKey | undefined> {
-  try {
-    return await abortable(storedKeyAt(reader, promptKeyStore, handles, block), signal)
-  } catch (error) {
-    signal.throwIfAborted()
-    throw toChainError(error, `reading block ${block}`)
-  }
 }
 
 async function differenceOf(
