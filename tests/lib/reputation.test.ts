@@ -36,10 +36,12 @@ describe('the fold of reputation events', () => {
     const page = await readFile(join(import.meta.dirname, '../../docs/protocol.md'), 'utf8')
     const number = (text: string | undefined) => Number(text?.replaceAll(',', '').trim())
     const section = page.split(/^## /m).find((text) => text.startsWith('Reputation')) ?? ''
-    const rows = [...section.matchAll(/^\| `([a-z-]+)` +\|((?:[^|]+\|){5})/gm)].map(
+    const rows = [...section.matchAll(/^\| `([a-z-]+)` +\|((?:[^|]+\|){3})/gm)].map(
       ([, code, cells = '']) => {
-        const [completed, accepted, rejected, score, doubtMillinats] = cells.split('|').map(number)
-        return [code, { completed, accepted, rejected, score, doubtMillinats }]
+        const [counts, score, doubtMillinats] = cells.split('|')
+        const [completed, accepted, rejected] = counts?.split(', ').map(number) ?? []
+        const changes = { score: number(score), doubtMillinats: number(doubtMillinats) }
+        return [code, { completed, accepted, rejected, ...changes }]
       },
     )
     const { code: _, ...table } = Object.fromEntries(rows)
