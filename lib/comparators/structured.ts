@@ -12,8 +12,8 @@
  */
 
 import { parseAnswer, parseJson } from '../answer.ts'
-import { isContainer } from '../is-json.ts'
 import { countTokens, digestOf, sameEvidence } from '../evidence.ts'
+import { isContainer } from '../is-json.ts'
 import { type Evidence, maxEvidenceTokens } from '../schemas/evidence.ts'
 import type { Comparator, EvidenceInput, Explanation } from './comparator.ts'
 import { similar } from './similar.ts'
