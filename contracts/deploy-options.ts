@@ -1,8 +1,7 @@
-import { parseArgs } from 'node:util'
 import { isAddress, parseEther } from 'viem'
 import { z } from 'zod'
 import { Address } from '../lib/codecs.ts'
-import { errorMessage } from '../lib/error-message.ts'
+import { readCommandLine } from '../lib/host/command-line.ts'
 import { type KnownNetwork, knownNetworks } from '../lib/known-networks.ts'
 import { SvcError } from '../lib/svc-error.ts'
 
@@ -109,7 +108,7 @@ export function parseDeployCommand(
   environment: Readonly<Record<string, string | undefined>>,
 ): DeployCommand | undefined {
   if (args.includes('--help') || args.includes('-h')) return undefined
-  const given = Flags.safeParse(flagsOf(args))
+  const given = Flags.safeParse(readCommandLine({ args: [...args], options }, usage).values)
   if (!given.success) {
     const mistakes = given.error.issues.map(
       ({ path, message }) => `--${String(path[0])} ${message}`,
@@ -141,13 +140,5 @@ export function parseDeployCommand(
     isDryRun: rest['dry-run'],
     isJson: rest.json,
     isYes: rest.yes,
-  }
-}
-
-function flagsOf(args: readonly string[]): unknown {
-  try {
-    return parseArgs({ args: [...args], options, strict: true }).values
-  } catch (error) {
-    throw usage(errorMessage(error))
   }
 }

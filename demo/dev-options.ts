@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util'
-import { optionMistake } from '../lib/host/option-mistake.ts'
+import { readCommandLine } from '../lib/host/command-line.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { FixedPort } from './check-machine.ts'
 
@@ -46,20 +45,12 @@ const options = {
 
 /** Reads the command line; throws SvcError `usage`. */
 export function parseDevOptions(args: readonly string[]): DevOptions {
-  try {
-    const { values } = parseArgs({
-      args: [...args],
-      options,
-    })
-    const { model, script, help, port, 'chain-port': chainPort } = values
-    return {
-      ...{ model, script, help },
-      port: portOf(port, '--port'),
-      chainPort: portOf(chainPort, '--chain-port'),
-    }
-  } catch (error) {
-    if (error instanceof SvcError) throw error
-    throw wrong(optionMistake(error, Object.keys(options)))
+  const { values } = readCommandLine({ args: [...args], options }, wrong)
+  const { model, script, help, port, 'chain-port': chainPort } = values
+  return {
+    ...{ model, script, help },
+    port: portOf(port, '--port'),
+    chainPort: portOf(chainPort, '--chain-port'),
   }
 }
 

@@ -1,6 +1,5 @@
-import { parseArgs } from 'node:util'
 import { CheckId } from '../lib/codecs.ts'
-import { optionMistake } from '../lib/host/option-mistake.ts'
+import { readCommandLine } from '../lib/host/command-line.ts'
 import {
   baseUrlVariable,
   builtIn,
@@ -125,37 +124,29 @@ const options = {
 
 /** Reads the command line; throws SvcError `usage`. */
 export function parseDemoOptions(args: readonly string[]): DemoOptions {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options,
-    })
-    const isLazy = values.answers === 'lazy'
-    const { nodes = isLazy ? '4' : '3' } = values
-    if (!/^[3-8]$/.test(nodes)) {
-      throw wrong(`--nodes takes a number from 3 to 8, because a job needs 3, not ${nodes}`)
-    }
-    if (values.playground && values.icl === 'workerd') {
-      throw wrong('--playground takes another --icl than workerd, which has no files to serve')
-    }
-    const check = checkNamed(values.check)
-    return {
-      ...values,
-      check,
-      answers: answersOf(values.answers),
-      model: values.model ?? (check ? ngramModel : 'openai:gpt-4o-mini'),
-      fhe: fheModeOf(values.fhe),
-      icl: runtimeOf(values.icl),
-      blobs: blobLocationOf(values.blobs),
-      nodes: Number(nodes),
-      // Where nodes are fewer, two see that they differ.
-      verifierCount: isLazy && nodes !== '3' ? 3 : 2,
-      prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
-    }
-  } catch (error) {
-    if (error instanceof SvcError) throw error
-    throw wrong(optionMistake(error, Object.keys(options)))
+  const config = { args: [...args], allowPositionals: true, options } as const
+  const { values, positionals } = readCommandLine(config, wrong)
+  const isLazy = values.answers === 'lazy'
+  const { nodes = isLazy ? '4' : '3' } = values
+  if (!/^[3-8]$/.test(nodes)) {
+    throw wrong(`--nodes takes a number from 3 to 8, because a job needs 3, not ${nodes}`)
+  }
+  if (values.playground && values.icl === 'workerd') {
+    throw wrong('--playground takes another --icl than workerd, which has no files to serve')
+  }
+  const check = checkNamed(values.check)
+  return {
+    ...values,
+    check,
+    answers: answersOf(values.answers),
+    model: values.model ?? (check ? ngramModel : 'openai:gpt-4o-mini'),
+    fhe: fheModeOf(values.fhe),
+    icl: runtimeOf(values.icl),
+    blobs: blobLocationOf(values.blobs),
+    nodes: Number(nodes),
+    // Where nodes are fewer, two see that they differ.
+    verifierCount: isLazy && nodes !== '3' ? 3 : 2,
+    prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
   }
 }
 

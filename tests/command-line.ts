@@ -1,5 +1,5 @@
-import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { optionMistake } from '../lib/host/option-mistake.ts'
+import type { ParseArgsConfig, parseArgs } from 'node:util'
+import { readCommandLine as parseStrictly } from '../lib/host/command-line.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>
 type Values<T extends Options> = ReturnType<typeof parseArgs<{ options: T }>>['values']
@@ -13,12 +13,8 @@ export function refuseOptions(message: string): never {
 /** Reads the options of a command. `--help` prints `usage` and ends the process with 0, a mistake ends it with 2. */
 export function readCommandLine<const T extends Options>(usage: string, options: T): Values<T> {
   const all: Options = { ...options, help: { type: 'boolean', short: 'h' } }
-  try {
-    const { values } = parseArgs({ options: all })
-    if (values.help !== true) return values as Values<T>
-  } catch (error) {
-    return refuseOptions(optionMistake(error, Object.keys(all)))
-  }
+  const { values } = parseStrictly({ options: all }, refuseOptions)
+  if (values.help !== true) return values as Values<T>
   process.stdout.write(usage)
   process.exit(0)
 }

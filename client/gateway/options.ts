@@ -1,8 +1,7 @@
-import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { ModelId } from '../../lib/codecs.ts'
+import { readCommandLine } from '../../lib/host/command-line.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
-import { optionMistake } from '../../lib/host/option-mistake.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -106,7 +105,7 @@ export function parseGatewayCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): GatewayCommand | undefined {
-  const { help, ...given } = parseStrictly(args)
+  const { help, ...given } = readCommandLine({ args: [...args], options }, wrongUsage).values
   if (help) return undefined
   const flags = Flags.safeParse(given)
   const keys = Keys.safeParse({
@@ -151,15 +150,3 @@ const options = {
   'allow-origin': { type: 'string', multiple: true },
   help: { type: 'boolean', short: 'h' },
 } as const
-
-function parseStrictly(args: readonly string[]) {
-  try {
-    const { values } = parseArgs({
-      args: [...args],
-      options,
-    })
-    return values
-  } catch (error) {
-    throw wrongUsage(optionMistake(error, Object.keys(options)))
-  }
-}

@@ -1,8 +1,7 @@
-import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { CheckId, ComparatorId, ModelId } from '../../lib/codecs.ts'
+import { readCommandLine } from '../../lib/host/command-line.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
-import { optionMistake } from '../../lib/host/option-mistake.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
@@ -77,7 +76,8 @@ export function parseInferCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): InferCommand | undefined {
-  const { values, positionals } = parseStrictly(args)
+  const config = { args: [...args], allowPositionals: true, options } as const
+  const { values, positionals } = readCommandLine(config, wrongUsage)
   const { help, ...given } = values
   if (help) return undefined
   const parsed = Flags.safeParse({ model: environment.SVC_MODEL || undefined, ...given })
@@ -113,15 +113,3 @@ const options = {
   quiet: { type: 'boolean', short: 'q' },
   help: { type: 'boolean', short: 'h' },
 } as const
-
-function parseStrictly(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options,
-    })
-  } catch (error) {
-    throw wrongUsage(optionMistake(error, Object.keys(options)))
-  }
-}

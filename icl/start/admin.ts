@@ -1,10 +1,9 @@
 import { hostname, userInfo } from 'node:os'
-import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { Base64Url32 } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { readCommandLine } from '../../lib/host/command-line.ts'
 import { nearestName } from '../../lib/host/nearest.ts'
-import { optionMistake } from '../../lib/host/option-mistake.ts'
 import { printableLine } from '../../lib/host/printable.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -90,13 +89,8 @@ function unknownCommand(typed: readonly string[]): SvcError {
   )
 }
 
-function parseStrictly(args: readonly string[]) {
-  try {
-    return parseArgs({ args: guardIds(args), options, allowPositionals: true })
-  } catch (error) {
-    throw usageError(optionMistake(error, Object.keys(options)))
-  }
-}
+const parseStrictly = (args: readonly string[]) =>
+  readCommandLine({ args: guardIds(args), options, allowPositionals: true }, usageError)
 
 const isOption = (arg: string): boolean => Object.keys(options).some((name) => arg === `--${name}`)
 const isDashedKey = (arg: string): boolean =>

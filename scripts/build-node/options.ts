@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readCommandLine } from '../../lib/host/command-line.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Target, targetNamed, targets } from './targets.ts'
 
@@ -34,9 +34,19 @@ Ends with 0, with 1 when something could not be built (it is named), with 2 on w
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run `npm run build:node -- --help`.' })
 
+const options = {
+  all: { type: 'boolean', default: false },
+  target: { type: 'string', multiple: true, default: [] as string[] },
+  out: { type: 'string' },
+  cache: { type: 'string' },
+  commit: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
 /** Reads the command line; throws SvcError `usage`. */
 export function parseBuildOptions(args: readonly string[]): BuildCommand {
-  const { values } = parse(args)
+  const { values } = readCommandLine({ args: [...args], options }, wrong)
   const named = values.target.map(targetNamed)
   if (values.all && named.length > 0) throw wrong('--all and --target exclude one another')
   if (values.commit !== undefined && !/^[\w.-]{1,80}$/.test(values.commit)) {
@@ -48,24 +58,5 @@ export function parseBuildOptions(args: readonly string[]): BuildCommand {
     folder: values.out,
     cache: values.cache,
     commit: values.commit,
-  }
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        all: { type: 'boolean', default: false },
-        target: { type: 'string', multiple: true, default: [] },
-        out: { type: 'string' },
-        cache: { type: 'string' },
-        commit: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    })
-  } catch (error) {
-    throw wrong(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
   }
 }

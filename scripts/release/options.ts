@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readCommandLine } from '../../lib/host/command-line.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Target, targetNamed, targets } from '../build-node/targets.ts'
 
@@ -34,31 +34,25 @@ Ends with 0, with 1 when something could not be made, with 2 on wrong usage.
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run `npm run release -- --help`.' })
 
+const options = {
+  'dry-run': { type: 'boolean', default: false },
+  targets: { type: 'string' },
+  out: { type: 'string' },
+  cache: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
 /** Reads the command line; throws SvcError `usage`. */
 export function parseReleaseOptions(args: readonly string[]): ReleaseCommand {
-  try {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        'dry-run': { type: 'boolean', default: false },
-        targets: { type: 'string' },
-        out: { type: 'string' },
-        cache: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    })
-    const named = values.targets?.split(',').map(targetNamed)
-    return {
-      dryRun: values['dry-run'],
-      targets: named === undefined ? targets : [...new Set(named)],
-      folder: values.out,
-      cache: values.cache,
-      json: values.json,
-      help: values.help,
-    }
-  } catch (error) {
-    if (error instanceof SvcError) throw error
-    throw wrong(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+  const { values } = readCommandLine({ args: [...args], options }, wrong)
+  const named = values.targets?.split(',').map(targetNamed)
+  return {
+    dryRun: values['dry-run'],
+    targets: named === undefined ? targets : [...new Set(named)],
+    folder: values.out,
+    cache: values.cache,
+    json: values.json,
+    help: values.help,
   }
 }

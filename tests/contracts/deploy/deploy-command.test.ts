@@ -189,7 +189,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     const same = ['--network', 'local', '--rpc-url', local.rpcUrl, '--arbiter', deployer]
     expect(await refused(local, same, keyOf(local))).toEqual(saying(2, 'must not be the coordin'))
     expect(await refused(local, ['--network', 'mainnet', '--key', '0x1'], {})).toEqual(
-      saying(2, "'--key'"),
+      saying(2, 'There is no option --key'),
     )
     expect(await refused(local, ['--network', 'mainnet'], {})).toEqual(
       saying(2, '--network must be one of local, sepolia', '--arbiter is missing'),

@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { optionMistake } from '../../../lib/host/option-mistake.ts'
+import { errorMessage } from '../../../lib/error-message.ts'
+import { readCommandLine } from '../../../lib/host/command-line.ts'
 
 const options = {
   model: { type: 'string' },
@@ -10,9 +10,9 @@ const options = {
 
 const mistakeOf = (...args: readonly string[]): string => {
   try {
-    parseArgs({ args: [...args], options, allowPositionals: true })
+    readCommandLine({ args: [...args], options, allowPositionals: true }, (said) => Error(said))
   } catch (error) {
-    return optionMistake(error, Object.keys(options))
+    return errorMessage(error)
   }
   return 'none'
 }
