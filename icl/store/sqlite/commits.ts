@@ -41,6 +41,8 @@ export type SqliteCommits = {
    * urgent waits for the next commit.
    */
   flushed(losses: number, isUrgent?: boolean): Promise<void>
+  /** What stands for the transaction that is open: nobody else changes the database meanwhile. */
+  open(): object | undefined
   /** How many groups were lost so far. */
   losses(): number
   /** Calls back whenever a group was lost. */
@@ -174,6 +176,7 @@ export function createCommits(
       return answer
     },
     flushed,
+    open: () => open,
     losses: () => losses,
     onLost: (listener) => void listeners.push(listener),
     commit: () => commit(open),

@@ -6,7 +6,7 @@
  *
  * Invariants:
  * - What is here is what this connection would read. Another process that commits changes SQLite's `data_version`, and then
- *   all of it is forgotten.
+ *   all of it is forgotten. None can while a transaction is open here.
  * - What is undone is forgotten (`forget`): a change, a group of changes, the part of a save that was made before it was refused.
  * - Callers share a document: nobody changes one in place.
  */
@@ -38,10 +38,14 @@ export type AllDocuments = {
 }
 
 /** Keeps in memory what a connection read or saved last: about a thousand jobs, and ten thousand nodes. */
-export function createDocuments(db: SqliteDatabase): AllDocuments {
-  const jobs = documentsOf<Job>(db, 'job', 8_388_608)
-  const nodes = documentsOf<Node>(db, 'node', 8_388_608)
-  const clients = documentsOf<Client>(db, 'client', 262_144)
+export function createDocuments(
+  db: SqliteDatabase,
+  transaction: () => object | undefined,
+): AllDocuments {
+  const from = { db, transaction }
+  const jobs = documentsOf<Job>(from, 'job', 8_388_608)
+  const nodes = documentsOf<Node>(from, 'node', 8_388_608)
+  const clients = documentsOf<Client>(from, 'client', 262_144)
   return {
     ...{ jobs, nodes, clients },
     forget: () => {
@@ -51,7 +55,7 @@ export function createDocuments(db: SqliteDatabase): AllDocuments {
 }
 
 function documentsOf<T extends Job | Node | Client>(
-  db: SqliteDatabase,
+  { db, transaction }: { db: SqliteDatabase; transaction: () => object | undefined },
   what: string,
   mostCharacters: number,
 ): Documents<T> {
@@ -59,6 +63,7 @@ function documentsOf<T extends Job | Node | Client>(
   const entries = new Map<string, Versioned<T> & { readonly characters: number }>()
   let characters = 0
   let seen: unknown
+  let seenIn: object | undefined
   const forget = (id?: string): void => {
     if (id === undefined) {
       entries.clear()
@@ -78,9 +83,13 @@ function documentsOf<T extends Job | Node | Client>(
     }
   }
   const known = (id: string): Versioned<T> | undefined => {
-    const now = dataVersion.get()?.data_version
-    if (now !== seen) forget()
-    seen = now
+    const open = transaction()
+    if (open === undefined || open !== seenIn) {
+      const now = dataVersion.get()?.data_version
+      if (now !== seen) forget()
+      seen = now
+      seenIn = open
+    }
     return entries.get(id)
   }
   return {

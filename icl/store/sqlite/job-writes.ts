@@ -1,11 +1,13 @@
 import type { Job } from '../../rules/job.ts'
 import { indexOfJob, type JobIndex } from '../job-index.ts'
 import type { Store } from '../store.ts'
-import { numberOf, type SqliteDatabase, type SqliteValue, type Statement } from './database.ts'
+import type { SqliteDatabase, SqliteValue, Statement } from './database.ts'
 import type { Documents } from './documents.ts'
 
-/** What each change of a row of `jobs` changes. */
-const headColumns = ['version', 'write_id', 'change', 'document'] as const
+/** What each change of a row of `jobs` changes, besides the number of the change. */
+const headColumns = ['version', 'write_id', 'document'] as const
+const nextChange = `1 + max(
+  coalesce((SELECT max(change) FROM jobs), 0), (SELECT value FROM counters WHERE name = 'changes'))`
 
 /** What it is found by besides. */
 const jobColumns = [
@@ -31,17 +33,16 @@ const valuesOf = (index: JobIndex): readonly SqliteValue[] => [
 
 /** Changes of the jobs, and of the slots that they occupy. */
 export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
-  const count = db.prepare(
-    "UPDATE counters SET value = value + 1 WHERE name = 'changes' RETURNING value",
-  )
   const insert = db.prepare(`
-    INSERT INTO jobs (id, ${columns.join(', ')}) VALUES (?, ${columns.map(() => '?').join(', ')})
-    ON CONFLICT (id) DO UPDATE SET ${columns.map((name) => `${name} = excluded.${name}`).join(', ')}`)
+    INSERT INTO jobs (id, change, ${columns.join(', ')})
+    VALUES (?, ${nextChange}, ${columns.map(() => '?').join(', ')})
+    ON CONFLICT (id) DO UPDATE SET change = excluded.change,
+      ${columns.map((name) => `${name} = excluded.${name}`).join(', ')}`)
   // An index is rewritten for each column that a statement names, whether or not its value is another one.
   const updates = new Map<string, Statement>()
   const updateOf = (changed: readonly string[]): Statement => {
     const sets = [...headColumns, ...changed].map((column) => `${column} = ?`)
-    const sql = `UPDATE jobs SET ${sets.join(', ')} WHERE id = ?`
+    const sql = `UPDATE jobs SET change = ${nextChange}, ${sets.join(', ')} WHERE id = ?`
     const known = updates.get(sql) ?? db.prepare(sql)
     updates.set(sql, known)
     return known
@@ -70,8 +71,7 @@ export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
       const known = before && indexOfJob(before)
       const index = indexOfJob(job)
       const values = valuesOf(index)
-      const change = numberOf(count.get() ?? {}, 'value')
-      const head = [version, writeId ?? null, change, documents.encode(job, version)]
+      const head = [version, writeId ?? null, documents.encode(job, version)]
       if (known) {
         const old = valuesOf(known)
         const changed = jobColumns.flatMap((column, at) => {

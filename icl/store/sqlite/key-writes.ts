@@ -11,7 +11,7 @@ export function createKeyWrites(db: SqliteDatabase) {
   const put = db.prepare('INSERT OR REPLACE INTO keys VALUES (?, ?, ?)')
   const release = db.prepare('DELETE FROM keys WHERE key = ? AND value = ?')
   const prune = db.prepare(
-    'DELETE FROM keys WHERE key IN (SELECT key FROM keys WHERE expires_at <= ? LIMIT ?)',
+    'DELETE FROM keys WHERE rowid IN (SELECT rowid FROM keys WHERE expires_at <= ? LIMIT ?)',
   )
   return {
     save: (write: Extract<Write, { kind: 'key' | 'release-key' }>): boolean => {

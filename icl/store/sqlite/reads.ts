@@ -47,6 +47,9 @@ export const queries = {
   countUnsettledJobsOfClient:
     'SELECT count(*) AS jobs FROM jobs WHERE client = ? AND settled_at IS NULL',
   listJobOrigins: 'SELECT id, client, created_at FROM jobs WHERE id > ? ORDER BY id LIMIT ?',
+  lastChange: `
+    SELECT max(value, coalesce((SELECT max(change) FROM jobs), 0)) AS value
+    FROM counters WHERE name = 'changes'`,
   listChanges: 'SELECT id, version FROM jobs WHERE change > ? AND change <= ? ORDER BY change',
   listOffers:
     "SELECT node FROM occupied_slots WHERE job = ? AND status = 'offered' ORDER BY position",
@@ -186,7 +189,7 @@ function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
         createdAt: numberOf(row, 'created_at'),
       })),
     listChanges: async (cursor) => {
-      const last = numberOf(one('ping', 'changes') ?? {}, 'value')
+      const last = numberOf(one('lastChange') ?? {}, 'value')
       const first = cursor === undefined ? last : Number(cursor)
       return {
         cursor: String(last),

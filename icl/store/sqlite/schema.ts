@@ -5,9 +5,10 @@ import { numberOf, type SqliteDatabase } from './database.ts'
 const applicationId = 0x53_56_43_69
 
 /** A file's `user_version`: one more with each change of the tables or of the documents in them. */
-const schemaVersion = 5
+const schemaVersion = 6
 
 const tables = `
+  -- The last change of a job that was removed: a number is given once.
   CREATE TABLE counters (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   INSERT INTO counters VALUES ('changes', 0);
 
@@ -48,6 +49,7 @@ const tables = `
   END;
   CREATE TRIGGER job_removed AFTER DELETE ON jobs BEGIN
     UPDATE phases SET jobs = jobs - 1 WHERE phase = old.phase;
+    UPDATE counters SET value = old.change WHERE name = 'changes' AND value < old.change;
   END;
 
   CREATE TABLE nodes (
@@ -68,9 +70,10 @@ const tables = `
   ) STRICT;
   CREATE INDEX events_by_node ON events (node, at, id);
 
+  -- With row ids: else each index entry would have the whole key once more.
   CREATE TABLE keys (
     key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL, expires_at REAL NOT NULL
-  ) STRICT, WITHOUT ROWID;
+  ) STRICT;
   CREATE INDEX keys_by_expiry ON keys (expires_at);
 
   CREATE TABLE blobs (
@@ -88,11 +91,11 @@ const tables = `
 /**
  * How durable each commit is, how long a write waits for another process's, and how much is written. A commit writes whole
  * pages, and most of its changes are a few hundred bytes somewhere in an index: small pages (of new files) write a third.
- * A page that changes often goes from the log to the file once for each 8 MiB of log.
+ * A page that changes often goes from the log to the file once for each 16 MiB of log.
  */
 export const pragmas = `
   PRAGMA page_size = 1024;
-  PRAGMA wal_autocheckpoint = 8192;
+  PRAGMA wal_autocheckpoint = 16384;
   PRAGMA synchronous = FULL;
   PRAGMA fullfsync = 1;
   PRAGMA checkpoint_fullfsync = 1;

@@ -41,8 +41,8 @@ export function createSqliteStore(
     log?: Log | undefined
   },
 ): SqliteStore {
-  const documents = createDocuments(db)
-  const commits = createCommits(db, { ...host, onUndone: documents.forget })
+  const commits = createCommits(db, { ...host, onUndone: () => documents.forget() })
+  const documents = createDocuments(db, commits.open)
   const unreadable = createUnreadable(host.log)
   commits.onLost(documents.forget)
   const reads = createSqliteReads(db, { suspect: commits.suspect, unreadable, documents })

@@ -118,7 +118,6 @@ export function multiplyFile(file: string, copies: number): void {
       )
     }
     for (const { sql } of indexes) db.exec(String(sql))
-    db.exec(`UPDATE counters SET value = ${copies * jobs} WHERE name = 'changes'`)
   } finally {
     db.close()
   }
