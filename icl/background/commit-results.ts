@@ -1,13 +1,26 @@
 import type { Hash32, JobId } from '../../lib/codecs.ts'
 import { keccak256Hex, utf8 } from '../../lib/digest.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { atMost } from '../async/at-most.ts'
 import type { ChainResult, Commitment } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeJob } from '../operations/change-job.ts'
 import type { EffectNews } from '../rules/commands.ts'
 import type { Job } from '../rules/job.ts'
+import { togetherMs } from './deliver-effects.ts'
 
-type Due = { readonly job: Job; readonly effectId: number }
+/** A result that is to be put on chain. */
+export type WaitingResult = {
+  readonly effectId: number
+  /** Resolves once the effects of its job that were due together with it have ended. */
+  readonly others: Promise<void>
+  /** The numbers of other effects of its job that are done, and are noted with it. */
+  readonly done: number[]
+  /** From then on, others are noted by themselves. */
+  isNoted: boolean
+}
+
+type Due = { readonly job: Job; readonly waiting: WaitingResult }
 type Looked = Due & { readonly found: Commitment | Error; readonly sentTx?: Hash32 | undefined }
 
 /**
@@ -16,7 +29,7 @@ type Looked = Due & { readonly found: Commitment | Error; readonly sentTx?: Hash
  */
 export async function commitDue(
   deps: Dependencies,
-  effects: readonly (readonly [JobId, number])[],
+  effects: readonly (readonly [JobId, WaitingResult])[],
   term: AbortSignal,
 ): Promise<boolean> {
   const due = (await Promise.all(effects.map((effect) => load(deps, effect)))).flat()
@@ -32,10 +45,10 @@ export async function commitDue(
 
 async function load(
   { store }: Dependencies,
-  [id, effectId]: readonly [JobId, number],
+  [id, waiting]: readonly [JobId, WaitingResult],
 ): Promise<readonly Due[]> {
   const job = (await store.findJob(id))?.document
-  return job?.outbox.some((entry) => entry.id === effectId) ? [{ job, effectId }] : []
+  return job?.outbox.some((entry) => entry.id === waiting.effectId) ? [{ job, waiting }] : []
 }
 
 async function look(
@@ -67,13 +80,20 @@ async function send(
   }
 }
 
-async function note(deps: Dependencies, { job, effectId, ...looked }: Looked): Promise<void> {
+async function note(deps: Dependencies, { job, waiting, ...looked }: Looked): Promise<void> {
   const news = newsOf(looked)
   if (news.type === 'effect-tried' && !news.tried.done) {
     const { error } = news.tried
     deps.log.warn('effect failed', { jobId: job.id, effect: 'commit-result', error })
   }
-  await changeJob(deps, job.id, { ...news, effectId })
+  await atMost(deps.clock, togetherMs, waiting.others)
+  waiting.isNoted = true
+  const tried = { done: true } as const
+  const others = waiting.done.map(
+    (effectId) => ({ type: 'effect-tried', tried, effectId }) as const,
+  )
+  const all = [...others, { ...news, effectId: waiting.effectId }]
+  await changeJob(deps, job.id, { type: 'effects-seen', news: all })
 }
 
 function newsOf({ found, sentTx }: Pick<Looked, 'found' | 'sentTx'>): EffectNews {

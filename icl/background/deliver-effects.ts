@@ -11,6 +11,7 @@
  * - A node's free slots are counted, and its offer is saved, while no other offer to it is made. The queues of several
  *   nodes are entered in one order, so that no two jobs wait for one another.
  * - Nothing is noted once another replica leads.
+ * - What has nothing to say but that it is done may be noted with the job's result (effects-due.ts). Until then it is not tried again.
  *
  * Failure cases: one that fails is noted with its error, and those beside it as they ended. Where the store cannot tell,
  * nothing is noted, and all of them stay due.
@@ -20,6 +21,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { atMost } from '../async/at-most.ts'
 import type { KeyedMutex } from '../async/mutex.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { keepClaiming } from '../operations/assignments.ts'
@@ -32,7 +34,8 @@ import { ensureAccess } from './ensure-access.ts'
 import { scoreNode } from './score-node.ts'
 import { slashNode } from './slash-node.ts'
 
-const togetherMs = 50
+/** How long what has ended waits for what ends with it. */
+export const togetherMs = 50
 const busyRetryMs = 1_000
 const longestAccessRetryMs = 10_000
 
@@ -41,6 +44,8 @@ export type Delivering = {
   /** Aborts when another replica leads. */
   readonly term: AbortSignal
   readonly offers: KeyedMutex
+  /** Takes the numbers of effects that are done, to be noted with the result of their job; false when that has none under way. */
+  readonly noteLater: (id: JobId, effectIds: readonly number[]) => boolean
 }
 
 type Seat = Pick<Finding, 'node' | 'fence'>
@@ -142,8 +147,11 @@ async function note(
   deps: Dependencies,
   job: Job,
   outcomes: readonly Outcome[],
-  { term, offers }: Delivering,
+  { term, offers, noteLater }: Delivering,
 ): Promise<void> {
+  const isDone = outcomes.every((one) => 'news' in one && one.news === done && !one.finding)
+  const effectIds = outcomes.map(({ effectId }) => effectId)
+  if (isDone && noteLater(job.id, effectIds)) return
   const nodes = outcomes.flatMap((one) => ('offer' in one ? [one.offer.node] : [])).toSorted()
   await inQueues(offers, nodes, async () => {
     const news = await Promise.all(outcomes.map((one) => newsOf(deps, job, one)))
@@ -236,10 +244,4 @@ async function inGroups<T>(
     if (group.length > 0) await handOn(group).catch(fail)
   }
   if (failures.length > 0) throw failures[0]
-}
-
-async function atMost(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
-  const timer = new AbortController()
-  await Promise.race([work, clock.sleep(ms, timer.signal).catch(() => {})])
-  timer.abort()
 }

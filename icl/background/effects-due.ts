@@ -26,7 +26,7 @@ import type { JobId } from '../../lib/codecs.ts'
 import { createKeyedMutex } from '../async/mutex.ts'
 import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { commitDue } from './commit-results.ts'
+import { commitDue, type WaitingResult } from './commit-results.ts'
 import { deliverEffects } from './deliver-effects.ts'
 import type { Leadership } from './leadership.ts'
 import { createNotices } from './webhooks-due.ts'
@@ -55,34 +55,45 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
   const offers = createKeyedMutex()
   const underWay = new Set<string>()
   // Jobs whose result waits for the batch under way to be on chain: they must not hide the others from the next look.
-  const waiting = new Map<JobId, number>()
+  const waiting = new Map<JobId, WaitingResult>()
   let commitsAtOnce = mostCommitsAtOnce
 
   const startJob = async (id: JobId, now: number, term: AbortSignal) => {
     const job = (await deps.store.findJob(id))?.document
     const together: number[] = []
+    let result: number | undefined
     for (const { id: effectId, effect, dueAt } of job?.outbox ?? []) {
-      if (dueAt > now || underWay.has(nameOf(id, effectId))) continue
+      const isDone = waiting.get(id)?.done.includes(effectId)
+      if (dueAt > now || isDone || underWay.has(nameOf(id, effectId))) continue
       if (effect.type === 'commit-result') {
-        if (waiting.size < maxCommitsWaiting) waiting.set(id, effectId)
+        if (waiting.size < maxCommitsWaiting) result = effectId
       } else if (effect.type === 'notify') {
         if (job) notices.add(job, effectId, term)
       } else {
         together.push(effectId)
       }
     }
-    if (together.length > 0) {
-      void work.start(nameOf(id, ...together), () => deliver(id, together, term))
-    }
+    const others =
+      together.length === 0
+        ? Promise.resolve()
+        : work.start(nameOf(id, ...together), () => deliver(id, together, term))
+    if (result === undefined || waiting.has(id)) return
+    waiting.set(id, { effectId: result, others, done: [], isNoted: false })
   }
   const deliver = async (id: JobId, effectIds: readonly number[], term: AbortSignal) => {
     const names = effectIds.map((effectId) => nameOf(id, effectId))
     for (const name of names) underWay.add(name)
     try {
-      await deliverEffects(deps, id, effectIds, { term, offers })
+      await deliverEffects(deps, id, effectIds, { term, offers, noteLater })
     } finally {
       for (const name of names) underWay.delete(name)
     }
+  }
+  const noteLater = (id: JobId, effectIds: readonly number[]): boolean => {
+    const result = waiting.get(id)
+    if (!result || result.isNoted) return false
+    result.done.push(...effectIds)
+    return true
   }
   const startCommits = (term: AbortSignal) => {
     if (waiting.size === 0) return

@@ -1,3 +1,4 @@
+import { atMost } from '../async/at-most.ts'
 import { dueKey } from '../async/notifier.ts'
 import { every, logOnce } from '../async/repeat.ts'
 import { createWork } from '../async/work.ts'
@@ -57,7 +58,5 @@ export async function runWorkers(given: Dependencies, signal: AbortSignal): Prom
 }
 
 async function finish({ clock }: Dependencies, work: readonly Promise<void>[]): Promise<void> {
-  const timer = new AbortController()
-  await Promise.race([Promise.all(work), clock.sleep(finishMs, timer.signal).catch(() => {})])
-  timer.abort()
+  await atMost(clock, finishMs, Promise.all(work))
 }

@@ -135,7 +135,8 @@ async function recognise(
   body: Uint8Array<ArrayBuffer> | undefined,
 ): Promise<Caller> {
   const deps = c.get('deps')
-  const jobId = JobId.safeParse(c.req.param('jobId')).data
+  const named = c.req.param('jobId')
+  const jobId = named === undefined ? undefined : JobId.safeParse(named).data
   const caller = await authenticate(deps, endpoint.auth, {
     method: c.req.method,
     // The address as callers know it: what a proxy made of it on the way does not count.
