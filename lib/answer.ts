@@ -15,6 +15,7 @@
 
 import { canonicalJson } from './canonical-json.ts'
 import { hasNameTwice, isContainer, isJson, withoutStrings } from './is-json.ts'
+import { parseJson } from './parse-json.ts'
 import { AnswerDocument } from './schemas/answer.ts'
 import type { PromptDocument } from './schemas/prompt.ts'
 import { SvcError } from './svc-error.ts'
@@ -97,13 +98,4 @@ function inOneSpelling(text: string): string {
   if (!isContainer(value) || longNumber.test(withoutStrings(text))) return text
   if (!isJson(value) || hasNameTwice(text, value)) return text
   return decoder.decode(canonicalJson(value))
-}
-
-/** The value of a JSON text; undefined when it is none. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -4,6 +4,7 @@ import { type Clock, elapsedSince } from './clock.ts'
 import { withDeadline } from './deadline.ts'
 import { type Endpoint, type Input, isRawAnswer, type Output, rawBytes } from './endpoint.ts'
 import { endpoints, maxBlobBytes, type OperationId } from './endpoints.ts'
+import { parseJson } from './parse-json.ts'
 import { isProblemCode, Problem, ProblemError } from './problem.ts'
 import type { ProblemCode } from './problem-codes.ts'
 import type { Random } from './random.ts'
@@ -252,14 +253,6 @@ const unexpected = (message: string, retryable: boolean): SvcError =>
     hint: remedyFor('client', 'icl-unexpected-answer'),
     retryable,
   })
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes))
-  } catch {
-    return undefined
-  }
-}
 
 const unfit = (endpoint: Endpoint, cause: z.core.$ZodError): SvcError =>
   new SvcError(

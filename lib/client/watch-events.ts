@@ -1,4 +1,5 @@
 import type { JobId } from '../codecs.ts'
+import { parseJson } from '../parse-json.ts'
 import { JobEvent } from '../schemas/jobs.ts'
 import type { ClientContext } from './context.ts'
 import { readServerEvents } from './event-stream.ts'
@@ -54,13 +55,5 @@ export async function watchEvents(
     watcher.onStream(false)
     await clock.sleep(delayMs, signal).catch(() => {})
     delayMs = Math.min(delayMs * 2, maxDelayMs)
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

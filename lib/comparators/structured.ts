@@ -11,9 +11,10 @@
  * Failure cases: what is no answer document is compared for equality.
  */
 
-import { parseAnswer, parseJson } from '../answer.ts'
+import { parseAnswer } from '../answer.ts'
 import { countTokens, digestOf, sameEvidence } from '../evidence.ts'
 import { isContainer } from '../is-json.ts'
+import { parseJson } from '../parse-json.ts'
 import { type Evidence, maxEvidenceTokens } from '../schemas/evidence.ts'
 import type { Comparator, EvidenceInput, Explanation } from './comparator.ts'
 import { similar } from './similar.ts'

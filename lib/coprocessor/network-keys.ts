@@ -3,6 +3,7 @@ import type { Fetch } from '../api.ts'
 import { abortable } from '../chain/abortable.ts'
 import type { Clock } from '../clock.ts'
 import { withDeadline } from '../deadline.ts'
+import { parseJson } from '../parse-json.ts'
 import { readLimited } from '../read-limited.ts'
 import { SvcError } from '../svc-error.ts'
 import { timedOut } from './cofhe-errors.ts'
@@ -62,14 +63,6 @@ async function readAnswer<T>(
   const parsed = schema.safeParse(parseJson(bytes))
   if (parsed.success) return parsed.data
   throw noKeys(`${pathname} returns no key`)
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes))
-  } catch {
-    return undefined
-  }
 }
 
 /** Fetches keys from `cofheUrl`; calls throw `coprocessor-unavailable` or `coprocessor-too-many-requests`. */

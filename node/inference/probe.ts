@@ -1,6 +1,7 @@
 import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { baseUrlVariable } from '../../lib/providers.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -106,15 +107,8 @@ async function askOnce(
   const bytes = await readLimited(response, maxListBytes)
   const [type = ''] = response.headers.get('content-type')?.toLowerCase().split(';') ?? []
   const isType = /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type)
-  return { status: response.status, type: isType ? type : 'no content type', json: jsonOf(bytes) }
-}
-
-function jsonOf(bytes: Uint8Array | undefined): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    return undefined
-  }
+  const json = bytes && parseJson(bytes)
+  return { status: response.status, type: isType ? type : 'no content type', json }
 }
 
 function idOf(model: unknown): string | undefined {

@@ -1,5 +1,6 @@
 import type { Fetch } from '../../lib/api.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { ProviderFault } from './provider-fault.ts'
 
@@ -69,11 +70,3 @@ const errorBodyOf = (body: unknown): string | undefined =>
   typeof body === 'object' && body !== null && !('error' in body)
     ? JSON.stringify({ error: 'message' in body ? body : { message: JSON.stringify(body) } })
     : undefined
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    return undefined
-  }
-}

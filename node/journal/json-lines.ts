@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { parseJson } from '../../lib/parse-json.ts'
 
 /** The records of a text with one JSON document a line, and how many lines are none of theirs: a line may have been cut off. */
 export function parseLines<T>(
@@ -11,12 +12,4 @@ export function parseLines<T>(
     return parsed.success ? [parsed.data] : []
   })
   return { records, skipped: lines.length - records.length }
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
-  }
 }
