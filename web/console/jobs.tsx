@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { errorMessage } from '../../lib/error-message.ts'
 import type { ConsoleJob } from '../../lib/schemas/console.ts'
+import { useFind } from './find.tsx'
 import { count, short, words } from './format.ts'
 import { icl } from './icl.ts'
 import { JobDetail } from './job-detail.tsx'
@@ -16,8 +17,7 @@ import { useLoaded } from './use-loaded.ts'
 export function Jobs({ live, route }: { live: Live; route: Route }) {
   const phase = phases.find((known) => known === route.query.get('phase')) ?? ''
   const { jobs: listed, loaded, more, isMore } = usePages(live, phase)
-  const [filter, setFilter] = useState('')
-  const sought = filter.trim().toLowerCase()
+  const { field, sought } = useFind('job id, model, reason')
   const jobs = listed.filter((job) => textOf(job).includes(sought))
   const query = { phase }
   return (
@@ -38,15 +38,7 @@ export function Jobs({ live, route }: { live: Live; route: Route }) {
           ))}
         </nav>
         <search class="filters">
-          <label>
-            Find{' '}
-            <input
-              type="search"
-              value={filter}
-              placeholder="job id, model, reason"
-              onInput={(event) => setFilter(event.currentTarget.value)}
-            />
-          </label>
+          {field}
           {namePattern.test(sought) && (
             <a href={hrefOf('jobs', sought, query)}>Open {short(sought)}</a>
           )}

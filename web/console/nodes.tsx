@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { ConsoleNode } from '../../lib/schemas/console.ts'
+import { useFind } from './find.tsx'
 import { count, fullTime, short, span, words } from './format.ts'
 import { icl } from './icl.ts'
 import { Mark } from './marks.tsx'
@@ -17,12 +18,11 @@ const mostPages = 10
 export function Nodes({ live, route }: { live: Live; route: Route }) {
   const turn = useTurns()
   const loaded = useLoaded('nodes', `${live.reloads} ${turn}`, readAll)
-  const [filter, setFilter] = useState('')
+  const { field, sought } = useFind('address, model, reason')
   const [only, setOnly] = useState('all')
   const nodes = (loaded.value ?? []).filter(
     (node) =>
-      (only === 'all' || node.active === (only === 'active')) &&
-      textOf(node).includes(filter.trim().toLowerCase()),
+      (only === 'all' || node.active === (only === 'active')) && textOf(node).includes(sought),
   )
   const open = loaded.value?.find(({ address }) => address === route.open)
   return (
@@ -35,15 +35,7 @@ export function Nodes({ live, route }: { live: Live; route: Route }) {
           </small>
         </h2>
         <search class="filters">
-          <label>
-            Find{' '}
-            <input
-              type="search"
-              value={filter}
-              placeholder="address, model, reason"
-              onInput={(event) => setFilter(event.currentTarget.value)}
-            />
-          </label>
+          {field}
           <label>
             Show{' '}
             <select value={only} onChange={(event) => setOnly(event.currentTarget.value)}>

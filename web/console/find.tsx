@@ -1,0 +1,18 @@
+import { useState } from 'preact/hooks'
+
+/** A field that narrows a list down, and what is typed in it, in lower case. */
+export function useFind(placeholder: string) {
+  const [text, setText] = useState('')
+  const field = (
+    <label>
+      Find{' '}
+      <input
+        type="search"
+        value={text}
+        placeholder={placeholder}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+    </label>
+  )
+  return { field, sought: text.trim().toLowerCase() }
+}
