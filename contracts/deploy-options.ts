@@ -27,9 +27,9 @@ export type DeployCommand = {
 /** How to use the command. */
 export const deployHelp = `Usage: npm run contracts:deploy -- --network NAME --arbiter ADDRESS [options]
 
-Deploys NodeRegistry, PromptKeyStore and ResultRegistry, and writes their addresses to a file that the ICL
-(SVC_ICL_DEPLOYMENT), nodes (SVC_DEPLOYMENT) and clients (parseDeployment) read. Started again after an
-interruption, with the same options, it continues.
+Deploys NodeRegistry, PromptKeyStore and ResultRegistry, and writes their addresses to a file that
+the ICL (SVC_ICL_DEPLOYMENT), nodes (SVC_DEPLOYMENT) and clients (parseDeployment) read. Started
+again after an interruption, with the same options, it continues.
 
   --network NAME         ${knownNetworks.map(({ name }) => name).join(', ')}
   --rpc-url URL          the chain's JSON-RPC (else SVC_RPC_URL, local: http://127.0.0.1:8545)
@@ -39,7 +39,7 @@ interruption, with the same options, it continues.
   --min-stake ETHER      the smallest stake of an active node (default 0.1)
   --out FILE             the address file (default svc-deployment.NAME.json)
   --confirmations N      blocks to wait for after each transaction (default 3, local: 1)
-  --keystore FILE        the deployer's key, opened with SVC_DEPLOYER_PASSWORD (else SVC_DEPLOYER_KEY)
+  --keystore FILE        the deployer's key (SVC_DEPLOYER_PASSWORD opens it, else SVC_DEPLOYER_KEY)
   --deployer ADDRESS     for a dry run without the key
   --dry-run              print what would be sent, and send nothing
   --json                 print the result as JSON, progress on standard error

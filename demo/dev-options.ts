@@ -1,4 +1,5 @@
 import { readCommandLine } from '../lib/host/command-line.ts'
+import { fitHelp } from '../lib/host/fit-help.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { FixedPort } from './check-machine.ts'
 
@@ -13,10 +14,12 @@ export type DevOptions = {
 }
 
 /** How the development service is used. */
-export const devUsage = `Usage: npm run dev -- [--model MODEL] [--port N] [--chain-port N] [--script FILE]
+export const devUsage =
+  fitHelp(`Usage: npm run dev -- [--model MODEL] [--port N] [--chain-port N] [--script FILE]
 
-Runs the whole service on this machine until Ctrl-C: a chain, the coordinator (ICL) with console, playground and
-webhooks, and three nodes. Prints addresses, funded keys and commands to copy. It keeps nothing after it has ended.
+Runs the whole service on this machine until Ctrl-C: a chain, the coordinator (ICL) with console,
+playground and webhooks, and three nodes. Prints addresses, funded keys and commands to copy. It
+keeps nothing after it has ended.
 
   --model MODEL     openai:gpt-4o-mini (default), anthropic:claude-sonnet-5-5, ...
   --port N          the ICL's port (default 8080). The next two are for the stand-in and the webhook receiver
@@ -24,7 +27,7 @@ webhooks, and three nodes. Prints addresses, funded keys and commands to copy. I
   --script FILE     what the stand-in responds with, tool calls too. demo/agent-script.json is one
 
   OPENAI_API_KEY, ANTHROPIC_API_KEY  use the real provider. Without them a local stand-in responds
-`
+`)
 
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run `npm run dev -- --help`.' })

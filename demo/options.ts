@@ -1,5 +1,6 @@
 import { CheckId } from '../lib/codecs.ts'
 import { readCommandLine } from '../lib/host/command-line.ts'
+import { fitHelp } from '../lib/host/fit-help.ts'
 import {
   baseUrlVariable,
   builtIn,
@@ -49,10 +50,10 @@ const blobLocations = ['store', 'kubo'] as const
 export type BlobLocation = (typeof blobLocations)[number]
 
 /** How the demo is used. */
-export const usage = `Usage: npm run demo -- [OPTIONS] "PROMPT"
+export const usage = fitHelp(`Usage: npm run demo -- [OPTIONS] "PROMPT"
 
-Runs the whole service on this machine: a chain, the coordinator, three nodes in processes of their own, and one
-encrypted prompt through them. The prompt is read from standard input when it is not given.
+Runs the whole service on this machine: a chain, the coordinator, three nodes in processes of their
+own, and one encrypted prompt through them. Without a prompt it reads standard input.
 
   --model MODEL  openai:gpt-4o-mini (default), anthropic:claude-sonnet-5-5, ...
   --nodes N      how many nodes to start, 3 to 8 (default 3, with --answers lazy 4). A job needs 3
@@ -62,8 +63,8 @@ encrypted prompt through them. The prompt is read from standard input when it is
   --fhe MODE     real: ciphertexts and proofs as on a public network, a proof takes 10 s or more. mock (default)
   --check teacher
                  checkers say how likely the answer is under vllm:ngram, a very small model of a small text
-  --answers KIND what that model's answers come from: ${answerKinds.join(', ')} (one
-                 checker asks no model and makes its numbers up). honest (default)
+  --answers KIND
+                 what that model's answers come from: ${answerKinds.join(', ')} (one checker asks no model and makes its numbers up). honest (default)
   --json         one line of JSON at the end of standard output, progress on standard error
   --keep         leave everything running until Ctrl-C
   --playground   a page in the browser to type prompts in. Leaves everything running, needs no PROMPT
@@ -72,7 +73,7 @@ encrypted prompt through them. The prompt is read from standard input when it is
                  the key of a provider, which is then used. Without one a local stand-in responds
   SVC_NAME_BASE_URL, NAME_API_KEY
                  an OpenAI-compatible server for the models name:MODEL, or another server for a provider's
-`
+`)
 
 const wrong = (message: string, hint = 'Run `npm run demo -- --help`.'): SvcError =>
   new SvcError('usage', message, { hint })

@@ -1,5 +1,6 @@
 import { type CAC, cac } from 'cac'
 import { exitCodeHelp, exitCodes } from '../lib/host/exit-code.ts'
+import { fitHelp } from '../lib/host/fit-help.ts'
 import { nearestName } from '../lib/host/nearest.ts'
 import { printable } from '../lib/host/printable.ts'
 import { withStatusColour } from '../lib/host/status-colour.ts'
@@ -47,7 +48,7 @@ function commandLineOf(program: string, commands: readonly CommandSpec[]): CAC {
     const spec = commands.find(({ name }) => name === cli.matchedCommandName)
     const [, ...rest] = sections.map(({ title, body }) => ({
       ...(title !== undefined && { title }),
-      body: body
+      body: fitHelp(body)
         // Two letters less: what follows in columns stays where it was.
         .replaceAll(/<verify>(.*?)( {2,})/g, 'verify$1  $2')
         .replaceAll('<verify>', 'verify')

@@ -1,5 +1,6 @@
 import type { ParseArgsConfig, parseArgs } from 'node:util'
 import { readCommandLine as parseStrictly } from '../lib/host/command-line.ts'
+import { fitHelp } from '../lib/host/fit-help.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>
 type Values<T extends Options> = ReturnType<typeof parseArgs<{ options: T }>>['values']
@@ -15,7 +16,7 @@ export function readCommandLine<const T extends Options>(usage: string, options:
   const all: Options = { ...options, help: { type: 'boolean', short: 'h' } }
   const { values } = parseStrictly({ options: all }, refuseOptions)
   if (values.help !== true) return values as Values<T>
-  process.stdout.write(usage)
+  process.stdout.write(fitHelp(usage))
   process.exit(0)
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ModelId } from '../../lib/codecs.ts'
 import { readCommandLine } from '../../lib/host/command-line.ts'
+import { fitHelp } from '../../lib/host/fit-help.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
@@ -9,10 +10,11 @@ import { ApiKey } from './caller-keys.ts'
 import type { ModelMap } from './model-names.ts'
 
 /** How the command is typed. */
-export const usage = `Usage: ${invocationOf('gateway')} [OPTIONS]
+export const usage = fitHelp(`Usage: ${invocationOf('gateway')} [OPTIONS]
 
-Serves OpenAI's interface on this machine: POST /v1/chat/completions and /v1/responses, GET /v1/models and /health. Each
-request becomes a job: encrypted here, answered by a quorum, decrypted and checked here. Set a tool's base URL to it.
+Serves OpenAI's interface on this machine: POST /v1/chat/completions and /v1/responses, GET
+/v1/models and /health. Each request becomes a job: encrypted here, answered by a quorum, decrypted
+and checked here. Set a tool's base URL to it.
 
   --port PORT             port to listen at (default: 8787), 0 for a free one
   --host HOST             address to listen at (default: 127.0.0.1). Others than this machine's own need a key
@@ -30,11 +32,11 @@ Ctrl-C cancels the jobs under way and ends it.
 
   SVC_GATEWAY_KEY         the API key that callers must show
   SVC_GATEWAY_KEYS_FILE   or a file of several: {"keys": [{"name": "ann", "key": "..."}]}. It is read at the start
-  SVC_ICL_ENDPOINT, SVC_RPC_URL, SVC_CLIENT_KEY_FILE, SVC_DEPLOYMENT, SVC_COFHE_URLS, SVC_IPFS_GATEWAY
-                          as of \`${invocationOf('infer')} --help\`
+  SVC_ICL_ENDPOINT, SVC_RPC_URL, SVC_CLIENT_KEY_FILE, SVC_DEPLOYMENT, SVC_COFHE_URLS,
+  SVC_IPFS_GATEWAY        as of \`${invocationOf('infer')} --help\`
 
 Exit codes: 0 ended, 1 you have to do something, 2 wrong usage, 75 try again
-`
+`)
 
 const wholeNumber = (min: number, max: number) => {
   const error = `takes a whole number from ${min} to ${max}`

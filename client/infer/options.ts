@@ -1,16 +1,17 @@
 import { z } from 'zod'
 import { CheckId, ComparatorId, ModelId } from '../../lib/codecs.ts'
 import { readCommandLine } from '../../lib/host/command-line.ts'
+import { fitHelp } from '../../lib/host/fit-help.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 /** How the command is typed. */
-export const usage = `Usage: ${invocationOf('infer')} [OPTIONS] "PROMPT"
+export const usage = fitHelp(`Usage: ${invocationOf('infer')} [OPTIONS] "PROMPT"
 
-Encrypts a prompt on this machine, has a quorum of nodes answer it, checks the answer, and prints it.
-The prompt is read from standard input when it is not given, without a byte order mark and the last line break.
-A prompt that begins with a dash goes after --.
+Encrypts a prompt on this machine, has a quorum of nodes answer it, checks the answer and prints it.
+Without a prompt it reads standard input, without a byte order mark and the last line break. A
+prompt that begins with a dash goes after --.
 
   --model MODEL           <provider>:<model> (default: SVC_MODEL, else the only model served)
   --json                  prints one line of JSON in place of the answer
@@ -27,7 +28,8 @@ A prompt that begins with a dash goes after --.
   --quiet                 prints no steps
   --help                  prints this
 
-The answer goes to standard output, everything else to standard error. Ctrl-C cancels the job. A second Ctrl-C leaves at once.
+The answer goes to standard output, everything else to standard error. Ctrl-C cancels the job. A
+second Ctrl-C leaves at once.
 
   SVC_ICL_ENDPOINT        the ICL's public address
   SVC_RPC_URL             an RPC endpoint of its chain
@@ -36,8 +38,8 @@ The answer goes to standard output, everything else to standard error. Ctrl-C ca
   SVC_COFHE_URLS          the coprocessor, if neither the chain nor the address file names it
   SVC_IPFS_GATEWAY        more places to download the answer from, with commas
 
-Exit codes: 0 answered, 1 you have to do something, 2 wrong usage, 75 try again, 130 cancelled by Ctrl-C
-`
+Exit codes: 0 answered, 1 you have to do something, 2 wrong usage, 75 try again, 130 Ctrl-C
+`)
 
 const wholeNumber = (min: number, max: number) => {
   const error = `takes a whole number from ${min} to ${max}`

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Base64Url32 } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { readCommandLine } from '../../lib/host/command-line.ts'
+import { fitHelp } from '../../lib/host/fit-help.ts'
 import { nearestName } from '../../lib/host/nearest.ts'
 import { printableLine } from '../../lib/host/printable.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -199,7 +200,9 @@ function help(): string {
     '',
     'Works on the database that SVC_ICL_DATABASE_URL names, while the ICL runs.',
     '',
-    ...adminCommands.map((command) => `  ${typed(command).padEnd(width)}  ${command.summary}`),
+    ...adminCommands.map((command) =>
+      fitHelp(`  ${typed(command).padEnd(width)}  ${command.summary}`),
+    ),
     '',
     'Exit codes: 0 done, 1 refused or failed, 2 wrong usage.',
   ].join('\n')

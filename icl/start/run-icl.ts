@@ -1,3 +1,4 @@
+import { fitHelp } from '../../lib/host/fit-help.ts'
 import { withStatusColour } from '../../lib/host/status-colour.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Listen } from './listening.ts'
@@ -35,7 +36,7 @@ async function main(
     console.log(
       'Starts the inference coordination service. `admin --help` lists the commands of its operator.',
     )
-    console.log(`Environment:\n\n${describeSettings()}`)
+    console.log(`Environment:\n\n${fitHelp(describeSettings())}`)
     return 0
   }
   if (args.length > 0) {

@@ -291,7 +291,7 @@ export function describeSettings(): string {
       const note = z.safeParse(type as z.ZodType, undefined).success
         ? `default: ${String(defaultOf(type) ?? 'unset')}`
         : 'required'
-      return `  ${name.padEnd(30)} ${type.description ?? ''} (${note})`
+      return `  ${name.padEnd(30)}  ${type.description ?? ''} (${note})`
     })
     .join('\n')
 }

@@ -1,4 +1,5 @@
 import { readCommandLine } from '../../lib/host/command-line.ts'
+import { fitHelp } from '../../lib/host/fit-help.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Target, targetNamed, targets } from './targets.ts'
 
@@ -13,15 +14,12 @@ export type BuildCommand = {
 }
 
 /** How the build is used. */
-export const usage = `Usage: npm run build:node -- [--all | --target NAME ...] [--out FOLDER] [--cache FOLDER] [--commit ID] [--json]
+export const usage = fitHelp(`Usage: npm run build:node -- [--all | --target NAME ...] [OPTIONS]
 
 Builds svc-node as one executable, dist/svc-node for this machine. With targets it builds
 dist/svc-node-NAME for each and writes dist/SHA256SUMS.
 
-  --all            every target: ${targets
-    .map(({ name }) => name)
-    .join(', ')
-    .replace(/(.{50,70}), /, '$1,\n                   ')}
+  --all            every target: ${targets.map(({ name }) => name).join(', ')}
   --target NAME    one target, may be repeated
   --out FOLDER     where to (default: dist)
   --cache FOLDER   where the Bun runtimes of other platforms are kept (default: .cache/bun). npm downloads missing ones
@@ -29,7 +27,7 @@ dist/svc-node-NAME for each and writes dist/SHA256SUMS.
   --json           one line of JSON at the end of standard output, progress on standard error
 
 Ends with 0, with 1 when something could not be built (it is named), with 2 on wrong usage.
-`
+`)
 
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run `npm run build:node -- --help`.' })

@@ -1,4 +1,5 @@
 import { readCommandLine } from '../../lib/host/command-line.ts'
+import { fitHelp } from '../../lib/host/fit-help.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Target, targetNamed, targets } from '../build-node/targets.ts'
 
@@ -14,22 +15,21 @@ export type ReleaseCommand = {
 }
 
 /** How the release is used. */
-export const usage = `Usage: npm run release -- [--dry-run] [--targets NAME,...] [--out FOLDER] [--cache FOLDER] [--json]
+export const usage =
+  fitHelp(`Usage: npm run release -- [--dry-run] [--targets NAME,...] [--out FOLDER] [--cache FOLDER] [--json]
 
-Makes everything that a release publishes: svc-node for every target, the ICL's bundle for edge hosts, a bill of materials
-(CycloneDX), what has changed, and SHA256SUMS. It publishes nothing: at its end it prints the commands that do.
+Makes everything that a release publishes: svc-node for every target, the ICL's bundle for edge
+hosts, a bill of materials (CycloneDX), what has changed, and SHA256SUMS. It publishes nothing: at
+its end it prints the commands that do.
 
   --dry-run        also when the commit is not tagged or files have changed: says so, and keeps nothing
-  --targets A,B    only these: ${targets
-    .map(({ name }) => name)
-    .join(', ')
-    .replace(/(.{50,70}), /, '$1,\n                   ')}
+  --targets A,B    only these: ${targets.map(({ name }) => name).join(', ')}
   --out FOLDER     where to (default: dist/release)
   --cache FOLDER   where the Bun runtimes of other platforms are kept (default: .cache/bun). npm downloads missing ones
   --json           one line of JSON at the end of standard output, progress on standard error
 
 Ends with 0, with 1 when something could not be made, with 2 on wrong usage.
-`
+`)
 
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run `npm run release -- --help`.' })

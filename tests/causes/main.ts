@@ -3,7 +3,8 @@ import { observeAll } from './observe.ts'
 
 const usage = `npm run causes
 
-Puts in faults at the provider, the chain RPC, the coprocessor and the node. Prints what node, client and console say of each.
+Injects faults at the provider, the chain RPC, the coprocessor and the node. Prints what node,
+client and console say of each.
 `
 readCommandLine(usage, {})
 for (const { fault, code, node, client, console } of await observeAll()) {

@@ -4,7 +4,7 @@ import type { Counts } from './tally.ts'
 
 const usage = `npm run contention -- [--claims N] [--store NAME] [--replicas N] [--jobs N] [--nodes N]
 
-Has nodes claim the same jobs at the same time. Ends with 1 when two hold one lease or a fence falls.
+Has nodes claim the same jobs at the same time. Ends with 1 when two hold a lease or a fence falls.
 
   --claims N    how many claims (100000)
   --store NAME  mongodb (default) or sqlite

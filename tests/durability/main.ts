@@ -14,10 +14,7 @@ something was lost, doubled, left unsettled or expired.
 
   --minutes N      (10)
   --seed N         (of the clock)
-  --only KIND,...  ${faultKinds
-    .map(({ name }) => name)
-    .join(', ')
-    .replace(/(.{50,70}), /g, '$1,\n                   ')}
+  --only KIND,...  ${faultKinds.map(({ name }) => name).join(', ')}
 `
 const values = readCommandLine(usage, {
   minutes: { type: 'string', default: '10' },

@@ -10,7 +10,7 @@ import { runFuzz } from './run.ts'
 
 const usage = `npm run fuzz -- [--requests N] [--seed N] [--store NAME] [--over-http]
 
-Sends the ICL requests made from its OpenAPI document, right and wrong ones, and checks each response.
+Sends the ICL right and wrong requests, made from its OpenAPI document, and checks each response.
 
   --requests N  (100000)
   --seed N      (1)

@@ -8,7 +8,8 @@ import { playAttack } from './play-attack.ts'
 const usage = `npm run scenarios -- [--only NAME] [--days N] [--honest-nodes N] ...
 npm run scenarios -- --tenth N [--seed N]
 
-Plays attacks over days of virtual time and prints what they come to. Ends with 1 when a promise does not hold.
+Plays attacks over days of virtual time and prints what they come to. Ends with 1 when a promise
+does not hold.
 
   --seed N              (1)
   --only NAME           the attacks whose name holds this

@@ -6,7 +6,8 @@ import { describeTotals, noTotals, withOutcome } from './totals.ts'
 
 const usage = `npm run simulate -- [--seed N | --seeds N | --minutes N]
 
-Plays the service in virtual time, with faults drawn from a seed. Ends with 1 when a promise is broken.
+Plays the service in virtual time, with faults drawn from a seed. Ends with 1 when a promise is
+broken.
 
   --seed N      tells the story of one seed (1)
   --seeds N     runs so many seeds

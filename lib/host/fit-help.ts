@@ -1,0 +1,19 @@
+const widest = 100
+
+/** Breaks the lines of a help text that are longer than 100 columns. Those of a list go on below what it says. */
+export const fitHelp = (text: string): string => text.split('\n').map(fitLine).join('\n')
+
+function fitLine(line: string): string {
+  const [lead = ''] = /^ *\S.*? {2,}(?=\S)/.exec(line) ?? /^ */.exec(line) ?? []
+  const indent = ' '.repeat(lead.length < 60 ? lead.length : 4)
+  const lines: string[] = []
+  let rest = line
+  while (rest.length > widest) {
+    const at = rest.lastIndexOf(' ', widest)
+    // A word longer than a line stays whole.
+    if (at <= indent.length) break
+    lines.push(rest.slice(0, at))
+    rest = `${indent}${rest.slice(at + 1)}`
+  }
+  return [...lines, rest].join('\n')
+}
