@@ -68,7 +68,7 @@ const tables = `
   CREATE TABLE events (
     id TEXT PRIMARY KEY NOT NULL, node TEXT NOT NULL, at REAL NOT NULL, document TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX events_by_node ON events (node, at, id);
+  CREATE INDEX events_by_node ON events (node, at);
 
   -- With row ids: else each index entry would have the whole key once more.
   CREATE TABLE keys (
