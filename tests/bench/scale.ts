@@ -134,7 +134,7 @@ function findingsOf(
   Object.assign(figures, historyFigures(history))
   const most = waiting.at(-1)
   return {
-    method: `Memory is what is resident for each held poll after a collection, less what was with 20. Beside it the same for a bare Bun.serve that never responds. Pick-ups are those above, in memory. For the history, the same load runs in turn on files of settled jobs and the events of ${historyNodes} nodes.`,
+    method: `Memory is what is resident for each held poll after a collection, less what was with 20. Beside it the same for a bare Bun.serve that never responds. Pick-ups are those above, in memory. For the history, the same load runs in turn on files of settled jobs and the events of ${historyNodes} nodes. Those of more than a thousand have copies of rows, with the first 900 characters of each document.`,
     tables: [
       {
         title: 'Waiting nodes',
