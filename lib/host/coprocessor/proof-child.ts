@@ -20,7 +20,7 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { parse } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -68,11 +68,12 @@ const start = ([program, ...args]: ProofCommand): ChildProcess =>
 
 // A third of the processor where others want it as well: enough for heartbeats, and proofs still end in time.
 const niceness = 5
+const leastPriority = 19
 
 /** Heartbeats come first. */
 function stepBack(pid: number): void {
   try {
-    setPriority(pid, niceness)
+    setPriority(pid, Math.min(getPriority() + niceness, leastPriority))
   } catch {
     // It works without, only less politely.
   }

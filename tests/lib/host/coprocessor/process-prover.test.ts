@@ -171,7 +171,8 @@ describe.skipIf(!isLinux)('a proof process', () => {
       await until(async () => (await read('cmdline')).includes('proof-process'))
       expect(await read('environ')).not.toContain('secret')
       expect((await read('cmdline')).split('\0')).toHaveLength(4)
-      expect(getPriority(child)).toBeGreaterThan(getPriority(process.pid))
+      // 19 is the lowest there is.
+      expect(getPriority(child)).toBeGreaterThan(Math.min(getPriority(process.pid), 18))
       stop.abort(new Error('enough'))
       await expect(work).rejects.toThrow('enough')
     },
