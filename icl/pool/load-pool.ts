@@ -90,7 +90,9 @@ export async function memberStates(
     deps.pool.busy(),
     deps.outages.known(),
   ])
-  const known = new Map(nodes.map((entry) => [entry.node.address, entry]))
+  const wanted = new Set(members)
+  const seated = nodes.filter(({ node }) => wanted.has(node.address))
+  const known = new Map(seated.map((entry) => [entry.node.address, entry]))
   const now = deps.clock.now()
   return members.map((address) => {
     const entry = known.get(address)

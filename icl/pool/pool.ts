@@ -55,9 +55,12 @@ export function createPool({
   store.commits.onLost(forgetAll)
   let forgottenAt: MonotonicMs | undefined
   const current = async () => {
-    const { nodes, noted } = documents.read()
+    const { nodes: read, noted } = documents.read()
     try {
-      return new Map([...(await nodes), ...noted])
+      const nodes = await read
+      for (const [address, node] of noted) nodes.set(address, node)
+      noted.clear()
+      return nodes
     } catch (error) {
       documents.forget()
       throw error
