@@ -4,7 +4,7 @@ import { plugin } from 'bun'
 //
 // Bun reads no time limit from bunfig.toml, and forgets `setDefaultTimeout` at the end of each file. So each test file sets the
 // limit in its first line. The limit is a last resort: tests wait for events, and none is decided by it.
-const limitMs = 60_000
+const limitMs = 300_000
 const firstLine = `import { setDefaultTimeout as $setDefaultTimeout } from 'bun:test'; $setDefaultTimeout(${limitMs}); `
 
 plugin({

@@ -31,7 +31,7 @@ describe('npm run build:node', () => {
     const { code, stdout, stderr } = await build('--help')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const { name } of targets) expect(stdout).toContain(name)
-  }, 300_000)
+  })
 
   for (const args of [
     ['--wat'],
@@ -46,7 +46,7 @@ describe('npm run build:node', () => {
         stdout: '',
         stderr: expect.stringMatching(/^error: .+\nhint: .+\n$/),
       })
-    }, 300_000)
+    })
   }
 
   it('builds what it can, names what it cannot and why, and leaves nothing old or half-made', async () => {
@@ -80,7 +80,7 @@ describe('npm run build:node', () => {
       // A download that was tampered with is not tried a second time.
       expect(await readdir(cache)).toEqual([])
     })
-  }, 300_000)
+  })
 
   it('makes the same bytes of the same sources', async () => {
     await inEmptyFolder(async (folder) => {
@@ -94,7 +94,7 @@ describe('npm run build:node', () => {
       }
       expect(sums[0]).toBe(sums[1])
     })
-  }, 300_000)
+  })
 })
 
 describe('a build that is there already', () => {
@@ -105,13 +105,13 @@ describe('a build that is there already', () => {
       stale = true
     })
     expect({ again, stale }).toEqual({ again: path, stale: false })
-  }, 300_000)
+  })
 
   it('is not taken for ours when it is something else', async () => {
     expect(await readBuildInfo(process.execPath)).toBeUndefined()
     expect(await readBuildInfo(join(root, 'package.json'))).toBeUndefined()
     expect(await readBuildInfo(join(root, 'nowhere'))).toBeUndefined()
-  }, 300_000)
+  })
 })
 
 describe('the integrity of a runtime', () => {
@@ -122,5 +122,5 @@ describe('the integrity of a runtime', () => {
     expect(() => checkIntegrity(Buffer.from('another'), `sha512-${sum}`)).toThrow(
       'package-lock.json',
     )
-  }, 300_000)
+  })
 })

@@ -25,5 +25,5 @@ describe('npm run demo -- --binary', () => {
       expect(stderr).toContain(`The nodes run ${join('dist', 'svc-node')}`)
       expect(stderr).not.toContain('Building')
     })
-  }, 300_000)
+  })
 })

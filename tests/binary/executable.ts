@@ -7,7 +7,7 @@ import { currentBinary } from '../../scripts/build-node/current-binary.ts'
 /** The project's folder. */
 export const root: string = join(import.meta.dirname, '..', '..')
 
-const timeoutMs = 50_000
+const timeoutMs = 240_000
 
 /** The path of dist/svc-node, built first unless it is of these sources. */
 export const builtBinary = (): Promise<string> => currentBinary(root)

@@ -5,7 +5,7 @@ import { runCommand } from '../../lib/host/run-command.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
 
 const packaging = join(root, 'packaging')
-const timeoutMs = 50_000
+const timeoutMs = 240_000
 const readText = (...path: string[]) => readFile(join(packaging, ...path), 'utf8')
 
 const hasSystemd = await runCommand(['systemd-analyze', '--version'], { timeoutMs }).then(

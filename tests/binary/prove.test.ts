@@ -4,7 +4,6 @@ import { checkEmbedded } from '../../lib/host/coprocessor/prove.ts'
 import { systemClock } from '../../lib/system.ts'
 import { builtBinary, inEmptyFolder, runBare } from './executable.ts'
 
-const patienceMs = 120_000
 const timeoutMs = 60_000
 
 // A real proof takes more than a minute with its keys: `svc-node self-check --proof` makes, verifies and opens one.
@@ -20,38 +19,34 @@ describe('the process for proofs', () => {
     await expect(checkEmbedded(stop.signal)).rejects.toBe(why)
   })
 
-  it(
-    'is the executable itself, by an argument that only it knows',
-    async () => {
-      const binary = await builtBinary()
-      const deaths: string[] = []
-      const prover = createProcessProver({
-        clock: systemClock,
-        command: [binary, 'proof-process'],
-        onDeath: (why) => deaths.push(why),
-      })
-      const nonsense = {
-        publicKeyHex: '0xabcd',
-        crsHex: '0xabcd',
-        values: [1n],
-        metadata: new Uint8Array(53),
+  it('is the executable itself, by an argument that only it knows', async () => {
+    const binary = await builtBinary()
+    const deaths: string[] = []
+    const prover = createProcessProver({
+      clock: systemClock,
+      command: [binary, 'proof-process'],
+      onDeath: (why) => deaths.push(why),
+    })
+    const nonsense = {
+      publicKeyHex: '0xabcd',
+      crsHex: '0xabcd',
+      values: [1n],
+      metadata: new Uint8Array(53),
+    }
+    const work = prover.prove(nonsense, AbortSignal.timeout(timeoutMs))
+    // What it says comes out of the FHE code inside it.
+    await expect(work).rejects.toMatchObject({
+      code: 'coprocessor-encrypt-failed',
+      message: expect.stringMatching(/deserializ|unexpected end|io error/i),
+    })
+    expect(deaths).toEqual([])
+    await inEmptyFolder(async (folder) => {
+      for (const args of [['--help'], ['completion', 'bash']]) {
+        const { code, stdout } = await runBare([binary, ...args], folder)
+        expect(code).toBe(0)
+        expect(stdout).toContain('init')
+        expect(stdout).not.toContain('proof-process')
       }
-      const work = prover.prove(nonsense, AbortSignal.timeout(timeoutMs))
-      // What it says comes out of the FHE code inside it.
-      await expect(work).rejects.toMatchObject({
-        code: 'coprocessor-encrypt-failed',
-        message: expect.stringMatching(/deserializ|unexpected end|io error/i),
-      })
-      expect(deaths).toEqual([])
-      await inEmptyFolder(async (folder) => {
-        for (const args of [['--help'], ['completion', 'bash']]) {
-          const { code, stdout } = await runBare([binary, ...args], folder)
-          expect(code).toBe(0)
-          expect(stdout).toContain('init')
-          expect(stdout).not.toContain('proof-process')
-        }
-      })
-    },
-    patienceMs,
-  )
+    })
+  })
 })

@@ -51,6 +51,5 @@ describe('svc-node where the sources and node_modules are not', () => {
         expect(stdout).toContain('fhe    ok, in a worker')
       })
     },
-    300_000,
   )
 })

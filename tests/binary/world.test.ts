@@ -41,7 +41,7 @@ describe('three executables as the nodes of a job', () => {
     expect(result).toMatchObject({ status: 'accepted', output: token })
     expect(result.verdicts.map(({ verdict }) => verdict)).toEqual(['match', 'match'])
     expect(provider.calls.length).toBe(3)
-  }, 300_000)
+  })
 
   it.skipIf(process.platform !== 'linux')(
     'are the file that was built, in an environment without what would change it',

@@ -6,7 +6,6 @@ import { browserNote, itInBrowser, startChromium } from './chromium.ts'
 import { idAt, nodeAt, seededJob, startConsoleWorld } from './console-world.ts'
 import { seriousViolations, watchPage } from './watch-page.ts'
 
-const testMs = 180_000
 const pictures = join(import.meta.dirname, '..', '..', 'docs', 'img')
 
 let world: Awaited<ReturnType<typeof startConsoleWorld>>
@@ -14,11 +13,11 @@ let browser: Browser | undefined
 beforeAll(async () => {
   browser = await startChromium()
   if (browser) world = await startConsoleWorld()
-}, testMs)
+})
 afterAll(async () => {
   await browser?.close()
   await world?.stop()
-}, testMs)
+})
 
 /** Opens a place of the console as a visitor would for whom nothing is in any cache. */
 async function open(place: string, { width = 1360, height = 900 } = {}) {
@@ -89,52 +88,43 @@ describe(`the console in a browser${browserNote}`, () => {
       expect(problems).toEqual([])
       await close()
     },
-    testMs,
   )
 
-  itInBrowser(
-    'sorts and finds nodes, and opens one, with the keyboard alone',
-    async () => {
-      const { page, problems, close } = await open('#/nodes')
-      await rowsOf(page, 50)
-      await page.getByRole('button', { name: 'Score' }).focus()
-      await page.keyboard.press('Enter')
-      const header = page.getByRole('columnheader', { name: 'Score' })
-      expect(await header.getAttribute('aria-sort')).toBe('descending')
-      const scores = await rows(page).locator('td:nth-child(5)').allInnerTexts()
-      const numbers = scores.map(Number)
-      expect(numbers).toEqual(numbers.toSorted((a, b) => b - a))
-      await page.getByLabel('Find').fill('chain inactive')
-      await rowsOf(page, 4)
-      await page.getByText('4 of 50').waitFor()
-      await rows(page).first().getByRole('link').focus()
-      await page.keyboard.press('Enter')
-      const title = page.getByRole('heading', { name: /^Node 0xa7/ })
-      await title.waitFor()
-      await page.waitForFunction(() => document.activeElement?.id === 'node-title')
-      await page.getByRole('table').nth(1).waitFor()
-      expect(await violations(page)).toEqual([])
-      await page.keyboard.press('Shift+Tab')
-      await page.keyboard.press('Enter')
-      await title.waitFor({ state: 'detached' })
-      expect(problems).toEqual([])
-      await close()
-    },
-    testMs,
-  )
+  itInBrowser('sorts and finds nodes, and opens one, with the keyboard alone', async () => {
+    const { page, problems, close } = await open('#/nodes')
+    await rowsOf(page, 50)
+    await page.getByRole('button', { name: 'Score' }).focus()
+    await page.keyboard.press('Enter')
+    const header = page.getByRole('columnheader', { name: 'Score' })
+    expect(await header.getAttribute('aria-sort')).toBe('descending')
+    const scores = await rows(page).locator('td:nth-child(5)').allInnerTexts()
+    const numbers = scores.map(Number)
+    expect(numbers).toEqual(numbers.toSorted((a, b) => b - a))
+    await page.getByLabel('Find').fill('chain inactive')
+    await rowsOf(page, 4)
+    await page.getByText('4 of 50').waitFor()
+    await rows(page).first().getByRole('link').focus()
+    await page.keyboard.press('Enter')
+    const title = page.getByRole('heading', { name: /^Node 0xa7/ })
+    await title.waitFor()
+    await page.waitForFunction(() => document.activeElement?.id === 'node-title')
+    await page.getByRole('table').nth(1).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Enter')
+    await title.waitFor({ state: 'detached' })
+    expect(problems).toEqual([])
+    await close()
+  })
 
-  itInBrowser(
-    'tells a node’s share of the draws, and what moved its weight',
-    async () => {
-      const { page, problems, close } = await open(`#/nodes/${nodeAt(1)}`)
-      await page.getByText(/^\d+\.\d\d % \(weight \d+ of \d+\)$/).waitFor()
-      await page.getByText(/^Weight \d+ to \d+ in 7 days: [+-]\d+ by /).waitFor()
-      expect(await violations(page)).toEqual([])
-      expect(problems).toEqual([])
-      await close()
-    },
-    testMs,
-  )
+  itInBrowser('tells a node’s share of the draws, and what moved its weight', async () => {
+    const { page, problems, close } = await open(`#/nodes/${nodeAt(1)}`)
+    await page.getByText(/^\d+\.\d\d % \(weight \d+ of \d+\)$/).waitFor()
+    await page.getByText(/^Weight \d+ to \d+ in 7 days: [+-]\d+ by /).waitFor()
+    expect(await violations(page)).toEqual([])
+    expect(problems).toEqual([])
+    await close()
+  })
 
   itInBrowser(
     'pages through 500 jobs, filters them by phase, and tells what happened to one',
@@ -170,71 +160,58 @@ describe(`the console in a browser${browserNote}`, () => {
       expect(problems).toEqual([])
       await close()
     },
-    testMs,
   )
 
-  itInBrowser(
-    'finds jobs by model and reason, and opens one by its id',
-    async () => {
-      const { page, problems, close } = await open('#/jobs')
-      await rowsOf(page, 100)
-      const find = page.getByLabel('Find')
-      await find.fill('undelivered')
-      await page.waitForFunction(
-        () => document.querySelectorAll('main table.list tbody tr').length < 20,
-      )
-      for (const row of await rows(page).allInnerTexts()) expect(row).toContain('undelivered')
-      await find.fill(idAt(22).toUpperCase().replace('0X', '0x'))
-      await page.getByRole('link', { name: /^Open 0x/ }).click()
-      await page.getByText('3 of 4 answers match. The rule (three) takes 3.').waitFor()
-      expect(await violations(page)).toEqual([])
-      expect(problems).toEqual([])
-      await close()
-    },
-    testMs,
-  )
+  itInBrowser('finds jobs by model and reason, and opens one by its id', async () => {
+    const { page, problems, close } = await open('#/jobs')
+    await rowsOf(page, 100)
+    const find = page.getByLabel('Find')
+    await find.fill('undelivered')
+    await page.waitForFunction(
+      () => document.querySelectorAll('main table.list tbody tr').length < 20,
+    )
+    for (const row of await rows(page).allInnerTexts()) expect(row).toContain('undelivered')
+    await find.fill(idAt(22).toUpperCase().replace('0X', '0x'))
+    await page.getByRole('link', { name: /^Open 0x/ }).click()
+    await page.getByText('3 of 4 answers match. The rule (three) takes 3.').waitFor()
+    expect(await violations(page)).toEqual([])
+    expect(problems).toEqual([])
+    await close()
+  })
 
-  itInBrowser(
-    'tells who joined, whose answer differs, and who delivered',
-    async () => {
-      const { page, problems, close } = await open(`#/jobs/${idAt(22)}`)
-      const tables = page.locator('.detail').getByRole('table')
-      await page.getByText('3 of 4 answers match. The rule (three) takes 3.').waitFor()
-      const rowsWith = (text: string) => tables.first().getByText(text, { exact: true }).count()
-      expect([await rowsWith('delivered'), await rowsWith('agrees')]).toEqual([1, 2])
-      expect([await rowsWith('differs'), await rowsWith('no match')]).toEqual([1, 6])
-      expect(await tables.nth(1).getByText('settled', { exact: true }).count()).toBe(1)
-      const joined = tables.nth(2).getByRole('row').filter({ hasText: 'joined, batch 2' })
-      expect(await joined.count()).toBe(1)
-      await keepPicture(page.locator('.detail'), 'dissent')
-      expect(problems).toEqual([])
-      await close()
-    },
-    testMs,
-  )
+  itInBrowser('tells who joined, whose answer differs, and who delivered', async () => {
+    const { page, problems, close } = await open(`#/jobs/${idAt(22)}`)
+    const tables = page.locator('.detail').getByRole('table')
+    await page.getByText('3 of 4 answers match. The rule (three) takes 3.').waitFor()
+    const rowsWith = (text: string) => tables.first().getByText(text, { exact: true }).count()
+    expect([await rowsWith('delivered'), await rowsWith('agrees')]).toEqual([1, 2])
+    expect([await rowsWith('differs'), await rowsWith('no match')]).toEqual([1, 6])
+    expect(await tables.nth(1).getByText('settled', { exact: true }).count()).toBe(1)
+    const joined = tables.nth(2).getByRole('row').filter({ hasText: 'joined, batch 2' })
+    expect(await joined.count()).toBe(1)
+    await keepPicture(page.locator('.detail'), 'dissent')
+    expect(problems).toEqual([])
+    await close()
+  })
 
-  itInBrowser(
-    'brings news without being asked, and says when it cannot',
-    async () => {
-      const { page, problems, close } = await open('')
-      await rowsOf(page, 8)
-      const { icl } = world
-      const job = seededJob(9_001, icl.clock.now(), true)
-      await icl.deps.store.save({ kind: 'job', job, base: 0 })
-      await timeBrings(page.getByRole('row', { name: /^running 7/ }))
-      const row = page.locator('table.list tbody tr').first()
-      await row.getByText('running').waitFor()
-      const { version } = (await icl.deps.store.findJob(job.id))!
-      const settled = seededJob(9_001, icl.clock.now() - 1)
-      await icl.deps.store.save({ kind: 'job', job: settled, base: version })
-      await timeBrings(row.getByText(settled.phase))
-      expect(problems).toEqual([])
-      await world.stop()
-      await page.getByText('reconnecting').waitFor()
-      await close()
-    },
-    testMs,
-  )
+  itInBrowser('brings news without being asked, and says when it cannot', async () => {
+    const { page, problems, close } = await open('')
+    await rowsOf(page, 8)
+    const { icl } = world
+    const job = seededJob(9_001, icl.clock.now(), true)
+    await icl.deps.store.save({ kind: 'job', job, base: 0 })
+    await timeBrings(page.getByRole('row', { name: /^running 7/ }))
+    const row = page.locator('table.list tbody tr').first()
+    await row.getByText('running').waitFor()
+    const { version } = (await icl.deps.store.findJob(job.id))!
+    const settled = seededJob(9_001, icl.clock.now() - 1)
+    await icl.deps.store.save({ kind: 'job', job: settled, base: version })
+    await timeBrings(row.getByText(settled.phase))
+    expect(problems).toEqual([])
+    await world.stop()
+    await page.getByText('reconnecting').waitFor()
+    await close()
+  })
 })
 
 describe(`the console on a phone${browserNote}`, () => {
@@ -275,6 +252,5 @@ describe(`the console on a phone${browserNote}`, () => {
       expect(problems).toEqual([])
       await close()
     },
-    testMs,
   )
 })

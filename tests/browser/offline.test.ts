@@ -9,8 +9,6 @@ import type { CaseResult } from '../runtimes/inside/case.ts'
 import { cases } from '../runtimes/inside/run-cases.ts'
 import { browserNote, itInBrowser, startChromium } from './chromium.ts'
 
-const patienceMs = 240_000
-
 let browser: Browser | undefined
 let server: LocalServer
 let folder: string
@@ -24,13 +22,13 @@ beforeAll(async () => {
       .end('<!doctype html><title>Here</title>')
   })
   browser = await startChromium()
-}, patienceMs)
+})
 
 afterAll(async () => {
   await browser?.close()
   await server.close()
   await rm(folder, { recursive: true, force: true })
-}, patienceMs)
+})
 
 describe(`a page in a browser without a network${browserNote}`, () => {
   itInBrowser(
@@ -56,6 +54,5 @@ describe(`a page in a browser without a network${browserNote}`, () => {
       expect(results.map(({ name }) => name)).toEqual(cases.map(({ name }) => name))
       await context.close()
     },
-    patienceMs,
   )
 })

@@ -14,7 +14,6 @@ import { type PlaygroundWorld, playgroundAnswer, startPlaygroundWorld } from './
 import { giveStubWallet } from './stub-wallet.ts'
 import { seriousViolations, watchPage } from './watch-page.ts'
 
-const patienceMs = 240_000
 // What a page may take for one thing; a test that waits for longer says for what.
 const pageMs = 150_000
 const pictures = join(import.meta.dirname, '..', '..', 'docs', 'img')
@@ -27,12 +26,12 @@ let place: PlaygroundWorld | undefined
 beforeAll(async () => {
   browser = await startChromium()
   if (browser) place = await startPlaygroundWorld('mock')
-}, patienceMs)
+})
 
 afterAll(async () => {
   await browser?.close()
   await place?.stop()
-}, patienceMs)
+})
 
 const parts = (): { readonly browser: Browser; readonly place: PlaygroundWorld } => {
   if (browser === undefined || place === undefined) throw new TypeError('There is no browser')
@@ -126,77 +125,68 @@ describe(`the playground in a browser${browserNote}`, () => {
       expect(problems).toEqual([])
       await close()
     },
-    patienceMs,
   )
 
-  itInBrowser(
-    'runs a prompt with a wallet, which signs and sends everything itself',
-    async () => {
-      const { place: world } = parts()
-      const { page, problems, close } = await newPage()
-      const { chain } = world.world
-      const connecting = Promise.withResolvers<void>()
-      const { asked } = await giveStubWallet(page, chain.client, chain, connecting.promise)
-      await page.goto(world.url)
-      await page.getByLabel('Account').selectOption('Stub wallet')
-      // Cancelled while the wallet still asks its user; the next run takes the same question's answer.
-      await run(page, question)
-      await page.getByText('Waiting for Stub wallet').first().waitFor()
-      await page.getByRole('button', { name: 'Cancel' }).click()
-      await page.getByRole('heading', { name: 'Cancelled' }).waitFor()
-      await run(page, question)
-      await page.getByText('Waiting for Stub wallet').first().waitFor()
-      connecting.resolve()
-      await page.getByRole('heading', { name: 'Receipt' }).waitFor()
-      expect(await checksOf(page)).toEqual(Array.from({ length: 11 }, () => 'true'))
-      expect(asked.filter((method) => method === 'eth_requestAccounts')).toHaveLength(1)
-      // The key is stored, and then bound to its list.
-      expect(asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(2)
-      expect(asked.filter((method) => method === 'eth_signTypedData_v4')).toHaveLength(1)
-      expect(asked).toContain('personal_sign')
-      expect(problems).toEqual([])
-      await close()
-    },
-    patienceMs,
-  )
+  itInBrowser('runs a prompt with a wallet, which signs and sends everything itself', async () => {
+    const { place: world } = parts()
+    const { page, problems, close } = await newPage()
+    const { chain } = world.world
+    const connecting = Promise.withResolvers<void>()
+    const { asked } = await giveStubWallet(page, chain.client, chain, connecting.promise)
+    await page.goto(world.url)
+    await page.getByLabel('Account').selectOption('Stub wallet')
+    // Cancelled while the wallet still asks its user; the next run takes the same question's answer.
+    await run(page, question)
+    await page.getByText('Waiting for Stub wallet').first().waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('heading', { name: 'Cancelled' }).waitFor()
+    await run(page, question)
+    await page.getByText('Waiting for Stub wallet').first().waitFor()
+    connecting.resolve()
+    await page.getByRole('heading', { name: 'Receipt' }).waitFor()
+    expect(await checksOf(page)).toEqual(Array.from({ length: 11 }, () => 'true'))
+    expect(asked.filter((method) => method === 'eth_requestAccounts')).toHaveLength(1)
+    // The key is stored, and then bound to its list.
+    expect(asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(2)
+    expect(asked.filter((method) => method === 'eth_signTypedData_v4')).toHaveLength(1)
+    expect(asked).toContain('personal_sign')
+    expect(problems).toEqual([])
+    await close()
+  })
 
-  itInBrowser(
-    'cancels a job at the ICL, and says so',
-    async () => {
-      const { place: world } = parts()
-      const { page, problems, close } = await newPage()
-      await page.goto(world.url)
-      // A browser need not keep what it was answered; what it asks for says as much.
-      const looking = page.waitForRequest(
-        (request) => request.method() === 'GET' && jobUrl.test(request.url()),
-      )
-      await run(page, `Please ${world.holdWord}.`)
-      // Claimed: from then on only its client ends it.
-      await page.getByText('claimed its assignment').first().waitFor()
-      await page.getByRole('button', { name: 'Cancel' }).click()
-      await page.getByRole('heading', { name: 'Cancelled' }).waitFor()
-      const look = await looking
-      const jobId = JobId.parse(jobUrl.exec(look.url())?.[1])
-      const readToken = z
-        .string()
-        .parse(look.headers().authorization)
-        .replace(/^Bearer /, '')
-      const api = createApi({
-        baseUrl: world.world.icl.url,
-        fetch: (request) => fetch(request),
-        clock: systemClock,
-        random: systemRandom,
-      })
-      const statusNow = async () =>
-        (await api.getJob({ params: { jobId } }, { readToken, attempts: 5 })).status
-      // On a starved machine the page gives up waiting for the ICL before the ICL has come to it.
-      await until(async () => !['open', 'running'].includes(await statusNow()))
-      expect(await statusNow()).toBe('cancelled')
-      expect(await page.getByRole('button', { name: 'Encrypt and run' }).isEnabled()).toBe(true)
-      expect(problems).toEqual([])
-      world.release()
-      await close()
-    },
-    patienceMs,
-  )
+  itInBrowser('cancels a job at the ICL, and says so', async () => {
+    const { place: world } = parts()
+    const { page, problems, close } = await newPage()
+    await page.goto(world.url)
+    // A browser need not keep what it was answered; what it asks for says as much.
+    const looking = page.waitForRequest(
+      (request) => request.method() === 'GET' && jobUrl.test(request.url()),
+    )
+    await run(page, `Please ${world.holdWord}.`)
+    // Claimed: from then on only its client ends it.
+    await page.getByText('claimed its assignment').first().waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('heading', { name: 'Cancelled' }).waitFor()
+    const look = await looking
+    const jobId = JobId.parse(jobUrl.exec(look.url())?.[1])
+    const readToken = z
+      .string()
+      .parse(look.headers().authorization)
+      .replace(/^Bearer /, '')
+    const api = createApi({
+      baseUrl: world.world.icl.url,
+      fetch: (request) => fetch(request),
+      clock: systemClock,
+      random: systemRandom,
+    })
+    const statusNow = async () =>
+      (await api.getJob({ params: { jobId } }, { readToken, attempts: 5 })).status
+    // On a starved machine the page gives up waiting for the ICL before the ICL has come to it.
+    await until(async () => !['open', 'running'].includes(await statusNow()))
+    expect(await statusNow()).toBe('cancelled')
+    expect(await page.getByRole('button', { name: 'Encrypt and run' }).isEnabled()).toBe(true)
+    expect(problems).toEqual([])
+    world.release()
+    await close()
+  })
 })

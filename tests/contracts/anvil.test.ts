@@ -46,7 +46,7 @@ describe('a local chain', () => {
     parent.kill('SIGKILL')
     for (let tries = 0; isAlive(pid) && tries < 400; tries++) await sleep(50)
     expect(isAlive(pid)).toBe(false)
-  }, 60_000)
+  })
 
   it('reports a port that is taken', async () => {
     const anvil = await startAnvil()
@@ -81,5 +81,5 @@ describe('a local chain', () => {
     await expect(placeLocalCofhe({ rpcUrl: 'http://127.0.0.1:1' })).rejects.toThrow(
       /is it an anvil chain/,
     )
-  }, 60_000)
+  })
 })

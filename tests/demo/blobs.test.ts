@@ -32,7 +32,6 @@ describe(`the demo with --blobs kubo${kuboNote}`, () => {
       expect(kubo.prompt_cid).not.toBe(kubo.output_cid)
       expect(err).toContain(`${kubo.output_cid}  (encrypted, in Kubo)`)
     },
-    180_000,
   )
 
   it('says what to do where Kubo is not built', async () => {

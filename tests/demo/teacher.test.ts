@@ -53,7 +53,7 @@ describe('a job that asks how likely its answer is', () => {
     const told = await toldBy(world, jobId)
     expect(told).toHaveLength(2)
     expect(told).toEqual(expect.arrayContaining([...attested]))
-  }, 120_000)
+  })
 
   it('shows the checker that makes its numbers up by its likeliest tokens, which are far from all others', async () => {
     const world = await start('lazy', 4)
@@ -67,5 +67,5 @@ describe('a job that asks how likely its answer is', () => {
     expect(lazy).toMatchObject({ gap: 0, agree: others[0]?.n })
     await expect(verifyReceipt(receipt)).resolves.toBeUndefined()
     expect(await toldBy(world, jobId)).toContainEqual(lazy)
-  }, 120_000)
+  })
 })

@@ -93,7 +93,7 @@ const back = () => {
 describe('daemons see', () => {
   it('a job that is accepted', async () => {
     expect(await ask()).toBe('accepted')
-  }, 240_000)
+  })
 
   it('a node that differs', async () => {
     world.provider.answer = (key) => (key === 'key-of-node-2' ? breadAnswer : liftAnswer)
@@ -108,7 +108,7 @@ describe('daemons see', () => {
     }
     expect(await ask()).toBe('accepted')
     back()
-  }, 240_000)
+  })
 
   /** Asks while every claim that a poll brings is changed on its way. */
   const askWithClaims = async (change: object) => {
@@ -138,17 +138,17 @@ describe('daemons see', () => {
     }
     expect(await ask()).toBe('accepted')
     back()
-  }, 240_000)
+  })
 
   it('a claim with empty handles', async () => {
     const none = { kpHighHandle: '0', kpLowHandle: '0' }
     expect(await askWithClaims(none)).toBe('key-handles-missing')
-  }, 240_000)
+  })
 
   it('the original handles instead of the stored ones', async () => {
     const original = { kpHighHandle: '12345', kpLowHandle: '54321' }
     expect(await askWithClaims(original)).toBe('fhe-decrypt-denied')
-  }, 240_000)
+  })
 
   it('a gateway without the blob', async () => {
     // Before that, the client reads the pool there.
@@ -159,13 +159,13 @@ describe('daemons see', () => {
     }
     expect(await ask()).toBe('prompt-unavailable')
     back()
-  }, 240_000)
+  })
 
   it('a provider that refuses the key', async () => {
     world.provider.answer = () => ({ status: 401, code: 'invalid_api_key' })
     expect(await ask()).toBe('provider-key-refused')
     back()
-  }, 240_000)
+  })
 
   it('a chain RPC that limits requests', async () => {
     // Only the decryptions: the commitment to the list is asked of PromptKeyStore.
@@ -177,7 +177,7 @@ describe('daemons see', () => {
         : 'pass'
     expect(await ask()).toBe('chain-rate-limited')
     back()
-  }, 240_000)
+  })
 
   it('a storeKey that reverts', async () => {
     world.rpc.decide = ({ body }) => {
@@ -189,7 +189,7 @@ describe('daemons see', () => {
     // All three in turn.
     expect(await ask()).toBe('disputed')
     back()
-  }, 240_000)
+  })
 
   it('a minute without assignments, and an ICL that is away', async () => {
     const { address } = world.nodes[2]!
@@ -207,7 +207,7 @@ describe('daemons see', () => {
       return log.includes('Heartbeat failed') && log.includes('No assignments for last 60s')
     })
     back()
-  }, 240_000)
+  })
 
   it('an attestation that is refused', async () => {
     const { address } = world.nodes[2]!
@@ -221,7 +221,7 @@ describe('daemons see', () => {
       return (await readLog()).includes('Attestation failed')
     })
     back()
-  }, 240_000)
+  })
 
   it('that they were never attested', async () => {
     const { env, folder } = world.nodes[0]!
@@ -236,7 +236,7 @@ describe('daemons see', () => {
     ).rejects.toThrow(
       /ended with 1:[\s\S]*error: no attestation found, run `svc-node attest` first/,
     )
-  }, 240_000)
+  })
 })
 
 describe('their logs', () => {
@@ -248,7 +248,7 @@ describe('their logs', () => {
     it(`hold, by spec ${place}, ${level} ${fragment.source.replace(jobId, '<job_id>')}`, () => {
       const lines = everything.split('\n').filter((line) => line.includes(`] [${level}] [`))
       expect(lines.some((line) => fragment.test(line))).toBe(true)
-    }, 240_000)
+    })
   }
 
   it('have the format of spec 6 in every line', () => {
@@ -257,7 +257,7 @@ describe('their logs', () => {
     const lines = everything.trimEnd().split('\n')
     expect(lines.filter((line) => !format.test(line))).toEqual([])
     expect(lines.length).toBeGreaterThan(100)
-  }, 240_000)
+  })
 
   it('are JSON in a file of one’s own when asked for by flags', async () => {
     const file = join(world.folder, 'logs', 'node-0.json')
@@ -273,5 +273,5 @@ describe('their logs', () => {
       address: world.nodes[0]!.address,
       message: 'Heartbeat sent to ICL',
     })
-  }, 240_000)
+  })
 })

@@ -60,7 +60,7 @@ describe('kill -9', () => {
     expect([callsOf(first), callsOf(second), callsOf(third)]).toEqual([2, 1, 1])
     await world.logged(first, 'resuming as leader after a restart')
     expect(['result-posted', 'match']).toContain((await world.historyOf(first)).at(-1)?.outcome)
-  }, 240_000)
+  })
 
   it('of one that has committed: it answers by the evidence it kept, checks, and asks nobody', async () => {
     for (const index of [0, 1, 2]) world.provider.held.add(keyOf(index))
@@ -81,7 +81,7 @@ describe('kill -9', () => {
     expect([callsOf(first), callsOf(second), callsOf(third)]).toEqual([1, 1, 1])
     // Its text was only in memory: if its turn comes first, it hands it on.
     expect((await world.historyOf(second)).at(-1)).toMatchObject({ outcome: 'match' })
-  }, 240_000)
+  })
 
   it('of the deliverer when its turn begins: another delivers, and it checks', async () => {
     const killed = Promise.withResolvers<number>()
@@ -108,7 +108,7 @@ describe('kill -9', () => {
     expect(result.verdicts).toContainEqual({ node: victim, verdict: 'match' })
     await world.logged(index, 'the text of the answer was lost')
     expect((await world.historyOf(index)).at(-1)).toMatchObject({ outcome: 'match' })
-  }, 240_000)
+  })
 
   for (const arrives of [false, true]) {
     const when = arrives ? 'right after it' : 'right before its result arrives'
@@ -142,7 +142,7 @@ describe('kill -9', () => {
       expect(callsOf(deliverer)).toBe(1)
       const [last] = (await world.historyOf(deliverer)).slice(-1)
       expect(last).toMatchObject({ outcome: 'result-posted' })
-    }, 240_000)
+    })
   }
 })
 
@@ -157,7 +157,7 @@ describe('a daemon', () => {
     const { inference } = await begin()
     await nothingIsLost(inference)
     expect(await world.logOf(0)).not.toMatch(/run-superseded|run-conflict/)
-  }, 240_000)
+  })
 
   it('and one of a copy of its folder, both started again whenever they end: both end with 1, and nobody is accused', async () => {
     const copy = await world.copy(0)
@@ -190,5 +190,5 @@ describe('a daemon', () => {
     await asked
     const faults = await fetch(`${world.proxy.url}/v1/nodes/${world.nodes[0]!.address}/faults`)
     expect(await faults.json()).toMatchObject({ faults: [] })
-  }, 240_000)
+  })
 })

@@ -109,7 +109,7 @@ describe('with a node to spare, one', () => {
       const matches = result.verdicts.filter(({ verdict }) => verdict === 'match')
       expect(matches.map(({ node }) => node)).not.toContain(odd)
       expect(matches).toHaveLength(2)
-    }, 240_000)
+    })
   }
 
   it('client gets all answers of its jobs side by side', async () => {
@@ -118,7 +118,7 @@ describe('with a node to spare, one', () => {
     for (const result of await Promise.all(jobs)) {
       expect(result).toMatchObject({ status: 'accepted', output: 'the same for all' })
     }
-  }, 240_000)
+  })
 
   it('whose provider refuses its key is replaced', async () => {
     let refused: string | undefined
@@ -132,7 +132,7 @@ describe('with a node to spare, one', () => {
     const took = [result.deliverer, ...result.verdicts.map(({ node }) => node)]
     expect(took).not.toContain(gone)
     expect(took).toHaveLength(3)
-  }, 240_000)
+  })
 })
 
 describe('a phishing text of the first seat and one more, over an honest dissent,', () => {
@@ -140,7 +140,7 @@ describe('a phishing text of the first seat and one more, over an honest dissent
     const { result } = await askRing('three')
     expect(result).toMatchObject({ status: 'disputed', reason: 'quorum-disagreed' })
     expect('output' in result).toBe(false)
-  }, 240_000)
+  })
 
   it('is accepted by any-two, as the docs say, and the client hears of the dissent', async () => {
     const { result, dissenter } = await askRing('any-two')
@@ -149,7 +149,7 @@ describe('a phishing text of the first seat and one more, over an honest dissent
     expect(result.agreed).toMatchObject({ agreed: 2, answers: 3 })
     expect(result.agreed.differed).toMatchObject([{ node: dissenter }])
     expect(describeAgreed(result.agreed)).toMatch(/^2 of 3 agreed; 1 differed/)
-  }, 240_000)
+  })
 })
 
 describe('a first seat whose answer differs, and a deliverer that is killed', () => {
@@ -188,5 +188,5 @@ describe('a first seat whose answer differs, and a deliverer that is killed', ()
       { address: killed[0], reason: 'answer-lost' },
     ])
     expect(result.verdicts).toContainEqual({ node: killed[0], verdict: 'match' })
-  }, 240_000)
+  })
 })

@@ -318,7 +318,7 @@ describe('an ICL that takes an answer, acknowledges it and calls its node late',
       status: 'failed',
       detail: `The receipt does not hold: the ICL acknowledged the reveal of ${late?.address}, and the receipt has no answer of it`,
     })
-  }, 120_000)
+  })
 })
 
 describe('nodes that have nothing to lose any more', () => {

@@ -120,7 +120,7 @@ describe('the whole service', () => {
       expect(keys).toEqual(new Set([keyOf(0), keyOf(1), keyOf(2)]))
       const pids = new Set(world.nodes.map(({ process }) => process.pid))
       expect(pids.size).toBe(3)
-    }, 240_000)
+    })
   }
 
   it('answers although no two nodes were given the same words', async () => {
@@ -137,7 +137,7 @@ describe('the whole service', () => {
     expect(new Set(given.values()).size).toBe(3)
     expect([...given.values()]).toContain(result.output)
     expect(result.receipt.list.terms.comparator).toBe('similar/2')
-  }, 240_000)
+  })
 
   it('answers with what two of three nodes got, and names the third', async () => {
     let odd: string | undefined
@@ -152,7 +152,7 @@ describe('the whole service', () => {
     expect(result.agreed).toMatchObject({ agreed: 2, answers: 3 })
     const node = addressOfKey(odd ?? '')
     expect(result.agreed.differed).toEqual([{ node, how: 'different-answer' }])
-  }, 240_000)
+  })
 
   it('shows no answer when each node got another one', async () => {
     answer = ({ key }) => `${liftAnswer} ${key}`
@@ -160,7 +160,7 @@ describe('the whole service', () => {
     expect(result).toMatchObject({ status: 'disputed', reason: 'quorum-disagreed' })
     expect('output' in result).toBe(false)
     expect(result.verdicts).toEqual([])
-  }, 240_000)
+  })
 
   it('says which key to check when the provider refuses it', async () => {
     answer = () => undefined
@@ -169,7 +169,7 @@ describe('the whole service', () => {
       code: 'provider-key-refused',
       hint: expect.stringContaining('the API key of openai'),
     })
-  }, 240_000)
+  })
 
   it("lets its ICL's operator read neither, with the coordinator's wallet and a registered one that was not drawn", async () => {
     const token = `token ${randomUUID()}`
@@ -212,14 +212,14 @@ describe('the whole service', () => {
       }
       expect(await readBy(client)).toBeTypeOf('bigint')
     }
-  }, 240_000)
+  })
 
   it('names the models that are served', async () => {
     await expect(infer('Hello', 'openai:gpt-unknown')).rejects.toMatchObject({
       code: 'model-unknown',
       hint: expect.stringContaining(openaiModel),
     })
-  }, 240_000)
+  })
 
   // Last, because it ends the ICL to see what it had stored.
   it('keeps prompts, outputs and keys to the client and the quorum', async () => {
@@ -241,7 +241,7 @@ describe('the whole service', () => {
     ])
     const hash = { name: 'receipt hash', bytes: hexToBytes(receiptHashes[0] ?? '0x') }
     expect(findLeaks(onChain, [hash]).length).toBeGreaterThan(0)
-  }, 240_000)
+  })
 })
 
 /** Stores bytes as if they were sealed, for a key that no job is for, as no client of ours would. */

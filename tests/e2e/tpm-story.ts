@@ -54,7 +54,7 @@ export function describeTpmNodes(
       const { certificate } = JSON.parse(/^\{.*\}$/m.exec(status)?.[0] ?? '')
       const { ek, ak } = shown[0] ?? {}
       expect(certificate).toMatchObject({ backend: 'tpm', tpm: { ek, ak } })
-    }, 240_000)
+    })
 
     it('do a job together, one of them after its expired certificate was renewed by a quote', async () => {
       const renewing = node(0)
@@ -74,7 +74,7 @@ export function describeTpmNodes(
       const worked = [result.deliverer, ...result.verdicts.map((verdict) => verdict.node)]
       expect(new Set(worked)).toEqual(new Set(nodes.map(({ address }) => address)))
       await world.processes.stop(running.map(({ process }) => process))
-    }, 240_000)
+    })
 
     it('move a machine to another wallet by release', async () => {
       const heir = await world.prepare('heir', node(2).tpm)
@@ -84,6 +84,6 @@ export function describeTpmNodes(
       await expect(world.command(node(2), ['run'])).rejects.toThrow('svc-node attest')
       const attested = JSON.parse(await world.command(heir, ['attest', '--json']))
       expect(attested).toMatchObject({ address: heir.address, backend: 'tpm' })
-    }, 240_000)
+    })
   })
 }

@@ -14,8 +14,6 @@ import { runHere } from './run-here.ts'
 const root = join(import.meta.dirname, '..', '..')
 const folder = join(root, 'examples')
 const run = promisify(execFile)
-// Processes of their own start slowly on a busy machine.
-const slowMs = 180_000
 const jobId = /^0x[0-9a-f]{64}$/
 
 const before = { ...process.env }
@@ -123,51 +121,43 @@ export function testExamples(world: () => ClientWorld): void {
       expect(Object.keys(examples).filter((name) => !files.includes(name))).toEqual([])
     })
 
-    it(
-      'do what the commands in the documentation of the client do, too',
-      async () => {
-        const blocks = (await docBlocks(root)).filter(runHere)
-        const commands = new Set(blocks.map(({ text }) => text))
-        const home = await mkdtemp(join(tmpdir(), 'svc-docs-'))
-        const env = { PATH: process.env.PATH, HOME: home, ...world().environment }
-        try {
-          const texts: string[] = []
-          for (const text of commands) {
-            texts.push((await run('sh', ['-ec', text], { cwd: root, env })).stdout)
-          }
-          expect(texts.length).toBe(2)
-          expect(texts.join('')).toContain('Answer to: What is a lighthouse for?')
-          expect(texts.join('')).toContain('"output":"Answer to: Why is the sea salty?"')
-          expect(texts.join('')).toContain('The receipt is consistent.')
-        } finally {
-          await rm(home, { recursive: true, force: true })
+    it('do what the commands in the documentation of the client do, too', async () => {
+      const blocks = (await docBlocks(root)).filter(runHere)
+      const commands = new Set(blocks.map(({ text }) => text))
+      const home = await mkdtemp(join(tmpdir(), 'svc-docs-'))
+      const env = { PATH: process.env.PATH, HOME: home, ...world().environment }
+      try {
+        const texts: string[] = []
+        for (const text of commands) {
+          texts.push((await run('sh', ['-ec', text], { cwd: root, env })).stdout)
         }
-      },
-      slowMs,
-    )
+        expect(texts.length).toBe(2)
+        expect(texts.join('')).toContain('Answer to: What is a lighthouse for?')
+        expect(texts.join('')).toContain('"output":"Answer to: Why is the sea salty?"')
+        expect(texts.join('')).toContain('The receipt is consistent.')
+      } finally {
+        await rm(home, { recursive: true, force: true })
+      }
+    })
 
     for (const [runtime, args] of Object.entries(otherRuntimes)) {
-      it(
-        `infer.ts on ${runtime}`,
-        async () => {
-          const program = programOf(runtime as IclRuntime)
-          if (program === undefined) throw new Error(`npm has not installed ${runtime}`)
-          const env = {
-            ...{ PATH: process.env.PATH, HOME: process.env.HOME, ...world().environment },
-            RECEIPT_FILE: join(world().world.folder, `${runtime}.json`),
-          }
-          const { stdout } = await run(program, [...args, join(folder, 'infer.ts')], {
-            cwd: root,
-            env,
-          })
-          expect(stdout).toContain('Answer to: What is a lighthouse for?\n')
-        },
-        slowMs,
-      )
+      it(`infer.ts on ${runtime}`, async () => {
+        const program = programOf(runtime as IclRuntime)
+        if (program === undefined) throw new Error(`npm has not installed ${runtime}`)
+        const env = {
+          ...{ PATH: process.env.PATH, HOME: process.env.HOME, ...world().environment },
+          RECEIPT_FILE: join(world().world.folder, `${runtime}.json`),
+        }
+        const { stdout } = await run(program, [...args, join(folder, 'infer.ts')], {
+          cwd: root,
+          env,
+        })
+        expect(stdout).toContain('Answer to: What is a lighthouse for?\n')
+      })
     }
 
     for (const [name, check] of Object.entries(examples)) {
-      it(name, async () => check(await runExample(name)), slowMs)
+      it(name, async () => check(await runExample(name)))
     }
   })
 }

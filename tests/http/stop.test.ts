@@ -92,7 +92,7 @@ describe('stopping the ICL', () => {
     expect(await icl.exited).toBe(0)
     expect(icl.log()).toContain('ICL stopped')
     expect(icl.log()).not.toContain('under way')
-  }, 120_000)
+  })
 
   it('does not wait any longer at the second signal', async () => {
     const icl = await startIcl({ SVC_ICL_DRAIN_SECONDS: '3600' })
@@ -103,7 +103,7 @@ describe('stopping the ICL', () => {
     expect(await icl.exited).toBe(0)
     expect(icl.log()).toContain('ICL stops with requests or background work under way')
     expect(await upload.closed).toBe('')
-  }, 120_000)
+  })
 
   it('finishes what is under way when its terminal is closed, though nobody reads its log any more', async () => {
     const icl = await startIcl()
@@ -115,7 +115,7 @@ describe('stopping the ICL', () => {
     upload.finish()
     expect(await upload.closed).toContain('"code":"signature-missing"')
     expect(await icl.exited).toBe(0)
-  }, 120_000)
+  })
 
   it('does not wait any longer than it is told to', async () => {
     const icl = await startIcl({ SVC_ICL_DRAIN_SECONDS: '0' })
@@ -123,7 +123,7 @@ describe('stopping the ICL', () => {
     icl.child.kill('SIGTERM')
     expect(await icl.exited).toBe(0)
     expect(icl.log()).toContain('ICL stops with requests or background work under way')
-  }, 120_000)
+  })
 
   it('writes log lines of JSON that name their request, and no secret', async () => {
     const icl = await startIcl({ SVC_ICL_METRICS_TOKEN: 'the-token-of-the-operator' })
@@ -146,7 +146,7 @@ describe('stopping the ICL', () => {
     for (const secret of ['ab'.repeat(32), '11'.repeat(32), 'the-token-of-the-operator']) {
       expect(icl.log()).not.toContain(secret)
     }
-  }, 120_000)
+  })
 })
 
 describe('starting the ICL wrongly', () => {
@@ -169,11 +169,11 @@ describe('starting the ICL wrongly', () => {
     for (const name of ['SVC_ICL_PORT', 'SVC_ICL_RATE_NODE', 'SVC_ICL_SECRET is missing']) {
       expect(text).toContain(name)
     }
-  }, 120_000)
+  })
 
   it('refuses an option that it does not have with 2, and lists its settings with 0', async () => {
     expect((await run(['--port=1'])).code).toBe(2)
     const help = await run(['--help'])
     expect([help.code, help.text.includes('SVC_ICL_DRAIN_SECONDS')]).toEqual([0, true])
-  }, 120_000)
+  })
 })

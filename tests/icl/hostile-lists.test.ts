@@ -150,5 +150,5 @@ describe('a thousand tries of an ICL to get another list for a key that a client
       // Signed again, or with up to four passed over by name and reason.
       'keeps the list': new Set(['its list', 'quorum-untrusted']),
     })
-  }, 120_000)
+  })
 })

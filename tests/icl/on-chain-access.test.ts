@@ -175,5 +175,5 @@ describe('a job over a pool of 20 on a real chain', () => {
     expect(offer).toMatchObject({ jobId, role: 'leader' })
     expect((await view()).quorum.at(-1)).toMatchObject({ node: next.address, position: 3 })
     expect(await readersOf(key.highHandle)).toEqual(new Set([...key.first, next.address]))
-  }, 60_000)
+  })
 })

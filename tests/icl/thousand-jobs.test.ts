@@ -107,7 +107,7 @@ describe(`a record of ${jobs} jobs through the whole application`, () => {
       ...['day 0', 'day 1'],
     ]
     expect(seen).toEqual(new Set(wanted))
-  }, 300_000)
+  })
 
   it('shows an event that is left out, or changed after it was signed', async () => {
     const [node] = nodes
@@ -126,13 +126,13 @@ describe(`a record of ${jobs} jobs through the whole application`, () => {
     )
     expect([changed.code, changed.told.holds]).toEqual([1, false])
     expect(changed.told.faults.join()).toContain('not signed by a key that the ICL publishes')
-  }, 300_000)
+  })
 
   it('is the same in whatever order the events are told: their times and ids order them', async () => {
     const turned = onPages((page) => ({ ...page, events: page.events.toReversed() }))
     const { code, told } = await explain(nodes[0]!, turned)
     expect([code, told.holds]).toEqual([0, true])
-  }, 300_000)
+  })
 
   it('does not show an event that the ICL left out of its own account, too', async () => {
     const eventsOf = async (node: TestNode) => {
@@ -175,5 +175,5 @@ describe(`a record of ${jobs} jobs through the whole application`, () => {
     expect(without).toBeDefined()
     const { code, told } = await explain(node, hidden)
     expect([code, told.holds, told.events.length]).toEqual([0, true, all.length - 1])
-  }, 300_000)
+  })
 })

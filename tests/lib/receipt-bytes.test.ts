@@ -43,25 +43,21 @@ for (const [comparator, answers] of kinds) {
   describe(`a receipt with evidence for ${comparator}`, () => {
     // All of one receipt, in parts; what is checked of the other's bytes is the same but for the evidence.
     const parts = comparator === 'exact' ? Array.from({ length: 8 }, (_, part) => part) : [0]
-    it.each(parts)(
-      'is refused with any one of its bytes changed, part %i of 8',
-      async (part) => {
-        const { receipt, iclKey } = await makeReceipt(comparator, answers)
-        const bytes = canonicalJson(z.encode(Receipt, receipt))
-        expect(await refusedBy(bytes, iclKey)).toBeUndefined()
-        const counts = { json: 0, form: 0, content: 0 }
-        const held: string[] = []
-        for (let at = part; at < bytes.length; at += 8) {
-          // The lowest bit: a digit stays one, a letter becomes another.
-          const by = await refusedBy(bytes.with(at, bytes[at]! ^ 1), iclKey)
-          if (by) counts[by] += 1
-          else held.push(`byte ${at}: ...${new TextDecoder().decode(bytes.slice(at - 20, at + 5))}`)
-        }
-        expect(held).toEqual([])
-        expect(counts.content).toBeGreaterThan(bytes.length / 8 / 3)
-      },
-      300_000,
-    )
+    it.each(parts)('is refused with any one of its bytes changed, part %i of 8', async (part) => {
+      const { receipt, iclKey } = await makeReceipt(comparator, answers)
+      const bytes = canonicalJson(z.encode(Receipt, receipt))
+      expect(await refusedBy(bytes, iclKey)).toBeUndefined()
+      const counts = { json: 0, form: 0, content: 0 }
+      const held: string[] = []
+      for (let at = part; at < bytes.length; at += 8) {
+        // The lowest bit: a digit stays one, a letter becomes another.
+        const by = await refusedBy(bytes.with(at, bytes[at]! ^ 1), iclKey)
+        if (by) counts[by] += 1
+        else held.push(`byte ${at}: ...${new TextDecoder().decode(bytes.slice(at - 20, at + 5))}`)
+      }
+      expect(held).toEqual([])
+      expect(counts.content).toBeGreaterThan(bytes.length / 8 / 3)
+    })
 
     it('is refused with any one signature missing, empty, or in the place of another', async () => {
       const { receipt, iclKey } = await makeReceipt(comparator, answers)

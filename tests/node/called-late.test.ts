@@ -109,6 +109,6 @@ describe('an ICL that calls late', () => {
         expect(failed).toMatchObject(objections)
         expect(code).toBe(objections.length)
       }
-    }, 60_000)
+    })
   }
 })

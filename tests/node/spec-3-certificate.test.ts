@@ -50,7 +50,7 @@ describe('expired or missing | daemon startup check -> valid, re-attests automat
     expect(attestations).toHaveLength(1)
     expect(lines.join('\n')).toMatch(/\[INFO\] .*Attested with the ICL \(mock\), certificate valid/)
     expect(await eligible()).toEqual([address])
-  }, 240_000)
+  })
 
   it('when the ICL does not know it: once for all callers at the same time', async () => {
     const { attestations, address, lines } = await startWith(20 * hour, { attested: false })
@@ -58,7 +58,7 @@ describe('expired or missing | daemon startup check -> valid, re-attests automat
     expect(attestations).toHaveLength(1)
     expect(lines.join('\n')).toMatch(/Attesting with the ICL: .*knows no attestation/)
     expect(await eligible()).toEqual([address])
-  }, 240_000)
+  })
 })
 
 describe('valid | watchdog (every 10 min), expiry under 6 h -> valid (renewed)', () => {
@@ -83,7 +83,7 @@ describe('valid | watchdog (every 10 min), expiry under 6 h -> valid (renewed)',
       },
     })
     expect((await icl.clock.until(task)).certificate_expires_at).toBeGreaterThan(now() + 23 * hour)
-  }, 240_000)
+  })
 })
 
 describe('expired | watchdog or startup, re-attest fails -> expired, warning logged', () => {
@@ -108,7 +108,7 @@ describe('expired | watchdog or startup, re-attest fails -> expired, warning log
     await icl.clock.advance(10_000)
     expect((await icl.clock.until(job.view())).status).toBe('accepted')
     expect(lines.join('\n')).toMatch(/Leader result accepted|Verdict: match/)
-  }, 240_000)
+  })
 })
 
 describe('run-superseded', () => {
@@ -122,7 +122,7 @@ describe('run-superseded', () => {
     expect(attestations).toHaveLength(0)
     expect(lines.at(-1)).toMatch(/\[ERROR\] .*Daemon ended: .*One wallet runs one daemon/)
     daemons = []
-  }, 240_000)
+  })
 })
 
 /** Attests with the same wallet, as a second machine would. */

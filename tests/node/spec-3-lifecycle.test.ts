@@ -58,7 +58,7 @@ describe('running | SIGINT or SIGTERM -> stopping: stops taking new assignments'
     await icl.clock.advance(5_000)
     expect((await icl.clock.until(job.view())).status).toBe('accepted')
     expect(await activeNodes()).not.toContain(leader.address)
-  }, 240_000)
+  })
 })
 
 describe('stopping | running jobs time out -> stopped', () => {
@@ -84,5 +84,5 @@ describe('stopping | running jobs time out -> stopped', () => {
     })
     expect(view.status).toBe('accepted')
     expect(leader.history.records.at(-1)).toMatchObject({ reason: 'node-stopping' })
-  }, 240_000)
+  })
 })

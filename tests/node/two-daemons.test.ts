@@ -104,7 +104,7 @@ describe('two daemons with one wallet', () => {
     // From the conflict on each start ends at once.
     for (const { ends } of [first, second])
       expect(ends.slice(ends.indexOf('run-conflict'))).not.toContain('run-superseded')
-  }, 60_000)
+  })
 
   it('under supervisors that heed the exit code: the newer one goes on', async () => {
     const heeds = (exitCode: number) => exitCode !== 1
@@ -116,5 +116,5 @@ describe('two daemons with one wallet', () => {
     expect([first.ends, second.ends]).toEqual([['run-superseded'], []])
     expect([first.isUp(), second.isUp()]).toEqual([false, true])
     expect(second.signed()).not.toEqual([])
-  }, 60_000)
+  })
 })

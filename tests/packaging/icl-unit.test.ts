@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
 
-const timeoutMs = 60_000
+const timeoutMs = 240_000
 const hasSystemd = await runCommand(['systemd-analyze', '--version'], { timeoutMs }).then(
   ({ code }) => code === 0,
   () => false,

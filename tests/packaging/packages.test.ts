@@ -12,7 +12,6 @@ import valid from '../vectors/receipts-valid.json' with { type: 'json' }
 import { installPackage, userPath } from './install-package.ts'
 
 const run = promisify(execFile)
-const limitMs = 240_000
 const mostBytes = 250_000
 const vectors = join(root, 'tests', 'vectors', 'receipts-valid.json')
 
@@ -59,13 +58,13 @@ beforeAll(async () => {
   await writeFile(at('check.mjs'), consumer)
   client = await installPackage('client', folder)
   command = await installPackage('command', folder)
-}, limitMs)
+})
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 describe('the packed client', () => {
   // In CI the user's is the oldest that counts.
   const nodes = ['node', programOf('node')]
-  it('checks a receipt on each runtime', { timeout: limitMs }, async () => {
+  it('checks a receipt on each runtime', async () => {
     const deno = ['run', '--no-prompt', '--allow-read', '--node-modules-dir=manual']
     const runs: [string | undefined, string[]][] = [
       ...nodes.map((node): [string | undefined, string[]] => [node, []]),
@@ -80,7 +79,7 @@ describe('the packed client', () => {
     }
   })
 
-  it('has types that a strict compiler takes', { timeout: limitMs }, async () => {
+  it('has types that a strict compiler takes', async () => {
     await writeFile(at('typed.ts'), typed)
     const options = ['--strict', '--noEmit', '--target', 'es2023', '--lib', 'es2023,dom']
     const how = ['--module', 'nodenext', '--skipLibCheck', 'false']
@@ -128,7 +127,7 @@ describe('the packed commands', () => {
       env: { PATH: userPath },
     }).catch((error: { code: number; stdout: string; stderr: string }) => error)
 
-  it('are told, and checked', { timeout: limitMs }, async () => {
+  it('are told, and checked', async () => {
     expect(await svc(['--help'])).toMatchObject({ stdout: expect.stringContaining('gateway') })
     expect(await svc(['nonsense'])).toMatchObject({ code: 2 })
     const usage = `Usage: npx ${packageNames.command} infer`
@@ -140,7 +139,7 @@ describe('the packed commands', () => {
     }
   })
 
-  it('check a receipt', { timeout: limitMs }, async () => {
+  it('check a receipt', async () => {
     const text = JSON.stringify(valid.receipts[0]?.receipt)
     await writeFile(at('good.json'), text)
     await writeFile(at('bad.json'), text.replace('"group":7', '"group":3'))

@@ -16,7 +16,7 @@ describe('the demo', () => {
       it.skip(missing, () => {})
       continue
     }
-    it(`runs with the ICL on ${runtime}`, { timeout: 180_000 }, async () => {
+    it(`runs with the ICL on ${runtime}`, async () => {
       const { stdout } = await run(
         programOf('bun') ?? '',
         ['--no-env-file', main, '--icl', runtime, '--json', 'Name a use of a lighthouse.'],

@@ -116,7 +116,7 @@ describe('the ICL on an edge host', () => {
     return
   }
 
-  it("is started by the host's cron", { timeout: 60_000 }, async () => {
+  it("is started by the host's cron", async () => {
     const edge = await startEdge('memory:')
     expect(await edge.callCron()).toMatchObject({ outcome: 'ok' })
     expect(await edge.log()).toContain('"ICL started"')
@@ -127,7 +127,7 @@ describe('the ICL on an edge host', () => {
     ['a sqlite file', 'sqlite:icl.db', {}, 'An edge host has no disk for a sqlite file'],
     ['a local copy', 'memory:', { SVC_ICL_LOCAL_COPY: '/var/x' }, 'no disk for a local copy'],
     ['a missing setting', 'memory:', { SVC_ICL_SECRET: '' }, 'SVC_ICL_SECRET is missing'],
-  ])('says so when it cannot have %s', { timeout: 60_000 }, async (_, url, more, words) => {
+  ])('says so when it cannot have %s', async (_, url, more, words) => {
     const edge = await startEdge(url, more)
     const answer = await edge.ask('/livez')
     expect(answer.status).toBe(503)
@@ -143,7 +143,7 @@ describe('the ICL on an edge host', () => {
     return
   }
 
-  it('keeps what it has in MongoDB beyond its end', { timeout: 120_000 }, async () => {
+  it('keeps what it has in MongoDB beyond its end', async () => {
     const server = await openWireServer()
     try {
       const url = server.freshUrl()

@@ -14,7 +14,7 @@ describe('replicas on Bun, Node and Deno over one MongoDB', () => {
     return
   }
 
-  it('serve each job together, every step on another one', { timeout: 240_000 }, async () => {
+  it('serve each job together, every step on another one', async () => {
     const { accepted, operations } = await runReplicas(jobs)
     process.stdout.write(`${linesOf(operations).join('\n')}\n`)
     expect(accepted).toBe(jobs)

@@ -6,12 +6,10 @@ import { runInside } from './inside/runtimes.ts'
 import { dealWith, type RunningIcl } from './running-icl.ts'
 import { type RuntimesWorld, startRuntimesWorld } from './world.ts'
 
-const limitMs = 120_000
-
 let world: RuntimesWorld
 beforeAll(async () => {
   world = await startRuntimesWorld()
-}, limitMs)
+})
 afterAll(() => world.stop())
 
 const names = cases.map(({ name }) => name)
@@ -32,9 +30,7 @@ for (const runtime of iclRuntimes) {
       return
     }
 
-    it('what clients, nodes and ICLs have in common does the same', {
-      timeout: limitMs,
-    }, async () => {
+    it('what clients, nodes and ICLs have in common does the same', async () => {
       const results = await runInside(runtime, programOf(runtime) ?? '')
       expect(results.filter(({ error }) => error !== undefined)).toEqual([])
       expect(results.map((result) => result.name)).toEqual(names)
@@ -43,11 +39,11 @@ for (const runtime of iclRuntimes) {
     let icl: RunningIcl
     beforeAll(async () => {
       icl = dealWith(world, runtime, await world.start(runtime))
-    }, limitMs)
+    })
     afterAll(() => world.processes.stop([icl.process.process]))
 
     for (const check of checks) {
-      it(`an ICL passes: ${check.name}`, { timeout: limitMs }, async () => {
+      it(`an ICL passes: ${check.name}`, async () => {
         await check.run(icl)
       })
     }

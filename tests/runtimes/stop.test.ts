@@ -20,7 +20,7 @@ describe('an ICL that is told to stop', () => {
       it.skip(missing, () => {})
       continue
     }
-    it(`answers what it holds and exits with 0 on ${runtime}`, { timeout: 120_000 }, async () => {
+    it(`answers what it holds and exits with 0 on ${runtime}`, async () => {
       const started = await world.start(runtime, { SVC_ICL_DRAIN_SECONDS: '3600' })
       const { process: running } = started
       const icl = dealWith(world, runtime, started)

@@ -38,7 +38,7 @@ describe('a seed', () => {
     ]
     expect(second.hash).toBe(first.hash)
     expect(other.hash).not.toBe(first.hash)
-  }, 240_000)
+  })
 
   it('tells the same story every time over a file, whose process is killed', async () => {
     for (const [killed, store] of [
@@ -49,7 +49,7 @@ describe('a seed', () => {
       expect(first.faults['replica-killed']).toBeGreaterThan(0)
       expect([store, second.hash]).toEqual([store, first.hash])
     }
-  }, 240_000)
+  })
 
   it('tells the same story on every runtime', async () => {
     const here = (await simulate(seed)).hash

@@ -11,7 +11,7 @@ describe('the numbers of a text under n-gram models', () => {
     expect(of['rounded 0.5']?.distance?.auc).toBeGreaterThan(0.95)
     expect(await measureTeacher(12, [100])).toEqual(rows)
     expect(teacherText(rows, 12)).toMatch(/100\s+spliced/)
-  }, 60_000)
+  })
 })
 
 describe('recorded log-probabilities', () => {

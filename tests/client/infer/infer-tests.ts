@@ -19,9 +19,6 @@ const command = [
   join(root, 'client/infer/main.ts'),
 ] as const
 
-// Processes of their own start slowly on a busy machine.
-const slowMs = 180_000
-
 let place: ClientWorld
 
 type Run = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
@@ -87,72 +84,56 @@ async function statusOfTold(text: string): Promise<string> {
 }
 
 function testInPipe(): void {
-  it(
-    'in a pipe: the answer alone on standard output, a line for each step on standard error',
-    async () => {
-      const { ended } = start('npm', ['run', '--silent', 'infer'], 'What does the lamp say?\n')
-      const run = await ended
-      expect(run.stderr).toContain('✓ Submitting the job')
-      expect(run.stderr).toContain('✓ Checking that the receipt stands on chain')
-      expect(run.stderr).not.toContain('\u001b')
-      expect(run.stdout).toBe('Answer to: What does the lamp say?\n')
-      expect(run.code).toBe(0)
-    },
-    slowMs,
-  )
+  it('in a pipe: the answer alone on standard output, a line for each step on standard error', async () => {
+    const { ended } = start('npm', ['run', '--silent', 'infer'], 'What does the lamp say?\n')
+    const run = await ended
+    expect(run.stderr).toContain('✓ Submitting the job')
+    expect(run.stderr).toContain('✓ Checking that the receipt stands on chain')
+    expect(run.stderr).not.toContain('\u001b')
+    expect(run.stdout).toBe('Answer to: What does the lamp say?\n')
+    expect(run.code).toBe(0)
+  })
 
-  it(
-    'one line of JSON, a receipt that holds, a prompt that begins with a dash',
-    async () => {
-      const file = join(place.world.folder, 'receipts', 'one.json')
-      const run = await inThisProcess(['--json', '--quiet', '--receipt', file, '--', '-5 + 3?'])
-      expect(run.stderr).toBe('')
-      expect(run.code).toBe(0)
-      const line = JSON.parse(run.stdout)
-      expect(line.output).toBe('Answer to: -5 + 3?')
-      expect(run.stdout.trimEnd().includes('\n')).toBe(false)
-      const receipt = Receipt.parse(JSON.parse(await readFile(file, 'utf8')))
-      await verifyReceipt(receipt)
-      expect(await receiptHash(receipt)).toBe(line.receipt_hash)
-    },
-    slowMs,
-  )
+  it('one line of JSON, a receipt that holds, a prompt that begins with a dash', async () => {
+    const file = join(place.world.folder, 'receipts', 'one.json')
+    const run = await inThisProcess(['--json', '--quiet', '--receipt', file, '--', '-5 + 3?'])
+    expect(run.stderr).toBe('')
+    expect(run.code).toBe(0)
+    const line = JSON.parse(run.stdout)
+    expect(line.output).toBe('Answer to: -5 + 3?')
+    expect(run.stdout.trimEnd().includes('\n')).toBe(false)
+    const receipt = Receipt.parse(JSON.parse(await readFile(file, 'utf8')))
+    await verifyReceipt(receipt)
+    expect(await receiptHash(receipt)).toBe(line.receipt_hash)
+  })
 
-  it(
-    'prints a long answer whole into a pipe that is read late, and the receipt after it',
-    async () => {
-      const gate = join(place.world.folder, 'gate')
-      spawnSync('mkfifo', [gate])
-      const prompt = 'Write 900000 letters to one who waits'
-      const { child, ended } = start('sh', [
-        ...['-c', '{ "$@"; echo "code $?" >&2; } | { cat "$0" >/dev/null; cat; }', gate],
-        ...[...command, '--receipt', '/dev/fd/1', prompt],
-      ])
-      child.stderr?.on('data', (chunk) => {
-        // It begins to read when the answer is being printed.
-        if (String(chunk).includes('receipt 0x')) writeFileSync(gate, '')
-      })
-      const { stdout, stderr } = await ended
-      expect(stderr).toContain('code 0')
-      expect(stdout.lastIndexOf('a\n')).toBe(899_999)
-      await verifyReceipt(Receipt.parse(JSON.parse(stdout.slice(900_001))))
-    },
-    slowMs,
-  )
+  it('prints a long answer whole into a pipe that is read late, and the receipt after it', async () => {
+    const gate = join(place.world.folder, 'gate')
+    spawnSync('mkfifo', [gate])
+    const prompt = 'Write 900000 letters to one who waits'
+    const { child, ended } = start('sh', [
+      ...['-c', '{ "$@"; echo "code $?" >&2; } | { cat "$0" >/dev/null; cat; }', gate],
+      ...[...command, '--receipt', '/dev/fd/1', prompt],
+    ])
+    child.stderr?.on('data', (chunk) => {
+      // It begins to read when the answer is being printed.
+      if (String(chunk).includes('receipt 0x')) writeFileSync(gate, '')
+    })
+    const { stdout, stderr } = await ended
+    expect(stderr).toContain('code 0')
+    expect(stdout.lastIndexOf('a\n')).toBe(899_999)
+    await verifyReceipt(Receipt.parse(JSON.parse(stdout.slice(900_001))))
+  })
 
-  it(
-    'says so by its exit code when nobody reads a long answer to its end',
-    async () => {
-      const run = await start('sh', [
-        ...['-c', '{ "$@"; echo "code $?" >&2; } | head -c 5', 'sh'],
-        ...[...command, 'Write 900000 letters to one who leaves'],
-      ]).ended
-      expect(run.stdout).toBe('aaaaa')
-      expect(run.stderr).toContain('is accepted at the ICL')
-      expect(run.stderr).toContain('code 141')
-    },
-    slowMs,
-  )
+  it('says so by its exit code when nobody reads a long answer to its end', async () => {
+    const run = await start('sh', [
+      ...['-c', '{ "$@"; echo "code $?" >&2; } | head -c 5', 'sh'],
+      ...[...command, 'Write 900000 letters to one who leaves'],
+    ]).ended
+    expect(run.stdout).toBe('aaaaa')
+    expect(run.stderr).toContain('is accepted at the ICL')
+    expect(run.stderr).toContain('code 141')
+  })
 
   it('says so when its output has no room', async () => {
     const run = await start('sh', ['-c', 'exec "$@" >/dev/full', 'sh', ...command, '--help']).ended
@@ -160,39 +141,25 @@ function testInPipe(): void {
     expect(run.code).toBe(1)
   })
 
-  it(
-    'cancels the job at the ICL when its process group is interrupted',
-    async () => {
-      const prompt = `Where is the group ${heldBack}`
-      const running = start(command[0], [...command.slice(1), '--json', prompt], '')
-      await asked('Where is the group', running)
-      process.kill(-(running.child.pid ?? 0), 'SIGINT')
-      const run = await running.ended
-      expect(run.stderr).toContain('Stopped by SIGINT: cancelling the job')
-      expect(JSON.parse(run.stdout)).toMatchObject({ status: 'failed', output: null })
-      expect(run.code).toBe(130)
-      expect(await statusOfTold(run.stderr)).toBe('cancelled')
-    },
-    slowMs,
-  )
+  it('cancels the job at the ICL when its process group is interrupted', async () => {
+    const prompt = `Where is the group ${heldBack}`
+    const running = start(command[0], [...command.slice(1), '--json', prompt], '')
+    await asked('Where is the group', running)
+    process.kill(-(running.child.pid ?? 0), 'SIGINT')
+    const run = await running.ended
+    expect(run.stderr).toContain('Stopped by SIGINT: cancelling the job')
+    expect(JSON.parse(run.stdout)).toMatchObject({ status: 'failed', output: null })
+    expect(run.code).toBe(130)
+    expect(await statusOfTold(run.stderr)).toBe('cancelled')
+  })
 
-  it(
-    'gives the answer when only its receipt cannot be kept, in one line of JSON',
-    async () => {
-      // It takes files until something is written.
-      const run = await inThisProcess([
-        '--json',
-        '--quiet',
-        '--receipt',
-        '/dev/full',
-        'Is it kept?',
-      ])
-      expect(JSON.parse(run.stdout).output).toBe('Answer to: Is it kept?')
-      expect(run.stderr).toContain('error: ')
-      expect(run.code).toBe(1)
-    },
-    slowMs,
-  )
+  it('gives the answer when only its receipt cannot be kept, in one line of JSON', async () => {
+    // It takes files until something is written.
+    const run = await inThisProcess(['--json', '--quiet', '--receipt', '/dev/full', 'Is it kept?'])
+    expect(JSON.parse(run.stdout).output).toBe('Answer to: Is it kept?')
+    expect(run.stderr).toContain('error: ')
+    expect(run.code).toBe(1)
+  })
 
   it('sends no job when its receipt can be written nowhere', async () => {
     const file = join(String(place.environment.SVC_CLIENT_KEY_FILE), 'receipt.json')
@@ -213,34 +180,30 @@ function testInPipe(): void {
     expect([run.stdout, run.code]).toEqual(['', 130])
   })
 
-  it(
-    'cancels the job when it takes too long, which may be tried again',
-    async () => {
-      const late = new AbortController()
-      const clock: Clock = {
-        ...systemClock,
-        // The limit passes when the test says so.
-        sleep: (ms, signal) =>
-          systemClock
-            .sleep(
-              ms,
-              ms === 777_000 ? AbortSignal.any([late.signal, ...(signal ? [signal] : [])]) : signal,
-            )
-            .catch((error: unknown) => {
-              if (!late.signal.aborted) throw error
-            }),
-      }
-      const running = inThisProcess(['--timeout', '777', `How long is late ${heldBack}`], clock)
-      await place.asked('How long is late')
-      late.abort()
-      const run = await running
-      expect(await statusOfTold(run.stderr)).toBe('cancelled')
-      expect(run.stdout).toBe('')
-      expect(run.stderr).toContain('no answer within 777 s')
-      expect(run.code).toBe(75)
-    },
-    slowMs,
-  )
+  it('cancels the job when it takes too long, which may be tried again', async () => {
+    const late = new AbortController()
+    const clock: Clock = {
+      ...systemClock,
+      // The limit passes when the test says so.
+      sleep: (ms, signal) =>
+        systemClock
+          .sleep(
+            ms,
+            ms === 777_000 ? AbortSignal.any([late.signal, ...(signal ? [signal] : [])]) : signal,
+          )
+          .catch((error: unknown) => {
+            if (!late.signal.aborted) throw error
+          }),
+    }
+    const running = inThisProcess(['--timeout', '777', `How long is late ${heldBack}`], clock)
+    await place.asked('How long is late')
+    late.abort()
+    const run = await running
+    expect(await statusOfTold(run.stderr)).toBe('cancelled')
+    expect(run.stdout).toBe('')
+    expect(run.stderr).toContain('no answer within 777 s')
+    expect(run.code).toBe(75)
+  })
 
   it('names what is served to one who asks for another model', async () => {
     const run = await inThisProcess(['--model', 'openai:gpt-unknown', 'Hello'])
@@ -276,30 +239,22 @@ function testInTerminal(): void {
     return
   }
 
-  it(
-    'moves the line of the running step, and prints the answer below',
-    async () => {
-      const run = await inTerminal('Who keeps the light?').ended
-      expect(run.stdout).toContain('\r\u001b[2K⠙ Asking')
-      expect(run.stdout).toContain('\r\u001b[2K✓ Asking')
-      expect(run.stdout.replaceAll('\r', '')).toContain('\nAnswer to: Who keeps the light?\n')
-      expect(run.code).toBe(0)
-    },
-    slowMs,
-  )
+  it('moves the line of the running step, and prints the answer below', async () => {
+    const run = await inTerminal('Who keeps the light?').ended
+    expect(run.stdout).toContain('\r\u001b[2K⠙ Asking')
+    expect(run.stdout).toContain('\r\u001b[2K✓ Asking')
+    expect(run.stdout.replaceAll('\r', '')).toContain('\nAnswer to: Who keeps the light?\n')
+    expect(run.code).toBe(0)
+  })
 
-  it(
-    'cancels the job at the ICL on Ctrl-C',
-    async () => {
-      const running = inTerminal(`Who is at the keys ${heldBack}`)
-      await asked('Who is at the keys', running)
-      running.child.stdin?.write('\u0003')
-      const run = await running.ended
-      expect(await statusOfTold(run.stdout)).toBe('cancelled')
-      expect(run.code).toBe(130)
-    },
-    slowMs,
-  )
+  it('cancels the job at the ICL on Ctrl-C', async () => {
+    const running = inTerminal(`Who is at the keys ${heldBack}`)
+    await asked('Who is at the keys', running)
+    running.child.stdin?.write('\u0003')
+    const run = await running.ended
+    expect(await statusOfTold(run.stdout)).toBe('cancelled')
+    expect(run.code).toBe(130)
+  })
 }
 
 /** Runs prompts through the command against a world. */

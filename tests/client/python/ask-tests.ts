@@ -11,6 +11,6 @@ export function testPython(place: () => ClientWorld): void {
       const [, code = ''] = /```python\n(.*?)```/s.exec(await readFile(readme, 'utf8')) ?? []
       const ended = await runPython(['-c', code], place().environment)
       expect(ended).toEqual({ code: 0, stdout: 'Answer to: What is a buoy for?\n', stderr: '' })
-    }, 180_000)
+    })
   })
 }

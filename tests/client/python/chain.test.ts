@@ -122,14 +122,14 @@ describe.skipIf(cannot)(`svc-receipt verify --rpc${skipped}`, () => {
       ['draw', 'receipt-differs'],
     ]
     expect(await verify(other)).toEqual({ code: 1, verdict: 'invalid', failed: differs })
-  }, 60_000)
+  })
 
   it('does not take another server or none for the chain', async () => {
     const none = await verify(receipt, 'http://127.0.0.1:9')
     expect(none).toEqual({ code: 75, verdict: 'unknown', failed: [['contracts', 'unreachable']] })
     const elsewhere = await verify(receipt, 'http://rpc.test')
     expect(elsewhere.failed).toEqual([['contracts', 'chain-not-local']])
-  }, 60_000)
+  })
 
   it('has the keys that the client in Python opens on the local chain', async () => {
     const open = [
@@ -140,5 +140,5 @@ describe.skipIf(cannot)(`svc-receipt verify --rpc${skipped}`, () => {
     const handles = [receipt.kpHighHandle, receipt.kpLowHandle].map(String)
     const { stdout, stderr } = await runPython(['-c', open, chain.anvil.rpcUrl, ...handles])
     expect([stdout.trim(), stderr]).toEqual(['[3, 4]', ''])
-  }, 60_000)
+  })
 })

@@ -73,7 +73,7 @@ describe.skipIf(cannot)(`receipts at the client in Python${skipped}`, () => {
     const found = await verdicts(files)
     expect(found.python).toEqual(Array(rounds).fill(false))
     expect(found.here).toEqual(found.python)
-  }, 300_000)
+  })
 
   it(`get the same verdict by both, each of ${signedRounds} that the ICL changed and signed again`, async () => {
     const files: Uint8Array[] = receipts.map((receipt) => utf8(JSON.stringify(receipt)))
@@ -87,5 +87,5 @@ describe.skipIf(cannot)(`receipts at the client in Python${skipped}`, () => {
     const held = found.python.filter((holds) => holds).length
     expect(held).toBeGreaterThan(receipts.length)
     expect(held).toBeLessThan(signedRounds / 2)
-  }, 300_000)
+  })
 })

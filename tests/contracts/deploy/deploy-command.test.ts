@@ -79,7 +79,7 @@ describe('contracts:deploy', () => {
     ])
     const again = await deployBy(args, keyOf(local))
     expect([again.code, again.err]).toEqual([1, expect.stringContaining('deployment-exists')])
-  }, 300_000)
+  })
 
   it('prints what it would send in a dry run, and sends nothing', async () => {
     const before = await nonceOf(local)
@@ -111,7 +111,7 @@ describe('contracts:deploy', () => {
     const { contracts } = parseDeployment(await readFile(file, 'utf8'))
     const predicted = plan.transactions.map(({ address }: { address: string }) => address)
     expect(Object.values(contracts)).toEqual(predicted)
-  }, 300_000)
+  })
 
   it('takes the key from a keystore', async () => {
     const keystore = join(folder, 'keystore.json')
@@ -124,7 +124,7 @@ describe('contracts:deploy', () => {
     expect(wrong.err).not.toContain('battery')
     const { code } = await deployBy(args, { SVC_DEPLOYER_PASSWORD: 'correct horse' })
     expect(code).toBe(0)
-  }, 300_000)
+  })
 })
 
 describe('contracts:deploy refuses, and sends nothing', () => {
@@ -149,7 +149,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     expect(await refused(rollup, args, keyOf(rollup))).toEqual(
       saying(1, `serves chain ${arbitrumSepolia}`, `chain ${localFheChainId}`, 'chain-wrong'),
     )
-  }, 300_000)
+  })
 
   it('a chain RPC that does not answer, without showing its path', async () => {
     const place = ['--network', 'local', '--rpc-url', 'http://127.0.0.1:9/access-key']
@@ -157,7 +157,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     const [code, err] = await refused(local, args, keyOf(local))
     expect([code, err]).toEqual(saying(1, 'the chain RPC failed', 'chain-unavailable'))
     expect(err).not.toContain('access-key')
-  }, 300_000)
+  })
 
   it('a deployer without funds', async () => {
     const SVC_DEPLOYER_KEY = generatePrivateKey()
@@ -165,7 +165,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     expect(await refused(local, at(local, 'local', ...out()), { SVC_DEPLOYER_KEY })).toEqual(
       saying(1, address.toLowerCase(), 'has 0 ether', 'funds-missing'),
     )
-  }, 300_000)
+  })
 
   it('a public network without a task manager, or without anybody who agrees', async () => {
     const args = at(rollup, 'arbitrum-sepolia', ...out())
@@ -182,7 +182,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     const { code } = await deployBy([...deploying, '--confirmations', '1'], keyOf(rollup))
     const deployment = parseDeployment(await readFile(file, 'utf8'))
     expect([code, deployment.coprocessor?.cofhe_url]).toEqual([0, expect.stringMatching(/^https:/)])
-  }, 300_000)
+  })
 
   it('an arbiter who is the coordinator, options that do not exist, and missing keys', async () => {
     const deployer = local.accounts[0].address
@@ -209,7 +209,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     expect(await refused(local, at(local, 'local', ...mistyped, ...out()), keyOf(local))).toEqual(
       saying(2, '--treasury has capitals that do not fit'),
     )
-  }, 300_000)
+  })
 })
 
 describe('a deployment that was interrupted', () => {
@@ -250,7 +250,7 @@ describe('a deployment that was interrupted', () => {
     for (const address of Object.values(contracts)) {
       expect((await reader(local).getCode({ address }))?.length).toBeGreaterThan(100)
     }
-  }, 300_000)
+  })
 
   /** Kills the command once its first transaction is sent, which the chain then loses; what it left behind. */
   const lose = async (file: string) => {
@@ -274,7 +274,7 @@ describe('a deployment that was interrupted', () => {
     await lose(file)
     const { code } = await deployBy(at(local, 'local', '--out', file), keyOf(local))
     expect(code).toBe(0)
-  }, 300_000)
+  })
 
   it('does not pass for done when the file beside it was changed', async () => {
     const file = join(folder, 'forged.json')
@@ -295,5 +295,5 @@ describe('a deployment that was interrupted', () => {
       expect.stringMatching(/is not what was to be[\s\S]*deployment-differs/),
     ])
     expect(await readdir(folder)).not.toContain('mixed.json')
-  }, 300_000)
+  })
 })

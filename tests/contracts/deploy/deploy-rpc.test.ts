@@ -67,7 +67,7 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
     const { code, err } = await deployBy(args('refused.json', proxy.url), key())
     expect([code, err]).toEqual([0, expect.stringContaining('Verified')])
     expect([lost, await nonce()]).toEqual([1, before + 3])
-  }, 300_000)
+  })
 
   it('does not send again what waits and is not shown', async () => {
     let isHidden = true
@@ -88,7 +88,7 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
     const { code, err } = await second.ended
     expect([code, err]).toEqual([0, expect.stringContaining('Verified')])
     expect(await nonce()).toBe(before + 3)
-  }, 300_000)
+  })
 
   it('sends nothing while the contract is shown, and its transaction is not', async () => {
     await test().setAutomine(false)
@@ -109,7 +109,7 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
     expect(await nonce()).toBe(before + 1)
     const { code } = await deployBy(args('behind.json', anvil.rpcUrl), key())
     expect([code, await nonce()]).toEqual([0, before + 3])
-  }, 300_000)
+  })
 
   it('pays no more for gas than the plan said', async () => {
     const before = await nonce()
@@ -131,7 +131,7 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
     expect(await nonce()).toBe(before + 1)
     const again = await deployBy(args('dear.json', anvil.rpcUrl), key())
     expect([again.code, await nonce()]).toEqual([0, before + 3])
-  }, 300_000)
+  })
 })
 
 describe('contracts:deploy that waits for somebody to agree', () => {
@@ -158,5 +158,5 @@ describe('contracts:deploy that waits for somebody to agree', () => {
     } finally {
       await rollup.stop()
     }
-  }, 300_000)
+  })
 })

@@ -101,5 +101,5 @@ describe('from a file to a server', () => {
     await moved.save({ kind: 'key', key: 'replica:r1', value: '{}', now, expiresAt })
     expect((await admin(url, 'restore', backup, '--merge')).text).toContain('uses the database')
     await moved.close()
-  }, 240_000)
+  })
 })

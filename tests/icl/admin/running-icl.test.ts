@@ -157,7 +157,7 @@ describe('a database whose ICL was killed and has lost its local copy', () => {
     it.skip(missing, () => {})
     return
   }
-  it('is freed by its operator, once nobody uses it', { timeout: 300_000 }, async () => {
+  it('is freed by its operator, once nobody uses it', async () => {
     const server = await openWireServer()
     const url = server.freshUrl()
     const withCopy = (name: string) => ({

@@ -227,6 +227,6 @@ describe('a ResultRegistry that takes no results', () => {
         `  after repair   ${jobCount} of ${jobCount} results committed, each once (${gas})`,
       )
       await icl.stop()
-    }, 120_000)
+    })
   }
 })

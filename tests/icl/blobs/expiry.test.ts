@@ -29,5 +29,5 @@ describe('blobs that are elsewhere than in the store', () => {
       await one.stop()
       await two.stop()
     }
-  }, 60_000)
+  })
 })

@@ -10,7 +10,6 @@ import { itWithKubo, kuboNote, startTestKubo } from '../../tools/kubo.ts'
 import { keep } from './keep.ts'
 
 const hourMs = 3_600_000
-const longMs = 90_000
 const bytes = new Uint8Array(1_000).map((_, index) => index % 253)
 const cid = await cidOf(bytes)
 const servers: LocalServer[] = []
@@ -94,7 +93,7 @@ describe('a Kubo that is not as it should be', () => {
         await expect(gateway.blobs.get(cid)).rejects.toMatchObject(unavailable)
       }),
     )
-  }, 60_000)
+  })
 
   it('that does not answer is told of', async () => {
     const gone = await startServer(() => {})
@@ -184,125 +183,105 @@ describe('a Kubo that is not as it should be', () => {
 })
 
 describe(`a real Kubo${kuboNote}`, () => {
-  itWithKubo(
-    'holds a blob under our CID, pinned, and neither once it has expired',
-    async () => {
-      if (!tried) throw new TypeError('There is no Kubo here')
-      const { kubo } = tried
-      const world = blobsOf(kubo.rpcUrl)
-      const other = blobsOf(kubo.rpcUrl)
-      const others = new TextEncoder().encode('of another ICL')
-      const otherCid = await cidOf(others)
-      const until = systemClock.now() + hourMs
-      expect(await put(world)).toBe(true)
-      await other.blobs.put(otherCid, others, { uploader: 'node', until })
-      expect(await hasBlock(kubo, cid)).toBe(true)
-      expect(await pinned(kubo.rpcUrl)).toContain(cid)
-      expect(await world.blobs.prune(() => true)).toBe(0)
-      await world.store.prune({ now: until + hourMs, settledBefore: 0, limit: 10 })
-      expect(await world.blobs.prune(() => true)).toBe(1)
-      expect(await hasBlock(kubo, cid)).toBe(false)
-      const left = await pinned(kubo.rpcUrl)
-      expect(left).toContain(otherCid)
-      expect(left).not.toContain(cid)
-    },
-    longMs,
-  )
+  itWithKubo('holds a blob under our CID, pinned, and neither once it has expired', async () => {
+    if (!tried) throw new TypeError('There is no Kubo here')
+    const { kubo } = tried
+    const world = blobsOf(kubo.rpcUrl)
+    const other = blobsOf(kubo.rpcUrl)
+    const others = new TextEncoder().encode('of another ICL')
+    const otherCid = await cidOf(others)
+    const until = systemClock.now() + hourMs
+    expect(await put(world)).toBe(true)
+    await other.blobs.put(otherCid, others, { uploader: 'node', until })
+    expect(await hasBlock(kubo, cid)).toBe(true)
+    expect(await pinned(kubo.rpcUrl)).toContain(cid)
+    expect(await world.blobs.prune(() => true)).toBe(0)
+    await world.store.prune({ now: until + hourMs, settledBefore: 0, limit: 10 })
+    expect(await world.blobs.prune(() => true)).toBe(1)
+    expect(await hasBlock(kubo, cid)).toBe(false)
+    const left = await pinned(kubo.rpcUrl)
+    expect(left).toContain(otherCid)
+    expect(left).not.toContain(cid)
+  })
 
   for (const step of ['pin/rm', 'block/rm']) {
-    itWithKubo(
-      `keeps what one replica puts again while another is at ${step}`,
-      async () => {
-        if (!tried) throw new TypeError('There is no Kubo here')
-        const { kubo } = tried
-        const until = systemClock.now() + hourMs
-        const pinName = `svc-icl ${step}`
-        const one = blobsOf(kubo.rpcUrl, { pinName })
-        const { store } = one
-        const sealed = new TextEncoder().encode(`again at ${step}`)
-        const sealedCid = await cidOf(sealed)
-        const putAgain = () => one.blobs.put(sealedCid, sealed, { uploader: 'node', until })
-        let interfered = 0
-        const two = blobsOf(kubo.rpcUrl, {
-          pinName,
-          store,
-          fetch: async (request) => {
-            if (request.url.includes(step) && interfered++ === 0) {
-              expect(await putAgain()).toBe(true)
-            }
-            return await fetch(request)
-          },
-        })
-        await two.blobs.put(sealedCid, sealed, { uploader: 'node', until })
-        await store.prune({ now: until, settledBefore: 0, limit: 10 })
-        await two.blobs.prune(() => true)
-        expect(interfered).toBe(1)
-        expect(await hasBlock(kubo, sealedCid)).toBe(true)
-        expect(await pinned(kubo.rpcUrl)).toContain(sealedCid)
-      },
-      longMs,
-    )
-  }
-
-  itWithKubo(
-    'is looked through in parts, however many pins it has',
-    async () => {
-      if (!tried) throw new TypeError('There is no Kubo here')
-      const { rpcUrl } = tried.kubo
-      const world = blobsOf(rpcUrl, { pinsAtOnce: 3 })
-      const now = systemClock.now()
-      const texts = Array.from({ length: 20 }, (_, index) => `of part ${index}`)
-      const cids = await Promise.all(
-        texts.map(async (text, index) => {
-          const sealed = new TextEncoder().encode(text)
-          const until = now + (index % 3 === 0 ? 3 : 1) * hourMs
-          const textCid = await cidOf(sealed)
-          await world.blobs.put(textCid, sealed, { uploader: 'node', until })
-          return textCid
-        }),
-      )
-      await world.store.prune({ now: now + 2 * hourMs, settledBefore: 0, limit: 100 })
-      expect(await world.blobs.prune(() => true)).toBe(13)
-      const left = await pinned(rpcUrl)
-      expect(cids.filter((one) => left.includes(one))).toEqual(
-        cids.filter((_, index) => index % 3 === 0),
-      )
-    },
-    longMs,
-  )
-
-  itWithKubo(
-    'that goes away and comes back has lost nothing',
-    async () => {
+    itWithKubo(`keeps what one replica puts again while another is at ${step}`, async () => {
       if (!tried) throw new TypeError('There is no Kubo here')
       const { kubo } = tried
-      const world = blobsOf(kubo.rpcUrl)
-      expect(await put(world)).toBe(true)
-      await kubo.kill()
-      await expect(world.blobs.get(cid)).rejects.toMatchObject(unavailable)
-      await kubo.restart()
-      expect(await world.blobs.get(cid)).toEqual(bytes)
-    },
-    longMs,
-  )
-
-  itWithKubo(
-    'leaves what the store held before where it is, and reads it there',
-    async () => {
-      if (!tried) throw new TypeError('There is no Kubo here')
-      const world = blobsOf(tried.kubo.rpcUrl)
-      const old = new TextEncoder().encode('from before')
-      const oldCid = await cidOf(old)
       const until = systemClock.now() + hourMs
-      const before = createStoredBlobs(world.store, 1_000_000, systemClock)
-      await before.put(oldCid, old, { uploader: 'node', until })
-      await keep(world, oldCid, until + 5 * hourMs)
-      await world.store.prune({ now: until + hourMs, settledBefore: 0, limit: 10 })
-      expect(await world.blobs.get(oldCid)).toEqual(old)
-      expect(await hasBlock(tried.kubo, oldCid)).toBe(false)
-    },
-    longMs,
-  )
+      const pinName = `svc-icl ${step}`
+      const one = blobsOf(kubo.rpcUrl, { pinName })
+      const { store } = one
+      const sealed = new TextEncoder().encode(`again at ${step}`)
+      const sealedCid = await cidOf(sealed)
+      const putAgain = () => one.blobs.put(sealedCid, sealed, { uploader: 'node', until })
+      let interfered = 0
+      const two = blobsOf(kubo.rpcUrl, {
+        pinName,
+        store,
+        fetch: async (request) => {
+          if (request.url.includes(step) && interfered++ === 0) {
+            expect(await putAgain()).toBe(true)
+          }
+          return await fetch(request)
+        },
+      })
+      await two.blobs.put(sealedCid, sealed, { uploader: 'node', until })
+      await store.prune({ now: until, settledBefore: 0, limit: 10 })
+      await two.blobs.prune(() => true)
+      expect(interfered).toBe(1)
+      expect(await hasBlock(kubo, sealedCid)).toBe(true)
+      expect(await pinned(kubo.rpcUrl)).toContain(sealedCid)
+    })
+  }
+
+  itWithKubo('is looked through in parts, however many pins it has', async () => {
+    if (!tried) throw new TypeError('There is no Kubo here')
+    const { rpcUrl } = tried.kubo
+    const world = blobsOf(rpcUrl, { pinsAtOnce: 3 })
+    const now = systemClock.now()
+    const texts = Array.from({ length: 20 }, (_, index) => `of part ${index}`)
+    const cids = await Promise.all(
+      texts.map(async (text, index) => {
+        const sealed = new TextEncoder().encode(text)
+        const until = now + (index % 3 === 0 ? 3 : 1) * hourMs
+        const textCid = await cidOf(sealed)
+        await world.blobs.put(textCid, sealed, { uploader: 'node', until })
+        return textCid
+      }),
+    )
+    await world.store.prune({ now: now + 2 * hourMs, settledBefore: 0, limit: 100 })
+    expect(await world.blobs.prune(() => true)).toBe(13)
+    const left = await pinned(rpcUrl)
+    expect(cids.filter((one) => left.includes(one))).toEqual(
+      cids.filter((_, index) => index % 3 === 0),
+    )
+  })
+
+  itWithKubo('that goes away and comes back has lost nothing', async () => {
+    if (!tried) throw new TypeError('There is no Kubo here')
+    const { kubo } = tried
+    const world = blobsOf(kubo.rpcUrl)
+    expect(await put(world)).toBe(true)
+    await kubo.kill()
+    await expect(world.blobs.get(cid)).rejects.toMatchObject(unavailable)
+    await kubo.restart()
+    expect(await world.blobs.get(cid)).toEqual(bytes)
+  })
+
+  itWithKubo('leaves what the store held before where it is, and reads it there', async () => {
+    if (!tried) throw new TypeError('There is no Kubo here')
+    const world = blobsOf(tried.kubo.rpcUrl)
+    const old = new TextEncoder().encode('from before')
+    const oldCid = await cidOf(old)
+    const until = systemClock.now() + hourMs
+    const before = createStoredBlobs(world.store, 1_000_000, systemClock)
+    await before.put(oldCid, old, { uploader: 'node', until })
+    await keep(world, oldCid, until + 5 * hourMs)
+    await world.store.prune({ now: until + hourMs, settledBefore: 0, limit: 10 })
+    expect(await world.blobs.get(oldCid)).toEqual(old)
+    expect(await hasBlock(tried.kubo, oldCid)).toBe(false)
+  })
 })
 
 async function pinned(rpcUrl: string): Promise<readonly string[]> {

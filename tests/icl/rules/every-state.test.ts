@@ -227,7 +227,7 @@ describe('in every reachable state', () => {
     ]) {
       expect(met.outbox.left).toContain(end)
     }
-  }, 240_000)
+  })
 
   it('of a job that may be joined by a fourth node they hold, too', () => {
     const job = sampleJob({ deadline, members: [nodeA, nodeB, nodeC, nodeD] })
@@ -239,7 +239,7 @@ describe('in every reachable state', () => {
     expect(met.states).toBeGreaterThan(2_000)
     expect(met.ends).toContain('disputed quorum-disagreed')
     expect(met.ends).toContain('accepted quorum-agreed')
-  }, 240_000)
+  })
 
   it('of a job whose checkers open numbers they hold, too', () => {
     const terms = { needs: { parts: ['teacher' as const] } }
@@ -249,5 +249,5 @@ describe('in every reachable state', () => {
     expect(met.opening).toBeGreaterThan(20)
     expect(met.ends).toContain('accepted quorum-agreed')
     expect(met.ends).toContain('disputed undelivered')
-  }, 240_000)
+  })
 })

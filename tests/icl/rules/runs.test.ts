@@ -123,7 +123,7 @@ describe('the runs of a node', () => {
       }
     }
     expect(checked).toBeGreaterThan(10_000)
-  }, 60_000)
+  })
 
   it('never conflict on one machine, however often it is killed and whatever arrives late', () => {
     for (const stepMs of [1, 400, 1_000, 25_000]) {
@@ -134,7 +134,7 @@ describe('the runs of a node', () => {
         if (world.machines[0]!.alive !== undefined) expect(poll(world, 0)).toBe(true)
       }
     }
-  }, 60_000)
+  })
 
   it('need two that outlived their end within ten minutes', () => {
     const world = createWorld([0, 0])

@@ -59,5 +59,5 @@ describe('the processor time that evidence takes', () => {
     for (const [what, text] of hostile) {
       expect([what, (await processorMsOf(text)) <= mostMs]).toEqual([what, true])
     }
-  }, 240_000)
+  })
 })

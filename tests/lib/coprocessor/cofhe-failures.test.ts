@@ -76,7 +76,7 @@ describe('a coprocessor that fails', () => {
         expect(shown).not.toContain(part)
       }
     }
-  }, 60_000)
+  })
 
   it('is reported as too many requests when the RPC says 429', async () => {
     const rpcUrl = await startRpc({ status: 429 })
@@ -157,5 +157,5 @@ describe('the permit', () => {
     aheadMs = 14 * DAY_S * 1000
     expect(await coprocessor.decrypt(highHandle)).toBe(5n)
     await chain.stop()
-  }, 60_000)
+  })
 })

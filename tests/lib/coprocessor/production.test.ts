@@ -149,7 +149,7 @@ describe('an encryption on a chain other than 31337', () => {
       })
       expect(prover.asked).toEqual([])
     }
-  }, 60_000)
+  })
 
   it('waits for neither key any more when the other does not come', async () => {
     let crs: AbortSignal | undefined

@@ -104,5 +104,5 @@ describe('the permit of a session', () => {
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
-  }, 90_000)
+  })
 })

@@ -54,7 +54,7 @@ describe('a daemon and its signals', () => {
     expect(await tell('SIGTERM')).toEqual(['abandon', 'SIGTERM'])
     expect(await tell('SIGHUP')).toEqual(['SIGHUP'])
     expect(await ended()).toEqual([0, null])
-  }, 60_000)
+  })
 
   it('goes on without its terminal under nohup', async () => {
     const { tell, lines, ended } = await listening("trap '' HUP")
@@ -63,7 +63,7 @@ describe('a daemon and its signals', () => {
     expect(await tell('SIGTERM')).toEqual(['abandon', 'SIGTERM'])
     expect(lines).toEqual([])
     expect(await ended()).toEqual([0, null])
-  }, 60_000)
+  })
 })
 
 function started(finishes = false) {

@@ -53,7 +53,7 @@ describe('svc-node answer', () => {
     expect([again.code, JSON.parse(again.out).transaction]).toEqual([0, null])
     const other = await node.run(['answer', fault(1), '--text', 'No.', '--yes'])
     expect([other.code, other.err]).toEqual([1, expect.stringContaining(hash)])
-  }, 180_000)
+  })
 
   it('takes a file, and says where the answer itself has to go', async () => {
     const path = join(node.folder, 'answer.pdf')
@@ -62,7 +62,7 @@ describe('svc-node answer', () => {
     const { code, out } = await node.run(['answer', fault(2), '--file', path, '--yes'])
     expect([code, out]).toEqual([0, expect.stringContaining('to the arbiter')])
     expect(await chain.slashOf(fault(2))).toMatchObject({ answerHash: await sha256Hex(bytes) })
-  }, 180_000)
+  })
 
   it('sends nothing that cannot count', async () => {
     const stranger = await commands.newOperator()
@@ -77,12 +77,12 @@ describe('svc-node answer', () => {
       const ended = await operator.run(['answer', ...args])
       expect([args, ended.code, ended.err]).toEqual([args, code, expect.stringContaining(why)])
     }
-  }, 180_000)
+  })
 
   it('is what doctor asks for while an accusation is pending', async () => {
     const { out } = await node.run(['doctor', '--json'])
     const { checks } = JSON.parse(out) as { checks: { name: string; detail: string }[] }
     const registration = checks.find(({ name }) => name === 'registration')
     expect(registration?.detail).toBe('2 accusations against this node are pending')
-  }, 180_000)
+  })
 })

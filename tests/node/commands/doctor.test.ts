@@ -222,7 +222,7 @@ describe('svc-node doctor', () => {
       detail: expect.stringContaining('is for chain 5'),
       remedy: expect.stringContaining('SVC_COFHE_ENDPOINT'),
     })
-  }, 90_000)
+  })
 
   it('contracts: not where the ICL says', async () => {
     const nowhere = `0x${'99'.repeat(20)}`
@@ -308,7 +308,7 @@ describe('svc-node doctor', () => {
     expect(code).toBe(1)
     expect(err).toContain(`provider openai at ${url}/v1 sends`)
     expect(err).toContain('Correct the base URL (SVC_OPENAI_BASE_URL')
-  }, 60_000)
+  })
 
   it('provider: takes an alias, and any server by its name', async () => {
     const url = await provider((response, path) =>

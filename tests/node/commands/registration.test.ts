@@ -32,7 +32,7 @@ describe('svc-node init', () => {
       gas_wei: expect.stringMatching(/^[1-9]\d+$/),
       node_registry: commands.world.chain.contracts.nodeRegistry,
     })
-  }, 180_000)
+  })
 })
 
 describe('svc-node register', () => {
@@ -42,7 +42,7 @@ describe('svc-node register', () => {
     expect(code).toBe(1)
     expect(err).toMatch(/the wallet has 0 ETH, but this takes 1 ETH of stake and up to 0\.\d+ ETH/)
     expect(err).toContain(`ETH to ${poor.address}, then try again.`)
-  }, 180_000)
+  })
 
   it('wants a confirmation, and sends nothing without one', async () => {
     const node = await newFunded()
@@ -51,7 +51,7 @@ describe('svc-node register', () => {
       err: expect.stringContaining('register for tier 0 with a stake of 1 ETH'),
     })
     expect(JSON.parse((await node.run(['status', '--json'])).out).chain.registered).toBe(false)
-  }, 180_000)
+  })
 
   it('registers once, and then brings the registration up to date', async () => {
     const node = await newFunded()
@@ -67,7 +67,7 @@ describe('svc-node register', () => {
       stake_wei: '1000000000000000001',
       model_tiers: [0, 1],
     })
-  }, 180_000)
+  })
 
   it('refuses stakes and tiers that the contract would not take', async () => {
     const node = await newFunded()
@@ -82,7 +82,7 @@ describe('svc-node register', () => {
       const { code, err } = await node.run(['register', '--yes', ...args])
       expect([args, code, err.split(' ')[0]]).toEqual([args, 2, 'error:'])
     }
-  }, 180_000)
+  })
 
   it('pays no stake twice: it waits for what an earlier try has sent', async () => {
     const node = await newFunded('9')
@@ -110,7 +110,7 @@ describe('svc-node register', () => {
     }
     const { code, out } = await node.run([...more, '--json'])
     expect([code, callsOf(out), JSON.parse(out).stake_wei]).toEqual([0, [], `3${'0'.repeat(18)}`])
-  }, 180_000)
+  })
 
   it('pays no stake twice when it is started twice', async () => {
     const node = await newFunded('9')
@@ -120,7 +120,7 @@ describe('svc-node register', () => {
     expect(codes).toContain(0)
     const { out } = await node.run(['status', '--json'])
     expect(JSON.parse(out).chain.stake_wei).toBe(`3${'0'.repeat(18)}`)
-  }, 180_000)
+  })
 
   it('stakes at no other contract than the one that is meant', async () => {
     const node = await newFunded()
@@ -131,7 +131,7 @@ describe('svc-node register', () => {
     expect((await node.run(['status'])).out).toContain('not registered')
     const meant = await node.run(['register', '--yes', '--node-registry', nodeRegistry])
     expect(meant.code).toBe(0)
-  }, 180_000)
+  })
 
   it('ends with 75 when ICL or chain are away', async () => {
     const node = await commands.newOperator()
@@ -139,7 +139,7 @@ describe('svc-node register', () => {
       const { code } = await node.run(['register', '--yes'], { [away]: 'http://127.0.0.1:9' })
       expect([away, code]).toEqual([away, 75])
     }
-  }, 180_000)
+  })
 })
 
 describe('svc-node unregister', () => {
@@ -170,7 +170,7 @@ describe('svc-node unregister', () => {
       transaction: expect.stringMatching(/^0x/),
     })
     expect(await node.run(['unregister', '--withdraw', '--yes'])).toMatchObject({ code: 0 })
-  }, 180_000)
+  })
 
   it('is undone by register', async () => {
     const node = await newFunded()
@@ -178,7 +178,7 @@ describe('svc-node unregister', () => {
     await node.run(['unregister', '--yes'])
     const back = await node.run(['register', '--yes', '--json'])
     expect([callsOf(back.out), JSON.parse(back.out).active]).toEqual([['cancelUnbonding'], true])
-  }, 180_000)
+  })
 })
 
 const codesOf = (out: string): readonly string[] =>
@@ -228,7 +228,7 @@ describe('svc-node status', () => {
     } finally {
       daemon.kill('SIGTERM')
     }
-  }, 180_000)
+  })
 
   it('says what is away, and the rest all the same', async () => {
     const node = await newFunded()
@@ -250,7 +250,7 @@ describe('svc-node status', () => {
       eligible: null,
     })
     expect(codesOf(noIcl.out)[0]).toBe('icl-unreachable')
-  }, 180_000)
+  })
 
   it('names a missing provider key and a stake that is leaving', async () => {
     const node = await newFunded()
@@ -262,5 +262,5 @@ describe('svc-node status', () => {
     expect(out).toContain('Set OPENAI_API_KEY')
     expect(out).toMatch(/^Leaving: +stake free from .+ UTC$/m)
     expect(out).toContain('run `svc-node register` to stay')
-  }, 180_000)
+  })
 })

@@ -70,7 +70,7 @@ describe('svc-node init on a terminal', () => {
     for (const file of ['config.json', 'keystore.json']) {
       expect((await stat(join(folder(), file))).mode & 0o777).toBe(0o600)
     }
-  }, 180_000)
+  })
 
   it('tries answers out, says what is wrong with them, and asks again', async () => {
     const terminal = init()
@@ -100,7 +100,7 @@ describe('svc-node init on a terminal', () => {
       cofhe_endpoint: 'http://127.0.0.1:9',
       supported_model_ids: ['openai:gpt-x'],
     })
-  }, 180_000)
+  })
 
   it('offers any OpenAI-compatible server, tries it out, and shows its models', async () => {
     const server = await startServer((response, { path }) =>
@@ -131,7 +131,7 @@ describe('svc-node init on a terminal', () => {
     } finally {
       await server.close()
     }
-  }, 180_000)
+  })
 
   it('asks nothing with --yes: a password that is typed once may hold a slip', async () => {
     const flags = ['--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url, '--models', 'openai:x']
@@ -139,7 +139,7 @@ describe('svc-node init on a terminal', () => {
     expect(await terminal.exited).toBe(1)
     expect(terminal.screen()).toContain('the keystore needs a password')
     expect(await readdir(home)).not.toContain('.svc')
-  }, 180_000)
+  })
 
   it('asks only for what is missing', async () => {
     const terminal = init({
@@ -151,7 +151,7 @@ describe('svc-node init on a terminal', () => {
     await terminal.answer('Write ', enter)
     expect(await terminal.exited).toBe(0)
     expect(terminal.screen()).not.toContain('Address of')
-  }, 180_000)
+  })
 
   for (const [place, until] of [
     ['the first question', 0],
@@ -164,7 +164,7 @@ describe('svc-node init on a terminal', () => {
       expect(await terminal.exited).toBe(1)
       expect(terminal.screen()).toContain('error: interrupted')
       expect(await readdir(home)).not.toContain('.svc')
-    }, 180_000)
+    })
   }
 })
 
@@ -209,7 +209,7 @@ describe('svc-node attest on a terminal', () => {
     expect(await configOf()).toMatchObject({ mock_attestation_key: key })
     expect((await stat(join(folder(), 'config.json'))).mode & 0o777).toBe(0o600)
     expect(await readdir(folder())).toContain('attestation.json')
-  }, 180_000)
+  })
 })
 
 describe('registering from init', () => {
@@ -235,7 +235,7 @@ describe('registering from init', () => {
     await commands.fund(anAddress(address), '1.1')
     expect(await terminal.exited).toBe(0)
     expect(terminal.screen()).toContain('is registered for tier 0 with 1 ETH at stake and active')
-  }, 180_000)
+  })
 
   it('keeps what was made when the wait is interrupted', async () => {
     const { world } = commands
@@ -254,7 +254,7 @@ describe('registering from init', () => {
       'keystore.json',
       'run.lock',
     ])
-  }, 180_000)
+  })
 
   it('asks before it sends anything', async () => {
     const node = await commands.newOperator()
@@ -267,5 +267,5 @@ describe('registering from init', () => {
     await agreed.answer('with a stake of 1 ETH', 'y')
     expect(await agreed.exited).toBe(0)
     expect(agreed.screen()).toContain('is registered for tier 0')
-  }, 180_000)
+  })
 })
