@@ -94,7 +94,7 @@ export function multiplyFile(file: string, copies: number): void {
   const db = new DatabaseSync(file)
   try {
     // Nobody needs the file if this does not end well.
-    db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -1048576')
+    db.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -1048576')
     const jobs = Number(db.prepare('SELECT count(*) AS count FROM jobs').get()?.count)
     const numbers = `WITH RECURSIVE copies (copy) AS
       (SELECT 1 UNION ALL SELECT copy + 1 FROM copies WHERE copy < ${copies - 1})`
