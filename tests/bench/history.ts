@@ -32,15 +32,18 @@ export async function measureHistory(
   const roster = await createRoster(Math.min(historyNodes, 3 * (plan.sizes.at(-1) ?? 1)))
   const ends: (() => Promise<void>)[] = [() => rm(folder, { recursive: true, force: true })]
   try {
-    const files = []
+    const fileOf = (size: number) => join(folder, `${size}.db`)
     for (const size of plan.sizes) {
       say(`writing ${size.toLocaleString('en')} jobs`)
-      const file = join(folder, `${size}.db`)
+      const file = fileOf(size)
       await fillFile(file, { jobs: Math.min(size, mostFilled), nodes: roster, isSettled: true })
       if (size > mostFilled) multiplyFile(file, size / mostFilled)
+    }
+    const files = []
+    for (const size of plan.sizes) {
       const server = await startServer({
         kind: 'icl',
-        databaseUrl: `sqlite:${file}`,
+        databaseUrl: `sqlite:${fileOf(size)}`,
         workers: true,
       })
       ends.push(() => server.stop())
@@ -53,6 +56,8 @@ export async function measureHistory(
     const load = { workers: 8, jobs: plan.jobs, mostMs: plan.mostMs }
     for (let round = 0; round <= plan.rounds; round++) {
       for (const { server, fleet, loads } of round % 2 === 0 ? files : files.toReversed()) {
+        // They have to have been heard of lately.
+        await server.call('nodes', { nodes: entriesOf(roster) })
         const found = await loadJobs(server, fleet, load)
         if (round > 0) loads.push(found)
       }

@@ -168,13 +168,19 @@ export async function startFleet({
         connection = await connectTo(ports, polling.length)
         polling.push(connection)
       }
-      const { claims } = await ask<{ claims: Offer[] }>(
+      const name = String(polls).padStart(8, '0')
+      const found = await ask<{ claims: Offer[] }>(
         connection,
-        poll(node.address, waitSeconds, String(++polls).padStart(8, '0')),
+        poll(node.address, waitSeconds, name),
         node,
-      )
+      ).catch((error: unknown) => {
+        if (connection.isOpen()) throw error
+      })
+      // Asked again by the same name, it brings what it has claimed.
+      if (!found) continue
+      polls += 1
       const now = performance.now()
-      for (const offer of claims) void workOn(node, offer, now).catch(fail)
+      for (const offer of found.claims) void workOn(node, offer, now).catch(fail)
     }
   }
   for (const [index, node] of nodes.entries()) {

@@ -44,11 +44,13 @@ export const prepareCommands = ({ store, pool, clock }: Dependencies) => ({
   nodes: async ({ nodes }: { readonly nodes: readonly RosterEntry[] }) => {
     const now = clock.now()
     await inGroups(nodes, async (entry, index) => {
-      const base = (await store.findNode(entry.address))?.version ?? 0
+      const known = await store.findNode(entry.address)
       const node = nodeOf(entry, now, index)
       // As its scores have left it.
-      const standing = await foldStanding(store, node, undefined, toSeconds(now))
-      await store.save({ kind: 'node', node: { ...node, ...standing }, base })
+      const { standing, folded } =
+        known?.document ?? (await foldStanding(store, node, undefined, toSeconds(now)))
+      const base = known?.version ?? 0
+      await store.save({ kind: 'node', node: { ...node, standing, folded }, base })
     })
     pool.forget()
   },
