@@ -11,7 +11,7 @@ import { createStepTeller } from './encrypt-steps.ts'
 import { mockChainId } from './mock-chain.ts'
 import { connectMock } from './mock-connection.ts'
 import { connectProduction } from './production-connection.ts'
-import type { Prover } from './prover.ts'
+import { type Prover, proofLimitMs } from './prover.ts'
 import { createSelfPermit } from './self-permit.ts'
 
 const encryptAttempts = 3
@@ -63,8 +63,7 @@ const retryEncrypt = async <T>(
 /** What `createCofheCoprocessor` promises, with the SDK at hand. */
 export const createSdkCoprocessor = (options: CofheOptions): CofheCoprocessor => {
   const { clock } = options
-  // A proof takes ten seconds on an idle machine, and a machine with proofs to make is not idle.
-  const usualEncryptMs = options.chainId === mockChainId ? 120_000 : 300_000
+  const usualEncryptMs = options.chainId === mockChainId ? 120_000 : proofLimitMs
   const { encryptTimeoutMs = usualEncryptMs, decryptTimeoutMs = 60_000 } = options
   const chain = createChainWriter(options)
   const permit = createSelfPermit(chain, clock, options.onPermit)

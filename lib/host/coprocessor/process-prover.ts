@@ -1,7 +1,7 @@
 import { abortable } from '../../chain/abortable.ts'
 import type { Clock } from '../../clock.ts'
 import type { ProofMaterial } from '../../coprocessor/build-proof.ts'
-import type { ProofInput, Prover } from '../../coprocessor/prover.ts'
+import { type ProofInput, type Prover, proofLimitMs } from '../../coprocessor/prover.ts'
 import { withDeadline } from '../../deadline.ts'
 import { SvcError } from '../../svc-error.ts'
 import {
@@ -12,8 +12,6 @@ import {
 } from './proof-child.ts'
 
 const maxStarts = 3
-// A proof takes ten seconds of a core, and its process gives way to others: the limit is for one that hangs.
-const usualTimeoutMs = 900_000
 
 /** How proofs are made. */
 export type ProcessProverOptions = ProofProcessOptions & {
@@ -51,7 +49,7 @@ const materialOf = ({ publicKeyHex, crsHex, values, metadata }: ProofInput): Pro
 
 /** Makes proofs in processes of their own, one at a time; one that dies is started again, up to three times in all. */
 export function createProcessProver(options: ProcessProverOptions): Prover {
-  const { clock, onDeath = () => {}, timeoutMs = usualTimeoutMs } = options
+  const { clock, onDeath = () => {}, timeoutMs = proofLimitMs } = options
   let last: Promise<unknown> = Promise.resolve()
   const late = () =>
     failed(`no proof within ${timeoutMs / 1000} s`, 'The machine may be too busy.', undefined)
