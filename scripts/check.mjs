@@ -40,7 +40,12 @@ const lintOpenApi = async () => {
 const runVitest = () => {
   const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
   // Under Bun, vitest works with threads only.
-  const options = ['--pool=threads', '--reporter=dot', '--testTimeout=300000', '--hookTimeout=300000']
+  const options = [
+    '--pool=threads',
+    '--reporter=dot',
+    '--testTimeout=300000',
+    '--hookTimeout=300000',
+  ]
   return runBun(bun, ['--bun', vitest, 'run', ...options, 'tests/icl/rules'], quiet)
 }
 
