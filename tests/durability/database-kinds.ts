@@ -130,25 +130,34 @@ const ofTwo: FaultKind = {
   },
 }
 
-/** Another one wants to be alone on the database, too: it does not start, and changes nothing for the first. */
+/** Another one wants to be alone on the database, too: it gives way, and changes nothing for the first. */
 const intruder: FaultKind = {
   name: 'database-kill-with-intruder',
   stores,
   put: async (stage) => {
     const { world } = stage
-    const refusal = await world.startReplica().then(
-      ({ process }) => {
-        process.kill('SIGKILL')
-        return 'nothing: it runs'
-      },
-      (error: unknown) => String(error),
-    )
-    if (!refusal.includes('has the lock')) throw new Error(`The intruder says ${refusal}`)
+    await givesWay(world)
     await takeDatabase(stage)
     const how = await last(stage, 5, 30)
     await databaseOf(stage).start()
     return how
   },
+}
+
+/** Starts an ICL that wants to be alone. One that the database responds to late starts without it, and learns of the lock then. */
+async function givesWay(world: Stage['world']): Promise<void> {
+  const started = await world.startReplica().catch((error: unknown) => String(error))
+  if (typeof started === 'string') {
+    if (!started.includes('has the lock')) throw new Error(`The intruder says ${started}`)
+    return
+  }
+  const isTold = ({ reasons }: Awaited<ReturnType<typeof healthOf>>) =>
+    reasons.some((reason) => reason.includes('has the lock'))
+  try {
+    await wait('the intruder learns of the lock', async () => isTold(await healthOf(started.url)))
+  } finally {
+    started.process.kill('SIGKILL')
+  }
 }
 
 async function restartAs({ world }: Stage, replicas: number): Promise<void> {
