@@ -62,7 +62,7 @@ export function hold<T>(
   return answer as Promise<T | undefined>
 }
 
-/** A caller that waits and looks for nothing until it is let go: it sees then what was changed for it meanwhile. */
+/** A caller that waits and looks for nothing until it is let go: then it looks for what was changed for it meanwhile. */
 export type Kept<T> = { readonly question: T; readonly letGo: () => void }
 
 /** Keeps one of those who wait under a key, and whose question is wanted, from looking. */
@@ -75,7 +75,13 @@ export function keepWaiting<T extends Question<unknown>>(
     const { question } = waiter
     if (waiter.isLooking || !isWanted(question)) continue
     waiter.isLooking = true
-    return { question, letGo: () => looked(waiter) }
+    const letGo = () => {
+      // A save that fails may have been made all the same, and nobody is notified of it.
+      notifier.held.drop(waiter)
+      waiter.isStale = true
+      looked(waiter)
+    }
+    return { question, letGo }
   }
   return undefined
 }

@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
+import type { Store } from '../../icl/store/store.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import { commitmentOf } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
 import { answerOf, commitTo, offersOf, ownAssignment } from './node-steps.ts'
@@ -11,8 +14,8 @@ const { pair } = useReplicas()
 let icl: TestIcl | undefined
 afterEach(() => icl?.stop())
 
-async function start(count = 3) {
-  const own = await createTestIcl()
+async function start(count = 3, store: Store = createMemoryStore()) {
+  const own = await createTestIcl({ store })
   icl = own
   return { icl: own, nodes: await joinNodes(own, count) }
 }
@@ -83,6 +86,24 @@ describe('a poll that claims', () => {
   })
 })
 
+/** A store whose answer to the first save of a claim is lost. */
+function losingClaim(): Store {
+  const store = createMemoryStore()
+  let isLost = false
+  const saveAll: Store['saveAll'] = async (writes, id) => {
+    const refused = await store.saveAll(writes, id)
+    const isClaim = writes.some(
+      (write) =>
+        write.kind === 'job' && write.job.assignments.some(({ status }) => status === 'claimed'),
+    )
+    if (!isClaim || isLost) return refused
+    isLost = true
+    throw new ProblemError('unavailable', 'No answer of the database')
+  }
+  const save: Store['save'] = async (write, id) => (await saveAll([write], id)) === undefined
+  return { ...store, save, saveAll }
+}
+
 describe('an answer to it that is lost', () => {
   it('is had again by the name of the poll, or by a daemon that starts anew, and by nobody else', async () => {
     const { icl: own, nodes } = await start()
@@ -114,6 +135,19 @@ describe('an answer to it that is lost', () => {
     expect(await eventsOf(own, lost)).toEqual([])
     const spare = nodes.find((node) => !seated.includes(node))!
     expect((await pollOf(spare, 'AAAA')).claims).toHaveLength(1)
+  })
+
+  it('by the store: the poll brings what it claimed at once, and no more than it asked for', async () => {
+    const { icl: own, nodes } = await start(3, losingClaim())
+    const polls = nodes.map((node) => pollOf(node, 'AAAA', { claim: 1, wait: 20 }))
+    await own.clock.advance(1_000)
+    const first = await submit(own)
+    await own.clock.advance(1_000)
+    await submit(own)
+    for (const poll of polls) {
+      const { claims = [] } = await own.clock.until(poll)
+      expect(claims.map(({ jobId }) => jobId)).toEqual([first.jobId])
+    }
   })
 
   it('is not given to a caller that has gone away: nothing is claimed for it', async () => {
