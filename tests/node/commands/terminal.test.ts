@@ -189,7 +189,10 @@ describe('svc-node attest on a terminal', () => {
 
     const mistaken = open(['attest'])
     await mistaken.answer('The mock attestation key', `${key}${enter}`)
-    for (const wrong of ['one', 'two', 'three']) {
+    await mistaken.answer('Keystore password', 'one\r')
+    for (const wrong of ['two', 'three']) {
+      // The question that was answered is drawn once more: only this line says that the next one is asked.
+      await mistaken.answer('This password does not open the keystore', '')
       await mistaken.answer('Keystore password', `${wrong}\r`)
     }
     expect(await mistaken.exited).toBe(1)
