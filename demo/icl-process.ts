@@ -30,7 +30,7 @@ const answersReady = async (url: string): Promise<boolean> => {
   }
 }
 
-/** Starts the ICL on a free port and resolves once it is ready. */
+/** Starts the ICL on a free port and resolves once it is ready; one that is not within a minute is ended. */
 export async function startIcl(options: {
   readonly processes: Processes
   readonly folder: string
@@ -74,7 +74,10 @@ export async function startIcl(options: {
     signal?.throwIfAborted()
     if (process.hasExited() || systemClock.now() > untilMs) {
       const how = process.hasExited() ? `ended with ${await process.exited}` : 'is not ready'
-      throw new Error(`The ICL ${how}:\n${await lastLogLines(process.logFile)}`)
+      const lines = await lastLogLines(process.logFile)
+      // One that is late would go on beside its caller, and take a lock that is given back later.
+      await processes.stop([process], 0)
+      throw new Error(`The ICL ${how}:\n${lines}`)
     }
     await systemClock.sleep(pollMs, signal)
   }
