@@ -30,19 +30,19 @@ export async function findClientData(
   const over = new Set<JobId>()
   const open = new Set<JobId>()
   const own = new Set<string>()
-  for await (const job of jobsIn((page) => store.listJobsOfClient(address, page))) {
+  for await (const job of jobsIn(store, address)) {
     const isOver = isSettled(job.phase) && job.outbox.length === 0
     if (isOver) for (const cid of blobsOf(job)) own.add(cid)
     ;(isOver ? over : open).add(job.id)
   }
   const shared = new Set<string>()
   if (own.size > 0) {
-    for await (const job of jobsIn((page) => store.listJobs(page))) {
+    for await (const job of jobsIn(store)) {
       if (over.has(job.id)) continue
       for (const cid of blobsOf(job)) if (own.has(cid)) shared.add(cid)
     }
   }
-  const count = await store.countJobsOfClient(address, 0)
+  const count = await store.countJobsOfClient(address, { since: 0 })
   return {
     address,
     over: [...over],
@@ -78,11 +78,9 @@ const blobsOf = ({ promptCid, agreement }: Job): readonly string[] => [
   ...(agreement?.turns ?? []).flatMap(({ delivery }) => delivery?.body.output_cid ?? []),
 ]
 
-type JobsPage = Parameters<Store['listJobs']>[0]
-
-async function* jobsIn(list: (page: JobsPage) => Promise<readonly Job[]>): AsyncGenerator<Job> {
+async function* jobsIn(store: Store, client?: Address): AsyncGenerator<Job> {
   for (let before: Position | undefined; ; ) {
-    const page = await list({ before, limit: pageSize })
+    const page = await store.listJobs({ client, before, limit: pageSize })
     yield* page
     const last = page.at(-1)
     if (!last) return

@@ -4,7 +4,7 @@ import type { PendingEffect } from '../rules/effects.ts'
 import type { Job } from '../rules/job.ts'
 import type { AdminContext } from './context.ts'
 
-const pageSize = 200
+const mostJobs = 1_000_000
 const maxTries = 20
 
 /** An effect that is not delivered yet. */
@@ -12,14 +12,10 @@ export type OpenEffect = { readonly jobId: JobId; readonly pending: PendingEffec
 
 /** Everything that is still to be done outside, by job. */
 export async function* listEffects({ store }: AdminContext): AsyncGenerator<OpenEffect> {
-  for (let after: JobId | undefined; ; ) {
-    const page = await store.listJobsWithEffects(after, pageSize)
-    for (const jobId of page) {
-      const job = (await store.findJob(jobId))?.document
-      for (const pending of job?.outbox ?? []) yield { jobId, pending }
-    }
-    after = page.at(-1)
-    if (page.length < pageSize) return
+  const ids = await store.listDue('effect', Number.MAX_SAFE_INTEGER, mostJobs)
+  for (const jobId of ids.toSorted()) {
+    const job = (await store.findJob(jobId))?.document
+    for (const pending of job?.outbox ?? []) yield { jobId, pending }
   }
 }
 

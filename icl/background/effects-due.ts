@@ -117,7 +117,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
       if (work.size >= maxUnderWay) return
       const now = deps.clock.now()
       const limit = batchSize + work.size + work.failed + waiting.size + looks.failed + notices.size
-      const due = await deps.store.listDueEffects(now, limit)
+      const due = await deps.store.listDue('effect', now, limit)
       // A job that cannot be read must not hold up the others.
       await Promise.all(
         due

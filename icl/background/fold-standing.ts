@@ -10,7 +10,7 @@ import { toSeconds } from '../../lib/time.ts'
 import type { Folded, Node } from '../rules/eligibility.ts'
 import type { Store } from '../store/store.ts'
 
-const pageSize = 100
+const pageSize = 1_000
 /** Events that are not folded yet are read again for each new one: so many at most, where time allows. */
 const mostUnfolded = 16
 /** How long events are left out of what is folded for good, in seconds, where another replica may be about to save one. */
@@ -32,9 +32,7 @@ export async function foldStanding(
 ): Promise<{ readonly standing: Standing; readonly folded?: Folded }> {
   const known = from !== undefined && from >= (node.folded?.before ?? 0) ? node.folded : undefined
   const start = known ?? emptyFold
-  const events = known
-    ? await listSince(store, node, known.before)
-    : await store.listReputationEvents(node.address)
+  const events = await listSince(store, node, known?.before ?? 0)
   const ordered = inOrder([...events, ...added])
   const { standing } = ordered.reduce(afterEvent, start)
   const before = nowSeconds - (store.shared ? settlingSeconds : 0)
@@ -57,7 +55,7 @@ async function listSince(store: Store, { address }: Node, second: number) {
   const events: ReputationEvent[] = []
   for (;;) {
     const before = events.at(-1)
-    const page = await store.pageReputationEvents(address, {
+    const page = await store.listReputationEvents(address, {
       limit: pageSize,
       since: second * 1000,
       ...(before && { before }),

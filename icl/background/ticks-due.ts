@@ -21,11 +21,11 @@ export async function tickDue(
   const now = deps.clock.now()
   // What is under way, or fails again and again, stays due: it must not take the place of the rest.
   const limit = batchSize + work.size + work.failed
-  const due = await deps.store.listDueTicks(now, limit)
+  const due = await deps.store.listDue('tick', now, limit)
   const ids = replicas.ids()
   const own = due.filter((id) => replicaFor(id, ids) === deps.replicaId)
   const overdue =
-    own.length < due.length ? await deps.store.listDueTicks(now - overdueMs, limit) : []
+    own.length < due.length ? await deps.store.listDue('tick', now - overdueMs, limit) : []
   for (const id of new Set([...own, ...overdue])) {
     void work.start(`tick ${id}`, () => tickJob(deps, id))
   }

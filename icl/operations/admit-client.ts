@@ -24,7 +24,7 @@ const tooManyJobs = ({ limits }: Dependencies) =>
 
 /** Throws `too-many-jobs` before anything that costs more is asked. */
 export async function checkRoom(deps: Dependencies, client: Address): Promise<void> {
-  const running = await deps.store.countUnsettledJobsOfClient(client)
+  const running = await deps.store.countJobsOfClient(client, 'unsettled')
   if (running >= deps.limits.maxJobsPerClient) throw tooManyJobs(deps)
 }
 
@@ -87,7 +87,7 @@ async function dailyPlaceOf(
   const expiresAt = (day + 1) * dayMs
   // The places are taken in order: those of the jobs that are there already need not be tried.
   for (
-    let index = await store.countJobsOfClient(client, day * dayMs);
+    let index = await store.countJobsOfClient(client, { since: day * dayMs });
     index < jobsPerDay;
     index++
   ) {

@@ -1,5 +1,4 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import type { JobId } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -18,7 +17,7 @@ const faultRememberedMs = 3_000
 /** A check of the contracts that has not come back by then has lost its meaning. */
 const faultsRecentMs = wellRememberedMs + 5_000
 const pageSize = 100
-const mostPages = 10
+const mostJobs = 1_000
 
 /** Says how the ICL is; what it asks of others for that is cached for half a second, however many ask, and given for 3 s. */
 export function createProbes(deps: Dependencies) {
@@ -142,20 +141,17 @@ function createFinding(
 
 /** How many results wait since the chain did not take them, and why. */
 async function findUncommitted({ store }: Dependencies): Promise<readonly string[]> {
-  let last: JobId | undefined
   // Jobs may wait for a day with nothing but a message to their client's server, and must not hide the others.
-  for (let page = 0; page < mostPages; page++) {
-    const ids = await store.listJobsWithEffects(last, pageSize)
-    const jobs = await Promise.all(ids.map((id) => store.findJob(id)))
+  const ids = await store.listDue('effect', Number.MAX_SAFE_INTEGER, mostJobs)
+  for (let at = 0; at < ids.length; at += pageSize) {
+    const page = ids.slice(at, at + pageSize)
+    const jobs = await Promise.all(page.map((id) => store.findJob(id)))
     const errors = jobs.flatMap((found) => found?.document.commitError ?? [])
     const [error] = errors
-    const isAll = ids.length < pageSize
     if (error !== undefined) {
-      const count = `${errors.length}${isAll && page === 0 ? '' : ' or more'}`
+      const count = `${errors.length}${ids.length < pageSize ? '' : ' or more'}`
       return [`results that wait to be committed: ${count}; last try: ${error}`]
     }
-    if (isAll) return []
-    last = ids.at(-1)
   }
   return []
 }

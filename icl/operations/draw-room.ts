@@ -10,7 +10,7 @@ const aheadFactor = 2
 /** What the nodes and the limits of clients leave for more jobs, by the store. */
 export const drawRoom = ({ store, limits }: Dependencies): Room => ({
   ofClient: async (client) =>
-    limits.maxJobsPerClient - (await store.countUnsettledJobsOfClient(client)),
+    limits.maxJobsPerClient - (await store.countJobsOfClient(client, 'unsettled')),
   ofNode: async (address) => {
     const [found, jobs] = await Promise.all([
       store.findNode(address),

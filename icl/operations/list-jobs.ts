@@ -18,7 +18,8 @@ export async function listJobs(
   client: Address,
   query: { readonly status?: JobPhase | undefined; readonly cursor?: string | undefined },
 ): Promise<z.output<typeof JobList>> {
-  const jobs = await deps.store.listJobsOfClient(client, {
+  const jobs = await deps.store.listJobs({
+    client,
     phase: query.status,
     before: positionOf(query.cursor),
     limit: pageSize + 1,

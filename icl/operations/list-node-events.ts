@@ -20,7 +20,7 @@ export async function listNodeEvents(
   if (!(await deps.store.findNode(address))) {
     throw new ProblemError('node-not-found', `No node ${address} has attested here`)
   }
-  const found = await deps.store.pageReputationEvents(address, { before, limit: pageSize + 1 })
+  const found = await deps.store.listReputationEvents(address, { before, limit: pageSize + 1 })
   const page = found.slice(0, pageSize)
   const last = page.at(-1)
   return {

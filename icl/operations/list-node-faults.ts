@@ -23,7 +23,7 @@ export async function listNodeFaults(
   }
   const faults: FaultView[] = []
   for (let looks = 0; looks < maxLooks; looks++) {
-    const events = await deps.store.pageReputationEvents(address, { before, limit: eventsAtOnce })
+    const events = await deps.store.listReputationEvents(address, { before, limit: eventsAtOnce })
     for (const event of events) {
       before = { at: event.at, id: event.id }
       const fault = await faultBehind(deps, event)

@@ -1,6 +1,10 @@
 import type { Address } from '../../lib/codecs.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { isSettled, type Job, occupiesSlot } from '../rules/job.ts'
+import type { OccupiedSlots } from './store.ts'
+
+/** A slot of a node that a job occupies. */
+export type OccupiedSlot = { readonly node: Address; readonly status: 'offered' | 'claimed' }
 
 /** What a job is found by; times in milliseconds. */
 export type JobIndex = {
@@ -13,7 +17,7 @@ export type JobIndex = {
   readonly effectsDueAt: number | undefined
   readonly effects: number
   /** Slots of nodes that the job occupies; none once the job has settled. */
-  readonly occupied: readonly { readonly node: Address; readonly status: 'offered' | 'claimed' }[]
+  readonly occupied: readonly OccupiedSlot[]
 }
 
 /** What a job is found by, so that every store finds the same. */
@@ -34,4 +38,20 @@ export function indexOfJob(job: Job): JobIndex {
           occupiesSlot(status) ? [{ node, status: status === 'offered' ? status : 'claimed' }] : [],
         ),
   }
+}
+
+/** The nodes that have offers among the slots of a job. */
+export const offeredIn = (occupied: readonly OccupiedSlot[]): readonly Address[] =>
+  occupied.flatMap(({ node, status }) => (status === 'offered' ? [node] : []))
+
+/** How many slots of each node are occupied, from slots or counts of them. */
+export function countSlots(
+  slots: readonly (OccupiedSlot & { readonly count?: number })[],
+): ReadonlyMap<Address, OccupiedSlots> {
+  const counts = new Map<Address, OccupiedSlots>()
+  for (const { node, status, count = 1 } of slots) {
+    const known = counts.get(node) ?? { offered: 0, claimed: 0 }
+    counts.set(node, { ...known, [status]: known[status] + count })
+  }
+  return counts
 }

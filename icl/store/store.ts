@@ -110,13 +110,6 @@ export type HeldKey = {
   readonly expiresAt: number
 }
 
-/** Whose a job is, and when it came (milliseconds). */
-type JobOrigin = {
-  readonly id: JobId
-  readonly client: Address
-  readonly createdAt: number
-}
-
 /** A job that was saved, and the nodes that it has offers for. */
 export type JobChange = {
   readonly id: JobId
@@ -183,7 +176,8 @@ export type Position = { readonly at: number; readonly id: string }
  * Everything the ICL remembers. Every save is conditional: a false answer means that somebody else was faster, and nothing was
  * changed. What was saved is there for every later read of this process, and lasts once a barrier says so (`commits`). Any
  * method may throw ProblemError `unavailable` when the database is away. A record that cannot be read is left out of lists and logged once; reading it throws
- * SvcError `store-corrupt`. Times are milliseconds.
+ * SvcError `store-corrupt`. Times are milliseconds. Text is ordered and compared by its bytes in UTF-8, which is the order of its code
+ * points: in a database, a binary collation. Ids and keys are ASCII.
  */
 export interface Store {
   /** True when an acknowledged save survives a crash. */
@@ -207,35 +201,21 @@ export interface Store {
   saveAll(writes: readonly Write[], writeId?: string): Promise<Write | undefined>
 
   findJob(id: JobId): Promise<Versioned<Job> | undefined>
-  /** Unsettled jobs whose `tickAt` is at or before `now`, the longest overdue first. */
-  listDueTicks(now: number, limit: number): Promise<readonly JobId[]>
-  /** Jobs with an effect that is due at or before `now`, the longest overdue first. */
-  listDueEffects(now: number, limit: number): Promise<readonly JobId[]>
-  /** Jobs with effects that are not delivered yet, by id, after `after`. */
-  listJobsWithEffects(after: JobId | undefined, limit: number): Promise<readonly JobId[]>
+  /** Unsettled jobs whose `tickAt`, or jobs with an effect that, is due at or before `now`, the longest overdue first. */
+  listDue(what: 'tick' | 'effect', now: number, limit: number): Promise<readonly JobId[]>
   /** Unsettled jobs in which a node occupies a slot (offered or claimed). */
   listJobsOfNode(node: Address): Promise<readonly Job[]>
   /** How many slots of each node are occupied, over all unsettled jobs. */
   countOccupiedSlots(): Promise<ReadonlyMap<Address, OccupiedSlots>>
-  /** A client's jobs, newest first, from before a position. */
-  listJobsOfClient(
-    client: Address,
-    page: {
-      readonly phase?: JobPhase | undefined
-      readonly before?: Position | undefined
-      readonly limit: number
-    },
-  ): Promise<readonly Job[]>
-  /** Everybody's jobs, newest first, from before a position. */
+  /** Everybody's jobs or one client's, newest first, from before a position. */
   listJobs(page: {
+    readonly client?: Address | undefined
     readonly phase?: JobPhase | undefined
     readonly before?: Position | undefined
     readonly limit: number
   }): Promise<readonly Job[]>
-  countJobsOfClient(client: Address, since: number): Promise<number>
-  countUnsettledJobsOfClient(client: Address): Promise<number>
-  /** Every job there is, by id, after `after`. */
-  listJobOrigins(after: JobId | undefined, limit: number): Promise<readonly JobOrigin[]>
+  /** A client's jobs from a time on, or those that have not settled. */
+  countJobsOfClient(client: Address, which: { since: number } | 'unsettled'): Promise<number>
   /** Jobs saved since the call that gave `cursor`, each at least once; without one, only where to go on from. */
   listChanges(
     cursor: string | undefined,
@@ -246,13 +226,9 @@ export interface Store {
   listNodes(now: number): Promise<readonly Node[]>
 
   findClient(address: Address): Promise<Versioned<Client> | undefined>
-  /** Clients by address, after `after`. */
-  listClients(after: Address | undefined, limit: number): Promise<readonly Versioned<Client>[]>
 
-  /** A node's events, by time and id, oldest first. */
-  listReputationEvents(node: Address): Promise<readonly ReputationEvent[]>
-  /** A node's events, newest first, from before a position, none of before `since`. */
-  pageReputationEvents(
+  /** A node's events by time and id, newest first, from before a position, none of before `since`. */
+  listReputationEvents(
     node: Address,
     page: {
       readonly before?: Position | undefined

@@ -196,7 +196,7 @@ async function wrongScores(
   jobs: readonly Job[],
 ): Promise<readonly Problem[]> {
   const all = world.nodes.map(async ({ address }) => {
-    const events = await store.listReputationEvents(Address.parse(address))
+    const events = await store.listReputationEvents(Address.parse(address), { limit: 100_000 })
     const assignments = jobs
       .flatMap((job) => job.assignments)
       .filter(({ node }) => node === address)

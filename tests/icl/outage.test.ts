@@ -32,7 +32,7 @@ async function restart(icl: TestIcl, awayMs: number): Promise<TestIcl> {
 
 const scoresOf = async (nodes: readonly TestNode[]) => {
   const events = await Promise.all(
-    nodes.map(({ address }) => shared.store.listReputationEvents(address)),
+    nodes.map(({ address }) => shared.store.listReputationEvents(address, { limit: 1_000 })),
   )
   return events.flat().map(({ code }) => code)
 }

@@ -35,7 +35,7 @@ describe('the allowance of a client', () => {
   const note = async (at: number, index: number, phase: 'accepted' | 'disputed') => {
     const job = { ...jobOf(index), phase, settledAt: at }
     await scoreNode(depsAt(at), job, { node: node!, fence: 1, code: 'answer-differed' })
-    const events = await icl.deps.store.listReputationEvents(node!)
+    const events = await icl.deps.store.listReputationEvents(node!, { limit: 1_000 })
     return events.find(({ jobId }) => jobId === job.id)?.client
   }
 
@@ -75,7 +75,7 @@ describe('a ring that feeds itself', () => {
       const members = partners.flatMap((partner) => partner ?? [])
       const what = { node: node!, fence: 1, code: 'answer-agreed' as const, partners: members }
       await scoreNode(depsAt(at), jobOf(index), what)
-      const events = await icl.deps.store.listReputationEvents(node!)
+      const events = await icl.deps.store.listReputationEvents(node!, { limit: 1_000 })
       return events.find(({ jobId }) => jobId === jobOf(index).id)?.again
     }
     const at = icl.clock.now()

@@ -71,7 +71,7 @@ it.each([
     await shared.clock.advance(5_000)
     expect((await shared.store.findJob(claimed.jobId))?.document.phase).toBe('accepted')
     const events = await Promise.all(
-      nodes.map(({ address }) => shared.store.listReputationEvents(address)),
+      nodes.map(({ address }) => shared.store.listReputationEvents(address, { limit: 1_000 })),
     )
     expect(
       events

@@ -120,7 +120,9 @@ async function run(seed: number): Promise<void> {
     expect(new Set(there).size).toBe(there.length)
     expect((await store.findJob(jobOf(digit).id))?.document).toEqual(found?.document)
   }
-  const recorded = (await world.database.listReputationEvents(nodeA)).map(({ id }) => id)
+  const recorded = (await world.database.listReputationEvents(nodeA, { limit: 1_000 })).map(
+    ({ id }) => id,
+  )
   for (const mark of told.events) {
     const isThere = told.marks.get(mark) === 'acknowledged'
     expect([mark, recorded.includes(mark)]).toEqual([mark, isThere])

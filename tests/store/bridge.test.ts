@@ -60,7 +60,9 @@ describe('an ICL that starts while its database is away', () => {
     world.connection.cut = 'before'
     const store = await world.start()
     await expect(store.listJobs({ limit: 9 })).rejects.toMatchObject(unavailable)
-    await expect(store.listReputationEvents(nodeA)).rejects.toMatchObject(unavailable)
+    await expect(store.listReputationEvents(nodeA, { limit: 1_000 })).rejects.toMatchObject(
+      unavailable,
+    )
     await expect(store.findBlob('c')).rejects.toMatchObject(unavailable)
   })
 })
@@ -234,7 +236,7 @@ describe('a replay', () => {
       document: { minTier: 21 },
       version: 21,
     })
-    expect(await world.database.listReputationEvents(nodeA)).toHaveLength(5)
+    expect(await world.database.listReputationEvents(nodeA, { limit: 1_000 })).toHaveLength(5)
     expect(await store.findJob(one.id)).toEqual(await world.database.findJob(one.id))
   })
 
@@ -256,7 +258,7 @@ describe('a replay', () => {
         document: { minTier: 11 },
         version: 11,
       })
-      expect(await world.database.listReputationEvents(nodeA)).toHaveLength(4)
+      expect(await world.database.listReputationEvents(nodeA, { limit: 1_000 })).toHaveLength(4)
       expect(world.logged.join()).not.toContain('lost against')
     }
   })

@@ -10,7 +10,7 @@
  *   has. While it is away, every commit is flushed before it is acknowledged.
  */
 
-import { textOf } from '../sqlite/database.ts'
+import { textOf } from '../rows.ts'
 import type { SqliteStore } from '../sqlite/store.ts'
 import type { SqliteWrites } from '../sqlite/writes.ts'
 import {

@@ -48,23 +48,15 @@ export function bridgeReads(bridge: Bridge) {
   const whole = <T>(work: (store: Store) => Promise<T>) => read(bridge, work, true)
   return {
     findJob: (id) => from((store) => store.findJob(id)),
-    listDueTicks: (now, limit) => from((store) => store.listDueTicks(now, limit)),
-    listDueEffects: (now, limit) => from((store) => store.listDueEffects(now, limit)),
-    listJobsWithEffects: (after, limit) => from((store) => store.listJobsWithEffects(after, limit)),
+    listDue: (what, now, limit) => from((store) => store.listDue(what, now, limit)),
     listJobsOfNode: (node) => from((store) => store.listJobsOfNode(node)),
     countOccupiedSlots: () => from((store) => store.countOccupiedSlots()),
     listJobs: (page) => whole((store) => store.listJobs(page)),
-    listJobsOfClient: (client, page) => whole((store) => store.listJobsOfClient(client, page)),
-    countJobsOfClient: (client, since) => from((store) => store.countJobsOfClient(client, since)),
-    countUnsettledJobsOfClient: (client) =>
-      from((store) => store.countUnsettledJobsOfClient(client)),
-    listJobOrigins: (after, limit) => whole((store) => store.listJobOrigins(after, limit)),
+    countJobsOfClient: (client, which) => from((store) => store.countJobsOfClient(client, which)),
     findNode: (address) => from((store) => store.findNode(address)),
     listNodes: (now) => from((store) => store.listNodes(now)),
     findClient: (address) => from((store) => store.findClient(address)),
-    listClients: (after, limit) => whole((store) => store.listClients(after, limit)),
-    listReputationEvents: (node) => whole((store) => store.listReputationEvents(node)),
-    pageReputationEvents: (node, page) => whole((store) => store.pageReputationEvents(node, page)),
+    listReputationEvents: (node, page) => whole((store) => store.listReputationEvents(node, page)),
     findKey: (key, now) => from((store) => store.findKey(key, now)),
     listKeys: (prefix, now) => from((store) => store.listKeys(prefix, now)),
     findBlob: async (cid) => {

@@ -1,7 +1,7 @@
 import type { Address } from '../../../lib/codecs.ts'
 import type { ReputationEvent } from '../../../lib/reputation.ts'
 import type { Job } from '../../rules/job.ts'
-import { indexOfJob } from '../job-index.ts'
+import { indexOfJob, offeredIn } from '../job-index.ts'
 import type { JobChange, Versioned } from '../store.ts'
 
 export type Documents<T> = ReturnType<typeof createDocuments<T>>
@@ -49,10 +49,7 @@ export function createChanges() {
   let first = 0
   return {
     note: (job: Job, version: number): void => {
-      const offeredTo = indexOfJob(job).occupied.flatMap(({ node, status }) =>
-        status === 'offered' ? [node] : [],
-      )
-      changes.push({ id: job.id, version, offeredTo })
+      changes.push({ id: job.id, version, offeredTo: offeredIn(indexOfJob(job).occupied) })
       if (changes.length <= 2 * keptChanges) return
       first += changes.length - keptChanges
       changes = changes.slice(-keptChanges)

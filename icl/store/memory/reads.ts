@@ -1,8 +1,8 @@
-import type { Address, JobId } from '../../../lib/codecs.ts'
+import type { Address } from '../../../lib/codecs.ts'
 import type { JobPhase } from '../../../lib/schemas/jobs.ts'
 import type { Job } from '../../rules/job.ts'
-import { indexOfJob } from '../job-index.ts'
-import type { OccupiedSlots, Position, Store, StoreStats } from '../store.ts'
+import { countSlots, indexOfJob } from '../job-index.ts'
+import type { Position, Store, StoreStats } from '../store.ts'
 import type { MemoryState } from './state.ts'
 
 /** Every read of the store. */
@@ -18,30 +18,21 @@ function jobReads({ jobs, open, occupied, withEffects, changes }: MemoryState) {
   const jobsOf = (client: Address) => jobs.all().filter((job) => job.client === client)
   return {
     findJob: async (id) => jobs.find(id),
-    listDueTicks: async (now, limit) => listDue(openJobs(), now, limit, 'tickAt'),
-    listDueEffects: async (now, limit) =>
-      listDue(documentsOf(withEffects), now, limit, 'effectsDueAt'),
-    listJobsWithEffects: async (after, limit) =>
-      documentsOf(withEffects)
-        .map(({ id }) => id)
-        .filter((id) => id > (after ?? ''))
-        .sort()
-        .slice(0, limit),
-    listJobsOfNode: async (node) => documentsOf(occupied.get(node) ?? new Set()),
-    countOccupiedSlots: async () => countOccupiedSlots(openJobs()),
-    listJobsOfClient: async (client, page) => pageOf(jobsOf(client), page),
-    listJobs: async (page) => pageOf(jobs.all(), page),
-    countJobsOfClient: async (client, since) =>
-      jobsOf(client).filter(({ createdAt }) => createdAt >= since).length,
-    countUnsettledJobsOfClient: async (client) =>
-      openJobs().filter((job) => job.client === client).length,
-    listJobOrigins: async (after, limit) =>
-      jobs
-        .all()
-        .filter(({ id }) => id > (after ?? ''))
-        .sort((a, b) => (a.id < b.id ? -1 : 1))
+    listDue: async (what, now, limit) =>
+      (what === 'tick' ? openJobs() : documentsOf(withEffects))
+        .map((job) => ({ id: job.id, at: dueAt(job, what) }))
+        .filter(({ at }) => at <= now)
+        .sort(byTime)
         .slice(0, limit)
-        .map(({ id, client, createdAt }) => ({ id, client, createdAt })),
+        .map(({ id }) => id),
+    listJobsOfNode: async (node) => documentsOf(occupied.get(node) ?? new Set()),
+    countOccupiedSlots: async () =>
+      countSlots(openJobs().flatMap((job) => indexOfJob(job).occupied)),
+    listJobs: async ({ client, ...page }) => pageOf(client ? jobsOf(client) : jobs.all(), page),
+    countJobsOfClient: async (client, which) =>
+      which === 'unsettled'
+        ? openJobs().filter((job) => job.client === client).length
+        : jobsOf(client).filter(({ createdAt }) => createdAt >= which.since).length,
     listChanges: async (cursor) => changes.since(cursor),
     stats: async () => statsOf(jobs.all()),
   } satisfies Partial<Store>
@@ -56,13 +47,7 @@ function otherReads({ nodes, clients, events, keys, blobs }: MemoryState) {
         .filter(({ certificate }) => certificate.expiresAt > now)
         .sort((a, b) => (a.address < b.address ? -1 : 1)),
     findClient: async (address) => clients.find(address),
-    listClients: async (after, limit) =>
-      [...clients.entries()]
-        .filter(({ document }) => document.address > (after ?? ''))
-        .sort((a, b) => (a.document.address < b.document.address ? -1 : 1))
-        .slice(0, limit),
-    listReputationEvents: async (node) => events.of(node).toSorted(byTime),
-    pageReputationEvents: async (node, { before, since = 0, limit }) =>
+    listReputationEvents: async (node, { before, since = 0, limit }) =>
       events
         .of(node)
         .filter((event) => event.at >= since && isBefore(event, before))
@@ -95,28 +80,8 @@ const pageOf = (
 const isBefore = (position: Position, limit: Position | undefined): boolean =>
   limit === undefined || byTime(position, limit) < 0
 
-function listDue(
-  jobs: readonly Job[],
-  now: number,
-  limit: number,
-  field: 'tickAt' | 'effectsDueAt',
-): readonly JobId[] {
-  return jobs
-    .map((job) => ({ id: job.id, dueAt: indexOfJob(job)[field] ?? Number.POSITIVE_INFINITY }))
-    .filter((job) => job.dueAt <= now)
-    .sort((a, b) => a.dueAt - b.dueAt)
-    .slice(0, limit)
-    .map(({ id }) => id)
-}
-
-function countOccupiedSlots(jobs: readonly Job[]): ReadonlyMap<Address, OccupiedSlots> {
-  const counts = new Map<Address, OccupiedSlots>()
-  for (const { node, status } of jobs.flatMap((job) => indexOfJob(job).occupied)) {
-    const known = counts.get(node) ?? { offered: 0, claimed: 0 }
-    counts.set(node, { ...known, [status]: known[status] + 1 })
-  }
-  return counts
-}
+const dueAt = (job: Job, what: 'tick' | 'effect'): number =>
+  indexOfJob(job)[what === 'tick' ? 'tickAt' : 'effectsDueAt'] ?? Number.POSITIVE_INFINITY
 
 function statsOf(jobs: readonly Job[]): StoreStats {
   const jobsByPhase: Partial<Record<JobPhase, number>> = {}

@@ -23,6 +23,7 @@
 import { Timestamp } from 'mongodb'
 import { z } from 'zod'
 import type { Clock } from '../../../lib/clock.ts'
+import { offeredIn } from '../job-index.ts'
 import type { JobChange, Store } from '../store.ts'
 import type { MongoConnection } from './connection.ts'
 import { occupiedOf } from './reads.ts'
@@ -88,9 +89,7 @@ type Seen = { readonly id: string; readonly stamp: Stamp; readonly change: JobCh
 
 function seenOf(row: unknown): Seen {
   const { _id: id, version, occupied, changed } = parseRow(ChangeRow, row)
-  const offeredTo = occupied
-    .map(occupiedOf)
-    .flatMap(({ node, status }) => (status === 'offered' ? [node] : []))
+  const offeredTo = offeredIn(occupied.map(occupiedOf))
   return { id, stamp: [changed.t, changed.i], change: { id, version, offeredTo } }
 }
 

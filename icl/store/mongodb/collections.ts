@@ -135,8 +135,6 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
     { createdAt: -1, _id: -1 },
     { phase: 1, createdAt: -1, _id: -1 },
     { changed: 1 },
-    // Which jobs there are is read without the jobs.
-    { _id: 1, client: 1, createdAt: 1 },
   ],
   nodes: [{ certificateExpiresAt: 1 }],
   clients: [],

@@ -5,7 +5,9 @@ import type { ReputationEvent } from '../../../lib/reputation.ts'
 import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
 import type { Job } from '../../rules/job.ts'
-import type { OccupiedSlots, Position, Store, Versioned } from '../store.ts'
+import { countSlots, type OccupiedSlot } from '../job-index.ts'
+import { behindPrefix } from '../rows.ts'
+import type { Position, Store, Versioned } from '../store.ts'
 import { fillPage, type Unreadable } from '../unreadable.ts'
 import type { EventRow, JobRow } from './collections.ts'
 import type { MongoConnection } from './connection.ts'
@@ -19,7 +21,6 @@ import {
   EventPosition,
   HeldKeyRow,
   JobIdRow,
-  JobOriginRow,
   JobPosition,
   OccupiedCount,
   PhaseCount,
@@ -29,16 +30,10 @@ import {
 
 const documentOnly = { projection: { document: 1 } }
 const idOf = ({ _id }: { readonly _id: string }) => _id
-const byTime: Sort = { at: 1, _id: 1 }
 const newestFirst = (field: string): Sort => ({ [field]: -1, _id: -1 })
 
 /** Everything that is read of jobs. */
 export function jobReads({ run }: MongoConnection, unreadable: Unreadable) {
-  const ids = async (filter: Filter<JobRow>, sort: Sort, limit: number) => {
-    const options = { projection: { _id: 1 }, sort, limit }
-    const rows = await run(({ jobs }) => jobs.find(filter, options).toArray())
-    return rows.map((row) => parseRow(JobIdRow, row)._id)
-  }
   const readAll = (rows: readonly JobRow[]) =>
     unreadable.readAll(rows, idOf, (row) => documentOf<Job>(row))
   const pageOf = (
@@ -57,35 +52,28 @@ export function jobReads({ run }: MongoConnection, unreadable: Unreadable) {
     }
     return fillPage(page, ask, positionOf, readAll)
   }
-  const count = (filter: Filter<JobRow>) => run(({ jobs }) => jobs.countDocuments(filter))
   return {
     findJob: async (id) => {
       const row = await run(({ jobs }) => jobs.findOne({ _id: id }))
       return row ? unreadable.read(id, () => versioned<Job>(row)) : undefined
     },
-    listDueTicks: (now, limit) => ids({ tickAt: { $lte: now } }, { tickAt: 1 }, limit),
-    listDueEffects: (now, limit) =>
-      ids({ effectsDueAt: { $lte: now } }, { effectsDueAt: 1 }, limit),
-    listJobsWithEffects: (after, limit) =>
-      ids({ effects: { $gt: 0 }, _id: { $gt: after ?? '' } }, { _id: 1 }, limit),
+    listDue: async (what, now, limit) => {
+      const field = what === 'tick' ? 'tickAt' : 'effectsDueAt'
+      const options = { projection: { _id: 1 }, sort: { [field]: 1 } as Sort, limit }
+      const filter = { [field]: { $lte: now } }
+      const rows = await run(({ jobs }) => jobs.find(filter, options).toArray())
+      return rows.map((row) => parseRow(JobIdRow, row)._id)
+    },
     listJobsOfNode: async (node) => {
       const filter = { occupied: { $in: [`offered:${node}`, `claimed:${node}`] } }
       return readAll(await run(({ jobs }) => jobs.find(filter, documentOnly).toArray()))
     },
-    listJobsOfClient: (client, page) =>
-      pageOf({ client, ...(page.phase && { phase: page.phase }) }, page),
-    listJobs: (page) => pageOf(page.phase ? { phase: page.phase } : {}, page),
-    countJobsOfClient: (client, since) => count({ client, createdAt: { $gte: since } }),
-    countUnsettledJobsOfClient: (client) => count({ client, settledAt: null }),
-    listJobOrigins: async (after, limit) => {
-      const options = { projection: { client: 1, createdAt: 1 }, sort: { _id: 1 } as const, limit }
-      const rows = await run(({ jobs }) =>
-        jobs.find({ _id: { $gt: after ?? '' } }, options).toArray(),
-      )
-      return rows.map((row) => {
-        const { _id: id, client, createdAt } = parseRow(JobOriginRow, row)
-        return { id, client, createdAt }
-      })
+    listJobs: ({ client, phase, ...page }) =>
+      pageOf({ ...(client && { client }), ...(phase && { phase }) }, page),
+    countJobsOfClient: (client, which) => {
+      const these =
+        which === 'unsettled' ? { settledAt: null } : { createdAt: { $gte: which.since } }
+      return run(({ jobs }) => jobs.countDocuments({ client, ...these }))
     },
   } satisfies Partial<Store>
 }
@@ -111,12 +99,8 @@ export function jobFigures({ run }: MongoConnection) {
         { $group: { _id: '$occupied', count: { $sum: 1 } } },
       ]
       const rows = await run(({ jobs }) => jobs.aggregate(steps).toArray())
-      const counts = new Map<Address, OccupiedSlots>()
-      for (const { _id, count } of rows.map((row) => parseRow(OccupiedCount, row))) {
-        const { node, status } = occupiedOf(_id)
-        counts.set(node, { ...(counts.get(node) ?? { offered: 0, claimed: 0 }), [status]: count })
-      }
-      return counts
+      const counts = rows.map((row) => parseRow(OccupiedCount, row))
+      return countSlots(counts.map(({ _id, count }) => ({ ...occupiedOf(_id), count })))
     },
     stats: async () => {
       const byPhase = { $group: { _id: '$phase', jobs: { $sum: 1 } } }
@@ -137,7 +121,7 @@ export function jobFigures({ run }: MongoConnection) {
 }
 
 /** An occupied slot from its text, `offered:ADDRESS` or `claimed:ADDRESS`. */
-export function occupiedOf(text: string): { node: Address; status: 'offered' | 'claimed' } {
+export function occupiedOf(text: string): OccupiedSlot {
   const [status, node] = text.split(':')
   return { node: parseRow(Address, node), status: status === 'offered' ? status : 'claimed' }
 }
@@ -162,17 +146,7 @@ export function otherReads({ run }: MongoConnection, unreadable: Unreadable) {
       const row = await run(({ clients }) => clients.findOne({ _id: address }))
       return row ? unreadable.read(address, () => versioned<Client>(row)) : undefined
     },
-    listClients: async (after, limit) => {
-      const options = { sort: { _id: 1 }, limit } as const
-      const filter = { _id: { $gt: after ?? '' } }
-      const rows = await run(({ clients }) => clients.find(filter, options).toArray())
-      return unreadable.readAll(rows, idOf, (row) => versioned<Client>(row))
-    },
-    listReputationEvents: async (node) => {
-      const options = { ...documentOnly, sort: byTime }
-      return readEvents(await run(({ events }) => events.find({ node }, options).toArray()))
-    },
-    pageReputationEvents: (node, page) => {
+    listReputationEvents: (node, page) => {
       const projection = { document: 1, at: 1 }
       const ask = (before: Position | undefined, limit: number) => {
         const later = page.since === undefined ? {} : { at: { $gte: page.since } }
@@ -192,7 +166,7 @@ export function otherReads({ run }: MongoConnection, unreadable: Unreadable) {
     },
     listKeys: async (prefix, now) => {
       const filter = {
-        _id: { $gte: prefix, $lt: `${prefix}${lastCharacter}` },
+        _id: { $gte: prefix, $lt: behindPrefix(prefix) },
         expiresAt: { $gt: now },
       }
       const rows = await run(({ keys }) => keys.find(filter, { sort: { _id: 1 } }).toArray())
@@ -212,8 +186,6 @@ export function otherReads({ run }: MongoConnection, unreadable: Unreadable) {
     },
   } satisfies Partial<Store>
 }
-
-const lastCharacter = '\u{10ffff}'
 
 /** A key as the port knows it. */
 export const heldKeyOf = ({ _id, value, expiresAt }: z.output<typeof HeldKeyRow>) => ({

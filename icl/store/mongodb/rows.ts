@@ -1,6 +1,6 @@
 import { Binary, Timestamp } from 'mongodb'
 import { z } from 'zod'
-import { Address, JobId } from '../../../lib/codecs.ts'
+import { JobId } from '../../../lib/codecs.ts'
 import { JobPhase } from '../../../lib/schemas/jobs.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { decodeDocumentOf, type Document as StoreDocument } from '../encoding.ts'
@@ -12,7 +12,6 @@ const Time = z.number()
 const Document = z.object({ _id: Id, document: z.string() })
 export const VersionedDocument = Document.extend({ version: Version })
 export const JobIdRow = z.object({ _id: JobId })
-export const JobOriginRow = JobIdRow.extend({ client: Address, createdAt: Time })
 export const JobPosition = z.object({ _id: Id, createdAt: Time })
 export const EventPosition = z.object({ _id: Id, at: Time })
 export const ChangeRow = JobIdRow.extend({

@@ -1,12 +1,9 @@
 import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
-import { SvcError } from '../../../lib/svc-error.ts'
+import type { Row } from '../rows.ts'
 
 /** What SQLite keeps in a column. */
 export type SqliteValue = string | number | null | Uint8Array<ArrayBuffer>
-
-/** A row as SQLite gives it. */
-export type Row = Readonly<Record<string, unknown>>
 
 /** A prepared statement, as node:sqlite has it. */
 export type Statement = {
@@ -79,36 +76,4 @@ export function troubleOf(error: unknown): string {
   if (code === busy || code === locked) return 'The database is busy'
   if (code === full) return 'The disk of the database is full'
   return `The database failed: ${errorMessage(error)}`
-}
-
-/** Says that a record in the database is not one that this store wrote. */
-export const corrupt = (what: string, cause?: unknown): SvcError =>
-  new SvcError('store-corrupt', `The database holds ${what} that cannot be read`, {
-    hint: 'Stop the ICL, keep a copy of its files, and restore the last backup.',
-    cause,
-  })
-
-/** A row's text. */
-export function textOf(row: Row, column: string): string {
-  const value = row[column]
-  if (typeof value !== 'string') throw corrupt(`a ${column}`)
-  return value
-}
-
-/** A row's number. */
-export function numberOf(row: Row, column: string): number {
-  const value = row[column]
-  if (typeof value !== 'number') throw corrupt(`a ${column}`)
-  return value
-}
-
-/** A row's number, undefined for NULL. */
-export const optionalNumberOf = (row: Row, column: string): number | undefined =>
-  row[column] === null ? undefined : numberOf(row, column)
-
-/** A row's bytes. */
-export function bytesOf(row: Row, column: string): Uint8Array<ArrayBuffer> {
-  const value = row[column]
-  if (!(value instanceof Uint8Array)) throw corrupt(`a ${column}`)
-  return new Uint8Array(value)
 }

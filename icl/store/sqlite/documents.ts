@@ -13,9 +13,10 @@
 import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
 import type { Job } from '../../rules/job.ts'
-import { type Document, decodeDocumentOf, encodeDocument } from '../encoding.ts'
+import { encodeDocument } from '../encoding.ts'
+import { documentOf, numberOf, type Row, textOf } from '../rows.ts'
 import type { Versioned } from '../store.ts'
-import { corrupt, numberOf, type Row, type SqliteDatabase, textOf } from './database.ts'
+import type { SqliteDatabase } from './database.ts'
 
 /** The documents of one table, as this connection reads them. */
 export type Documents<T> = {
@@ -108,14 +109,5 @@ function documentsOf<T extends Job | Node | Client>(
       return text
     },
     forget,
-  }
-}
-
-/** The document of a row, decoded anew; throws SvcError `store-corrupt` when it cannot be read. */
-export function documentOf<T extends Document>(row: Row, what: string): T {
-  try {
-    return decodeDocumentOf<T>(row.id, textOf(row, 'document'))
-  } catch (error) {
-    throw corrupt(`a ${what} ${String(row.id)}`, error)
   }
 }

@@ -2,20 +2,28 @@ import { z } from 'zod'
 import { Address, JobId } from '../../../lib/codecs.ts'
 import type { ReputationEvent } from '../../../lib/reputation.ts'
 import { JobPhase } from '../../../lib/schemas/jobs.ts'
-import type { JobChange, OccupiedSlots, Position, Store, Versioned } from '../store.ts'
-import { fillPage, type Unreadable } from '../unreadable.ts'
+import { countSlots } from '../job-index.ts'
 import {
-  asStoreError,
+  behindPrefix,
   bytesOf,
-  corrupt,
+  documentOf,
+  endOfList,
+  heldKeyOf,
   numberOf,
   optionalNumberOf,
+  parsed,
+  positionOf,
   type Row,
-  type SqliteDatabase,
-  type SqliteValue,
   textOf,
-} from './database.ts'
-import { type AllDocuments, type Documents, documentOf } from './documents.ts'
+} from '../rows.ts'
+import type { JobChange, Store, Versioned } from '../store.ts'
+import { fillPage, type Unreadable } from '../unreadable.ts'
+import { asStoreError, type SqliteDatabase, type SqliteValue } from './database.ts'
+import type { AllDocuments, Documents } from './documents.ts'
+
+const jobsWhere = (condition: string) => `
+  SELECT id, created_at AS at, version, document FROM jobs WHERE ${condition} (created_at, id) < (?, ?)
+  ORDER BY created_at DESC, id DESC LIMIT ?`
 
 /** Every query of the store; those that a plan must have an index for are tested against it. */
 export const queries = {
@@ -24,29 +32,16 @@ export const queries = {
   listDueTicks: 'SELECT id FROM jobs WHERE tick_at <= ? ORDER BY tick_at, id LIMIT ?',
   listDueEffects:
     'SELECT id FROM jobs WHERE effects_due_at <= ? ORDER BY effects_due_at, id LIMIT ?',
-  // Few jobs have effects: sorting them is less than walking through all jobs in order.
-  listJobsWithEffects: `
-    SELECT id FROM jobs INDEXED BY jobs_by_effect
-    WHERE effects_due_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
   listJobsOfNode: 'SELECT DISTINCT job AS id FROM occupied_slots WHERE node = ? ORDER BY job',
   countOccupiedSlots:
     'SELECT node, status, count(*) AS slots FROM occupied_slots GROUP BY node, status',
-  listJobsOfClient: `
-    SELECT id, created_at AS at, version, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?)
-    ORDER BY created_at DESC, id DESC LIMIT ?`,
-  listJobsOfClientInPhase: `
-    SELECT id, created_at AS at, version, document FROM jobs WHERE client = ? AND (created_at, id) < (?, ?) AND phase = ?
-    ORDER BY created_at DESC, id DESC LIMIT ?`,
-  listJobs: `
-    SELECT id, created_at AS at, version, document FROM jobs WHERE (created_at, id) < (?, ?)
-    ORDER BY created_at DESC, id DESC LIMIT ?`,
-  listJobsInPhase: `
-    SELECT id, created_at AS at, version, document FROM jobs WHERE (created_at, id) < (?, ?) AND phase = ?
-    ORDER BY created_at DESC, id DESC LIMIT ?`,
+  listJobs: jobsWhere(''),
+  listJobsInPhase: jobsWhere('phase = ? AND'),
+  listJobsOfClient: jobsWhere('client = ? AND'),
+  listJobsOfClientInPhase: jobsWhere('client = ? AND phase = ? AND'),
   countJobsOfClient: 'SELECT count(*) AS jobs FROM jobs WHERE client = ? AND created_at >= ?',
   countUnsettledJobsOfClient:
     'SELECT count(*) AS jobs FROM jobs WHERE client = ? AND settled_at IS NULL',
-  listJobOrigins: 'SELECT id, client, created_at FROM jobs WHERE id > ? ORDER BY id LIMIT ?',
   lastChange: `
     SELECT max(value, coalesce((SELECT max(change) FROM jobs), 0)) AS value
     FROM counters WHERE name = 'changes'`,
@@ -59,10 +54,7 @@ export const queries = {
     SELECT address AS id, version, document FROM nodes INDEXED BY nodes_by_expiry
     WHERE expires_at > ? ORDER BY address`,
   findClient: 'SELECT address AS id, version, document FROM clients WHERE address = ?',
-  listClients: `
-    SELECT address AS id, version, document FROM clients WHERE address > ? ORDER BY address LIMIT ?`,
-  listReputationEvents: 'SELECT id, document FROM events WHERE node = ? ORDER BY at, id',
-  pageReputationEvents: `
+  listReputationEvents: `
     SELECT id, at, document FROM events WHERE node = ? AND at >= ? AND (at, id) < (?, ?)
     ORDER BY at DESC, id DESC LIMIT ?`,
   findKey: 'SELECT value FROM keys WHERE key = ? AND expires_at > ?',
@@ -81,10 +73,6 @@ type Rows = {
   all(name: keyof typeof queries, ...values: SqliteValue[]): readonly Row[]
   one(name: keyof typeof queries, ...values: SqliteValue[]): Row | undefined
 }
-
-// Sorts behind every place in a list, and behind every key of a prefix.
-const end = { at: Number.POSITIVE_INFINITY, id: '' }
-const lastCharacter = '\u{10ffff}'
 
 /** Every read of the store. `suspect` is told of errors of SQLite; what lists leave out is noted in `unreadable`. */
 export function createSqliteReads(
@@ -123,8 +111,6 @@ export function createSqliteReads(
   }
 }
 
-const positionOf = (row: Row): Position => ({ at: numberOf(row, 'at'), id: textOf(row, 'id') })
-
 type Decoding = { readonly unreadable: Unreadable; readonly documents: AllDocuments }
 
 /** Reads the documents of one kind that can be read. */
@@ -158,36 +144,30 @@ function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
   const find = reading(unreadable, 'job', documents.jobs, (id) => one('findJob', id))
   return {
     findJob: async (id) => find(id),
-    listDueTicks: async (now, limit) => ids(all('listDueTicks', now, limit)),
-    listDueEffects: async (now, limit) => ids(all('listDueEffects', now, limit)),
-    listJobsWithEffects: async (after, limit) =>
-      ids(all('listJobsWithEffects', after ?? '', limit)),
+    listDue: async (what, now, limit) =>
+      ids(all(what === 'tick' ? 'listDueTicks' : 'listDueEffects', now, limit)),
     listJobsOfNode: async (node) => jobsAt(all('listJobsOfNode', node)),
-    countOccupiedSlots: async () => countOccupied(all('countOccupiedSlots')),
-    listJobsOfClient: (client, page) => {
-      const ask = ({ at, id } = end, limit: number) =>
-        page.phase === undefined
-          ? all('listJobsOfClient', client, at, id, limit)
-          : all('listJobsOfClientInPhase', client, at, id, page.phase, limit)
+    countOccupiedSlots: async () =>
+      countSlots(
+        all('countOccupiedSlots').map((row) => ({
+          node: parsed(Address, row, 'node'),
+          status: parsed(OccupiedStatus, row, 'status'),
+          count: numberOf(row, 'slots'),
+        })),
+      ),
+    listJobs: ({ client, phase, ...page }) => {
+      const name = `listJobs${client ? 'OfClient' : ''}${phase ? 'InPhase' : ''}` as const
+      const which = [client, phase].filter((value) => value !== undefined)
+      const ask = ({ at, id } = endOfList, limit: number) => all(name, ...which, at, id, limit)
       return fillPage(page, ask, positionOf, jobs)
     },
-    listJobs: (page) => {
-      const ask = ({ at, id } = end, limit: number) =>
-        page.phase === undefined
-          ? all('listJobs', at, id, limit)
-          : all('listJobsInPhase', at, id, page.phase, limit)
-      return fillPage(page, ask, positionOf, jobs)
+    countJobsOfClient: async (client, which) => {
+      const row =
+        which === 'unsettled'
+          ? one('countUnsettledJobsOfClient', client)
+          : one('countJobsOfClient', client, which.since)
+      return numberOf(row ?? {}, 'jobs')
     },
-    countJobsOfClient: async (client, since) =>
-      numberOf(one('countJobsOfClient', client, since) ?? {}, 'jobs'),
-    countUnsettledJobsOfClient: async (client) =>
-      numberOf(one('countUnsettledJobsOfClient', client) ?? {}, 'jobs'),
-    listJobOrigins: async (after, limit) =>
-      all('listJobOrigins', after ?? '', limit).map((row) => ({
-        id: parsed(JobId, row, 'id'),
-        client: parsed(Address, row, 'client'),
-        createdAt: numberOf(row, 'created_at'),
-      })),
     listChanges: async (cursor) => {
       const last = numberOf(one('lastChange') ?? {}, 'value')
       const first = cursor === undefined ? last : Number(cursor)
@@ -221,7 +201,6 @@ function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
 
 function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
   const nodes = readingAll(unreadable, 'node', (row) => documents.nodes.decode(row).document)
-  const clients = readingAll(unreadable, 'client', documents.clients.decode)
   const events = readingAll(unreadable, 'event', (row) => documentOf<ReputationEvent>(row, 'event'))
   const findNode = reading(unreadable, 'node', documents.nodes, (id) => one('findNode', id))
   const findClient = reading(unreadable, 'client', documents.clients, (id) => one('findClient', id))
@@ -229,11 +208,9 @@ function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
     findNode: async (address) => findNode(address),
     listNodes: async (now) => nodes(all('listNodes', now)),
     findClient: async (address) => findClient(address),
-    listClients: async (after, limit) => clients(all('listClients', after ?? '', limit)),
-    listReputationEvents: async (node) => events(all('listReputationEvents', node)),
-    pageReputationEvents: (node, page) => {
-      const ask = ({ at, id } = end, limit: number) =>
-        all('pageReputationEvents', node, page.since ?? 0, at, id, limit)
+    listReputationEvents: (node, page) => {
+      const ask = ({ at, id } = endOfList, limit: number) =>
+        all('listReputationEvents', node, page.since ?? 0, at, id, limit)
       return fillPage(page, ask, positionOf, events)
     },
     findKey: async (key, now) => {
@@ -241,11 +218,7 @@ function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
       return row && textOf(row, 'value')
     },
     listKeys: async (prefix, now) =>
-      all('listKeys', prefix, prefix + lastCharacter, now).map((row) => ({
-        key: textOf(row, 'key'),
-        value: textOf(row, 'value'),
-        expiresAt: numberOf(row, 'expires_at'),
-      })),
+      all('listKeys', prefix, behindPrefix(prefix), now).map(heldKeyOf),
     findBlob: async (cid) => {
       const row = one('findBlob', cid)
       return row && bytesOf(row, 'bytes')
@@ -254,21 +227,4 @@ function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
   } satisfies Partial<Store>
 }
 
-/** A column that has to fit a schema. */
-function parsed<T>(schema: z.ZodType<T>, row: Row, column: string): T {
-  const result = schema.safeParse(row[column])
-  if (!result.success) throw corrupt(`a ${column}`, result.error)
-  return result.data
-}
-
 const OccupiedStatus = z.enum(['offered', 'claimed'])
-
-function countOccupied(found: readonly Row[]): ReadonlyMap<Address, OccupiedSlots> {
-  const counts = new Map<Address, OccupiedSlots>()
-  for (const row of found) {
-    const node = parsed(Address, row, 'node')
-    const known = counts.get(node) ?? { offered: 0, claimed: 0 }
-    counts.set(node, { ...known, [parsed(OccupiedStatus, row, 'status')]: numberOf(row, 'slots') })
-  }
-  return counts
-}

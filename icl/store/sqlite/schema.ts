@@ -1,5 +1,6 @@
 import { SvcError } from '../../../lib/svc-error.ts'
-import { numberOf, type SqliteDatabase } from './database.ts'
+import { numberOf } from '../rows.ts'
+import type { SqliteDatabase } from './database.ts'
 
 /** Tells a store's file from any other SQLite file: "SVCi". */
 const applicationId = 0x53_56_43_69

@@ -3,6 +3,7 @@ import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
 import type { Job } from '../../rules/job.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { bytesOf, documentOf, heldKeyOf, numberOf, textOf } from '../rows.ts'
 import {
   type Barrier,
   lastingAtOnce,
@@ -13,8 +14,8 @@ import {
 } from '../store.ts'
 import { createUnreadable, type Unreadable } from '../unreadable.ts'
 import { createCommits, type SqliteCommits } from './commits.ts'
-import { asStoreError, bytesOf, numberOf, type SqliteDatabase, textOf } from './database.ts'
-import { createDocuments, documentOf } from './documents.ts'
+import { asStoreError, type SqliteDatabase } from './database.ts'
+import { createDocuments } from './documents.ts'
 import { createSqliteReads } from './reads.ts'
 import { createSqliteWrites, type SqliteWrites } from './writes.ts'
 
@@ -146,8 +147,7 @@ async function* scan(
       yield { kind: 'event', event: documentOf<ReputationEvent>(row, 'event') }
     }
     for (const row of db.prepare('SELECT key, value, expires_at FROM keys').iterate()) {
-      const expiresAt = numberOf(row, 'expires_at')
-      yield { kind: 'key', key: textOf(row, 'key'), value: textOf(row, 'value'), expiresAt }
+      yield { kind: 'key', ...heldKeyOf(row) }
     }
     const blobs = db.prepare('SELECT * FROM blobs JOIN blob_bytes USING (cid)')
     for (const row of blobs.iterate()) {

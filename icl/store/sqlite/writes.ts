@@ -1,6 +1,7 @@
 import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
 import { encodeDocument } from '../encoding.ts'
+import { numberOf, type Row } from '../rows.ts'
 import {
   documentIn,
   type Erasable,
@@ -11,7 +12,7 @@ import {
   versionOf,
   type Write,
 } from '../store.ts'
-import { didChange, numberOf, type Row, type SqliteDatabase } from './database.ts'
+import { didChange, type SqliteDatabase } from './database.ts'
 import type { AllDocuments, Documents } from './documents.ts'
 import { createJobWrites } from './job-writes.ts'
 import { createBlobWrites, createKeyWrites } from './key-writes.ts'

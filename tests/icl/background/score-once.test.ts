@@ -16,7 +16,7 @@ it('what a node did counts once, however often and by whomever it is noted', asy
   await note(1)
   const standing = async () => (await icl.deps.store.findNode(node))?.document.standing
   expect(await standing()).toMatchObject({ completed: 1, accepted: 1, score: newcomer.score + 10 })
-  expect(await icl.deps.store.listReputationEvents(node)).toHaveLength(1)
+  expect(await icl.deps.store.listReputationEvents(node, { limit: 1_000 })).toHaveLength(1)
   await note(2)
   await note(2, 'lease-lapsed')
   expect(await standing()).toMatchObject({ completed: 2, accepted: 2, score: newcomer.score + 15 })

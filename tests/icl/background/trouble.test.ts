@@ -33,7 +33,7 @@ describe('a job that cannot be read', () => {
     const looked = new Set<string>()
     const store: Store = {
       ...createMemoryStore(),
-      listDueTicks: async (_, limit) => ids.slice(0, limit),
+      listDue: async (what, _, limit) => (what === 'tick' ? ids.slice(0, limit) : []),
       findJob: async (id) => {
         looked.add(id)
         throw new Error('corrupt')
