@@ -1,5 +1,6 @@
 import { isStructured, readAnswer } from '../answer.ts'
 import { cidOf } from '../cid.ts'
+import { elapsedSince } from '../clock.ts'
 import type { CheckId, JobId } from '../codecs.ts'
 import { jobIdOf } from '../job-id.ts'
 import { ProblemError } from '../problem.ts'
@@ -175,18 +176,28 @@ async function prepare(run: Run, prompt: PromptDocument): Promise<PreparedJob> {
   return { preparedAt, order, prompt, promptKey, readToken, webhookSecret, proof }
 }
 
+// The ICL refuses a key that is stored 300 s after its pool was the current one, and a block takes its time.
+const poolAgesMs = 60_000
+
 async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedPrompt> {
   const { context, steps, wish } = run
   const { signal } = run.options
-  const chosen = await steps.run('preview', () => chooseTerms(context, wish, signal))
+  const choose = () => chooseTerms(context, wish, signal)
+  const chosenAt = context.clock.monotonic()
+  let chosen = await steps.run('preview', choose)
   run.options.onPool?.(chosen.compared)
   const sealed = await steps.run('seal-prompt', () => sealPrompt(context, prompt))
   const { halves, proof } = await steps.run('encrypt-key', (progress) =>
     encryptKey(context, sealed.promptKey, progress, signal),
   )
-  const stored = await steps.run('store-key', () =>
-    storePromptKey(context, halves, chosen.terms, signal),
-  )
+  const stored = await steps.run('store-key', async (progress) => {
+    if (elapsedSince(context.clock, chosenAt) > poolAgesMs) {
+      progress('the proof took long: a newer pool is taken')
+      chosen = await choose()
+      run.options.onPool?.(chosen.compared)
+    }
+    return storePromptKey(context, halves, chosen.terms, signal)
+  })
   const list = await steps.run('list', listOf(run, chosen, stored))
   return { ...sealed, stored, list, ...(proof && { proof }) }
 }

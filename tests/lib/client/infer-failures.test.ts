@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { infer } from '../../../lib/client/infer.ts'
+import { type Clock, monotonicMs } from '../../../lib/clock.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import type { JobEvent, SubmitJob } from '../../../lib/schemas/jobs.ts'
@@ -70,6 +71,25 @@ describe('a job that ended without an answer', () => {
 })
 
 describe('who runs an inference', () => {
+  it('takes a newer pool when the proof took so long that the ICL would refuse the first one', async () => {
+    const previewsWith = async (proofMs: number) => {
+      const { context, callsOf } = await createFakeWorld()
+      let now = 0
+      const clock: Clock = { ...context.clock, monotonic: () => monotonicMs(now) }
+      const encrypt: typeof context.coprocessor.encrypt = async (high, low, encryption) => {
+        now += proofMs
+        return await context.coprocessor.encrypt(high, low, encryption)
+      }
+      const slow = { ...context, clock, coprocessor: { ...context.coprocessor, encrypt } }
+      let compared = 0
+      const result = await infer(slow, 'Why?', { model, onPool: () => compared++ })
+      expect(result.status).toBe('accepted')
+      return [callsOf('previewQuorum').length, compared]
+    }
+    expect(await previewsWith(10_000)).toEqual([1, 1])
+    expect(await previewsWith(5 * 60_000)).toEqual([2, 2])
+  })
+
   it('is told of the proof of encryption, and of the secret of its webhook', async () => {
     const run = async (options: FakeOptions = {}) => {
       const { context } = await createFakeWorld(options)
