@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Address, Hash32 } from '../lib/codecs.ts'
 import { keccak256Hex, utf8 } from '../lib/digest.ts'
 import { writeWhole } from '../lib/host/write-whole.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { artifactOf, type ContractName, contractNames, type Terms } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
@@ -86,21 +87,13 @@ async function readSent(file: string, purpose: Purpose): Promise<readonly SentCo
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw unusable(file, 'cannot be read')
   }
-  const parsed = Progress.safeParse(tryJson(text))
+  const parsed = Progress.safeParse(parseJson(text))
   if (!parsed.success) throw unusable(file, 'is not what a deployment leaves behind')
   const differing = Object.keys(Purpose.shape).filter(
     (key) => parsed.data.purpose[key as keyof Purpose] !== purpose[key as keyof Purpose],
   )
   if (differing.length > 0) throw unusable(file, `has another ${differing.join(', ')}`)
   return parsed.data.sent
-}
-
-const tryJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const unusable = (file: string, what: string): SvcError =>

@@ -6,6 +6,7 @@ import { taskManager } from '../lib/chain/task-manager.ts'
 import { waitForReceipt } from '../lib/chain/wait-for-receipt.ts'
 import { Address } from '../lib/codecs.ts'
 import { buildContracts } from './build.ts'
+import { artifactOf, type ContractName } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
 
 /** Who deploys, and whom the contracts obey. */
@@ -33,28 +34,19 @@ export type DeployedContracts = {
 const deployOne = async (
   chain: ChainWriter,
   artifacts: Artifacts,
-  name: string,
+  name: ContractName,
   args: readonly unknown[],
 ): Promise<{ address: Address; block: bigint }> => {
-  const artifact = artifacts[name]
-  if (artifact === undefined) throw new Error(`no contract named ${name} was compiled`)
+  const { abi, bytecode } = artifactOf(artifacts, name)
   try {
-    const { abi, bytecode } = artifact
     const hash = await chain.walletClient.deployContract({ abi, bytecode, args })
     const receipt = await waitForReceipt(chain, hash)
     if (receipt.status !== 'success' || receipt.contractAddress == null) {
       throw new Error(`transaction ${hash} reverted`)
     }
-    return {
-      address: Address.parse(receipt.contractAddress),
-      block: receipt.blockNumber,
-    }
+    return { address: Address.parse(receipt.contractAddress), block: receipt.blockNumber }
   } catch (error) {
-    const named = getContractError(error as BaseError, {
-      abi: artifact.abi,
-      args,
-      functionName: 'constructor',
-    })
+    const named = getContractError(error as BaseError, { abi, args, functionName: 'constructor' })
     const reason = revertNameOf(named) ?? shortMessageOf(error)
     throw new Error(`deploying ${name} failed: ${reason}`, { cause: error })
   }
@@ -65,7 +57,7 @@ export const deployContracts = async (options: DeployOptions): Promise<DeployedC
   const { rpcUrl, chainId, deployer, coordinator, arbiter, treasury, minStake, signal } = options
   const artifacts = await buildContracts()
   const chain = createChainWriter({ rpcUrl, chainId, account: deployer })
-  const deploy = (name: string, args: readonly unknown[]) =>
+  const deploy = (name: ContractName, args: readonly unknown[]) =>
     abortable(deployOne(chain, artifacts, name, args), signal)
   const nodes = await deploy('NodeRegistry', [coordinator, arbiter, treasury, minStake])
   const keys = await deploy('PromptKeyStore', [nodes.address])
@@ -74,7 +66,7 @@ export const deployContracts = async (options: DeployOptions): Promise<DeployedC
     nodeRegistry: nodes.address,
     promptKeyStore: keys.address,
     resultRegistry: results.address,
-    taskManager: taskManager,
+    taskManager,
     block: nodes.block,
   }
 }

@@ -1,31 +1,10 @@
-import { readFile } from 'node:fs/promises'
-import * as Keystore from 'ox/Keystore'
 import { type Hex, isHex, type LocalAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { z } from 'zod'
 import { Address } from '../lib/codecs.ts'
+import { errorMessage } from '../lib/error-message.ts'
+import { readKeystore } from '../lib/host/keystore.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { DeployCommand } from './deploy-options.ts'
-
-const hex = z.string().regex(/^([0-9a-fA-F]{2})+$/)
-const Sealed = z.object({
-  version: z.literal(3),
-  id: z.string(),
-  crypto: z.object({
-    cipher: z.literal('aes-128-ctr'),
-    cipherparams: z.object({ iv: hex }),
-    ciphertext: hex,
-    mac: hex,
-    kdf: z.literal('scrypt'),
-    kdfparams: z.object({
-      n: z.int().min(2).max(4_194_304),
-      r: z.int().min(1).max(64),
-      p: z.int().min(1).max(64),
-      dklen: z.literal(32),
-      salt: hex,
-    }),
-  }),
-})
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -63,32 +42,10 @@ async function accountOf(
 
 async function fromKeystore(path: string, password: string | undefined): Promise<LocalAccount> {
   if (!password) throw invalid('SVC_DEPLOYER_PASSWORD, which opens the keystore, is not set')
-  const text = await readFile(path, 'utf8').catch(() => undefined)
-  if (text === undefined) throw invalid(`${path} cannot be read`)
-  const parsed = Sealed.safeParse(tryJson(text))
-  if (!parsed.success) {
-    throw invalid(`${path} is no Web3 Secret Storage v3 keystore with scrypt`)
-  }
-  const opened = tryOpen(parsed.data, password)
-  const account = opened === undefined ? undefined : tryAccount(opened)
-  if (account === undefined) throw invalid(`SVC_DEPLOYER_PASSWORD does not open ${path}`)
-  return account
-}
-
-const tryJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-const tryOpen = (sealed: z.output<typeof Sealed>, password: string): Hex | undefined => {
-  try {
-    return Keystore.decrypt(sealed, Keystore.toKey(sealed, { password }))
-  } catch {
-    return undefined
-  }
+  const key = await readKeystore(path, password).catch((error: unknown) => {
+    throw invalid(errorMessage(error))
+  })
+  return privateKeyToAccount(key)
 }
 
 // The library's own errors show the key that they refuse.

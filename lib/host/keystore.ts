@@ -79,6 +79,15 @@ export async function keystoreAddress(path: string): Promise<Address | undefined
   return address === undefined ? undefined : addressOf(address)
 }
 
+/** The address that a keystore names; throws as `keystoreAddress` does, and SvcError `keystore-invalid` when it names none. */
+export async function namedAddress(path: string): Promise<Address> {
+  const address = await keystoreAddress(path)
+  if (address !== undefined) return address
+  throw new SvcError('keystore-invalid', `${path} names no address`, {
+    hint: 'Add its "address" field, or make the keystore anew with SVC_IMPORT_PRIVATE_KEY.',
+  })
+}
+
 /** Opens a keystore and gives the private key; throws SvcError `keystore-missing`, `keystore-invalid` or `keystore-password-wrong`. */
 export async function readKeystore(path: string, password: string): Promise<Hex> {
   const keystore = await readSealed(path)

@@ -102,6 +102,19 @@ export async function readJson(path: string, remedy: string): Promise<unknown> {
   }
 }
 
+/** Reads a file of at most so many bytes; undefined when it is larger; throws SvcError `file-unreadable` with the remedy. */
+export async function readLimitedFile(
+  path: string,
+  maxBytes: number,
+  remedy: string,
+): Promise<Buffer | undefined> {
+  try {
+    return (await stat(path)).size <= maxBytes ? await readFile(path) : undefined
+  } catch (error) {
+    throw new SvcError('file-unreadable', errorMessage(error), { hint: remedy, cause: error })
+  }
+}
+
 /** True when there is something at the path. */
 export async function fileExists(path: string): Promise<boolean> {
   try {

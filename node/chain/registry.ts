@@ -40,6 +40,14 @@ export type RegistryTerms = {
   readonly gasPrice: bigint
 }
 
+/** What NodeRegistry and the chain say of a wallet; the balance in wei. */
+export type RegistryState = {
+  readonly terms: RegistryTerms
+  /** Undefined when the node is not registered. */
+  readonly registration: Registration | undefined
+  readonly balance: bigint
+}
+
 /** A slash that was proposed; the amount in wei, the time in Unix seconds. */
 export type Accusation = {
   readonly operator: Address
@@ -55,6 +63,8 @@ export interface RegistryReader {
   terms(signal?: AbortSignal): Promise<RegistryTerms>
   /** Undefined when the node is not registered. */
   registrationOf(node: Address, signal?: AbortSignal): Promise<Registration | undefined>
+  /** All of these at once. */
+  stateOf(node: Address, signal?: AbortSignal): Promise<RegistryState>
   /** Undefined when no slash was proposed for this fault. */
   accusationOf(faultId: Hash32, signal?: AbortSignal): Promise<Accusation | undefined>
   /** Wei that an account can spend. */
@@ -90,7 +100,15 @@ export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
   const { publicClient } = createChainReader(place)
   const contract = { address: place.nodeRegistry, abi: nodeRegistryAbi } as const
   const doing = 'reading NodeRegistry'
-  return {
+  const reader: RegistryReader = {
+    async stateOf(node, signal) {
+      const [terms, registration, balance] = await Promise.all([
+        reader.terms(signal),
+        reader.registrationOf(node, signal),
+        reader.balanceOf(node, signal),
+      ])
+      return { terms, registration, balance }
+    },
     async terms(signal) {
       const [minStake, unbonding, block, gasPrice] = await reading(
         doing,
@@ -142,6 +160,7 @@ export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
       return contracts.filter((_, index) => (found[index] ?? '0x') === '0x')
     },
   }
+  return reader
 }
 
 /** Sends steps to NodeRegistry from the node's wallet; each throws SvcError `no-funds`, `registry-refused`, `transaction-pending` or a chain error. */

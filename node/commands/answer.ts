@@ -1,7 +1,6 @@
-import { readFile, stat } from 'node:fs/promises'
 import { Hash32 } from '../../lib/codecs.ts'
 import { sha256Hex, utf8 } from '../../lib/digest.ts'
-import { errorMessage } from '../../lib/error-message.ts'
+import { readLimitedFile } from '../../lib/host/private-files.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Accusation, createRegistryReader } from '../chain/registry.ts'
 import { etherText, timeText } from './amounts.ts'
@@ -42,14 +41,8 @@ async function answerOf({ file, text }: AnswerFlags): Promise<Uint8Array> {
   }
   if (text !== undefined) return utf8(text)
   const path = file ?? ''
-  try {
-    if ((await stat(path)).size <= maxFileBytes) return await readFile(path)
-  } catch (error) {
-    throw new SvcError('file-unreadable', errorMessage(error), {
-      hint: 'Name the file that holds the answer.',
-      cause: error,
-    })
-  }
+  const answer = await readLimitedFile(path, maxFileBytes, 'Name the file that holds the answer.')
+  if (answer !== undefined) return answer
   throw new SvcError('file-too-large', `${path} has more than 16 MiB`, {
     hint: 'Answer with a shorter file.',
   })

@@ -7,23 +7,15 @@ import { checkEndpoint } from '../chain/check-endpoint.ts'
 import {
   createRegistryReader,
   createRegistrySender,
-  type Registration,
   type RegistryEndpoint,
+  type RegistryState,
   type RegistryStep,
-  type RegistryTerms,
 } from '../chain/registry.ts'
 import { loadConfig } from '../config-file.ts'
 import { takeLock } from '../journal/lock.ts'
 import { openWallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
 import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
-
-/** What NodeRegistry and the chain say of this wallet; the balance in wei. */
-export type RegistryState = {
-  readonly terms: RegistryTerms
-  readonly registration: Registration | undefined
-  readonly balance: bigint
-}
 
 /** The node's wallet at NodeRegistry. */
 export type AtRegistry = {
@@ -48,15 +40,7 @@ export async function atRegistry<T>(
   const rpc = rpcName(cofhe_endpoint)
   await withTimeout(context, rpc, (signal) => checkEndpoint(place, signal))
   const registry = createRegistryReader(place)
-  const read = () =>
-    withTimeout(context, rpc, async (signal) => {
-      const [terms, registration, balance] = await Promise.all([
-        registry.terms(signal),
-        registry.registrationOf(address, signal),
-        registry.balanceOf(address, signal),
-      ])
-      return { terms, registration, balance }
-    })
+  const read = () => withTimeout(context, rpc, (signal) => registry.stateOf(address, signal))
   const readSettled = async () => {
     // Asked first: what gets into a block from then on cannot be missing in what is read.
     const unconfirmed = await withTimeout(context, rpc, (signal) =>

@@ -1,11 +1,9 @@
-import { createApi } from '../../lib/api.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { countedTexts } from '../../lib/counted-events.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
-import { keystoreAddress } from '../../lib/host/keystore.ts'
+import { keystoreAddress, namedAddress } from '../../lib/host/keystore.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ReputationStatement } from '../../lib/schemas/nodes.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import type { Config } from '../config.ts'
 import { loadConfig } from '../config-file.ts'
 import { costOf, usageText } from '../inference/usage.ts'
@@ -14,7 +12,7 @@ import { durationText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { explainScore } from './explain-score.ts'
 import { usageError } from './flags.ts'
-import { withTimeout } from './reach.ts'
+import { askIcl } from './reach.ts'
 import { readSignedEvents } from './signed-events.ts'
 
 /** The flags of `svc-node jobs`. */
@@ -56,7 +54,7 @@ export async function showJobs(
     if (flags.csv || flags.limit !== undefined) {
       throw usageError('--explain takes all events: neither --csv nor --limit', 'Leave them out.')
     }
-    return await explainScore(await ownAddress(keystorePath), config.icl_endpoint, flags, context)
+    return await explainScore(await namedAddress(keystorePath), config.icl_endpoint, flags, context)
   }
   const history = await readHistory(historyPathOf(configPath), limit, (lines) =>
     context.warn(`warning: ${lines} lines of the history cannot be read and are left out`),
@@ -81,14 +79,6 @@ export async function showJobs(
   return undefined
 }
 
-async function ownAddress(keystorePath: string): Promise<Address> {
-  const address = await keystoreAddress(keystorePath)
-  if (address !== undefined) return address
-  throw new SvcError('keystore-invalid', `${keystorePath} names no address`, {
-    hint: 'Add its "address" field, or make the keystore anew with SVC_IMPORT_PRIVATE_KEY.',
-  })
-}
-
 function limitOf(text: string | undefined): number {
   if (text === undefined) return defaultLimit
   if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
@@ -104,13 +94,9 @@ async function eventsOf(
   iclEndpoint: string,
   context: CommandContext,
 ): Promise<readonly Event[] | undefined> {
-  const baseUrl = new URL(iclEndpoint).origin
-  const api = createApi({ ...context, baseUrl })
   try {
-    const { events, unsigned, isComplete } = await withTimeout(
-      context,
-      `the ICL at ${baseUrl}`,
-      (signal) => readSignedEvents(api, address, maxPages, signal),
+    const { events, unsigned, isComplete } = await askIcl(iclEndpoint, context, (api, signal) =>
+      readSignedEvents(api, address, maxPages, signal),
     )
     if (unsigned > 0) {
       context.warn(`warning: ${unsigned} events are not signed by the ICL and are left out`)

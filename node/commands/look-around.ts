@@ -1,9 +1,8 @@
 import { dirname } from 'node:path'
 import type { z } from 'zod'
-import { createApi } from '../../lib/api.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
-import { keystoreAddress } from '../../lib/host/keystore.ts'
+import { namedAddress } from '../../lib/host/keystore.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { providerNameOf } from '../../lib/providers.ts'
 import type { FaultView } from '../../lib/schemas/fault.ts'
@@ -13,24 +12,17 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { weightMovesText } from '../../lib/weight-moves.ts'
 import { type AttestationRecord, readRecord } from '../attestation/record.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
-import { createRegistryReader, type Registration, type RegistryTerms } from '../chain/registry.ts'
+import { createRegistryReader, type RegistryState } from '../chain/registry.ts'
 import type { Config } from '../config.ts'
 import type { LoadedConfig } from '../config-file.ts'
 import { findProvider, keyOf, type ProviderSettings } from '../inference/providers.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import type { CommandContext } from './context.ts'
-import { networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
+import { askIcl, networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 import { readSignedEvents } from './signed-events.ts'
 
 /** A part that answered, or why it did not. */
 export type Answer<T> = { readonly value: T } | { readonly error: unknown }
-
-/** What the chain says of the node; the balance in wei. */
-export type OnChain = {
-  readonly terms: RegistryTerms
-  readonly registration: Registration | undefined
-  readonly balance: bigint
-}
 
 /** A configured model and whether its provider's key is there. */
 type ModelKey = {
@@ -51,7 +43,7 @@ export type Surroundings = {
   readonly record: Answer<z.output<typeof NodeRecord> | undefined>
   /** What moved its weight, in words; undefined when it has more events than are read for this, or is not known. */
   readonly moves: Answer<string | undefined>
-  readonly chain: Answer<OnChain>
+  readonly chain: Answer<RegistryState>
   /** Slashes that the ICL has proposed and that are not settled; asked for only when the chain shows one. */
   readonly accusations: Answer<readonly FaultView[]>
   readonly models: readonly ModelKey[]
@@ -72,12 +64,7 @@ export async function lookAround(
   { config, configPath, keystorePath, attestationPath }: LoadedConfig,
   context: CommandContext,
 ): Promise<Surroundings> {
-  const address = await keystoreAddress(keystorePath)
-  if (address === undefined) {
-    throw new SvcError('keystore-invalid', `${keystorePath} names no address`, {
-      hint: 'Add its "address" field, or make the keystore anew with SVC_IMPORT_PRIVATE_KEY.',
-    })
-  }
+  const address = await namedAddress(keystorePath)
   const icl = new URL(config.icl_endpoint).origin
   const [network, record, moves] = await Promise.all([
     answer(networkOf(icl, context)),
@@ -100,10 +87,9 @@ export async function lookAround(
   }
 }
 
-async function recordOf(address: Address, baseUrl: string, context: CommandContext) {
-  const api = createApi({ ...context, baseUrl })
+async function recordOf(address: Address, icl: string, context: CommandContext) {
   try {
-    return await withTimeout(context, `the ICL at ${baseUrl}`, (signal) =>
+    return await askIcl(icl, context, (api, signal) =>
       api.getNode({ params: { address } }, { signal, attempts: 3 }),
     )
   } catch (error) {
@@ -116,11 +102,10 @@ const mostPages = 10
 
 async function movesOf(
   address: Address,
-  baseUrl: string,
+  icl: string,
   context: CommandContext,
 ): Promise<string | undefined> {
-  const api = createApi({ ...context, baseUrl })
-  const { events, isComplete } = await withTimeout(context, `the ICL at ${baseUrl}`, (signal) =>
+  const { events, isComplete } = await askIcl(icl, context, (api, signal) =>
     readSignedEvents(api, address, mostPages, signal),
   )
   return isComplete ? weightMovesText(events, context.clock.now()) : undefined
@@ -129,11 +114,10 @@ async function movesOf(
 /** The open slashes among the node's latest faults. */
 async function accusationsOf(
   address: Address,
-  baseUrl: string,
+  icl: string,
   context: CommandContext,
 ): Promise<readonly FaultView[]> {
-  const api = createApi({ ...context, baseUrl })
-  const { faults } = await withTimeout(context, `the ICL at ${baseUrl}`, (signal) =>
+  const { faults } = await askIcl(icl, context, (api, signal) =>
     api.getNodeFaults({ params: { address }, query: {} }, { signal, attempts: 3 }),
   )
   return faults.filter(({ slash }) => slash?.state === 'proposed')
@@ -144,7 +128,7 @@ async function onChain(
   network: Answer<Network>,
   rpcUrl: string,
   context: CommandContext,
-): Promise<OnChain> {
+): Promise<RegistryState> {
   if ('error' in network) {
     throw new SvcError('icl-needed', 'only the ICL knows the chain and its contracts', {
       hint: 'Bring the ICL back first.',
@@ -154,13 +138,7 @@ async function onChain(
   const place = registryEndpoint(network.value, rpcUrl)
   return await withTimeout(context, rpcName(rpcUrl), async (signal) => {
     await checkEndpoint(place, signal)
-    const registry = createRegistryReader(place)
-    const [terms, registration, balance] = await Promise.all([
-      registry.terms(signal),
-      registry.registrationOf(address, signal),
-      registry.balanceOf(address, signal),
-    ])
-    return { terms, registration, balance }
+    return await createRegistryReader(place).stateOf(address, signal)
   })
 }
 

@@ -1,4 +1,4 @@
-import { createApi } from '../../lib/api.ts'
+import { type Api, createApi } from '../../lib/api.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
 import type { Network } from '../../lib/schemas/network.ts'
@@ -24,17 +24,25 @@ const timedOut = (who: string): SvcError =>
     retryable: true,
   })
 
+/** Asks an ICL, of an endpoint in any spelling, with that timeout. */
+export function askIcl<T>(
+  iclEndpoint: string,
+  context: CommandContext,
+  ask: (api: Api, signal: AbortSignal) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const baseUrl = new URL(iclEndpoint).origin
+  const api = createApi({ ...context, baseUrl })
+  return withTimeout(context, `the ICL at ${baseUrl}`, (ended) => ask(api, ended), signal)
+}
+
 /** The network of an ICL, from an endpoint in any spelling; throws SvcErrors. */
-export async function networkOf(
+export const networkOf = (
   iclEndpoint: string,
   context: CommandContext,
   signal?: AbortSignal,
-): Promise<Network> {
-  const baseUrl = new URL(iclEndpoint).origin
-  const api = createApi({ ...context, baseUrl })
-  const ask = (ended: AbortSignal) => fetchNetwork(api, baseUrl, ended)
-  return await withTimeout(context, `the ICL at ${baseUrl}`, ask, signal)
-}
+): Promise<Network> =>
+  askIcl(iclEndpoint, context, (api, ended) => fetchNetwork(api, iclEndpoint, ended), signal)
 
 /** The network of the node's own ICL, which has to be the deployment that the configuration names, if it names one; throws SvcErrors. */
 export async function ownNetworkOf(

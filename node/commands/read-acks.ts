@@ -1,5 +1,5 @@
-import { readFile, stat } from 'node:fs/promises'
-import { errorMessage } from '../../lib/error-message.ts'
+import { readLimitedFile } from '../../lib/host/private-files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { Ack } from '../../lib/schemas/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
@@ -22,18 +22,9 @@ export async function readAcks(path: string): Promise<readonly Ack[]> {
 
 async function readText(path: string): Promise<string> {
   const hint = 'Name the file that holds the acknowledgements.'
-  try {
-    if ((await stat(path)).size <= maxFileBytes) return await readFile(path, 'utf8')
-  } catch (error) {
-    throw new SvcError('file-unreadable', errorMessage(error), { hint, cause: error })
-  }
+  const bytes = await readLimitedFile(path, maxFileBytes, hint)
+  if (bytes !== undefined) return bytes.toString('utf8')
   throw new SvcError('file-unreadable', `${path} is larger than 64 MiB`, { hint })
 }
 
-function parsed(text: string): Ack | undefined {
-  try {
-    return Ack.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
-}
+const parsed = (text: string): Ack | undefined => Ack.safeParse(parseJson(text)).data

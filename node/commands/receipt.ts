@@ -1,4 +1,3 @@
-import { readFile, stat } from 'node:fs/promises'
 import { z } from 'zod'
 import { checkAck, verifyAck } from '../../lib/ack.ts'
 import { canonicalJson } from '../../lib/canonical-json.ts'
@@ -7,7 +6,8 @@ import { Address } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { type Check, checkLine, exitCodeOfChecks } from '../../lib/host/checks.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
-import { explainError } from '../../lib/host/explain-error.ts'
+import { checking, failed, ok, skipped } from '../../lib/host/make-check.ts'
+import { readLimitedFile } from '../../lib/host/private-files.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -49,7 +49,7 @@ export async function checkReceipt(
   const { check, receipt } = checkForm(text)
   const checks: Check[] = [check]
   const skipRest = (detail: string, names: readonly string[]) => {
-    for (const name of names) checks.push({ name, status: 'skipped', detail })
+    for (const name of names) checks.push(skipped(name, detail))
   }
   if (receipt === undefined) {
     skipRest('there is no receipt to check', ['content', 'acks', ...onChain])
@@ -98,17 +98,10 @@ function contractIn(flag: string, text: string | undefined): Address | undefined
 }
 
 async function readReceiptFile(path: string): Promise<string> {
-  try {
-    if ((await stat(path)).size <= maxFileBytes) return await readFile(path, 'utf8')
-  } catch (error) {
-    throw new SvcError('file-unreadable', errorMessage(error), {
-      hint: 'Name the file that holds the receipt.',
-      cause: error,
-    })
-  }
-  throw new SvcError('receipt-invalid', `${path} is larger than any receipt`, {
-    hint: 'Name the file that holds the receipt.',
-  })
+  const hint = 'Name the file that holds the receipt.'
+  const bytes = await readLimitedFile(path, maxFileBytes, hint)
+  if (bytes !== undefined) return bytes.toString('utf8')
+  throw new SvcError('receipt-invalid', `${path} is larger than any receipt`, { hint })
 }
 
 /** JSON without the white space between its parts. */
@@ -121,30 +114,25 @@ const canonicalText = (value: unknown): string => new TextDecoder().decode(canon
  * Parsing drops a field's first value when it comes twice, and makes one value of two spellings, so the text is compared, too.
  */
 function checkForm(text: string): { readonly check: Check; readonly receipt?: Receipt } {
-  const failed = (detail: string) => ({
-    check: {
-      name: 'form',
-      status: 'failed',
-      detail,
-      remedy: 'Fetch the receipt again. Do not rely on this file.',
-    } as const,
+  const wrong = (detail: string) => ({
+    check: failed('form', detail, 'Fetch the receipt again. Do not rely on this file.'),
   })
   let json: unknown
   try {
     json = JSON.parse(text)
   } catch (error) {
-    return failed(`it is no JSON: ${errorMessage(error)}`)
+    return wrong(`it is no JSON: ${errorMessage(error)}`)
   }
   if (minified(text) !== JSON.stringify(json)) {
-    return failed('it has a field twice, or a number or text in another spelling')
+    return wrong('it has a field twice, or a number or text in another spelling')
   }
   const parsed = Receipt.safeParse(json)
-  if (!parsed.success) return failed(firstMistakes(parsed.error))
+  if (!parsed.success) return wrong(firstMistakes(parsed.error))
   if (canonicalText(json) !== canonicalText(z.encode(Receipt, parsed.data))) {
-    return failed('it has fields that no receipt has, or values in another spelling')
+    return wrong('it has fields that no receipt has, or values in another spelling')
   }
   const detail = 'it has the form of a receipt, and nothing besides'
-  return { check: { name: 'form', status: 'ok', detail }, receipt: parsed.data }
+  return { check: ok('form', detail), receipt: parsed.data }
 }
 
 function firstMistakes({ issues }: z.ZodError): string {
@@ -153,21 +141,16 @@ function firstMistakes({ issues }: z.ZodError): string {
   return `${lines.join('; ')}${issues.length > shown.length ? '; and more' : ''}`
 }
 
-async function checkContent(receipt: Receipt, iclKey: string | undefined): Promise<Check> {
-  try {
+const checkContent = (receipt: Receipt, iclKey: string | undefined): Promise<Check> =>
+  checking('content', async () => {
     await verifyReceipt(receipt, iclKey === undefined ? {} : { iclKeys: [iclKey] })
-  } catch (error) {
-    const { message, hint } = explainError(error)
-    return { name: 'content', status: 'failed', detail: message, remedy: hint }
-  }
-  const { agreed, answers } = agreedIn(receipt)
-  const whose = iclKey === undefined ? `by the key ${receipt.tally.key}` : 'by the given ICL key'
-  return {
-    name: 'content',
-    status: 'ok',
-    detail: `job, list, ${answers} answers and their signatures, agreement and delivery fit (${agreed} of ${answers} agreed); the tally is signed ${whose}`,
-  }
-}
+    const { agreed, answers } = agreedIn(receipt)
+    const whose = iclKey === undefined ? `by the key ${receipt.tally.key}` : 'by the given ICL key'
+    return ok(
+      'content',
+      `job, list, ${answers} answers and their signatures, agreement and delivery fit (${agreed} of ${answers} agreed); the tally is signed ${whose}`,
+    )
+  })
 
 /** Whether the receipt has what the ICL has acknowledged; of acknowledgements for other jobs nothing is said. */
 async function checkAcks(
@@ -175,19 +158,16 @@ async function checkAcks(
   { with: path, iclKey }: Pick<ReceiptFlags, 'with' | 'iclKey'>,
 ): Promise<Check> {
   const name = 'acks'
-  if (path === undefined) return { name, status: 'skipped', detail: 'no --with was given' }
+  if (path === undefined) return skipped(name, 'no --with was given')
   const all = await readAcks(path)
   const acks = all.filter(({ body }) => body.jobId === receipt.jobId)
   const keys = [receipt.tally.key, ...(iclKey === undefined ? [] : [iclKey])]
   for (const ack of acks) await verifyAck(ack, keys)
-  try {
+  return await checking(name, async () => {
     for (const ack of acks) await checkAck(receipt, ack)
-  } catch (error) {
-    const { message, hint } = explainError(error)
-    return { name, status: 'failed', detail: message, remedy: hint }
-  }
-  const detail = `it has what the ICL acknowledged of this job (${acks.length} of ${all.length} in the file)`
-  return { name, status: 'ok', detail }
+    const count = `${acks.length} of ${all.length} in the file`
+    return ok(name, `it has what the ICL acknowledged of this job (${count})`)
+  })
 }
 
 type Places = {
@@ -206,30 +186,19 @@ async function checkOnChain(
   const { compareListWithChain, drawAgain } = await import('./receipt-list.ts')
   // Asked for once, and no check can do without.
   const contracts = contractsFor(receipt, given, context)
-  const chain = await checkOf('chain', async () =>
-    compareWithChain(receipt, { rpcUrl, ...(await contracts) }, context),
+  const chain = await checking('chain', async () =>
+    ok('chain', await compareWithChain(receipt, { rpcUrl, ...(await contracts) }, context)),
   )
-  const list = await checkOf('list', async () =>
-    compareListWithChain(receipt, { rpcUrl, ...(await contracts) }, context),
+  const list = await checking('list', async () =>
+    ok('list', await compareListWithChain(receipt, { rpcUrl, ...(await contracts) }, context)),
   )
-  const skipped = (detail: string): Check => ({ name: 'draw', status: 'skipped', detail })
-  if (gateway === undefined) return [chain, list, skipped('no --gateway was given')]
+  if (gateway === undefined) return [chain, list, skipped('draw', 'no --gateway was given')]
   // The block's hash, which the draw is made from, is known from the chain only.
-  if (list.status !== 'ok') return [chain, list, skipped('the list does not fit the chain')]
-  const draw = await checkOf('draw', async () =>
-    drawAgain(receipt, { gateway, ...(await contracts) }, context),
+  if (list.status !== 'ok') return [chain, list, skipped('draw', 'the list does not fit the chain')]
+  const draw = await checking('draw', async () =>
+    ok('draw', await drawAgain(receipt, { gateway, ...(await contracts) }, context)),
   )
   return [chain, list, draw]
-}
-
-async function checkOf(name: string, check: () => Promise<string>): Promise<Check> {
-  try {
-    return { name, status: 'ok', detail: await check() }
-  } catch (error) {
-    const { message, hint } = explainError(error)
-    const retryable = error instanceof SvcError && error.retryable
-    return { name, status: 'failed', detail: message, remedy: hint, retryable }
-  }
 }
 
 const verdictOf = (exitCode: number, { rpc }: ReceiptFlags): Verdict => {

@@ -4,11 +4,12 @@ import { SvcError } from '../../lib/svc-error.ts'
 import {
   type Registration,
   type RegistryEndpoint,
+  type RegistryState,
   type RegistryStep,
   registerGas,
 } from '../chain/registry.ts'
 import { etherText, parseAmount, parseTiers, toSend } from './amounts.ts'
-import { type AtRegistry, atRegistry, type RegistryState } from './at-registry.ts'
+import { type AtRegistry, atRegistry } from './at-registry.ts'
 import { type CommandContext, isInteractive } from './context.ts'
 import { usageError } from './flags.ts'
 import { planRegistration, stakeIn, type Wanted } from './plan-registration.ts'

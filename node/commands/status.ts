@@ -1,12 +1,13 @@
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { shareText } from '../../lib/weight-moves.ts'
 import { tpmOfCertificate } from '../attestation/certificate-claims.ts'
+import type { RegistryState } from '../chain/registry.ts'
 import { loadConfig } from '../config-file.ts'
 import { historyPathOf, readHistory } from '../journal/history.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { diagnoseNode, type Trouble } from './diagnose-node.ts'
-import { lookAround, type OnChain, type Surroundings } from './look-around.ts'
+import { lookAround, type Surroundings } from './look-around.ts'
 import { modelUsageOf, modelUsageText } from './model-usage.ts'
 
 /** Shows what ICL, chain, certificate and providers say of this node; 1 when the operator has to act, 75 when something is away. */
@@ -82,7 +83,7 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
   return rows
 }
 
-function chainRows({ registration, terms, balance }: OnChain): readonly Row[] {
+function chainRows({ registration, terms, balance }: RegistryState): readonly Row[] {
   const rows: Row[] = [['Balance', etherText(balance)]]
   if (registration === undefined) {
     const least = `the smallest stake is ${etherText(terms.minStake)}`

@@ -1,6 +1,7 @@
 import { SvcError } from '../../lib/svc-error.ts'
+import type { RegistryState } from '../chain/registry.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
-import { type AtRegistry, atRegistry, type RegistryState } from './at-registry.ts'
+import { type AtRegistry, atRegistry } from './at-registry.ts'
 import { type CommandContext, isInteractive } from './context.ts'
 import { confirmed } from './prompts.ts'
 import { stepText } from './register.ts'
