@@ -7,12 +7,14 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { createOutages } from '../../icl/records/outages.ts'
+import { createDocuments } from '../../icl/store/sqlite/documents.ts'
 import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import { queries } from '../../icl/store/sqlite/reads.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { codeOf } from '../code-of.ts'
+import { nodeA } from '../icl/rules/sample-job.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
-import { describeStore, jobOf } from './suite.ts'
+import { describeStore, jobOf, nodeOf } from './suite.ts'
 import { checkUnreadable } from './unreadable.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-sqlite-'))
@@ -65,6 +67,22 @@ describe('a sqlite file', () => {
     expect((await store.findJob(jobOf('1').id))?.document.minTier).toBe(9)
     await guest.close()
     expect(await insert(store, '2')).toBe(true)
+    await store.close()
+  })
+
+  it('keeps no row in memory that a guest has changed since it was read', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    const guest = await openSqliteStore(file, { guest: true })
+    const node = nodeOf(nodeA)
+    await store.save({ kind: 'node', node, base: 0 })
+    const { nodes, look } = createDocuments(store.db, () => undefined)
+    look()
+    const rows = store.db.prepare(queries.listNodes).all(0)
+    await guest.save({ kind: 'node', node: { ...node, leaving: true }, base: 1 })
+    for (const row of rows) nodes.decode(row)
+    expect(nodes.known(nodeA)).toBeUndefined()
+    await guest.close()
     await store.close()
   })
 

@@ -5,8 +5,8 @@
  * Idea: what was decoded or saved last stays in memory with its version, and is read there.
  *
  * Invariants:
- * - What is here is what this connection would read. Another process that commits changes SQLite's `data_version`, and then
- *   all of it is forgotten. None can while a transaction is open here.
+ * - What is here was read no earlier than the last look at SQLite's `data_version`. Another process that commits changes that,
+ *   and the next look forgets all of it. None can while a transaction is open here.
  * - What is undone is forgotten (`forget`): a change, a group of changes, the part of a save that was made before it was refused.
  * - Callers share a document: nobody changes one in place.
  */
@@ -20,9 +20,9 @@ import type { SqliteDatabase } from './database.ts'
 
 /** The documents of one table, as this connection reads them. */
 export type Documents<T> = {
-  /** What is in memory of a document that is there. */
+  /** What is in memory of a document that is there, after a look. */
   known(id: string): Versioned<T> | undefined
-  /** The document of a row that has its id and version, too; throws SvcError `store-corrupt` when it cannot be read. */
+  /** The document of a row that has its id and version, too, and was read after the last look; throws SvcError `store-corrupt` when it cannot be read. */
   decode(row: Row): Versioned<T>
   /** The text of a document, which is about to be saved as this version. */
   encode(document: T, version: number): string
@@ -35,6 +35,8 @@ export type AllDocuments = {
   readonly jobs: Documents<Job>
   readonly nodes: Documents<Node>
   readonly clients: Documents<Client>
+  /** Forgets what another process may have changed. Comes before rows are read: their documents are kept as of this look. */
+  look(): void
   forget(): void
 }
 
@@ -43,28 +45,33 @@ export function createDocuments(
   db: SqliteDatabase,
   transaction: () => object | undefined,
 ): AllDocuments {
-  const from = { db, transaction }
-  const jobs = documentsOf<Job>(from, 'job', 8_388_608)
-  const nodes = documentsOf<Node>(from, 'node', 8_388_608)
-  const clients = documentsOf<Client>(from, 'client', 262_144)
-  return {
-    ...{ jobs, nodes, clients },
-    forget: () => {
-      for (const documents of [jobs, nodes, clients]) documents.forget()
-    },
+  const dataVersion = db.prepare('PRAGMA data_version')
+  let seen: unknown
+  let seenIn: object | undefined
+  const look = () => {
+    const open = transaction()
+    if (open !== undefined && open === seenIn) return
+    const now = dataVersion.get()?.data_version
+    if (now !== seen) forget()
+    seen = now
+    seenIn = open
   }
+  const jobs = documentsOf<Job>(look, 'job', 8_388_608)
+  const nodes = documentsOf<Node>(look, 'node', 8_388_608)
+  const clients = documentsOf<Client>(look, 'client', 262_144)
+  const forget = () => {
+    for (const documents of [jobs, nodes, clients]) documents.forget()
+  }
+  return { jobs, nodes, clients, look, forget }
 }
 
 function documentsOf<T extends Job | Node | Client>(
-  { db, transaction }: { db: SqliteDatabase; transaction: () => object | undefined },
+  look: () => void,
   what: string,
   mostCharacters: number,
 ): Documents<T> {
-  const dataVersion = db.prepare('PRAGMA data_version')
   const entries = new Map<string, Versioned<T> & { readonly characters: number }>()
   let characters = 0
-  let seen: unknown
-  let seenIn: object | undefined
   const forget = (id?: string): void => {
     if (id === undefined) {
       entries.clear()
@@ -83,21 +90,15 @@ function documentsOf<T extends Job | Node | Client>(
       forget(oldest)
     }
   }
-  const known = (id: string): Versioned<T> | undefined => {
-    const open = transaction()
-    if (open === undefined || open !== seenIn) {
-      const now = dataVersion.get()?.data_version
-      if (now !== seen) forget()
-      seen = now
-      seenIn = open
-    }
-    return entries.get(id)
-  }
   return {
-    known,
+    known: (id) => {
+      look()
+      return entries.get(id)
+    },
     decode: (row) => {
       const [id, version] = [textOf(row, 'id'), numberOf(row, 'version')]
-      const found = known(id)
+      // Without a look: what another process committed since the row was read is not in it.
+      const found = entries.get(id)
       if (found?.version === version) return found
       const document = documentOf<T>(row, what)
       note(id, document, version, textOf(row, 'document').length)

@@ -99,7 +99,11 @@ export function createSqliteReads(
     }
   }
   const rows: Rows = {
-    all: (name, ...values) => guarded(() => statement(name).all(...values)),
+    all: (name, ...values) =>
+      guarded(() => {
+        documents.look()
+        return statement(name).all(...values)
+      }),
     one: (name, ...values) => guarded(() => statement(name).get(...values)),
   }
   return {
