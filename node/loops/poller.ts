@@ -53,13 +53,15 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
   let name = ''
 
   const pass = async (): Promise<'more' | 'wait'> => {
-    const { assignments, claims = [] } = await fetchAssignments(options, name, signal)
+    const most = Math.min(slots.free(), mostClaims)
+    const { assignments, claims = [] } = await fetchAssignments(options, most, name, signal)
     // One whose answer is lost is asked again by its name.
     name = toBase64Url(options.random.bytes(12))
     if (failures > 0) options.onBack()
     failures = 0
     warnedAt.clear()
-    const claimed = claims.filter((claim) => !slots.isTaken(claim))
+    // No ICL has this node do more at once than it asked for.
+    const claimed = claims.filter((claim) => !slots.isTaken(claim)).slice(0, most)
     const fresh = assignments.filter((assignment) => !slots.isTaken(assignment))
     if (fresh.length + claimed.length === 0) {
       if (elapsedSince(clock, quietSince) >= quietMs) {
@@ -121,11 +123,11 @@ function backoffMs(random: Random, error: unknown, failures: number): number {
 }
 
 function fetchAssignments(
-  { api, address, slots }: PollerOptions,
+  { api, address }: PollerOptions,
+  claim: number,
   poll: string,
   signal: AbortSignal,
 ) {
-  const claim = Math.min(slots.free(), mostClaims)
   const wait = claim > 0 ? holdSeconds : 0
   return api.getAssignments(
     { params: { address }, query: { wait, claim, poll } },

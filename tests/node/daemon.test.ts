@@ -52,6 +52,17 @@ describe('the daemon', () => {
     await end(world, running)
   })
 
+  it('does no more at once than it asked for, whatever an ICL says that its poll has claimed', async () => {
+    const world = await createDaemonWorld()
+    const claims = Array.from({ length: 50 }, (_, index) => ({ ...world.claim, fence: index + 1 }))
+    world.api.getAssignments.mockResolvedValueOnce({ assignments: [], claims })
+    const running = world.start()
+    await world.clock.advance(1_000)
+    expect(world.api.getAssignments.mock.calls[0]![0].query?.claim).toBe(2)
+    expect(world.lines('Spawning')).toHaveLength(2)
+    await end(world, running)
+  })
+
   it('sends a heartbeat every 60 s', async () => {
     const world = await createDaemonWorld()
     const running = world.start()
