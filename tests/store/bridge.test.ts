@@ -262,6 +262,25 @@ describe('a replay', () => {
       expect(world.logged.join()).not.toContain('lost against')
     }
   })
+
+  it('that is refused as a whole and then cut off leaves nothing of it out', async () => {
+    const { world, store } = await start()
+    await insert(store, '1')
+    world.connection.cut = 'before'
+    // Sent before it is known that the database is away, and so merged with nothing.
+    await insert(store, '2')
+    const key = { kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 1e15 } as const
+    await store.saveAll([key, { kind: 'job', job: one, base: 1 }])
+    await store.saveAll([event('e1'), { kind: 'job', job: one, base: 2 }])
+    await world.database.save({ ...key, value: 'another' })
+    let saves = 0
+    world.connection.cut = (name) => (name === 'save' && ++saves === 3 ? 'before' : 'none')
+    await world.clock.advance(20_000)
+    expect(saves).toBeGreaterThan(2)
+    expect(store.status()).toEqual(connected)
+    expect((await world.database.findJob(one.id))?.version).toBe(3)
+    expect(await world.database.listReputationEvents(nodeA, { limit: 9 })).toHaveLength(1)
+  })
 })
 
 describe('a replayed document', () => {

@@ -68,9 +68,10 @@ async function replayOne(
 ): Promise<void> {
   const { copy, primary, onReplayed } = options
   const left = writes.filter((write) => !lost.has(lockOf(write)))
-  // Each by itself: what others have taken must not keep the rest from being saved.
   if (await primary.saveAll(left, id)) {
-    for (const write of left) {
+    // Each by itself: what others have taken must not keep the rest from being saved. The document is last: once it is there, a repeated
+    // save is taken for done.
+    for (const write of left.toSorted((a, b) => Number('base' in a) - Number('base' in b))) {
       if (await primary.save(write, id)) continue
       if ('base' in write) {
         lost.add(lockOf(write))
