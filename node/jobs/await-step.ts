@@ -71,7 +71,7 @@ export async function awaitStep(
       // A commitment that is never opened counts against the node: only a lasting refusal ends the wait.
       if (!isPassing(error)) throw error
     }
-    if (isTold) continue
+    if (isTold && !isSecond) continue
     await clock.sleep(Math.max(0, pauseMs - elapsedSince(clock, startedAt)), signal)
   }
 }
