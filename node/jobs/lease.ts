@@ -1,7 +1,7 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { NextStep } from '../../lib/schemas/assignments.ts'
+import type { ClaimResult, NextStep } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import { isPassing } from './abort-reason.ts'
@@ -13,8 +13,10 @@ const askMs = 5_000
 const askAgainMs = 2_000
 // The work looks at what is left of its lease shortly before the end: a question has to be under way by then.
 const askAheadMs = 7_000
-// Of the 20 s that a poll's claim lasts: an answer that is there sooner needs no claim of its own.
+// An answer that is there sooner needs no claim of its own.
 const claimsAfterMs = 8_000
+// What is left of a poll's claim for that: of its 20 s some may have passed with an answer that was lost.
+const toClaimMs = 12_000
 // What that claim gives.
 const leaseSeconds = 120
 /** An ICL that is away for longer takes a job away all the same. */
@@ -33,8 +35,14 @@ export const leaseOf = (deps: Deps, id: AssignmentId, seconds: number, step?: Ne
   leaseFor(deps, { ...id, step }, seconds)
 
 /** The lease of what a poll has claimed: that of an offer, which a claim makes a whole one unless the work is done before. */
-export const firstLeaseOf = (deps: Deps, id: AssignmentId) =>
-  leaseFor(deps, { ...id, step: undefined, claimsAfterMs }, leaseSeconds)
+export function firstLeaseOf(
+  deps: Deps,
+  { jobId, fence, claimDeadline, server_time }: ClaimResult,
+) {
+  const spareMs = (claimDeadline - server_time) * 1000 - toClaimMs
+  const afterMs = Math.max(0, Math.min(spareMs, claimsAfterMs))
+  return leaseFor(deps, { jobId, fence, step: undefined, claimsAfterMs: afterMs }, leaseSeconds)
+}
 
 type LeaseId = AssignmentId & {
   readonly step: NextStep | undefined
