@@ -1,7 +1,10 @@
 import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { type Api, createApi, type Fetch } from '../../lib/api.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { retrying } from '../../lib/retry.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { attestationOf, modelId, origin, walletOf } from '../icl/test-icl.ts'
 
@@ -21,14 +24,30 @@ export const apiOf = (fetch: Fetch, signer?: Parameters<typeof createApi>[0]['si
     ...(signer && { signer }),
   })
 
+const patience = { attempts: 20, firstDelayMs: 200, maxDelayMs: 2_000 }
+const isOutOfReach = (error: unknown) =>
+  error instanceof SvcError && error.code === 'icl-unreachable'
+
+/** Does something again that an ICL or its database did not do: a busy process answers too late. */
+export const retryBusy = <T>(work: () => Promise<T>): Promise<T> =>
+  retrying(
+    systemClock,
+    patience,
+    undefined,
+    (error) => (error instanceof ProblemError || isOutOfReach(error) ? 0 : undefined),
+    work,
+  )
+
 /** Attests a node, with more free places than there is work. */
 export async function joinContender(fetch: Fetch, name: string): Promise<Contender> {
   const { address, signer } = walletOf(name)
   const key = await signingKeyFromSeed(hexToBytes(keccak256(stringToHex(`session ${name}`))))
   const wallet = apiOf(fetch, signer)
-  const { nonce } = await wallet.getChallenge({ params: { address } })
-  const notAfter = Math.floor(systemClock.now() / 1000) + 86_400
-  await wallet.verifyAttestation({ body: await attestationOf(name, nonce, key, notAfter) })
+  await retryBusy(async () => {
+    const { nonce } = await wallet.getChallenge({ params: { address } })
+    const notAfter = Math.floor(systemClock.now() / 1000) + 86_400
+    await wallet.verifyAttestation({ body: await attestationOf(name, nonce, key, notAfter) })
+  })
   const api = apiOf(fetch, { kind: 'node', address, key })
   const beat = async () => {
     await api.postHeartbeat({
@@ -41,7 +60,7 @@ export async function joinContender(fetch: Fetch, name: string): Promise<Contend
       },
     })
   }
-  await beat()
-  await api.getAssignments({ params: { address }, query: { wait: 0 } })
+  await retryBusy(beat)
+  await retryBusy(() => api.getAssignments({ params: { address }, query: { wait: 0 } }))
   return { address, api, beat }
 }

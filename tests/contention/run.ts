@@ -7,16 +7,13 @@ import type { Store } from '../../icl/store/store.ts'
 import type { Fetch } from '../../lib/api.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
-import { ProblemError } from '../../lib/problem.ts'
-import { retrying } from '../../lib/retry.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock } from '../../lib/system.ts'
 import { modelId, origin, walletOf } from '../icl/test-icl.ts'
 import { listKey } from '../listed-key.ts'
 import { openWireServer } from '../store/wire-server/open.ts'
 import { commitListed, handlesOf } from './chain.ts'
 import { contest } from './contest.ts'
-import { apiOf, type Contender, joinContender } from './nodes.ts'
+import { apiOf, type Contender, joinContender, retryBusy } from './nodes.ts'
 import { startReplicas } from './replicas.ts'
 import { type Counts, createTally } from './tally.ts'
 
@@ -93,7 +90,7 @@ async function contend(
     // Claims that are under way still count.
     await Promise.all(contests.get(id) ?? [])
     contests.delete(id)
-    const found = await store.findJob(id)
+    const found = await retryBusy(() => store.findJob(id))
     if (!found) throw new Error(`Job ${id} is gone`)
     tally.check(found.document)
   }
@@ -147,19 +144,11 @@ async function every(ms: number, signal: AbortSignal, body: () => Promise<void>)
   }
 }
 
-const isOutOfReach = (error: unknown) =>
-  error instanceof SvcError && error.code === 'icl-unreachable'
-
-const patience = { attempts: 20, firstDelayMs: 200, maxDelayMs: 2_000 }
-
 /** Submits a job with three seats as its client does, again when the pool has changed meanwhile. */
 async function submitOne(fetch: Fetch, name: string): Promise<JobId> {
   const { address: client, signer } = walletOf(name)
   const api = apiOf(fetch, signer)
-  // A busy process may answer too late.
-  const again = (error: unknown) =>
-    error instanceof ProblemError || isOutOfReach(error) ? 0 : undefined
-  return retrying(systemClock, patience, undefined, again, async () => {
+  return retryBusy(async () => {
     const key = await listKey(api, {
       origin,
       modelId,
@@ -188,7 +177,7 @@ const settleMs = 660_000
 async function untilSettled(store: Store, id: JobId, isEnough: () => boolean): Promise<void> {
   const end = systemClock.now() + settleMs
   while (!isEnough()) {
-    const found = await store.findJob(id)
+    const found = await retryBusy(() => store.findJob(id))
     if (found && isSettled(found.document.phase)) return
     if (systemClock.now() > end) throw new Error(`Job ${id} does not settle`)
     await systemClock.sleep(3_000)
