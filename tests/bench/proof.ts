@@ -1,34 +1,25 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { cpus, tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { cpus } from 'node:os'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { storeKey } from '../../lib/chain/prompt-key-store.ts'
 import { Hash32 } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import type { EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import { createProcessProver } from '../../lib/host/coprocessor/process-prover.ts'
-import type { ProofCommand } from '../../lib/host/coprocessor/proof-child.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { systemClock } from '../../lib/system.ts'
-import { currentBinary } from '../../scripts/build-node/current-binary.ts'
 import { readCommandLine, wholeNumber } from '../command-line.ts'
 import { peakBytes, watchEventLoop, watchPeak } from './proof-measures.ts'
 import { startProofWorld } from './proof-world.ts'
 import { table } from './table.ts'
 
-const root = resolve(import.meta.dirname, '..', '..')
-const usage = `npm run bench:proof -- [--runs N] [--binary] [--json]
+const usage = `npm run bench:proof -- [--runs N]
 
 Encrypts a key with a real proof, stores it and decrypts it again.
 
   --runs N  how often (1)
-  --binary  by dist/svc-node, away from the sources
-  --json    prints every number on one line
 `
 const values = readCommandLine(usage, {
   runs: { type: 'string', default: '1' },
-  binary: { type: 'boolean', default: false },
-  json: { type: 'boolean', default: false },
 })
 const runs = wholeNumber('runs', values.runs)
 
@@ -48,27 +39,11 @@ type Run = {
 const idleMs = 10_000
 let handedOver = () => {}
 
-const folder = await mkdtemp(join(tmpdir(), 'svc-bench-proof-binary-'))
 const world = await startProofWorld()
 try {
-  const command = values.binary ? await withoutSources() : undefined
-  await bench(command)
+  await bench()
 } finally {
   await world.stop()
-  await rm(folder, { recursive: true, force: true })
-}
-
-/** The executable, away from its sources: an empty file system covers the project's folder for it. */
-async function withoutSources(): Promise<ProofCommand> {
-  const built = await currentBinary(root, async (build) => {
-    process.stderr.write('Building dist/svc-node ...\n')
-    await build()
-  })
-  const binary = join(folder, 'svc-node')
-  await Bun.write(binary, Bun.file(built), { mode: 0o755 })
-  const script = `/bin/mount -t tmpfs none '${root}' && exec '${binary}' proof-process`
-  const flags = process.getuid?.() === 0 ? '-m' : '-rm'
-  return ['/usr/bin/unshare', flags, '/bin/sh', '-c', script]
 }
 
 async function timed<T>(work: () => Promise<T>): Promise<readonly [T, number]> {
@@ -76,7 +51,7 @@ async function timed<T>(work: () => Promise<T>): Promise<readonly [T, number]> {
   return [await work(), performance.now() - began]
 }
 
-async function bench(command: ProofCommand | undefined): Promise<void> {
+async function bench(): Promise<void> {
   const child = watchPeak()
   const { rpcUrl, chainId, account, coprocessorUrl } = world
   const deaths: string[] = []
@@ -88,7 +63,6 @@ async function bench(command: ProofCommand | undefined): Promise<void> {
     coprocessor: CoprocessorSetting.parse(coprocessorUrl),
     prover: createProcessProver({
       clock: systemClock,
-      command,
       onStart: (pid) => {
         child.follow(pid)
         // Once what it takes to send the keys is over.
@@ -109,9 +83,7 @@ async function bench(command: ProofCommand | undefined): Promise<void> {
     parent_peak_bytes: await peakBytes('self'),
     child_peak_bytes: child.stop(),
   }
-  if (values.json) {
-    process.stdout.write(`${JSON.stringify({ binary: values.binary, runs: done, ...peaks })}\n`)
-  } else tell(done, peaks)
+  tell(done, peaks)
 }
 
 async function once(coprocessor: ReturnType<typeof createCofheCoprocessor>): Promise<Run> {
@@ -155,6 +127,5 @@ function tell(done: readonly Run[], peaks: Record<string, number | undefined>): 
   process.stdout.write(
     `\nLongest gap in ${idleMs / 1000} s with nothing to do: ${gap_idle_ms} ms\nMemory at most: parent ${megabytes(parent)}, proof process ${megabytes(child)}\n`,
   )
-  const place = values.binary ? 'dist/svc-node without sources and node_modules' : 'the sources'
-  process.stdout.write(`Proofs by ${place}; Bun ${Bun.version}; ${cpus()[0]?.model}\n`)
+  process.stdout.write(`Bun ${Bun.version}; ${cpus()[0]?.model}\n`)
 }

@@ -2,22 +2,16 @@ import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
 import { runContention } from './run.ts'
 import type { Counts } from './tally.ts'
 
-const usage = `npm run contention -- [--claims N] [--store NAME] [--replicas N] [--jobs N] [--nodes N]
+const usage = `npm run contention -- [--claims N] [--store NAME]
 
 Has nodes claim the same jobs at the same time. Ends with 1 when two hold a lease or a fence falls.
 
   --claims N    how many claims (100000)
-  --store NAME  mongodb (default) or sqlite
-  --replicas N  ICL processes (3, on sqlite 1)
-  --jobs N      jobs at a time (12)
-  --nodes N     nodes that claim them (12)
+  --store NAME  mongodb (default, 3 ICL processes) or sqlite (1)
 `
 const values = readCommandLine(usage, {
   claims: { type: 'string', default: '100000' },
   store: { type: 'string', default: 'mongodb' },
-  replicas: { type: 'string' },
-  jobs: { type: 'string', default: '12' },
-  nodes: { type: 'string', default: '12' },
 })
 
 const lineOf = ({
@@ -42,17 +36,11 @@ const { store } = values
 if (store !== 'sqlite' && store !== 'mongodb') {
   refuseOptions(`--store takes mongodb or sqlite, not ${store}`)
 }
-const replicas = wholeNumber('replicas', values.replicas ?? (store === 'sqlite' ? '1' : '3'))
+const replicas = store === 'sqlite' ? 1 : 3
 const startedAt = performance.now()
 const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(0)} s`
 const counts = await runContention(
-  {
-    store,
-    replicas,
-    claims: wholeNumber('claims', values.claims),
-    jobs: wholeNumber('jobs', values.jobs),
-    nodes: wholeNumber('nodes', values.nodes),
-  },
+  { store, replicas, claims: wholeNumber('claims', values.claims), jobs: 12, nodes: 12 },
   (soFar) => process.stderr.write(`${seconds()}: ${lineOf(soFar)}\n`),
 )
 process.stdout.write(

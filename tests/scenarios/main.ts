@@ -5,29 +5,21 @@ import { attacks } from './attacks.ts'
 import { facesOf, faultyTenth } from './faulty-tenth.ts'
 import { playAttack } from './play-attack.ts'
 
-const usage = `npm run scenarios -- [--only NAME] [--days N] [--honest-nodes N] ...
+const usage = `npm run scenarios -- [--only NAME] [--days N] [--seed N]
 npm run scenarios -- --tenth N [--seed N]
 
 Plays attacks over days of virtual time and prints what they come to. Ends with 1 when a promise
 does not hold.
 
-  --seed N              (1)
-  --only NAME           the attacks whose name holds this
-  --days N              (2)
-  --honest-nodes N      (9)
-  --clients N           (12)
-  --jobs-per-day N      of these clients (24)
-  --own-jobs-per-day N  of the attacker (100)
-  --tenth N             N jobs among nodes of which a tenth is at fault at random
+  --seed N     (1)
+  --only NAME  the attacks whose name holds this
+  --days N     (2)
+  --tenth N    N jobs among nodes of which a tenth is at fault at random
 `
 const values = readCommandLine(usage, {
   seed: { type: 'string', default: '1' },
   only: { type: 'string', default: '' },
   days: { type: 'string', default: '2' },
-  'honest-nodes': { type: 'string', default: '9' },
-  clients: { type: 'string', default: '12' },
-  'jobs-per-day': { type: 'string', default: '24' },
-  'own-jobs-per-day': { type: 'string', default: '100' },
   tenth: { type: 'string' },
 })
 const seed = wholeNumber('seed', values.seed, 0)
@@ -36,10 +28,7 @@ const print = (text: string) => process.stdout.write(`${text}\n`)
 async function playAll(): Promise<readonly string[]> {
   const length = {
     days: wholeNumber('days', values.days),
-    honestNodes: wholeNumber('honest-nodes', values['honest-nodes'], 3),
-    clients: wholeNumber('clients', values.clients),
-    jobsPerDay: wholeNumber('jobs-per-day', values['jobs-per-day'], 0),
-    ownJobsPerDay: wholeNumber('own-jobs-per-day', values['own-jobs-per-day'], 0),
+    ...{ honestNodes: 9, clients: 12, jobsPerDay: 24, ownJobsPerDay: 100 },
   }
   const chosen = attacks.filter(({ name }) => name.includes(values.only))
   if (chosen.length === 0) {

@@ -1,10 +1,4 @@
-import {
-  type Decision,
-  decide,
-  type Placed,
-  type Quota,
-  quotaOf,
-} from '../../../lib/agreement-rule.ts'
+import { decide, type Placed, type Quota, quotaOf } from '../../../lib/agreement-rule.ts'
 
 /** The most seats of a job. */
 export const seats = 7
@@ -18,17 +12,10 @@ export const pairBit = (one: number, other: number): number => {
   return 1 << ((high * (high - 1)) / 2 + low)
 }
 
-type Decide = (
-  answers: readonly Placed[],
-  isMatch: (one: Placed, other: Placed) => boolean,
-  quota: Quota,
-) => Decision<Placed>
-
 /** A rule of agreement as it is measured. */
 export type MeasuredRule = {
   readonly name: string
   readonly quota: Quota
-  readonly decide: Decide
 }
 
 const quotaFor = (rule: 'three' | 'any-two' | 'majority'): Quota => {
@@ -39,21 +26,11 @@ const quotaFor = (rule: 'three' | 'any-two' | 'majority'): Quota => {
 
 const names = ['three', 'any-two', 'majority'] as const
 
-/** The service's rules, and the same with a star in place of the clique: one answer that enough others match, whether or not these match each other. */
-export const measuredRules: readonly MeasuredRule[] = [
-  ...names.map((name) => ({ name, quota: quotaFor(name), decide })),
-  ...names.map((name) => ({ name: `${name}, star`, quota: quotaFor(name), decide: decideByStar })),
-]
-
-function decideByStar(...[answers, isMatch, quota]: Parameters<Decide>): Decision<Placed> {
-  const { quorum, maxAnswers, needed } = quota
-  if (answers.length < quorum) return { outcome: 'more', count: quorum - answers.length }
-  const stars = answers.map((hub) => answers.filter((one) => one === hub || isMatch(hub, one)))
-  const group = stars.reduce((best, star) => (star.length > best.length ? star : best))
-  if (group.length >= needed) return { outcome: 'accepted', group, mask: 0 }
-  const count = needed - group.length
-  return answers.length + count > maxAnswers ? { outcome: 'disputed' } : { outcome: 'more', count }
-}
+/** The service's rules. */
+export const measuredRules: readonly MeasuredRule[] = names.map((name) => ({
+  name,
+  quota: quotaFor(name),
+}))
 
 /** How a job ended, and how many inferences it took. */
 export type Played = {
@@ -63,12 +40,12 @@ export type Played = {
 }
 
 /** Runs one job whose answers match as the graph says. */
-export function playJob(graph: MatchGraph, { quota, decide: judge }: MeasuredRule): Played {
+export function playJob(graph: MatchGraph, { quota }: MeasuredRule): Played {
   const answers: Placed[] = []
   const isMatch = (one: Placed, other: Placed) =>
     (graph & pairBit(one.position, other.position)) !== 0
   for (let batch = 0; ; batch++) {
-    const decision = judge(answers, isMatch, quota)
+    const decision = decide(answers, isMatch, quota)
     if (decision.outcome !== 'more') {
       const group = decision.outcome === 'accepted' ? decision.group : []
       return { accepted: group.map(({ position }) => position), inferences: answers.length }
