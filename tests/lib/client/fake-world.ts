@@ -2,7 +2,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { createGatewayBlobs } from '../../../lib/blobs/gateways.ts'
 import { cidOf } from '../../../lib/cid.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
-import { type Clock, monotonicMs } from '../../../lib/clock.ts'
+import type { Clock } from '../../../lib/clock.ts'
 import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { drawNodes } from '../../../lib/draw.ts'
 import { evidenceKey } from '../../../lib/evidence.ts'
@@ -24,23 +24,28 @@ import { termsHash } from '../../../lib/terms.ts'
 import { aHash } from '../../branded.ts'
 import { countingRandom } from '../../node/fakes.ts'
 import { sampleNetwork } from '../../sample-network.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
 import { addressAt, makeReceipt as receiptOf, tallyKey } from '../make-receipt.ts'
 
-/** Time that runs `speed` times as fast as the host's. */
-function fastClock(speed = 50): Clock {
-  const start = performance.now()
+/** Virtual time that passes by itself, from one wait to the next, as soon as nothing else happens: however slow the machine is, no deadline comes early. */
+function runningClock(): Clock {
+  const clock = createVirtualClock()
+  const waits = new Set<Promise<void>>()
+  let isRunning = false
+  const run = async () => {
+    isRunning = true
+    while (waits.size > 0) await clock.until(Promise.race(waits)).catch(() => {})
+    isRunning = false
+  }
   return {
-    now: () => 1_800_000_000_000 + (performance.now() - start) * speed,
-    monotonic: () => monotonicMs(performance.now() * speed),
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(signal.reason)
-        const timer = setTimeout(resolve, ms / speed)
-        signal?.addEventListener('abort', () => {
-          clearTimeout(timer)
-          reject(signal.reason)
-        })
-      }),
+    now: clock.now,
+    monotonic: clock.monotonic,
+    sleep: (ms, signal) => {
+      const wait = clock.sleep(ms, signal).finally(() => waits.delete(wait))
+      waits.add(wait)
+      if (!isRunning) void run()
+      return wait
+    },
   }
 }
 
@@ -88,7 +93,6 @@ export type FakeOptions = {
   readonly streams?: readonly (readonly Partial<JobEvent>[])[]
   readonly hashOnChain?: Hash32
   readonly models?: readonly { model_id: string; nodes: number }[]
-  readonly unstaked?: Address
   readonly inactive?: Address
   /** Who has ever registered: those of the pool when left out. */
   readonly registered?: readonly Address[] | 'unknown'
@@ -118,7 +122,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
   const blobs = new Map<string, Uint8Array<ArrayBuffer>>()
   const plain = new Map<bigint, bigint>()
   const iclKey = await tallyKey()
-  const clock = fastClock()
+  const clock = runningClock()
   let job: { body: SubmitJob; receipt: Receipt; accepted: JobView } | undefined
   const published = await snapshotPool(options.pool ?? pool)
   for (const [cid, bytes] of published.parts) blobs.set(cid, bytes)
@@ -358,7 +362,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       },
       receiptHashIn: async () => options.hashOnChain ?? job?.accepted.receipt_hash,
       nodeOf: async (node) => ({
-        staked: !(job && node === options.unstaked),
+        staked: true,
         active: node !== options.inactive,
         modelTiers: [0],
       }),

@@ -174,7 +174,7 @@ describe('infer', () => {
       model,
       signal: abort.signal,
       onStep: ({ step }) => {
-        if (step === 'inference') setTimeout(() => abort.abort(reason), 10)
+        if (step === 'inference') abort.abort(reason)
       },
     })
     expect(await work.catch((error: unknown) => error)).toBe(reason)
