@@ -4,7 +4,7 @@ import { checkEmbedded } from '../../lib/host/coprocessor/prove.ts'
 import { systemClock } from '../../lib/system.ts'
 import { builtBinary, inEmptyFolder, runBare } from './executable.ts'
 
-const timeoutMs = 60_000
+const timeoutMs = 240_000
 
 // A real proof takes more than a minute with its keys: `svc-node self-check --proof` makes, verifies and opens one.
 describe('the process for proofs', () => {

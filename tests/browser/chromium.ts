@@ -3,7 +3,7 @@ import { type Browser, chromium } from 'playwright-core'
 import { it } from 'vitest'
 
 const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser']
-const startMs = 60_000
+const startMs = 240_000
 
 const path = [process.env.CHROMIUM, ...places].find(
   (place) => place !== undefined && existsSync(place),

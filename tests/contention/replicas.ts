@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Fetch } from '../../lib/api.ts'
 import { origin } from '../icl/test-icl.ts'
 
-const startMs = 60_000
+const startMs = 240_000
 
 /** ICL processes over one store. */
 export type Replicas = {

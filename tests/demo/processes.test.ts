@@ -20,7 +20,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-const patienceMs = 40_000
+const patienceMs = 240_000
 
 const until = async (holds: () => boolean | Promise<boolean>) => {
   for (const untilMs = performance.now() + patienceMs; performance.now() < untilMs; ) {

@@ -25,7 +25,7 @@ const model = 'openai:gpt-4o-mini'
 /** Three real daemons, a real ICL behind a proxy, a real chain, and a provider that answers when a test says so. */
 export type DaemonWorld = Awaited<ReturnType<typeof startDaemonWorld>>
 
-const patienceMs = 100_000
+const patienceMs = 240_000
 
 /** Asks until `find` finds something. */
 export async function eventually<T>(

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { maxPromptBytes } from '../../lib/client/prompt-text.ts'
 import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
 
-const patienceMs = 20_000
+const patienceMs = 240_000
 const script = join(import.meta.dirname, '..', '..', 'scripts', 'demo.mjs')
 
 let provider: ProviderServer

@@ -17,7 +17,7 @@ import { modelId, type Outside, origin, type TestNode, walletOf } from '../icl/t
 import { listKey } from '../listed-key.ts'
 import type { RuntimesWorld } from './world.ts'
 
-const patienceMs = 60_000
+const patienceMs = 240_000
 const waitSeconds = 10
 
 type Account = ReturnType<typeof walletOf>['account']

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../../demo/free-port.ts'
 
-const startMs = 30_000
+const startMs = 240_000
 const run = promisify(execFile)
 
 /** A software TPM 2.0 (swtpm): it runs the commands of a TPM in a process, and protects nothing by hardware. */

@@ -17,7 +17,7 @@ import { type ProviderServer, startProviderServer } from '../../e2e/provider-ser
 import { breadAnswer, liftAnswer } from '../../lib/comparators/texts.ts'
 
 const model = 'openai:gpt-4o-mini'
-const waitMs = 60_000
+const waitMs = 240_000
 const loadedMs = 180_000
 const run = promisify(execFile)
 const key = 'a key that callers show'

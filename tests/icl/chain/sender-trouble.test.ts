@@ -1,4 +1,3 @@
-import { createTestClient, http, publicActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
@@ -8,16 +7,15 @@ import { type ChainWriter, createChainWriter } from '../../../lib/chain/clients.
 import type { ContractCall } from '../../../lib/chain/send.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { anvilClient, until } from './anvil-client.ts'
 
 const stuckMs = 150
 let anvil: Anvil
-let test: ReturnType<typeof clientOf>
-const clientOf = (rpcUrl: string) =>
-  createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
+let test: ReturnType<typeof anvilClient>
 
 beforeAll(async () => {
   anvil = await startAnvil()
-  test = clientOf(anvil.rpcUrl)
+  test = anvilClient(anvil.rpcUrl)
 })
 afterAll(() => anvil.stop())
 beforeEach(async () => {
@@ -59,14 +57,6 @@ const forgetAll = () =>
     method: 'anvil_dropAllTransactions',
     params: [],
   })
-const waitMs = 30_000
-const until = async (holds: () => Promise<boolean> | boolean) => {
-  const end = systemClock.now() + waitMs
-  while (!(await holds())) {
-    if (systemClock.now() > end) throw new Error('it never came to hold')
-    await systemClock.sleep(10)
-  }
-}
 const minedWhen = async (sent: Promise<unknown>) => {
   let ended = false
   const note = () => {

@@ -1,4 +1,4 @@
-import { createTestClient, encodeFunctionData, type Hex, http, publicActions } from 'viem'
+import { encodeFunctionData, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ChainResult } from '../../../icl/chain/chain.ts'
@@ -22,18 +22,17 @@ import {
   startTestChain,
   type TestChain,
 } from '../../contracts/test-chain.ts'
+import { anvilClient, until } from './anvil-client.ts'
 
 const [coordinator, client, node] = [1, 4, 5] as const
 const stuckMs = 150
 
 let chain: TestChain
-let anvil: ReturnType<typeof clientOf>
-const clientOf = (rpcUrl: string) =>
-  createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
+let anvil: ReturnType<typeof anvilClient>
 
 beforeAll(async () => {
   chain = await startTestChain()
-  anvil = clientOf(chain.anvil.rpcUrl)
+  anvil = anvilClient(chain.anvil.rpcUrl)
   await send(chain.wallet(node), {
     address: chain.nodeRegistry,
     abi: nodeRegistryAbi,
@@ -108,14 +107,6 @@ const poolOf = async () => {
   )
 }
 const waiting = async (): Promise<Hex[]> => (await poolOf()).map(({ hash }) => hash)
-const waitMs = 30_000
-const until = async (holds: () => Promise<boolean> | boolean) => {
-  const end = systemClock.now() + waitMs
-  while (!(await holds())) {
-    if (systemClock.now() > end) throw new Error('it never came to hold')
-    await systemClock.sleep(10)
-  }
-}
 const theOne = async (isIt: (hash: Hex) => boolean) => {
   let found: Awaited<ReturnType<typeof poolOf>>[number] | undefined
   await until(async () => {

@@ -1,4 +1,4 @@
-import { createTestClient, http, publicActions, type TransactionReceipt } from 'viem'
+import type { TransactionReceipt } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
@@ -7,16 +7,15 @@ import { createChainWriter } from '../../../lib/chain/clients.ts'
 import { sendCall } from '../../../lib/chain/send.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { type Fate, type HttpProxy, startProxy } from '../../e2e/proxy.ts'
+import { anvilClient } from '../../icl/chain/anvil-client.ts'
 
 let anvil: Anvil
 let proxy: HttpProxy
-let test: ReturnType<typeof clientOf>
-const clientOf = (rpcUrl: string) =>
-  createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
+let test: ReturnType<typeof anvilClient>
 
 beforeAll(async () => {
   anvil = await startAnvil()
-  test = clientOf(anvil.rpcUrl)
+  test = anvilClient(anvil.rpcUrl)
   proxy = await startProxy()
   proxy.target = anvil.rpcUrl
 })

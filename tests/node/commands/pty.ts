@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { systemClock } from '../../../lib/system.ts'
 
 const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
-const patienceMs = 40_000
+const patienceMs = 240_000
 
 export const enter = '\r'
 export const up = '\u001b[A'

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
-const startMs = 30_000
+const startMs = 240_000
 
 /** A FerretDB process. */
 export type FerretDb = {
