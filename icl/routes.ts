@@ -35,6 +35,7 @@ import { listConsoleNodes } from './operations/list-console-nodes.ts'
 import { listJobs } from './operations/list-jobs.ts'
 import { listNodeEvents } from './operations/list-node-events.ts'
 import { listNodeFaults } from './operations/list-node-faults.ts'
+import { receiptOf } from './operations/make-receipt.ts'
 import { viewOwnAssignment, withNext } from './operations/own-assignment.ts'
 import { countModels, previewQuorum } from './operations/preview-quorum.ts'
 import { listPools } from './operations/publish-pool.ts'
@@ -160,7 +161,8 @@ const clientRoutes = {
     viewJob(await readJob(deps, params.jobId, caller)),
   getReceipt: async ({ params }, { caller, deps }) => {
     const job = await readJob(deps, params.jobId, caller)
-    if (job.receipt) return job.receipt
+    const receipt = receiptOf(job)
+    if (receipt) return receipt
     throw new ProblemError('receipt-not-ready', `The job is ${job.phase}`)
   },
   getRecord: async ({ params }, { caller, deps }) =>

@@ -5,6 +5,7 @@ import { atMost } from '../async/at-most.ts'
 import type { ChainResult, Commitment } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeJob } from '../operations/change-job.ts'
+import { receiptOf } from '../operations/make-receipt.ts'
 import type { EffectNews } from '../rules/commands.ts'
 import type { Job } from '../rules/job.ts'
 import { togetherMs } from './deliver-effects.ts'
@@ -108,7 +109,8 @@ function newsOf({ found, sentTx }: Pick<Looked, 'found' | 'sentTx'>): EffectNews
 const asError = (error: unknown): Error =>
   error instanceof Error ? error : new Error(String(error))
 
-function chainResultOf({ receipt, receiptHash }: Job): ChainResult {
+function chainResultOf(job: Job): ChainResult {
+  const [receipt, receiptHash] = [receiptOf(job), job.receiptHash]
   if (!receipt || !receiptHash) throw new TypeError('An accepted job has a receipt')
   const { delivery, tally, verdicts } = receipt
   const { deliverer, group } = tally.body

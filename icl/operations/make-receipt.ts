@@ -1,5 +1,4 @@
 import { receiptHash, recordHash } from '../../lib/receipt.ts'
-import { publicOrigin } from '../../lib/schemas/network.ts'
 import type { Receipt, ReceiptRecord, Tally } from '../../lib/schemas/receipt.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -12,28 +11,38 @@ import { maxOutputTokensOf } from './max-output-tokens.ts'
 import { signedOf } from './signed-of.ts'
 import { viewList } from './view-list.ts'
 
-/** The receipt of a job that has been accepted and has none yet, with its hash. */
+/** What a job that has been accepted and has no receipt yet keeps of it, with its hash. */
 export async function receiptFor(
   deps: Dependencies,
   job: Job,
 ): Promise<Pick<Required<Job>, 'receipt' | 'receiptHash'> | undefined> {
   const turn = currentTurn(job)
   if (job.phase !== 'accepted' || job.receipt || !turn?.delivery) return undefined
-  const receipt = await makeReceipt(deps, job, turn, turn.delivery)
-  return { receipt, receiptHash: await receiptHash(receipt) }
+  const { chain_id } = deps.network
+  const record = recordOf(job, chain_id, turn, turn.delivery)
+  const tally = await tallyOf(deps, job, record)
+  return { receipt: { chain_id, tally }, receiptHash: await receiptHash({ ...record, tally }) }
 }
 
-async function makeReceipt(
-  deps: Dependencies,
+/** The receipt of an accepted job, the same whenever it is asked for: what it says does not change once the job has settled. */
+export function receiptOf(job: Job): Receipt | undefined {
+  const turn = currentTurn(job)
+  if (!job.receipt || !turn?.delivery) return undefined
+  const { chain_id, tally } = job.receipt
+  return { ...recordOf(job, chain_id, turn, turn.delivery), tally }
+}
+
+const recordOf = (
   job: Job,
+  chain_id: number,
   turn: Turn,
   delivery: PostedDelivery,
-): Promise<Receipt> {
+): ReceiptRecord => {
   const answers = answersOf(job)
-  const record: ReceiptRecord = {
+  return {
     version: 3,
-    icl_origin: publicOrigin(deps.network),
-    chain_id: deps.network.chain_id,
+    icl_origin: job.list.terms.icl_origin,
+    chain_id,
     jobId: job.id,
     client: job.client,
     client_nonce: job.clientNonce,
@@ -52,20 +61,23 @@ async function makeReceipt(
     verdicts: turn.verdicts.map(signedOf),
     ...(turn.opened && { attested: [...turn.opened] }),
   }
+}
+
+async function tallyOf(deps: Dependencies, job: Job, record: ReceiptRecord) {
   const group = job.agreement?.group ?? []
-  const tally: Tally = {
+  const body: Tally = {
     statement: 'svc-tally-v3',
     jobId: job.id,
     record: await recordHash(record),
-    group: answers.reduce(
+    group: answersOf(job).reduce(
       (mask, { fence }, index) => (group.includes(fence) ? mask | (1 << index) : mask),
       0,
     ),
-    deliverer: delivery.body.address,
+    deliverer: record.delivery.body.address,
     settled_at: toSeconds(job.settledAt ?? deps.clock.now()),
   }
   const { publicKey: key, sign } = deps.keys.tally
-  return { ...record, tally: { body: tally, key, signature: await sign(statementBytes(tally)) } }
+  return { body, key, signature: await sign(statementBytes(body)) }
 }
 
 /** Every seated node that gave no answer, and why. */

@@ -1,8 +1,8 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
-import type { Receipt } from '../../lib/schemas/receipt.ts'
 import type { ChainSlash, Slash } from './fault.ts'
+import type { Job } from './job.ts'
 import type { Opening } from './open-check.ts'
 import type { Outage } from './outages.ts'
 import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
@@ -94,7 +94,7 @@ export type Command =
   /** As these commands one after the other. */
   | { readonly type: 'effects-seen'; readonly news: NewsOfEffects }
   /** The receipt of the job, which has just been accepted. */
-  | { readonly type: 'receipt-made'; readonly receipt: Receipt; readonly receiptHash: Hash32 }
+  | ({ readonly type: 'receipt-made' } & Pick<Required<Job>, 'receipt' | 'receiptHash'>)
   | { readonly type: 'cancel' }
   /** The ICL may have been away in these times; those that the job heeds already change nothing. */
   | { readonly type: 'miss-time'; readonly outages: readonly Outage[] }

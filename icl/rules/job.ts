@@ -136,7 +136,8 @@ export type Job = {
   readonly cancelledAt?: number
   /** What nodes provably did wrong. */
   readonly faults?: readonly Fault[] | undefined
-  readonly receipt?: Receipt
+  /** Of an accepted job: what its receipt says that nothing else here does. */
+  readonly receipt?: Pick<Receipt, 'chain_id' | 'tally'>
   readonly receiptHash?: Hash32
   readonly commitTx?: Hash32
   /** The transaction that was sent last, deep enough or not. */

@@ -232,7 +232,7 @@ function outcomeOf(
   const lies = jobs.filter(
     (job) =>
       job.phase === 'accepted' &&
-      book.lies.has(`${job.id}:${job.receipt?.delivery.body.address ?? ''}`),
+      book.lies.has(`${job.id}:${job.receipt?.tally.body.deliverer ?? ''}`),
   )
   const deliveries = jobs.flatMap(({ agreement }) => agreement?.turns ?? [])
   const ring = new Set(cheats.map((name) => walletOf(name).address))

@@ -1,3 +1,4 @@
+import { receiptOf } from '../../icl/operations/make-receipt.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import { evidenceOf } from '../icl/node-steps.ts'
 import { rightAnswer } from './conducts.ts'
@@ -15,7 +16,7 @@ export function countsOf(texts: readonly string[]): string {
 export async function wronglyAccepted({ jobs }: Outcome): Promise<readonly Job[]> {
   const wrong: Job[] = []
   for (const job of jobs) {
-    const { answers, delivery } = job.receipt ?? {}
+    const { answers, delivery } = receiptOf(job) ?? {}
     const deliverer = delivery?.body.address
     const evidence = answers?.find(({ body }) => body.address === deliverer)?.body.evidence
     if (!evidence) continue

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+import { receiptOf } from '../../icl/operations/make-receipt.ts'
 import { type Job, roleOf } from '../../icl/rules/job.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { coordinator } from '../icl/fake-chain.ts'
@@ -228,6 +230,9 @@ function watch(
   world.store.onJob = (before, after) => {
     for (const what of changesOf(before, after, nameOf)) {
       story.note('icl', `job ${after.id.slice(0, 10)} ${what}`)
+    }
+    if (before?.receipt && !isDeepStrictEqual(receiptOf(before), receiptOf(after))) {
+      story.violate(`the receipt of job ${after.id.slice(0, 10)} has changed`)
     }
     if (after.phase !== 'accepted' || before?.phase === 'accepted') return
     for (const wrong of whyNotAccepted(after)) story.violate(wrong)

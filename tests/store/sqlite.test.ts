@@ -104,7 +104,7 @@ describe('a sqlite file', () => {
     }
     expect(await codeOf(openSqliteStore(join(folder, 'no', 'x.db')))).toBe('store-unavailable')
     // None of them is left locked.
-    change(newer, 'PRAGMA user_version = 6')
+    change(newer, 'PRAGMA user_version = 7')
     await (await openSqliteStore(newer)).close()
   })
 

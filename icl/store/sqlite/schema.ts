@@ -6,7 +6,7 @@ import type { SqliteDatabase } from './database.ts'
 const applicationId = 0x53_56_43_69
 
 /** A file's `user_version`: one more with each change of the tables or of the documents in them. */
-const schemaVersion = 6
+const schemaVersion = 7
 
 const tables = `
   -- The last change of a job that was removed: a number is given once.
