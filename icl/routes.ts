@@ -181,7 +181,7 @@ const drawRoutes = ({ chain, clock }: Dependencies, queue: DrawQueue) => {
     drawList: ({ body }, { caller, signal, deps }) =>
       drawListOf(deps, { keys, queue }, walletOf(caller), body, signal),
     submitJob: async ({ body }, { caller, deps }) => {
-      const submitted = await submitJob(deps, walletOf(caller), body)
+      const submitted = await submitJob(deps, byWallet(caller), body)
       queue.submitted(drawNameOf(body), submitted.jobId)
       return submitted
     },

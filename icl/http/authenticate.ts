@@ -20,16 +20,21 @@ import {
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { checkRun } from '../operations/check-run.ts'
-import { claimKey } from '../records/claim-key.ts'
 import { isReadToken } from '../records/icl-keys.ts'
 import { keyOf } from '../records/keys.ts'
+import { checkNonce, type NonceUse, takeNonce } from '../records/nonces.ts'
 import type { Node } from '../rules/eligibility.ts'
 
 /** Who is calling. */
 export type Caller =
   | { readonly kind: 'anyone' }
   /** `signedAt` in Unix seconds, by the wallet's clock. */
-  | { readonly kind: 'wallet'; readonly address: Address; readonly signedAt: number }
+  | {
+      readonly kind: 'wallet'
+      readonly address: Address
+      readonly signedAt: number
+      readonly nonce: NonceUse
+    }
   | { readonly kind: 'node'; readonly address: Address; readonly node: Node }
   /** Holds the read token of the job in the path. */
   | { readonly kind: 'reader' }
@@ -40,6 +45,8 @@ type IncomingRequest = SignableRequest & {
   readonly body: Uint8Array<ArrayBuffer> | undefined
   /** The job in the path, for read tokens. */
   readonly jobId: string | undefined
+  /** Its operation uses the nonce of a wallet up, in one save with what it changes. */
+  readonly takesNonce?: boolean
 }
 
 const freshnessSeconds = 60
@@ -65,7 +72,7 @@ export const authenticate: Authenticate = async (deps, auth, request) => {
   await checkCoverage(request, parsed)
   return label === signatureLabels.node
     ? authenticateNode(deps, parsed)
-    : authenticateWallet(deps, parsed)
+    : authenticateWallet(deps, parsed, request)
 }
 
 /** Whether only a wallet's signature can make a request count; not yet whether there is one. */
@@ -127,7 +134,11 @@ function checkFreshness(
   if (expires < now) throw stale('The signature has expired')
 }
 
-async function authenticateWallet(deps: Dependencies, parsed: ParsedSignature): Promise<Caller> {
+async function authenticateWallet(
+  deps: Dependencies,
+  parsed: ParsedSignature,
+  { takesNonce }: IncomingRequest,
+): Promise<Caller> {
   const keyId = parseWalletKeyId(parsed.keyId)
   if (!keyId || parsed.nonce === undefined || parsed.nonce === '' || parsed.expires === undefined) {
     throw new ProblemError(
@@ -142,13 +153,13 @@ async function authenticateWallet(deps: Dependencies, parsed: ParsedSignature): 
   if (!(await verifyWalletSignature(keyId.address, parsed, deps.recover))) {
     throw new ProblemError('signature-invalid', 'The wallet did not sign this request')
   }
-  const use = crypto.randomUUID()
-  const key = keyOf('nonce', keyId.address, parsed.nonce.slice(0, 128))
-  const keptUntil = (parsed.expires + freshnessSeconds) * 1000
-  if ((await claimKey(deps, key, use, keptUntil)) !== use) {
-    throw new ProblemError('nonce-reused', 'The nonce of this signature was used before')
+  const nonce = {
+    key: keyOf('nonce', keyId.address, parsed.nonce.slice(0, 128)),
+    value: crypto.randomUUID(),
+    expiresAt: (parsed.expires + freshnessSeconds) * 1000,
   }
-  return { kind: 'wallet', address: keyId.address, signedAt: parsed.created }
+  await (takesNonce ? checkNonce(deps, nonce) : takeNonce(deps, nonce))
+  return { kind: 'wallet', address: keyId.address, signedAt: parsed.created, nonce }
 }
 
 async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Promise<Caller> {

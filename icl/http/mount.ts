@@ -10,7 +10,7 @@ import {
   type Output,
   rawBytes,
 } from '../../lib/endpoint.ts'
-import { endpoints, maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
+import { endpoints, maxBlobBytes, maxBodyBytes, type OperationId } from '../../lib/endpoints.ts'
 import { hasNameTwice } from '../../lib/is-json.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { readLimited } from '../../lib/read-limited.ts'
@@ -128,6 +128,9 @@ const holdMsOf = ({ query, body }: Record<string, unknown>): number => {
   return Number((asking as { wait?: number } | undefined)?.wait ?? 0) * 1000
 }
 
+/** Operations that use the nonce of their wallet up themselves, however they end. */
+const takingNonces: ReadonlySet<string> = new Set(['submitJob'] satisfies OperationId[])
+
 async function recognise(
   c: Context<RequestEnv>,
   { throttle, authenticate }: Gate,
@@ -145,6 +148,7 @@ async function recognise(
     hasBody: body === undefined || body.length > 0,
     body,
     jobId,
+    takesNonce: takingNonces.has(c.get('operation') ?? ''),
   }).catch((error: unknown) => {
     throttle.fail(c, error)
     throw error

@@ -7,6 +7,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { readTokenOf } from '../records/icl-keys.ts'
+import { type NonceUse, nonceReused, takeNonce } from '../records/nonces.ts'
 import type { Job } from '../rules/job.ts'
 import { newJob } from '../rules/new-job.ts'
 import { newWebhook } from '../rules/webhook.ts'
@@ -19,8 +20,34 @@ import { keepingParts } from './keep-parts.ts'
 import { loadPublished } from './publish-pool.ts'
 import { jobListOf, keyUsed, keyWriteOf } from './take-list.ts'
 
-/** Takes a job in, or finds it when the same submission was taken in before. */
-export async function submitJob(deps: Dependencies, client: Address, body: SubmitJob) {
+/** A wallet that submits, and its use of the nonce that it has signed. */
+type Submitter = { readonly address: Address; readonly nonce: NonceUse }
+
+/** Takes a job in, or finds it when the same submission was taken in before. Its nonce is used up, with the job or without. */
+export async function submitJob(
+  deps: Dependencies,
+  { address: client, nonce }: Submitter,
+  body: SubmitJob,
+) {
+  let isSaved = false
+  const save = async (job: Job) => {
+    const saved = await saveNewJob(deps, job, nonce)
+    isSaved = saved === job
+    return saved
+  }
+  try {
+    return await takeIn(deps, client, body, save)
+  } finally {
+    if (!isSaved) await takeNonce(deps, nonce)
+  }
+}
+
+async function takeIn(
+  deps: Dependencies,
+  client: Address,
+  body: SubmitJob,
+  save: (job: Job) => Promise<Job>,
+) {
   const id = jobIdOf({
     chainId: deps.network.chain_id,
     client,
@@ -56,16 +83,16 @@ export async function submitJob(deps: Dependencies, client: Address, body: Submi
     passed: body.list.body.passed.map(({ at, ...node }) => ({ ...node, at: at * 1000 })),
     ...(body.webhook && { webhook: newWebhook(body.webhook.url) }),
   })
-  return await viewSubmission(deps, await saveNewJob(deps, job), submissionHash)
+  return await viewSubmission(deps, await save(job), submissionHash)
 }
 
 const maxTries = 50
 
 /**
- * Saves a job with the places of its client, its prompt key and what keeps its blobs, in one save; returns the job that is there when
- * another request was faster. Throws `key-used`, `too-many-jobs` or `quota-exceeded`.
+ * Saves a job with the places of its client, its prompt key, the nonce of its submission and what keeps its blobs, in one save; returns
+ * the job that is there when another request was faster. Throws `key-used`, `nonce-reused`, `too-many-jobs` or `quota-exceeded`.
  */
-async function saveNewJob(deps: Dependencies, job: Job): Promise<Job> {
+async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<Job> {
   const { store, blobs } = deps
   // The blobs are needed as long as the job's receipt may be checked.
   const until = keepBlobsUntil(deps, job)
@@ -73,12 +100,13 @@ async function saveNewJob(deps: Dependencies, job: Job): Promise<Job> {
   const prompt = await keepingOwn(deps, job.promptCid, until)
   let keeping = await keepingParts(deps, pool.parts, until)
   const key = keyWriteOf(deps, job)
+  const nonce = { kind: 'key', ...use, now: key.now } as const
   const barrier = store.commits.barrier()
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const places = await placesOf(deps, job.client, job.id, job.deadline)
     const blobsKept = [...keeping, ...prompt]
     const write = { kind: 'job', job, base: 0 } as const
-    const refused = await store.saveAll([...places, key, ...blobsKept, write])
+    const refused = await store.saveAll([nonce, ...places, key, ...blobsKept, write])
     if (!refused) {
       const kept = keeping
       void barrier().then(
@@ -88,6 +116,7 @@ async function saveNewJob(deps: Dependencies, job: Job): Promise<Job> {
       notifyOfChange(deps, undefined, job)
       return job
     }
+    if (refused.kind === 'key' && refused.key === nonce.key) throw nonceReused()
     if (refused.kind === 'job') return await jobThatCame(deps, job.id)
     // It may have expired in this moment.
     const holder = await store.findKey(key.key, key.now)

@@ -117,7 +117,7 @@ async function costsOfBridge(isAway: boolean) {
 const saves = {
   heartbeat: 1,
   upload: 4,
-  submission: 2,
+  submission: 1,
   'repeated submission': 1,
   claim: 1,
   commit: 1,
