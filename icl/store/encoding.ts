@@ -8,7 +8,7 @@ export type Document = Job | Node | Client | ReputationEvent
 const bigintTag = '$bigint'
 
 /** A document as text: JSON, with each bigint as `{"$bigint": "<decimal>"}`. */
-export const encodeDocument = (document: Document): string => encoded(document, 2)
+export const encodeDocument = (document: Partial<Document>): string => encoded(document, 2)
 
 // A document is never changed in place, and most of its parts are those of the version before.
 const texts = new WeakMap<object, string>()

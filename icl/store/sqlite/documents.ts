@@ -24,8 +24,8 @@ export type Documents<T> = {
   known(id: string): Versioned<T> | undefined
   /** The document of a row that has its id and version, too, and was read after the last look; throws SvcError `store-corrupt` when it cannot be read. */
   decode(row: Row): Versioned<T>
-  /** The text of a document, which is about to be saved as this version. */
-  encode(document: T, version: number): string
+  /** The text of a document, or of its part that changes, which is about to be saved as this version. */
+  encode(document: T, version: number, changing?: Partial<T>): string
   /** Forgets one, or all. */
   forget(id?: string): void
 }
@@ -104,8 +104,8 @@ function documentsOf<T extends Job | Node | Client>(
       note(id, document, version, textOf(row, 'document').length)
       return { document, version }
     },
-    encode: (document, version) => {
-      const text = encodeDocument(document)
+    encode: (document, version, changing = document) => {
+      const text = encodeDocument(changing)
       note('address' in document ? document.address : document.id, document, version, text.length)
       return text
     },

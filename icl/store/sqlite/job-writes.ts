@@ -3,6 +3,7 @@ import { indexOfJob, type JobIndex } from '../job-index.ts'
 import type { Store } from '../store.ts'
 import type { SqliteDatabase, SqliteValue, Statement } from './database.ts'
 import type { Documents } from './documents.ts'
+import { changingPart, newSubmission } from './job-parts.ts'
 
 /** What each change of a row of `jobs` changes, besides the number of the change. */
 const headColumns = ['version', 'write_id', 'document'] as const
@@ -47,6 +48,7 @@ export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
     updates.set(sql, known)
     return known
   }
+  const putSubmission = db.prepare('INSERT OR REPLACE INTO job_submissions VALUES (?, ?)')
   const clearOccupied = db.prepare('DELETE FROM occupied_slots WHERE job = ?')
   const addOccupied = db.prepare('INSERT INTO occupied_slots VALUES (?, ?, ?, ?)')
   const occupy = (id: Job['id'], occupied: JobIndex['occupied']): void => {
@@ -71,7 +73,7 @@ export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
       const known = before && indexOfJob(before)
       const index = indexOfJob(job)
       const values = valuesOf(index)
-      const head = [version, writeId ?? null, documents.encode(job, version)]
+      const head = [version, writeId ?? null, documents.encode(job, version, changingPart(job))]
       if (known) {
         const old = valuesOf(known)
         const changed = jobColumns.flatMap((column, at) => {
@@ -81,6 +83,8 @@ export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
         const update = updateOf(changed.map(({ column }) => column))
         update.run(...head, ...changed.map(({ value }) => value), job.id)
       } else insert.run(job.id, ...head, ...values)
+      const submission = newSubmission(before, job)
+      if (submission !== undefined) putSubmission.run(job.id, submission)
       if (!known || !isSame(known.occupied, index.occupied)) occupy(job.id, index.occupied)
     },
     prune: ({ settledBefore, limit }: Parameters<Store['prune']>[0]): number =>

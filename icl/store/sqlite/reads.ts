@@ -20,15 +20,20 @@ import type { JobChange, Store, Versioned } from '../store.ts'
 import { fillPage, type Unreadable } from '../unreadable.ts'
 import { asStoreError, type SqliteDatabase, type SqliteValue } from './database.ts'
 import type { AllDocuments, Documents } from './documents.ts'
+import { wholeJob } from './job-parts.ts'
 
 const jobsWhere = (condition: string) => `
-  SELECT id, created_at AS at, version, document FROM jobs WHERE ${condition} (created_at, id) < (?, ?)
+  SELECT created_at AS at, ${wholeJob} FROM jobs WHERE ${condition} (created_at, id) < (?, ?)
   ORDER BY created_at DESC, id DESC LIMIT ?`
+
+/** An event's document, which is stored without what the other columns have. */
+export const wholeEvent = `
+  rtrim(json_object('id', id, 'node', node, 'at', at), '}') || ',' || substr(document, 2) AS document`
 
 /** Every query of the store; those that a plan must have an index for are tested against it. */
 export const queries = {
   ping: 'SELECT value FROM counters WHERE name = ?',
-  findJob: 'SELECT id, version, document FROM jobs WHERE id = ?',
+  findJob: `SELECT ${wholeJob} FROM jobs WHERE id = ?`,
   listDueTicks: 'SELECT id FROM jobs WHERE tick_at <= ? ORDER BY tick_at, id LIMIT ?',
   listDueEffects:
     'SELECT id FROM jobs WHERE effects_due_at <= ? ORDER BY effects_due_at, id LIMIT ?',
@@ -55,7 +60,7 @@ export const queries = {
     WHERE expires_at > ? ORDER BY address`,
   findClient: 'SELECT address AS id, version, document FROM clients WHERE address = ?',
   listReputationEvents: `
-    SELECT id, at, document FROM events WHERE node = ? AND at >= ? AND (at, id) < (?, ?)
+    SELECT id, at, ${wholeEvent} FROM events WHERE node = ? AND at >= ? AND (at, id) < (?, ?)
     ORDER BY at DESC, id DESC LIMIT ?`,
   findKey: 'SELECT value FROM keys WHERE key = ? AND expires_at > ?',
   listKeys: `

@@ -27,6 +27,8 @@ const tables = `
     effects INTEGER NOT NULL,
     document TEXT NOT NULL
   ) STRICT;
+  -- What of a job's document never changes: apart, because SQLite rewrites a whole row when any of its columns changes.
+  CREATE TABLE job_submissions (id TEXT PRIMARY KEY NOT NULL, document TEXT NOT NULL) STRICT;
   CREATE UNIQUE INDEX jobs_by_change ON jobs (change);
   CREATE INDEX jobs_by_client ON jobs (client, created_at, id, phase);
   CREATE INDEX jobs_unsettled ON jobs (client) WHERE settled_at IS NULL;
@@ -49,6 +51,7 @@ const tables = `
     INSERT INTO phases VALUES (new.phase, 1) ON CONFLICT DO UPDATE SET jobs = jobs + 1;
   END;
   CREATE TRIGGER job_removed AFTER DELETE ON jobs BEGIN
+    DELETE FROM job_submissions WHERE id = old.id;
     UPDATE phases SET jobs = jobs - 1 WHERE phase = old.phase;
     UPDATE counters SET value = old.change WHERE name = 'changes' AND value < old.change;
   END;
@@ -66,6 +69,7 @@ const tables = `
     address TEXT PRIMARY KEY NOT NULL, version INTEGER NOT NULL, write_id TEXT, document TEXT NOT NULL
   ) STRICT;
 
+  -- The document is the rest.
   CREATE TABLE events (
     id TEXT PRIMARY KEY NOT NULL, node TEXT NOT NULL, at REAL NOT NULL, document TEXT NOT NULL
   ) STRICT;
@@ -82,7 +86,7 @@ const tables = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX blobs_by_uploader ON blobs (uploader, size);
   CREATE INDEX blobs_by_expiry ON blobs (until);
-  -- Apart, because SQLite rewrites a whole row when any of its columns changes.
+  -- Apart for the same reason.
   CREATE TABLE blob_bytes (cid TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL) STRICT;
 
   CREATE INDEX jobs_by_age ON jobs (created_at, id);

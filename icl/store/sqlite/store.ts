@@ -16,7 +16,8 @@ import { createUnreadable, type Unreadable } from '../unreadable.ts'
 import { createCommits, type SqliteCommits } from './commits.ts'
 import { asStoreError, type SqliteDatabase } from './database.ts'
 import { createDocuments } from './documents.ts'
-import { createSqliteReads } from './reads.ts'
+import { wholeJob } from './job-parts.ts'
+import { createSqliteReads, wholeEvent } from './reads.ts'
 import { createSqliteWrites, type SqliteWrites } from './writes.ts'
 
 /** A store in a sqlite file, in whose transactions its bridge has a table of its own. */
@@ -131,7 +132,7 @@ async function* scan(
   const db = openReader()
   try {
     db.exec('BEGIN')
-    for (const row of db.prepare('SELECT id, version, document FROM jobs').iterate()) {
+    for (const row of db.prepare(`SELECT ${wholeJob} FROM jobs`).iterate()) {
       yield { kind: 'job', job: documentOf<Job>(row, 'job'), version: numberOf(row, 'version') }
     }
     const nodes = db.prepare('SELECT address AS id, version, document FROM nodes')
@@ -143,7 +144,7 @@ async function* scan(
       const client = documentOf<Client>(row, 'client')
       yield { kind: 'client', client, version: numberOf(row, 'version') }
     }
-    for (const row of db.prepare('SELECT id, document FROM events').iterate()) {
+    for (const row of db.prepare(`SELECT id, ${wholeEvent} FROM events`).iterate()) {
       yield { kind: 'event', event: documentOf<ReputationEvent>(row, 'event') }
     }
     for (const row of db.prepare('SELECT key, value, expires_at FROM keys').iterate()) {

@@ -37,8 +37,10 @@ function createTables(db: SqliteDatabase, documents: AllDocuments) {
     client: createClientWrites(db, documents.clients),
     keys: createKeyWrites(db),
     blobs: createBlobWrites(db),
-    addEvent: ({ event }: Extract<Write, { kind: 'event' }>): boolean =>
-      didChange(insertEvent.run(event.id, event.node, event.at, encodeDocument(event))),
+    addEvent: ({ event }: Extract<Write, { kind: 'event' }>): boolean => {
+      const { id, node, at, ...rest } = event
+      return didChange(insertEvent.run(id, node, at, encodeDocument(rest)))
+    },
   }
 }
 
