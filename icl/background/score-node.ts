@@ -66,7 +66,9 @@ async function gainWith(
   if (!members) return undefined
   const partners = await sha256Hex(canonicalJson(members.toSorted()))
   const day = utcDayOf(at)
-  const key = keyOf('gain', node, day, partners)
+  // The same for all of them but for the last part: the keys of one agreement are written side by side.
+  const all: readonly Address[] = [...members, node]
+  const key = keyOf('gain', day, await sha256Hex(canonicalJson(all.toSorted())), node)
   const now = clock.now()
   const holder = await store.findKey(key, now)
   if (holder !== undefined && holder !== id)

@@ -22,8 +22,8 @@ type KeyParts = {
   readonly ek: readonly [ek: string]
   /** An enrolment that waits for its first quote. */
   readonly enrollment: readonly [Address, nonce: string]
-  /** The event that has brought a node a gain with these partners on a day. */
-  readonly gain: readonly [Address, day: number, partners: string]
+  /** The event that has brought a member of an agreement a gain on a day. */
+  readonly gain: readonly [day: number, members: string, Address]
   /** Some replica was there: its end says when. */
   readonly 'icl-seen': readonly []
   readonly 'keyring:generation': readonly [generation: number]
