@@ -18,7 +18,7 @@ export type IclProcess = {
 }
 
 // One that ends is noticed at once: this is for a machine that is busy.
-const readyTimeoutMs = 60_000
+const readyTimeoutMs = 180_000
 const pollMs = 50
 
 const answersReady = async (url: string): Promise<boolean> => {
@@ -30,7 +30,7 @@ const answersReady = async (url: string): Promise<boolean> => {
   }
 }
 
-/** Starts the ICL on a free port and resolves once it is ready; one that is not within a minute is ended. */
+/** Starts the ICL on a free port and resolves once it is ready; one that is not within three minutes is ended. */
 export async function startIcl(options: {
   readonly processes: Processes
   readonly folder: string

@@ -20,9 +20,12 @@ function databaseOf({ world }: Stage): Database {
   return world.database
 }
 
+// It comes in seconds, but not on a busy machine.
+const waitMs = 300_000
+
 /** Waits until something holds that has to come; throws when it does not. */
 async function wait(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  if (!(await comesTo(holds))) throw new Error(`It takes too long until ${what}`)
+  if (!(await comesTo(holds, waitMs))) throw new Error(`It takes too long until ${what}`)
 }
 
 /** Kills the database under load and waits until the ICL goes on without it. */
