@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { version } from '../../lib/host/version.ts'
 import { currentBinary } from '../../scripts/build-node/current-binary.ts'
-import type { Benchmark, Findings } from './benchmark.ts'
+import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { compileLine } from './empty-program.ts'
 import { measureIdle } from './idle.ts'
 import { median, ratio } from './table.ts'
@@ -39,8 +39,11 @@ async function measureStarts(folder: string, mine: string, runs: number) {
   return { mine: await describe(mine, took.mine), empty: await describe(empty, took.empty) }
 }
 
-async function run(say: (progress: string) => void): Promise<Findings> {
-  const { runs, seconds } = { runs: 30, seconds: 10 }
+async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
+  const { runs, seconds } = byForm(form, {
+    short: { runs: 30, seconds: 10 },
+    long: { runs: 200, seconds: 60 },
+  })
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   try {
     const mine = await currentBinary(root, async (build) => {
@@ -106,6 +109,19 @@ function findingsOf(
             },
           ]),
     ],
+    figures: {
+      binary_megabytes: mine.megabytes,
+      binary_empty_megabytes: empty.megabytes,
+      version_ms: mine.medianMs,
+      version_empty_ms: empty.medianMs,
+      version_to_empty: startRatio,
+      ...(idle.length > 0 && {
+        idle_resident_megabytes: resident,
+        idle_empty_resident_megabytes: emptyIdle?.residentMegabytes ?? Number.NaN,
+        idle_of_one_core_percent:
+          (100 * median(daemons.map(({ processorSeconds }) => processorSeconds))) / seconds,
+      }),
+    },
     goals: [
       {
         what: '`--version`, of an empty compiled program',

@@ -9,8 +9,13 @@ import { createRoster, entriesOf } from './server/roster.ts'
 import { startServer } from './server/server-process.ts'
 import { median } from './table.ts'
 
-const rounds = 2
-const load = { workers: 8, jobs: 150, mostMs: 3_000 } as const
+/** Which files are measured, and how long. */
+export type HistoryPlan = {
+  readonly sizes: readonly number[]
+  readonly rounds: number
+  readonly jobs: number
+  readonly mostMs: number
+}
 
 /** Nodes that have the history. */
 export const historyNodes = 300
@@ -18,24 +23,24 @@ export const historyNodes = 300
 /** More would take minutes to be made one by one. */
 const mostFilled = 1_000
 
-/** What one more job costs on files that hold so many of them, in turn. */
+/** What one more job costs on files that hold more and more of them, in turn. */
 export async function measureHistory(
-  sizes: readonly number[],
+  plan: HistoryPlan,
   say: (progress: string) => void,
 ): Promise<ReadonlyMap<number, JobLoad>> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-history-'))
-  const roster = await createRoster(Math.min(historyNodes, 3 * (sizes.at(-1) ?? 1)))
+  const roster = await createRoster(Math.min(historyNodes, 3 * (plan.sizes.at(-1) ?? 1)))
   const ends: (() => Promise<void>)[] = [() => rm(folder, { recursive: true, force: true })]
   try {
     const fileOf = (size: number) => join(folder, `${size}.db`)
-    for (const size of sizes) {
+    for (const size of plan.sizes) {
       say(`writing ${size.toLocaleString('en')} jobs`)
       const file = fileOf(size)
       await fillFile(file, { jobs: Math.min(size, mostFilled), nodes: roster, isSettled: true })
       if (size > mostFilled) multiplyFile(file, size / mostFilled)
     }
     const files = []
-    for (const size of sizes) {
+    for (const size of plan.sizes) {
       const server = await startServer({
         kind: 'icl',
         databaseUrl: `sqlite:${fileOf(size)}`,
@@ -48,7 +53,8 @@ export async function measureHistory(
       files.push({ size, server, fleet, loads: [] as JobLoad[] })
     }
     say('jobs on top of them')
-    for (let round = 0; round <= rounds; round++) {
+    const load = { workers: 8, jobs: plan.jobs, mostMs: plan.mostMs }
+    for (let round = 0; round <= plan.rounds; round++) {
       for (const { server, fleet, loads } of round % 2 === 0 ? files : files.toReversed()) {
         // They have to have been heard of lately.
         await server.call('nodes', { nodes: entriesOf(roster) })
@@ -83,6 +89,16 @@ export const historyTable = (history: History): Findings['tables'][number] => ({
     ]),
   ],
 })
+
+/** The same by name. */
+export function historyFigures(history: History): Record<string, number> {
+  const figures: Record<string, number> = { history_growth: growthOf(history) }
+  for (const [size, { cpuMs, perSecond }] of history) {
+    figures[`history_${size}_job_cpu_ms`] = cpuMs
+    figures[`history_${size}_jobs_per_second`] = perSecond
+  }
+  return figures
+}
 
 const growthOf = (history: History): number => {
   const all = [...history.values()]

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type IclRuntime, programOf } from '../../demo/runtime-programs.ts'
 import type { NodeSigner } from '../../lib/request-signature.ts'
 import { openWireServer, whyNoWireServer } from '../store/wire-server/open.ts'
-import type { Benchmark, Findings } from './benchmark.ts'
+import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { type Contender, type Measured, measureScenario } from './icl-rounds.ts'
 import { type ScenarioName, scenarioNames } from './icl-scenarios.ts'
 import type { ServerOptions } from './server/options.ts'
@@ -15,7 +15,19 @@ const goalMicros = 90
 const memory = 'memory:'
 const unmixed = ['heartbeat', 'poll', 'claim'] as const
 
-const plan = { warmUp: 2, rounds: 3, mostMs: 9_000, requests: 1_200, nodes: 10_000 } as const
+type Plan = {
+  readonly warmUp: number
+  readonly rounds: number
+  readonly mostMs: number
+  readonly requests: number
+  readonly nodes: number
+}
+
+const planOf = (form: Form): Plan =>
+  byForm(form, {
+    short: { warmUp: 2, rounds: 3, mostMs: 9_000, requests: 1_200, nodes: 10_000 },
+    long: { warmUp: 2, rounds: 9, mostMs: 180_000, requests: 6_000, nodes: 10_000 },
+  })
 
 /** What is started for one comparison: a name and how its server differs. */
 type Wanted = Partial<ServerOptions> & {
@@ -32,6 +44,7 @@ async function compare(
   wanted: readonly Wanted[],
   scenarios: readonly ScenarioName[],
   roster: readonly NodeSigner[],
+  plan: Plan,
 ): Promise<Results> {
   const servers: ServerProcess[] = []
   try {
@@ -58,7 +71,7 @@ async function compare(
 }
 
 /** On Bun, over every store there is. */
-async function compareStores(roster: readonly NodeSigner[], skipped: string[]) {
+async function compareStores(roster: readonly NodeSigner[], plan: Plan, skipped: string[]) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-icl-'))
   const missing = await whyNoWireServer()
   if (missing !== undefined) skipped.push(`icl over mongodb: ${missing}`)
@@ -72,8 +85,12 @@ async function compareStores(roster: readonly NodeSigner[], skipped: string[]) {
         { name: 'hono', kind: 'hono' },
         { name: 'open memory', kind: 'open' },
         { name: 'icl memory', kind: 'icl' },
-        { name: 'open sqlite', kind: 'open', databaseUrl: sqlite('open') },
-        { name: 'icl sqlite', kind: 'icl', databaseUrl: sqlite('icl') },
+        ...(plan.warmUp === 0
+          ? []
+          : [
+              { name: 'open sqlite', kind: 'open' as const, databaseUrl: sqlite('open') },
+              { name: 'icl sqlite', kind: 'icl' as const, databaseUrl: sqlite('icl') },
+            ]),
         ...(wire
           ? [
               {
@@ -87,12 +104,16 @@ async function compareStores(roster: readonly NodeSigner[], skipped: string[]) {
       ],
       scenarioNames,
       roster,
+      plan,
     )
   } finally {
     await wire?.close()
     await rm(folder, { recursive: true, force: true })
   }
 }
+
+const nameOf = (contender: string, scenario: string) =>
+  `${contender} ${scenario}`.replaceAll(' ', '_')
 
 /** A row for each contender: microseconds of processor time for a request, and requests a second. */
 function rowsOf(results: Results, names: readonly string[]): string[][] {
@@ -114,14 +135,15 @@ function runtimeRows(runtimes: ReadonlyMap<IclRuntime, Results>): string[][] {
   return [...(tables[0]?.slice(0, 1) ?? []), ...tables.flatMap(([, ...rows]) => rows)]
 }
 
-async function run(say: (progress: string) => void): Promise<Findings> {
+async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
+  const plan = planOf(form)
   const skipped: string[] = [
     'icl on workerd: there the ICL lives in a Durable Object with its chain built in, so that no instant chain can be put in its place',
   ]
   say(`making ${plan.nodes} nodes`)
   const roster = await createRoster(plan.nodes)
   say('stores on Bun')
-  const stores = await compareStores(roster, skipped)
+  const stores = await compareStores(roster, plan, skipped)
   const runtimes = new Map<IclRuntime, Results>()
   for (const runtime of ['node', 'deno'] as const) {
     if (programOf(runtime) === undefined) {
@@ -134,7 +156,7 @@ async function run(say: (progress: string) => void): Promise<Findings> {
       { name: `${runtime} open`, kind: 'open' },
       { name: `${runtime} icl`, kind: 'icl' },
     ] as const
-    runtimes.set(runtime, await compare(runtime, wanted, ['heartbeat', 'mixed'], roster))
+    runtimes.set(runtime, await compare(runtime, wanted, ['heartbeat', 'mixed'], roster, plan))
   }
   return findingsOf(stores, runtimes, skipped)
 }
@@ -144,6 +166,21 @@ function findingsOf(
   runtimes: ReadonlyMap<IclRuntime, Results>,
   skipped: readonly string[],
 ): Findings {
+  const figures: Record<string, number> = {}
+  for (const results of [stores, ...runtimes.values()]) {
+    for (const [scenario, found] of results) {
+      for (const [contender, { cpuMicros, perSecond }] of found) {
+        figures[`${nameOf(contender, scenario)}_cpu_us`] = cpuMicros
+        figures[`${nameOf(contender, scenario)}_per_core_second`] = 1e6 / cpuMicros
+        figures[`${nameOf(contender, scenario)}_per_second`] = perSecond
+      }
+    }
+  }
+  for (const store of storesWithBoth(stores)) {
+    for (const scenario of unmixed) {
+      figures[`${nameOf(store, scenario)}_signature_us`] = addedMicros(stores, scenario, store)
+    }
+  }
   const contenders = [...(stores.get('mixed')?.keys() ?? [])]
   return {
     method:
@@ -157,6 +194,7 @@ function findingsOf(
         ? []
         : [{ title: 'On other runtimes, in memory', rows: runtimeRows(runtimes) }]),
     ],
+    figures,
     goals: authenticationGoals(stores),
     skipped,
   }

@@ -8,15 +8,27 @@ const kib = 1_024
 
 /** What the jobs benchmark says of what it found. */
 export function jobsFindings(found: JobsFound): Findings {
-  const { sqlite, floor, nodes, workers } = found
+  const { sqlite, memory, floor, nodes, workers } = found
+  const [phaseRows, phaseFigures] = phasesOf(found)
   return {
     method: `${nodes} simulated nodes and their clients, in another process, send the ICL real requests, with their signatures. Provider and chain respond at once, and prompts are not decrypted. Both processes share the machine. What a job asks is counted in a server of its own. The floor is what no ICL can leave out, done with the fastest calls of this host: the same requests to a bare Bun.serve, the same signatures and hashes, each JSON text read or written once, and each settled job appended to a file, with one fdatasync for ${workers} of them.`,
     tables: [
-      { title: 'One job at a time, by phase', rows: phaseRows(found) },
+      { title: 'One job at a time, by phase', rows: phaseRows },
       { title: `${workers} clients at once`, rows: loadRows(found) },
       { title: 'What a job asks of the ICL (sqlite)', rows: needRows(found) },
       { title: 'The floor: processor time of a job at least', rows: floorRows(floor) },
     ],
+    figures: {
+      ...phaseFigures,
+      ...figuresOf('jobs_sqlite', sqlite.loaded),
+      ...figuresOf('jobs_memory', memory.loaded),
+      jobs_fsync_ms: found.fsyncMs,
+      jobs_floor_ms: floorMs(floor),
+      jobs_to_floor: sqlite.loaded.cpuMs / floorMs(floor),
+      jobs_saves: found.needs.saves,
+      jobs_refused_saves: found.needs.refusedSaves,
+      jobs_requests: found.needs.requests,
+    },
     goals: goalsOf(found),
     skipped: Number.isNaN(sqlite.loaded.writtenBytes)
       ? ['bytes written for a job: read from /proc, which needs Linux']
@@ -24,21 +36,31 @@ export function jobsFindings(found: JobsFound): Findings {
   }
 }
 
-function phaseRows({ sqlite, memory }: JobsFound): string[][] {
+function phasesOf({ sqlite, memory }: JobsFound): [string[][], Record<string, number>] {
+  const figures: Record<string, number> = {}
   const rows = [['milliseconds', 'sqlite 50 %', '99 %', 'memory 50 %', '99 %']]
   const names = Object.keys(sqlite.phases[0] ?? {}) as (keyof (typeof sqlite.phases)[number])[]
   for (const name of names) {
     const row: string[] = [name]
-    for (const { phases } of [sqlite, memory]) {
+    for (const [store, { phases }] of Object.entries({ sqlite, memory })) {
       const { p50, p99 } = spreadOf(phases.map((each) => each[name]))
       row.push(p50.toFixed(2), p99.toFixed(2))
+      figures[`job_${store}_${name.replaceAll(' ', '_')}_p50_ms`] = p50
+      figures[`job_${store}_${name.replaceAll(' ', '_')}_p99_ms`] = p99
     }
     rows.push(row)
   }
-  return rows
+  return [rows, figures]
 }
 
 type Loaded = JobsFound['sqlite']['loaded']
+
+const figuresOf = (name: string, { perSecond, cpuMs, writtenBytes }: Loaded) => ({
+  [`${name}_per_second`]: perSecond,
+  [`${name}_cpu_ms`]: cpuMs,
+  [`${name}_per_core_second`]: 1000 / cpuMs,
+  [`${name}_written_bytes`]: writtenBytes,
+})
 
 function loadRows({ sqlite, memory, floor }: JobsFound): string[][] {
   const row = (name: string, { perSecond, cpuMs }: Loaded) => [

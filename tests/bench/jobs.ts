@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Benchmark, Findings } from './benchmark.ts'
+import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { countNeeds, type Floor, measureFloor } from './floor.ts'
 import { measureFsync } from './fsync.ts'
 import { jobsFindings } from './jobs-findings.ts'
@@ -92,21 +92,38 @@ async function measurePhases(
   return found
 }
 
-const plan = {
-  ...{ nodes: 60, alone: 100, workers: 48, warmUp: 400 },
-  ...{ jobs: 3_000, counted: 100, mostMs: 6_000 },
-} as const
+const planOf = (form: Form) =>
+  byForm(form, {
+    short: {
+      nodes: 60,
+      alone: 100,
+      workers: 48,
+      warmUp: 400,
+      jobs: 3_000,
+      counted: 100,
+      mostMs: 6_000,
+    },
+    long: {
+      nodes: 60,
+      alone: 1_000,
+      workers: 48,
+      warmUp: 2_000,
+      jobs: 50_000,
+      counted: 1_000,
+      mostMs: 180_000,
+    },
+  })
 
-async function measure(databaseUrl: string) {
-  const { nodes, alone, warmUp, mostMs, ...load } = plan
+async function measure(form: Form, databaseUrl: string, flags: readonly string[] = []) {
+  const { nodes, alone, warmUp, mostMs, ...load } = planOf(form)
   const roster = await createRoster(nodes)
-  const server = await startServer({ kind: 'icl', databaseUrl, workers: true })
+  const server = await startServer({ kind: 'icl', databaseUrl, workers: true }, 'bun', flags)
   try {
     await server.call('nodes', { nodes: entriesOf(roster) })
     const fleet = await startFleet({ ports: [server.port], nodes: roster, works: true })
     try {
       const phases = await measurePhases(fleet, alone, mostMs)
-      await loadJobs(server, fleet, { ...load, jobs: warmUp, mostMs })
+      if (warmUp > 0) await loadJobs(server, fleet, { ...load, jobs: warmUp, mostMs })
       const loaded = await loadJobs(server, fleet, { ...load, mostMs })
       const { accepted = 0, ...others } = await server.call<Record<string, number>>('phases')
       if (accepted < loaded.jobs)
@@ -122,16 +139,16 @@ async function measure(databaseUrl: string) {
   }
 }
 
-async function run(say: (progress: string) => void): Promise<Findings> {
-  const { nodes, workers, counted, mostMs } = plan
+async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
+  const { nodes, workers, counted, mostMs } = planOf(form)
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-jobs-'))
   try {
     say('sqlite')
     const fsyncs = [measureFsync(folder)]
-    const sqlite = await measure(`sqlite:${join(folder, 'icl.db')}`)
+    const sqlite = await measure(form, `sqlite:${join(folder, 'icl.db')}`)
     fsyncs.push(measureFsync(folder))
     say('memory')
-    const memory = await measure('memory:')
+    const memory = await measure(form, 'memory:')
     say('the floor')
     const needs = await countNeeds(`sqlite:${join(folder, 'counted.db')}`, (server, fleet) =>
       loadJobs(server, fleet, { workers, jobs: counted, mostMs }),

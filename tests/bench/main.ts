@@ -12,18 +12,20 @@ const root = resolve(import.meta.dirname, '..', '..')
 const options = readBenchOptions()
 process.exit(await (options.isAlone ? alone(options) : all(options)))
 
-async function alone({ names: [name] }: BenchOptions): Promise<number> {
+async function alone({ names: [name], form }: BenchOptions): Promise<number> {
   if (name === undefined) return 2
-  const findings = await benchmarks[name].run((progress) => process.stderr.write(`> ${progress}\n`))
+  const findings = await benchmarks[name].run(form, (progress) =>
+    process.stderr.write(`> ${progress}\n`),
+  )
   await Bun.write(Bun.stdout, JSON.stringify(findings))
   return 0
 }
 
-async function all({ names, writes }: BenchOptions): Promise<number> {
+async function all({ names, form, json, writes }: BenchOptions): Promise<number> {
   const outcomes: Outcome[] = []
   for (const [index, name] of names.entries()) {
     const place = `[${index + 1}/${names.length}] ${name}`
-    const outcome = await runAlone(name, (progress) =>
+    const outcome = await runAlone(name, form, (progress) =>
       process.stderr.write(`${place}: ${progress}\n`),
     )
     process.stderr.write(
@@ -31,9 +33,11 @@ async function all({ names, writes }: BenchOptions): Promise<number> {
     )
     if (outcome.failure !== undefined) process.stderr.write(`${outcome.failure}\n`)
     outcomes.push(outcome)
-    tell(outcome)
+    if (!json) tell(outcome)
   }
-  if (writes) await write(await describeCircumstances(), outcomes)
+  const circumstances = await describeCircumstances(form)
+  if (json) process.stdout.write(`${JSON.stringify(jsonOf(circumstances, outcomes))}\n`)
+  if (writes) await write(circumstances, outcomes)
   return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0
 }
 
@@ -47,9 +51,10 @@ function tell({ findings }: Outcome): void {
   for (const why of findings.skipped) process.stdout.write(`skipped: ${why}\n`)
 }
 
-async function describeCircumstances(): Promise<Circumstances> {
+async function describeCircumstances(form: Circumstances['form']): Promise<Circumstances> {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   return {
+    form,
     date: new Date().toISOString().slice(0, 10),
     commit: await commitOf(root),
     machine: describeMachine(),
@@ -60,6 +65,16 @@ async function describeCircumstances(): Promise<Circumstances> {
       Hono: manifest.dependencies.hono,
       viem: manifest.dependencies.viem,
     },
+  }
+}
+
+function jsonOf(circumstances: Circumstances, outcomes: readonly Outcome[]) {
+  return {
+    ...circumstances,
+    figures: Object.assign({}, ...outcomes.map(({ findings }) => findings?.figures)),
+    goals: outcomes.flatMap(({ findings }) => findings?.goals ?? []),
+    skipped: outcomes.flatMap(({ findings }) => findings?.skipped ?? []),
+    failed: outcomes.flatMap(({ name, failure }) => (failure === undefined ? [] : [name])),
   }
 }
 

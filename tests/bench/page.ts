@@ -1,10 +1,11 @@
 import { cpus, release, totalmem } from 'node:os'
 import { benchmarks } from './all.ts'
-import { type Findings, type Goal, isMet } from './benchmark.ts'
+import { type Findings, type Form, type Goal, isMet } from './benchmark.ts'
 import type { Outcome } from './run-alone.ts'
 
 /** Where and when something was measured. */
 export type Circumstances = {
+  readonly form: Form
   readonly date: string
   readonly commit: string
   readonly machine: string
@@ -58,8 +59,8 @@ export function writePage(at: Circumstances, outcomes: readonly Outcome[]): stri
   const seconds = outcomes.reduce((sum, outcome) => sum + outcome.seconds, 0)
   return `${[
     '# Benchmarks',
-    'Written by `npm run bench`. Do not edit. `--only icl,jobs` runs a part.',
-    `Measured on ${at.date} at ${at.commit}, in ${seconds.toFixed(0)} s, on ${at.machine}, with ${versions.join(', ')}.`,
+    'Written by `npm run bench`. Do not edit. `--long` finds steadier numbers, `--only icl,jobs` runs a part, `--json` prints every number.',
+    `Measured on ${at.date} at ${at.commit} in the ${at.form} form, which took ${seconds.toFixed(0)} s, on ${at.machine}, with ${versions.join(', ')}.`,
     'Absolute numbers depend on the machine and its load. What is compared was measured in turn in the same run.',
     `## Goals\n\n${markdownTable([['', 'found', 'goal', ''], ...goals.map(goalRow)])}`,
     ...found.map(({ name, findings }) => section(name, findings)),

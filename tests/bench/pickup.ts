@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Benchmark, Findings } from './benchmark.ts'
+import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { measureFsync } from './fsync.ts'
 import { connect } from './load/connection.ts'
 import { type JobTimes, startFleet } from './load/fleet.ts'
@@ -75,8 +75,11 @@ async function measure(nodeCount: number, jobs: number, mostMs: number, database
 
 const ms = (value: number) => `${value.toFixed(2)} ms`
 
-async function run(say: (progress: string) => void): Promise<Findings> {
-  const { nodes, jobs, mostMs } = { nodes: 1_000, jobs: 200, mostMs: 8_000 }
+async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
+  const { nodes, jobs, mostMs } = byForm(form, {
+    short: { nodes: 1_000, jobs: 200, mostMs: 8_000 },
+    long: { nodes: 1_000, jobs: 2_000, mostMs: 120_000 },
+  })
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-pickup-'))
   try {
     const stores = []
@@ -101,6 +104,7 @@ function findingsOf(
   stores: readonly { readonly store: string; readonly found: Found }[],
   fsyncMs: number,
 ): Findings {
+  const figures: Record<string, number> = { pickup_fsync_ms: fsyncMs }
   const rows = [['milliseconds', ...stores.flatMap(({ store }) => [`${store} 50 %`, '99 %'])]]
   for (const [name, part] of [
     ['loopback round trip', 'roundTrips'],
@@ -108,9 +112,12 @@ function findingsOf(
     ['until the node has claimed it', 'claimed'],
   ] as const) {
     const row: string[] = [name]
-    for (const { found } of stores) {
+    for (const { store, found } of stores) {
       const { p50, p99 } = spreadOf(found[part])
       row.push(p50.toFixed(2), p99.toFixed(2))
+      const key = `pickup_${store}_${name.replaceAll(' ', '_')}`
+      figures[`${key}_p50_ms`] = p50
+      figures[`${key}_p99_ms`] = p99
     }
     rows.push(row)
   }
@@ -119,6 +126,7 @@ function findingsOf(
   return {
     method: `${nodes.toLocaleString('en')} nodes wait by long poll, in another process. A client submits one job after the other, and the three nodes of its quorum claim it by their polls. Measured from before the submission is sent, with all that it takes: the wallet's signature, its places, the pool of its draw. The chain responds at once. The goal is for sqlite.`,
     tables: [{ title: 'From submission to claim', rows }],
+    figures,
     goals: [
       {
         what: `pick-up, median (${ms(claimed.p50)}), in fsyncs (${ms(fsyncMs)})`,

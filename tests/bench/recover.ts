@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Benchmark, Findings } from './benchmark.ts'
+import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { connect } from './load/connection.ts'
 import { requestBytes } from './load/signed-request.ts'
 import { fillFile } from './server/fill-file.ts'
@@ -38,8 +38,11 @@ async function saveMuch(server: ServerProcess): Promise<void> {
   await server.call('nodes', { nodes: entriesOf(await createRoster(200)) })
 }
 
-async function run(say: (progress: string) => void): Promise<Findings> {
-  const { jobs, rounds } = { jobs: 100_000, rounds: 3 }
+async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
+  const { jobs, rounds } = byForm(form, {
+    short: { jobs: 100_000, rounds: 3 },
+    long: { jobs: 100_000, rounds: 25 },
+  })
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-recover-'))
   try {
     const [full, empty] = [join(folder, 'full.db'), join(folder, 'empty.db')]
@@ -68,7 +71,7 @@ function findingsOf(
   jobs: number,
   took: Readonly<Record<'full' | 'empty', readonly number[]>>,
 ): Findings {
-  const full = median(took.full)
+  const [full, empty] = [median(took.full), median(took.empty)]
   const cells = (all: readonly number[]) => [
     `${median(all).toFixed(0)} ms`,
     `${Math.max(...all).toFixed(0)} ms`,
@@ -85,6 +88,11 @@ function findingsOf(
         ],
       },
     ],
+    figures: {
+      recover_ms: full,
+      recover_empty_ms: empty,
+      recover_longest_ms: Math.max(...took.full),
+    },
     goals: [
       {
         what: `serving again after kill -9 with ${jobs.toLocaleString('en')} open jobs`,

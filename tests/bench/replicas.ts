@@ -1,5 +1,5 @@
 import { openWireServer, whyNoWireServer } from '../store/wire-server/open.ts'
-import type { Benchmark, Findings } from './benchmark.ts'
+import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { startFleet } from './load/fleet.ts'
 import type { Counts } from './server/counting.ts'
 import { createRoster, entriesOf } from './server/roster.ts'
@@ -70,19 +70,24 @@ async function measure(
   }
 }
 
-async function run(say: (progress: string) => void): Promise<Findings> {
+async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const method =
     'Nodes and clients talk to the replicas in turn, as behind a load balancer. The database passes one write at a time here, and all share two cores: jobs a second of more replicas cannot be shown.'
   const missing = await whyNoWireServer()
   if (missing !== undefined) {
-    return { method, tables: [], goals: [], skipped: [`replicas: ${missing}`] }
+    return { method, tables: [], figures: {}, goals: [], skipped: [`replicas: ${missing}`] }
   }
+  const plan = byForm(form, {
+    short: { jobs: 12, workers: 3 },
+    long: { jobs: 300, workers: 8 },
+  })
   const wire = await openWireServer()
   try {
     const rows = [['replicas', 'requests', 'saves', 'refused', 'processor time']]
+    const figures: Record<string, number> = {}
     for (const replicas of [1, 2]) {
       say(`${replicas} over MongoDB`)
-      const costs = await measure(replicas, wire.freshUrl(), { jobs: 12, workers: 3 })
+      const costs = await measure(replicas, wire.freshUrl(), plan)
       rows.push([
         String(replicas),
         costs.requests.toFixed(1),
@@ -90,9 +95,12 @@ async function run(say: (progress: string) => void): Promise<Findings> {
         costs.refusedSaves.toFixed(1),
         `${costs.cpuMs.toFixed(1)} ms`,
       ])
+      figures[`replicas_${replicas}_saves`] = costs.saves
+      figures[`replicas_${replicas}_refused_saves`] = costs.refusedSaves
+      figures[`replicas_${replicas}_job_cpu_ms`] = costs.cpuMs
     }
     const tables = [{ title: 'A job, all replicas together', rows }]
-    return { method, tables, goals: [], skipped: [] }
+    return { method, tables, figures, goals: [], skipped: [] }
   } finally {
     await wire.close()
   }

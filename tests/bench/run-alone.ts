@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { BenchmarkName } from './all.ts'
-import type { Findings } from './benchmark.ts'
+import { byForm, type Findings, type Form } from './benchmark.ts'
 
 /** What came of one benchmark: its findings, or why there are none. */
 export type Outcome = {
@@ -18,11 +18,14 @@ const keptText = 3_000
 /** Runs one benchmark in a process of its own, so that none disturbs or ends the others; `say` hears how far it is. */
 export async function runAlone(
   name: BenchmarkName,
+  form: Form,
   say: (progress: string) => void,
 ): Promise<Outcome> {
-  const mostMs = name === 'million' ? 1_800_000 : 240_000
+  const flags = byForm(form, { short: [], long: ['--long'] })
+  const short = name === 'million' ? 1_800_000 : 240_000
+  const mostMs = byForm(form, { short, long: 7_200_000 })
   const startedAt = performance.now()
-  const args = ['--no-env-file', entry, '--alone', '--only', name]
+  const args = ['--no-env-file', entry, '--alone', '--only', name, ...flags]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   let told = ''
   let complaints = ''

@@ -1,7 +1,13 @@
 import { type IclRuntime, programOf } from '../../demo/runtime-programs.ts'
 import type { NodeSigner } from '../../lib/request-signature.ts'
-import type { Benchmark, Findings } from './benchmark.ts'
-import { historyGoal, historyNodes, historyTable, measureHistory } from './history.ts'
+import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
+import {
+  historyFigures,
+  historyGoal,
+  historyNodes,
+  historyTable,
+  measureHistory,
+} from './history.ts'
 import { holdPolls } from './load/held-polls.ts'
 import { measurePickUps } from './pickup.ts'
 import { createRoster, entriesOf } from './server/roster.ts'
@@ -62,9 +68,27 @@ async function measurePickUp(nodes: readonly NodeSigner[], jobs: number, mostMs:
   }
 }
 
-async function run(say: (progress: string) => void): Promise<Findings> {
-  const plan = { waiting: [1_000, 5_000, 15_000], jobs: 40, mostMs: 4_000 } as const
-  const roster = await createRoster(plan.waiting[2])
+async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
+  const plan = byForm(form, {
+    short: {
+      waiting: [1_000, 5_000, 15_000],
+      jobs: 40,
+      mostMs: 4_000,
+      history: { sizes: [1_000, 100_000], rounds: 2, jobs: 150, mostMs: 3_000 },
+    },
+    long: {
+      waiting: [1_000, 5_000, 15_000],
+      jobs: 400,
+      mostMs: 60_000,
+      history: {
+        sizes: [1_000, 10_000, 100_000],
+        rounds: 5,
+        jobs: 1_000,
+        mostMs: 30_000,
+      },
+    },
+  })
+  const roster = await createRoster(plan.waiting.at(-1) ?? 0)
   const waiting = []
   for (const count of plan.waiting) {
     say(`${count.toLocaleString('en')} waiting nodes`)
@@ -82,7 +106,7 @@ async function run(say: (progress: string) => void): Promise<Findings> {
     say(`${roster.length.toLocaleString('en')} waiting nodes on ${runtime}`)
     others.push({ runtime, kib: (await measureMemory('icl', roster, runtime)) / 1024 })
   }
-  return findingsOf(waiting, others, await measureHistory([1_000, 100_000], say))
+  return findingsOf(waiting, others, await measureHistory(plan.history, say))
 }
 
 type Waiting = {
@@ -99,6 +123,15 @@ function findingsOf(
   others: readonly Other[],
   history: Awaited<ReturnType<typeof measureHistory>>,
 ): Findings {
+  const figures: Record<string, number> = {}
+  for (const { count, icl, bare, pickUp } of waiting) {
+    figures[`waiting_${count}_icl_kib`] = icl
+    figures[`waiting_${count}_bare_kib`] = bare
+    figures[`waiting_${count}_pickup_p50_ms`] = pickUp.p50
+    figures[`waiting_${count}_pickup_p99_ms`] = pickUp.p99
+  }
+  for (const { runtime, kib } of others) figures[`waiting_${runtime}_icl_kib`] = kib
+  Object.assign(figures, historyFigures(history))
   const most = waiting.at(-1)
   return {
     method: `Memory is what is resident for each held poll after a collection, less what was with 20. Beside it the same for a bare Bun.serve that never responds. Pick-ups are those above, in memory. For the history, the same load runs in turn on files of settled jobs and the events of ${historyNodes} nodes. Those of more than a thousand have copies of rows, with the first 900 characters of each document.`,
@@ -122,6 +155,7 @@ function findingsOf(
       },
       historyTable(history),
     ],
+    figures,
     goals: [
       {
         what: `memory of a waiting node, ${most?.count.toLocaleString('en')} of them`,
