@@ -16,6 +16,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { publicOrigin } from '../../lib/schemas/network.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { takeNonce } from '../records/nonces.ts'
 import type { Authenticate, Caller } from './authenticate.ts'
 import { withinBudget } from './budget.ts'
 import { isLater, type Later, responseLater } from './later.ts'
@@ -69,11 +70,15 @@ export function mount<E extends Endpoint>(
     gate.throttle.arrive(c, endpoint)
     const body = await bodyOf(endpoint, c)
     const caller = await recognise(c, gate, endpoint, body)
-    const input: Record<string, unknown> = {}
-    if (endpoint.params) input.params = parse(endpoint.params, c.req.param(), 'path')
-    if (endpoint.query) input.query = parse(endpoint.query, c.req.query(), 'query')
-    if (endpoint.body) input.body = parseBody(endpoint, c, body)
     const deps = c.get('deps')
+    let input: Record<string, unknown>
+    try {
+      input = inputOf(endpoint, c, body)
+    } catch (error) {
+      // The operation that would have used it up is not reached.
+      if (takesNonce(c) && caller.kind === 'wallet') await takeNonce(deps, caller.nonce)
+      throw error
+    }
     const output = await serve(input as Input<E>, {
       // A stream outlives every budget.
       deps: isRawAnswer(endpoint.response) ? deps : withinBudget(deps, holdMsOf(input)),
@@ -130,6 +135,7 @@ const holdMsOf = ({ query, body }: Record<string, unknown>): number => {
 
 /** Operations that use the nonce of their wallet up themselves, however they end. */
 const takingNonces: ReadonlySet<string> = new Set(['submitJob'] satisfies OperationId[])
+const takesNonce = (c: Context<RequestEnv>): boolean => takingNonces.has(c.get('operation') ?? '')
 
 async function recognise(
   c: Context<RequestEnv>,
@@ -148,7 +154,7 @@ async function recognise(
     hasBody: body === undefined || body.length > 0,
     body,
     jobId,
-    takesNonce: takingNonces.has(c.get('operation') ?? ''),
+    takesNonce: takesNonce(c),
   }).catch((error: unknown) => {
     throttle.fail(c, error)
     throw error
@@ -186,6 +192,18 @@ async function readWhole(request: Request, maxBytes: number) {
 }
 
 const limitOf = ({ body }: Endpoint): number => (body === rawBytes ? maxBlobBytes : maxBodyBytes)
+
+function inputOf(
+  endpoint: Endpoint,
+  c: Context<RequestEnv>,
+  body: Uint8Array<ArrayBuffer> | undefined,
+): Record<string, unknown> {
+  const input: Record<string, unknown> = {}
+  if (endpoint.params) input.params = parse(endpoint.params, c.req.param(), 'path')
+  if (endpoint.query) input.query = parse(endpoint.query, c.req.query(), 'query')
+  if (endpoint.body) input.body = parseBody(endpoint, c, body)
+  return input
+}
 
 function parseBody(
   endpoint: Endpoint,
