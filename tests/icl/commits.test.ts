@@ -31,7 +31,7 @@ function telling<T extends Store>(store: T, note: (what: string, isRefused: bool
 }
 
 describe('the saves of a command', () => {
-  it('are one for each, besides the nonce of a wallet, and blobs before what names them', async () => {
+  it('are one for each, besides the nonce of an upload, and blobs before what names them', async () => {
     const icl = await createTestIcl()
     const saves: string[] = []
     const counting = telling(icl.deps.store, (what, isRefused) => {
@@ -46,7 +46,7 @@ describe('the saves of a command', () => {
     expect(cost).toEqual({
       heartbeat: ['node'],
       upload: ['key', 'key', 'blob'],
-      submission: ['key', 'key + key + keep-blob + keep-blob + job'],
+      submission: ['key + key + key + keep-blob + keep-blob + job'],
       'repeated submission': ['key'],
       claim: ['job'],
       commit: ['job'],

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { infer } from '../../../lib/client/infer.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
+import { holdTime } from '../../virtual-clock.ts'
 import { createFakeWorld, type FakeOptions } from './fake-world.ts'
 
 const model = 'openai:gpt-4o-mini'
@@ -34,6 +35,15 @@ function moment() {
     come = resolve
   })
   return { come, reached }
+}
+
+/** Has a moment come after what is done now; no virtual time passes until then. */
+function comeSoon({ come }: ReturnType<typeof moment>): void {
+  const goOn = holdTime()
+  setTimeout(() => {
+    come()
+    goOn()
+  }, 0)
 }
 
 const never = (signal: AbortSignal | null | undefined) =>
@@ -131,7 +141,7 @@ describe('a submission that is refused', () => {
       () => refused.reached,
       () => async () => {
         // The commitment is made only after the refusal.
-        setTimeout(refused.come, 0)
+        comeSoon(refused)
         throw refusal
       },
     )
@@ -146,7 +156,7 @@ describe('a submission that is refused', () => {
         throw reverted
       },
       () => async () => {
-        setTimeout(refused.come, 0)
+        comeSoon(refused)
         throw refusal
       },
     )
