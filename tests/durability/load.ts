@@ -34,6 +34,8 @@ export type Load = {
   readonly acknowledged: () => number
   /** Begins no further jobs. */
   readonly stop: () => void
+  /** Whether every client has got what it will get, of jobs that are not acknowledged yet, too. */
+  readonly hasEnded: () => boolean
 }
 
 const pauseMs = 500
@@ -44,6 +46,7 @@ const mostAtOnce = 4
 export async function startLoad(world: World, clients: number, patienceMs: number): Promise<Load> {
   const told: Told[] = []
   const turnedAway = new Map<string, number>()
+  const asked = new Set<Promise<void>>()
   let isOver = false
   const load: Load = {
     told,
@@ -52,18 +55,23 @@ export async function startLoad(world: World, clients: number, patienceMs: numbe
     stop: () => {
       isOver = true
     },
+    hasEnded: () => isOver && asked.size === 0,
   }
   const work = async (client: Client, name: number) => {
     const running = new Set<Promise<void>>()
     for (let count = 1; !isOver; count++) {
       const prompt = `What is ${name}.${count}?`
-      const asked = ask(client, prompt, told).catch((error: unknown) => {
+      const asking = ask(client, prompt, told).catch((error: unknown) => {
         const why = error instanceof SvcError ? error.code : String(error)
         turnedAway.set(why, (turnedAway.get(why) ?? 0) + 1)
       })
-      running.add(asked)
-      void asked.finally(() => running.delete(asked))
-      await Promise.race([asked, systemClock.sleep(patienceMs)])
+      running.add(asking)
+      asked.add(asking)
+      void asking.finally(() => {
+        running.delete(asking)
+        asked.delete(asking)
+      })
+      await Promise.race([asking, systemClock.sleep(patienceMs)])
       if (running.size >= mostAtOnce) await Promise.race(running)
       await systemClock.sleep(pauseMs)
     }

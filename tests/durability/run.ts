@@ -179,7 +179,6 @@ async function settle(
   load: Load,
   cancelAfterMs: number | undefined,
 ): Promise<Findings> {
-  const isOver = () => load.told.every(({ endedAt }) => endedAt !== undefined)
   const isDone = async () => {
     const look = await world.look()
     try {
@@ -191,7 +190,7 @@ async function settle(
     }
   }
   // A database that catches up may be too slow to be looked into.
-  const isSettledAll = async () => isOver() && (await isDone().catch(() => false))
+  const isSettledAll = async () => load.hasEnded() && (await isDone().catch(() => false))
   if (!(await comesTo(isSettledAll, cancelAfterMs ?? settleMs)) && cancelAfterMs !== undefined) {
     for (const { client, jobId } of load.told) await client.cancel(jobId).catch(() => {})
     await comesTo(isSettledAll)
