@@ -76,7 +76,7 @@ const walletKeyId = (signer: Pick<WalletSigner, 'address' | 'chainId'>): string 
   `erc8128:${signer.chainId}:${signer.address}`
 
 /** Our name for a node's session key. */
-const nodeKeyId = (signer: NodeSigner): string =>
+export const nodeKeyId = (signer: NodeSigner): string =>
   `svc-node:${signer.address}:${signer.key.thumbprint}`
 
 /** Reads ERC-8128's key id; undefined when it is not one. */

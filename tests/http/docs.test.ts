@@ -62,6 +62,14 @@ describe('the reference page', () => {
     expect(page).not.toMatch(/ style="/)
   })
 
+  it('can be read on a phone, in the dark, and with a keyboard', () => {
+    expect(page).toContain('<html lang="en">')
+    expect(page).toContain('name="viewport"')
+    expect(page).toContain('prefers-color-scheme:dark')
+    expect(page).toContain(':focus-visible')
+    expect(page).toMatch(/<a class="skip" href="#content">/)
+  })
+
   it('shows texts as texts', () => {
     const hostile = openApiDocument('<b>1</b>', 'https://"><script>alert(1)</script>')
     const rendered = renderPage(hostile)

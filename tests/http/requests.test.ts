@@ -177,6 +177,13 @@ describe.each(table.filter(([, { method }]) => method === 'GET'))('HEAD of %s', 
   })
 })
 
+it('unknown addresses and methods are told apart', async () => {
+  const missing = await icl.fetch(new Request(`${origin}/v2/nothing`))
+  expect([missing.status, (await missing.json()).code]).toEqual([404, 'not-found'])
+  const wrong = await icl.fetch(new Request(`${origin}/health`, { method: 'POST' }))
+  expect([wrong.status, (await wrong.json()).code]).toEqual([405, 'method-not-allowed'])
+})
+
 it('a path or query that is malformed is refused with its place', async () => {
   const node0 = await icl.fetch(new Request(`${origin}/v1/nodes/0x12`))
   expect([node0.status, (await node0.json()).detail]).toEqual([
@@ -267,6 +274,16 @@ describe('the OpenAPI document', () => {
       ),
     )
     expect(new Set(described)).toEqual(new Set(Object.keys(endpoints)))
+  })
+
+  it('refers only to schemas that it has', () => {
+    const text = JSON.stringify(document)
+    const names = [...text.matchAll(/#\/components\/schemas\/([A-Za-z0-9]+)/g)].map(
+      ([, name]) => name!,
+    )
+    expect(names.length).toBeGreaterThan(20)
+    for (const name of names) expect(document.components.schemas).toHaveProperty(name)
+    expect(text).not.toContain('#/$defs/')
   })
 
   it('is served as it is rendered', async () => {

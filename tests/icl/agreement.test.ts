@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { codeOf } from '../code-of.ts'
-import { offersOf } from './node-steps.ts'
+import { claim, commitTo, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { answerJob, runJob } from './run-job.ts'
 import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
@@ -127,5 +127,31 @@ describe('a job is disputed', () => {
       const hasAnswered = seated.some((node) => node.address === address)
       expect(codes).toEqual(hasAnswered ? ['answer-undecided'] : [])
     }
+  })
+})
+
+describe('a node that joins later', () => {
+  it('commits and reveals as the first ones do, while these wait', async () => {
+    const nodes = await join(5)
+    const { jobId, seated } = await answerJob(icl, nodes, ['a', 'b', 'a'])
+    await icl.clock.advance(2_000)
+    const late = (
+      await Promise.all(nodes.map(async (node) => ({ node, offers: await offersOf(node) })))
+    )
+      .filter(({ offers }) => offers.length > 0)
+      .map(({ node }) => node)
+    expect(late).toHaveLength(1)
+    const [fourth] = late
+    expect(await ownAssignment(seated[0]!, jobId)).toMatchObject({ step: 'wait' })
+    const claimed = await claim(fourth!)
+    expect(claimed).toMatchObject({ role: 'verifier', position: 3 })
+    await commitTo(fourth!, claimed, 'a')
+    expect(await ownAssignment(fourth!, jobId)).toMatchObject({ step: 'reveal' })
+    await reveal(fourth!, jobId)
+    const steps = await Promise.all(
+      [...seated, fourth!].map(async (node) => (await ownAssignment(node, jobId)).step),
+    )
+    expect(steps.toSorted()).toEqual(['deliver', 'wait', 'wait', 'wait'])
+    expect(steps[1]).toBe('wait')
   })
 })

@@ -5,7 +5,15 @@ import { codeOf } from '../code-of.ts'
 import { claim, commitTo, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNode, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
+import {
+  createTestIcl,
+  joinNode,
+  joinNodes,
+  modelId,
+  type TestIcl,
+  type TestNode,
+  walletOf,
+} from './test-icl.ts'
 
 let icl: TestIcl
 let nodes: TestNode[]
@@ -53,6 +61,29 @@ describe('a job from submission to chain', () => {
   })
 })
 
+describe('access', () => {
+  it('a job waits until its client has committed to the list, and goes on once it has', async () => {
+    const job = await submit(icl, { commit: false })
+    const view = () =>
+      job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
+    expect(await view()).toMatchObject({ status: 'open', reason: 'awaiting-grant' })
+    const leader = nodeAt(job.leader)
+    expect(await offersOf(leader)).toEqual([])
+    job.commit()
+    await icl.clock.advance(1_500)
+    expect(await offersOf(leader)).toHaveLength(1)
+    expect((await view()).reason).toBeUndefined()
+  })
+
+  it('the key handles of another client are refused', async () => {
+    const job = await submit(icl)
+    const thief = walletOf('thief')
+    const api = icl.api(thief.signer)
+    expect(await codeOf(api.drawList({ body: job.request }))).toBe('not-key-owner')
+    expect(await codeOf(api.submitJob({ body: job.body }))).toBe('list-refused')
+  })
+})
+
 describe('submitting', () => {
   it('the same again finds the same job, another body is a conflict', async () => {
     const job = await submit(icl)
@@ -61,19 +92,15 @@ describe('submitting', () => {
     const other = { ...job.body, until: job.body.until + 1 }
     expect(await codeOf(job.api.submitJob({ body: other }))).toBe('job-conflict')
   })
-})
 
-it('work is offered to nobody who may read only one half of its key', async () => {
-  const { jobId, body, commit, ...job } = await submit(icl, { commit: false })
-  const leader = nodeAt(job.leader)
-  icl.chain.activate = async () => 'granted'
-  commit()
-  icl.chain.readers.delete(`${body.kpLowHandle}:${leader.address}`)
-  await icl.clock.advance(15_000)
-  expect(await offersOf(leader)).toEqual([])
-  icl.chain.readers.add(`${body.kpLowHandle}:${leader.address}`)
-  await icl.clock.advance(15_000)
-  expect((await offersOf(leader)).map((offer) => offer.jobId)).toEqual([jobId])
+  it('too few nodes are told before anything is submitted', async () => {
+    const look = icl.api().previewQuorum({
+      query: { model_id: modelId, min_tier: 0, verifier_count: 3 },
+    })
+    const error = await look.catch((reason: ProblemError) => reason)
+    expect(error).toMatchObject({ code: 'not-enough-nodes', status: 400 })
+    expect((error as ProblemError).message).toMatch(/not enough active nodes.*quorum/)
+  })
 })
 
 it('a node sees nothing of the others before it has answered itself', async () => {

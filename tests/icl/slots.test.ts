@@ -27,6 +27,18 @@ const viewOf = (job: Submitted) =>
   job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
 const spareOf = ({ first }: Submitted) => nodes.find(({ address }) => !first.includes(address))!
 
+describe('a pool of 50', () => {
+  it('works on a job with the first nodes of its list', async () => {
+    nodes.push(...(await joinNodes(icl, 47, 4)))
+    const job = await submit(icl)
+    const quorum = [job.leader, ...job.verifiers]
+    expect((await viewOf(job)).quorum.map(({ node }) => node)).toEqual(quorum)
+    for (const node of nodes) {
+      expect(await offersOf(node)).toHaveLength(quorum.includes(node.address) ? 1 : 0)
+    }
+  })
+})
+
 describe('a replacement', () => {
   it('waits until the coordinator has activated it, and goes on then', async () => {
     nodes.push(await joinNode(icl, 'n4'))

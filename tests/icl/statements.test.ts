@@ -120,6 +120,19 @@ describe('an answer is refused', () => {
   })
 })
 
+describe('a delivery is refused', () => {
+  it('that names another answer, or comes under another fence', async () => {
+    const { jobId, deliverer } = await agreed()
+    const delivery = await deliveryOf(icl, deliverer, jobId)
+    const post = async (change: object) =>
+      codeOf(deliverer.api.postResult({ body: await changed(deliverer, delivery, change) }))
+    expect(await post({ answer: other })).toBe('statement-mismatch')
+    expect(await post({ fence: delivery.fence + 5 })).toBe('stale-fence')
+    expect(await post({})).toBeUndefined()
+    expect(await post({ output_cid: `bafkrei${'c'.repeat(52)}` })).toBe('already-answered')
+  })
+})
+
 describe('a delivery or a verdict is refused', () => {
   it('with a session that ends before the job: its receipt would not hold', async () => {
     const { jobId, job, deliverer, checkers, seated } = await agreed()
@@ -139,6 +152,21 @@ describe('a delivery or a verdict is refused', () => {
 })
 
 describe('a verdict is refused', () => {
+  it('that names another delivery or another own answer, or is on the own delivery', async () => {
+    const { jobId, deliverer, checkers } = await agreed()
+    await deliver(icl, deliverer, jobId)
+    const [checker] = checkers
+    const verdict = await verdictOf(checker, jobId)
+    const post = async (node: TestNode, change: object) =>
+      codeOf(node.api.postVerdict({ body: await changed(node, verdict, change) }))
+    expect(await post(checker, { delivery: other })).toBe('statement-mismatch')
+    expect(await post(checker, { answer: other })).toBe('statement-mismatch')
+    const { body: delivery } = (await ownAssignment(checker, jobId)).to_check!.delivery
+    const own = { address: deliverer.address, fence: delivery.fence, answer: delivery.answer }
+    expect(await post(deliverer, own)).toBe('statement-mismatch')
+    expect(await post(checker, {})).toBeUndefined()
+  })
+
   it('with a reason for a match, or without one for anything else', async () => {
     const { jobId, deliverer, checkers } = await agreed()
     await deliver(icl, deliverer, jobId)

@@ -13,10 +13,16 @@ import { describe, expect, it } from 'vitest'
 import { type Address, halfCurveOrder } from '../../lib/codecs.ts'
 import { contentDigest, parseSignature, sha256Digest } from '../../lib/http-signature.ts'
 import {
+  nodeKeyId,
+  parseNodeKeyId,
+  parseWalletKeyId,
   signedHeaders,
+  verifyNodeSignature,
   verifyWalletSignature,
   type WalletSigner,
 } from '../../lib/request-signature.ts'
+import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { anAddress } from '../branded.ts'
 
 const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const signer: WalletSigner = {
@@ -37,6 +43,14 @@ const sign = async (by: Parameters<typeof signedHeaders>[1] = signer) =>
   signedHeaders({ method: 'POST', url, headers: new Headers(), body }, by, moment())
 
 describe('wallet signatures', () => {
+  it('verify, and name the wallet and its chain', async () => {
+    const headers = await sign()
+    const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'eth')!
+    expect(parseWalletKeyId(parsed.keyId)).toEqual({ address: signer.address, chainId: 31337 })
+    expect(await verifyWalletSignature(signer.address, parsed)).toBe(true)
+    expect(await verifyWalletSignature(anAddress(`0x${'2'.repeat(40)}`), parsed)).toBe(false)
+  })
+
   it.each([
     ['method', { method: 'GET' }],
     ['authority', { url: new URL('https://evil.test/v1/inference?x=1') }],
@@ -60,6 +74,13 @@ describe('wallet signatures', () => {
     const { address } = signer
     expect(await verifyMessage({ address, message, signature })).toBe(true)
     expect(await verifyWalletSignature(address, { ...parsed, signature })).toBe(false)
+  })
+
+  it('do not verify for another digest', async () => {
+    const headers = await sign()
+    headers.set('content-digest', await contentDigest(new TextEncoder().encode('{"a":2}')))
+    const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'eth')!
+    expect(await verifyWalletSignature(signer.address, parsed)).toBe(false)
   })
 
   it('are accepted by an independent ERC-8128 verifier', async () => {
@@ -89,6 +110,22 @@ describe('wallet signatures', () => {
       expect.arrayContaining(['@authority', '@method', '@path', '@query', 'content-digest']),
     )
     expect(await verifyWalletSignature(signer.address, parsed)).toBe(true)
+  })
+})
+
+describe('node signatures', () => {
+  it('verify with the session key and no other', async () => {
+    const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
+    const other = await signingKeyFromSeed(new Uint8Array(32).fill(2))
+    const node = { kind: 'node', address: signer.address, key } as const
+    const headers = await sign(node)
+    const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'node')!
+    expect(parseNodeKeyId(nodeKeyId(node))).toEqual({
+      address: signer.address,
+      thumbprint: key.thumbprint,
+    })
+    expect(await verifyNodeSignature(key.publicKey, parsed)).toBe(true)
+    expect(await verifyNodeSignature(other.publicKey, parsed)).toBe(false)
   })
 })
 
@@ -126,6 +163,13 @@ describe('the headers of a signature', () => {
     const read = parse(`node=${list};${params}`, `node=${bytes}`)
     expect(read?.keyId).toBe('k"')
     expect(new TextDecoder().decode(read?.base)).toContain(`${list};${params}`)
+  })
+
+  it('are refused with a component twice, and are none under another name', () => {
+    const twice = 'node=("@method" "@method");created=1;keyid="k"'
+    expect(() => parse(twice, `node=${bytes}`)).toThrow('repeated')
+    expect(parse(`eth=${list};created=1;keyid="k"`, `eth=${bytes}`)).toBeUndefined()
+    expect(parse(`node=${list};created=1;keyid="k"`, `eth=${bytes}`)).toBeUndefined()
   })
 })
 

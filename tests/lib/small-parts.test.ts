@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { viewAgreement } from '../../lib/agreement.ts'
+import { canonicalJson } from '../../lib/canonical-json.ts'
+import { unixSeconds } from '../../lib/clock.ts'
 import { Base64Url } from '../../lib/codecs.ts'
 import { exact } from '../../lib/comparators/exact.ts'
 import { similar } from '../../lib/comparators/similar.ts'
@@ -14,6 +16,8 @@ import {
   toBase64Url,
   utf8,
 } from '../../lib/digest.ts'
+import { isRawAnswer } from '../../lib/endpoint.ts'
+import { endpoints } from '../../lib/endpoints.ts'
 import {
   countTokens,
   evidenceKey,
@@ -22,6 +26,7 @@ import {
   withShortMarkRuns,
 } from '../../lib/evidence.ts'
 import { isProblemCode, ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { fromHex, toHex } from '../../lib/tpm/hex.ts'
 import { aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
@@ -67,6 +72,19 @@ describe('bytes', () => {
     expect(toBase64Url(Uint8Array.of(251, 255))).toBe('-_8')
     expect(fromBase64Url('-_8')).toEqual(Uint8Array.of(251, 255))
   })
+
+  it('are written as hex of two digits each', () => {
+    expect(toHex(Uint8Array.of(0, 10, 255))).toBe('000aff')
+    expect(fromHex('000aff')).toEqual(Uint8Array.of(0, 10, 255))
+    expect(fromHex('')).toEqual(new Uint8Array())
+  })
+
+  it('that are signed are JSON in one spelling', () => {
+    expect(new TextDecoder().decode(canonicalJson({ b: 1, a: ['x', undefined] }))).toBe(
+      '{"a":["x",null],"b":1}',
+    )
+    expect(() => canonicalJson(undefined)).toThrow('Only JSON values have a canonical form')
+  })
 })
 
 describe('a text of bytes', () => {
@@ -97,6 +115,17 @@ describe('errors', () => {
     expect(timed.toProblem('r1')).toMatchObject({ request_id: 'r1', server_time: 7 })
     expect(isProblemCode('job-not-found')).toBe(true)
     expect([isProblemCode('toString'), isProblemCode('other')]).toEqual([false, false])
+  })
+
+  it('of this machine have a hint, and a cause when there is one', () => {
+    const cause = new Error('why')
+    const error = new SvcError('some-code', 'What', { hint: 'Do', cause })
+    expect(error).toMatchObject({
+      ...{ name: 'SvcError', code: 'some-code', message: 'What', hint: 'Do', retryable: false },
+      cause,
+    })
+    const bare = new SvcError('some-code', 'What', { hint: 'Do', retryable: true })
+    expect([bare.retryable, 'cause' in bare]).toEqual([true, false])
   })
 })
 
@@ -181,4 +210,17 @@ describe('the agreement that a client sees', () => {
     expect(Object.keys(similarities ?? {}).length).toBeGreaterThan(0)
     expect(pairs).toMatchObject([{ similarities: { ...similarities } }])
   })
+})
+
+it('only streams and texts are handed over as they are', () => {
+  const raw = Object.entries(endpoints)
+    .filter(([, { response }]) => isRawAnswer(response))
+    .map(([name]) => name)
+  expect(raw).toEqual(expect.arrayContaining(['getMetrics', 'getDocs', 'followJob']))
+  for (const name of ['getBlob', 'getJob', 'putBlob']) expect(raw).not.toContain(name)
+})
+
+it('time travels in whole seconds', () => {
+  const at = (ms: number) => unixSeconds({ now: () => ms })
+  expect([at(1_999), at(2_000)]).toEqual([1, 2])
 })

@@ -115,6 +115,14 @@ describe('the command line', () => {
   })
 
   it.each([
+    [['ban', nodeA], 'error: The --reason of a ban is missing'],
+    [['ban', nodeA, '--reason', ' '], 'error: The --reason of a ban cannot be " "'],
+  ])('says of %j what is wrong', async (args, line) => {
+    const { error } = await admin(args)
+    expect(error.split('\n')[0]).toBe(line)
+  })
+
+  it.each([
     ['stts', 'stats'],
     ['nodes lst', 'nodes list'],
     ['clients erse', 'clients erase'],

@@ -10,11 +10,8 @@ import {
   nodeA,
   nodeB,
   nodeC,
-  nodeD,
-  refusalOf,
   sampleJob,
   take,
-  tickWith,
 } from './sample-job.ts'
 
 /** Applies a command that asks nothing of the world outside. */
@@ -35,12 +32,10 @@ const everyFinding = [
 
 describe('an assignment', () => {
   it('is offered, claimed and committed to without anything done outside', () => {
-    const claim = { type: 'claim', node: nodeB, fence: 2 } as const
-    expect(refusalOf(sampleJob(), claim, 5)).toBe('not-claimed')
     let job = quietly(sampleJob(), { type: 'see-access', node: nodeB, fence: 2 }, 10)
     expect(assignmentOf(job, nodeB)).toMatchObject({ status: 'offered', deadline: 20_010 })
     expect(job.phase).toBe('open')
-    job = quietly(job, claim, 20)
+    job = quietly(job, { type: 'claim', node: nodeB, fence: 2 }, 20)
     expect(assignmentOf(job, nodeB)).toMatchObject({ status: 'claimed', deadline: 120_020 })
     expect(job.phase).toBe('running')
     const commitment = commitmentTo(nodeB, 2, 'x')
@@ -48,7 +43,7 @@ describe('an assignment', () => {
     const assignment = assignmentOf(job, nodeB)
     expect(assignment).toMatchObject({ status: 'committed', commitment })
     expect(assignment?.deadline).toBeUndefined()
-    expect(take(job, claim, 40)).toBe(job)
+    expect(take(job, { type: 'claim', node: nodeB, fence: 2 }, 40)).toBe(job)
     for (const type of everyFinding) {
       expect(take(job, { type, node: nodeB, fence: 2 }, 40)).toBe(job)
     }
@@ -94,13 +89,5 @@ describe('an assignment', () => {
     waiting = take(waiting, { type: 'see-access', node: nodeB, fence: 2 }, 20)
     expect(waiting.reason).toBe('awaiting-grant')
     expect(take(waiting, { type: 'see-access', node: nodeC, fence: 3 }, 20).reason).toBeUndefined()
-  })
-
-  it('that nobody claims within 20 s is given to another, and its fence counts no more', () => {
-    const offered = take(sampleJob(), { type: 'see-access', node: nodeA, fence: 1 }, 10)
-    const next = take(offered, tickWith([nodeD]), 20_010)
-    expect(next.assignments[0]).toMatchObject({ status: 'lapsed', reason: 'offer-lapsed' })
-    expect(next.assignments.at(-1)).toMatchObject({ node: nodeD, seat: 0, fence: 4 })
-    expect(refusalOf(next, { type: 'claim', node: nodeA, fence: 1 }, 20_020)).toBe('stale-fence')
   })
 })

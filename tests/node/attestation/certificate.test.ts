@@ -25,6 +25,22 @@ function world(secondsLeft: number) {
 }
 
 describe('the watchdog', () => {
+  it('lets a certificate be that has 6 h left', async () => {
+    const { attest, certificate } = world(6 * hour)
+    await watchCertificate(certificate)
+    expect(attest).not.toHaveBeenCalled()
+  })
+
+  it('renews one that expires within 6 h', async () => {
+    const { attest, certificate, log } = world(6 * hour - 1)
+    await watchCertificate(certificate)
+    expect(attest).toHaveBeenCalledTimes(1)
+    expect(certificate.secondsLeft()).toBe(24 * hour)
+    expect(log.lines.at(-1)).toBe(
+      'INFO Attested with the ICL (mock), certificate valid for 86400 s',
+    )
+  })
+
   it('warns when a renewal fails, and the certificate stays good until it expires', async () => {
     const { attest, certificate, log, clock } = world(hour)
     attest.mockRejectedValue(new Error('no ICL'))
@@ -107,6 +123,12 @@ describe('a certificate that the ICL does not accept', () => {
     await clock.advance(5_000)
     expect(certificate.secondsLeft()).toBeGreaterThan(23 * hour)
     expect(renewed).toHaveBeenCalledTimes(1)
+  })
+
+  it('is renewed once for callers at the same time', async () => {
+    const { attest, certificate } = world(20 * hour)
+    await Promise.all([certificate.recover('a'), certificate.recover('b'), certificate.renew('c')])
+    expect(attest).toHaveBeenCalledTimes(1)
   })
 
   it('is not attested for at every call by an ICL that gives certificates and refuses them', async () => {

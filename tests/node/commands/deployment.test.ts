@@ -60,4 +60,13 @@ describe('an address file in the configuration of a node', () => {
     const doctor = await operator.run(['doctor'], moved)
     expect([doctor.code, doctor.out]).toEqual([1, expect.stringContaining(other)])
   })
+
+  it('has to be readable', async () => {
+    const missing = await operator.run(['run'], { SVC_DEPLOYMENT: 'nowhere.json' })
+    expect([missing.code, missing.err]).toEqual([1, expect.stringContaining('nowhere.json')])
+    const file = join(operator.folder, 'broken.json')
+    await writeFile(file, '{}')
+    const broken = await operator.run(['run'], { SVC_DEPLOYMENT: file })
+    expect([broken.code, broken.err]).toEqual([1, expect.stringContaining('contracts')])
+  })
 })

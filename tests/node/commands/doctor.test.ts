@@ -268,10 +268,11 @@ describe('svc-node doctor', () => {
     }
   })
 
-  it('provider: no key, an unknown model, a rate limit', async () => {
+  it('provider: no key, a refused key, an unknown model, a rate limit, away', async () => {
     const list = { data: [{ id: 'another' }] }
     const cases: readonly [Record<string, string>, number, string][] = [
       [{ OPENAI_API_KEY: '' }, 1, 'Set OPENAI_API_KEY'],
+      [{ SVC_OPENAI_BASE_URL: await provider((r) => answerJson(r, 401, {})) }, 1, 'Check OPENAI_A'],
       [
         {
           SVC_OPENAI_BASE_URL: await provider((r, path) =>
@@ -282,6 +283,17 @@ describe('svc-node doctor', () => {
         'SVC_SUPPORTED_MODEL_IDS',
       ],
       [{ SVC_OPENAI_BASE_URL: await provider((r) => answerJson(r, 429, {})) }, 75, 'Wait'],
+      [{ SVC_OPENAI_BASE_URL: 'http://127.0.0.1:9' }, 75, 'Start the server'],
+      [
+        { SVC_OPENAI_BASE_URL: await provider((r) => answerJson(r, 404, {})) },
+        1,
+        'SVC_OPENAI_BASE_URL',
+      ],
+      [
+        { SVC_OPENAI_BASE_URL: await provider((r) => r.end('<html>Please log in</html>')) },
+        1,
+        'no proxy or login page',
+      ],
     ]
     for (const [changes, expected, remedy] of cases) {
       const { code, failed, skipped, find } = await doctor(changes)

@@ -277,6 +277,15 @@ describe('a checker', () => {
     expect(verdictOf(world).verdict).toBe('match')
   })
 
+  it('gives no verdict against a deliverer whose output it had no time to read', async () => {
+    const { world, delivery } = await withDelivery('Four.', 'Four.', 5)
+    world.coprocessor.granted.delete(delivery.outHighHandle)
+    await run(world)
+    expect(world.api.postVerdict).not.toHaveBeenCalled()
+    expect(world.api.abortTurn.mock.calls[0]![0].body.reason).toBe('deadline-too-close')
+    expect(world.log.lines.join('\n')).toMatch(/ERROR .*could not be checked in time/)
+  })
+
   it('goes on waiting while the ICL cannot be reached', async () => {
     const { world } = await withDelivery('Four.')
     const unreachable = new SvcError('icl-unreachable', 'x', { hint: 'y', retryable: true })
