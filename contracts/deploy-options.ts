@@ -1,7 +1,7 @@
 import { isAddress, parseEther } from 'viem'
 import { z } from 'zod'
 import { Address } from '../lib/codecs.ts'
-import { readCommandLine } from '../lib/host/command-line.ts'
+import { readOptions, WholeNumber } from '../lib/host/command-line.ts'
 import { type KnownNetwork, knownNetworks } from '../lib/known-networks.ts'
 import { SvcError } from '../lib/svc-error.ts'
 
@@ -47,22 +47,6 @@ again after an interruption, with the same options, it continues.
 
 Exit codes: 0 done, 1 you have to do something, 2 wrong usage, 130 interrupted`
 
-const options = {
-  network: { type: 'string' },
-  'rpc-url': { type: 'string' },
-  coordinator: { type: 'string' },
-  arbiter: { type: 'string' },
-  treasury: { type: 'string' },
-  'min-stake': { type: 'string', default: '0.1' },
-  out: { type: 'string' },
-  confirmations: { type: 'string' },
-  keystore: { type: 'string' },
-  deployer: { type: 'string' },
-  'dry-run': { type: 'boolean', default: false },
-  json: { type: 'boolean', default: false },
-  yes: { type: 'boolean', default: false },
-} as const
-
 const nobody = `0x${'0'.repeat(40)}`
 // A mistyped role would be nobody's for good: what has capitals is checked by them.
 const Account = z
@@ -89,14 +73,15 @@ const Flags = z.object({
   'min-stake': z
     .string()
     .regex(/^\d{1,9}(\.\d{1,18})?$/, { error: 'must be an amount of ether', abort: true })
+    .default('0.1')
     .transform((text) => parseEther(text)),
   out: z.string().min(1, 'must be a path').optional(),
-  confirmations: z.coerce.number().pipe(z.int().min(1).max(100)).optional(),
+  confirmations: WholeNumber(1, 100).optional(),
   keystore: z.string().min(1, 'must be a path').optional(),
   deployer: Account.optional(),
-  'dry-run': z.boolean(),
-  json: z.boolean(),
-  yes: z.boolean(),
+  'dry-run': z.boolean().default(false),
+  json: z.boolean().default(false),
+  yes: z.boolean().default(false),
 })
 
 const usage = (what: string): SvcError =>
@@ -107,15 +92,9 @@ export function parseDeployCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): DeployCommand | undefined {
-  if (args.includes('--help') || args.includes('-h')) return undefined
-  const given = Flags.safeParse(readCommandLine({ args: [...args], options }, usage).values)
-  if (!given.success) {
-    const mistakes = given.error.issues.map(
-      ({ path, message }) => `--${String(path[0])} ${message}`,
-    )
-    throw usage(mistakes.join('\n'))
-  }
-  const { network, 'rpc-url': fromFlag, coordinator, arbiter, treasury, ...rest } = given.data
+  const given = readOptions(args, Flags, usage)
+  if (given === undefined) return undefined
+  const { network, 'rpc-url': fromFlag, coordinator, arbiter, treasury, ...rest } = given
   if (network === undefined) throw usage('--network is missing')
   const isLocal = network.name === 'local'
   const rpcUrl =

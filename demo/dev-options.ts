@@ -1,17 +1,8 @@
-import { readCommandLine } from '../lib/host/command-line.ts'
+import { z } from 'zod'
+import { readOptions, WholeNumber } from '../lib/host/command-line.ts'
 import { fitHelp } from '../lib/host/fit-help.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { FixedPort } from './check-machine.ts'
-
-/** What the development service was asked for. */
-export type DevOptions = {
-  readonly model: string
-  readonly port: number
-  readonly chainPort: number
-  /** What the stand-in says in place of its usual answers. */
-  readonly script: string | undefined
-  readonly help: boolean
-}
 
 /** How the development service is used. */
 export const devUsage =
@@ -32,33 +23,25 @@ keeps nothing after it has ended.
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run `npm run dev -- --help`.' })
 
-function portOf(text: string, option: string): number {
-  const port = Number(text)
-  if (/^\d{1,5}$/.test(text) && port >= 1 && port <= 65_533) return port
-  throw wrong(`${option} takes a number from 1 to 65533, not ${text}`)
-}
+// The two after it are taken, too.
+const Port = WholeNumber(1, 65_533)
+const Flags = z.object({
+  model: z.string().default('openai:gpt-4o-mini'),
+  port: Port.default(8080),
+  'chain-port': Port.default(8545),
+  /** What the stand-in says in place of its usual answers. */
+  script: z.string().optional(),
+})
 
-const options = {
-  model: { type: 'string', default: 'openai:gpt-4o-mini' },
-  port: { type: 'string', default: '8080' },
-  'chain-port': { type: 'string', default: '8545' },
-  script: { type: 'string' },
-  help: { type: 'boolean', short: 'h', default: false },
-} as const
+/** What the development service was asked for. */
+export type DevOptions = z.output<typeof Flags>
 
-/** Reads the command line; throws SvcError `usage`. */
-export function parseDevOptions(args: readonly string[]): DevOptions {
-  const { values } = readCommandLine({ args: [...args], options }, wrong)
-  const { model, script, help, port, 'chain-port': chainPort } = values
-  return {
-    ...{ model, script, help },
-    port: portOf(port, '--port'),
-    chainPort: portOf(chainPort, '--chain-port'),
-  }
-}
+/** Reads the command line; undefined when help is asked for; throws SvcError `usage`. */
+export const parseDevOptions = (args: readonly string[]): DevOptions | undefined =>
+  readOptions(args, Flags, wrong)
 
 /** The ports that the service listens at. */
-export const devPorts = ({ port, chainPort }: DevOptions) =>
+export const devPorts = ({ port, 'chain-port': chainPort }: DevOptions) =>
   ({
     chain: { port: chainPort, use: 'chain', option: '--chain-port' },
     icl: { port, use: 'ICL', option: '--port' },

@@ -6,7 +6,7 @@ import { SvcError } from '../lib/svc-error.ts'
 import { checkDisk, checkPorts } from './check-machine.ts'
 import { checkProvider } from './check-provider.ts'
 import { tellGuide } from './dev-guide.ts'
-import { devPorts, devUsage, parseDevOptions } from './dev-options.ts'
+import { type DevOptions, devPorts, devUsage, parseDevOptions } from './dev-options.ts'
 import { chooseProvider } from './options.ts'
 import { exitCodeOf, sentenceOf } from './result.ts'
 import { readScript } from './standin-script.ts'
@@ -25,7 +25,7 @@ process.exit(exitCode)
 async function main(): Promise<number> {
   try {
     const options = parseDevOptions(process.argv.slice(2))
-    if (options.help) {
+    if (options === undefined) {
       void stdout.write(devUsage)
       return 0
     }
@@ -41,7 +41,7 @@ async function main(): Promise<number> {
   }
 }
 
-async function serve(options: ReturnType<typeof parseDevOptions>): Promise<void> {
+async function serve(options: DevOptions): Promise<void> {
   const { model, script } = options
   if (script !== undefined) await readScript(script)
   const provider = chooseProvider(model, process.env)

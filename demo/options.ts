@@ -1,5 +1,12 @@
+import { z } from 'zod'
 import { CheckId } from '../lib/codecs.ts'
-import { readCommandLine } from '../lib/host/command-line.ts'
+import {
+  mistakesIn,
+  OneOf,
+  optionsOf,
+  readCommandLine,
+  WholeNumber,
+} from '../lib/host/command-line.ts'
 import { fitHelp } from '../lib/host/fit-help.ts'
 import {
   baseUrlVariable,
@@ -10,36 +17,14 @@ import {
 } from '../lib/providers.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { ProviderProbe } from './check-provider.ts'
-import { type AnswerKind, answerKinds } from './ngram-server.ts'
+import { answerKinds } from './ngram-server.ts'
 import { standInModels } from './provider-standin.ts'
-import { type IclRuntime, iclRuntimes } from './runtime-programs.ts'
+import { iclRuntimes } from './runtime-programs.ts'
+
+const fheModes = ['mock', 'real'] as const
 
 /** The coprocessor: the SDK's mock mode, or real ciphertexts and proofs. */
-export type FheMode = 'mock' | 'real'
-
-/** What the demo was asked for. */
-export type DemoOptions = {
-  readonly prompt: string | undefined
-  readonly model: string
-  readonly nodes: number
-  /** How many check an answer: with three it is seen which one asks no model. */
-  readonly verifierCount: number
-  readonly binary: boolean
-  /** What the coordinator runs on. */
-  readonly icl: IclRuntime
-  /** Where the coordinator keeps encrypted blobs. */
-  readonly blobs: BlobLocation
-  readonly fhe: FheMode
-  /** What else checkers say of the answer. */
-  readonly check: CheckId | undefined
-  /** Of the small language model that answers with `check`. */
-  readonly answers: AnswerKind
-  readonly json: boolean
-  readonly keep: boolean
-  /** Whether there is a page to type prompts in. */
-  readonly playground: boolean
-  readonly help: boolean
-}
+export type FheMode = (typeof fheModes)[number]
 
 /** The small model that answers where checkers need log-probabilities. */
 export const ngramModel = 'vllm:ngram'
@@ -78,75 +63,49 @@ own, and one encrypted prompt through them. Without a prompt it reads standard i
 const wrong = (message: string, hint = 'Run `npm run demo -- --help`.'): SvcError =>
   new SvcError('usage', message, { hint })
 
-function runtimeOf(text: string): IclRuntime {
-  const found = iclRuntimes.find((name) => name === text)
-  if (found === undefined) throw wrong(`--icl takes ${iclRuntimes.join(', ')}, not ${text}`)
-  return found
-}
+const Flags = z.object({
+  model: z.string().optional(),
+  check: z
+    .string()
+    .transform((name) => CheckId.options.find((id) => id === name || id.startsWith(`${name}/`)))
+    .refine((id) => id !== undefined, 'takes teacher')
+    .optional(),
+  answers: OneOf(answerKinds).default('honest'),
+  nodes: WholeNumber(3, 8).optional(),
+  binary: z.boolean().default(false),
+  icl: OneOf(iclRuntimes).default('bun'),
+  blobs: OneOf(blobLocations).default('store'),
+  fhe: OneOf(fheModes).default('mock'),
+  json: z.boolean().default(false),
+  keep: z.boolean().default(false),
+  playground: z.boolean().default(false),
+  help: z.boolean().default(false),
+})
 
-function blobLocationOf(text: string): BlobLocation {
-  const found = blobLocations.find((name) => name === text)
-  if (found === undefined) throw wrong(`--blobs takes ${blobLocations.join(' or ')}, not ${text}`)
-  return found
+/** What the demo was asked for. */
+export type DemoOptions = Omit<z.output<typeof Flags>, 'model' | 'nodes'> & {
+  readonly prompt: string | undefined
+  readonly model: string
+  readonly nodes: number
+  /** How many check an answer: with three it is seen which one asks no model. */
+  readonly verifierCount: number
 }
-
-function fheModeOf(text: string): FheMode {
-  if (text === 'mock' || text === 'real') return text
-  throw wrong(`--fhe takes mock or real, not ${text}`)
-}
-
-function checkNamed(text: string | undefined): CheckId | undefined {
-  if (text === undefined) return undefined
-  const found = CheckId.options.find((id) => id === text || id.startsWith(`${text}/`))
-  if (found === undefined) throw wrong(`--check takes teacher, not ${text}`)
-  return found
-}
-
-function answersOf(text: string): AnswerKind {
-  const found = answerKinds.find((kind) => kind === text)
-  if (found === undefined) throw wrong(`--answers takes ${answerKinds.join(', ')}, not ${text}`)
-  return found
-}
-
-const options = {
-  model: { type: 'string' },
-  check: { type: 'string' },
-  answers: { type: 'string', default: 'honest' },
-  nodes: { type: 'string' },
-  binary: { type: 'boolean', default: false },
-  icl: { type: 'string', default: 'bun' },
-  blobs: { type: 'string', default: 'store' },
-  fhe: { type: 'string', default: 'mock' },
-  json: { type: 'boolean', default: false },
-  keep: { type: 'boolean', default: false },
-  playground: { type: 'boolean', default: false },
-  help: { type: 'boolean', short: 'h', default: false },
-} as const
 
 /** Reads the command line; throws SvcError `usage`. */
 export function parseDemoOptions(args: readonly string[]): DemoOptions {
-  const config = { args: [...args], allowPositionals: true, options } as const
-  const { values, positionals } = readCommandLine(config, wrong)
-  const isLazy = values.answers === 'lazy'
-  const { nodes = isLazy ? '4' : '3' } = values
-  if (!/^[3-8]$/.test(nodes)) {
-    throw wrong(`--nodes takes a number from 3 to 8, because a job needs 3, not ${nodes}`)
-  }
+  const config = { args: [...args], allowPositionals: true, options: optionsOf(Flags) } as const
+  const { values: given, positionals } = readCommandLine(config, wrong)
+  const parsed = Flags.safeParse(given)
+  if (!parsed.success) throw wrong(mistakesIn(parsed.error).join('; '))
+  const { model, answers, nodes = answers === 'lazy' ? 4 : 3, check, ...values } = parsed.data
   if (values.playground && values.icl === 'workerd') {
     throw wrong('--playground takes another --icl than workerd, which has no files to serve')
   }
-  const check = checkNamed(values.check)
   return {
-    ...values,
-    check,
-    answers: answersOf(values.answers),
-    model: values.model ?? (check ? ngramModel : 'openai:gpt-4o-mini'),
-    fhe: fheModeOf(values.fhe),
-    icl: runtimeOf(values.icl),
-    blobs: blobLocationOf(values.blobs),
-    nodes: Number(nodes),
+    ...{ ...values, answers, nodes, check },
+    model: model ?? (check ? ngramModel : 'openai:gpt-4o-mini'),
     // Where nodes are fewer, two see that they differ.
-    verifierCount: isLazy && nodes !== '3' ? 3 : 2,
+    verifierCount: answers === 'lazy' && nodes !== 3 ? 3 : 2,
     prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
   }
 }

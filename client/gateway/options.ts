@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ModelId } from '../../lib/codecs.ts'
-import { readCommandLine } from '../../lib/host/command-line.ts'
+import { mistakesIn, optionsOf, readCommandLine, WholeNumber } from '../../lib/host/command-line.ts'
 import { fitHelp } from '../../lib/host/fit-help.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
@@ -38,15 +38,6 @@ Ctrl-C cancels the jobs under way and ends it.
 Exit codes: 0 ended, 1 you have to do something, 2 wrong usage, 75 try again
 `)
 
-const wholeNumber = (min: number, max: number) => {
-  const error = `takes a whole number from ${min} to ${max}`
-  return z
-    .string()
-    .regex(/^\d{1,6}$/, error)
-    .transform(Number)
-    .pipe(z.int().min(min, error).max(max, error))
-}
-
 const mapError = 'takes NAME=PROVIDER:MODEL, with commas between them'
 
 const ModelNames = z
@@ -70,16 +61,16 @@ const Origin = z
   )
 
 const Flags = z.object({
-  port: wholeNumber(0, 65_535).default(8_787),
+  port: WholeNumber(0, 65_535).default(8_787),
   host: z
     .string()
     .regex(/^[\w.:-]{1,255}$/, 'takes the name or the address of an interface')
     .default('127.0.0.1'),
   'model-map': ModelNames.default(new Map()),
   rule: z.enum(AgreementRule.options, `takes ${AgreementRule.options.join(', ')}`).default('three'),
-  'min-matches': wholeNumber(1, 6).default(1),
-  'at-once': wholeNumber(1, 64).default(4),
-  'keep-alive': wholeNumber(0, 300).default(15),
+  'min-matches': WholeNumber(1, 6).default(1),
+  'at-once': WholeNumber(1, 64).default(4),
+  'keep-alive': WholeNumber(0, 300).default(15),
   strict: z.boolean().default(false),
   'store-ahead': z.boolean().default(false),
   'allow-origin': z.array(Origin).max(64).default([]),
@@ -107,7 +98,8 @@ export function parseGatewayCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): GatewayCommand | undefined {
-  const { help, ...given } = readCommandLine({ args: [...args], options }, wrongUsage).values
+  const config = { args: [...args], options: optionsOf(Flags) }
+  const { help, ...given } = readCommandLine(config, wrongUsage).values
   if (help) return undefined
   const flags = Flags.safeParse(given)
   const keys = Keys.safeParse({
@@ -115,7 +107,7 @@ export function parseGatewayCommand(
     SVC_GATEWAY_KEYS_FILE: environment.SVC_GATEWAY_KEYS_FILE || undefined,
   })
   const mistakes = [
-    ...(flags.error?.issues ?? []).map(({ path, message }) => `--${String(path[0])} ${message}`),
+    ...(flags.error ? mistakesIn(flags.error) : []),
     // The key itself is not shown.
     ...(keys.error?.issues ?? []).map(({ path, message }) => `${String(path[0])} ${message}`),
   ]
@@ -135,20 +127,3 @@ export function parseGatewayCommand(
 
 /** A host as it stands in a URL. */
 export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
-
-const text = { type: 'string' } as const
-const flag = { type: 'boolean' } as const
-
-const options = {
-  port: text,
-  host: text,
-  'model-map': text,
-  rule: text,
-  'min-matches': text,
-  'at-once': text,
-  'keep-alive': text,
-  strict: flag,
-  'store-ahead': flag,
-  'allow-origin': { type: 'string', multiple: true },
-  help: { type: 'boolean', short: 'h' },
-} as const

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CheckId, ComparatorId, ModelId } from '../../lib/codecs.ts'
-import { readCommandLine } from '../../lib/host/command-line.ts'
+import { mistakesIn, optionsOf, readCommandLine, WholeNumber } from '../../lib/host/command-line.ts'
 import { fitHelp } from '../../lib/host/fit-help.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
 import { AgreementRule } from '../../lib/schemas/terms.ts'
@@ -41,15 +41,6 @@ second Ctrl-C leaves at once.
 Exit codes: 0 answered, 1 you have to do something, 2 wrong usage, 75 try again, 130 Ctrl-C
 `)
 
-const wholeNumber = (min: number, max: number) => {
-  const error = `takes a whole number from ${min} to ${max}`
-  return z
-    .string()
-    .regex(/^\d{1,9}$/, error)
-    .transform(Number)
-    .pipe(z.int().min(min, error).max(max, error))
-}
-
 const Flags = z.object({
   model: ModelId.optional(),
   comparator: z.enum(ComparatorId.options, `takes ${ComparatorId.options.join(', ')}`).optional(),
@@ -60,12 +51,12 @@ const Flags = z.object({
     .optional(),
   receipt: z.string().min(1, 'takes the name of a file').max(4_096).optional(),
   rule: z.enum(AgreementRule.options, `takes ${AgreementRule.options.join(', ')}`).default('three'),
-  'min-matches': wholeNumber(1, 6).default(1),
-  'verifier-count': wholeNumber(2, 5).default(2),
-  'min-tier': wholeNumber(0, 255).default(0),
-  'max-output-tokens': wholeNumber(1, 8_192).optional(),
+  'min-matches': WholeNumber(1, 6).default(1),
+  'verifier-count': WholeNumber(2, 5).default(2),
+  'min-tier': WholeNumber(0, 255).default(0),
+  'max-output-tokens': WholeNumber(1, 8_192).optional(),
   webhook: z.url('takes an address such as https://host.example/hook').max(2_048).optional(),
-  timeout: wholeNumber(1, 86_400).default(900),
+  timeout: WholeNumber(1, 86_400).default(900),
   json: z.boolean().default(false),
   quiet: z.boolean().default(false),
 })
@@ -78,6 +69,7 @@ export function parseInferCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): InferCommand | undefined {
+  const options = optionsOf(Flags, { quiet: 'q' })
   const config = { args: [...args], allowPositionals: true, options } as const
   const { values, positionals } = readCommandLine(config, wrongUsage)
   const { help, ...given } = values
@@ -86,8 +78,7 @@ export function parseInferCommand(
   if (parsed.success) {
     return { ...parsed.data, prompt: positionals.length > 0 ? positionals.join(' ') : undefined }
   }
-  const mistakes = parsed.error.issues.map(({ path, message }) => `--${String(path[0])} ${message}`)
-  throw wrongUsage([...new Set(mistakes)].join('; '))
+  throw wrongUsage(mistakesIn(parsed.error).join('; '))
 }
 
 /** A mistake of the command line. */
@@ -95,23 +86,3 @@ export const wrongUsage = (
   message: string,
   hint = `Run \`${invocationOf('infer')} --help\`.`,
 ): SvcError => new SvcError('usage', message, { hint })
-
-const text = { type: 'string' } as const
-const flag = { type: 'boolean' } as const
-
-const options = {
-  model: text,
-  comparator: text,
-  check: text,
-  receipt: text,
-  rule: text,
-  'min-matches': text,
-  'verifier-count': text,
-  'min-tier': text,
-  'max-output-tokens': text,
-  webhook: text,
-  timeout: text,
-  json: flag,
-  quiet: { type: 'boolean', short: 'q' },
-  help: { type: 'boolean', short: 'h' },
-} as const

@@ -26,7 +26,7 @@ process.exitCode = await main(process.argv.slice(2))
 async function main(args: readonly string[]): Promise<number> {
   try {
     const command = parseBuildOptions(args)
-    if (!command.help) return await run(command)
+    if (command) return await run(command)
     process.stdout.write(usage)
     return exitCodes.done
   } catch (error) {
@@ -44,7 +44,7 @@ async function run(command: BuildCommand): Promise<number> {
     commit: command.commit ?? (await commitOf(root)),
     sourceHash: await hashSources(root),
   }
-  const folder = resolve(command.folder ?? join(root, outputFolder))
+  const folder = resolve(command.out ?? join(root, outputFolder))
   const runtimes = resolve(command.cache ?? join(root, cacheFolder))
   say(`svc-node ${version}, commit ${facts.commit}, Bun ${Bun.version}`)
   const built: Built[] = []

@@ -1,17 +1,8 @@
-import { readCommandLine } from '../../lib/host/command-line.ts'
+import { z } from 'zod'
+import { readOptions } from '../../lib/host/command-line.ts'
 import { fitHelp } from '../../lib/host/fit-help.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Target, targetNamed, targets } from './targets.ts'
-
-/** What the build was asked for; no targets means this machine. */
-export type BuildCommand = {
-  readonly targets: readonly Target[]
-  readonly folder: string | undefined
-  readonly cache: string | undefined
-  readonly commit: string | undefined
-  readonly json: boolean
-  readonly help: boolean
-}
 
 /** How the build is used. */
 export const usage = fitHelp(`Usage: npm run build:node -- [--all | --target NAME ...] [OPTIONS]
@@ -32,29 +23,25 @@ Ends with 0, with 1 when something could not be built (it is named), with 2 on w
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run `npm run build:node -- --help`.' })
 
-const options = {
-  all: { type: 'boolean', default: false },
-  target: { type: 'string', multiple: true, default: [] as string[] },
-  out: { type: 'string' },
-  cache: { type: 'string' },
-  commit: { type: 'string' },
-  json: { type: 'boolean', default: false },
-  help: { type: 'boolean', short: 'h', default: false },
-} as const
+const Flags = z.object({
+  all: z.boolean().default(false),
+  target: z.array(z.string()).default([]),
+  out: z.string().optional(),
+  cache: z.string().optional(),
+  commit: z
+    .string()
+    .regex(/^[\w.-]{1,80}$/, 'takes up to 80 letters, digits, dots and hyphens')
+    .optional(),
+  json: z.boolean().default(false),
+})
 
-/** Reads the command line; throws SvcError `usage`. */
-export function parseBuildOptions(args: readonly string[]): BuildCommand {
-  const { values } = readCommandLine({ args: [...args], options }, wrong)
-  const named = values.target.map(targetNamed)
-  if (values.all && named.length > 0) throw wrong('--all and --target exclude one another')
-  if (values.commit !== undefined && !/^[\w.-]{1,80}$/.test(values.commit)) {
-    throw wrong('--commit takes up to 80 letters, digits, dots and hyphens')
-  }
-  return {
-    ...values,
-    targets: values.all ? targets : [...new Set(named)],
-    folder: values.out,
-    cache: values.cache,
-    commit: values.commit,
-  }
+/** What the build was asked for; no targets means this machine. */
+export type BuildCommand = z.output<typeof Flags> & { readonly targets: readonly Target[] }
+
+/** Reads the command line; undefined when help is asked for; throws SvcError `usage`. */
+export function parseBuildOptions(args: readonly string[]): BuildCommand | undefined {
+  const values = readOptions(args, Flags, wrong)
+  const named = values?.target.map(targetNamed) ?? []
+  if (values?.all && named.length > 0) throw wrong('--all and --target exclude one another')
+  return values && { ...values, targets: values.all ? targets : [...new Set(named)] }
 }

@@ -32,7 +32,7 @@ process.exitCode = await main(process.argv.slice(2))
 async function main(args: readonly string[]): Promise<number> {
   try {
     const command = parseReleaseOptions(args)
-    if (!command.help) return await release(command)
+    if (command) return await release(command)
     process.stdout.write(usage)
     return exitCodes.done
   } catch (error) {
@@ -44,7 +44,7 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function release(command: ReleaseCommand): Promise<number> {
-  const { dryRun, json } = command
+  const { 'dry-run': dryRun, json } = command
   const say: Say = (line) => void (json ? process.stderr : process.stdout).write(`${line}\n`)
   const facts = await readCommit(root, `v${version}`)
   const lock = await readLock(root)
@@ -52,10 +52,10 @@ async function release(command: ReleaseCommand): Promise<number> {
   say(`svc ${version}, commit ${facts.commit}, Bun ${Bun.version}${dryRun ? ' (dry run)' : ''}`)
   if (against.length > 0 && !dryRun) throw notReleasable(against)
   for (const objection of against) say(`  would be refused: ${objection}`)
-  const isPassing = dryRun && command.folder === undefined
+  const isPassing = dryRun && command.out === undefined
   const folder = isPassing
     ? await mkdtemp(join(tmpdir(), 'svc-release-'))
-    : resolve(command.folder ?? join(root, 'dist', 'release'))
+    : resolve(command.out ?? join(root, 'dist', 'release'))
   try {
     await makeFolder(folder)
     await makeAll(command, folder, facts, say)

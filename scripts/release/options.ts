@@ -1,18 +1,8 @@
-import { readCommandLine } from '../../lib/host/command-line.ts'
+import { z } from 'zod'
+import { readOptions } from '../../lib/host/command-line.ts'
 import { fitHelp } from '../../lib/host/fit-help.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Target, targetNamed, targets } from '../build-node/targets.ts'
-
-/** What the release was asked for. */
-export type ReleaseCommand = {
-  readonly dryRun: boolean
-  readonly targets: readonly Target[]
-  /** Gets the artefacts; a dry run has a folder of its own, gone at its end, unless one is given. */
-  readonly folder: string | undefined
-  readonly cache: string | undefined
-  readonly json: boolean
-  readonly help: boolean
-}
 
 /** How the release is used. */
 export const usage =
@@ -34,25 +24,22 @@ Ends with 0, with 1 when something could not be made, with 2 on wrong usage.
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run `npm run release -- --help`.' })
 
-const options = {
-  'dry-run': { type: 'boolean', default: false },
-  targets: { type: 'string' },
-  out: { type: 'string' },
-  cache: { type: 'string' },
-  json: { type: 'boolean', default: false },
-  help: { type: 'boolean', short: 'h', default: false },
-} as const
+const Flags = z.object({
+  'dry-run': z.boolean().default(false),
+  targets: z.string().optional(),
+  out: z.string().optional(),
+  cache: z.string().optional(),
+  json: z.boolean().default(false),
+})
 
-/** Reads the command line; throws SvcError `usage`. */
-export function parseReleaseOptions(args: readonly string[]): ReleaseCommand {
-  const { values } = readCommandLine({ args: [...args], options }, wrong)
-  const named = values.targets?.split(',').map(targetNamed)
-  return {
-    dryRun: values['dry-run'],
-    targets: named === undefined ? targets : [...new Set(named)],
-    folder: values.out,
-    cache: values.cache,
-    json: values.json,
-    help: values.help,
-  }
+/** What the release was asked for. A dry run has a folder of its own, gone at its end, unless one is given. */
+export type ReleaseCommand = Omit<z.output<typeof Flags>, 'targets'> & {
+  readonly targets: readonly Target[]
+}
+
+/** Reads the command line; undefined when help is asked for; throws SvcError `usage`. */
+export function parseReleaseOptions(args: readonly string[]): ReleaseCommand | undefined {
+  const values = readOptions(args, Flags, wrong)
+  const named = values?.targets?.split(',').map(targetNamed)
+  return values && { ...values, targets: named === undefined ? targets : [...new Set(named)] }
 }

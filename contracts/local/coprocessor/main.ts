@@ -1,5 +1,7 @@
 // The local coprocessor as a process: bun contracts/local/coprocessor/main.ts --rpc-url URL --data FOLDER
-import { parseCoprocessorOptions, UsageError, usage } from './options.ts'
+
+import { SvcError } from '../../../lib/svc-error.ts'
+import { parseCoprocessorOptions, usage } from './options.ts'
 import { warning } from './serve.ts'
 import { startLocalCoprocessor } from './start.ts'
 
@@ -32,8 +34,9 @@ const main = async (): Promise<number | undefined> => {
     return undefined
   } catch (error) {
     process.stderr.write(`Local coprocessor: ${sayAll(error)}\n`)
-    if (error instanceof UsageError) process.stderr.write('Run it with --help.\n')
-    return error instanceof UsageError ? 2 : 1
+    const isWrongUsage = error instanceof SvcError && error.code === 'usage'
+    if (isWrongUsage) process.stderr.write(`${error.hint}\n`)
+    return isWrongUsage ? 2 : 1
   }
 }
 

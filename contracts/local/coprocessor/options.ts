@@ -1,5 +1,8 @@
-import { parseArgs } from 'node:util'
+import { z } from 'zod'
+import { readOptions, WholeNumber } from '../../../lib/host/command-line.ts'
+import { isLoopback } from '../../../lib/ip-address.ts'
 import { localFheChainId } from '../../../lib/known-networks.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
 import { defaultKeysFolder } from './parameters.ts'
 
 /** How the local coprocessor is started. */
@@ -26,73 +29,46 @@ export type CoprocessorOptions = {
 }
 
 const mockChainId = 31_337
-const maxPort = 65_535
 
-/** The command line asks for something that cannot be. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError'
-}
+const Flags = z.object({
+  'rpc-url': z
+    .string('is missing')
+    .pipe(z.url({ protocol: /^https?$/, error: 'takes an http or https URL' })),
+  'chain-id': WholeNumber(1, Number.MAX_SAFE_INTEGER).default(localFheChainId),
+  host: z.string().default('127.0.0.1'),
+  port: WholeNumber(0, 65_535).default(0),
+  data: z.string('is missing'),
+  keys: z.string().optional(),
+  'i-know-it-protects-nothing': z.boolean().default(false),
+})
 
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+const wrong = (message: string): SvcError =>
+  new SvcError('usage', message, { hint: 'Run it with --help.' })
 
-const numberOf = (name: string, text: string, least: number, most: number): number => {
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-  if (value >= least && value <= most) return value
-  throw new UsageError(`--${name} takes a number from ${least} to ${most}`)
-}
-
-const rpcUrlOf = (text: string | undefined): string => {
-  if (text === undefined) throw new UsageError('--rpc-url is missing')
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text
-  throw new UsageError('--rpc-url takes an http or https URL')
-}
-
-const parse = (args: readonly string[]) => {
-  try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        'rpc-url': { type: 'string' },
-        'chain-id': { type: 'string', default: String(localFheChainId) },
-        host: { type: 'string', default: '127.0.0.1' },
-        port: { type: 'string', default: '0' },
-        data: { type: 'string' },
-        keys: { type: 'string' },
-        'i-know-it-protects-nothing': { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    }).values
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? (error.message.split('\n')[0] ?? '') : '')
-  }
-}
-
-/** Reads the command line; undefined when only help is asked for; throws UsageError. */
+/** Reads the command line; undefined when only help is asked for; throws SvcError `usage`. */
 export const parseCoprocessorOptions = (
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): CoprocessorOptions | undefined => {
-  const values = parse(args)
-  if (values.help) return undefined
-  const { host, data, keys } = values
-  if (data === undefined) throw new UsageError('--data is missing')
-  if (!isLoopback(host) && !values['i-know-it-protects-nothing']) {
-    throw new UsageError(
+  const values = readOptions(args, Flags, wrong)
+  if (values === undefined) return undefined
+  const { host, port, data, keys, 'chain-id': chainId } = values
+  if (
+    !isLoopback(`http://${host.includes(':') ? `[${host}]` : host}`) &&
+    !values['i-know-it-protects-nothing']
+  ) {
+    throw wrong(
       `${host} can be reached by others, whom this coprocessor keeps nothing from: use 127.0.0.1, or add --i-know-it-protects-nothing`,
     )
   }
-  const chainId = numberOf('chain-id', values['chain-id'], 1, Number.MAX_SAFE_INTEGER)
   if (chainId === mockChainId) {
-    throw new UsageError(
-      `on chain ${mockChainId} the SDK is in its mock mode and asks no coprocessor`,
-    )
+    throw wrong(`on chain ${mockChainId} the SDK is in its mock mode and asks no coprocessor`)
   }
   return {
-    rpcUrl: rpcUrlOf(values['rpc-url']),
+    rpcUrl: values['rpc-url'],
     chainId,
     host,
-    port: numberOf('port', values.port, 0, maxPort),
+    port,
     dataFolder: data,
     keysFolder: keys ?? defaultKeysFolder(environment),
   }
