@@ -1,3 +1,4 @@
+import { parseJson } from './parse-json.ts'
 import { Deployment } from './schemas/deployment.ts'
 import type { Network } from './schemas/network.ts'
 import { SvcError } from './svc-error.ts'
@@ -48,11 +49,9 @@ const contractNames = ['node_registry', 'prompt_key_store', 'result_registry'] a
 
 function jsonOf(text: string, source: string): unknown {
   if (text.length > maxCharacters) throw invalid(source, 'is too long for an address file')
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw invalid(source, 'is no JSON')
-  }
+  const json = parseJson(text)
+  if (json === undefined) throw invalid(source, 'is no JSON')
+  return json
 }
 
 const invalid = (source: string, what: string): SvcError =>

@@ -1,4 +1,5 @@
 import { canonicalJson } from './canonical-json.ts'
+import { parseJson } from './parse-json.ts'
 import { PromptDocument } from './schemas/prompt.ts'
 import { SvcError } from './svc-error.ts'
 
@@ -14,13 +15,8 @@ export const writePrompt = (prompt: PromptDocument): string =>
 
 /** Reads what was sealed; throws SvcError `prompt-unreadable`, which quotes nothing of it. */
 export function readPrompt(sealed: string): PromptDocument {
-  let json: unknown
-  try {
-    json = JSON.parse(sealed)
-  } catch {
-    // The parser's words may quote the prompt.
-    throw unreadable('it is not JSON')
-  }
+  const json = parseJson(sealed)
+  if (json === undefined) throw unreadable('it is not JSON')
   const parsed = PromptDocument.safeParse(json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { toBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-import { keyOf, prefixOf } from '../records/keys.ts'
+import { keyOf, parseHeld, prefixOf } from '../records/keys.ts'
 import { forever } from '../store/forever.ts'
 import type { AdminContext } from './context.ts'
 
@@ -32,14 +31,5 @@ export async function listCommands(
   return held
     .slice(-limit)
     .reverse()
-    .map(({ key, value }) => {
-      try {
-        return AuditEntry.parse(JSON.parse(value))
-      } catch (error) {
-        throw new SvcError('store-corrupt', `The record ${key} in the store cannot be read`, {
-          hint: 'Restore the last backup.',
-          cause: error,
-        })
-      }
-    })
+    .map(({ key, value }) => parseHeld(AuditEntry, value, `The record ${key}`))
 }

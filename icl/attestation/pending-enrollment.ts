@@ -2,10 +2,9 @@ import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { utf8 } from '../../lib/digest.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import { claimKey } from '../records/claim-key.ts'
 import type { IclKeys } from '../records/icl-keys.ts'
-import { keyOf } from '../records/keys.ts'
+import { keyOf, parseHeld } from '../records/keys.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
 import type { Store } from '../store/store.ts'
 import { challengeMs } from './challenge.ts'
@@ -46,14 +45,7 @@ export async function findPendingEnrollment(
 ): Promise<Enrollment | undefined> {
   const value = await store.findKey(keyOf('enrollment', address, nonce), clock.now())
   if (value === undefined) return undefined
-  try {
-    return Pending.parse(JSON.parse(value))
-  } catch (error) {
-    throw new SvcError('store-corrupt', 'A pending enrolment in the store cannot be read', {
-      hint: 'The node can enrol again.',
-      cause: error,
-    })
-  }
+  return parseHeld(Pending, value, 'A pending enrolment', 'The node can enrol again.')
 }
 
 /** The secret that only the TPM recovers which enrols under this nonce: derived, so that no store ever holds it. */

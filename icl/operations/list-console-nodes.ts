@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { weightOf } from '../../lib/reputation.ts'
 import type { ConsoleNode, ConsoleNodes } from '../../lib/schemas/console.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -7,6 +6,7 @@ import type { Dependencies } from '../dependencies.ts'
 import type { KnownNode } from '../pool/pool.ts'
 import { ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
 import type { Outage } from '../rules/outages.ts'
+import { cursorOfName, nameIn, pageOf } from './page-position.ts'
 
 const pageSize = 200
 
@@ -15,18 +15,14 @@ export async function listConsoleNodes(
   deps: Dependencies,
   cursor: string | undefined,
 ): Promise<z.output<typeof ConsoleNodes>> {
-  const after = cursor === undefined ? '' : new TextDecoder().decode(fromBase64Url(cursor))
+  const after = nameIn(cursor)
   const outages = await deps.outages.known()
   const nodes = (await deps.pool.nodes())
     .filter(({ node }) => node.address > after)
     .sort((a, b) => (a.node.address < b.node.address ? -1 : 1))
-  const page = nodes.slice(0, pageSize)
-  const last = page.at(-1)?.node.address
+  const { page, next_cursor } = pageOf(nodes, pageSize, ({ node }) => cursorOfName(node.address))
   const now = deps.clock.now()
-  return {
-    nodes: page.map((node) => viewNode(node, now, outages)),
-    next_cursor: last !== undefined && nodes.length > pageSize ? toBase64Url(utf8(last)) : null,
-  }
+  return { nodes: page.map((node) => viewNode(node, now, outages)), next_cursor }
 }
 
 function viewNode(

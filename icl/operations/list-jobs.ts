@@ -8,7 +8,7 @@ import { readTokenOf } from '../records/icl-keys.ts'
 import { currentTurn } from '../rules/agreed.ts'
 import type { Job } from '../rules/job.ts'
 import { shownJob } from '../rules/shown-job.ts'
-import { cursorOf, positionOf } from './page-position.ts'
+import { cursorOf, pageOf, positionOf } from './page-position.ts'
 
 const pageSize = 50
 
@@ -24,13 +24,10 @@ export async function listJobs(
     before: positionOf(query.cursor),
     limit: pageSize + 1,
   })
-  const page = jobs.slice(0, pageSize)
-  const last = page.at(-1)
-  return {
-    jobs: await Promise.all(page.map((job) => summaryOf(deps, shownJob(job)))),
-    next_cursor:
-      last && jobs.length > pageSize ? cursorOf({ at: last.createdAt, id: last.id }) : null,
-  }
+  const { page, next_cursor } = pageOf(jobs, pageSize, ({ createdAt: at, id }) =>
+    cursorOf({ at, id }),
+  )
+  return { jobs: await Promise.all(page.map((job) => summaryOf(deps, shownJob(job)))), next_cursor }
 }
 
 const summaryOf = async (deps: Dependencies, job: Job): Promise<JobSummary> => ({

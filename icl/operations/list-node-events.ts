@@ -6,7 +6,7 @@ import type { ReputationEvent } from '../../lib/reputation.ts'
 import { type ReputationEvents, ReputationStatement } from '../../lib/schemas/nodes.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { cursorOf, positionOf } from './page-position.ts'
+import { cursorOf, pageOf, positionOf } from './page-position.ts'
 
 const pageSize = 100
 
@@ -21,12 +21,8 @@ export async function listNodeEvents(
     throw new ProblemError('node-not-found', `No node ${address} has attested here`)
   }
   const found = await deps.store.listReputationEvents(address, { before, limit: pageSize + 1 })
-  const page = found.slice(0, pageSize)
-  const last = page.at(-1)
-  return {
-    events: await Promise.all(page.map((event) => signed(deps, event))),
-    next_cursor: last && found.length > pageSize ? cursorOf({ at: last.at, id: last.id }) : null,
-  }
+  const { page, next_cursor } = pageOf(found, pageSize, cursorOf)
+  return { events: await Promise.all(page.map((event) => signed(deps, event))), next_cursor }
 }
 
 /** The signature is over the canonical JSON (RFC 8785) of the body. */

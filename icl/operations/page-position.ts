@@ -19,3 +19,20 @@ export function positionOf(cursor: string | undefined): Position | undefined {
     throw new ProblemError('invalid-request', 'query.cursor: is not a next_cursor of this list')
   }
 }
+
+/** What `found` has beyond a page says that there is another one, after the last of this. */
+export function pageOf<T>(found: readonly T[], size: number, cursorAfter: (last: T) => string) {
+  const page = found.slice(0, size)
+  const last = page.at(-1)
+  return {
+    page,
+    next_cursor: last !== undefined && found.length > size ? cursorAfter(last) : null,
+  }
+}
+
+/** A list by name, after the one that a cursor means. */
+export const nameIn = (cursor: string | undefined): string =>
+  cursor === undefined ? '' : new TextDecoder().decode(fromBase64Url(cursor))
+
+/** The cursor of a list by name. */
+export const cursorOfName = (name: string): string => toBase64Url(utf8(name))

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import type { Address } from '../../lib/codecs.ts'
-import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { weightOf } from '../../lib/reputation.ts'
 import type { ActiveNode, NodeRecord } from '../../lib/schemas/nodes.ts'
@@ -9,19 +8,16 @@ import type { Dependencies } from '../dependencies.ts'
 import { loadEligible } from '../pool/load-pool.ts'
 import type { KnownNode } from '../pool/pool.ts'
 import { type Demand, ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
+import { cursorOfName, nameIn, pageOf } from './page-position.ts'
 
 const pageSize = 100
 
 /** The active pool, by address, a page at a time. */
 export async function listActiveNodes(deps: Dependencies, demand: Demand, cursor?: string) {
-  const after = cursor === undefined ? '' : new TextDecoder().decode(fromBase64Url(cursor))
+  const after = nameIn(cursor)
   const eligible = (await loadEligible(deps, demand)).filter(({ node }) => node.address > after)
-  const page = eligible.slice(0, pageSize)
-  const last = page.at(-1)?.node.address
-  return {
-    nodes: page.map(viewActiveNode),
-    next_cursor: last !== undefined && eligible.length > pageSize ? toBase64Url(utf8(last)) : null,
-  }
+  const { page, next_cursor } = pageOf(eligible, pageSize, ({ node }) => cursorOfName(node.address))
+  return { nodes: page.map(viewActiveNode), next_cursor }
 }
 
 const viewActiveNode = ({ node, chain }: KnownNode): z.output<typeof ActiveNode> => ({

@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import { Address } from '../../lib/codecs.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import { ended, type Node } from '../rules/eligibility.ts'
 import { forever } from '../store/forever.ts'
 import { type Alongside, changeNode, type Nodes } from './change-node.ts'
-import { keyOf, prefixOf } from './keys.ts'
+import { keyOf, parseHeld, prefixOf } from './keys.ts'
 
 const prefix = prefixOf('ban')
 
@@ -78,13 +77,5 @@ async function endCertificate(
   return didChange
 }
 
-function parseBan(address: Address, value: string): Ban {
-  try {
-    return Ban.parse(JSON.parse(value))
-  } catch (error) {
-    throw new SvcError('store-corrupt', `The ban of ${address} in the store cannot be read`, {
-      hint: 'Unban the node and ban it again.',
-      cause: error,
-    })
-  }
-}
+const parseBan = (address: Address, value: string): Ban =>
+  parseHeld(Ban, value, `The ban of ${address}`, 'Unban the node and ban it again.')

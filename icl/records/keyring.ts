@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import type { Clock } from '../../lib/clock.ts'
 import { JsonWebKeySet } from '../../lib/schemas/network.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
 import { deriveSigningKeys, deriveTokenKeys, type IclKeys, type SigningKeys } from './icl-keys.ts'
-import { keyOf, prefixOf } from './keys.ts'
+import { keyOf, parseHeld, prefixOf } from './keys.ts'
 
 /** How long every replica has to learn of a new generation, and to publish its keys, before any of them signs with it. */
 export const activationMs = 60_000
@@ -80,8 +79,12 @@ export async function listGenerations(
 ): Promise<readonly KeyGeneration[]> {
   const rotations = await store.listKeys(generationPrefix, clock.now())
   const generations = rotations.map(({ key, value }) => ({
-    generation: parsed(GenerationNumber, key, key.slice(generationPrefix.length)),
-    activeAt: parsed(Generation, key, value).activeAt,
+    generation: parseHeld(
+      GenerationNumber,
+      key.slice(generationPrefix.length),
+      `The record ${key}`,
+    ),
+    activeAt: parseHeld(Generation, value, `The record ${key}`).activeAt,
   }))
   return [{ generation: 1, activeAt: 0 }, ...generations].sort(
     (a, b) => a.generation - b.generation,
@@ -94,7 +97,7 @@ export async function listPublicKeys(store: Stored, clock: Clock) {
   const withdrawn = await store.listKeys(withdrawnPrefix, clock.now())
   const kids = new Set(withdrawn.map(({ key }) => key.slice(withdrawnPrefix.length)))
   return held
-    .map(({ key, value }) => parsed(PublicKey, key, value))
+    .map(({ key, value }) => parseHeld(PublicKey, value, `The record ${key}`))
     .map((known) => ({ ...known, withdrawn: kids.has(known.jwk.kid) }))
     .sort((a, b) => b.since - a.since)
 }
@@ -145,14 +148,3 @@ async function publish(store: Stored, clock: Clock, own: readonly Jwk[]): Promis
 }
 
 type Jwk = JsonWebKeySet['keys'][number]
-
-function parsed<T>(schema: z.ZodType<T>, key: string, value: string): T {
-  try {
-    return schema.parse(JSON.parse(value))
-  } catch (error) {
-    throw new SvcError('store-corrupt', `The record ${key} in the store cannot be read`, {
-      hint: 'Restore the last backup.',
-      cause: error,
-    })
-  }
-}

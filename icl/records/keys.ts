@@ -1,4 +1,6 @@
+import type { z } from 'zod'
 import type { Address, JobId } from '../../lib/codecs.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 
 /*
  * Every kind of key that the store has, with what follows the kind. A key belongs to one fact at a time: its value says
@@ -60,3 +62,17 @@ export const keyOf = <K extends KeyKind>(kind: K, ...parts: KeyParts[K]): string
 /** What the keys of a kind begin with, or those of a kind that have the same first parts. */
 export const prefixOf = (kind: KeyKind, ...first: readonly (string | number)[]): string =>
   `${[kind, ...first].join(':')}:`
+
+/** What the value of a key says, as JSON; throws SvcError `store-corrupt` that names it as `what`. */
+export function parseHeld<T>(
+  schema: z.ZodType<T>,
+  value: string,
+  what: string,
+  hint = 'Restore the last backup.',
+): T {
+  try {
+    return schema.parse(JSON.parse(value))
+  } catch (cause) {
+    throw new SvcError('store-corrupt', `${what} in the store cannot be read`, { hint, cause })
+  }
+}

@@ -1,4 +1,5 @@
 import { Address } from '../../lib/codecs.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Access } from '../rules/access.ts'
 import type { ReadText } from './deployment-settings.ts'
@@ -45,7 +46,7 @@ function readLines(file: string, readText: ReadText): readonly string[] {
   try {
     return readText(file).split('\n')
   } catch (error) {
-    throw unusable(`  the file cannot be read: ${error instanceof Error ? error.message : error}`)
+    throw unusable(`  the file cannot be read: ${errorMessage(error)}`)
   }
 }
 

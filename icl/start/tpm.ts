@@ -1,3 +1,5 @@
+import { errorMessage } from '../../lib/error-message.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { PcrPolicy } from '../attestation/pcr-policy.ts'
 import type { TpmTrust } from '../attestation/tpm-trust.ts'
@@ -51,7 +53,7 @@ function rootsIn(file: string, readText: ReadText): readonly Certificate[] {
   try {
     roots = readPemCertificates(text)
   } catch (error) {
-    throw unusable(name, `${file}: ${error instanceof Error ? error.message : error}`)
+    throw unusable(name, `${file}: ${errorMessage(error)}`)
   }
   if (roots.length === 0) throw unusable(name, `${file} has no PEM certificate`)
   return roots
@@ -60,13 +62,8 @@ function rootsIn(file: string, readText: ReadText): readonly Certificate[] {
 function policyOf(file: string | undefined, readText: ReadText): PcrPolicy {
   const name = 'SVC_ICL_TPM_POLICY'
   if (file === undefined) return PcrPolicy.parse({})
-  let content: unknown
-  try {
-    content = JSON.parse(textOf(name, file, readText))
-  } catch (error) {
-    if (error instanceof SvcError) throw error
-    throw unusable(name, `${file} is not JSON`)
-  }
+  const content = parseJson(textOf(name, file, readText))
+  if (content === undefined) throw unusable(name, `${file} is not JSON`)
   const parsed = PcrPolicy.safeParse(content)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
@@ -77,7 +74,7 @@ function textOf(name: string, file: string, readText: ReadText): string {
   try {
     return readText(file)
   } catch (error) {
-    throw unusable(name, `cannot be read: ${error instanceof Error ? error.message : error}`)
+    throw unusable(name, `cannot be read: ${errorMessage(error)}`)
   }
 }
 

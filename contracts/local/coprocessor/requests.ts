@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import { z } from 'zod'
 import { Address, Hash32 } from '../../../lib/codecs.ts'
+import { parseJson } from '../../../lib/parse-json.ts'
 import { ServiceError } from './service-error.ts'
 
 /** The most that a request may have, in bytes: a list of two values takes 40 KB of hex. */
@@ -56,12 +57,8 @@ export const DecryptRequest = z.object({
 
 /** Parses a request; throws ServiceError 400 that says which part is wrong, without repeating it. */
 export const parseRequest = <T extends z.ZodType>(schema: T, bytes: Uint8Array): z.output<T> => {
-  let json: unknown
-  try {
-    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    throw new ServiceError(400, 'bad_request', 'the body is not JSON')
-  }
+  const json = parseJson(bytes)
+  if (json === undefined) throw new ServiceError(400, 'bad_request', 'the body is not JSON')
   const parsed = schema.safeParse(json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
