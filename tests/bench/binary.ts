@@ -42,7 +42,7 @@ async function measureStarts(folder: string, mine: string, runs: number) {
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const { runs, seconds } = byForm(form, {
     short: { runs: 30, seconds: 10 },
-    long: { runs: 200, seconds: 60 },
+    long: { runs: 200, seconds: 30 },
   })
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   try {

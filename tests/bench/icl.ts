@@ -26,7 +26,7 @@ type Plan = {
 const planOf = (form: Form): Plan =>
   byForm(form, {
     short: { warmUp: 2, rounds: 3, mostMs: 9_000, requests: 1_200, nodes: 10_000 },
-    long: { warmUp: 2, rounds: 9, mostMs: 180_000, requests: 6_000, nodes: 10_000 },
+    long: { warmUp: 2, rounds: 9, mostMs: 90_000, requests: 3_000, nodes: 10_000 },
   })
 
 /** What is started for one comparison: a name and how its server differs. */

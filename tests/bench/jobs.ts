@@ -108,9 +108,9 @@ const planOf = (form: Form) =>
       alone: 1_000,
       workers: 48,
       warmUp: 2_000,
-      jobs: 50_000,
+      jobs: 10_000,
       counted: 1_000,
-      mostMs: 180_000,
+      mostMs: 120_000,
     },
   })
 

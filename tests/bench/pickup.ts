@@ -78,7 +78,7 @@ const ms = (value: number) => `${value.toFixed(2)} ms`
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const { nodes, jobs, mostMs } = byForm(form, {
     short: { nodes: 1_000, jobs: 200, mostMs: 8_000 },
-    long: { nodes: 1_000, jobs: 2_000, mostMs: 120_000 },
+    long: { nodes: 1_000, jobs: 2_000, mostMs: 60_000 },
   })
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-pickup-'))
   try {

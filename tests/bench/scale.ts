@@ -79,12 +79,12 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
     long: {
       waiting: [1_000, 5_000, 15_000],
       jobs: 400,
-      mostMs: 60_000,
+      mostMs: 20_000,
       history: {
         sizes: [1_000, 10_000, 100_000],
         rounds: 5,
-        jobs: 1_000,
-        mostMs: 30_000,
+        jobs: 400,
+        mostMs: 15_000,
       },
     },
   })
