@@ -74,6 +74,8 @@ export async function startIclAgain({ world, noteDamage }: Stage): Promise<void>
   await world.icl.start()
 }
 
+type Told = { readonly reasons?: readonly string[]; readonly detail?: string }
+
 /** How an ICL says that it is. */
 export async function healthOf(url: string) {
   const ask = async (path: string) => {
@@ -82,7 +84,8 @@ export async function healthOf(url: string) {
   }
   try {
     const [health, ready] = [await ask('/health'), await ask('/readyz')]
-    const { reasons = [] } = ready.body as { readonly reasons?: readonly string[] }
+    // One that is not ready tells why in a problem.
+    const { detail, reasons = detail === undefined ? [] : [detail] } = ready.body as Told
     return { connected: health.body.mongo_connected === true, ready: ready.status, reasons }
   } catch {
     return { connected: false, ready: 0, reasons: [] }
