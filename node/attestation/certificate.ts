@@ -1,5 +1,6 @@
 import { type Clock, elapsedSince, type MonotonicMs, unixSeconds } from '../../lib/clock.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { jittered } from '../jitter.ts'
@@ -8,6 +9,8 @@ import { messages } from '../log-messages.ts'
 
 const firstRetryMs = 5_000
 const maxRetryMs = 10 * 60_000
+/** How often the wait is doubled at most while the ICL is away, to 40 s: after its outage it needs its nodes. */
+const doubledWhileAway = 3
 
 /** The node's attestation certificate through its states (spec 3.1). */
 export type Certificate = {
@@ -41,6 +44,9 @@ const stillborn = (): SvcError =>
   new SvcError('certificate-expired', 'the ICL gave a certificate that has expired already', {
     hint: 'Set the clock of this machine, for example with NTP.',
   })
+
+const isPassing = (error: unknown): boolean =>
+  (error instanceof ProblemError || error instanceof SvcError) && error.retryable
 
 /** Keeps a certificate, starting from the recorded one. */
 export function createCertificate(options: CertificateOptions): Certificate {
@@ -79,6 +85,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
       if (wasLost) announce()
     } catch (error) {
       signal.throwIfAborted()
+      if (isPassing(error)) failures = Math.min(failures, doubledWhileAway)
       const waitMs = retryMs()
       failures += 1
       triedAt = clock.monotonic()

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { exitCodeOf } from '../../lib/host/explain-error.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import { prepareDaemon, type RunningDaemon, startDaemon, startDaemons } from './real-daemon.ts'
 import { type RealIcl, startRealIcl } from './real-icl.ts'
 
@@ -108,6 +109,23 @@ describe('expired | watchdog or startup, re-attest fails -> expired, warning log
     await icl.clock.advance(10_000)
     expect((await icl.clock.until(job.view())).status).toBe('accepted')
     expect(lines.join('\n')).toMatch(/Leader result accepted|Verdict: match/)
+  })
+})
+
+describe('expired | the ICL is away for an hour -> valid within a minute of its return', () => {
+  const noDatabase = new ProblemError('unavailable', 'The database is away').toProblem()
+  const headers = { 'content-type': 'application/problem+json' }
+  it.each([
+    ['cannot be reached', async () => Promise.reject(new Error('connection refused'))],
+    ['has no database', async () => Response.json(noDatabase, { status: 503, headers })],
+  ] as const)('when it %s', async (_, answer) => {
+    const { faults, address } = await startWith(-1)
+    faults.icl = answer
+    // Between two passes of the watchdog.
+    await icl.clock.advance(62 * 60_000)
+    faults.icl = undefined
+    await icl.clock.advance(60_000)
+    expect(await eligible()).toContain(address)
   })
 })
 

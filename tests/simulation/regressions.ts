@@ -24,4 +24,9 @@ export const regressions: readonly Regression[] = [
     store: 'memory',
     found: 'an offer may cross the report of a node that leaves',
   },
+  {
+    seed: 8535,
+    store: 'memory',
+    found: 'a node that was not attested when an outage ended waited minutes before it tried again',
+  },
 ]
