@@ -21,7 +21,8 @@ export type Customer = {
 }
 
 const againMs = 5_000
-const mostTries = 40
+// Longer than all that makes trouble.
+const mostTries = 80
 
 /** Gives somebody a wallet and the real client. */
 export function createCustomer(

@@ -358,7 +358,7 @@ async function run(stage: Stage, network: ReturnType<typeof sampleNetwork>): Pro
     await clock.sleep(own.between(0, parameters.unsafeMs))
     const prompt = `What is prompt-${own.between(1e9, 2e9)}?`
     const ending = await customers[index % customers.length]?.ask(prompt, parameters)
-    if (ending === 'gave-up') story.violate('a client got no answer in forty tries')
+    if (ending === 'gave-up') story.violate('a client got no answer in eighty tries')
   }
   const over = new AbortController()
   Object.assign(world.network, {
