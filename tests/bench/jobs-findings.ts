@@ -11,7 +11,7 @@ export function jobsFindings(found: JobsFound): Findings {
   const { sqlite, memory, floor, nodes, workers } = found
   const [phaseRows, phaseFigures] = phasesOf(found)
   return {
-    method: `${nodes} simulated nodes and their clients, in another process, send the ICL real requests, with their signatures. Provider and chain respond at once, and prompts are not decrypted. Both processes share the machine. What a job asks is counted in a server of its own. The floor is what no ICL can leave out, done with the fastest calls of this host: the same requests to a bare Bun.serve, the same signatures and hashes, each JSON text read or written once, and each settled job appended to a file, with one fdatasync for ${workers} of them.`,
+    method: `${nodes} simulated nodes and their clients, in another process, send the ICL real requests, with their signatures. Provider and chain respond at once, and prompts are not decrypted. Both processes share the machine. Nodes claim by the polls that they hold, which may end before the response to the submission: a phase below 0 is that. What a job asks is counted in a server of its own. The floor is what no ICL can leave out, done with the fastest calls of this host: the same requests to a bare Bun.serve, the same signatures and hashes, each JSON text read or written once, and each settled job appended to a file, with one fdatasync for ${workers} of them.`,
     tables: [
       { title: 'One job at a time, by phase', rows: phaseRows },
       { title: `${workers} clients at once`, rows: loadRows(found) },
