@@ -1,3 +1,4 @@
+import { elapsedSince } from '../lib/clock.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
 import { endpoints, type OperationId } from '../lib/endpoints.ts'
 import { ProblemError } from '../lib/problem.ts'
@@ -174,8 +175,8 @@ const clientRoutes = {
 } satisfies Partial<Routes>
 
 /** Those that look at stored keys, and the way of a draw to its job. */
-const drawRoutes = ({ chain, clock }: Dependencies, queue: DrawQueue) => {
-  const keys = createStoredKeys(chain, clock)
+const drawRoutes = ({ clock }: Dependencies, queue: DrawQueue) => {
+  const keys = createStoredKeys(clock)
   return {
     previewQuorum: ({ query }, { deps }) => previewQuorum(deps, query, queue.size),
     drawList: ({ body }, { caller, signal, deps }) =>
@@ -250,8 +251,10 @@ function stepRoutes(connections: ConnectionLimit, base: Dependencies) {
       { caller, signal, deps }: RequestContext,
     ): Promise<S | Later<S>> => {
       const node = nodeOf(caller)
+      const begun = base.clock.monotonic()
       const state = await take(deps, node, body)
-      const waitMs = query.wait * 1000
+      // What taking it took, of a slow chain, counts: the caller waits no longer for it.
+      const waitMs = Math.max(0, query.wait * 1000 - elapsedSince(base.clock, begun))
       // What was taken is not refused for a wait that there is no room for.
       if (waitMs === 0 || connections.isFull(node.address)) return state
       return laterWithinLimit(connections, node.address, waitMs, () => ({

@@ -7,15 +7,17 @@ const mostKept = 10_000
 
 /** Stored keys by their handles and block. */
 export type StoredKeys = {
-  /** Throws `key-unknown` when the block has no such key, and what the chain throws. */
-  find(high: bigint, low: bigint, blockNumber: bigint): Promise<StoredKey>
+  /** Asks the chain of the request, within its budget; throws `key-unknown` when the block has no such key, and what the chain throws. */
+  find(
+    chain: Pick<Chain, 'storedKeyAt'>,
+    high: bigint,
+    low: bigint,
+    blockNumber: bigint,
+  ): Promise<StoredKey>
 }
 
 /** Stored keys as the chain shows them, remembered for 2 s, absence too: asking again costs the chain nothing. */
-export function createStoredKeys(
-  chain: Pick<Chain, 'storedKeyAt'>,
-  clock: Pick<Clock, 'monotonic'>,
-): StoredKeys {
+export function createStoredKeys(clock: Pick<Clock, 'monotonic'>): StoredKeys {
   const known = new Map<
     string,
     { readonly at: MonotonicMs; readonly key: Promise<StoredKey | undefined> }
@@ -35,7 +37,7 @@ export function createStoredKeys(
     return entry
   }
   return {
-    find: async (high, low, blockNumber) => {
+    find: async (chain, high, low, blockNumber) => {
       forgetOld()
       const name = `${high}:${low}:${blockNumber}`
       const entry = known.get(name) ?? lookUp(name, () => chain.storedKeyAt(high, low, blockNumber))

@@ -1,4 +1,5 @@
 import { quotaOf } from '../../lib/agreement-rule.ts'
+import { elapsedSince } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { drawList } from '../../lib/list.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -39,6 +40,8 @@ export async function drawListOf(
   request: ListRequest,
   signal?: AbortSignal,
 ): Promise<SignedList> {
+  const { clock } = deps
+  const begun = clock.monotonic()
   const { kpHighHandle, kpLowHandle, terms } = request
   checkAdmitted(deps, client)
   checkTerms(deps, terms)
@@ -66,9 +69,10 @@ export async function drawListOf(
   checkQuota(terms, members.length)
   const { model_id: modelId, min_tier: minTier, comparator, needs, quorum } = terms
   const demand = { modelId, minTier, comparator, needs }
-  await awaitTurn(deps, queue, { name, client, quorum }, members, demand, request.wait, signal)
+  const leftMs = () => (request.wait ?? 0) * 1000 - elapsedSince(clock, begun)
+  await awaitTurn(deps, queue, { name, client, quorum }, members, demand, leftMs, signal)
   const passed = await passedMembers(deps, members, demand, quorum)
-  const at = toSeconds(deps.clock.now())
+  const at = toSeconds(clock.now())
   const body: ListStatement = {
     statement: 'svc-list-v2',
     client,
@@ -92,8 +96,8 @@ async function awaitTurn(
   draw: { readonly name: string; readonly client: Address; readonly quorum: number },
   members: readonly Address[],
   demand: Demand,
-  waitSeconds = 0,
-  signal?: AbortSignal,
+  leftMs: () => number,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   const states = await memberStates(deps, members, demand)
   const nodes = members.filter((_, index) => states[index] === 'fit' || states[index] === 'busy')
@@ -105,7 +109,7 @@ async function awaitTurn(
       { retryAfterSeconds: 30 },
     )
   }
-  const queued = await queue.waitFor({ ...draw, nodes }, waitSeconds * 1000, signal)
+  const queued = await queue.waitFor({ ...draw, nodes }, leftMs(), signal)
   if (!queued) return
   const { place, waiting, retryAfterSeconds } = queued
   throw new ProblemError(

@@ -14,13 +14,13 @@ export type KeyPlace = {
 
 /** A client's own stored key; throws `key-unknown`, `not-key-owner`, or `key-expired` when it was stored more than `maxSeconds` ago. */
 export async function findOwnKey(
-  { clock }: Dependencies,
+  { chain, clock }: Dependencies,
   keys: StoredKeys,
   client: Address,
   { kpHighHandle, kpLowHandle, block_number }: KeyPlace,
   maxSeconds: number,
 ): Promise<StoredKey> {
-  const key = await keys.find(kpHighHandle, kpLowHandle, block_number)
+  const key = await keys.find(chain, kpHighHandle, kpLowHandle, block_number)
   if (key.owner !== client) {
     throw new ProblemError('not-key-owner', 'PromptKeyStore shows another owner of this key')
   }

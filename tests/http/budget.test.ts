@@ -32,6 +32,11 @@ describe('a chain RPC that hangs', () => {
     for (const call of [
       () => client.previewQuorum({ query }),
       () => icl.api().getNode({ params: { address: node.address } }),
+      () =>
+        client.putBlob({
+          query: { kpHighHandle: 1n, kpLowHandle: 2n, block_number: 7n },
+          body: new Uint8Array(99).fill(1),
+        }),
     ]) {
       const { outcome, ms } = await timed(call())
       expect(outcome).toBeInstanceOf(ProblemError)

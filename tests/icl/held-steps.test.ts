@@ -93,6 +93,25 @@ describe('the answer to a step, if the node asks for it', () => {
     )
   })
 
+  it('comes before the node gives up on it, however slow the chain was meanwhile', async () => {
+    const { icl: own, nodes, jobId, claims } = await claimedJob()
+    for (const [index, node] of nodes.entries()) await commitTo(node, claims[index]!, 'yes')
+    for (const node of nodes) await reveal(node, jobId)
+    const deliverer = await own.clock.until(delivererOnceKnown(own, nodes, jobId))
+    const body = await deliveryOf(own, deliverer, jobId)
+    const { outputKeyOf } = own.chain
+    Object.assign(own.chain, {
+      outputKeyOf: async (...of: Parameters<typeof outputKeyOf>) => {
+        await own.clock.sleep(15_000)
+        return outputKeyOf(...of)
+      },
+    })
+    const before = own.clock.now()
+    const answer = await own.clock.until(deliverer.api.postResult({ ...held, body }, patient))
+    expect(answer).toMatchObject({ ack: { body: { step: 'result' } }, next: { step: 'wait' } })
+    expect(own.clock.now() - before).toBeLessThanOrEqual(20_000)
+  })
+
   it('that breaks off has taken the step all the same: sent again, it is acknowledged as before', async () => {
     const { icl: own, nodes, claims } = await claimedJob()
     const post = await commitHeld(nodes[0], claims[0]!)

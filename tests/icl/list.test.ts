@@ -254,6 +254,24 @@ describe('a list is refused', () => {
     expect(await codeOf(ask(a, request))).toBeUndefined()
   })
 
+  it('to a client whose turn does not come, before it gives up, however slow the chain was meanwhile', async () => {
+    const { a, clock, nodes, chain } = await world(3)
+    await clock.advance(1_000)
+    for (const node of nodes) await beat(a, node, 8)
+    for (let count = 0; count < defaultJobLimits.maxJobsPerClient; count++) await submit(a)
+    const request = await storeUnder(a, termsOf(await currentPool(a)))
+    const { storedKeyAt } = chain
+    chain.storedKeyAt = async (...of) => {
+      await clock.sleep(15_000)
+      return storedKeyAt(...of)
+    }
+    const before = clock.now()
+    const api = a.api(walletOf('client').signer)
+    const asked = codeOf(api.drawList({ body: { ...request, wait: 20 } }, { timeoutMs: 30_000 }))
+    expect(await clock.until(asked)).toBe('draw-queued')
+    expect(clock.now() - before).toBeLessThanOrEqual(21_000)
+  })
+
   it('to a client that the operator has not admitted', async () => {
     const { a, store, chain, clock } = await world(3)
     const access = { ...a.deps.access, clients: new Set([walletOf('other').address]) }
