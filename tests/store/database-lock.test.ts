@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { breakDatabaseLock } from '../../icl/records/database-lock.ts'
 import { renewReplica } from '../../icl/records/replicas.ts'
-import type { Store } from '../../icl/store/store.ts'
+import type { Store, Write } from '../../icl/store/store.ts'
 import { codeOf } from '../code-of.ts'
 import { type BridgeWorld, createBridgeWorld, createCopyDisk, jobOf } from './bridge-world.ts'
 import { createCutStore } from './cut-store.ts'
@@ -12,9 +12,12 @@ const minuteMs = 60_000
 const insert = (store: Pick<Store, 'save'>, digit: string) =>
   store.save({ kind: 'job', job: jobOf(digit), base: 0 })
 
+const status = () => ({ connected: true, writable: true, reasons: [] })
+const isRelease = (write: Write): boolean =>
+  write.kind === 'release-key' && write.key === 'database-lock'
+
 /** Another ICL over the same database, by a connection of its own: alone with a disk, or one of several. */
 function another(world: BridgeWorld, id: string, disk = createCopyDisk()) {
-  const status = () => ({ connected: true, writable: true, reasons: [] })
   const connection = createCutStore({ ...world.database, status })
   const start = (isAlone: boolean) =>
     world.start({
@@ -86,6 +89,50 @@ describe('an ICL that is alone on its database', () => {
     expect(await world.database.findJob(jobOf('2').id)).toBeDefined()
   })
 
+  it('saves nothing once it has given the lock back', async () => {
+    const world = createBridgeWorld()
+    let late: Promise<unknown> | undefined
+    world.connection = createCutStore({
+      ...world.database,
+      status,
+      save: async (write, id) => {
+        const answer = await world.database.save(write, id)
+        if (isRelease(write)) {
+          world.connection.cut = 'before'
+          late = codeOf(insert(store, '2'))
+        }
+        return answer
+      },
+    })
+    const store = await world.start()
+    await world.clock.until(store.close())
+    expect(await late).toBe('unavailable')
+    expect(world.disk.waiting()).toBe(0)
+  })
+
+  it('gives the lock back once the saves that have begun are in the database', async () => {
+    const world = createBridgeWorld()
+    const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    world.connection = createCutStore({
+      ...world.database,
+      status,
+      saveAll: async (writes, id) => {
+        begun.resolve()
+        await answered.promise
+        return world.database.saveAll(writes, id)
+      },
+    })
+    const store = await world.start()
+    const saved = insert(store, '1')
+    await begun.promise
+    const closed = store.close()
+    answered.resolve()
+    await world.clock.until(closed)
+    expect(await saved).toBe(true)
+    expect(world.disk.waiting()).toBe(0)
+    await another(world, 'b').shared()
+  })
+
   it('does not start beside others, whatever it finds in its folder', async () => {
     const world = createBridgeWorld()
     const other = another(world, 'b')
@@ -147,6 +194,7 @@ describe('an ICL that worked before it could ask for the lock', () => {
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
     await expect(insert(store, '2')).rejects.toMatchObject(unavailable)
+    await expect(store.findJob(jobOf('1').id)).rejects.toThrow('lock of this database')
     expect(store.status()).toMatchObject({ writable: false })
     expect(store.status().reasons.join()).toContain('exclusive b')
     expect(world.disk.waiting()).toBe(1)

@@ -16,6 +16,7 @@
  *   lock before it replays.
  * - Another ICL that came and went, or a command of the operator, is known by a token in the database: then the copy is
  *   filled anew.
+ * - Nothing is saved once the lock is given back: a stop refuses saves, and waits for those that have begun.
  *
  * Failure cases:
  * - No copy, a disk that takes no saves, or a lock that others have: everything gets 503 while the database is away. A disk that
@@ -29,7 +30,6 @@
 import { elapsedSince } from '../../../lib/clock.ts'
 import { toBase64Url } from '../../../lib/digest.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
-import { ProblemError } from '../../../lib/problem.ts'
 import { recheckLockMs, releaseDatabaseLock } from '../../records/database-lock.ts'
 import { newestReplicaKey, releaseReplica } from '../../records/replicas.ts'
 import { lastingAtOnce, type Store, type StoreStatus, type Write } from '../store.ts'
@@ -45,9 +45,12 @@ import {
   isAway,
   lockHolderOf,
   noteAway,
+  notSaved,
   onlyInDatabase,
   settleAll,
   settleSoon,
+  stopping,
+  tracked,
   whyNotWorking,
 } from './state.ts'
 
@@ -89,6 +92,7 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
     status: () => statusOf(bridge),
     close: async () => {
       stop.abort()
+      bridge.isClosed = true
       bridge.skipWait()
       await watching
       await close(bridge)
@@ -109,7 +113,7 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
       return isErased
     },
     scan: () => {
-      if (bridge.mode !== 'connected' || !bridge.primary) throw onlyInDatabase('A backup')
+      if (bridge.mode !== 'connected' || !bridge.primary) throw onlyInDatabase(bridge, 'A backup')
       return bridge.primary.scan()
     },
     restore: async (record) => {
@@ -136,22 +140,31 @@ async function saveWith(
 ): Promise<Write | undefined> {
   if (writes.length === 0) return undefined
   return lockAll(bridge.mutex, writes, async () => {
-    for (let hasWaited = false; ; ) {
-      if (bridge.gate) await bridge.gate
-      else if (bridge.pace && !hasWaited) {
-        hasWaited = true
-        await bridge.pace.take()
-      } else if (bridge.mode !== 'connected') return saveHere(bridge, writes, id)
-      else if (elapsedSince(bridge.options.clock, bridge.lockSeenAt) > recheckLockMs) {
-        await lookAtLock(bridge)
-      } else {
-        bridge.sending.set(id, writes)
-        const sending = saveInPrimary(bridge, writes, id)
-        const outcome = await sending.finally(() => bridge.sending.delete(id))
-        if (outcome !== 'unknown') return outcome
-      }
-    }
+    if (bridge.isClosed) throw notSaved(stopping)
+    return tracked(bridge.saves, saveInTurn(bridge, writes, id))
   })
+}
+
+async function saveInTurn(
+  bridge: Bridge,
+  writes: readonly Write[],
+  id: string,
+): Promise<Write | undefined> {
+  for (let hasWaited = false; ; ) {
+    if (bridge.gate) await bridge.gate
+    else if (bridge.pace && !hasWaited) {
+      hasWaited = true
+      await bridge.pace.take()
+    } else if (bridge.mode !== 'connected') return saveHere(bridge, writes, id)
+    else if (elapsedSince(bridge.options.clock, bridge.lockSeenAt) > recheckLockMs) {
+      await lookAtLock(bridge)
+    } else {
+      bridge.sending.set(id, writes)
+      const sending = saveInPrimary(bridge, writes, id)
+      const outcome = await sending.finally(() => bridge.sending.delete(id))
+      if (outcome !== 'unknown') return outcome
+    }
+  }
 }
 
 async function lookAtLock(bridge: Bridge): Promise<void> {
@@ -200,16 +213,11 @@ async function saveHere(
 ): Promise<Write | undefined> {
   const { copy } = bridge.options
   const why = whyNotWorking(bridge)
-  if (why !== undefined || !copy) {
-    throw new ProblemError('unavailable', `Nothing can be saved: ${why}`, { retryAfterSeconds: 5 })
-  }
-  const saving = settleAll(bridge).then(() => copy.save(writes, id))
-  bridge.locals.add(saving)
-  try {
-    return await saving
-  } finally {
-    bridge.locals.delete(saving)
-  }
+  if (why !== undefined || !copy) throw notSaved(why)
+  return tracked(
+    bridge.locals,
+    settleAll(bridge).then(() => copy.save(writes, id)),
+  )
 }
 
 function statusOf(bridge: Bridge): StoreStatus {
@@ -238,7 +246,7 @@ function statusOf(bridge: Bridge): StoreStatus {
 async function close(bridge: Bridge): Promise<void> {
   const { options, primary } = bridge
   const { copy, log } = options
-  await Promise.allSettled(bridge.locals)
+  await Promise.allSettled(bridge.saves)
   if (bridge.mode === 'connected') {
     // Others need not wait for one that has stopped in order.
     await leave(bridge).catch((error: unknown) =>

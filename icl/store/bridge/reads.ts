@@ -11,7 +11,7 @@ import {
 
 /** Asks the database alone. */
 export async function ask<T>(bridge: Bridge, work: (store: Store) => Promise<T>): Promise<T> {
-  if (bridge.mode !== 'connected') throw onlyInDatabase('This')
+  if (bridge.mode !== 'connected') throw onlyInDatabase(bridge)
   const { era } = bridge
   try {
     return await askPrimary(bridge, work)
@@ -36,7 +36,7 @@ async function read<T>(
   }
   const { copy } = bridge.options
   if (!copy || whyNotWorking(bridge) !== undefined || (wholeOnly && !bridge.isWhole)) {
-    throw onlyInDatabase('This')
+    throw onlyInDatabase(bridge)
   }
   await settleAll(bridge)
   return work(copy.store)
@@ -62,7 +62,9 @@ export function bridgeReads(bridge: Bridge) {
     findBlob: async (cid) => {
       const bytes = await from((store) => store.findBlob(cid))
       // The copy has only those that were saved here.
-      if (bytes === undefined && bridge.mode !== 'connected') throw onlyInDatabase('The blob')
+      if (bytes === undefined && bridge.mode !== 'connected') {
+        throw onlyInDatabase(bridge, 'The blob')
+      }
       return bytes
     },
     countBlobBytes: (uploader) => from((store) => store.countBlobBytes(uploader)),

@@ -54,14 +54,21 @@ export type Bridge = {
   gate: Promise<void> | undefined
   /** Holds saves back while others are replayed. */
   pace: Pace | undefined
-  /** Saves that are judged here. */
+  /** Saves that have begun. */
+  readonly saves: Set<Promise<unknown>>
+  /** Those of them that are judged here. */
   readonly locals: Set<Promise<unknown>>
+  /** No save begins any more: the lock is about to be given back. */
+  isClosed: boolean
   /** Ends the current wait of the background loop. */
   skipWait: () => void
 }
 
 const defaultCallMs = 10_000
 const retryAfterSeconds = 5
+
+/** Why nothing is saved at the end. */
+export const stopping = 'the ICL is stopping'
 
 /** The state before anything was reached. */
 export const createState = (options: BridgeOptions): Bridge => ({
@@ -80,7 +87,9 @@ export const createState = (options: BridgeOptions): Bridge => ({
   unsettled: new Map(),
   gate: undefined,
   pace: undefined,
+  saves: new Set(),
   locals: new Set(),
+  isClosed: false,
   skipWait: () => {},
 })
 
@@ -88,21 +97,32 @@ export const createState = (options: BridgeOptions): Bridge => ({
 export const isAway = (error: unknown): boolean =>
   error instanceof ProblemError && error.code === 'unavailable'
 
-/** The refusal of what only the database can answer or do. */
-export const onlyInDatabase = (what: string): ProblemError =>
-  new ProblemError('unavailable', `${what} needs the database, which does not respond`, {
-    retryAfterSeconds,
-  })
+/** The refusal of what only the database can answer or do, with what keeps this ICL from it. */
+export function onlyInDatabase(bridge: Bridge, what = 'This'): ProblemError {
+  const why = whyKeptAway(bridge)
+  const text = why === undefined ? ', which does not respond' : `: ${why}`
+  return new ProblemError('unavailable', `${what} needs the database${text}`, { retryAfterSeconds })
+}
+
+/** The refusal of a save. */
+export const notSaved = (why: string | undefined): ProblemError =>
+  new ProblemError('unavailable', `Nothing can be saved: ${why}`, { retryAfterSeconds })
 
 /** Waits for the database for a limited time. */
-export const inTime = <T>({ options }: Bridge, work: () => Promise<T>): Promise<T> =>
-  withDeadline(
-    options.clock,
-    options.callMs ?? defaultCallMs,
-    undefined,
-    () => onlyInDatabase('This'),
-    work,
-  )
+export function inTime<T>(bridge: Bridge, work: () => Promise<T>): Promise<T> {
+  const { clock, callMs = defaultCallMs } = bridge.options
+  return withDeadline(clock, callMs, undefined, () => onlyInDatabase(bridge), work)
+}
+
+/** Runs work that is among what is under way until it ends. */
+export async function tracked<T>(underWay: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
+  underWay.add(work)
+  try {
+    return await work
+  } finally {
+    underWay.delete(work)
+  }
+}
 
 /** Who this ICL is to the lock of its database: only with a local copy it can be alone. */
 export const lockHolderOf = ({ options }: Bridge): LockHolder => ({
@@ -129,7 +149,7 @@ export async function checkLock(bridge: Bridge): Promise<void> {
 /** Asks the database, for a limited time. */
 export async function askPrimary<T>(bridge: Bridge, ask: (store: Store) => Promise<T>): Promise<T> {
   const { primary } = bridge
-  if (!primary) throw onlyInDatabase('This')
+  if (!primary) throw onlyInDatabase(bridge)
   return inTime(bridge, () => ask(primary))
 }
 
@@ -165,11 +185,19 @@ export function noteAway(
   bridge.skipWait()
 }
 
-/** Why nothing is done while the database is away; undefined when the copy takes its place. */
-export function whyNotWorking({ mode, lockedOut, options }: Bridge): string | undefined {
-  if (mode === 'connected') return undefined
+/** What keeps this ICL from a database that may well respond; undefined when nothing does. */
+function whyKeptAway({ mode, lockedOut, isClosed }: Bridge): string | undefined {
+  if (isClosed) return stopping
   if (lockedOut !== undefined) return lockedOut
-  if (mode === 'stuck') return 'the database is not the one that the local copy is of'
+  return mode === 'stuck' ? 'the database is not the one that the local copy is of' : undefined
+}
+
+/** Why nothing is done while the database is away; undefined when the copy takes its place. */
+export function whyNotWorking(bridge: Bridge): string | undefined {
+  const { mode, options } = bridge
+  if (mode === 'connected') return undefined
+  const why = whyKeptAway(bridge)
+  if (why !== undefined) return why
   if (!options.copy) return 'the database does not respond, and there is no local copy of it'
   const { writable, reasons } = options.copy.store.status()
   return writable ? undefined : `the local copy takes no saves: ${reasons.join('; ')}`
