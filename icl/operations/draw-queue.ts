@@ -10,7 +10,9 @@
  * Invariants:
  * - A turn is kept for 60 s until its client asks. From then on the room that goes with it is kept until the nodes of the job
  *   are offered their work, and 20 s at most: a client that never commits to its lists holds up others no longer.
- * - A draw that has to wait for one more node keeps the room of the others: draws behind it do not overtake it for ever.
+ * - A draw that waits until another's turn at a node is over keeps the room of its other nodes: draws behind it do not overtake it for ever.
+ *   One whose nodes have no room whatever the queue does keeps nothing: a node that reports no slots, or is full for long, holds up the
+ *   draws that need it, and no others.
  * - A draw keeps its place while its client asks again within 90 s.
  *
  * Failure cases: the queue is in the memory of this process. After a restart clients ask again and have the order in which
@@ -79,7 +81,13 @@ export type DrawQueue = {
   readonly size: number
 }
 
-type Waiting = Draw & { readonly since: MonotonicMs; askedAt: MonotonicMs; held: number }
+type Waiting = Omit<Draw, 'nodes'> & {
+  readonly since: MonotonicMs
+  /** As its client asked last: nodes come and go. */
+  nodes: Draw['nodes']
+  askedAt: MonotonicMs
+  held: number
+}
 type Granted = Pick<Draw, 'name' | 'client'> & {
   at: MonotonicMs
   isTold: boolean
@@ -104,6 +112,7 @@ export function createDrawQueue(
   const enter = (draw: Draw): Waiting => {
     const now = clock.monotonic()
     const entry = waiting.get(draw.name) ?? { ...draw, since: now, askedAt: now, held: 0 }
+    entry.nodes = draw.nodes
     if (!waiting.has(draw.name)) looks.forget()
     waiting.set(draw.name, entry)
     turns.meet(draw.client)
@@ -211,9 +220,10 @@ function createTurns(
       for (const draw of order()) {
         if (inVain >= mostInVain) return
         if ((await left.ofClient(draw.client)) <= 0) continue
-        const free: Address[] = []
-        for (const node of draw.nodes) if ((await left.ofNode(node)) > 0) free.push(node)
-        const seats = free.slice(0, draw.quorum)
+        const able: Address[] = []
+        for (const node of draw.nodes) if (await left.hasAny(node)) able.push(node)
+        if (able.length < draw.quorum) continue
+        const seats = able.filter(left.hasLeft).slice(0, draw.quorum)
         left.take(draw.client, seats)
         // Its place may have been given up while others were asked about.
         if (!waiting.has(draw.name)) continue
@@ -266,8 +276,10 @@ function countedRoom(room: Room, granted: readonly Granted[]) {
     take,
     ofClient: async (client: Address) =>
       (await asked(clients, client, room.ofClient)) - (taken.clients.get(client) ?? 0),
-    ofNode: async (node: Address) =>
-      (await asked(nodes, node, room.ofNode)) - (taken.nodes.get(node) ?? 0),
+    /** Whether a node has room but for what the queue has let go ahead. */
+    hasAny: async (node: Address) => (await asked(nodes, node, room.ofNode)) > 0,
+    /** Whether a node that was asked about has room left. */
+    hasLeft: (node: Address) => (nodes.get(node) ?? 0) > (taken.nodes.get(node) ?? 0),
   }
 }
 

@@ -125,6 +125,40 @@ describe('a draw', () => {
     expect(await next()).toBeUndefined()
   })
 
+  it('that needs a node without any room keeps none of the room of others, however many such draws there are', async () => {
+    const clock = createVirtualClock()
+    const none = addressOf('b0')
+    const room = {
+      ofClient: async () => 8,
+      ofNode: async (node: Address) => (node === none ? 0 : 1),
+      seatedIn: async () => [],
+    }
+    const queue = createDrawQueue(clock, room)
+    const drawOf = (name: string, over: readonly Address[]) =>
+      ({ name, client: addressOf(name), quorum: 3, nodes: over }) satisfies Draw
+    for (let at = 0; at < 70; at++) {
+      const stuck = drawOf(`${100 + at}`, [none, ...nodes.slice(0, 2)])
+      expect(await queue.waitFor(stuck, 0)).toMatchObject({ place: at + 1 })
+    }
+    expect(await queue.waitFor(drawOf('7', nodes), 0)).toBeUndefined()
+  })
+
+  it('that is asked for again waits for the nodes that its list has by then', async () => {
+    const clock = createVirtualClock()
+    const [none, ...others] = [addressOf('b0'), ...nodes]
+    const room = {
+      ofClient: async () => 8,
+      ofNode: async (node: Address) => (node === none ? 0 : 1),
+      seatedIn: async () => [],
+    }
+    const queue = createDrawQueue(clock, room)
+    const draw = { name: '1', client: addressOf('1'), quorum: 3 }
+    const first = { ...draw, nodes: [none, ...others.slice(0, 2)] }
+    expect(await queue.waitFor(first, 0)).toMatchObject({ place: 1 })
+    await clock.advance(1_000)
+    expect(await queue.waitFor({ ...draw, nodes: [none, ...others] }, 0)).toBeUndefined()
+  })
+
   it('of a client that has its jobs waits, and those of others do not', async () => {
     const { clock, ask, drawOf } = world({ room: 9, places: 1 })
     expect(await ask(drawOf('1'))).toBeUndefined()
