@@ -68,8 +68,14 @@ async function problemsOf(outcome: Outcome) {
   const seen = nodes.filter((node) => !node.isHonest && node.seenAfter !== undefined)
   const wrong = await wronglyAccepted(outcome)
   const scores = honest.map(({ standing }) => standing.score)
-  // In few jobs one that cheats in one role only may lead more often, and well, than an honest node has a part at all.
-  const bound = jobs.length < manyJobs ? median(scores) : Math.min(...scores)
+  // In few jobs one that cheats in one role only may answer more often, and well, than most honest nodes have a part at all:
+  // then all that were seen count together.
+  const faulty = seen.map(({ name, standing }) => ({ name, score: standing.score }))
+  const mean = faulty.reduce((sum, { score }) => sum + score, 0) / faulty.length
+  const [judged, bound] =
+    jobs.length < manyJobs
+      ? [[{ name: 'the mean faulty node', score: mean }], median(scores)]
+      : [faulty, Math.min(...scores)]
   const problems = [
     ...broken,
     // Were nothing noted of anybody, all else here would hold.
@@ -81,9 +87,9 @@ async function problemsOf(outcome: Outcome) {
     ...honest
       .filter(({ standing }) => standing.slashedGwei > 0)
       .map(({ name }) => `${name} was slashed`),
-    ...seen
-      .filter(({ standing }) => standing.score >= bound)
-      .map(({ name, standing }) => `${name} has ${standing.score}, honest nodes ${bound}`),
+    ...judged
+      .filter(({ score }) => score >= bound)
+      .map(({ name, score }) => `${name} has ${score}, honest nodes ${bound}`),
   ]
   return { wrong: wrong.length, problems }
 }
