@@ -114,7 +114,7 @@ export function facesOf({ outcome, wrong, problems }: TenthReport): string {
     `wrong answers accepted: ${wrong}; failed turns in ${jobs.filter(isTurned).length}`,
     table([['lowest scores', 'score', 'weight', 'jobs', 'seen after', '', 'scored for'], ...rows]),
     problems.length === 0
-      ? `every job settled; no honest node was accused or slashed; every faulty node that was seen ended below ${jobs.length < manyJobs ? 'half of the honest ones' : 'every honest one'}`
+      ? `every job settled; no honest node was accused or slashed; ${jobs.length < manyJobs ? 'the faulty nodes that were seen ended, in the mean, below half of the honest ones' : 'every faulty node that was seen ended below every honest one'}`
       : problems.join('\n'),
     `faulty nodes ${countFaulty(lowest)}`,
   ].join('\n')
