@@ -1,8 +1,9 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
+import { sha256Hex } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { StatementSession } from '../../lib/schemas/statements.ts'
 import { verifySignature } from '../../lib/session-key.ts'
-import { type NodeStatement, statementBytes, statementHash } from '../../lib/statements.ts'
+import { type NodeStatement, statementBytes } from '../../lib/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { assignmentOf, type Job } from '../rules/job.ts'
@@ -32,7 +33,7 @@ export async function postedBy<Body extends NodeStatement>(
   const bytes = statementBytes(body)
   for (const { session } of [certificate, ...runs.former.toReversed()]) {
     if (await verifySignature(session.key, signature, bytes)) {
-      return { body, hash: await statementHash(body), signature, session }
+      return { body, hash: await sha256Hex(bytes), signature, session }
     }
   }
   throw new ProblemError(
