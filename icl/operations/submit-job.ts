@@ -20,6 +20,9 @@ import { keepingParts } from './keep-parts.ts'
 import { loadPublished } from './publish-pool.ts'
 import { jobListOf, keyUsed, keyWriteOf } from './take-list.ts'
 
+/** The list of the key stays the same; only who is passed over, when it was asked for, and its signature may change. */
+const LastingSubmission = SubmitJob.omit({ list: true })
+
 /** A wallet that submits, and its use of the nonce that it has signed. */
 type Submitter = { readonly address: Address; readonly nonce: NonceUse }
 
@@ -56,9 +59,7 @@ async function takeIn(
     kpLowHandle: body.kpLowHandle,
     clientNonce: body.client_nonce,
   })
-  // The list of the key stays the same; only who is passed over, when it was asked for, and its signature may change.
-  const { list: _, ...lasting } = z.encode(SubmitJob, body)
-  const submissionHash = await sha256Hex(canonicalJson(lasting))
+  const submissionHash = await sha256Hex(canonicalJson(z.encode(LastingSubmission, body)))
   const existing = await deps.store.findJob(id)
   if (existing) return viewSubmission(deps, existing.document, submissionHash)
 
