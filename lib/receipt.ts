@@ -25,12 +25,24 @@ import { verifySignature } from './session-key.ts'
 import { statementBytes } from './statements.ts'
 
 /** The hash of a receipt, as it stands on chain: SHA-256 of its canonical JSON. */
-export const receiptHash = (receipt: Receipt): Promise<Hash32> =>
-  sha256Hex(canonicalJson(z.encode(Receipt, receipt)))
+export const receiptHash = (receipt: Receipt): Promise<Hash32> => hashOf(z.encode(Receipt, receipt))
 
 /** What the tally signs of a receipt: SHA-256 of the canonical JSON of all but the tally itself. */
 export const recordHash = (record: ReceiptRecord): Promise<Hash32> =>
-  sha256Hex(canonicalJson(z.encode(ReceiptRecord, record)))
+  hashOf(z.encode(ReceiptRecord, record))
+
+const hashOf = (encoded: object): Promise<Hash32> => sha256Hex(canonicalJson(encoded))
+
+/** The tally that is made of a record's hash, and the hash of the receipt that has both: a record is long, and is encoded once for them. */
+export async function tallied(
+  record: ReceiptRecord,
+  tallyOf: (recordHash: Hash32) => Promise<Receipt['tally']>,
+): Promise<{ readonly tally: Receipt['tally']; readonly receiptHash: Hash32 }> {
+  const encoded = z.encode(ReceiptRecord, record)
+  const tally = await tallyOf(await hashOf(encoded))
+  const whole = { ...encoded, tally: z.encode(Receipt.shape.tally, tally) }
+  return { tally, receiptHash: await hashOf(whole) }
+}
 
 /** A part of a receipt that holds, with the node that it is about. */
 export type ReceiptPart =

@@ -1,4 +1,5 @@
-import { receiptHash, recordHash } from '../../lib/receipt.ts'
+import type { Address, Hash32 } from '../../lib/codecs.ts'
+import { tallied } from '../../lib/receipt.ts'
 import type { Receipt, ReceiptRecord, Tally } from '../../lib/schemas/receipt.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -19,9 +20,12 @@ export async function receiptFor(
   const turn = currentTurn(job)
   if (job.phase !== 'accepted' || job.receipt || !turn?.delivery) return undefined
   const { chain_id } = deps.network
-  const record = recordOf(job, chain_id, turn, turn.delivery)
-  const tally = await tallyOf(deps, job, record)
-  return { receipt: { chain_id, tally }, receiptHash: await receiptHash({ ...record, tally }) }
+  const { delivery } = turn
+  const record = recordOf(job, chain_id, turn, delivery)
+  const { tally, receiptHash } = await tallied(record, (hash) =>
+    tallyOf(deps, job, hash, delivery.body.address),
+  )
+  return { receipt: { chain_id, tally }, receiptHash }
 }
 
 /** The receipt of an accepted job, the same whenever it is asked for: what it says does not change once the job has settled. */
@@ -63,17 +67,17 @@ const recordOf = (
   }
 }
 
-async function tallyOf(deps: Dependencies, job: Job, record: ReceiptRecord) {
+async function tallyOf(deps: Dependencies, job: Job, record: Hash32, deliverer: Address) {
   const group = job.agreement?.group ?? []
   const body: Tally = {
     statement: 'svc-tally-v3',
     jobId: job.id,
-    record: await recordHash(record),
+    record,
     group: answersOf(job).reduce(
       (mask, { fence }, index) => (group.includes(fence) ? mask | (1 << index) : mask),
       0,
     ),
-    deliverer: record.delivery.body.address,
+    deliverer,
     settled_at: toSeconds(job.settledAt ?? deps.clock.now()),
   }
   const { publicKey: key, sign } = deps.keys.tally
