@@ -6,6 +6,7 @@ import type { EvidenceInput } from '../../lib/comparators/comparator.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { evidenceKey } from '../../lib/evidence.ts'
 import { promptText, readPrompt } from '../../lib/prompt.ts'
+import { needsOf, type Takes, unmetNeeds } from '../../lib/prompt-needs.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
@@ -17,6 +18,7 @@ import { checkList, untrusted } from './check-list.ts'
 import { decryptKey } from './decrypt-key.ts'
 import { grantPatienceMs, type JobDeps } from './job-deps.ts'
 import type { LeftMs } from './lease.ts'
+import { noteAsked } from './note-asked.ts'
 
 const slowInferenceMs = 30_000
 
@@ -129,8 +131,9 @@ async function runInference(
       hint: remedyFor('node operator', 'model-not-offered', model_id),
     })
   }
+  checkSizes(offered.takes, prompt, { model_id, parameters })
+  noteAsked(journal, { jobId, fence })
   log.step(messages.running(jobId, model_id))
-  journal.note({ step: 'asked', jobId, fence })
   const startedAt = clock.monotonic()
   const text = await offered.provider.complete({
     model: offered.model,
@@ -145,4 +148,18 @@ async function runInference(
   if (elapsedMs > slowInferenceMs) log.warning(messages.inferenceSlow(jobId, elapsedMs / 1000))
   log.debug(`Job ${jobId}: output: ${text}`)
   return text
+}
+
+/** No ICL has the node ask for more than its operator offers: what a question costs goes by its sizes. */
+function checkSizes(
+  takes: Takes | undefined,
+  prompt: PromptDocument,
+  { model_id, parameters }: Pick<ClaimResult, 'model_id' | 'parameters'>,
+): void {
+  const { parts: _, ...sizes } = needsOf(prompt, parameters.max_output_tokens) ?? {}
+  const [unmet] = unmetNeeds(takes, sizes)
+  if (unmet === undefined) return
+  throw new SvcError('prompt-not-supported', `this node offers ${model_id} not for ${unmet}`, {
+    hint: 'The client has to ask for less. What is offered is in `takes` of the provider.',
+  })
 }

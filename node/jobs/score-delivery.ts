@@ -8,6 +8,7 @@ import { checkCommitmentOf, scoreOf } from '../../lib/teacher.ts'
 import { messages } from '../log-messages.ts'
 import { withNext } from './await-step.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
+import { noteAsked } from './note-asked.ts'
 import type { Own } from './own.ts'
 
 // Left for signing and posting the verdict, which counts more.
@@ -26,7 +27,7 @@ type Delivered = {
  * with the commitment to them; undefined without numbers: no verdict waits for them or fails by them.
  */
 export async function scoreDelivery(
-  { address, models, random, log }: JobDeps,
+  { address, models, journal, random, log }: JobDeps,
   { jobId, fence, check, model_id, parameters }: ClaimResult,
   own: Own,
   { delivery, answer, output }: Delivered,
@@ -48,6 +49,7 @@ export async function scoreDelivery(
       onUsage: own.onUsage,
       signal,
     }
+    noteAsked(journal, { jobId, fence })
     const told = await offered.provider.weigh(given)
     const score = await scoreOf(told, answer, key)
     if (score.n > parameters.max_output_tokens) return undefined

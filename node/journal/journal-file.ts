@@ -1,6 +1,7 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { syncFolder, writeAll } from '../../lib/host/write-whole.ts'
+import { type Asked, askedBefore, countAsked } from './asked.ts'
 import type { Journal } from './journal.ts'
 import { type AssignmentId, checkWhole, readJournal } from './read-journal.ts'
 import { lineOf } from './step-lines.ts'
@@ -16,13 +17,13 @@ export type JournalFile = Journal & {
 
 const compactAfterLines = 512
 
-/** Opens the journal (mode 0600): what has ended is dropped but for the last 10,000 signed, so that the file stays small; throws SvcError `journal-unwritable` or `journal-damaged`. */
+/** Opens the journal (mode 0600): what has ended is dropped but for the last 10,000 signed and the last 10,000 asked for, so that the file stays small; throws SvcError `journal-unwritable` or `journal-damaged`. */
 export function openJournal(path: string): JournalFile {
   return orUnwritable(path, () => {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     const content = readJournal(path)
     checkWhole(path, content)
-    const { jobs, signed } = summary(content.steps)
+    const { jobs, signed, asked } = summary(content.steps)
     let lines = 0
     let linesToCompact = 0
     let file = -1
@@ -39,7 +40,8 @@ export function openJournal(path: string): JournalFile {
       const ended = [...signed.values()].flatMap(({ id }) =>
         jobs.has(nameOf(id)) ? [] : [{ step: 'signed', ...id } as const],
       )
-      const live = [...ended, ...[...jobs.values()].flat()]
+      const running = [...jobs.values()].flat()
+      const live = [...askedBefore(asked, running), ...ended, ...running]
       const replacement = replaceJournal(path, live)
       if (file !== -1) closeSync(file)
       file = replacement
@@ -70,6 +72,7 @@ export function openJournal(path: string): JournalFile {
         const of = signed.get(nameOf(step))?.statements
         return of !== undefined && (of.has('signed') || of.has(signedIn(step) ?? ''))
       },
+      askedFor: (jobId) => asked.get(jobId) ?? 0,
       note(step) {
         orUnwritable(path, () => {
           settle()
@@ -83,6 +86,7 @@ export function openJournal(path: string): JournalFile {
         })
         add(jobs, step)
         remember(signed, step)
+        countAsked(asked, step)
         if (step.step === 'ended') jobs.delete(nameOf(step))
         lines += 1
         if (lines < linesToCompact) return
@@ -123,15 +127,17 @@ function remember(signed: Signed, step: JournalStep): void {
   if (signed.size > rememberedStatements && oldest !== undefined) signed.delete(oldest)
 }
 
-/** The steps by job, and the assignments for which something was signed. */
-function summary(steps: readonly JournalStep[]): { readonly jobs: Jobs; readonly signed: Signed } {
+/** The steps by job, the assignments for which something was signed, and how often the provider was asked. */
+function summary(steps: readonly JournalStep[]) {
   const jobs: Jobs = new Map()
   const signed: Signed = new Map()
+  const asked: Asked = new Map()
   for (const step of steps) {
-    add(jobs, step)
+    if (step.step !== 'asked-before') add(jobs, step)
     remember(signed, step)
+    countAsked(asked, step)
   }
-  return { jobs, signed }
+  return { jobs, signed, asked }
 }
 
 function attempt(work: () => void): void {

@@ -1,6 +1,7 @@
 import { closeSync, constants, copyFileSync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { syncFolder } from '../../lib/host/write-whole.ts'
+import { type Asked, askedBefore, countAsked } from './asked.ts'
 import { type AssignmentId, assignmentIdsIn, readJournal } from './read-journal.ts'
 import { entryOf, type JournalStep } from './steps.ts'
 import { orUnwritable, rememberedStatements, replaceJournal } from './write-journal.ts'
@@ -38,7 +39,9 @@ export function repairJournal(path: string, known: readonly AssignmentId[]): Rep
       // In front, so that the job goes on.
       return entryOf(own)?.answer === undefined ? [signed] : [signed, ...own]
     })
-    closeSync(replaceJournal(path, kept))
+    const asked: Asked = new Map()
+    for (const step of steps) countAsked(asked, step)
+    closeSync(replaceJournal(path, [...askedBefore(asked, kept), ...kept]))
     syncFolder(dirname(path))
     return { damagedLines: damaged.length, copy, guarded: guarded.size }
   })

@@ -13,6 +13,8 @@ export const JournalStep = z.discriminatedUnion('step', [
   z.object({ step: z.literal('claimed'), ...id, claim: ClaimResult }),
   /** The provider is about to be asked. */
   z.object({ step: z.literal('asked'), ...id }),
+  /** So often the provider was asked for assignments of the job that have ended, this one among them. */
+  z.object({ step: z.literal('asked-before'), ...id, times: z.int().min(1) }),
   /** The node is about to commit to its answer. */
   z.object({
     step: z.literal('committed'),
@@ -106,6 +108,7 @@ function withStep(
       return { ...entry, verdicts: [...entry.verdicts, step.verdict] }
     case 'ended':
     case 'signed':
+    case 'asked-before':
       return undefined
   }
 }

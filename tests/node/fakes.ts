@@ -138,6 +138,8 @@ export function memoryJournal() {
       steps.some((step) => isAbout(step, id) && signedIn(step) !== undefined),
     hasSigned: (signed: SignedStep) =>
       steps.some((step) => isAbout(step, signed) && signedIn(step) === signedIn(signed)),
+    askedFor: (id: JobId) =>
+      steps.filter(({ step, jobId: of }) => step === 'asked' && of === id).length,
     note: (step: JournalStep) => {
       const line = JSON.stringify(z.encode(JournalStep, step))
       steps.push(JournalStep.parse(JSON.parse(line)))

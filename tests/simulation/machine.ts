@@ -276,6 +276,8 @@ function openJournal(place: Place, isAlive: () => boolean, die: () => void): Jou
       known.some(
         (step) => placeOf(step) === placeOf(signed) && signedIn(step) === signedIn(signed),
       ),
+    askedFor: (jobId) =>
+      known.filter((step) => step.step === 'asked' && step.jobId === jobId).length,
     note: (step) => {
       if (!isAlive()) return
       const diesBefore = own.chance(habits.dies)

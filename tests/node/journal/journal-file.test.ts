@@ -214,6 +214,40 @@ describe('the journal', () => {
     expect(readFileSync(path, 'utf8').trimEnd().split('\n')).toHaveLength(1)
   })
 
+  it('knows how often the provider was asked for a job, under whatever fences, when it has long ended', () => {
+    let journal = openJournal(path)
+    const ask = (fence: number, end: boolean) => {
+      const step = { jobId: idOf(1), fence }
+      journal.note({ ...started(1), fence })
+      journal.note({ step: 'asked', ...step })
+      if (end) journal.note({ step: 'ended', ...step })
+    }
+    for (const fence of [1, 2, 3]) ask(fence, true)
+    ask(4, false)
+    for (let restart = 0; restart < 3; restart++) {
+      expect(journal.askedFor(idOf(1))).toBe(4)
+      expect(journal.askedFor(idOf(2))).toBe(0)
+      journal.close()
+      journal = openJournal(path)
+    }
+    ask(5, true)
+    for (let digit = 10; digit < 600; digit++) {
+      journal.note(started(digit))
+      journal.note(stepOf(digit, 'ended'))
+    }
+    journal.close()
+    expect(reopen().askedFor(idOf(1))).toBe(5)
+    expect(reopen().unfinished).toMatchObject([{ asked: 1, assignment: { jobId: idOf(1) } }])
+  })
+
+  it('keeps as many of these as of what was signed', () => {
+    const lines = Array.from({ length: 10_050 }, (_, digit) => lineOf(stepOf(digit, 'asked')))
+    writeFileSync(path, lines.join(''))
+    const journal = reopen()
+    expect([49, 50].map((digit) => journal.askedFor(idOf(digit)))).toEqual([0, 1])
+    expect(readFileSync(path, 'utf8').trimEnd().split('\n')).toHaveLength(10_000)
+  })
+
   it('does not grow for ever by what was signed', () => {
     const lines = Array.from({ length: 10_050 }, (_, digit) =>
       lineOf({ step: 'signed', jobId: idOf(digit), fence: 1 }),

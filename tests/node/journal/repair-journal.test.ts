@@ -44,8 +44,9 @@ async function run() {
 
 /** A journal with jobs 1 (running), 2 (answered), 3 (its answer cannot be read), and 4, of which only the history knows. */
 async function damage() {
+  const asked: JournalStep = { step: 'asked', jobId: idOf(1), fence: 1 }
   const journal = openJournal(path)
-  for (const step of [started(1), started(2), answerOf(2), started(3), answerOf(3)])
+  for (const step of [started(1), started(2), answerOf(2), started(3), answerOf(3), asked])
     journal.note(step)
   journal.close()
   const lines = readFileSync(path, 'utf8').split('\n')
@@ -73,6 +74,7 @@ describe('svc-node repair', () => {
       [1, 2, 3, 4, 5].map((digit) => journal.isSigned({ jobId: idOf(digit), fence: 1 })),
     ).toEqual([true, true, true, true, false])
     expect(journal.unfinished).toMatchObject([{ answer: { jobId: idOf(2) } }])
+    expect(journal.askedFor(idOf(1))).toBe(1)
     // A delivery of it may be among what cannot be read.
     const jobId = idOf(2)
     expect(journal.hasSigned({ step: 'delivery', jobId, fence: 1, delivery })).toBe(true)
