@@ -1,5 +1,5 @@
 import type { Node } from '../../icl/rules/eligibility.ts'
-import type { Job } from '../../icl/rules/job.ts'
+import { defaultJobLimits, type Job } from '../../icl/rules/job.ts'
 import { seatCount } from '../../icl/rules/seats.ts'
 import type { MemoryStore } from '../../icl/store/memory/store.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
@@ -29,8 +29,8 @@ export type WatchedStore = Store &
     onSaved: (write: Write) => void
   }
 
-/** The ICL reads the node, then saves the offer; each may be slow. */
-const crossingMs = 500
+/** The ICL reads the node, then decides on the offer, by a clock that may be a second fast. */
+const crossingMs = 1_500
 
 const synchronous: ReadonlySet<string> = new Set(['status', 'scan', 'dump'])
 
@@ -45,23 +45,26 @@ export function createWatchedStore(
   const slowly = async () => {
     if (dice.chance(0.05)) await clock.sleep(dice.between(1, 40))
   }
-  const reports = new Map<string, { readonly capacity: number; readonly replacedAt: number }>()
-  /** What the node takes. An offer may cross a report that the node takes less, so the report before counts for a moment. */
-  const capacityOf = (node: Node) => {
-    const last = reports.get(node.address)
-    const crossed = last !== undefined && clock.now() - last.replacedAt < crossingMs
-    return crossed ? Math.max(node.capacity, last.capacity) : node.capacity
+  const reports = new Map<string, { readonly capacity: number; replacedAt: number }[]>()
+  /** The most that the node took since the offer was decided on. Its save may come later: commits of a bridge wait while the database flickers. */
+  const capacityOf = (node: Node, decidedAt: number) => {
+    const since = (reports.get(node.address) ?? []).filter(
+      ({ replacedAt }) => decidedAt - replacedAt < crossingMs,
+    )
+    return Math.max(node.capacity, ...since.map(({ capacity }) => capacity))
   }
   const saveAll = async (writes: readonly Write[], writeId?: string) => {
     const job = writes.find((write) => write.kind === 'job')?.job
     const node = writes.find((write) => write.kind === 'node')?.node
     const before = job && (await base.findJob(job.id))?.document
     const known = node && (await base.findNode(node.address))?.document
-    const refused = await base.saveAll(writes, writeId)
+    // Known before it is done: what is committed with it may be looked at first.
+    const replaced = { capacity: known?.capacity ?? 0, replacedAt: Number.POSITIVE_INFINITY }
+    if (known) reports.set(known.address, [...(reports.get(known.address) ?? []), replaced])
+    const refused = await base.saveAll(writes, writeId).finally(() => {
+      replaced.replacedAt = clock.now()
+    })
     if (!refused) for (const write of writes) watched.onSaved(write)
-    if (!refused && known) {
-      reports.set(known.address, { capacity: known.capacity, replacedAt: clock.now() })
-    }
     if (!refused && job) {
       latest.set(job.id, job)
       broken.push(...brokenBy(before, job))
@@ -182,7 +185,7 @@ async function overfull(
   store: Store,
   before: Job | undefined,
   after: Job,
-  capacityOf: (node: Node) => number,
+  capacityOf: (node: Node, decidedAt: number) => number,
 ): Promise<string[]> {
   const offered = after.assignments.filter(
     (assignment) =>
@@ -191,9 +194,10 @@ async function overfull(
   )
   const occupied = await store.countOccupiedSlots()
   const full: string[] = []
-  for (const { node } of offered) {
+  for (const { node, deadline } of offered) {
     const found = (await store.findNode(node))?.document
-    const capacity = found ? capacityOf(found) : 0
+    const decidedAt = (deadline ?? 0) - defaultJobLimits.offerMs
+    const capacity = found ? capacityOf(found, decidedAt) : 0
     const counted = occupied.get(node)
     if ((counted?.offered ?? 0) + (counted?.claimed ?? 0) > capacity) {
       full.push(`node ${node.slice(0, 8)} was offered more than it takes`)
