@@ -16,10 +16,9 @@ export const requestContext =
   (deps: Dependencies): MiddlewareHandler<RequestEnv> =>
   async (c, next) => {
     const { headers } = c.req.raw
-    const seconds = deps.metrics.start()
     const requestId = toBase64Url(deps.random.bytes(9))
     c.set('requestId', requestId)
-    c.set('seconds', seconds)
+    c.set('startedAt', deps.metrics.stopwatch())
     c.set(
       'address',
       callerAddress(c.env?.peerAddress, headers.get('x-forwarded-for'), deps.access.trustedProxies),
@@ -56,8 +55,8 @@ export type Ending = {
   readonly operation: string
   readonly method: string
   readonly allowance: Allowance | undefined
-  /** Since it came. */
-  readonly seconds: () => number
+  /** When it came, by the stopwatch of the metrics. */
+  readonly startedAt: number
 }
 
 /** What an answer to this request needs, without the request. */
@@ -66,13 +65,13 @@ export const endingOf = (c: Context<RequestEnv>): Ending => ({
   operation: c.get('operation') ?? 'unknown',
   method: c.req.method,
   allowance: c.get('allowance'),
-  seconds: c.get('seconds'),
+  startedAt: c.get('startedAt'),
 })
 
 /** Gives an answer the headers that all have, and counts it. */
 export function finish(
   { metrics, log }: Pick<Dependencies, 'metrics' | 'log'>,
-  { requestId, operation, method, allowance, seconds }: Ending,
+  { requestId, operation, method, allowance, startedAt }: Ending,
   { status, headers }: Response,
 ): void {
   headers.set('x-request-id', requestId)
@@ -82,7 +81,7 @@ export function finish(
       headers.set(name, value)
     }
   }
-  const took = seconds()
+  const took = metrics.stopwatch() - startedAt
   metrics.request(operation, status, took)
   log.debug('request', { requestId, operation, method, status, ms: Math.round(took * 1000) })
 }

@@ -9,8 +9,8 @@ export type RequestEnv = {
   }
   Variables: {
     requestId: string
-    /** How long it has been served. */
-    seconds: () => number
+    /** When it came, by the stopwatch of the metrics. */
+    startedAt: number
     /** Whether an answer may come once the application has been left: not within a span, nor for a HEAD. */
     mayLeave: boolean | undefined
     /** The operation of the endpoint table; unset when the address is none of it. */

@@ -13,10 +13,7 @@ export function createPrometheus(figures?: ProcessFigures): Metrics {
   const counters = countersOf(registry)
   const setGauges = gaugesOf(registry, figures)
   return {
-    start: () => {
-      const startedAt = performance.now()
-      return () => (performance.now() - startedAt) / 1000
-    },
+    stopwatch: () => performance.now() / 1000,
     request: (operation, status, seconds) => {
       counters.requests.inc({ operation, status })
       counters.requestSeconds.observe({ operation }, seconds)

@@ -32,13 +32,13 @@ export function timed(
   metrics: Metrics,
 ): Method {
   return (...args) => {
-    const seconds = metrics.start()
+    const startedAt = metrics.stopwatch()
     // Background work has no request, and its many small calls would each be a trace of their own.
     const span = trace.getActiveSpan()
       ? tracer.startSpan(`${port} ${name}`, { kind: SpanKind.CLIENT })
       : undefined
     const end = (outcome: 'ok' | 'error') => {
-      metrics.call(port, name, outcome, seconds())
+      metrics.call(port, name, outcome, metrics.stopwatch() - startedAt)
       // Never the message: it may show addresses of machines.
       if (outcome === 'error') span?.setStatus({ code: SpanStatusCode.ERROR })
       span?.end()

@@ -23,8 +23,8 @@ export type HeldKind = 'poll' | 'events'
 
 /** Counts what the ICL does, for its operator. Labels are few and never name a caller. */
 export interface Metrics {
-  /** Starts a stopwatch; calling it gives the seconds since. */
-  start(): () => number
+  /** Seconds of a stopwatch that runs on: what something took is the difference of two readings. */
+  stopwatch(): number
   /** An answered request; `operation` is one of the endpoint table, or `unknown`. */
   request(operation: string, status: number, seconds: number): void
   /** A call to the store or the chain. */
@@ -48,7 +48,7 @@ export interface Metrics {
 
 /** Counts nothing. */
 export const noMetrics: Metrics = {
-  start: () => () => 0,
+  stopwatch: () => 0,
   request: () => {},
   call: () => {},
   phase: () => {},
