@@ -111,15 +111,21 @@ function answerLater(
   ending: Ending,
   { later, ended }: Later<unknown>,
 ): Promise<Response> {
-  const end = (response: Response): Response => {
-    ended?.()
-    finish(deps, ending, response)
-    return response
-  }
   return later.then(
-    (output) => end(jsonResponse(endpoint, output)),
-    (error: unknown) => end(fail({ deps, ...ending }, error)),
+    (output) => endLater(deps, ending, ended, jsonResponse(endpoint, output)),
+    (error: unknown) => endLater(deps, ending, ended, fail({ deps, ...ending }, error)),
   )
+}
+
+function endLater(
+  deps: Dependencies,
+  ending: Ending,
+  ended: (() => void) | undefined,
+  response: Response,
+): Response {
+  ended?.()
+  finish(deps, ending, response)
+  return response
 }
 
 const writtenOut = new Set<string>(Object.values(endpoints).map(({ path }) => path))

@@ -26,21 +26,21 @@ export async function listAssignments(
   await notePoll(deps, node)
   // What is awaited here would keep the whole request in memory for as long as the node waits.
   const offers = hold(deps, offersTo(node, poll), poll.wait * 1000, signal)
-  return { later: offers.then(offersOrNone) }
+  return { later: offers }
 }
 
 type Offers = { readonly assignments: AssignmentOffer[]; readonly claims?: ClaimResult[] }
 
-const offersOrNone = (offers: Offers | undefined): Offers => offers ?? { assignments: [] }
+const noOffers: Offers = { assignments: [] }
 
-type OfferQuestion = Question<Offers> & {
+type OfferQuestion = Question<Offers, Offers> & {
   readonly node: Address
   readonly claim: number
   readonly poll: string
 }
 
 const offersTo = (node: Address, { claim, poll }: Poll): OfferQuestion => ({
-  ...{ key: nodeKey(node), node, claim, poll, look: lookForOffers },
+  ...{ key: nodeKey(node), node, claim, poll, look: lookForOffers, gone: noOffers },
 })
 
 /** A poll of a node that waits here for something to claim. */

@@ -1,15 +1,16 @@
 // A caller that waits for news is a row of a table, and what it asks. Its request has ended: frames and signals of it would be most of what a
 // waiting caller costs. What a look finds goes out once the saves that it rests on last, because the request's own barrier was passed when the
 // application was left. Looks for one caller never overlap, since a look may change something. News that comes during a look has it look again.
-// What a caller that goes away would have got, it gets as undefined, which nobody hears.
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { type Row, togetherMs } from '../async/hold-table.ts'
 import type { Dependencies } from '../dependencies.ts'
 
 /** What a caller waits for. */
-export type Question<T> = {
+export type Question<T, Gone = T | undefined> = {
   /** Whose news may bring the answer. */
   readonly key: string
+  /** The answer for a caller that has gone away: nobody hears it. */
+  readonly gone: Gone
   /** The answer; undefined while it is worth the wait, which a caller whose time is over may not do any more. */
   look(waiting: Waiting): Promise<T | undefined>
 }
@@ -40,26 +41,30 @@ type Waiter = Row & {
   readonly handleEvent: () => void
 }
 
-/** Looks until there is an answer, after `ms` at the latest, with news in between. Undefined for a caller that has gone away. */
-export function hold<T>(
+/** Looks until there is an answer, after `ms` at the latest, with news in between. */
+export function hold<T, Gone>(
   deps: Dependencies,
-  question: Question<T>,
+  question: Question<T, Gone>,
   ms: number,
   signal?: AbortSignal,
-): Promise<T | undefined> {
-  const answer = new Promise<unknown>((resolve, reject) => {
-    if (signal?.aborted) return resolve(undefined)
+): Promise<T | Gone> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return resolve(question.gone)
     const waiter: Waiter = {
-      ...{ deps, question, ms, resolve, reject, since: deps.clock.monotonic() },
+      ...{
+        deps,
+        question,
+        ms,
+        since: deps.clock.monotonic(),
+        resolve: resolve as Waiter['resolve'],
+        reject,
+      },
       ...{ mayWait: true, isOver: false, isLooking: false, isStale: false },
       ...{ key: question.key, endsAt: 0, next: undefined, wake, handleEvent: leave },
     }
     signal?.addEventListener('abort', waiter, { once: true })
     lookAgain(waiter)
   })
-  // A look may fail before the request waits for what it finds.
-  answer.catch(() => {})
-  return answer as Promise<T | undefined>
 }
 
 /** A caller that waits and looks for nothing until it is let go: then it looks for what was changed for it meanwhile. */
@@ -94,7 +99,7 @@ function wake(this: Waiter): void {
 
 function leave(this: Waiter): void {
   end(this)
-  this.resolve(undefined)
+  this.resolve(this.question.gone)
 }
 
 function end(waiter: Waiter): void {

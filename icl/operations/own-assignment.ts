@@ -31,13 +31,13 @@ function heard<T>(answer: T | undefined): T {
   return answer
 }
 
-type StepQuestion = Question<OwnAssignment> & {
+type StepQuestion = Question<OwnAssignment, undefined> & {
   readonly node: Address
   readonly jobId: JobId
 }
 
 const nextStepOf = (node: Address, jobId: JobId): StepQuestion => ({
-  ...{ key: jobKey(jobId), node, jobId, look: lookForStep },
+  ...{ key: jobKey(jobId), node, jobId, look: lookForStep, gone: undefined },
 })
 
 async function lookForStep(
