@@ -2,6 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Random } from '../lib/random.ts'
 import type { Network } from '../lib/schemas/network.ts'
 import type { RecoverKey } from '../lib/wallet-signature.ts'
+import type { Batches } from './async/batches.ts'
 import type { KeyedMutex } from './async/mutex.ts'
 import type { Notifier } from './async/notifier.ts'
 import type { TpmTrust } from './attestation/tpm-trust.ts'
@@ -33,8 +34,10 @@ export type Dependencies = {
   readonly clockWatch: ClockWatch
   readonly keys: IclKeys
   readonly notifier: Notifier
-  /** Has this process change one job, or one node, one change after the other: two that read the same version cannot both be saved. */
+  /** Has this process change one node one change after the other: two that read the same version cannot both be saved. */
   readonly turns: KeyedMutex
+  /** The same for jobs, where changes that come at about the same time are saved together. */
+  readonly changes: Batches
   readonly log: Log
   readonly metrics: Metrics
   readonly network: Network

@@ -13,13 +13,9 @@ import { receiptFor } from './make-receipt.ts'
 const maxTries = 50
 
 /** What is saved together with a changed job. */
-export type Alongside = {
-  writes(job: Job): Promise<readonly Write[]>
-  /** Called when one of them is refused, before the job is looked at again. */
-  onRefused(write: Write): void
-}
+export type Alongside = (job: Job) => Promise<readonly Write[]>
 
-const noWrites: Alongside = { writes: async () => [], onRefused: () => {} }
+const nothing: Alongside = async () => []
 
 /** The job, or the problem that it does not exist. */
 export async function loadJob({ store, outages }: Dependencies, id: JobId): Promise<Job> {
@@ -31,13 +27,13 @@ export async function loadJob({ store, outages }: Dependencies, id: JobId): Prom
 /**
  * Loads a job, applies a command, and saves what comes of it unless another process saved first: then it starts again. Throws
  * the rule's refusal as a problem, once what the refused command shows is saved. What `alongside` gives for the changed job is
- * saved in the same save. All others who change the job wait meanwhile: `command` asks nobody but the store.
+ * saved in the same save. Changes of one job take turns: `command` asks nobody but the store.
  */
 export async function changeJob(
   deps: Dependencies,
   id: JobId,
   command: Command | ((job: Job) => Promise<Command | undefined>),
-  alongside: Alongside = noWrites,
+  alongside: Alongside = nothing,
 ): Promise<Job> {
   let refusal: ProblemError | undefined
   const missed = await deps.outages.all()
@@ -56,7 +52,7 @@ export async function changeJob(
       return next.noted?.job ?? job
     },
     // What a refused command shows is saved alone.
-    { ...alongside, writes: async (job) => (refusal ? [] : alongside.writes(job)) },
+    async (job) => (refusal ? [] : alongside(job)),
   )
   if (refusal) throw refusal
   return changed
@@ -77,36 +73,75 @@ function after({ clock, limits }: Dependencies, job: Job, command: Command): Job
   return 'refused' in next ? job : next.job
 }
 
-/** Saves what `change` makes of a job, in its turn, starting again when another process saved in between. */
+/** A change of a job that waits for its turn. */
+type Change = {
+  readonly deps: Dependencies
+  readonly change: (job: Job) => Promise<Job> | Job
+  readonly alongside: Alongside
+  readonly resolve: (job: Job) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Saves what `change` makes of a job, in its turn, starting again when another process saved in between. Changes that come at about the
+ * same time, as those of the members of a quorum do, are made one after the other and saved once: all, or none of them.
+ */
 const updateJob = (
   deps: Dependencies,
   id: JobId,
-  change: (job: Job) => Promise<Job> | Job,
+  change: Change['change'],
   alongside: Alongside,
-): Promise<Job> => deps.turns(`job ${id}`, () => updateInTurn(deps, id, change, alongside))
-
-async function updateInTurn(
-  deps: Dependencies,
-  id: JobId,
-  change: (job: Job) => Promise<Job> | Job,
-  alongside: Alongside,
-): Promise<Job> {
-  for (let attempt = 0; attempt < maxTries; attempt++) {
-    const found = await deps.store.findJob(id)
-    if (!found) throw new ProblemError('job-not-found', `There is no job ${id}`)
-    const job = await change(found.document)
-    if (job === found.document) return job
-    const writes = await alongside.writes(job)
-    const refused = await deps.store.saveAll([...writes, { kind: 'job', job, base: found.version }])
-    if (!refused) {
-      notifyOfChange(deps, found.document, job)
-      return job
-    }
-    if (refused.kind !== 'job') alongside.onRefused(refused)
-  }
-  throw new ProblemError('unavailable', 'The job is being changed by too many at once', {
-    retryAfterSeconds: 1,
+): Promise<Job> =>
+  new Promise((resolve, reject) => {
+    const one: Change = { deps, change, alongside, resolve, reject }
+    deps.changes.add(id, one, (changes) => updateInTurn(id, changes))
   })
+
+async function updateInTurn(id: JobId, changes: readonly Change[]): Promise<void> {
+  let left = changes
+  try {
+    for (let attempt = 0; attempt < maxTries && left.length > 0; attempt++) {
+      left = await tryAll(id, left)
+    }
+    if (left.length === 0) return
+    throw new ProblemError('unavailable', 'The job is being changed by too many at once', {
+      retryAfterSeconds: 1,
+    })
+  } catch (error) {
+    for (const { reject } of left) reject(error)
+  }
+}
+
+/** Makes the changes that can be made, and saves them; gives those for which the job has to be looked at again. */
+async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly Change[]> {
+  const store = changes[0]?.deps.store
+  const found = await store?.findJob(id)
+  if (!store || !found) throw new ProblemError('job-not-found', `There is no job ${id}`)
+  let job = found.document
+  const made: (Change & { before: Job; after: Job; writes: readonly Write[] })[] = []
+  for (const one of changes) {
+    try {
+      const after = await one.change(job)
+      const writes = after === job ? [] : await one.alongside(after)
+      made.push({ ...one, before: job, after, writes })
+      job = after
+    } catch (error) {
+      one.reject(error)
+    }
+  }
+  if (job !== found.document) {
+    const writes = made.flatMap((one) => one.writes)
+    const refused = await store.saveAll([
+      ...writes,
+      { kind: 'job', job, base: found.version } as const,
+    ])
+    if (refused) return made
+  }
+  for (const { deps, before, after, resolve } of made) {
+    if (after !== before) notifyOfChange(deps, before, after)
+    resolve(after)
+  }
+  return []
 }
 
 /** Tells everybody who waits for news of this job. */

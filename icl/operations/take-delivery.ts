@@ -51,10 +51,10 @@ export async function takeDelivery(
 }
 
 /** The output of a delivery is kept as long as its job's other blobs. */
-const keepingOutput = (deps: Dependencies, cid: string): Alongside => ({
-  writes: (job) => keepingOwn(deps, cid, keepBlobsUntil(deps, job)),
-  onRefused: () => {},
-})
+const keepingOutput =
+  (deps: Dependencies, cid: string): Alongside =>
+  (job) =>
+    keepingOwn(deps, cid, keepBlobsUntil(deps, job))
 
 const hasDelivered = ({ agreement }: Job, fence: number): boolean =>
   agreement?.turns.some((turn) => turn.fence === fence && turn.delivery !== undefined) === true

@@ -7,6 +7,7 @@ import { sealBytes } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
 import type { RecoverKey } from '../../lib/wallet-signature.ts'
+import { createBatches } from '../async/batches.ts'
 import { createKeyedMutex } from '../async/mutex.ts'
 import { createNotifier } from '../async/notifier.ts'
 import { createClockWatch } from '../chain/clock-watch.ts'
@@ -81,6 +82,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     keys,
     notifier: createNotifier(clock),
     turns: createKeyedMutex(),
+    changes: createBatches(host.defer),
     log,
     metrics,
     network: networkOf(settings, chain.coordinator, limits, access),

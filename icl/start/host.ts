@@ -1,4 +1,5 @@
 import type { RecoverKey } from '../../lib/wallet-signature.ts'
+import type { Defer } from '../async/batches.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
@@ -27,6 +28,8 @@ export type Host = {
   readonly openWebhooks: ((options: { readonly allowPrivate: boolean }) => Webhooks) | undefined
   /** Loads a faster way to recover wallets' keys than viem's; undefined where the host has none. */
   readonly loadRecovery?: () => Promise<RecoverKey>
+  /** Calls back once what has come in already was seen to; undefined where the host cannot tell. */
+  readonly defer?: Defer
   /** Undefined where the host tells none. */
   readonly figures: ProcessFigures | undefined
 }

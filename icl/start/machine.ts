@@ -30,6 +30,7 @@ export const createMachine = (write: Host['write']): Host => ({
   openStore: openServiceStore,
   openWebhooks: createWebhookSender,
   loadRecovery,
+  defer: setImmediate,
   figures: figuresOf(process),
 })
 

@@ -1,6 +1,7 @@
 import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createApp } from '../../icl/app.ts'
+import { createBatches } from '../../icl/async/batches.ts'
 import { createKeyedMutex } from '../../icl/async/mutex.ts'
 import { createNotifier } from '../../icl/async/notifier.ts'
 import { runWorkers } from '../../icl/background/workers.ts'
@@ -100,6 +101,7 @@ export async function createReplica(
     keys: await deriveKeys(keySeed),
     notifier: createNotifier(own.clock),
     turns: createKeyedMutex(),
+    changes: createBatches(),
     log,
     metrics: noMetrics,
     network: sampleNetwork({ public_url: origin, chain_id: chainId, coordinator }),
