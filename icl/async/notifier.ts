@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
+import type { Address, JobId } from '../../lib/codecs.ts'
 import { createHoldTable, type HoldTable } from './hold-table.ts'
 
 /** Lets requests of this process wait for news under a key. */
@@ -71,9 +72,10 @@ export function createNotifier(clock: Clock): Notifier {
   }
 }
 
+// Ids of jobs are longer than addresses: no key stands for both, and none is a text of its own for each who waits.
 /** News about a job's state. */
-export const jobKey = (jobId: string): string => `job:${jobId}`
+export const jobKey = (jobId: JobId): string => jobId
 /** News about a node's offers. */
-export const nodeKey = (address: string): string => `node:${address}`
+export const nodeKey = (address: Address): string => address
 /** News for the background workers. */
 export const dueKey = 'due'

@@ -40,7 +40,12 @@ type OfferQuestion = Question<Offers, Offers> & {
 }
 
 const offersTo = (node: Address, { claim, poll }: Poll): OfferQuestion => ({
-  ...{ key: nodeKey(node), node, claim, poll, look: lookForOffers, gone: noOffers },
+  key: nodeKey(node),
+  node,
+  claim,
+  poll,
+  look: lookForOffers,
+  gone: noOffers,
 })
 
 /** A poll of a node that waits here for something to claim. */

@@ -50,17 +50,23 @@ export function hold<T, Gone>(
 ): Promise<T | Gone> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return resolve(question.gone)
+    // Written out: made of parts, an object takes a third more.
     const waiter: Waiter = {
-      ...{
-        deps,
-        question,
-        ms,
-        since: deps.clock.monotonic(),
-        resolve: resolve as Waiter['resolve'],
-        reject,
-      },
-      ...{ mayWait: true, isOver: false, isLooking: false, isStale: false },
-      ...{ key: question.key, endsAt: 0, next: undefined, wake, handleEvent: leave },
+      key: question.key,
+      endsAt: 0,
+      next: undefined,
+      wake,
+      handleEvent: leave,
+      deps,
+      question,
+      ms,
+      since: deps.clock.monotonic(),
+      resolve: resolve as Waiter['resolve'],
+      reject,
+      mayWait: true,
+      isOver: false,
+      isLooking: false,
+      isStale: false,
     }
     signal?.addEventListener('abort', waiter, { once: true })
     lookAgain(waiter)
