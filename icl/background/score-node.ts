@@ -31,6 +31,7 @@ export async function scoreNode(
   const { node, fence, code, amountGwei } = scored
   const client = await loadAllowance(deps, job)
   let isNew = true
+  let isFirst = true
   let writes: readonly Write[] = []
   const change = async (known: Node | undefined) => {
     const at = clock.now()
@@ -42,8 +43,9 @@ export async function scoreNode(
     }
     writes = isNew ? [...(gain?.writes ?? []), { kind: 'event', event }] : []
     if (!known) return undefined
-    // One that is there already may have come at any time, as may those of other processes.
-    const from = isNew && !store.shared ? toSeconds(at) : undefined
+    // Of an attempt that was refused, the event may be there already, or may have been folded by another process and taken back.
+    const from = isFirst ? toSeconds(at) : undefined
+    isFirst = false
     const added = isNew ? [event] : []
     const standing = await foldStanding(store, known, from, toSeconds(at), added)
     return { ...known, folded: undefined, ...standing }

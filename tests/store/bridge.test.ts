@@ -1,8 +1,10 @@
 import { describe, expect, it, vi } from 'vitest'
 import { joinReplicas } from '../../icl/records/replicas.ts'
+import { attestedNode, type Certificate } from '../../icl/rules/eligibility.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'
+import { emptyFold } from '../../lib/reputation.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { createFakeChain } from '../icl/fake-chain.ts'
@@ -18,6 +20,11 @@ const connected = { connected: true, writable: true, reasons: [] }
 const one = jobOf('1')
 const insert = (store: Pick<Store, 'save'>, digit: string, change: Partial<Job> = {}) =>
   store.save({ kind: 'job', job: jobOf(digit, change), base: 0 })
+const event = (id: string) =>
+  ({
+    kind: 'event',
+    event: { id, node: nodeA, jobId: one.id, code: 'answer-delivered', at: 1 },
+  }) as const
 
 /** Saves what `change` makes of a job that is there. */
 async function update(store: Store, id: JobId, change: Partial<Job>): Promise<boolean> {
@@ -200,11 +207,6 @@ describe('a save', () => {
 })
 
 describe('a replay', () => {
-  const event = (id: string) =>
-    ({
-      kind: 'event',
-      event: { id, node: nodeA, jobId: one.id, code: 'answer-delivered', at: 1 },
-    }) as const
   const saveTimes = async (store: Store, times: number) => {
     for (let count = 0; count < times; count++) {
       const { document, version: base } = (await store.findJob(one.id))!
@@ -322,6 +324,20 @@ describe('a replayed document', () => {
     expect(await store.findJob(one.id)).toMatchObject({ document: { minTier: 9 } })
     expect(await world.database.findJob(jobOf('2').id)).toBeDefined()
     expect(world.logged.filter((line) => line.includes('lost against'))).toHaveLength(1)
+  })
+
+  it('of a node loses, whose events are counted anew, for they are saved', async () => {
+    const { world, store } = await start()
+    const node = attestedNode(nodeA, { expiresAt: 1e15 } as Certificate)
+    await store.save({ kind: 'node', node, base: 0 })
+    world.connection.cut = 'before'
+    await store.saveAll([event('e1'), { kind: 'node', node, base: 1 }])
+    const folded = { ...emptyFold, before: 1e9 }
+    await world.database.save({ kind: 'node', node: { ...node, folded }, base: 1 })
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(await world.database.listReputationEvents(nodeA, { limit: 9 })).toHaveLength(1)
+    expect((await world.database.findNode(nodeA))?.document).toEqual({ ...node, folded: undefined })
   })
 
   it('does not go into another database', async () => {

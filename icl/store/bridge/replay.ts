@@ -83,20 +83,29 @@ async function replayOne(
   onReplayed(seqs.length)
 }
 
+const detail = 'What was saved while the database was away lost against what is in it'
+
 /** Has the database's document stay: a job's history says so, and a node hears it by its next request, since its session is another one there. */
 async function giveUp(
   { primary, clock, copy, log }: Replay,
   write: VersionedWrite,
   id: string,
 ): Promise<void> {
-  const detail = 'What was saved while the database was away lost against what is in it'
   const found = await findRecord(primary, write)
-  const told =
-    found?.kind === 'job'
-      ? { ...found, job: recorded(found.job, clock.now(), 'outage-lost', { detail }) }
-      : found
-  await copy.giveUp(write, told, `${id}:lost`)
+  await copy.giveUp(write, found && afterLoss(found, clock.now()), `${id}:lost`)
   log.error(detail, { name: lockOf(write) })
+}
+
+function afterLoss(found: DocumentRecord, now: number): DocumentRecord {
+  switch (found.kind) {
+    case 'job':
+      return { ...found, job: recorded(found.job, now, 'outage-lost', { detail }) }
+    case 'node':
+      // Its events of that time are saved nevertheless, and may be from before what was folded.
+      return { ...found, node: { ...found.node, folded: undefined } }
+    case 'client':
+      return found
+  }
 }
 
 /** Says that somebody else has a key, unless nobody can miss it. */

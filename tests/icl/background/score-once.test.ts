@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { scoreNode } from '../../../icl/background/score-node.ts'
 import { newcomer } from '../../../lib/reputation.ts'
 import { sampleJob } from '../rules/sample-job.ts'
-import { createTestIcl, joinNode } from '../test-icl.ts'
+import { createReplica, createShared, createTestIcl, joinNode } from '../test-icl.ts'
 
 const job = sampleJob()
 
@@ -20,5 +20,40 @@ it('what a node did counts once, however often and by whomever it is noted', asy
   await note(2)
   await note(2, 'lease-lapsed')
   expect(await standing()).toMatchObject({ completed: 2, accepted: 2, score: newcomer.score + 15 })
+  await icl.stop()
+})
+
+it('of many events those are read that came since the fold, also by replicas, and all after a conflict', async () => {
+  const shared = createShared()
+  const reads: number[] = []
+  let isTaken = false
+  const icl = await createReplica(shared, {
+    store: {
+      ...shared.store,
+      shared: true,
+      listReputationEvents: (address, page) => {
+        reads.push(page.since ?? 0)
+        return shared.store.listReputationEvents(address, page)
+      },
+      saveAll: async (writes, id) => {
+        const node = writes.find((write) => write.kind === 'node')
+        if (!isTaken || !node) return shared.store.saveAll(writes, id)
+        isTaken = false
+        return node
+      },
+    },
+  })
+  const { address: node } = await joinNode(icl, 'n1')
+  const note = (fence: number) =>
+    scoreNode(icl.deps, job, { node, fence, code: 'answer-differed' })
+  for (let fence = 0; fence < 20; fence++) await note(fence)
+  await icl.clock.advance(700_000)
+  await note(20)
+  reads.length = 0
+  await note(21)
+  isTaken = true
+  await note(22)
+  expect(reads.map((since) => since > 0)).toEqual([true, true, false])
+  expect((await icl.deps.store.findNode(node))?.document.standing.completed).toBe(23)
   await icl.stop()
 })
