@@ -110,6 +110,22 @@ describe('an ICL that is alone on its database', () => {
     expect(world.disk.waiting()).toBe(0)
   })
 
+  it('neither prunes, erases nor restores once it has stopped', async () => {
+    const world = createBridgeWorld()
+    const store = await world.start()
+    const over = { settledAt: 1, phase: 'cancelled', outbox: [] } as const
+    await store.save({ kind: 'job', job: jobOf('1', over), base: 0 })
+    await world.clock.until(store.close())
+    const changes = [
+      store.prune({ now: 0, settledBefore: 9, limit: 9 }),
+      store.erase({ kind: 'job', id: jobOf('1').id }),
+      store.restore({ kind: 'job', job: jobOf('2'), version: 1 }),
+    ]
+    for (const change of changes) expect(await codeOf(change)).toBe('unavailable')
+    expect(await world.database.findJob(jobOf('1').id)).toBeDefined()
+    expect(await world.database.findJob(jobOf('2').id)).toBeUndefined()
+  })
+
   it('gives the lock back once the saves that have begun are in the database', async () => {
     const world = createBridgeWorld()
     const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -16,7 +16,7 @@
  *   lock before it replays.
  * - Another ICL that came and went, or a command of the operator, is known by a token in the database: then the copy is
  *   filled anew.
- * - Nothing is saved once the lock is given back: a stop refuses saves, and waits for those that have begun.
+ * - Nothing is changed once the lock is given back: a stop refuses changes, and waits for those that have begun.
  *
  * Failure cases:
  * - No copy, a disk that takes no saves, or a lock that others have: everything gets 503 while the database is away. A disk that
@@ -100,28 +100,31 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
     save: async (write, id) => (await save([write], id)) === undefined,
     saveAll: save,
     ...bridgeReads(bridge),
-    prune: async (what) => {
-      // The database forgets what is over when it is back.
-      if (bridge.mode !== 'connected') return 0
-      const count = await ask(bridge, (store) => store.prune(what))
-      await copy?.store.prune(what)
-      return count
-    },
-    erase: async (record) => {
-      const isErased = await ask(bridge, (store) => store.erase(record))
-      await copy?.store.erase(record)
-      return isErased
-    },
+    prune: (what) =>
+      unlessClosed(bridge, async () => {
+        // The database forgets what is over when it is back.
+        if (bridge.mode !== 'connected') return 0
+        const count = await ask(bridge, (store) => store.prune(what))
+        await copy?.store.prune(what)
+        return count
+      }),
+    erase: (record) =>
+      unlessClosed(bridge, async () => {
+        const isErased = await ask(bridge, (store) => store.erase(record))
+        await copy?.store.erase(record)
+        return isErased
+      }),
     scan: () => {
       if (bridge.mode !== 'connected' || !bridge.primary) throw onlyInDatabase(bridge, 'A backup')
       return bridge.primary.scan()
     },
-    restore: async (record) => {
-      if (!(await ask(bridge, (store) => store.restore(record)))) return false
-      bridge.touched?.add(lockOf(record))
-      await copy?.put([record])
-      return true
-    },
+    restore: (record) =>
+      unlessClosed(bridge, async () => {
+        if (!(await ask(bridge, (store) => store.restore(record)))) return false
+        bridge.touched?.add(lockOf(record))
+        await copy?.put([record])
+        return true
+      }),
   }
 }
 
@@ -139,10 +142,15 @@ async function saveWith(
   id: string,
 ): Promise<Write | undefined> {
   if (writes.length === 0) return undefined
-  return lockAll(bridge.mutex, writes, async () => {
-    if (bridge.isClosed) throw notSaved(stopping)
-    return tracked(bridge.saves, saveInTurn(bridge, writes, id))
-  })
+  return lockAll(bridge.mutex, writes, () =>
+    unlessClosed(bridge, () => saveInTurn(bridge, writes, id)),
+  )
+}
+
+/** Changes something, which a stop waits for, unless the lock is about to be given back. */
+async function unlessClosed<T>(bridge: Bridge, change: () => Promise<T>): Promise<T> {
+  if (bridge.isClosed) throw notSaved(stopping)
+  return tracked(bridge.saves, change())
 }
 
 async function saveInTurn(

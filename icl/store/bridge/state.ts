@@ -54,11 +54,11 @@ export type Bridge = {
   gate: Promise<void> | undefined
   /** Holds saves back while others are replayed. */
   pace: Pace | undefined
-  /** Saves that have begun. */
+  /** Changes that have begun. */
   readonly saves: Set<Promise<unknown>>
   /** Those of them that are judged here. */
   readonly locals: Set<Promise<unknown>>
-  /** No save begins any more: the lock is about to be given back. */
+  /** No change begins any more: the lock is about to be given back. */
   isClosed: boolean
   /** Ends the current wait of the background loop. */
   skipWait: () => void
